@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package testns
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The main thread cannot be thrown away, and /proc/self shows its namespaces.
+// Locking it to the main goroutine keeps tests, which have goroutines of their
+// own, off it.
+func init() { runtime.LockOSThread() }
+
+var cloneFlags = map[Namespace]int{
+	Mount:  unix.CLONE_NEWNS | unix.CLONE_FS,
+	Net:    unix.CLONE_NEWNET,
+	Cgroup: unix.CLONE_NEWCGROUP,
+	UTS:    unix.CLONE_NEWUTS,
+	IPC:    unix.CLONE_NEWIPC,
+}
+
+// Root skips the test unless it runs as root with CAP_SYS_ADMIN.
+func Root(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Skip(t, "needs root")
+	}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &data[0]); err != nil {
+		t.Fatalf("capget: %v", err)
+	}
+	if data[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
+		Skip(t, "needs CAP_SYS_ADMIN")
+	}
+}
+
+// Enter moves the test's goroutine into new namespaces until the test ends.
+func Enter(t testing.TB, ns Namespace) {
+	t.Helper()
+	Root(t)
+	runtime.LockOSThread() // never unlocked: the runtime ends the thread with the goroutine
+	flags := 0
+	for kind, flag := range cloneFlags {
+		if ns&kind != 0 {
+			flags |= flag
+		}
+	}
+	if err := unix.Unshare(flags); err != nil {
+		t.Fatalf("unshare %#x: %v", flags, err)
+	}
+	if ns&Mount != 0 {
+		if err := privateMounts(ns&Net != 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ns&Net != 0 {
+		if err := loopbackUp(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// privateMounts cuts the new mount namespace off from the machine's, and
+// protects the machine's sysctls: only those below net have a namespace.
+func privateMounts(ownNet bool) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make / private: %w", err)
+	}
+	binds := []string{"/proc/sys"}
+	if ownNet {
+		binds = append(binds, "/proc/sys/net")
+	}
+	for _, dir := range binds {
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("bind %s: %w", dir, err)
+		}
+	}
+	if err := unix.Mount("", "/proc/sys", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("remount /proc/sys read-only: %w", err)
+	}
+	return nil
+}
+
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq("lo")
+	if err != nil {
+		return fmt.Errorf("lo: %w", err)
+	}
+	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr); err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	return nil
+}
+
+// TempDir returns a temporary directory for a test that mounts below it: at
+// the end it is removed only after every mount below it was detached, so that
+// nothing mounted there is ever deleted.
+func TempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "slipway-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := detachBelow(dir); err != nil {
+			t.Errorf("%s is left in place: %v", dir, err)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func detachBelow(dir string) error {
+	for {
+		points, err := mountPointsBelow(dir)
+		if err != nil || len(points) == 0 {
+			return err
+		}
+		for i := len(points) - 1; i >= 0; i-- {
+			if err := unix.Unmount(points[i], unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+				return fmt.Errorf("unmount %s: %w", points[i], err)
+			}
+		}
+	}
+}
+
+// mountPointsBelow reads the thread's mountinfo; the fifth field is the mount
+// point, with blanks and backslashes as octal escapes.
+func mountPointsBelow(dir string) ([]string, error) {
+	f, err := os.Open("/proc/thread-self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	var points []string
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		point := unescape.Replace(fields[4])
+		if point == dir || strings.HasPrefix(point, dir+"/") {
+			points = append(points, point)
+		}
+	}
+	return points, nil
+}
