@@ -80,6 +80,13 @@ func Create(path string, mode fs.FileMode) (*File, error) {
 	return nil, fmt.Errorf("create a temporary file for %s: every name is taken", path)
 }
 
+// CommitAs is [File.Commit] with another name in the same directory, for a
+// name that depends on the content.
+func (f *File) CommitAs(path string) error {
+	f.path = path
+	return f.Commit()
+}
+
 // Commit puts the file in its place: over a file or a symbolic link that is
 // there, which is replaced and not followed.
 func (f *File) Commit() error {

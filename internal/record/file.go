@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package record
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+// Snapshot describes what is at path now, without following a symbolic link.
+// It reads a file whole to hash it and keeps no content.
+func Snapshot(path string) (State, error) { return snapshot(path, io.Discard) }
+
+func snapshot(path string, content io.Writer) (State, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	s := State{Type: "other", Mode: unixMode(info.Mode())}
+	s.UID, s.GID = owner(info)
+	switch {
+	case info.IsDir():
+		s.Type = "dir"
+	case info.Mode().Type() == fs.ModeSymlink:
+		s.Type, s.Mode = "symlink", 0
+		s.Target, err = os.Readlink(path)
+	case info.Mode().IsRegular():
+		s.Type = "file"
+		s.SHA256, s.Size, err = hashFile(path, content)
+	}
+	return s, err
+}
+
+func hashFile(path string, content io.Writer) (sum string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if size, err = io.Copy(io.MultiWriter(h, content), f); err != nil {
+		return "", 0, err
+	}
+	return hex.EncodeToString(h.Sum(nil)), size, nil
+}
+
+// BeginFile begins the entry of the file at path, which shall become after.
+// The first time, what is there now is kept with its content.
+func (b *Book) BeginFile(path string, after State) error {
+	e := Entry{Kind: KindFile, Object: path, After: after}
+	if _, known := b.Lookup(path); !known {
+		before, err := b.keep(path)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", path, err)
+		}
+		e.Before = before
+	}
+	return b.Begin(e)
+}
+
+// CompleteFile notes how the file at path was left.
+func (b *Book) CompleteFile(path string) error {
+	after, err := Snapshot(path)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	return b.Complete(Entry{Object: path, After: after})
+}
+
+// keep takes a snapshot of path and stores its content, in the state itself
+// if it is small.
+func (b *Book) keep(path string) (State, error) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return Snapshot(path)
+	}
+	if info.Size() <= MaxInline {
+		var content bytes.Buffer
+		s, err := snapshot(path, &content)
+		if s.Content = content.Bytes(); content.Len() <= MaxInline {
+			return s, err
+		}
+	}
+	if err := b.makeDir(); err != nil {
+		return State{}, err
+	}
+	blob, err := durable.Create(filepath.Join(b.dir, b.blobPrefix()+"new"), 0o600)
+	if err != nil {
+		return State{}, err
+	}
+	defer blob.Abort()
+	s, err := snapshot(path, blob)
+	if err != nil {
+		return State{}, err
+	}
+	s.Blob = b.blobPrefix() + s.SHA256
+	return s, blob.CommitAs(filepath.Join(b.dir, s.Blob))
+}
+
+func (b *Book) blobPrefix() string { return b.name + ".blob." }
+
+// sweepBlobs removes kept content that no entry names.
+func (b *Book) sweepBlobs() error {
+	names, err := os.ReadDir(b.dir)
+	if err != nil {
+		return fmt.Errorf("list the state directory: %w", err)
+	}
+	var errs []error
+	for _, n := range names {
+		if !strings.HasPrefix(n.Name(), b.blobPrefix()) ||
+			slices.ContainsFunc(b.page.Entries, func(e Entry) bool { return e.Before.Blob == n.Name() }) {
+			continue
+		}
+		errs = append(errs, durable.Remove(filepath.Join(b.dir, n.Name())))
+	}
+	return errors.Join(errs...)
+}
+
+// MkdirAll makes path and the directories above it that are missing, each
+// with mode and an entry of its own.
+func (b *Book) MkdirAll(path string, mode fs.FileMode) error {
+	path = filepath.Clean(path)
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s is a %s, not a directory", path, typeName(info.Mode()))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := b.MkdirAll(filepath.Dir(path), mode); err != nil {
+		return err
+	}
+	after := State{Type: "dir", Mode: unixMode(mode), UID: os.Geteuid(), GID: os.Getegid()}
+	if err := b.Begin(Entry{Kind: KindDir, Object: path, After: after}); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := os.Chmod(path, mode); err != nil { // the umask may have taken bits away
+		return err
+	}
+	if err := durable.SyncDir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return b.CompleteFile(path)
+}
+
+func typeName(m fs.FileMode) string {
+	switch m.Type() {
+	case 0:
+		return "file"
+	case fs.ModeDir:
+		return "directory"
+	case fs.ModeSymlink:
+		return "symbolic link"
+	}
+	return "special file"
+}
+
+// UndoFile puts the file or directory of e back to what it was before. It
+// touches nothing that is not as e says it was left: that is [ErrChanged].
+// A directory goes only if it is empty.
+func (b *Book) UndoFile(e Entry) error {
+	now, err := Snapshot(e.Object)
+	switch {
+	case err != nil:
+		return fmt.Errorf("undo %s: %w", e.Object, err)
+	case now.Same(e.Before):
+		return nil
+	case !e.left(now):
+		return fmt.Errorf("%s is %w, and stays", e.Object, ErrChanged)
+	}
+	if err := b.restore(e); err != nil {
+		return fmt.Errorf("undo %s: %w", e.Object, err)
+	}
+	return nil
+}
+
+// left reports whether now is how e was left. Before completion mode and owner
+// may not have been reached yet.
+func (e Entry) left(now State) bool {
+	after := e.After
+	if !e.Done {
+		after.Mode, after.UID, after.GID = now.Mode, now.UID, now.GID
+	}
+	return now.Same(after)
+}
+
+func (b *Book) restore(e Entry) error {
+	was := e.Before
+	switch was.Type {
+	case "":
+		if e.After.Type == "dir" {
+			return removeEmpty(e.Object)
+		}
+		return durable.Remove(e.Object)
+	case "symlink":
+		return durable.Symlink(was.Target, e.Object)
+	case "file":
+		return b.restoreContent(e.Object, was)
+	}
+	return fmt.Errorf("cannot bring back a %s", was.Type)
+}
+
+func removeEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("holds %s and %w, so it stays", entries[0].Name(), ErrChanged)
+	}
+	return durable.Remove(dir)
+}
+
+func (b *Book) restoreContent(path string, was State) error {
+	content := io.Reader(bytes.NewReader(was.Content))
+	if was.Blob != "" {
+		blob, err := os.Open(filepath.Join(b.dir, was.Blob))
+		if err != nil {
+			return fmt.Errorf("kept content: %w", err)
+		}
+		defer blob.Close()
+		content = blob
+	}
+	f, err := durable.Create(path, fileMode(was.Mode))
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(f, sum), content); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != was.SHA256 {
+		return fmt.Errorf("kept content is damaged: its SHA-256 is %s, not %s", got, was.SHA256)
+	}
+	if err := chown(f.File, was); err != nil {
+		return err
+	}
+	if err := f.Chmod(fileMode(was.Mode)); err != nil { // chown takes setuid away
+		return err
+	}
+	return f.Commit()
+}
+
+// unixMode and fileMode translate between Go's and Unix's special mode bits.
+var specialBits = []struct {
+	goBit   fs.FileMode
+	unixBit uint32
+}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}}
+
+func unixMode(m fs.FileMode) uint32 {
+	mode := uint32(m.Perm())
+	for _, s := range specialBits {
+		if m&s.goBit != 0 {
+			mode |= s.unixBit
+		}
+	}
+	return mode
+}
+
+func fileMode(mode uint32) fs.FileMode {
+	m := fs.FileMode(mode & 0o777)
+	for _, s := range specialBits {
+		if mode&s.unixBit != 0 {
+			m |= s.goBit
+		}
+	}
+	return m
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+// Schema is the version of the format that this package writes.
+const Schema = 1
+
+// MaxInline is the size in bytes up to which content is kept in the book.
+const MaxInline = 4 << 10
+
+// ErrChanged says that an object is no longer as it was left: it is
+// somebody else's by now, and stays.
+var ErrChanged = errors.New("no longer as it was left")
+
+// ErrUnreadable says that a book exists and cannot be understood.
+var ErrUnreadable = errors.New("unreadable record")
+
+// Kinds of entries that this package itself can undo (see [Book.UndoFile]).
+const (
+	KindFile = "file"
+	KindDir  = "dir"
+)
+
+// State is what an object was, or is. The zero value is one that is absent.
+type State struct {
+	Type    string `json:"type,omitempty"` // "", "file", "dir", "symlink", "mount", "value", "other"
+	Mode    uint32 `json:"mode,omitempty"` // as in Unix, 0o7777
+	UID     int    `json:"uid,omitempty"`
+	GID     int    `json:"gid,omitempty"`
+	Size    int64  `json:"size,omitempty"`   // of a file, in bytes
+	SHA256  string `json:"sha256,omitempty"` // of a file's content, in hex
+	Content []byte `json:"content,omitempty"`
+	Blob    string `json:"blob,omitempty"`   // the file beside the book that keeps the content
+	Target  string `json:"target,omitempty"` // of a symbolic link
+	Value   string `json:"value,omitempty"`  // a kernel value; the identity of a mount
+}
+
+// Same reports whether two states are the same but for where content is kept.
+func (s State) Same(o State) bool {
+	s.Content, s.Blob, o.Content, o.Blob = nil, "", nil, ""
+	return s.Type == o.Type && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID &&
+		s.Size == o.Size && s.SHA256 == o.SHA256 && s.Target == o.Target && s.Value == o.Value
+}
+
+// Entry is one object's page.
+type Entry struct {
+	Kind   string `json:"kind"`           // "file", "dir", "mount", "sysctl", ...
+	Object string `json:"object"`         // a path or key, once in a book
+	Before State  `json:"before"`         // kept from the first Begin
+	After  State  `json:"after"`          // as it is, or was meant to be, left
+	Done   bool   `json:"done"`           // false: begun; look at the object
+	Boot   string `json:"boot,omitempty"` // the boot that made it, for what a reboot undoes
+}
+
+// page is a book on disk.
+type page struct {
+	Schema     int     `json:"schema"`
+	Owner      string  `json:"owner,omitempty"`
+	Generation int     `json:"generation,omitempty"`
+	Entries    []Entry `json:"entries"`
+}
+
+// Book is the record of one package on one node. It is for one goroutine.
+type Book struct {
+	dir, name string
+	page      page
+}
+
+// Open reads the book called name in stateDir. One that does not exist is
+// empty; nothing is created before the first Begin.
+func Open(stateDir, name string) (*Book, error) {
+	if !filepath.IsAbs(stateDir) {
+		return nil, fmt.Errorf("state directory %q is not an absolute path", stateDir)
+	}
+	b := &Book{dir: filepath.Clean(stateDir), name: name, page: page{Schema: Schema}}
+	raw, err := os.ReadFile(b.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record: %w", err)
+	}
+	if b.page, err = decode(raw); err != nil {
+		return nil, fmt.Errorf("%s: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", b.path(), err)
+	}
+	return b, nil
+}
+
+func decode(raw []byte) (page, error) {
+	var version struct{ Schema int }
+	if err := json.Unmarshal(raw, &version); err != nil {
+		return page{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	if version.Schema != Schema {
+		return page{}, fmt.Errorf("%w: it has schema %d, and this version reads %d", ErrUnreadable, version.Schema, Schema)
+	}
+	var p page
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return page{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	seen := map[string]bool{}
+	for _, e := range p.Entries {
+		if err := e.validate(); err != nil {
+			return page{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+		if seen[e.Object] {
+			return page{}, fmt.Errorf("%w: %s is there twice", ErrUnreadable, e.Object)
+		}
+		seen[e.Object] = true
+	}
+	return p, nil
+}
+
+func (e Entry) validate() error {
+	switch {
+	case e.Kind == "" || e.Object == "":
+		return fmt.Errorf("an entry has no kind or no object")
+	case (e.Kind == KindFile || e.Kind == KindDir) && (!filepath.IsAbs(e.Object) || filepath.Clean(e.Object) != e.Object):
+		return fmt.Errorf("%q is not an absolute, clean path", e.Object)
+	case e.Before.Blob != filepath.Base(e.Before.Blob) && e.Before.Blob != "":
+		return fmt.Errorf("%s: kept content %q is not a file beside the record", e.Object, e.Before.Blob)
+	}
+	return nil
+}
+
+// Entries lists what is recorded, oldest first.
+func (b *Book) Entries() []Entry { return slices.Clone(b.page.Entries) }
+
+// Lookup finds the entry of object.
+func (b *Book) Lookup(object string) (Entry, bool) {
+	if i := b.index(object); i >= 0 {
+		return b.page.Entries[i], true
+	}
+	return Entry{}, false
+}
+
+func (b *Book) index(object string) int {
+	return slices.IndexFunc(b.page.Entries, func(e Entry) bool { return e.Object == object })
+}
+
+// Begin notes, durably, that entries are about to be changed. An object that
+// is in the book keeps its Before; if it was recorded under another boot and
+// its kind ends with a boot, it starts anew.
+func (b *Book) Begin(entries ...Entry) error {
+	for _, e := range entries {
+		if err := e.validate(); err != nil {
+			return err
+		}
+		e.Done = false
+		i := b.index(e.Object)
+		if i < 0 {
+			b.page.Entries = append(b.page.Entries, e)
+			continue
+		}
+		if old := b.page.Entries[i]; old.Boot == e.Boot {
+			e.Before = old.Before
+		}
+		b.page.Entries[i] = e
+	}
+	return b.save()
+}
+
+// Complete notes, durably, how entries were left: their After, by Object.
+func (b *Book) Complete(entries ...Entry) error {
+	for _, e := range entries {
+		i := b.index(e.Object)
+		if i < 0 {
+			return fmt.Errorf("record: %s was never begun", e.Object)
+		}
+		b.page.Entries[i].After, b.page.Entries[i].Done = e.After, true
+	}
+	return b.save()
+}
+
+// Forget drops objects, durably. With the last one go the book, its kept
+// content and, if nothing else is in it, the state directory.
+func (b *Book) Forget(objects ...string) error {
+	b.page.Entries = slices.DeleteFunc(b.page.Entries, func(e Entry) bool {
+		return slices.Contains(objects, e.Object)
+	})
+	if len(b.page.Entries) == 0 {
+		return b.discard()
+	}
+	if err := b.save(); err != nil {
+		return err
+	}
+	return b.sweepBlobs()
+}
+
+// Undo calls undo for each entry, newest first. Nil: the entry is forgotten.
+// An error that matches [ErrChanged]: reported and forgotten. Any other: kept
+// for the next time, and reported. The errors are joined.
+func (b *Book) Undo(ctx context.Context, undo func(context.Context, Entry) error) error {
+	var gone []string
+	var errs []error
+	for _, e := range slices.Backward(b.Entries()) {
+		if err := ctx.Err(); err != nil {
+			errs = append(errs, err)
+			break
+		}
+		err := undo(ctx, e)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if err == nil || errors.Is(err, ErrChanged) {
+			gone = append(gone, e.Object)
+		}
+	}
+	return errors.Join(append(errs, b.Forget(gone...))...)
+}
+
+// Owner names who changed the node last, and how many owners there have been.
+// A book without an owner has generation 0.
+func (b *Book) Owner() (owner string, generation int) { return b.page.Owner, b.page.Generation }
+
+// SetOwner makes owner the last one, durably; one that is new raises the
+// generation.
+func (b *Book) SetOwner(owner string) error {
+	if b.page.Generation > 0 && b.page.Owner == owner {
+		return nil
+	}
+	b.page.Owner = owner
+	b.page.Generation++
+	return b.save()
+}
+
+func (b *Book) path() string { return filepath.Join(b.dir, b.name+".json") }
+
+func (b *Book) save() error {
+	if err := b.makeDir(); err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(b.page, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode the record: %w", err)
+	}
+	if err := durable.WriteFile(b.path(), 0o600, append(raw, '\n')); err != nil {
+		return fmt.Errorf("write the record: %w", err)
+	}
+	return nil
+}
+
+// makeDir makes the state directory, of which only the last element may be
+// missing: what would be made above it could not be recorded.
+func (b *Book) makeDir() error {
+	err := os.Mkdir(b.dir, 0o700)
+	switch {
+	case err == nil:
+		return durable.SyncDir(filepath.Dir(b.dir))
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("make the state directory: %w (create %s, or name another)", err, filepath.Dir(b.dir))
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("make the state directory: %w (needs root, and a file system mounted read-write)", err)
+	}
+	return fmt.Errorf("make the state directory: %w", err)
+}
+
+// discard removes the book with all that belongs to it.
+func (b *Book) discard() error {
+	b.page = page{Schema: Schema}
+	if _, err := os.Lstat(b.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := durable.Remove(b.path()); err != nil {
+		return fmt.Errorf("remove the record: %w", err)
+	}
+	if err := errors.Join(b.sweepBlobs(), durable.Sweep(b.dir)); err != nil {
+		return err
+	}
+	os.Remove(b.dir) // fails, rightly, while anything else is in it
+	return nil
+}
