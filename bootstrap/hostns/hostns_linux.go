@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+)
+
+func do(ctx context.Context, procDir string, ns Namespace, f func(context.Context) error) error {
+	// Opened on the caller's thread: procDir is a path of its mount namespace,
+	// which need not be the process's.
+	targets, err := openTargets(procDir, ns)
+	if err != nil {
+		return err
+	}
+	result := errors.New("function in a namespace ended its goroutine (runtime.Goexit) instead of returning")
+	onThread(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				result = panicError(p)
+			}
+		}()
+		if err := enter(targets); err != nil {
+			result = err
+			return
+		}
+		result = f(ctx)
+	})
+	return result
+}
+
+func panicError(p any) error {
+	if err, ok := p.(error); ok {
+		return fmt.Errorf("panic in a namespace: %w\n%s", err, debug.Stack())
+	}
+	return fmt.Errorf("panic in a namespace: %v\n%s", p, debug.Stack())
+}
+
+// onThread runs f on a thread that dies with it, and waits.
+func onThread(f func()) {
+	done := make(chan struct{})
+	run := func() {
+		defer close(done) // also after runtime.Goexit
+		f()
+	}
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread dies with its goroutine
+		if unix.Gettid() != unix.Getpid() {
+			run()
+			return
+		}
+		// The main thread cannot die: the runtime would park it for good, in the
+		// foreign namespaces, and /proc/PID of this process shows those of its
+		// main thread. It is held until another goroutine has another thread.
+		started := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(started)
+			run()
+		}()
+		<-started
+		runtime.UnlockOSThread()
+	}()
+	<-done
+}
+
+// enter moves the calling thread into the targets and closes them.
+func enter(targets []target) error {
+	defer closeTargets(targets)
+	for _, t := range targets {
+		own := t.isOwn()
+		if own && (t.ns != Mount || t.inherited) {
+			continue
+		}
+		if t.ns == Mount {
+			// Root and working directory are shared between a program's threads;
+			// setns of a mount namespace refuses a thread that shares them.
+			if err := unix.Unshare(unix.CLONE_FS); err != nil {
+				return t.fail("unshare", err)
+			}
+		}
+		if err := unix.Setns(t.fd, t.cloneFlag()); err != nil {
+			return t.fail("setns", err)
+		}
+	}
+	return nil
+}

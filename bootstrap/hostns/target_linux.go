@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostns
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// target is one open namespace file.
+type target struct {
+	ns        Namespace
+	path      string
+	fd        int
+	inherited bool // of the caller's own thread, not of the process to enter
+}
+
+var cloneFlags = map[Namespace]int{
+	Mount:  unix.CLONE_NEWNS,
+	Cgroup: unix.CLONE_NEWCGROUP,
+	Net:    unix.CLONE_NEWNET,
+	UTS:    unix.CLONE_NEWUTS,
+	IPC:    unix.CLONE_NEWIPC,
+}
+
+func (t target) cloneFlag() int { return cloneFlags[t.ns] }
+
+// openTargets opens the namespaces ns of the process and, of the other kinds,
+// those of the calling thread: a thread that is itself locked in a namespace
+// (nested calls of Do) hands it on, whereas a new thread has the process's.
+func openTargets(procDir string, ns Namespace) ([]target, error) {
+	dir, err := openProcess(procDir)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	targets := make([]target, 0, len(kinds))
+	for _, k := range kinds {
+		if ns&k.ns == 0 {
+			if t, ok := openOwn(k.ns, k.file); ok {
+				targets = append(targets, t)
+			}
+			continue
+		}
+		t, err := openTarget(dir, procDir, k.ns, k.file)
+		if err != nil {
+			closeTargets(targets)
+			return nil, err
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+func closeTargets(targets []target) {
+	for _, t := range targets {
+		_ = unix.Close(t.fd) // read-only: nothing is lost
+	}
+}
+
+// openOwn opens a namespace of the calling thread. Where its /proc is not
+// mounted it cannot, and the new thread keeps the process's.
+func openOwn(ns Namespace, file string) (target, bool) {
+	t := target{ns: ns, path: "/proc/thread-self/ns/" + file, inherited: true}
+	var err error
+	t.fd, err = openRetry(unix.AT_FDCWD, t.path, unix.O_RDONLY)
+	return t, err == nil
+}
+
+// isOwn reports whether the calling thread is in the namespace already.
+func (t target) isOwn() bool {
+	var want, have unix.Stat_t
+	if unix.Fstat(t.fd, &want) != nil || unix.Stat("/proc/thread-self/ns/"+filepath.Base(t.path), &have) != nil {
+		return false
+	}
+	return want.Dev == have.Dev && want.Ino == have.Ino
+}
+
+// openProcess opens the directory of a process.
+func openProcess(procDir string) (int, error) {
+	dir, err := openRetry(unix.AT_FDCWD, procDir, unix.O_PATH|unix.O_DIRECTORY)
+	if err == nil {
+		if unix.Faccessat(dir, "ns", unix.F_OK, 0) == nil {
+			return dir, nil
+		}
+		_ = unix.Close(dir)
+		err = notProcess(procDir)
+	} else if errors.Is(err, unix.ENOENT) && isProcFS(filepath.Dir(procDir)) {
+		err = fmt.Errorf("no such process: %w", err)
+	} else if errors.Is(err, unix.ENOENT) {
+		err = fmt.Errorf("%w: is the host's /proc mounted there?", err)
+	}
+	return -1, &Error{Op: "open", Path: procDir, Err: err}
+}
+
+func notProcess(procDir string) error {
+	if isProcFS(procDir) {
+		return fmt.Errorf("not the directory of a running process in a proc file system (as /hostproc/1 is): no ns inside: %w", unix.ENOENT)
+	}
+	return fmt.Errorf("not in a proc file system: no ns inside: %w", unix.ENOENT)
+}
+
+func isProcFS(path string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(path, &st) == nil && int64(st.Type) == unix.PROC_SUPER_MAGIC
+}
+
+func openTarget(dir int, procDir string, ns Namespace, file string) (target, error) {
+	t := target{ns: ns, path: filepath.Join(procDir, "ns", file)}
+	var err error
+	if t.fd, err = openRetry(dir, "ns/"+file, unix.O_RDONLY|unix.O_NONBLOCK); err != nil {
+		return t, t.fail("open", openCause(dir, ns, file, err))
+	}
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(t.fd, &st); err != nil || int64(st.Type) != unix.NSFS_MAGIC {
+		_ = unix.Close(t.fd)
+		return t, t.fail("open", errors.Join(errors.New("not a namespace file"), err))
+	}
+	return t, nil
+}
+
+// openCause tells apart why a namespace file does not open.
+func openCause(dir int, ns Namespace, file string, err error) error {
+	var st unix.Stat_t
+	lstat := func(name string) error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) }
+	switch {
+	case lstat("ns") != nil:
+		return fmt.Errorf("the process is gone: %w", err)
+	case !errors.Is(err, unix.ENOENT):
+		return err
+	case lstat("ns/"+file) == nil:
+		return fmt.Errorf("the process has ended: %w", err) // a zombie has the link, but no namespace behind it
+	case lstat("ns/mnt") == nil:
+		return fmt.Errorf("the kernel has no %v namespaces: %w", ns, err)
+	}
+	return err
+}
+
+func openRetry(dir int, path string, flags int) (int, error) {
+	for {
+		fd, err := unix.Openat(dir, path, flags|unix.O_CLOEXEC, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
