@@ -225,7 +225,7 @@ func removeEmpty(dir string) error {
 		return err
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("holds %s and %w, so it stays", entries[0].Name(), ErrChanged)
+		return fmt.Errorf("it holds %s and is %w, so it stays", entries[0].Name(), ErrChanged)
 	}
 	return durable.Remove(dir)
 }

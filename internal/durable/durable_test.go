@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package durable_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var list []string
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+func TestWriteFileReplaces(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(path, []byte("old and longer"), 0o666))
+	require.NoError(t, durable.WriteFile(path, 0o600, []byte("new")))
+
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(content))
+	require.Equal(t, []string{"file"}, names(t, dir))
+}
+
+func TestWriteFileDoesNotFollowASymlink(t *testing.T) {
+	dir := t.TempDir()
+	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	require.NoError(t, os.Symlink(victim, path))
+	require.NoError(t, durable.WriteFile(path, 0o644, []byte("new")))
+
+	content, err := os.ReadFile(victim)
+	require.NoError(t, err)
+	require.Equal(t, "precious", string(content))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+}
+
+func TestCopyReturnsTheSum(t *testing.T) {
+	sum, err := durable.Copy(filepath.Join(t.TempDir(), "f"), 0o644, strings.NewReader("abc"))
+	require.NoError(t, err)
+	require.Equal(t, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", sum)
+}
+
+func TestFailureLeavesTheOldFileAndNoTemporaryOne(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	broken := errors.New("source went away")
+	_, err := durable.Copy(path, 0o644, iotest.ErrReader(broken))
+	require.ErrorIs(t, err, broken)
+	require.ErrorContains(t, err, path)
+
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "old", string(content))
+	require.Equal(t, []string{"file"}, names(t, dir))
+
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "d", "full"), 0o700))
+	require.Error(t, durable.WriteFile(filepath.Join(dir, "d"), 0o600, nil), "a directory is in the way")
+	require.Equal(t, []string{"d", "file"}, names(t, dir))
+}
+
+func TestMissingDirectoryIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "missing", "file")
+	err := durable.WriteFile(path, 0o600, nil)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, path)
+}
+
+func TestAbortAfterCommitKeepsTheFile(t *testing.T) {
+	dir := t.TempDir()
+	f, err := durable.Create(filepath.Join(dir, "file"), 0o640)
+	require.NoError(t, err)
+	require.NoError(t, f.Commit())
+	f.Abort()
+	require.Equal(t, []string{"file"}, names(t, dir))
+}
+
+func TestSymlinkReplacesFilesAndLinks(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	for _, target := range []string{"one", "two"} {
+		require.NoError(t, durable.Symlink(target, path))
+		got, err := os.Readlink(path)
+		require.NoError(t, err)
+		require.Equal(t, target, got)
+	}
+	require.Equal(t, []string{"link"}, names(t, dir))
+}
+
+func TestRemove(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, durable.Remove(path))
+	require.NoFileExists(t, path)
+	require.NoError(t, durable.Remove(path), "already gone")
+}
+
+func TestSweepOfAMissingDirectory(t *testing.T) {
+	require.NoError(t, durable.Sweep(filepath.Join(t.TempDir(), "missing")))
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build unix
+
+package durable_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+const holdEnv = "DURABLE_TEST_HOLD"
+
+// TestMain serves as a writer that stops halfway, until it is killed.
+func TestMain(m *testing.M) {
+	if path := os.Getenv(holdEnv); path != "" {
+		if _, err := durable.Create(path, 0o600); err != nil {
+			panic(err)
+		}
+		fmt.Println("holding")
+		io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestModeHoldsWhateverTheUmask(t *testing.T) {
+	for _, mode := range []os.FileMode{0o600, 0o644, 0o755, 0o777, 0o755 | os.ModeSetuid} {
+		path := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, durable.WriteFile(path, mode, []byte("x")))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode())
+	}
+}
+
+func TestSweepTakesOnlyWhatTheDeadLeft(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holdEnv+"="+filepath.Join(dir, "file"))
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = io.ReadFull(stdout, make([]byte, len("holding\n")))
+	require.NoError(t, err)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".slipway-notours"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "user.tmp"), nil, 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".slipway-directory.tmp"), 0o700))
+	require.NoError(t, os.Symlink("dangling", filepath.Join(dir, ".slipway-DEAD.lnk")))
+	require.NoError(t, durable.Sweep(dir))
+	require.Len(t, names(t, dir), 4, "the writer lives, so its file stays; the dead link goes")
+
+	require.NoError(t, cmd.Process.Kill())
+	cmd.Wait()
+	require.NoError(t, durable.Sweep(dir))
+	require.Equal(t, []string{".slipway-directory.tmp", ".slipway-notours", "user.tmp"}, names(t, dir))
+}
+
+// Writers and sweepers at once: no write fails, nothing is left over.
+func TestSweepBesideWriters(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	errs := make(chan error, 1000)
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				path := filepath.Join(dir, fmt.Sprintf("file%d", w))
+				errs <- durable.WriteFile(path, 0o600, []byte(strings.Repeat("x", i)))
+				errs <- durable.Symlink("file", filepath.Join(dir, fmt.Sprintf("link%d", w)))
+				errs <- durable.Sweep(dir)
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	require.NoError(t, durable.Sweep(dir))
+	require.Len(t, names(t, dir), 8)
+}
