@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package slipway brings a Linux node to the state that an eBPF CNI agent
+// needs before it starts, and takes all of it away again.
+//
+// The module is a set of small packages that can be imported one by one; this
+// one holds no code and is the map:
+//
+//   - bootstrap: the plan. Steps that are checked, applied, verified and
+//     reverted, with a report; standard library only.
+//   - bootstrap/hostns: runs code in the host's namespaces from inside a
+//     container, without nsenter and without a helper binary.
+//   - bootstrap/hostpath: the directories and files that an agent expects.
+//   - bootstrap/flock: one run at a time on a node.
+//   - bootstrap/bootstraptest: a conformance test for an action, a scripted
+//     action, and a throw-away node to test against.
+//   - configresolve: one configuration from many sources, with provenance,
+//     written as a kubelet writes a mounted ConfigMap.
+//   - configresolve/kube: the sources that read a cluster.
+//   - cgroup: a cgroup2 mount with the host's root.
+//   - bpffs: a BPF file system mount.
+//   - sysctl: a drop-in persisted, kernel values set and read back.
+//   - cniinstall: CNI plugins and the network configuration.
+//   - cleanup: what an agent left behind, found first and then removed.
+//
+// The leaves (from configresolve on) import neither each other nor bootstrap:
+// what they offer satisfies [bootstrap.Action] by its methods alone, and they
+// meet in the program that builds a plan of them. Two such programs are
+// examples/nodeinit, a command that replaces a chain of init containers, and
+// examples/agent, an agent that embeds the packages.
+//
+// [bootstrap.Action]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Action
+package slipway

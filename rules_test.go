@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package slipway_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/slipway-dev/slipway"
+
+var leaves = []string{"bpffs", "cgroup", "cleanup", "cniinstall", "configresolve", "sysctl"}
+
+// source is one parsed Go file of the project.
+type source struct {
+	path string // slash-separated, from the root
+	text string
+	file *ast.File
+	fset *token.FileSet
+}
+
+func (s source) dir() string      { return path.Dir(s.path) }
+func (s source) isTest() bool     { return strings.HasSuffix(s.path, "_test.go") }
+func (s source) inExamples() bool { return strings.HasPrefix(s.path, "examples/") }
+
+// isLibrary reports whether others import the file's package.
+func (s source) isLibrary() bool {
+	return !s.isTest() && !s.inExamples() && s.file.Name.Name != "main"
+}
+
+func (s source) at(n ast.Node) string { return s.fset.Position(n.Pos()).String() }
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(fset, name, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		all = append(all, source{filepath.ToSlash(name), string(text), file, fset})
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	return all
+}
+
+func imports(s source) []string {
+	var list []string
+	for _, i := range s.file.Imports {
+		name, _ := strconv.Unquote(i.Path.Value)
+		list = append(list, name)
+	}
+	return list
+}
+
+func TestEveryFileCarriesTheLicence(t *testing.T) {
+	const header = "// SPDX-License-Identifier: Apache-2.0\n// Copyright 2026 The Slipway Authors\n\n"
+	for _, s := range sources(t) {
+		if !strings.HasPrefix(s.text, header) {
+			t.Errorf("%s: no licence header", s.path)
+		}
+	}
+}
+
+func TestEveryPackageHasOneComment(t *testing.T) {
+	comments := map[string]int{}
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		if comments[s.dir()] += 0; s.file.Doc != nil {
+			comments[s.dir()]++
+		}
+	}
+	for dir, n := range comments {
+		if n != 1 {
+			t.Errorf("%s: %d package comments", dir, n)
+		}
+	}
+}
+
+func TestLibrariesHaveNoEffectsOfTheirOwn(t *testing.T) {
+	banned := map[string][]string{
+		"fmt": {"Print", "Printf", "Println"},
+		"os":  {"Exit", "Getenv", "LookupEnv", "Environ", "Args", "Stdout", "Stderr", "Stdin"},
+	}
+	for _, s := range sources(t) {
+		if !s.isLibrary() || isTestSupport(s.dir()) {
+			continue
+		}
+		for _, name := range imports(s) {
+			if name == "log" || name == "flag" || name == "os/signal" {
+				t.Errorf("%s: a library imports %s", s.path, name)
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if pkg, ok := n.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(banned[pkg.Name], n.Sel.Name) {
+					t.Errorf("%s: a library uses %s.%s", s.at(n), pkg.Name, n.Sel.Name)
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "panic" && f.Obj == nil {
+					t.Errorf("%s: a library panics", s.at(n))
+				}
+			case *ast.FuncDecl:
+				if n.Name.Name == "init" && n.Recv == nil {
+					t.Errorf("%s: a library has an init function", s.at(n))
+				}
+			}
+			return true
+		})
+	}
+}
+
+// isTestSupport reports whether the package serves tests only.
+func isTestSupport(dir string) bool {
+	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/throwaway"
+}
+
+func TestErrorsAreWrapped(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !isSelector(call.Fun, "fmt", "Errorf") || len(call.Args) < 2 {
+				return true
+			}
+			format, ok := call.Args[0].(*ast.BasicLit)
+			if !ok || strings.Contains(format.Value, "%w") {
+				return true
+			}
+			for _, arg := range call.Args[1:] {
+				if id, ok := arg.(*ast.Ident); ok && (id.Name == "err" || strings.HasSuffix(id.Name, "Err")) {
+					t.Errorf("%s: an error is formatted without %%w", s.at(call))
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestErrorTextsStartAsTheFieldWritesThem(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 || !isSelector(call.Fun, "fmt", "Errorf") && !isSelector(call.Fun, "errors", "New") {
+				return true
+			}
+			if text, ok := call.Args[0].(*ast.BasicLit); ok && strings.Contains(strings.ToLower(text.Value), "failed to") {
+				t.Errorf("%s: an error says \"failed to\"", s.at(call))
+			}
+			return true
+		})
+	}
+}
+
+func isSelector(e ast.Expr, pkg, name string) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	id, ok := sel.X.(*ast.Ident)
+	return ok && id.Name == pkg && sel.Sel.Name == name
+}
+
+func TestClientGoStaysInKubeAndExamples(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, name := range imports(s) {
+			if !strings.HasPrefix(name, "k8s.io/") || s.inExamples() || s.file.Name.Name == "kube" || s.file.Name.Name == "kube_test" {
+				continue
+			}
+			t.Errorf("%s: imports %s", s.path, name)
+		}
+	}
+}
+
+func TestNobodyUsesTheTypedClientset(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, name := range imports(s) {
+			if strings.HasPrefix(name, "k8s.io/client-go/kubernetes") || strings.HasPrefix(name, "k8s.io/client-go/informers") {
+				t.Errorf("%s: imports %s", s.path, name)
+			}
+		}
+	}
+}
+
+// dependencies lists all packages that are linked with pkg.
+func dependencies(t *testing.T, pkg string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", pkg)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, pkg)
+	return strings.Fields(string(out))
+}
+
+func TestLeavesStandAlone(t *testing.T) {
+	for _, leaf := range leaves {
+		for _, dep := range dependencies(t, module+"/"+leaf) {
+			inside := strings.TrimPrefix(dep, module+"/")
+			switch {
+			case strings.HasPrefix(dep, "k8s.io/"):
+				t.Errorf("%s links %s", leaf, dep)
+			case strings.HasPrefix(inside, "bootstrap"):
+				t.Errorf("%s links %s", leaf, inside)
+			case inside != leaf && slices.Contains(leaves, inside):
+				t.Errorf("%s links the leaf %s", leaf, inside)
+			}
+		}
+	}
+}
+
+func TestBootstrapIsStandardLibraryOnly(t *testing.T) {
+	for _, dep := range dependencies(t, module+"/bootstrap") {
+		first, _, _ := strings.Cut(dep, "/")
+		if strings.Contains(first, ".") && dep != module+"/bootstrap" {
+			t.Errorf("bootstrap links %s", dep)
+		}
+	}
+}
+
+// public lists the importable packages.
+func public(t *testing.T) map[string][]source {
+	t.Helper()
+	packages := map[string][]source{}
+	for _, s := range sources(t) {
+		if s.dir() == "." || strings.HasPrefix(s.path, "internal/") || s.inExamples() {
+			continue
+		}
+		packages[s.dir()] = append(packages[s.dir()], s)
+	}
+	return packages
+}
+
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	for _, files := range public(t) {
+		for _, s := range files {
+			if s.isTest() {
+				continue
+			}
+			for _, decl := range s.file.Decls {
+				undocumented(s, decl, func(name string, n ast.Node) {
+					t.Errorf("%s: %s has no comment that starts with its name", s.at(n), name)
+				})
+			}
+		}
+	}
+}
+
+func undocumented(s source, decl ast.Decl, report func(string, ast.Node)) {
+	check := func(name *ast.Ident, docs ...*ast.CommentGroup) {
+		if !name.IsExported() {
+			return
+		}
+		for _, doc := range docs {
+			if doc != nil {
+				return
+			}
+		}
+		report(name.Name, name)
+	}
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Name.IsExported() && exportedReceiver(decl) && (decl.Doc == nil || !startsWith(decl.Doc, decl.Name.Name)) {
+			report(decl.Name.Name, decl)
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				check(spec.Name, spec.Doc, decl.Doc)
+			case *ast.ValueSpec:
+				for _, name := range spec.Names {
+					check(name, spec.Doc, spec.Comment, decl.Doc)
+				}
+			}
+		}
+	}
+}
+
+func startsWith(doc *ast.CommentGroup, name string) bool {
+	text := strings.TrimSpace(doc.Text())
+	for _, article := range []string{"A ", "An ", "The "} {
+		text = strings.TrimPrefix(text, article)
+	}
+	return strings.HasPrefix(text, name)
+}
+
+func exportedReceiver(f *ast.FuncDecl) bool {
+	if f.Recv == nil || len(f.Recv.List) == 0 {
+		return true
+	}
+	typ := f.Recv.List[0].Type
+	for {
+		switch t := typ.(type) {
+		case *ast.StarExpr:
+			typ = t.X
+		case *ast.IndexExpr:
+			typ = t.X
+		case *ast.Ident:
+			return t.IsExported()
+		default:
+			return true
+		}
+	}
+}
+
+func TestEveryPackageHasAnExample(t *testing.T) {
+	for dir, files := range public(t) {
+		found := false
+		for _, s := range files {
+			for _, decl := range s.file.Decls {
+				f, ok := decl.(*ast.FuncDecl)
+				found = found || ok && s.isTest() && strings.HasPrefix(f.Name.Name, "Example")
+			}
+		}
+		if !found {
+			t.Errorf("%s: no Example", dir)
+		}
+	}
+}
+
+func TestNothingIsLeftOpen(t *testing.T) {
+	marks := []string{"TO" + "DO", "FIX" + "ME", "X" + "XX"}
+	for _, s := range sources(t) {
+		for _, mark := range marks {
+			if strings.Contains(s.text, mark) {
+				t.Errorf("%s: says %s", s.path, mark)
+			}
+		}
+	}
+}
