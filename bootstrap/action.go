@@ -18,7 +18,8 @@ type Action interface {
 	Check(ctx context.Context) (changes []string, err error)
 
 	// Apply brings the node to this state. It may be called when the node is
-	// in it already, and after an Apply that failed half-way.
+	// in it already, and after an Apply that failed half-way. With a context
+	// that is done it returns an error and changes nothing.
 	Apply(ctx context.Context) error
 }
 
@@ -30,7 +31,8 @@ type Reverter interface {
 	// Revert undoes what earlier Applies did and nothing else; nothing left to
 	// undo is success. An error that matches [errors.ErrUnsupported] means
 	// that there is nothing this action can revert: a plan shows its text and
-	// does not count it as a failure.
+	// does not count it as a failure. With a context that is done it returns
+	// an error and changes nothing.
 	Revert(ctx context.Context) error
 }
 

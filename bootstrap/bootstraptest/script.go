@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstraptest
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+var _ bootstrap.CheckReverter = (*Script)(nil)
+
+// Script is an action that does what a test tells it to, and records how it
+// was called. The zero value is an action with nothing to change. Set the
+// fields before the first call; methods may be called by several goroutines.
+//
+// Check names Changes until Apply succeeds, and again after Revert. Every
+// method returns the context's error if the context is done, and changes
+// nothing then. A Script passes [Conform].
+//
+// To have an action without Revert, wrap it: bootstrap.Func(s.Check, s.Apply).
+type Script struct {
+	// Changes are what Check names while the script is not applied.
+	Changes []string
+
+	// Left are what Check names once it is applied: an action that does not
+	// converge.
+	Left []string
+
+	// CheckErrs, ApplyErrs, RevertErrs and CheckRevertErrs are the errors of
+	// the first, second, ... call of each method, which then does nothing
+	// else. Nil and past the end: success.
+	CheckErrs, ApplyErrs, RevertErrs, CheckRevertErrs []error
+
+	// Hook is called in each call, before anything else and without a lock
+	// held, with the call's name as in Calls. An error of its own is returned
+	// from the call. It may block, to test timeouts.
+	Hook func(ctx context.Context, call string) error
+
+	mu      sync.Mutex
+	calls   []string
+	applied bool
+}
+
+// Calls returns the calls made so far, in order: "check", "apply", "revert"
+// and "check-revert".
+func (s *Script) Calls() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// Applied reports whether the last change made was an Apply.
+func (s *Script) Applied() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.applied
+}
+
+// Check implements [bootstrap.Action].
+func (s *Script) Check(ctx context.Context) (changes []string, err error) {
+	err = s.call(ctx, "check", s.CheckErrs, func() {
+		changes = slices.Clone(s.Changes)
+		if s.applied {
+			changes = slices.Clone(s.Left)
+		}
+	})
+	return changes, err
+}
+
+// Apply implements [bootstrap.Action].
+func (s *Script) Apply(ctx context.Context) error {
+	return s.call(ctx, "apply", s.ApplyErrs, func() { s.applied = true })
+}
+
+// Revert implements [bootstrap.Reverter].
+func (s *Script) Revert(ctx context.Context) error {
+	return s.call(ctx, "revert", s.RevertErrs, func() { s.applied = false })
+}
+
+// CheckRevert implements [bootstrap.CheckReverter]: it names "undo" and the
+// change for each of Changes, last first.
+func (s *Script) CheckRevert(ctx context.Context) (changes []string, err error) {
+	err = s.call(ctx, "check-revert", s.CheckRevertErrs, func() {
+		if !s.applied {
+			return
+		}
+		for _, change := range slices.Backward(s.Changes) {
+			changes = append(changes, "undo "+change)
+		}
+	})
+	return changes, err
+}
+
+// call records a call and does its part, unless something is in the way.
+func (s *Script) call(ctx context.Context, name string, errs []error, do func()) error {
+	nth := s.record(name)
+	if s.Hook != nil {
+		if err := s.Hook(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if nth < len(errs) && errs[nth] != nil {
+		return errs[nth]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+	return nil
+}
+
+// record notes a call and returns how many there were of its name before.
+func (s *Script) record(name string) (before int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, call := range s.calls {
+		if call == name {
+			before++
+		}
+	}
+	s.calls = append(s.calls, name)
+	return before
+}

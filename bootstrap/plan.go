@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Step is an Action with its name and its place in a Plan.
+type Step struct {
+	// Name is unique in the plan and not empty.
+	Name string
+
+	// Action is what the step does. It may be nil if Skip is set.
+	Action Action
+
+	// After names steps that this one needs. They stand earlier in the list,
+	// which [Plan.Validate] checks. If one of them failed, this step and those
+	// after it are [Blocked]. After never changes the order.
+	After []string
+
+	// Timeout bounds all that one run does with the step; 0 means no bound but
+	// the caller's context. It ends the action's context and no more: the plan
+	// waits for the action to return, and a system call in progress is not
+	// abandoned.
+	Timeout time.Duration
+
+	// Optional says that the plan goes on if the step fails: what needs it is
+	// [Blocked], the report shows the failure, and Check and Apply return no
+	// error for it. Revert reports it as any other.
+	Optional bool
+
+	// Skip leaves the step out. It counts as done for the steps that name it
+	// in After; what it names in After itself still holds for them.
+	Skip bool
+}
+
+// Plan is a list of steps in the order in which they run.
+//
+// Its methods return a report for every outcome, also beside an error. The
+// error joins one [*StepError] for each failure that counts, and the errors of
+// Validate and Lock. A plan may be run any number of times, but not by
+// several goroutines at once.
+type Plan struct {
+	// Steps run in this order; Revert runs them backwards.
+	Steps []Step
+
+	// Trace is told of each step as it runs. Nil: nobody is.
+	Trace *Trace
+
+	// Lock is taken by Apply and Revert before their first step, and given
+	// back by unlock after their last. It keeps two runs on one node apart.
+	// Nil: no lock. Check and CheckRevert take none.
+	Lock func(ctx context.Context) (unlock func() error, err error)
+}
+
+// Validate says what is wrong with the plan itself: a step without a name or
+// with another's, without an action, with a negative timeout, or after one
+// that is unknown or comes later. The other methods call it first.
+func (p *Plan) Validate() error {
+	var errs []error
+	places := make(map[string]int, len(p.Steps))
+	for i, s := range p.Steps {
+		if _, twice := places[s.Name]; !twice {
+			places[s.Name] = i
+		} else if s.Name != "" {
+			errs = append(errs, fmt.Errorf("step %q is in the plan twice", s.Name))
+		}
+	}
+	for i, s := range p.Steps {
+		errs = append(errs, s.validate(i, places)...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("invalid plan: %w", err)
+	}
+	return nil
+}
+
+func (s *Step) validate(place int, places map[string]int) (errs []error) {
+	if s.Name == "" {
+		errs = append(errs, fmt.Errorf("step %d has no name", place+1))
+	}
+	if s.Action == nil && !s.Skip {
+		errs = append(errs, fmt.Errorf("step %q has no action", s.Name))
+	}
+	if s.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("step %q has a negative timeout: %s", s.Name, s.Timeout))
+	}
+	for _, name := range s.After {
+		switch other, known := places[name]; {
+		case !known:
+			errs = append(errs, fmt.Errorf("step %q is after %q, which is not in the plan", s.Name, name))
+		case other >= place:
+			errs = append(errs, fmt.Errorf("step %q is after %q, which does not come before it", s.Name, name))
+		}
+	}
+	return errs
+}
+
+// Check says what Apply would do, and changes nothing: each step is
+// [WouldChange] or [Unchanged].
+//
+// It looks at every step that can be looked at. A step whose Check errs is
+// [Failed] and what comes after it is Blocked; but where it comes after a step
+// that would change, it may err only because that has not happened yet, so it
+// is [Unknown] and no error.
+func (p *Plan) Check(ctx context.Context) (*Report, error) {
+	return p.walk(ctx, pass{do: (*Step).check})
+}
+
+// Apply brings the node to the state of each step in turn: it asks the action
+// what would change, applies it if anything would, and asks again. A step is
+// then [Changed] or [Unchanged]; if the second answer is not empty, it is
+// [Failed] with [ErrNotConverged].
+//
+// Apply stops at the first failure of a step that is not Optional: what comes
+// after it is [Blocked], other steps are [NotRun]. It undoes nothing; it may be
+// run again. When ctx is done, the remaining steps are NotRun and the error
+// says so.
+func (p *Plan) Apply(ctx context.Context) (*Report, error) {
+	return p.locked(ctx, pass{do: (*Step).apply, stops: true})
+}
+
+// CheckRevert says what Revert would undo, and changes nothing. The report
+// starts with the last step. A step whose action cannot be reverted is
+// [Skipped]; one whose action can, but is no [CheckReverter], is [Unknown].
+func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
+	return p.walk(ctx, pass{do: (*Step).checkRevert, reverse: true})
+}
+
+// Revert undoes what Apply did, last step first, also what another process
+// applied: what there is to undo, the actions themselves have recorded. It
+// goes on after a failure. The report starts with the last step.
+//
+// A step is [Skipped], with the reason as its error, if its action is not a
+// [Reverter] or says with an error matching [errors.ErrUnsupported] that it
+// has nothing to revert. The Revert of a [CheckReverter] is called even if
+// CheckRevert names nothing, since what it recorded may need clearing; the
+// step is then [Unchanged]. If CheckRevert still names something afterwards,
+// the step is [Failed] with [ErrNotConverged]. A Reverter that cannot say what
+// it would undo is [Changed] when it has run.
+func (p *Plan) Revert(ctx context.Context) (*Report, error) {
+	return p.locked(ctx, pass{do: (*Step).revert, reverse: true})
+}
+
+// Fail reports a run that ended before its first step, because what the named
+// step needs could not be had and so the plan could not be built in full: that
+// step is [Failed] with err, every other one is [Blocked], unless it is to be
+// skipped. No action is called, and actions may still be nil.
+//
+// It is for a program that must read its configuration before it knows what
+// its steps do, and still owes its caller a report in the usual form.
+func (p *Plan) Fail(ctx context.Context, step string, err error) (*Report, error) {
+	w := p.newWalk(pass{})
+	failure := &StepError{Step: step, Op: "prepare", Err: err}
+	for _, s := range p.Steps {
+		switch {
+		case s.Name == step:
+			w.done(ctx, Result{Step: s.Name, Status: Failed, Err: failure})
+		case s.Skip:
+			w.done(ctx, Result{Step: s.Name, Status: Skipped})
+		default:
+			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(step)})
+		}
+	}
+	return w.report, failure
+}

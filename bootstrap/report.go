@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Status says how a step went. Its text is part of the report's JSON.
+type Status string
+
+// The statuses a step can have in a report.
+const (
+	Unchanged   Status = "unchanged"    // nothing to do
+	WouldChange Status = "would-change" // a dry run found something to do
+	Unknown     Status = "unknown"      // a dry run cannot tell before earlier steps have changed
+	Changed     Status = "changed"      // done
+	Failed      Status = "failed"       // tried, and went wrong
+	Skipped     Status = "skipped"      // left out, or nothing it could revert
+	Blocked     Status = "blocked"      // not tried, since a step that it comes after failed
+	NotRun      Status = "not-run"      // not tried, since the plan ended before it
+)
+
+// Report says for each step of a plan, in the order in which they ran, how it
+// went.
+type Report struct {
+	Results []Result
+}
+
+// Result says how one step went.
+type Result struct {
+	// Step is the step's name.
+	Step string
+
+	// Status says how it went.
+	Status Status
+
+	// Changes are what would change, or was changed. In a failed step they are
+	// what it had set out to change, which may have been done in part.
+	Changes []string
+
+	// Err says why the step failed, is unknown, is blocked, or has nothing to
+	// revert: a [*StepError], but for a blocked step. Nil otherwise.
+	Err error
+
+	// Elapsed is the time that the step took: all its checks and its change.
+	// Zero if it was not tried.
+	Elapsed time.Duration
+}
+
+// Count returns how many steps have one of the given statuses.
+func (r *Report) Count(statuses ...Status) int {
+	n := 0
+	for _, result := range r.Results {
+		if slices.Contains(statuses, result.Status) {
+			n++
+		}
+	}
+	return n
+}
+
+// Changed reports whether the plan changed anything that it knows of or, after
+// a dry run, would or may change something: whether a step is Changed,
+// WouldChange or Unknown.
+func (r *Report) Changed() bool {
+	return r.Count(Changed, WouldChange, Unknown) > 0
+}
+
+// MarshalJSON writes {"results": [...]}, the results as [Result.MarshalJSON]
+// writes them.
+func (r Report) MarshalJSON() ([]byte, error) {
+	results := r.Results
+	if results == nil {
+		results = []Result{}
+	}
+	return marshal(struct {
+		Results []Result `json:"results"`
+	}{results})
+}
+
+// MarshalJSON writes one object with "step", "status", "changes" (never null),
+// "error" (left out if there is none) and "elapsedMs" (milliseconds, with
+// microseconds as a fraction).
+func (r Result) MarshalJSON() ([]byte, error) {
+	text := ""
+	if r.Err != nil {
+		text = r.Err.Error()
+	}
+	changes := r.Changes
+	if changes == nil {
+		changes = []string{}
+	}
+	return marshal(struct {
+		Step      string   `json:"step"`
+		Status    Status   `json:"status"`
+		Changes   []string `json:"changes"`
+		Error     string   `json:"error,omitempty"`
+		ElapsedMs float64  `json:"elapsedMs"`
+	}{r.Step, r.Status, changes, text, float64(r.Elapsed.Microseconds()) / 1000})
+}
+
+// marshal leaves <, > and & as they are: reports are read by people too.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode report: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// WriteJSON writes the report as one indented JSON document and a newline.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// check is what Plan.Check does with one step.
+func (s *Step) check(ctx context.Context) Result {
+	changes, err := s.Action.Check(ctx)
+	if err != nil {
+		return s.result(Failed, "check", changes, err)
+	}
+	return foreseen(changes)
+}
+
+// apply is what Plan.Apply does with one step.
+func (s *Step) apply(ctx context.Context) Result {
+	changes, err := s.Action.Check(ctx)
+	if err != nil {
+		return s.result(Failed, "check", changes, err)
+	}
+	if len(changes) == 0 {
+		return Result{Status: Unchanged}
+	}
+	if err := s.Action.Apply(ctx); err != nil {
+		return s.result(Failed, "apply", changes, err)
+	}
+	return s.verify(ctx, changes, s.Action.Check)
+}
+
+// verify asks again, after changes have been made.
+func (s *Step) verify(ctx context.Context, changes []string, check func(context.Context) ([]string, error)) Result {
+	left, err := check(ctx)
+	if err != nil {
+		return s.result(Failed, "verify", changes, err)
+	}
+	if len(left) > 0 {
+		err := fmt.Errorf("%w: %s", ErrNotConverged, strings.Join(left, "; "))
+		return s.result(Failed, "verify", changes, err)
+	}
+	return Result{Status: Changed, Changes: changes}
+}
+
+// checkRevert is what Plan.CheckRevert does with one step.
+func (s *Step) checkRevert(ctx context.Context) Result {
+	if _, ok := s.Action.(Reverter); !ok {
+		return s.result(Skipped, "revert", nil, errNoRevert)
+	}
+	r, ok := s.Action.(CheckReverter)
+	if !ok {
+		return s.result(Unknown, "revert", nil, errNoCheckRevert)
+	}
+	changes, err := r.CheckRevert(ctx)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return s.result(Skipped, "revert", nil, err)
+	case err != nil:
+		return s.result(Failed, "check-revert", changes, err)
+	}
+	return foreseen(changes)
+}
+
+// revert is what Plan.Revert does with one step.
+func (s *Step) revert(ctx context.Context) Result {
+	r, ok := s.Action.(Reverter)
+	if !ok {
+		return s.result(Skipped, "revert", nil, errNoRevert)
+	}
+	cr, ok := r.(CheckReverter)
+	if !ok {
+		return s.revertBlind(ctx, r)
+	}
+	changes, err := cr.CheckRevert(ctx)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return s.revertBlind(ctx, r)
+	case err != nil:
+		return s.result(Failed, "check-revert", changes, err)
+	}
+	if err := r.Revert(ctx); err != nil {
+		return s.result(notFor(err), "revert", changes, err)
+	}
+	after := s.verify(ctx, changes, cr.CheckRevert)
+	if after.Status == Changed && len(changes) == 0 {
+		after.Status = Unchanged
+	}
+	return after
+}
+
+// revertBlind reverts what cannot say beforehand what that changes.
+func (s *Step) revertBlind(ctx context.Context, r Reverter) Result {
+	if err := r.Revert(ctx); err != nil {
+		return s.result(notFor(err), "revert", nil, err)
+	}
+	return Result{Status: Changed}
+}
+
+// notFor is the status of a Revert that erred.
+func notFor(err error) Status {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return Skipped
+	}
+	return Failed
+}
+
+// foreseen is the result of a dry run.
+func foreseen(changes []string) Result {
+	if len(changes) == 0 {
+		return Result{Status: Unchanged}
+	}
+	return Result{Status: WouldChange, Changes: changes}
+}
+
+func (s *Step) result(status Status, op string, changes []string, err error) Result {
+	return Result{Status: status, Changes: changes, Err: &StepError{Step: s.Name, Op: op, Err: err}}
+}

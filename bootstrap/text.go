@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// WriteText writes the report as an aligned table for people, one line a step
+// and one more for each further change, with a line of totals at the end. What
+// would act on a terminal is written as an escape sequence of Go's.
+func (r *Report) WriteText(w io.Writer) error {
+	rows := [][]string{{"STEP", "STATUS", "TIME", "DETAIL"}}
+	for _, result := range r.Results {
+		rows = append(rows, result.rows()...)
+	}
+	text := table(rows) + "\n" + r.totals() + "\n"
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+func (r Result) rows() (rows [][]string) {
+	details := r.details()
+	if len(details) == 0 {
+		details = []string{""}
+	}
+	head := []string{printable(r.Step), string(r.Status), short(r.Elapsed)}
+	for _, detail := range details {
+		rows = append(rows, append(head, printable(detail)))
+		head = []string{"", "", ""}
+	}
+	return rows
+}
+
+// details are the changes, then the error's lines. The step is in the table
+// already, so the error goes without it.
+func (r Result) details() []string {
+	details := append([]string(nil), r.Changes...)
+	if r.Err == nil {
+		return details
+	}
+	text := r.Err.Error()
+	var failure *StepError
+	if errors.As(r.Err, &failure) {
+		text = failure.Op + ": " + failure.Err.Error()
+	}
+	return append(details, strings.Split(text, "\n")...)
+}
+
+// totals counts the steps, and those of each status that occurs.
+func (r *Report) totals() string {
+	var counts []string
+	for _, s := range []Status{Unchanged, WouldChange, Unknown, Changed, Failed, Skipped, Blocked, NotRun} {
+		if n := r.Count(s); n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	switch len(r.Results) {
+	case 0:
+		return "no steps"
+	case 1:
+		return "1 step: " + string(r.Results[0].Status)
+	}
+	return fmt.Sprintf("%d steps: %s", len(r.Results), strings.Join(counts, ", "))
+}
+
+// table aligns all columns but the last, and leaves no blank at a line's end.
+func table(rows [][]string) string {
+	widths := make([]int, len(rows[0])-1)
+	for _, row := range rows {
+		for i := range widths {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, width := range widths {
+			line.WriteString(row[i] + strings.Repeat(" ", width-utf8.RuneCountInString(row[i])+2))
+		}
+		line.WriteString(row[len(widths)])
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// short writes a time with as many digits as a reader wants.
+func short(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "-"
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(100 * time.Microsecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
+}
+
+// printable escapes what a terminal would take for a command.
+func printable(s string) string {
+	if strings.IndexFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	return strings.Trim(strconv.Quote(s), `"`)
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+// pass is one way to go over a plan.
+type pass struct {
+	do      func(s *Step, ctx context.Context) Result // leaves Step and Elapsed to the walk
+	reverse bool                                      // last step first; no failure is excused
+	stops   bool                                      // at the first failure that counts
+}
+
+func (p pass) order(steps []Step) iter.Seq2[int, Step] {
+	if p.reverse {
+		return slices.Backward(steps)
+	}
+	return slices.All(steps)
+}
+
+// walk is the state of one pass.
+type walk struct {
+	pass
+	trace   *Trace
+	report  *Report
+	errs    []error
+	stopped bool // no further step is run
+
+	cause   map[string]string // step -> the failed step that blocks what comes after it
+	pending map[string]bool   // steps that are, or come after, one that would change
+}
+
+func (p *Plan) newWalk(how pass) *walk {
+	return &walk{
+		pass:    how,
+		trace:   p.Trace,
+		report:  &Report{Results: make([]Result, 0, len(p.Steps))},
+		cause:   make(map[string]string),
+		pending: make(map[string]bool),
+	}
+}
+
+// locked is walk with the plan's lock held.
+func (p *Plan) locked(ctx context.Context, how pass) (report *Report, err error) {
+	if p.Lock == nil || p.Validate() != nil {
+		return p.walk(ctx, how)
+	}
+	unlock, err := p.Lock(ctx)
+	if err != nil {
+		return p.standStill(ctx, how), fmt.Errorf("take the plan's lock: %w", err)
+	}
+	if unlock != nil {
+		defer func() {
+			if uerr := unlock(); uerr != nil {
+				err = errors.Join(err, fmt.Errorf("give back the plan's lock: %w", uerr))
+			}
+		}()
+	}
+	return p.walk(ctx, how)
+}
+
+func (p *Plan) walk(ctx context.Context, how pass) (*Report, error) {
+	if err := p.Validate(); err != nil {
+		return p.standStill(ctx, how), err
+	}
+	w := p.newWalk(how)
+	for _, s := range how.order(p.Steps) {
+		w.step(ctx, &s)
+	}
+	return w.report, errors.Join(w.errs...)
+}
+
+// standStill is the report of a plan that did not run.
+func (p *Plan) standStill(ctx context.Context, how pass) *Report {
+	w := p.newWalk(how)
+	for _, s := range how.order(p.Steps) {
+		w.done(ctx, Result{Step: s.Name, Status: NotRun})
+	}
+	return w.report
+}
+
+// step decides whether s runs at all, and runs it.
+func (w *walk) step(ctx context.Context, s *Step) {
+	w.inherit(s)
+	switch cause, blocked := w.cause[s.Name]; {
+	case s.Skip:
+		w.done(ctx, Result{Step: s.Name, Status: Skipped})
+	case blocked:
+		w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
+	case w.stopped:
+		w.done(ctx, Result{Step: s.Name, Status: NotRun})
+	case ctx.Err() != nil:
+		w.stopped = true
+		w.errs = append(w.errs, &StepError{Step: s.Name, Op: "start", Err: ended(ctx)})
+		w.done(ctx, Result{Step: s.Name, Status: NotRun})
+	default:
+		w.run(ctx, s)
+	}
+}
+
+// inherit takes over from the steps that s comes after what holds for s too.
+// The list is in order, so one step back is all the way back. In reverse,
+// nothing is known yet of those steps, and so nothing blocks.
+func (w *walk) inherit(s *Step) {
+	for _, name := range s.After {
+		if cause, blocked := w.cause[name]; blocked && w.cause[s.Name] == "" {
+			w.cause[s.Name] = cause
+		}
+		if w.pending[name] {
+			w.pending[s.Name] = true
+		}
+	}
+}
+
+func (w *walk) run(ctx context.Context, s *Step) {
+	ctx = w.trace.start(ctx, s.Name)
+	start := time.Now()
+	r := w.bounded(ctx, s)
+	r.Step = s.Name
+	r.Elapsed = time.Since(start)
+	w.done(ctx, w.account(ctx, s, r))
+}
+
+// bounded does s within its timeout.
+func (w *walk) bounded(ctx context.Context, s *Step) Result {
+	if s.Timeout == 0 {
+		return w.do(s, ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	r := w.do(s, limited)
+	var failure *StepError
+	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failure) {
+		failure.Err = fmt.Errorf("%w (the step's timeout is %s)", failure.Err, s.Timeout)
+	}
+	return r
+}
+
+// account settles what a result means for the rest of the walk.
+func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
+	switch {
+	case r.Status == WouldChange:
+		w.pending[s.Name] = true
+	case r.Status != Failed:
+	case w.pending[s.Name] && ctx.Err() == nil:
+		r.Status = Unknown
+	default:
+		w.cause[s.Name] = s.Name
+		if !s.Optional || w.reverse {
+			w.errs = append(w.errs, r.Err)
+			w.stopped = w.stops
+		}
+	}
+	return r
+}
+
+func (w *walk) done(ctx context.Context, r Result) {
+	w.report.Results = append(w.report.Results, r)
+	w.trace.done(ctx, r)
+}
