@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostns_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+func TestNS1_EntersWhatIsNamedAndNothingElse(t *testing.T) {
+	target := foreign(t)
+	for _, ns := range []hostns.Namespace{
+		hostns.Mount, hostns.Cgroup, hostns.Net, hostns.UTS, hostns.IPC, hostns.Mount | hostns.Net, everyNamespace,
+	} {
+		t.Run(ns.String(), func(t *testing.T) {
+			inside := map[hostns.Namespace]string{}
+			require.NoError(t, hostns.Do(t.Context(), target, ns, func(context.Context) (err error) {
+				for kind, file := range namespaceFiles {
+					inside[kind], err = os.Readlink("/proc/thread-self/ns/" + file)
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+			for kind, file := range namespaceFiles {
+				side := "/proc/self"
+				if ns&kind != 0 {
+					side = target
+					require.NotEqual(t, namespaceOf(t, "/proc/self", file), namespaceOf(t, target, file))
+				}
+				require.Equal(t, namespaceOf(t, side, file), inside[kind], kind)
+			}
+		})
+	}
+}
+
+func TestWorkingDirectoryIsTheTargetsRoot(t *testing.T) {
+	for _, target := range []string{foreign(t), "/proc/self"} {
+		before, err := os.Getwd()
+		require.NoError(t, err)
+		require.NoError(t, hostns.Do(t.Context(), target, hostns.Mount, func(context.Context) error {
+			cwd, err := os.Readlink("/proc/thread-self/cwd")
+			require.NoError(t, err)
+			require.Equal(t, "/", cwd)
+			return nil
+		}))
+		after, err := os.Readlink("/proc/self/cwd")
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+	}
+}
+
+// A thread locked in namespaces of its own hands on those that are not named:
+// otherwise a test or a nested call would fall back onto the machine's.
+func TestNestedCallsAddUp(t *testing.T) {
+	outer, inner := foreign(t), foreign(t)
+	require.NoError(t, hostns.Do(t.Context(), outer, hostns.Mount|hostns.Net, func(ctx context.Context) error {
+		return hostns.Do(ctx, inner, hostns.UTS|hostns.IPC, func(context.Context) error {
+			for file, owner := range map[string]string{"mnt": outer, "net": outer, "uts": inner, "ipc": inner, "cgroup": "/proc/self"} {
+				require.Equal(t, namespaceOf(t, owner, file), namespaceOf(t, "/proc/thread-self", file), file)
+			}
+			return nil
+		})
+	}))
+	t.Run("of a test", func(t *testing.T) {
+		testns.Enter(t, testns.Net)
+		own := namespaceOf(t, "/proc/thread-self", "net")
+		require.NoError(t, hostns.Do(t.Context(), outer, hostns.Mount, func(context.Context) error {
+			require.Equal(t, own, namespaceOf(t, "/proc/thread-self", "net"))
+			return nil
+		}))
+	})
+}
+
+func TestNS3_PanicIsAnErrorWithItsStack(t *testing.T) {
+	cause := errors.New("cause")
+	for _, v := range []any{cause, "cause"} {
+		err := hostns.Do(t.Context(), foreign(t), hostns.UTS, func(context.Context) error { explode(v); return nil })
+		require.ErrorContains(t, err, "panic in a namespace: cause\n")
+		require.ErrorContains(t, err, "hostns_test.explode(")
+		if v == cause {
+			require.ErrorIs(t, err, cause)
+		}
+	}
+}
+
+func explode(v any) { panic(v) }
+
+func TestNS3_GoexitIsAnError(t *testing.T) {
+	inner := &testing.T{}
+	err := hostns.Do(t.Context(), foreign(t), hostns.UTS, func(context.Context) error {
+		inner.FailNow()
+		return nil
+	})
+	require.ErrorContains(t, err, "runtime.Goexit")
+	require.True(t, inner.Failed())
+}
+
+func TestNS4_AlwaysWaitsAndPassesTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), testing.TB(t), "value"))
+	finished := false
+	err := hostns.Do(ctx, foreign(t), hostns.UTS, func(ctx context.Context) error {
+		require.Equal(t, "value", ctx.Value(testing.TB(t)))
+		cancel()
+		<-ctx.Done()
+		finished = true
+		return ctx.Err()
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, finished)
+}
+
+func TestNS4_ProgramsInheritTheNamespacesAndNoDescriptor(t *testing.T) {
+	target := foreign(t)
+	require.NoError(t, hostns.Do(t.Context(), target, everyNamespace, func(context.Context) error {
+		out, err := exec.Command("readlink", "/proc/self/ns/mnt", "/proc/self/ns/net").Output()
+		require.NoError(t, err)
+		require.Equal(t, namespaceOf(t, target, "mnt")+"\n"+namespaceOf(t, target, "net")+"\n", string(out))
+		out, err = exec.Command("sh", "-c", "ls -l /proc/$$/fd").Output()
+		require.NoError(t, err)
+		require.NotRegexp(t, `(mnt|cgroup|net|uts|ipc):\[`, string(out))
+		return nil
+	}))
+}
+
+// NS 5: the source is only in the caller's mount namespace, the destination
+// only in the host's.
+func TestNS5_CallersFilesAreOpenedBeforeEntry(t *testing.T) {
+	host := foreign(t)
+	source, destination := t.TempDir(), t.TempDir()
+	t.Run("container", func(t *testing.T) {
+		testns.Enter(t, testns.Mount)
+		require.NoError(t, unix.Mount("container", source, "tmpfs", 0, ""))
+		require.NoError(t, os.WriteFile(filepath.Join(source, "plugin"), []byte("content"), 0o600))
+		root, err := os.OpenRoot(source)
+		require.NoError(t, err)
+		defer root.Close()
+
+		require.NoError(t, hostns.Do(t.Context(), host, hostns.Mount, func(context.Context) error {
+			require.NoError(t, unix.Mount("host", destination, "tmpfs", 0, ""))
+			require.NoFileExists(t, filepath.Join(source, "plugin"), "a path is the host's")
+			content, err := root.ReadFile("plugin")
+			require.NoError(t, err)
+			return os.WriteFile(filepath.Join(destination, "plugin"), content, 0o600)
+		}))
+		require.NoFileExists(t, filepath.Join(destination, "plugin"), "of the container")
+	})
+	require.NoFileExists(t, filepath.Join(destination, "plugin"), "of the machine")
+	content, err := os.ReadFile(filepath.Join(host, "root", destination, "plugin"))
+	require.NoError(t, err)
+	require.Equal(t, "content", string(content))
+}
+
+// hostname is an action on the UTS namespace that it runs in.
+type hostname struct{ before, after string }
+
+func (h hostname) Check(context.Context) ([]string, error) { return h.change(h.after) }
+func (h hostname) Apply(context.Context) error             { return unix.Sethostname([]byte(h.after)) }
+func (h hostname) Revert(context.Context) error            { return unix.Sethostname([]byte(h.before)) }
+func (h hostname) CheckRevert(context.Context) ([]string, error) {
+	return h.change(h.before)
+}
+
+func (h hostname) change(to string) ([]string, error) {
+	if now, err := os.Hostname(); err != nil || now == to {
+		return nil, err
+	}
+	return []string{"name the host " + to}, nil
+}
+
+func TestNS6_InRunsEveryMethodInside(t *testing.T) {
+	here, err := os.Hostname()
+	require.NoError(t, err)
+	a := hostns.In(foreign(t), hostns.UTS, hostname{before: "before", after: "after"})
+	require.NoError(t, a.Revert(t.Context())) // to a name that is not the machine's
+
+	changes, err := a.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"name the host after"}, changes)
+	require.NoError(t, a.Apply(t.Context()))
+	changes, err = a.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	changes, err = a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"name the host before"}, changes)
+	require.NoError(t, a.Revert(t.Context()))
+	changes, err = a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	now, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, here, now, "the machine's own name")
+}
+
+func TestInReturnsTheActionsErrors(t *testing.T) {
+	cause := errors.New("cause")
+	w := hostns.In(foreign(t), hostns.UTS, checkApply{err: cause})
+	changes, err := w.Check(t.Context())
+	require.ErrorIs(t, err, cause)
+	require.Equal(t, []string{"do it"}, changes, "what was found beside the error")
+	require.ErrorIs(t, w.Apply(t.Context()), cause)
+
+	w = hostns.In("/does/not/exist/1", hostns.UTS, checkApply{})
+	_, err = w.Check(t.Context())
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, w.Apply(t.Context()), fs.ErrNotExist)
+	require.False(t, strings.Contains(err.Error(), "\n"))
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostns_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+)
+
+// A container copies a file of its own into a directory of the host, whose
+// /proc is mounted at /hostproc.
+func ExampleDo() {
+	plugins, err := os.OpenRoot("/opt/plugins") // the container's, also inside
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer plugins.Close()
+
+	err = hostns.Do(context.Background(), "/hostproc/1", hostns.Mount, func(context.Context) error {
+		content, err := plugins.ReadFile("bridge")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile("/opt/cni/bin/bridge", content, 0o755) // the host's
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+}
+
+// A step that is checked and applied on the host's side.
+func ExampleIn() {
+	mkdir := bootstrap.Func(
+		func(context.Context) ([]string, error) {
+			if _, err := os.Stat("/run/agent"); err == nil {
+				return nil, nil
+			}
+			return []string{"make /run/agent"}, nil
+		},
+		func(context.Context) error { return os.MkdirAll("/run/agent", 0o755) },
+	)
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{
+		{Name: "run directory", Action: hostns.In("/hostproc/1", hostns.Mount, mkdir)},
+	}}
+	if _, err := plan.Apply(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+}
+
+func ExampleNamespace_String() {
+	fmt.Println(hostns.Mount | hostns.Cgroup)
+	// Output: cgroup|mount
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !linux
+
+package hostns_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+)
+
+func TestDoIsUnsupported(t *testing.T) {
+	require.ErrorIs(t, hostns.Do(t.Context(), "/proc/1", hostns.Mount, mustNotRun(t)), errors.ErrUnsupported)
+	require.ErrorIs(t, hostns.In("/proc/1", hostns.Mount, checkApply{}).Apply(t.Context()), errors.ErrUnsupported)
+}

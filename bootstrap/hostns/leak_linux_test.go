@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostns_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+func descriptors(t testing.TB) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(entries)
+}
+
+// foreignThreads counts the process's threads and those in other namespaces
+// than the process.
+func foreignThreads(t testing.TB) (threads, foreign int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/task")
+	require.NoError(t, err)
+	for _, e := range entries {
+		for _, file := range namespaceFiles {
+			link, err := os.Readlink(filepath.Join("/proc/self/task", e.Name(), "ns", file))
+			if err == nil && link != namespaceOf(t, "/proc/self", file) {
+				foreign++
+				break
+			}
+		}
+	}
+	return len(entries), foreign
+}
+
+// watch runs goroutines that look at the namespaces they are in, until stop is
+// closed; in a foreign one they send it.
+func watch(own map[string]string, stop <-chan struct{}, found chan<- string) *sync.WaitGroup {
+	var watchers sync.WaitGroup
+	for range 4 {
+		watchers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for file, want := range own {
+					if link, err := os.Readlink("/proc/thread-self/ns/" + file); err != nil || link != want {
+						select {
+						case found <- fmt.Sprint(link, err):
+						default:
+						}
+						return
+					}
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	return &watchers
+}
+
+func TestNS1_TenThousandCallsLeaveNothing(t *testing.T) {
+	target := foreign(t)
+	own := map[string]string{}
+	for _, file := range namespaceFiles {
+		own[file] = namespaceOf(t, "/proc/self", file)
+	}
+	run := func(calls int) {
+		const callers = 4
+		var group sync.WaitGroup
+		for caller := range callers {
+			group.Go(func() {
+				for i := range calls / callers {
+					if err := leakyCall(t.Context(), target, caller+i); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
+	run(200) // the runtime's own threads come
+	fds := descriptors(t)
+	threads, _ := foreignThreads(t)
+
+	stop, found := make(chan struct{}), make(chan string, 1)
+	watchers := watch(own, stop, found)
+	run(10_000)
+	close(stop)
+	watchers.Wait()
+	select {
+	case link := <-found:
+		t.Fatal("a goroutine ran in a foreign namespace: ", link)
+	default:
+	}
+	require.Equal(t, fds, descriptors(t))
+	// The last threads may still be on their way out.
+	require.Eventually(t, func() bool {
+		now, foreign := foreignThreads(t)
+		return foreign == 0 && now <= threads+8 // 4 callers, 4 watchers
+	}, 10*time.Second, time.Millisecond)
+}
+
+var errLeaky = errors.New("expected")
+
+// leakyCall makes calls that end in every way.
+func leakyCall(ctx context.Context, target string, i int) error {
+	ends := []func(context.Context) error{
+		func(context.Context) error { return nil },
+		func(context.Context) error { return errLeaky },
+		func(context.Context) error { panic(errLeaky) },
+		func(context.Context) error { // blocking lets other goroutines have the processor
+			ready := make(chan struct{})
+			go close(ready)
+			<-ready
+			return nil
+		},
+	}
+	if err := hostns.Do(ctx, target, everyNamespace, ends[i%len(ends)]); err != nil && !errors.Is(err, errLeaky) {
+		return err
+	}
+	return nil
+}
+
+// fromMainThread calls Do from the main thread many times and says what is
+// wrong, if anything. With one processor a goroutine started there runs there.
+func fromMainThread(target string) error {
+	runtime.UnlockOSThread() // locked by an init function of testns
+	before, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		return err
+	}
+	onMain := 0
+	for range 100 {
+		var there bool
+		done := make(chan struct{})
+		go func() { there = unix.Gettid() == unix.Getpid(); close(done) }()
+		<-done
+		if there {
+			onMain++
+		}
+		inside := ""
+		err := hostns.Do(context.Background(), target, everyNamespace, func(context.Context) (err error) {
+			if unix.Gettid() == unix.Getpid() {
+				return errors.New("runs on the main thread")
+			}
+			inside, err = os.Readlink("/proc/thread-self/ns/mnt")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		after, err := os.Readlink("/proc/self/ns/mnt")
+		if err != nil || after != before || inside == before {
+			return fmt.Errorf("namespace before %s, inside %s, after %s: %w", before, inside, after, err)
+		}
+	}
+	if onMain == 0 {
+		return errors.New("no goroutine ran on the main thread: nothing is shown")
+	}
+	return nil
+}
+
+func TestNS1_MainThreadIsNeverUsed(t *testing.T) {
+	testns.Root(t)
+	require.Equal(t, "<nil>\n", helper(t, "main-thread", nil, foreign(t)))
+}
+
+func BenchmarkDo(b *testing.B) {
+	target := foreign(b)
+	for _, ns := range []hostns.Namespace{hostns.UTS, hostns.Mount, hostns.Mount | hostns.Cgroup, everyNamespace} {
+		b.Run(ns.String(), func(b *testing.B) {
+			for b.Loop() {
+				if err := hostns.Do(b.Context(), target, ns, func(context.Context) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostns_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+const helperEnv = "SLIPWAY_HOSTNS_TEST_HELPER"
+
+const everyNamespace = hostns.Mount | hostns.Cgroup | hostns.Net | hostns.UTS | hostns.IPC
+
+// namespaceFiles names each kind's file in /proc/PID/ns.
+var namespaceFiles = map[hostns.Namespace]string{
+	hostns.Mount: "mnt", hostns.Cgroup: "cgroup", hostns.Net: "net", hostns.UTS: "uts", hostns.IPC: "ipc",
+}
+
+// TestMain plays the helper programs that some tests start.
+func TestMain(m *testing.M) {
+	switch os.Getenv(helperEnv) {
+	case "main-thread":
+		fmt.Println(fromMainThread(os.Args[1]))
+	case "do":
+		ns, _ := strconv.Atoi(os.Args[2])
+		fmt.Println(hostns.Do(context.Background(), os.Args[1], hostns.Namespace(ns), func(context.Context) error { return nil }))
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// helper runs this test binary as the helper program mode, without the given
+// capabilities, and returns the line that it prints.
+func helper(t *testing.T, mode string, without []uintptr, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), helperEnv+"="+mode, "GOMAXPROCS=1")
+	cmd.Stderr = t.Output()
+	var out []byte
+	var err error
+	done := make(chan struct{})
+	go func() { // on a thread that dies with it: the bounding set cannot be widened again
+		defer close(done)
+		runtime.LockOSThread()
+		for _, c := range without {
+			if err = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+				return
+			}
+		}
+		out, err = cmd.Output()
+	}()
+	<-done
+	require.NoError(t, err)
+	return string(out)
+}
+
+// foreign starts a program in namespaces of its own and returns its directory
+// in /proc. It ends with the test.
+func foreign(t testing.TB) string {
+	t.Helper()
+	testns.Root(t)
+	cmd := exec.Command("sh", "-c", "echo; exec cat")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Unshareflags: unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
+	}
+	stdin, err := cmd.StdinPipe() // cat ends with it, also if this process is killed
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = cmd.Wait()
+	})
+	_, err = bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	return filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid))
+}
+
+// namespaceOf returns an identity such as "mnt:[4026531841]".
+func namespaceOf(t testing.TB, procDir, file string) string {
+	t.Helper()
+	link, err := os.Readlink(filepath.Join(procDir, "ns", file))
+	require.NoError(t, err)
+	return link
+}
