@@ -4,7 +4,7 @@
 
 GO          ?= go
 STATICCHECK  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
-GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.9.0
+GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PLATFORMS    = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # What the tests look at the kernel with, and the Debian packages that have it.
