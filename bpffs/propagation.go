@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpffs
+
+import (
+	"fmt"
+
+	"github.com/slipway-dev/slipway/internal/fsmount"
+)
+
+// Propagation is what is asked of a mount's way out of its mount namespace.
+type Propagation uint8
+
+const (
+	// AnyPropagation asks nothing. It is right on the host, and for a thread
+	// that has entered the host's mount namespace.
+	AnyPropagation Propagation = iota
+
+	// Shared asks that a new mount also appears in the namespaces that the one
+	// it is made upon comes from, so that it outlives the container: that one
+	// must be in a peer group (shared:N in proc_pid_mountinfo(5)). Whether the
+	// host is among the peers cannot be seen from inside. A bpffs that is
+	// already mounted is not asked: in a new container it can only have come
+	// from the host.
+	//
+	// Revert recognizes a mount by its identity in the namespace where it was
+	// made. From another container it is left; use the host's namespace there.
+	Shared
+)
+
+// checkPropagation says how to fix a mount that would end with the container.
+func (m Mount) checkPropagation(k fsmount.Kernel, p fsmount.Place) error {
+	if m.Propagation != Shared {
+		return nil
+	}
+	infos, err := fsmount.Mounts(k)
+	if err != nil {
+		return fmt.Errorf("bpffs on %s: %w", p.Path, err)
+	}
+	parent, ok := fsmount.Holding(infos, p.Path)
+	if ok && parent.Shared {
+		return nil
+	}
+	return fmt.Errorf("mount bpf on %s: it would vanish with this container, since the mount on %s is not shared: "+
+		"give the volume mountPropagation: Bidirectional, and if the host's own mount is not shared, run there: mount --make-shared %s",
+		p.Path, parent.Point, parent.Point)
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// KindMount is the kind of a mount's entry in a record. Its After.Value is the
+// mount's identity.
+const KindMount = "mount"
+
+// Request is a mount to be made.
+type Request struct {
+	FSType, Options string
+	Before          record.State             // what was mounted on the place, for the record
+	Clear           func(place string) error // called when all else is ready, to free the place; may be nil
+}
+
+// Attach makes the directories that p misses and mounts on it, noting both in
+// the book called name in stateDir ("": nowhere). When it returns an error
+// that matches EBUSY, another made such a mount meanwhile.
+func Attach(k Kernel, stateDir, name string, p Place, r Request) error {
+	book, boot, err := openBook(k, stateDir, name)
+	if err != nil {
+		return err
+	}
+	var undo func() error
+	err = k.Mount(p.Path, r.FSType, r.Options, func(_, mount string) error {
+		if err := makeDirs(book, p); err != nil {
+			return err
+		}
+		if book != nil {
+			undo = unbegin(book, p.Path)
+			if err := book.Begin(entry(p.Path, mount, boot, r.Before)); err != nil {
+				return err
+			}
+		}
+		if r.Clear != nil {
+			return r.Clear(p.Path)
+		}
+		return nil
+	})
+	switch {
+	case err != nil && undo != nil:
+		return errors.Join(hint(r.FSType, err), undo())
+	case err != nil:
+		return hint(r.FSType, err)
+	case book == nil:
+		return nil
+	}
+	return complete(k, book, p.Path)
+}
+
+// unbegin returns what brings back the page that path has in book now.
+func unbegin(book *record.Book, path string) func() error {
+	was, known := book.Lookup(path)
+	return func() error {
+		if !known {
+			return book.Forget(path)
+		}
+		if err := book.Begin(was); err != nil || !was.Done {
+			return err
+		}
+		return book.Complete(was)
+	}
+}
+
+// Adopt completes the entry of a mount that was attached by a process that was
+// killed before it could.
+func Adopt(k Kernel, stateDir, name string, p Place) error {
+	if stateDir == "" {
+		return nil
+	}
+	book, boot, err := openBook(k, stateDir, name)
+	if err != nil {
+		return err
+	}
+	e, ok := book.Lookup(p.Path)
+	if !ok || e.Done || e.After.Value != p.Mount || e.Boot != boot {
+		return nil
+	}
+	return book.Complete(e)
+}
+
+func entry(path, mount, boot string, before record.State) record.Entry {
+	return record.Entry{
+		Kind: KindMount, Object: path, Boot: boot, Before: before,
+		After: record.State{Type: KindMount, Value: mount},
+	}
+}
+
+func complete(k Kernel, book *record.Book, path string) error {
+	_, _, mount, err := k.Stat(path)
+	if err != nil {
+		return err
+	}
+	return book.Complete(entry(path, mount, "", record.State{}))
+}
+
+func makeDirs(book *record.Book, p Place) error {
+	if book != nil && len(p.Missing) > 0 {
+		return dirHint(p.Path, book.MkdirAll(p.Path, 0o755))
+	}
+	for _, dir := range p.Missing {
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err == nil {
+			err = os.Chmod(dir, 0o755) // the umask may have taken bits away
+		}
+		if err != nil {
+			return dirHint(p.Path, err)
+		}
+	}
+	return nil
+}
+
+// openBook opens the book, nil without a state directory.
+func openBook(k Kernel, stateDir, name string) (book *record.Book, boot string, err error) {
+	if stateDir == "" {
+		return nil, "", nil
+	}
+	if book, err = record.Open(stateDir, name); err != nil {
+		return nil, "", err
+	}
+	boot, err = bootID(k)
+	return book, boot, err
+}
+
+func bootID(k Kernel) (string, error) {
+	f, err := k.Open(BootIDPath)
+	if err != nil {
+		return "", fmt.Errorf("boot id: %w", err)
+	}
+	defer f.Close()
+	id, err := io.ReadAll(f)
+	if err != nil {
+		return "", fmt.Errorf("boot id: %w", err)
+	}
+	return strings.TrimSpace(string(id)), nil
+}
+
+// hint says what is missing where the kernel's answer does not.
+func hint(fstype string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%w (needs CAP_SYS_ADMIN%s)", err, map[string]string{"bpf": " in the initial user namespace"}[fstype])
+	case errors.Is(err, syscall.ENODEV):
+		return fmt.Errorf("%w (this kernel has no %s file system: %s)", err, fstype,
+			map[string]string{"bpf": "CONFIG_BPF_SYSCALL", "cgroup2": "CONFIG_CGROUPS"}[fstype])
+	}
+	return err
+}
+
+func dirHint(path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("create directory %s: %w (its file system is mounted read-only: mount it read-write, or name another path)", path, err)
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("create directory %s: %w (needs root, and a file system where directories can be made)", path, err)
+	}
+	return fmt.Errorf("create directory %s: %w", path, err)
+}

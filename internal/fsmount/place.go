@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Place is a path where a file system is, or shall be, mounted.
+type Place struct {
+	Path    string   // as Resolve names it
+	Missing []string // directories to make first, outermost first
+	FSType  string   // type of the file system that Path, or what exists of it, is on
+	Root    string   // which directory of it, see [Kernel].Stat
+	Mount   string   // identity of the mount on Path; "" if none is
+}
+
+// Look tells what is at path. It takes the same time whatever else is mounted.
+func Look(k Kernel, path string) (Place, error) {
+	resolved, err := Resolve(path)
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{Path: resolved}
+	exists := resolved
+	for ; ; exists = filepath.Dir(exists) {
+		info, err := os.Lstat(exists)
+		if errors.Is(err, fs.ErrNotExist) && exists != filepath.Dir(exists) {
+			p.Missing = append(p.Missing, exists)
+			continue
+		}
+		if err != nil {
+			return Place{}, err
+		}
+		if !info.IsDir() {
+			return Place{}, fmt.Errorf("%s is a %s, not a directory: name another path, or move it away", exists, typeName(info.Mode()))
+		}
+		break
+	}
+	slices.Reverse(p.Missing)
+	p.FSType, p.Root, p.Mount, err = k.Stat(exists)
+	if len(p.Missing) > 0 {
+		p.Mount = ""
+	}
+	return p, err
+}
+
+// Occupied returns the type of the file system that is mounted on p, "" if
+// there is none. One directory of a file system that is mounted there, as
+// container runtimes hand in volumes, is a directory like any other.
+func (p Place) Occupied(k Kernel) (fstype string, err error) {
+	if p.Mount == "" {
+		return "", nil
+	}
+	infos, err := Mounts(k)
+	if err != nil {
+		return "", err
+	}
+	on := On(infos, p.Path)
+	if len(on) == 0 { // not to be told: by another name, as under chroot
+		return p.FSType, nil
+	}
+	if visible := on[len(on)-1]; visible.Whole() {
+		return visible.FSType, nil
+	}
+	return "", nil
+}
+
+// Plan lists what Attach would do.
+func (p Place) Plan(k Kernel, what string) ([]string, error) {
+	var changes []string
+	for _, dir := range p.Missing {
+		changes = append(changes, "create directory "+dir)
+	}
+	change := what + " on " + p.Path
+	if len(p.Missing) == 0 {
+		names, err := ReadDir(k, p.Path)
+		if err != nil {
+			return nil, err
+		}
+		if len(names) > 0 {
+			change += fmt.Sprintf(" (hides what is in it now: %s%s)", names[0].Name(), more(len(names)-1))
+		}
+	}
+	return append(changes, change), nil
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// ReadDir lists a directory through k.
+func ReadDir(k Kernel, path string) ([]fs.DirEntry, error) {
+	f, err := k.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: path, Err: errors.New("not a directory")}
+	}
+	entries, err := dir.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
+		if a.Name() < b.Name() {
+			return -1
+		}
+		return 1
+	})
+	return entries, err
+}
+
+func typeName(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "file"
+	case m&fs.ModeSymlink != 0:
+		return "symbolic link"
+	}
+	return "special file"
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !linux
+
+package fsmount
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+func unsupported(op string) error {
+	return fmt.Errorf("%s on %s: %w", op, runtime.GOOS, errors.ErrUnsupported)
+}
+
+// Stat is unsupported.
+func (Real) Stat(string) (fstype, root, mount string, err error) {
+	return "", "", "", unsupported("look for mounts")
+}
+
+// Mount is unsupported.
+func (Real) Mount(_, _, _ string, _ func(root, mount string) error) error {
+	return unsupported("mount")
+}
+
+// Unmount is unsupported.
+func (Real) Unmount(string) error { return unsupported("unmount") }
+
+// Open opens a file or directory.
+func (Real) Open(name string) (fs.File, error) { return os.Open(name) }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// Undoer takes back what the book called Name in StateDir holds.
+type Undoer struct {
+	Kernel         Kernel
+	StateDir, Name string
+	FSType         string
+	// Keep, if not nil, says why the mount on path must stay.
+	Keep func(k Kernel, path string) error
+}
+
+// open reads the book; without a state directory nothing was ever recorded.
+func (u Undoer) open() (*record.Book, string, error) {
+	if u.StateDir == "" {
+		return nil, "", fmt.Errorf("revert %s: no state directory, so nothing was recorded: %w", u.Name, errors.ErrUnsupported)
+	}
+	book, err := record.Open(u.StateDir, u.Name)
+	if err != nil || len(book.Entries()) == 0 {
+		return nil, "", err
+	}
+	boot, err := bootID(u.Kernel)
+	return book, boot, err
+}
+
+// Revert undoes newest first what is as it was left, whatever path it is on.
+func (u Undoer) Revert(ctx context.Context) error {
+	book, boot, err := u.open()
+	if err != nil || book == nil {
+		return err
+	}
+	var kept []string
+	return book.Undo(ctx, func(_ context.Context, e record.Entry) error {
+		if e.Kind == record.KindDir {
+			if at := slices.IndexFunc(kept, func(path string) bool { return below(path, e.Object) }); at >= 0 {
+				return fmt.Errorf("directory %s stays: %s is still mounted", e.Object, kept[at])
+			}
+			return book.UndoFile(e)
+		}
+		err := u.undoMount(e, boot)
+		if err != nil && !errors.Is(err, record.ErrChanged) {
+			kept = append(kept, e.Object)
+		}
+		return err
+	})
+}
+
+// Check lists what Revert would do, one line for each entry.
+func (u Undoer) Check(ctx context.Context) (changes []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	book, boot, err := u.open()
+	if err != nil || book == nil {
+		return nil, err
+	}
+	var errs []error
+	for _, e := range slices.Backward(book.Entries()) {
+		if e.Kind == record.KindDir {
+			changes = append(changes, "remove directory "+e.Object+" if it is empty")
+			continue
+		}
+		ours, err := u.ours(e, boot)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case ours:
+			changes = append(changes, "unmount "+u.FSType+" from "+e.Object)
+			errs = append(errs, u.keep(e.Object))
+		default:
+			changes = append(changes, "forget the mount on "+e.Object+", which is gone")
+		}
+	}
+	return changes, errors.Join(errs...)
+}
+
+func (u Undoer) undoMount(e record.Entry, boot string) error {
+	ours, err := u.ours(e, boot)
+	if err != nil || !ours {
+		return err
+	}
+	if err := u.keep(e.Object); err != nil {
+		return err
+	}
+	err = hint(u.FSType, u.Kernel.Unmount(e.Object))
+	if errors.Is(err, syscall.EBUSY) {
+		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
+	}
+	return err
+}
+
+func (u Undoer) keep(path string) error {
+	if u.Keep == nil {
+		return nil
+	}
+	return u.Keep(u.Kernel, path)
+}
+
+// ours reports whether the mount of e is there, visible, and the one that was
+// recorded. Nil and false: it is gone.
+func (u Undoer) ours(e record.Entry, boot string) (bool, error) {
+	if e.Kind != KindMount {
+		return false, fmt.Errorf("%s is recorded as a %q, which %s cannot undo", e.Object, e.Kind, u.Name)
+	}
+	if e.Boot != boot {
+		return false, nil
+	}
+	p, err := Look(u.Kernel, e.Object)
+	switch {
+	case err != nil:
+		return false, err
+	case p.Mount == "" || !e.Done && e.After.Value != "" && p.Mount != e.After.Value:
+		return false, nil
+	case p.Mount == e.After.Value && p.Path == e.Object:
+		return true, nil
+	}
+	infos, err := Mounts(u.Kernel)
+	if err != nil {
+		return false, err
+	}
+	on := On(infos, e.Object)
+	if slices.ContainsFunc(on[:max(len(on)-1, 0)], func(i Info) bool { return i.is(e.After.Value) }) {
+		return false, fmt.Errorf("the mount on %s stays: %s is mounted over it; unmount that first", e.Object, on[len(on)-1].FSType)
+	}
+	return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, and stays", e.Object, record.ErrChanged)
+}
+
+// is reports whether i has the identity that [Kernel].Stat told.
+func (i Info) is(identity string) bool {
+	id, _, _ := strings.Cut(identity, " ")
+	return id == fmt.Sprintf("id=%d", i.ID)
+}
