@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// ErrPluginMissing says that a plugin which a configuration names is not where
+// the runtime looks, cannot be executed yet, or is just being written. It may
+// come: another project's installer may be at work.
+var ErrPluginMissing = errors.New("plugin missing")
+
+// ErrNotOwner says that another owner has installed since, whose files stay. It
+// matches [errors.ErrUnsupported]: there is nothing to revert.
+var ErrNotOwner = fmt.Errorf("installed by another owner since: %w", errors.ErrUnsupported)
+
+// errNoState is the answer of Revert where nothing was recorded.
+var errNoState = fmt.Errorf("no StateDir, so nothing is recorded that could be taken back: %w", errors.ErrUnsupported)
+
+// hint adds what is missing to an error that says only that something is.
+func hint(err error) error {
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w (needs a file system mounted read-write)", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w (needs root: CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER; no immutable attribute; to execute plugins, a mount without noexec)", err)
+	}
+	return err
+}

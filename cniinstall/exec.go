@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/containernetworking/cni/pkg/version"
+)
+
+const (
+	versionLimit = 5 * time.Second // for one plugin to say its versions
+	pipeLimit    = time.Second     // for what it leaves behind to let go of its output
+	outputLimit  = 1 << 20         // bytes of output that are kept
+)
+
+// runner is libcni's way to plugins: it finds those that are staged under
+// their temporary names, and runs each with no environment but CNI's.
+type runner struct {
+	version.PluginDecoder
+	staged map[string]string // plugin: its temporary path
+	dirs   []string
+}
+
+// FindInPath looks among the staged plugins, then in the runner's folders.
+func (r *runner) FindInPath(plugin string, _ []string) (string, error) {
+	if path, ok := r.staged[plugin]; ok {
+		return path, nil
+	}
+	return find(plugin, r.dirs)
+}
+
+// ExecPlugin runs the plugin at path and returns what it printed.
+func (r *runner) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	var stdout, stderr limited
+	c := exec.CommandContext(ctx, path)
+	c.Args[0] = r.placeOf(path) // programs that are many plugins go by it
+	c.Env = cniOnly(environ)
+	c.Dir = filepath.Dir(path)
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), &stdout, &stderr
+	c.WaitDelay = pipeLimit
+	killGroup(c)
+	switch err := c.Run(); {
+	case err == nil:
+		return stdout.Bytes(), nil
+	case errors.Is(err, syscall.ETXTBSY):
+		return nil, fmt.Errorf("%w: it is just being written: %w", ErrPluginMissing, err)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("gave no answer in time: %w", ctx.Err())
+	default:
+		return nil, pluginError(err, stdout.Bytes(), stderr.Bytes())
+	}
+}
+
+func (r *runner) placeOf(path string) string {
+	for plugin, staged := range r.staged {
+		if staged == path {
+			return filepath.Join(filepath.Dir(path), plugin)
+		}
+	}
+	return path
+}
+
+// cniOnly leaves out what libcni takes over from this process's environment.
+func cniOnly(environ []string) []string {
+	env := []string{} // not nil: that would mean all of it
+	for _, e := range environ {
+		if strings.HasPrefix(e, "CNI_") {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// pluginError is what the plugin itself said, if it kept to the protocol: libcni
+// knows one such text by heart, that of plugins which predate VERSION.
+func pluginError(err error, stdout, stderr []byte) error {
+	var said types.Error
+	if json.Unmarshal(stdout, &said) == nil && said.Msg != "" {
+		return &said
+	}
+	if text := strings.TrimSpace(string(stderr)); text != "" {
+		return fmt.Errorf("%w: %.300q", err, text)
+	}
+	return hint(err)
+}
+
+// limited keeps the first outputLimit bytes and takes the rest without a word.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := outputLimit - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// node is a node's folders below a temporary one.
+type node struct {
+	t                           *testing.T
+	root, src, bin, conf, state string
+}
+
+// newNode makes a source with plugins cilium-cni and loopback, and no folder
+// of the node's.
+func newNode(t *testing.T) node {
+	root := t.TempDir()
+	n := node{t: t, root: root, src: filepath.Join(root, "src"), bin: filepath.Join(root, "opt/cni/bin"),
+		conf: filepath.Join(root, "etc/cni/net.d"), state: filepath.Join(root, "state")}
+	require.NoError(t, os.MkdirAll(n.src, 0o755))
+	n.source("cilium-cni", script("0.3.1", "0.4.0", "1.0.0"))
+	n.source("loopback", script("1.0.0"))
+	return n
+}
+
+// install is the agent's installation on the node.
+func (n node) install() cniinstall.Install {
+	root, err := os.OpenRoot(n.src)
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { root.Close() })
+	return cniinstall.Install{
+		Plugins: root.FS(), BinDir: n.bin, Config: cniinstall.Agent{}, ConfDir: n.conf, StateDir: n.state,
+	}
+}
+
+func (n node) source(name, content string) {
+	n.t.Helper()
+	write(n.t, filepath.Join(n.src, name), content, 0o644) // as from an embedded folder
+}
+
+func (n node) confFile() string          { return filepath.Join(n.conf, "05-cilium.conflist") }
+func (n node) plugin(name string) string { return filepath.Join(n.bin, name) }
+
+// script is a plugin that answers VERSION and fails at everything else.
+func script(versions ...string) string {
+	return fmt.Sprintf(`#!/bin/sh
+[ "$CNI_COMMAND" = VERSION ] || exit 3
+echo '{"cniVersion":"1.0.0","supportedVersions":["%s"]}'
+`, strings.Join(versions, `","`))
+}
+
+func write(t *testing.T, path, content string, mode fs.FileMode) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), mode))
+	require.NoError(t, os.Chmod(path, mode))
+}
+
+// entry is what tree says of a file.
+func entry(info fs.FileInfo, content string) string {
+	return fmt.Sprintf("%v %v %q", info.Mode(), info.ModTime().UnixNano(), content)
+}
+
+// tree lists everything below dir with type, mode, time of change and content.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			found[path] = info.Mode().String()
+		case d.Type() == fs.ModeSymlink:
+			to, err := os.Readlink(path)
+			found[path] = "-> " + to
+			return err
+		case d.Type().IsRegular():
+			raw, err := os.ReadFile(path)
+			found[path] = entry(info, string(raw))
+			return err
+		default:
+			found[path] = info.Mode().String()
+		}
+		return nil
+	}))
+	return found
+}
+
+// requireContent checks content and mode of a file.
+func requireContent(t *testing.T, path, content string, mode fs.FileMode) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, content, string(raw))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, mode, info.Mode(), path)
+}
+
+// requireConverged: Check finds nothing, and another Apply writes nothing.
+func requireConverged(t *testing.T, i cniinstall.Install, dir string) {
+	t.Helper()
+	changes, err := i.Check(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	before := tree(t, dir)
+	require.NoError(t, i.Apply(context.Background()))
+	require.Equal(t, before, tree(t, dir))
+	requireNoTemp(t, dir)
+}
+
+func requireNoTemp(t *testing.T, dir string) {
+	t.Helper()
+	for path := range tree(t, dir) {
+		require.NotContains(t, filepath.Base(path), ".slipway-", "a temporary file is left")
+	}
+}

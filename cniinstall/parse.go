@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/utils"
+	"github.com/containernetworking/cni/pkg/version"
+)
+
+// InvalidError says that a runtime would not accept a configuration, or would
+// load it and fail for every pod, and where in it the reason is.
+type InvalidError struct {
+	Name   string // file name; empty where there is none
+	Offset int64  // bytes before the place; -1: the whole
+	Line   int    // from 1; 0: the whole
+	Column int    // in bytes, from 1; 0: the whole
+	Plugin int    // index in "plugins", from 0; -1: none of them
+	Err    error
+}
+
+// Error names the place and the reason.
+func (e *InvalidError) Error() string {
+	var b strings.Builder
+	b.WriteString("invalid CNI configuration")
+	if e.Name != "" {
+		b.WriteString(" " + e.Name)
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ", line %d column %d", e.Line, e.Column)
+	}
+	if e.Plugin >= 0 {
+		fmt.Fprintf(&b, ", plugins[%d]", e.Plugin)
+	}
+	return b.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// network is a configuration that libcni accepts.
+type network struct {
+	file    string
+	raw     []byte
+	version string   // what a runtime asks of the plugins; never empty
+	types   []string // of the plugins, in their order
+}
+
+// parse reads a configuration as a runtime would that finds it under the name
+// file. Without a name the content says whether it is a list.
+func parse(file string, raw []byte) (*network, error) {
+	n := &network{file: file, raw: raw}
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &top); err != nil {
+		return nil, n.syntax(err)
+	}
+	if top == nil {
+		return nil, n.invalid(-1, errors.New("it is null, not an object"))
+	}
+	_, isList := top["plugins"]
+	if err := kindFits(file, isList, top["type"] != nil); err != nil {
+		return nil, n.invalid(-1, err)
+	}
+	var plugins []json.RawMessage
+	if isList {
+		if err := json.Unmarshal(top["plugins"], &plugins); err != nil {
+			return nil, n.invalid(-1, errors.New(`"plugins" is not an array`))
+		}
+	} else {
+		plugins, raw = []json.RawMessage{raw}, asList(top, raw)
+	}
+	if err := n.checkPlugins(plugins, isList); err != nil {
+		return nil, err
+	}
+	list, err := libcni.NetworkConfFromBytes(raw)
+	if err != nil {
+		return nil, n.invalid(-1, err)
+	}
+	return n, n.adopt(list)
+}
+
+// kindFits compares the file's suffix, by which a runtime goes, with its content.
+func kindFits(file string, isList, isPlugin bool) error {
+	wantList := filepath.Ext(file) == ".conflist" || file == "" && !isPlugin
+	switch {
+	case wantList && !isList && isPlugin:
+		return errors.New(`it is a single plugin's configuration ("type"), which belongs in a .conf file`)
+	case wantList && !isList:
+		return errors.New(`it has no "plugins"`)
+	case !wantList && isList && file != "":
+		return errors.New(`it is a list ("plugins"), which belongs in a .conflist file`)
+	case !wantList && !isList && !isPlugin:
+		return errors.New(`it has no "type"`)
+	}
+	return nil
+}
+
+// asList wraps a single plugin's configuration in a list, as runtimes do.
+func asList(top map[string]json.RawMessage, raw []byte) []byte {
+	list := map[string]json.RawMessage{"plugins": append(append([]byte("["), raw...), ']')}
+	for _, key := range []string{"name", "cniVersion"} {
+		if v, ok := top[key]; ok {
+			list[key] = v
+		}
+	}
+	out, _ := json.Marshal(list) // raw was parsed before
+	return out
+}
+
+// checkPlugins lets libcni read each plugin by itself, for its index.
+func (n *network) checkPlugins(plugins []json.RawMessage, indexed bool) error {
+	if len(plugins) == 0 {
+		return n.invalid(-1, errors.New(`"plugins" is empty`))
+	}
+	for i, raw := range plugins {
+		if !indexed {
+			i = -1
+		}
+		conf, err := libcni.NetworkPluginConfFromBytes(raw)
+		if err != nil {
+			return n.invalid(i, err)
+		}
+		if t := conf.Network.Type; t == "." || t == ".." || strings.ContainsAny(t, "/\\\x00") {
+			return n.invalid(i, fmt.Errorf("type %q is not a file name", t))
+		}
+	}
+	return nil
+}
+
+// adopt takes over what libcni made of the configuration, after the checks
+// that libcni makes only when a pod starts.
+func (n *network) adopt(list *libcni.NetworkConfigList) error {
+	if err := utils.ValidateNetworkName(list.Name); err != nil {
+		return n.invalid(-1, fmt.Errorf("name %q: %s", list.Name, err.Msg))
+	}
+	if _, _, _, err := version.ParseVersion(list.CNIVersion); err != nil {
+		return n.invalid(-1, fmt.Errorf("cniVersion %q: %w", list.CNIVersion, err))
+	}
+	if n.version = list.CNIVersion; n.version == "" {
+		n.version = "0.1.0" // the specification's default
+	}
+	for _, p := range list.Plugins {
+		n.types = append(n.types, p.Network.Type)
+	}
+	return nil
+}
+
+// invalid is an error about the plugin at index, or about the whole (-1).
+func (n *network) invalid(index int, err error) error {
+	e := &InvalidError{Name: n.file, Offset: -1, Plugin: index, Err: err}
+	if index >= 0 {
+		e.locate(n.raw, pluginOffset(n.raw, index))
+	}
+	return e
+}
+
+// syntax is an error of encoding/json, which knows the place.
+func (n *network) syntax(err error) error {
+	e := &InvalidError{Name: n.file, Offset: -1, Plugin: -1, Err: err}
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		e.locate(n.raw, max(syntax.Offset-1, 0)) // it counts the byte it stumbled over
+	case errors.As(err, &typ):
+		e.Err = fmt.Errorf("it is a JSON %s, not an object", typ.Value)
+	}
+	return e
+}
+
+func (e *InvalidError) locate(raw []byte, offset int64) {
+	if offset < 0 || offset > int64(len(raw)) {
+		return
+	}
+	before := raw[:offset]
+	e.Offset = offset
+	e.Line = bytes.Count(before, []byte("\n")) + 1
+	e.Column = len(before) - bytes.LastIndexByte(before, '\n')
+}
+
+// pluginOffset finds where plugins[index] starts; -1: nowhere.
+func pluginOffset(raw []byte, index int) int64 {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	found := int64(-1)
+	d.Token() // the object
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return found
+		}
+		if key != "plugins" {
+			if d.Decode(new(json.RawMessage)) != nil {
+				return found
+			}
+			continue
+		}
+		found = elementOffset(d, raw, index) // the last one counts, as in encoding/json
+	}
+	return found
+}
+
+func elementOffset(d *json.Decoder, raw []byte, index int) int64 {
+	found := int64(-1)
+	d.Token() // the array
+	for i := 0; d.More(); i++ {
+		start := d.InputOffset()
+		if d.Decode(new(json.RawMessage)) != nil {
+			return found
+		}
+		if i == index {
+			lead := raw[start:]
+			found = start + int64(len(lead)-len(bytes.TrimLeft(lead, ", \t\r\n")))
+		}
+	}
+	d.Token() // its end
+	return found
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Policy says when a plugin is installed.
+type Policy uint8
+
+// Policies. Whatever the policy, what is equal is not written.
+const (
+	Always    Policy = iota // replaces one that differs
+	IfMissing               // leaves any file alone that is there
+	Never
+)
+
+// policyOf is the plugin's policy. Distributions bring a loopback plugin, which
+// is left alone unless the caller says otherwise.
+func (i Install) policyOf(name string) Policy {
+	if p, ok := i.Policy[name]; ok {
+		return p
+	}
+	if name == "loopback" {
+		return IfMissing
+	}
+	return Always
+}
+
+// pluginTargets lists the plugins that are to be in BinDir.
+func (i Install) pluginTargets() ([]*target, error) {
+	if i.Plugins == nil {
+		return nil, nil
+	}
+	names, err := i.pluginNames()
+	if err != nil {
+		return nil, err
+	}
+	var targets []*target
+	var errs []error
+	for _, name := range names {
+		t, err := i.pluginTarget(name)
+		if err != nil {
+			errs = append(errs, err)
+		} else if t != nil {
+			targets = append(targets, t)
+		}
+	}
+	return targets, errors.Join(errs...)
+}
+
+// pluginNames are those asked for, or all that the source has.
+func (i Install) pluginNames() ([]string, error) {
+	names := slices.Clone(i.Names)
+	if names == nil {
+		entries, err := fs.ReadDir(i.Plugins, ".")
+		if err != nil {
+			return nil, fmt.Errorf("list the CNI plugins to install: %w", err)
+		}
+		for _, e := range entries {
+			if info, err := fs.Stat(i.Plugins, e.Name()); err != nil {
+				return nil, fmt.Errorf("CNI plugin to install: %w", err)
+			} else if info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+				names = append(names, e.Name())
+			}
+		}
+		if len(names) == 0 {
+			return nil, errors.New("the folder of CNI plugins to install holds none")
+		}
+	}
+	return unique(append(names, i.Optional...)), nil
+}
+
+// pluginTarget is nil for a plugin that policy or absence leaves out.
+func (i Install) pluginTarget(name string) (*target, error) {
+	if !isFileName(name) {
+		return nil, fmt.Errorf("CNI plugin to install: %q is not a file name", name)
+	}
+	path := filepath.Join(i.BinDir, name)
+	switch i.policyOf(name) {
+	case Never:
+		return nil, nil
+	case IfMissing:
+		if _, err := os.Stat(path); err == nil {
+			return nil, nil
+		}
+	}
+	info, err := fs.Stat(i.Plugins, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && slices.Contains(i.Optional, name):
+		i.reportLacking(name)
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("CNI plugin to install: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("CNI plugin to install: %s is a %s, not a file", name, typeName(info.Mode()))
+	}
+	open := func() (io.ReadCloser, error) { return i.Plugins.Open(name) }
+	return &target{plugin: name, path: path, mode: 0o755, size: info.Size(), open: open}, nil
+}
+
+// reportLacking tells of an optional plugin that is nowhere.
+func (i Install) reportLacking(name string) {
+	if _, err := find(name, i.searchDirs()); err != nil && i.Warn != nil {
+		i.Warn(fmt.Sprintf("optional CNI plugin %s is not among those to install, nor in %s",
+			name, strings.Join(i.searchDirs(), ", ")))
+	}
+}
+
+// render asks for the configuration and reads it as a runtime will.
+func (i Install) render(ctx context.Context) (*target, *network, error) {
+	if i.Config == nil {
+		return nil, nil, nil
+	}
+	raw, err := i.Config.Render(ctx, i.ConfDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := parse(i.ConfName, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(raw))), nil }
+	return &target{path: filepath.Join(i.ConfDir, i.ConfName), mode: 0o600, size: int64(len(raw)), open: open}, n, nil
+}
+
+func (i Install) searchDirs() []string { return append([]string{i.BinDir}, i.SearchDirs...) }
+
+// withDefaults fills in the zero fields and checks the rest.
+func (i Install) withDefaults() (Install, error) {
+	i.BinDir = filepath.Clean(cmp.Or(i.BinDir, defaultBinDir))
+	i.ConfDir = filepath.Clean(cmp.Or(i.ConfDir, defaultConfDir))
+	i.ConfName = cmp.Or(i.ConfName, defaultConfName)
+	i.Owner = cmp.Or(i.Owner, defaultOwner)
+	if i.Optional == nil {
+		i.Optional = []string{"loopback"}
+	}
+	for _, dir := range append(i.searchDirs(), i.ConfDir) {
+		if !filepath.IsAbs(dir) {
+			return i, fmt.Errorf("CNI folder %q is not an absolute path", dir)
+		}
+	}
+	if ext := filepath.Ext(i.ConfName); !isFileName(i.ConfName) || !slices.Contains(confSuffixes, ext) {
+		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
+			i.ConfName, strings.Join(confSuffixes, ", "))
+	}
+	return i, nil
+}
+
+func isFileName(name string) bool {
+	return fs.ValidPath(name) && name != "." && !strings.ContainsAny(name, "/\\\x00")
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// need is what is to be done about a target.
+type need uint8
+
+const (
+	nothing    need = iota
+	attributes      // the content is right, mode or owner are not
+	content
+)
+
+// target is one file that shall be: a plugin, or the configuration.
+type target struct {
+	plugin string // its name; empty: the configuration
+	path   string
+	mode   fs.FileMode
+	size   int64
+	open   func() (io.ReadCloser, error) // the content, each time from its start
+
+	need   need
+	found  string // why, where only attributes are wrong
+	staged *staged
+}
+
+// inspect looks what is at the target's path. A symbolic link there counts as
+// something else, and is replaced; what is no file at all is an error.
+func (t *target) inspect(ctx context.Context) error {
+	t.need = content
+	info, err := os.Lstat(t.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return hint(err)
+	case info.Mode().Type() == fs.ModeSymlink:
+		return nil
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is in the way: it is a %s, not a file", t.path, typeName(info.Mode()))
+	case info.Size() != t.size:
+		return nil
+	}
+	same, err := t.holds(ctx)
+	if err != nil || !same {
+		return err
+	}
+	t.need = nothing
+	if uid, gid := ownerOf(info); !t.modeFits(info.Mode()) || uid != os.Geteuid() || gid != os.Getegid() {
+		t.need = attributes
+		t.found = fmt.Sprintf("mode %04o, owner %d:%d", unixMode(info.Mode()), uid, gid)
+	}
+	return nil
+}
+
+// holds reports whether the file at path has the target's content.
+func (t *target) holds(ctx context.Context) (bool, error) {
+	f, err := openThere(t.path)
+	if err != nil {
+		return false, hint(err)
+	}
+	defer f.Close()
+	return t.isIn(ctx, f, io.Discard)
+}
+
+// isIn compares the target's content with f, and gives what f holds to also.
+func (t *target) isIn(ctx context.Context, f io.Reader, also io.Writer) (bool, error) {
+	want, err := t.open()
+	if err != nil {
+		return false, err
+	}
+	defer want.Close()
+	return equal(ctx, want, f, also)
+}
+
+// modeFits: a plugin may also lack its write bit, as in a read-only image.
+func (t *target) modeFits(m fs.FileMode) bool {
+	if !hasModes {
+		return true
+	}
+	return unixMode(m) == uint32(t.mode) || t.plugin != "" && unixMode(m) == 0o555
+}
+
+// after is how the target shall be left, for the record.
+func (t *target) after(sum string) record.State {
+	return record.State{
+		Type: "file", Mode: uint32(t.mode), UID: os.Geteuid(), GID: os.Getegid(), Size: t.size, SHA256: sum,
+	}
+}
+
+func (t *target) change() string {
+	if t.need == attributes {
+		return fmt.Sprintf("set mode %04o and owner %d:%d of %s (is %s)", t.mode, os.Geteuid(), os.Getegid(), t.path, t.found)
+	}
+	return "write " + t.path
+}
+
+// equal compares two streams, reading each once, in pieces that stay in the
+// processor's cache: 70 MB take no longer than it takes to read them.
+func equal(ctx context.Context, a, b io.Reader, also io.Writer) (bool, error) {
+	const piece = 128 << 10
+	bufs := make([]byte, 2*piece)
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		n, errA := io.ReadFull(a, bufs[:piece])
+		m, errB := io.ReadFull(b, bufs[piece:])
+		if err := errors.Join(realError(errA), realError(errB)); err != nil {
+			return false, err
+		}
+		also.Write(bufs[piece : piece+m]) // a hash, or nothing: neither fails
+		if n != m || !bytes.Equal(bufs[:n], bufs[piece:piece+m]) {
+			return false, nil
+		}
+		if n < piece {
+			return true, nil
+		}
+	}
+}
+
+func realError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+func unixMode(m fs.FileMode) uint32 {
+	mode := uint32(m.Perm())
+	for i, bit := range []fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid} {
+		if m&bit != 0 {
+			mode |= 0o1000 << i
+		}
+	}
+	return mode
+}
+
+func typeName(m fs.FileMode) string {
+	switch m.Type() {
+	case fs.ModeDir:
+		return "directory"
+	case fs.ModeNamedPipe:
+		return "FIFO"
+	case fs.ModeSocket:
+		return "socket"
+	case fs.ModeSymlink:
+		return "symbolic link"
+	}
+	return "special file"
+}

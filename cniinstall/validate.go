@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/invoke"
+)
+
+// Validate says whether a runtime that looks for plugins in binDirs (none:
+// /opt/cni/bin) could use the configuration conf, a list or a single plugin's:
+// libcni parses it, every plugin is there and executable, and says when run
+// with CNI_COMMAND=VERSION that it speaks the configuration's version.
+//
+// Plugins run as root where the caller does, in the calling thread's
+// namespaces, 5 seconds each at most, with no environment but CNI's. Errors:
+// [InvalidError], [ErrPluginMissing], or that of a plugin that fails. An ipam
+// plugin is the affair of the plugin that calls it and is not looked at.
+func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
+	n, err := parse("", conf)
+	if err != nil {
+		return err
+	}
+	if len(binDirs) == 0 {
+		binDirs = []string{defaultBinDir}
+	}
+	r := &runner{dirs: binDirs}
+	if err := n.present(r, nil); err != nil {
+		return err
+	}
+	return n.speak(ctx, r, n.types)
+}
+
+// present names each plugin that the runner does not find; those that are
+// coming count as found.
+func (n *network) present(r *runner, coming map[string]bool) error {
+	var errs []error
+	for _, t := range unique(n.types) {
+		if coming[t] {
+			continue
+		}
+		if _, err := r.FindInPath(t, nil); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// speak runs each of the plugins, which are present, for its versions.
+func (n *network) speak(ctx context.Context, r *runner, plugins []string) error {
+	cni := libcni.NewCNIConfig(r.dirs, r)
+	var errs []error
+	for _, t := range unique(plugins) {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		info, err := cni.GetVersionInfo(ctx, t)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("run CNI plugin %s for its version: %w", t, err))
+			continue
+		}
+		if supported := info.SupportedVersions(); !slices.Contains(supported, n.version) {
+			errs = append(errs, n.invalid(n.index(t), fmt.Errorf("plugin %s does not speak cniVersion %s, only %s",
+				t, n.version, strings.Join(supported, ", "))))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// index is where plugin is in the list; -1 in what is not a list.
+func (n *network) index(plugin string) int {
+	if pluginOffset(n.raw, 0) < 0 {
+		return -1
+	}
+	return slices.Index(n.types, plugin)
+}
+
+// find is the plugin's path in the first of dirs that has it.
+func find(plugin string, dirs []string) (string, error) {
+	path, err := invoke.FindInPath(plugin, dirs)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s is not in %s", ErrPluginMissing, plugin, strings.Join(dirs, ", "))
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrPluginMissing, err)
+	}
+	if info.Mode().Perm()&0o111 == 0 && hasModes {
+		return "", fmt.Errorf("%w: %s is not executable (mode %04o)", ErrPluginMissing, filepath.Clean(path), info.Mode().Perm())
+	}
+	return path, nil
+}
+
+func unique(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
