@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Config is the outcome of a resolution: values with their provenance. It does
+// not change once resolved and may be read from several goroutines.
+type Config struct {
+	entries     map[string]*Entry
+	findings    []Finding
+	sources     []Ref
+	allow, deny []string
+}
+
+// Entry is one key: its value, where that came from, and what lost against it.
+type Entry struct {
+	Key      string  `json:"key"`
+	Set      bool    `json:"set"` // false where every source that gave the key was denied
+	Value    string  `json:"value"`
+	Source   Ref     `json:"source,omitzero"`
+	Part     string  `json:"part,omitempty"`     // part of the object, such as "annotations"
+	Overrode []Given `json:"overrode,omitempty"` // the weakest first
+	Denied   []Given `json:"denied,omitempty"`   // in the order of the sources
+}
+
+// Given is a value that a source gave and that is not the key's value.
+type Given struct {
+	Value  string `json:"value"`
+	Source Ref    `json:"source"`
+	Part   string `json:"part,omitempty"`
+	Rule   string `json:"rule,omitempty"` // why it was denied: RuleNotAllowed or RuleDenied
+}
+
+func newConfig(r Resolver) *Config {
+	return &Config{
+		entries: map[string]*Entry{},
+		allow:   slices.Clone(r.AllowKeys),
+		deny:    slices.Clone(r.DenyKeys),
+	}
+}
+
+func (c *Config) entry(key string) *Entry {
+	e, ok := c.entries[key]
+	if !ok {
+		e = &Entry{Key: key}
+		c.entries[key] = e
+	}
+	return e
+}
+
+func (c *Config) set(key string, g Given) {
+	e := c.entry(key)
+	if e.Set {
+		e.Overrode = append(e.Overrode, Given{Value: e.Value, Source: e.Source, Part: e.Part})
+	}
+	e.Set, e.Value, e.Source, e.Part = true, g.Value, g.Source, g.Part
+}
+
+func (c *Config) refuse(key string, g Given) {
+	e := c.entry(key)
+	e.Denied = append(e.Denied, g)
+	c.report(Finding{Problem: Denied, Key: key, Source: g.Source, Part: g.Part, Reason: g.Rule})
+}
+
+func (c *Config) report(f Finding) { c.findings = append(c.findings, f) }
+
+// used notes the objects of a source that set something, each once.
+func (c *Config) used(layers []Layer) {
+	start := len(c.sources)
+	for _, layer := range layers {
+		if !slices.Contains(c.sources[start:], layer.Ref) {
+			c.sources = append(c.sources, layer.Ref)
+		}
+	}
+}
+
+// Lookup returns the value of key, and whether a source set it.
+func (c *Config) Lookup(key string) (string, bool) {
+	e, ok := c.entries[key]
+	if !ok || !e.Set {
+		return "", false
+	}
+	return e.Value, true
+}
+
+// All yields every key that is set with its value, sorted by key.
+func (c *Config) All() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, key := range slices.Sorted(maps.Keys(c.entries)) {
+			if e := c.entries[key]; e.Set && !yield(key, e.Value) {
+				return
+			}
+		}
+	}
+}
+
+// Sources returns, in order, every object that took part: one for each layer of
+// each source that had a key left after validation and policy.
+func (c *Config) Sources() []Ref { return slices.Clone(c.sources) }
+
+// Data returns what [WriteDir] writes: every key that is set, and the two that
+// describe the resolution, [KeySources] and [KeyOverrides].
+func (c *Config) Data() map[string]string {
+	data := maps.Collect(c.All())
+	data[KeySources] = c.sourcesJSON()
+	data[KeyOverrides] = c.overridesJSON()
+	return data
+}
+
+// sourcesJSON lists only the objects that live in the cluster: agents start a
+// watch for each entry, and Cilium 1.18 does not start with a kind it does not
+// know.
+func (c *Config) sourcesJSON() string {
+	listed := []Ref{}
+	for _, ref := range c.sources {
+		if clusterKind(ref.Kind) {
+			listed = append(listed, ref)
+		}
+	}
+	return marshal(listed)
+}
+
+func (c *Config) overridesJSON() string {
+	list := func(keys []string) []string { return append([]string{}, keys...) }
+	return marshal(struct {
+		Allow []string `json:"allowConfigKeys"`
+		Deny  []string `json:"denyConfigKeys"`
+	}{list(c.allow), list(c.deny)})
+}
+
+// marshal encodes a value made only of strings, which cannot fail.
+func marshal(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text)
+}

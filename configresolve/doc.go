@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package configresolve merges a node agent's configuration from several
+// sources into one set of keys, remembers where each value came from, and
+// writes the result the way the kubelet mounts a ConfigMap.
+//
+// Sources are read in order, and a later one overrides an earlier one, key by
+// key. A [Resolver] can restrict which keys the later sources may set. Keys
+// follow the rule of a Kubernetes ConfigMap; what does not is reported and left
+// out, or refused in strict mode. Values are kept byte for byte.
+//
+// The sources of this package need no cluster: [Static], [Dir], [File] and
+// [Env]. Those that read one are in configresolve/kube, so that a program that
+// does not need client-go does not link it.
+//
+// Nothing here needs a capability or root, only the right to read the sources
+// and to write the directory. Everything acts on the calling process's own view
+// of the file system, so resolve before entering another mount namespace. The
+// package reads no environment, keeps no goroutine and prints nothing; a caller
+// logs [Config.Findings].
+//
+// Errors name the source and the object. A source that does not exist matches
+// [ErrMissing] and is tolerated through [Optional].
+//
+// Do not use it for secrets: files are written world-readable, and Explain
+// prints every value.
+package configresolve

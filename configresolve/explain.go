@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Explanation says where values came from. It encodes to JSON with the keys
+// "keys", "sources" and "findings", of which none is null.
+type Explanation struct {
+	Keys     []Entry   `json:"keys"`
+	Sources  []Ref     `json:"sources"`  // every object that took part, in order
+	Findings []Finding `json:"findings"` // of these keys, and those about no key
+}
+
+// Explain explains keys, in the order given, or, with none given, every key
+// that any source gave, sorted. A key that no source gave has an entry that is
+// not set.
+func (c *Config) Explain(keys ...string) Explanation {
+	all := len(keys) == 0
+	if all {
+		keys = slices.Sorted(maps.Keys(c.entries))
+	}
+	x := Explanation{Keys: []Entry{}, Sources: append([]Ref{}, c.sources...), Findings: []Finding{}}
+	for _, key := range keys {
+		x.Keys = append(x.Keys, c.explain(key))
+	}
+	for _, f := range c.findings {
+		if all || f.Key == "" || slices.Contains(keys, f.Key) {
+			x.Findings = append(x.Findings, f)
+		}
+	}
+	return x
+}
+
+func (c *Config) explain(key string) Entry {
+	e, ok := c.entries[key]
+	if !ok {
+		return Entry{Key: key}
+	}
+	copied := *e
+	copied.Overrode, copied.Denied = slices.Clone(e.Overrode), slices.Clone(e.Denied)
+	return copied
+}
+
+// String formats x for people: a line for each key with its value and source,
+// below it what it overrode and what was denied, and at the end the findings
+// that no key shows. Values are quoted, so that each stays on its line.
+func (x Explanation) String() string {
+	var b strings.Builder
+	for _, e := range x.Keys {
+		e.write(&b)
+	}
+	for _, f := range x.Findings {
+		if f.Problem != Denied { // shown below its key
+			fmt.Fprintf(&b, "! %s\n", f)
+		}
+	}
+	return b.String()
+}
+
+func (e Entry) write(b *strings.Builder) {
+	if e.Set {
+		fmt.Fprintf(b, "%s = %s from %s\n", e.Key, quote(e.Value), origin(e.Source, e.Part))
+	} else {
+		fmt.Fprintf(b, "%s is not set\n", quote(e.Key))
+	}
+	for _, g := range slices.Backward(e.Overrode) {
+		fmt.Fprintf(b, "    overrides %s from %s\n", quote(g.Value), origin(g.Source, g.Part))
+	}
+	for _, g := range e.Denied {
+		fmt.Fprintf(b, "    denied %s from %s: %s\n", quote(g.Value), origin(g.Source, g.Part), g.Rule)
+	}
+}
+
+func origin(source Ref, part string) string {
+	if part == "" {
+		return source.String()
+	}
+	return source.String() + " (" + part + ")"
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// File is a YAML or JSON file that holds either a map of keys to scalars or a
+// manifest of a ConfigMap, of which data counts and binaryData does not. A
+// scalar that is not a string is taken as it is written (0.0025, true, 1e3),
+// and null is the empty value. A key given twice, a list or map as a value, a
+// second document and a manifest of another kind are errors.
+type File struct {
+	Path string
+}
+
+// maxFile bounds what is read: a ConfigMap holds at most 1 MiB, and YAML
+// quoting at most makes six bytes of one.
+const maxFile = 8 << 20
+
+// Ref names the source file:PATH.
+func (f File) Ref() Ref { return Ref{Kind: KindFile, Name: f.Path} }
+
+// Read reads and parses the file. One that does not exist matches [ErrMissing].
+func (f File) Read(context.Context) ([]Layer, error) {
+	content, err := f.content()
+	if err != nil {
+		return nil, err
+	}
+	values, err := parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", f.Path, err)
+	}
+	return []Layer{{Ref: f.Ref(), Values: values}}, nil
+}
+
+func (f File) content() ([]byte, error) {
+	file, err := os.Open(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("file %s: %w", f.Path, ErrMissing)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(content) > maxFile {
+		return nil, fmt.Errorf("file %s is larger than %d bytes", f.Path, maxFile)
+	}
+	return content, err
+}
+
+// field is one entry of a map, in the order of the file.
+type field struct {
+	key    string
+	scalar bool
+	value  string  // of a scalar
+	fields []field // of a map
+	isMap  bool
+	line   int // 0: not known
+}
+
+// parse reads JSON by its own rules, since YAML's differ in tabs and escapes,
+// and anything else as YAML.
+func parse(content []byte) (map[string]string, error) {
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	read := yamlFields
+	if json.Valid(content) {
+		read = jsonFields
+	}
+	fields, err := read(content)
+	if err != nil {
+		return nil, err
+	}
+	if data, ok, err := manifestData(fields); ok || err != nil {
+		return data, err
+	}
+	return scalars(fields)
+}
+
+// manifestData returns the data of a ConfigMap, and false where the fields are
+// no manifest.
+func manifestData(fields []field) (map[string]string, bool, error) {
+	top := map[string]field{}
+	for _, f := range fields {
+		top[f.key] = f
+	}
+	_, versioned := top["apiVersion"]
+	kind, kinded := top["kind"]
+	if !versioned || !kinded {
+		return nil, false, nil
+	}
+	if kind.value != "ConfigMap" {
+		return nil, true, fmt.Errorf("it holds a manifest of kind %s, not ConfigMap", quote(kind.value))
+	}
+	if err := unique(fields); err != nil {
+		return nil, true, err
+	}
+	data := top["data"]
+	if data.key != "" && !data.isMap && data.value != "" {
+		return nil, true, fmt.Errorf("data%s is not a map", at(data))
+	}
+	values, err := scalars(data.fields)
+	return values, true, err
+}
+
+func scalars(fields []field) (map[string]string, error) {
+	if err := unique(fields); err != nil {
+		return nil, err
+	}
+	values := make(map[string]string, len(fields))
+	for _, f := range fields {
+		if !f.scalar {
+			return nil, fmt.Errorf("key %s%s has a list or map as its value", quote(f.key), at(f))
+		}
+		values[f.key] = f.value
+	}
+	return values, nil
+}
+
+func unique(fields []field) error {
+	seen := make(map[string]bool, len(fields))
+	for _, f := range fields {
+		if seen[f.key] {
+			return fmt.Errorf("key %s%s is given twice", quote(f.key), at(f))
+		}
+		seen[f.key] = true
+	}
+	return nil
+}
+
+func at(f field) string {
+	if f.line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in line %d", f.line)
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The layout is the one in which the kubelet mounts a ConfigMap:
+//
+//	KEY -> ..data/KEY
+//	..data -> ..2026_01_02_15_04_05.1234
+//	..2026_01_02_15_04_05.1234/KEY
+//
+// Everything but the keys starts with "..", which readers of such a directory
+// pass over.
+const (
+	dataLink   = "..data"
+	tempPrefix = "..tmp." // of our links on their way to their name
+	fileMode   = 0o644
+	dirMode    = 0o755
+)
+
+// leftover matches the names of data directories and temporary links, of ours
+// and of others that write this layout: the kubelet (dated directories,
+// ..data_tmp) and Cilium's init container (..data_SECONDS, ..data.tmp).
+var leftover = regexp.MustCompile(`^\.\.(\d{4}(_\d\d){5}\.\d+|data_\d+|data_tmp|data\.tmp|tmp\.\d+)$`)
+
+// layout is what is in a directory, compared with what should be.
+type layout struct {
+	data    string            // name of the data directory that ..data shows; empty if none
+	content map[string]string // what it holds
+	same    bool              // it holds exactly what it should, as it should
+	linkOf  map[string]string // targets of the symbolic links, by name
+	add     []string          // keys whose link is missing, wrong, or something else
+	remove  []string          // links of keys that are no more
+	litter  []string          // data directories and links that nothing uses
+	blocked error             // a directory in the place of a key or of ..data
+}
+
+func (l *layout) done() bool {
+	return l.blocked == nil && l.same && len(l.add)+len(l.remove)+len(l.litter) == 0
+}
+
+// inspect reads the directory root against want and changes nothing.
+func inspect(ctx context.Context, root *os.Root, want map[string]string) (*layout, error) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	l := &layout{linkOf: map[string]string{}}
+	kinds := map[string]fs.FileMode{}
+	for _, e := range entries {
+		kinds[e.Name()] = e.Type()
+		if e.Type() == fs.ModeSymlink {
+			if l.linkOf[e.Name()], err = root.Readlink(e.Name()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	l.findData(kinds)
+	if l.data != "" {
+		if l.content, l.same, err = readData(ctx, root, l.data, want); err != nil {
+			return nil, err
+		}
+	}
+	l.compare(root, kinds, want)
+	return l, nil
+}
+
+// findData accepts as the data directory only one beside ..data.
+func (l *layout) findData(kinds map[string]fs.FileMode) {
+	target := l.linkOf[dataLink]
+	if strings.HasPrefix(target, "..") && kinds[target].IsDir() && target != ".." {
+		if _, there := kinds[target]; there {
+			l.data = target
+		}
+	}
+}
+
+func (l *layout) compare(root *os.Root, kinds map[string]fs.FileMode, want map[string]string) {
+	var blocked []error
+	for _, key := range append(slices.Sorted(maps.Keys(want)), dataLink) {
+		if kind, there := kinds[key]; there && kind.IsDir() {
+			blocked = append(blocked, fmt.Errorf("%s is a directory, in the place of a link: move it away", root.Name()+"/"+key))
+		}
+		if key != dataLink && l.linkOf[key] != path.Join(dataLink, key) {
+			l.add = append(l.add, key)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		_, wanted := want[name]
+		switch {
+		case name == l.data || name == dataLink || wanted:
+		case strings.HasPrefix(l.linkOf[name], dataLink+"/"):
+			l.remove = append(l.remove, name)
+		case leftover.MatchString(name):
+			l.litter = append(l.litter, name)
+		}
+	}
+	l.blocked = errors.Join(blocked...)
+}
+
+// readData reads a data directory and says whether it holds exactly want, with
+// the modes that it should have. Files that are no part of want are not read.
+func readData(ctx context.Context, root *os.Root, name string, want map[string]string) (content map[string]string, same bool, err error) {
+	entries, err := fs.ReadDir(root.FS(), name)
+	if err != nil {
+		return nil, false, err
+	}
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, false, err
+	}
+	content = make(map[string]string, len(entries))
+	same = info.Mode().Perm() == dirMode && len(entries) == len(want)
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		value, wanted := want[e.Name()]
+		if !e.Type().IsRegular() {
+			same = false
+			continue
+		}
+		got, mode, err := readFile(root, path.Join(name, e.Name()))
+		if err != nil {
+			return nil, false, err
+		}
+		content[e.Name()] = got
+		same = same && wanted && got == value && mode == fileMode
+	}
+	return content, same, nil
+}
+
+func readFile(root *os.Root, name string) (string, fs.FileMode, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", 0, err
+	}
+	var b strings.Builder
+	b.Grow(int(min(info.Size(), 1<<20)))
+	_, err = io.Copy(&b, f)
+	return b.String(), info.Mode().Perm(), err
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Rules that drop a key of a source other than the first, as they stand in
+// [Given.Rule].
+const (
+	RuleNotAllowed = "not in the allow list"
+	RuleDenied     = "in the deny list"
+)
+
+// Resolver merges sources under a policy. The zero value, with its Sources
+// filled in, lets every source set every key.
+type Resolver struct {
+	// Sources in order: a later one overrides an earlier one, key by key.
+	Sources []Source
+
+	// AllowKeys and DenyKeys say which keys every source but the first may
+	// set, whether or not the key is set already. A non-empty AllowKeys wins
+	// and DenyKeys then has no effect. Keys are compared exactly. The first
+	// source is the first of the list, even if it does not exist.
+	AllowKeys, DenyKeys []string
+
+	// Strict makes an invalid or reserved key an error. Otherwise it is
+	// reported in the findings and left out.
+	Strict bool
+}
+
+// Resolve merges sources with no restriction on the keys that each may set.
+func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
+	return Resolver{Sources: sources}.Resolve(ctx)
+}
+
+// Resolve reads every source once, in order, and merges them. The first source
+// that cannot be read ends it, with an error naming that source.
+func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
+	ctx = withOnce(ctx)
+	m := merge{gate: newGate(r.AllowKeys, r.DenyKeys), config: newConfig(r)}
+	var bad []error
+	for i, source := range r.Sources {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("resolve configuration: %w", err)
+		}
+		layers, err := m.read(ctx, source)
+		if err != nil {
+			return nil, fmt.Errorf("read source %s: %w", source.Ref(), err)
+		}
+		bad = append(bad, m.add(layers, i > 0)...)
+	}
+	if r.Strict && len(bad) > 0 {
+		return nil, fmt.Errorf("resolve configuration: %w", errors.Join(bad...))
+	}
+	return m.config, nil
+}
+
+type merge struct {
+	gate   gate
+	config *Config
+}
+
+func (m *merge) read(ctx context.Context, source Source) ([]Layer, error) {
+	layers, err := source.Read(ctx)
+	if _, tolerant := source.(optional); tolerant && errors.Is(err, ErrMissing) {
+		m.config.report(Finding{Problem: Missing, Source: source.Ref(), Reason: err.Error()})
+		return nil, nil
+	}
+	return layers, err
+}
+
+// add merges the layers of one source and returns its unusable keys as errors.
+func (m *merge) add(layers []Layer, gated bool) (bad []error) {
+	from := map[string]Ref{} // which object of this source set the key
+	for _, layer := range layers {
+		for _, key := range slices.Sorted(maps.Keys(layer.Values)) {
+			if f, ok := m.unusable(layer, key); ok {
+				m.config.report(f)
+				bad = append(bad, errors.New(f.String()))
+				continue
+			}
+			given := Given{Value: layer.Values[key], Source: layer.Ref, Part: layer.Part}
+			if gated {
+				given.Rule = m.gate.rule(key)
+			}
+			if given.Rule != "" {
+				m.config.refuse(key, given)
+				continue
+			}
+			if earlier, ok := from[key]; ok && earlier != layer.Ref {
+				m.config.report(Finding{Problem: Doubled, Key: key, Source: layer.Ref, Part: layer.Part,
+					Reason: "also set by " + earlier.String() + ", which it overrides"})
+			}
+			from[key] = layer.Ref
+			m.config.set(key, given)
+		}
+	}
+	if len(from) > 0 {
+		m.config.used(layers)
+	}
+	return bad
+}
+
+func (m *merge) unusable(layer Layer, key string) (Finding, bool) {
+	f := Finding{Key: key, Source: layer.Ref, Part: layer.Part}
+	if reserved(key) {
+		f.Problem, f.Reason = Reserved, "is written by the resolver itself"
+		return f, true
+	}
+	if err := checkKey(key); err != nil {
+		f.Problem, f.Reason = Invalid, err.Error()
+		return f, true
+	}
+	return f, false
+}
+
+// gate is the override policy.
+type gate struct {
+	keys  map[string]bool
+	match string // the rule that drops a key that is in keys
+	other string // the rule that drops a key that is not
+}
+
+func newGate(allow, deny []string) gate {
+	listed, g := deny, gate{match: RuleDenied}
+	if len(allow) > 0 {
+		listed, g = allow, gate{other: RuleNotAllowed}
+	}
+	g.keys = make(map[string]bool, len(listed))
+	for _, key := range listed {
+		g.keys[key] = true
+	}
+	return g
+}
+
+// rule returns the rule that drops key, or nothing.
+func (g gate) rule(key string) string {
+	if g.keys[key] {
+		return g.match
+	}
+	return g.other
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Spec is a parsed source string, such as config-map:kube-system/cilium-config.
+// Local kinds become a source by [Spec.Source]; those that live in a cluster
+// ([Spec.Cluster]) by the package configresolve/kube.
+type Spec struct {
+	Kind      string // one of the Kind constants, but not KindStatic
+	Namespace string // of a config map or of node configs
+	Name      string // of the object: empty for all node configs of the namespace
+	Path      string // of a directory or file
+	Prefix    string // of environment variables
+}
+
+// SpecDefaults fills in what a source string leaves out. The caller takes them
+// from its flags and environment; an empty one is an error where it is needed.
+type SpecDefaults struct {
+	Namespace string
+	ConfigMap string // name; empty: cilium-config
+	NodeName  string
+}
+
+const defaultConfigMap = "cilium-config"
+
+// kinds of source strings with what may follow the colon.
+var kinds = []struct {
+	name  string
+	usage string
+	parse func(s *Spec, rest string, d SpecDefaults) error
+}{
+	{KindConfigMap, "config-map[:[NAMESPACE/]NAME]", (*Spec).parseConfigMap},
+	{KindNodeConfig, "cilium-node-config[:NAMESPACE[/NAME]]", (*Spec).parseNodeConfig},
+	{KindNode, "node[:NAME]", (*Spec).parseNode},
+	{KindDir, "dir:PATH", (*Spec).parsePath},
+	{KindFile, "file:PATH", (*Spec).parsePath},
+	{KindEnv, "env:PREFIX", (*Spec).parseEnv},
+}
+
+// ParseSpec reads one source string:
+//
+//	config-map[:[NAMESPACE/]NAME]            a ConfigMap
+//	cilium-node-config[:NAMESPACE[/NAME]]    node configs that select the node, or the one named
+//	node[:NAME]                              labels and annotations of a Node
+//	dir:PATH                                 a mounted ConfigMap
+//	file:PATH                                a YAML or JSON map, or a ConfigMap manifest
+//	env:PREFIX                               environment variables
+//
+// The error for an unknown kind lists the known ones.
+func ParseSpec(text string, defaults SpecDefaults) (Spec, error) {
+	kind, rest, _ := strings.Cut(text, ":")
+	for _, k := range kinds {
+		if k.name != kind {
+			continue
+		}
+		s := Spec{Kind: kind}
+		if err := k.parse(&s, rest, defaults); err != nil {
+			return Spec{}, fmt.Errorf("source %s: %w (want %s)", quote(text), err, k.usage)
+		}
+		return s, nil
+	}
+	var known []string
+	for _, k := range kinds {
+		known = append(known, k.name)
+	}
+	return Spec{}, fmt.Errorf("source %s: unknown kind %s, known are %s", quote(text), quote(kind), strings.Join(known, ", "))
+}
+
+// ParseSpecs reads a list of source strings of which each may be several,
+// separated by commas. Empty ones are passed over. A path that holds a comma
+// cannot be given this way; use [ParseSpec].
+func ParseSpecs(list []string, defaults SpecDefaults) ([]Spec, error) {
+	var specs []Spec
+	var errs []error
+	for _, text := range strings.Split(strings.Join(list, ","), ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		s, err := ParseSpec(text, defaults)
+		specs, errs = append(specs, s), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return specs, nil
+}
+
+// Cluster says whether the source lives in a Kubernetes cluster.
+func (s Spec) Cluster() bool { return clusterKind(s.Kind) }
+
+func clusterKind(kind string) bool {
+	return slices.Contains([]string{KindConfigMap, KindNodeConfig, KindNode}, kind)
+}
+
+// String formats s so that ParseSpec reads it back, whatever the defaults.
+func (s Spec) String() string {
+	return Ref{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name + s.Path + s.Prefix}.String()
+}
+
+// Source returns the source that s names. environ is where an env source
+// looks, usually os.Environ(). A kind that lives in a cluster is an error.
+func (s Spec) Source(environ []string) (Source, error) {
+	switch s.Kind {
+	case KindDir:
+		return Dir{Path: s.Path}, nil
+	case KindFile:
+		return File{Path: s.Path}, nil
+	case KindEnv:
+		return Env{Prefix: s.Prefix, Environ: environ}, nil
+	}
+	if s.Cluster() {
+		return nil, fmt.Errorf("source %s needs a cluster", s)
+	}
+	return nil, fmt.Errorf("source %s: unknown kind %s", s, quote(s.Kind))
+}
+
+func (s *Spec) parseConfigMap(rest string, d SpecDefaults) error {
+	s.Namespace, s.Name = d.Namespace, d.ConfigMap
+	if s.Name == "" {
+		s.Name = defaultConfigMap
+	}
+	if rest != "" {
+		namespace, name, both := strings.Cut(rest, "/")
+		if both {
+			s.Namespace, s.Name = namespace, name
+		} else {
+			s.Name = rest
+		}
+	}
+	return errors.Join(checkNamespace(s.Namespace), checkName(s.Name))
+}
+
+func (s *Spec) parseNodeConfig(rest string, d SpecDefaults) error {
+	namespace, name, named := strings.Cut(rest, "/")
+	s.Namespace, s.Name = namespace, name
+	if rest == "" {
+		s.Namespace = d.Namespace
+	}
+	if named {
+		return errors.Join(checkNamespace(s.Namespace), checkName(s.Name))
+	}
+	return checkNamespace(s.Namespace)
+}
+
+func (s *Spec) parseNode(rest string, d SpecDefaults) error {
+	if s.Name = rest; rest == "" {
+		s.Name = d.NodeName
+	}
+	if s.Name == "" {
+		return errors.New("no node name given")
+	}
+	return checkName(s.Name)
+}
+
+func (s *Spec) parsePath(rest string, _ SpecDefaults) error {
+	if s.Path = rest; rest == "" || strings.ContainsRune(rest, 0) {
+		return errors.New("no path given")
+	}
+	return nil
+}
+
+func (s *Spec) parseEnv(rest string, _ SpecDefaults) error {
+	if s.Prefix = rest; rest == "" || strings.ContainsAny(rest, "=\x00") {
+		return errors.New("no prefix of a variable's name given")
+	}
+	return nil
+}
+
+func checkNamespace(name string) error {
+	if name == "" {
+		return errors.New("no namespace given, and no default known")
+	}
+	if len(name) > 63 || strings.Contains(name, ".") || !dnsName(name) {
+		return fmt.Errorf("%s is not a namespace", quote(name))
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if name == "" {
+		return errors.New("no name given")
+	}
+	if len(name) > 253 || !dnsName(name) {
+		return fmt.Errorf("%s is not the name of an object", quote(name))
+	}
+	return nil
+}
+
+// dnsName applies RFC 1123 as Kubernetes does to names of objects: lower-case
+// letters, digits and '-', in parts separated by '.', each starting and ending
+// with a letter or digit.
+func dnsName(name string) bool {
+	for part := range strings.SplitSeq(name, ".") {
+		if part == "" || part[0] == '-' || part[len(part)-1] == '-' {
+			return false
+		}
+		for _, r := range part {
+			if r != '-' && !(r >= 'a' && r <= 'z') && !(r >= '0' && r <= '9') {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+var specDefaults = configresolve.SpecDefaults{Namespace: "here", NodeName: "me"}
+
+func TestParseSpec(t *testing.T) {
+	type spec = configresolve.Spec
+	for text, want := range map[string]spec{
+		"config-map":                     {Kind: "config-map", Namespace: "here", Name: "cilium-config"},
+		"config-map:":                    {Kind: "config-map", Namespace: "here", Name: "cilium-config"},
+		"config-map:mine":                {Kind: "config-map", Namespace: "here", Name: "mine"},
+		"config-map:there/mine.v2":       {Kind: "config-map", Namespace: "there", Name: "mine.v2"},
+		"cilium-node-config":             {Kind: "cilium-node-config", Namespace: "here"},
+		"cilium-node-config:":            {Kind: "cilium-node-config", Namespace: "here"},
+		"cilium-node-config:there":       {Kind: "cilium-node-config", Namespace: "there"},
+		"cilium-node-config:there/named": {Kind: "cilium-node-config", Namespace: "there", Name: "named"},
+		"node":                           {Kind: "node", Name: "me"},
+		"node:worker-1.example.org":      {Kind: "node", Name: "worker-1.example.org"},
+		"dir:/etc/config":                {Kind: "dir", Path: "/etc/config"},
+		"dir:a:b":                        {Kind: "dir", Path: "a:b"},
+		"file:conf.yaml":                 {Kind: "file", Path: "conf.yaml"},
+		"env:CILIUM_":                    {Kind: "env", Prefix: "CILIUM_"},
+	} {
+		got, err := configresolve.ParseSpec(text, specDefaults)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+		again, err := configresolve.ParseSpec(got.String(), configresolve.SpecDefaults{})
+		require.NoError(t, err, text)
+		require.Equal(t, want, again, text)
+	}
+	got, err := configresolve.ParseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns", ConfigMap: "other"})
+	require.NoError(t, err)
+	require.Equal(t, "config-map:ns/other", got.String())
+}
+
+func TestParseSpecErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             `unknown kind ""`,
+		"configmap:x":                  `unknown kind "configmap", known are config-map, cilium-node-config, node, dir, file, env`,
+		"config-map:/name":             "no namespace given",
+		"config-map:ns/":               "no name given",
+		"config-map:a/b/c":             "not the name of an object",
+		"config-map:../evil":           "not a namespace",
+		"config-map:ns/Upper":          "not the name of an object",
+		"cilium-node-config:ns/":       "no name given",
+		"cilium-node-config:-ns":       "not a namespace",
+		"cilium-node-config:a.b":       "not a namespace",
+		"node:a/b":                     "not the name of an object",
+		"node:..":                      "not the name of an object",
+		"dir:":                         "no path given",
+		"dir":                          "no path given",
+		"file:":                        "no path given",
+		"env:":                         "no prefix",
+		"env:A=":                       "no prefix",
+		"static:x":                     "unknown kind",
+		"config-map:kube-system/a\nb":  `"config-map:kube-system/a\nb"`,
+		"config-map:kube-system/a b/c": "want config-map[:[NAMESPACE/]NAME]",
+	} {
+		_, err := configresolve.ParseSpec(text, specDefaults)
+		require.ErrorContains(t, err, want, text)
+	}
+	for _, text := range []string{"config-map", "cilium-node-config", "node"} {
+		_, err := configresolve.ParseSpec(text, configresolve.SpecDefaults{})
+		require.Error(t, err, "%s without a default", text)
+	}
+}
+
+func TestParseSpecs(t *testing.T) {
+	specs, err := configresolve.ParseSpecs([]string{"config-map:a/b, node", "", "dir:/x,"}, specDefaults)
+	require.NoError(t, err)
+	require.Equal(t, []configresolve.Spec{
+		{Kind: "config-map", Namespace: "a", Name: "b"}, {Kind: "node", Name: "me"}, {Kind: "dir", Path: "/x"}}, specs)
+
+	_, err = configresolve.ParseSpecs([]string{"what", "node,ever"}, specDefaults)
+	require.ErrorContains(t, err, `"what"`)
+	require.ErrorContains(t, err, `"ever"`)
+
+	specs, err = configresolve.ParseSpecs(nil, specDefaults)
+	require.NoError(t, err)
+	require.Empty(t, specs)
+}
+
+func TestSpecSource(t *testing.T) {
+	environ := []string{"X_A=1"}
+	for text, want := range map[string]configresolve.Source{
+		"dir:/d":  configresolve.Dir{Path: "/d"},
+		"file:/f": configresolve.File{Path: "/f"},
+		"env:X_":  configresolve.Env{Prefix: "X_", Environ: environ},
+	} {
+		spec, err := configresolve.ParseSpec(text, specDefaults)
+		require.NoError(t, err)
+		require.False(t, spec.Cluster())
+		source, err := spec.Source(environ)
+		require.NoError(t, err)
+		require.Equal(t, want, source)
+		require.Equal(t, text, source.Ref().String())
+	}
+	for _, text := range []string{"config-map", "cilium-node-config", "node"} {
+		spec, err := configresolve.ParseSpec(text, specDefaults)
+		require.NoError(t, err)
+		require.True(t, spec.Cluster())
+		_, err = spec.Source(nil)
+		require.ErrorContains(t, err, "needs a cluster")
+	}
+	_, err := configresolve.Spec{Kind: "odd"}.Source(nil)
+	require.ErrorContains(t, err, "unknown kind")
+}
+
+func FuzzParseSpec(f *testing.F) {
+	for _, seed := range []string{"config-map:ns/name", "cilium-node-config:ns", "node", "dir:/x", "file:a,b", "env:P_", "config-map:../x", ":", "node:\x00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		spec, err := configresolve.ParseSpec(text, specDefaults)
+		if err != nil {
+			require.NotContains(t, err.Error(), "\n")
+			require.Zero(t, spec)
+			return
+		}
+		again, err := configresolve.ParseSpec(spec.String(), configresolve.SpecDefaults{})
+		require.NoError(t, err)
+		require.Equal(t, spec, again)
+		require.NotContains(t, spec.Namespace, "/")
+		require.NotContains(t, spec.Name, "/")
+	})
+}

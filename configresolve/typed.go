@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrUnset is matched by the error of [Get] for a key that no source set.
+var ErrUnset = errors.New("is not set")
+
+// Get parses the value of key. The error names the key and the source of the
+// value; it matches [ErrUnset] where there is none, and says if a source gave
+// one that the policy denied. parse gets the value as it is, also its newline
+// at the end.
+func Get[T any](c *Config, key string, parse func(string) (T, error)) (T, error) {
+	var zero T
+	value, ok := c.Lookup(key)
+	if !ok {
+		return zero, fmt.Errorf("config key %s %w%s", quote(key), ErrUnset, c.deniedNote(key))
+	}
+	parsed, err := parse(value)
+	if err != nil {
+		return zero, fmt.Errorf("config key %s from %s: %w", quote(key), c.entries[key].Source, err)
+	}
+	return parsed, nil
+}
+
+func (c *Config) deniedNote(key string) string {
+	e, ok := c.entries[key]
+	if !ok || len(e.Denied) == 0 {
+		return ""
+	}
+	last := e.Denied[len(e.Denied)-1]
+	return fmt.Sprintf(" (%s gives it, but it is %s)", last.Source, last.Rule)
+}
+
+// UnknownKey is a key that is set and that the agent does not know.
+type UnknownKey struct {
+	Key     string
+	Source  Ref
+	Nearest string // the known key most like it; empty if none is
+}
+
+// Unknown returns, sorted, the keys that are set and not among known, each with
+// the known key that it may be a misspelling of.
+func (c *Config) Unknown(known ...string) []UnknownKey {
+	set := make(map[string]bool, len(known))
+	for _, key := range known {
+		set[key] = true
+	}
+	var unknown []UnknownKey
+	for key := range c.All() {
+		if !set[key] {
+			unknown = append(unknown, UnknownKey{key, c.entries[key].Source, nearest(key, known)})
+		}
+	}
+	return unknown
+}
+
+// nearest returns the known key with the fewest edits from key, at most a third
+// of its length; the first in order among equals.
+func nearest(key string, known []string) string {
+	best, least := "", len(key)/3+1
+	for _, candidate := range slices.Sorted(slices.Values(known)) {
+		if d := distance(key, candidate, least); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance counts the single-byte insertions, deletions and replacements, and
+// swaps of neighbours, between a and b. It gives up at limit.
+func distance(a, b string, limit int) int {
+	if diff := len(a) - len(b); diff >= limit || -diff >= limit {
+		return limit
+	}
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(row[j-1]+1, last[j]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
