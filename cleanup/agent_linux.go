@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// agentAlive returns an error where a process holds the lock on a pid file.
+// The lock ends with the process, whatever pid namespace it is in; a number in
+// a file that nobody locks says nothing (a container's agent is often pid 1).
+func (c Cleanup) agentAlive() error {
+	for _, path := range c.Ownership.PidFiles {
+		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cleanup: look for a running agent: %w", err)
+		}
+		pid, locked, err := lockHolder(f)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("cleanup: look for a running agent: lock on %s: %w", path, err)
+		}
+		if locked {
+			return fmt.Errorf("cleanup: %w: %s is locked by process %s: stop it first", ErrAgentAlive, path, pid)
+		}
+	}
+	return nil
+}
+
+// lockHolder reports whether somebody holds a lock on f, of either kind, and
+// the pid that the file names.
+func lockHolder(f *os.File) (pid string, locked bool, err error) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
+		return "", false, err
+	}
+	locked = lock.Type != unix.F_UNLCK
+	if !locked {
+		// The shared lock goes with the descriptor.
+		err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+		if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+			return "", false, err
+		}
+		locked = err != nil
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 32))
+	if pid = strings.TrimSpace(string(text)); pid == "" || err != nil {
+		pid = "(unknown)"
+	}
+	return pid, locked, nil
+}

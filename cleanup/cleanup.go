@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// DefaultBPFRoot is where the BPF file system is mounted on a node.
+const DefaultBPFRoot = "/sys/fs/bpf"
+
+// ErrAgentAlive is matched by the error of [Cleanup.Remove] where a process
+// holds the lock on one of [Ownership.PidFiles]: stop the agent first.
+var ErrAgentAlive = errors.New("the agent is running")
+
+// Cleanup removes what an agent left behind. The zero value owns nothing,
+// selects nothing, and its methods return an error that matches [ErrNoScope].
+type Cleanup struct {
+	// Ownership says what is the agent's.
+	Ownership Ownership
+
+	// Scope says how much of it goes.
+	Scope Scope
+
+	// BPFRoots are the mount points of BPF file systems to look for
+	// [Ownership.Pins] in; none means [DefaultBPFRoot]. What is there and is
+	// not a BPF file system is passed over.
+	BPFRoots []string
+
+	// Keep are absolute paths that stay, such as those that a record of
+	// changes holds to take back later: files, mounts with what is in them,
+	// and directories, of which what lies in them goes unless it is kept too.
+	Keep []string
+
+	// Progress, if set, is called after each item that Remove dealt with, on
+	// the calling goroutine: err is nil for one that is gone.
+	Progress func(done, total int, item string, err error)
+}
+
+// Inventory lists what is owned and in scope, in the order in which it will be
+// removed. It changes nothing. Where a part of the node cannot be looked at,
+// the rest is still listed, and the error says what is missing from it.
+func (c Cleanup) Inventory(ctx context.Context) (*Inventory, error) {
+	own, err := c.compile()
+	if err != nil {
+		return &Inventory{}, err
+	}
+	return c.inventory(ctx, own)
+}
+
+// Remove removes the items, which an Inventory of the same Cleanup listed, and
+// nothing else. The error joins one for each item that is still there. When
+// ctx is done it stops between two steps and says how much is left.
+func (c Cleanup) Remove(ctx context.Context, items []Item) error {
+	own, err := c.compile()
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	if err := c.agentAlive(); err != nil {
+		return err
+	}
+	return c.remove(ctx, own, items)
+}
+
+// Check lists what Apply would remove, one line for each item, long lists
+// folded. It changes nothing.
+func (c Cleanup) Check(ctx context.Context) ([]string, error) {
+	inv, err := c.Inventory(ctx)
+	return inv.changes(), err
+}
+
+// Apply removes everything that Inventory lists, also where a part of the node
+// could not be looked at; the error says so.
+func (c Cleanup) Apply(ctx context.Context) error {
+	inv, err := c.Inventory(ctx)
+	return errors.Join(err, c.removeFound(ctx, inv.Items))
+}
+
+func (c Cleanup) removeFound(ctx context.Context, items []Item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	return c.Remove(ctx, items)
+}
+
+func (c Cleanup) compile() (*owned, error) {
+	if err := c.Scope.validate(); err != nil {
+		return nil, err
+	}
+	for _, keep := range c.Keep {
+		if err := validStatePath(keep); err != nil {
+			return nil, fmt.Errorf("keep: %w", err)
+		}
+	}
+	return c.Ownership.compile()
+}
+
+func (c Cleanup) bpfRoots() []string {
+	if len(c.BPFRoots) == 0 {
+		return []string{DefaultBPFRoot}
+	}
+	return c.BPFRoots
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package cleanup finds what an eBPF CNI agent left on a node, and removes it.
+//
+// It works in two steps. [Cleanup.Inventory] lists what is there and changes
+// nothing; [Cleanup.Remove] removes the items of such a list and nothing else.
+// An item stands for one object of the kernel or one path, by its identity (a
+// program's id, a link's index, an inode), so that what was printed is what is
+// removed: an object that took the place of another since then is left as it
+// is and reported. [Cleanup.Check] and [Cleanup.Apply] are the same two steps
+// as an action of a plan.
+//
+// What belongs to the agent is given as data, an [Ownership]. [Cilium] is such
+// data for Cilium; the zero value owns nothing. How much of it goes is a
+// [Scope]; the zero value is an error that matches [ErrNoScope].
+//
+// It acts on the network namespace and the mount namespace of the calling
+// thread, and starts no goroutine. Objects go in an order in which packets
+// still find what they need: programs, then links, then pins, then mounts,
+// then directories. A failing item is reported and the rest goes on; the error
+// joins one error for each item that is still there, naming it. Removing what
+// is gone already is success.
+//
+// Needed are CAP_NET_ADMIN for filters, XDP and links, CAP_SYS_ADMIN to look
+// at BPF programs by id and to unmount, and Linux 5.6 for directories
+// (openat2). On other systems every method returns an error that matches
+// [errors.ErrUnsupported].
+//
+// Do not use it under a running agent: Remove refuses with [ErrAgentAlive]
+// where it sees one.
+package cleanup

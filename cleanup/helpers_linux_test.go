@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// run runs a tool inside the test's namespaces and returns its output.
+func run(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	require.NoError(t, err, "%s: %s", strings.Join(args, " "), out)
+	return string(out)
+}
+
+// bpfDir returns the path of a BPF file system of the test's own.
+func bpfDir(t testing.TB) string {
+	t.Helper()
+	dir := testns.TempDir(t)
+	require.NoError(t, unix.Mount("bpf", dir, "bpf", 0, "mode=0700"))
+	return dir
+}
+
+// program loads a program that lets everything pass.
+func program(t testing.TB, typ ebpf.ProgramType, name string, use ...*ebpf.Map) *ebpf.Program {
+	t.Helper()
+	verdict := int32(0) // TC_ACT_OK
+	if typ == ebpf.XDP {
+		verdict = 2 // XDP_PASS
+	}
+	var insns asm.Instructions
+	for _, m := range use {
+		insns = append(insns, asm.LoadMapPtr(asm.R1, m.FD()))
+	}
+	insns = append(insns, asm.Mov.Imm(asm.R0, verdict), asm.Return())
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: typ, Name: name, License: "Apache-2.0", Instructions: insns})
+	require.NoError(t, err)
+	t.Cleanup(func() { prog.Close() })
+	return prog
+}
+
+func array(t testing.TB, name string) *ebpf.Map {
+	t.Helper()
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, Name: name, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func pinAt(t testing.TB, object interface{ Pin(string) error }, path ...string) string {
+	t.Helper()
+	full := filepath.Join(path...)
+	require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o700))
+	require.NoError(t, object.Pin(full))
+	return full
+}
+
+// veth makes a pair of links.
+func veth(t testing.TB, name, peer string) {
+	t.Helper()
+	run(t, "ip", "link", "add", "dev", name, "type", "veth", "peer", "name", peer)
+}
+
+func index(t testing.TB, name string) int {
+	t.Helper()
+	l, err := netlink.LinkByName(name)
+	require.NoError(t, err)
+	return l.Attrs().Index
+}
+
+const (
+	ingress = netlink.HANDLE_MIN_INGRESS
+	egress  = netlink.HANDLE_MIN_EGRESS
+)
+
+// filter attaches a program as a tc filter of the given name.
+func filter(t testing.TB, dev string, parent uint32, prio uint16, name string, prog *ebpf.Program) {
+	t.Helper()
+	require.NoError(t, netlink.FilterReplace(&netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{
+			LinkIndex: index(t, dev), Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: prio,
+		},
+		Fd: prog.FD(), Name: name, DirectAction: true,
+	}))
+}
+
+func clsact(t testing.TB, dev string) {
+	t.Helper()
+	run(t, "tc", "qdisc", "add", "dev", dev, "clsact")
+}
+
+// listing is what the tools say of a link's filters, without what counts time.
+func listing(t testing.TB, dev string) string {
+	t.Helper()
+	return run(t, "tc", "qdisc", "show", "dev", dev) +
+		run(t, "tc", "filter", "show", "dev", dev, "ingress") +
+		run(t, "tc", "filter", "show", "dev", dev, "egress") +
+		run(t, "ip", "-o", "link", "show", "dev", dev)
+}
+
+// everything is what the tools say of the whole namespace.
+func everything(t testing.TB) string {
+	t.Helper()
+	var b strings.Builder
+	links, err := netlink.LinkList()
+	require.NoError(t, err)
+	for _, l := range links {
+		b.WriteString(listing(t, l.Attrs().Name))
+	}
+	return b.String()
+}
+
+// tree lists a directory with types, modes and contents, not crossing mounts.
+func tree(t testing.TB, dir string) string {
+	t.Helper()
+	return run(t, "find", dir, "-mindepth", "1", "-printf", "%p %y %m %s %l\n")
+}
+
+func objects(items []cleanup.Item) []string {
+	var out []string
+	for _, item := range items {
+		out = append(out, item.String())
+	}
+	return out
+}
+
+// inventory lists with a Cleanup, and proves that listing changes nothing that
+// the tools see.
+func inventory(t testing.TB, c cleanup.Cleanup) *cleanup.Inventory {
+	t.Helper()
+	before := everything(t)
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, before, everything(t))
+	return inv
+}
+
+// apply applies and checks that nothing is left to do.
+func apply(t testing.TB, c cleanup.Cleanup) {
+	t.Helper()
+	require.NoError(t, c.Apply(context.Background()))
+	changes, err := c.Check(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+}
+
+// ours is Cilium's ownership without the host's paths.
+func ours() cleanup.Ownership {
+	own := cleanup.Cilium()
+	own.StateDirs, own.PidFiles = nil, nil
+	return own
+}
+
+func TestMain(m *testing.M) {
+	runtime.LockOSThread()
+	os.Exit(m.Run())
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The kinds of items, as they are printed.
+const (
+	kindFilter   = "tc filter"
+	kindClsact   = "clsact qdisc"
+	kindXDP      = "xdp program"
+	kindLink     = "link"
+	kindPin      = "pin"
+	kindPinDir   = "pin directory"
+	kindMount    = "mount"
+	kindStateDir = "state directory"
+)
+
+// Item is one thing that [Cleanup.Inventory] found.
+type Item struct {
+	// Kind is a short noun, such as "tc filter", "link" or "pin".
+	Kind string `json:"kind"`
+
+	// Object names the thing among those of its kind: "eth0 ingress
+	// cil_from_netdev", "cilium_host", "/sys/fs/bpf/cilium/x".
+	Object string `json:"object"`
+
+	// Detail tells a reader more; it may be empty.
+	Detail string `json:"detail,omitempty"`
+
+	// ref is the object's identity: a comparable value of the finder's.
+	ref any
+}
+
+// String returns kind and object.
+func (i Item) String() string { return i.Kind + " " + i.Object }
+
+// Inventory is what was found.
+type Inventory struct {
+	// Items are owned, in the order in which they are removed.
+	Items []Item
+
+	// Left are things that were met and stay, because they are not owned or
+	// it is not certain; Detail says why.
+	Left []Item
+}
+
+// group is the items of one kind.
+type group struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+	Items []Item `json:"items"`
+}
+
+// groups returns items by kind, the kinds in the order of their first item.
+func groups(items []Item) []group {
+	var out []group
+	at := map[string]int{}
+	for _, item := range items {
+		i, ok := at[item.Kind]
+		if !ok {
+			i = len(out)
+			at[item.Kind] = i
+			out = append(out, group{Kind: item.Kind})
+		}
+		out[i].Count++
+		out[i].Items = append(out[i].Items, item)
+	}
+	return out
+}
+
+// MarshalJSON returns {"count": N, "groups": [{"kind", "count", "items"}],
+// "left": [...]}; lists are never null.
+func (inv *Inventory) MarshalJSON() ([]byte, error) {
+	doc := struct {
+		Count  int     `json:"count"`
+		Groups []group `json:"groups"`
+		Left   []Item  `json:"left"`
+	}{len(inv.Items), groups(inv.Items), inv.Left}
+	if doc.Groups == nil {
+		doc.Groups = []group{}
+	}
+	if doc.Left == nil {
+		doc.Left = []Item{}
+	}
+	return json.Marshal(doc)
+}
+
+// WriteText writes the inventory for people: a heading with a count for each
+// kind, a line for each item. Of a kind with more than fold items only the
+// first ones are shown, fold lines in all, with the number of the others; 0
+// shows everything.
+func (inv *Inventory) WriteText(w io.Writer, fold int) error {
+	var b strings.Builder
+	if len(inv.Items) == 0 {
+		b.WriteString("nothing to remove\n")
+	}
+	for _, g := range groups(inv.Items) {
+		writeGroup(&b, fmt.Sprintf("%s (%d)", g.Kind, g.Count), g.Items, fold, Item.line)
+	}
+	if len(inv.Left) > 0 {
+		heading := fmt.Sprintf("left as it is (%d)", len(inv.Left))
+		writeGroup(&b, heading, inv.Left, fold, func(i Item) string { return i.Kind + " " + i.line() })
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (i Item) line() string {
+	if i.Detail == "" {
+		return i.Object
+	}
+	return i.Object + "  (" + i.Detail + ")"
+}
+
+func writeGroup(b *strings.Builder, heading string, items []Item, fold int, line func(Item) string) {
+	fmt.Fprintf(b, "%s\n", heading)
+	show := items
+	if fold > 0 && len(items) > fold {
+		show = items[:fold-1]
+	}
+	for _, item := range show {
+		fmt.Fprintf(b, "  %s\n", line(item))
+	}
+	if more := len(items) - len(show); more > 0 {
+		fmt.Fprintf(b, "  ... and %d more\n", more)
+	}
+}
+
+// changeFold is how many items of one kind Check lists one by one.
+const changeFold = 20
+
+// changes returns one line for each item, long lists folded.
+func (inv *Inventory) changes() []string {
+	var out []string
+	for _, g := range groups(inv.Items) {
+		show := g.Items
+		if len(show) > changeFold {
+			show = show[:changeFold-1]
+		}
+		for _, item := range show {
+			out = append(out, "remove "+item.String())
+		}
+		if more := len(g.Items) - len(show); more > 0 {
+			out = append(out, fmt.Sprintf("remove %d more of kind %s", more, g.Kind))
+		}
+	}
+	return out
+}

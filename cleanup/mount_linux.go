@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// mountPoint is a mount of the thread's mount namespace, as it was listed.
+type mountPoint struct {
+	mountRef
+	fstype string
+	depth  int // how many mounts it stands on
+}
+
+// mountRef identifies a mount.
+type mountRef struct {
+	path  string
+	id    int
+	major int
+	minor int
+	root  string // the directory of the file system that is mounted
+}
+
+// listMounts reads the mountinfo of the thread, which may be in another mount
+// namespace than the process.
+func listMounts() ([]mountPoint, error) {
+	f, err := os.Open("/proc/thread-self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	infos, err := mountinfo.GetMountsFromReader(f, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	parents := map[int]int{}
+	for _, info := range infos {
+		parents[info.ID] = info.Parent
+	}
+	out := make([]mountPoint, 0, len(infos))
+	for _, info := range infos {
+		out = append(out, mountPoint{
+			mountRef: mountRef{info.Mountpoint, info.ID, info.Major, info.Minor, info.Root},
+			fstype:   info.FSType,
+			depth:    mountDepth(parents, info.ID),
+		})
+	}
+	return out, nil
+}
+
+func mountDepth(parents map[int]int, id int) int {
+	depth := 0
+	for depth <= len(parents) {
+		parent, ok := parents[id]
+		if !ok || parent == id {
+			break
+		}
+		id = parent
+		depth++
+	}
+	return depth
+}
+
+// mountsBelow returns the mounts below dir, but not on it, those that stand on
+// others first.
+func mountsBelow(all []mountPoint, dir string) []mountPoint {
+	var out []mountPoint
+	for _, m := range all {
+		if strings.HasPrefix(m.path, dir+"/") {
+			out = append(out, m)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b mountPoint) int { return cmp.Compare(b.depth, a.depth) })
+	return out
+}
+
+// unmount takes away the mount that was listed. Its mount point is a path
+// without symbolic links, and the last element is not followed.
+func unmount(ref mountRef) error {
+	all, err := listMounts()
+	if err != nil {
+		return err
+	}
+	there, top := false, mountPoint{}
+	for _, m := range all {
+		there = there || m.mountRef == ref
+		if m.path == ref.path && m.depth >= top.depth {
+			top = m
+		}
+	}
+	if !there {
+		return nil
+	}
+	if top.mountRef != ref {
+		return fmt.Errorf("a %s was mounted over it: %w", top.fstype, errOther)
+	}
+	err = unix.Unmount(ref.path, unix.UMOUNT_NOFOLLOW)
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("%w (a process has a file open or its working directory there, or something is mounted below)", err)
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	}
+	return err
+}

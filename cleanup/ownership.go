@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Ownership says what belongs to an agent. It is plain data: nothing is
+// guessed, and the zero value owns nothing.
+type Ownership struct {
+	// ProgramPrefixes are prefixes of the names of BPF programs and of tc
+	// filters. The kernel keeps the first 15 bytes of a program's name.
+	//
+	// A program is owned, too, if it uses a map that is pinned at one of Pins,
+	// or is pinned there itself.
+	ProgramPrefixes []string `json:"programPrefixes,omitempty"`
+
+	// Pins are patterns ([path.Match]) of paths below the root of a BPF file
+	// system. Only the last element may hold wildcards. A directory that
+	// matches is owned with everything in it.
+	Pins []string `json:"pins,omitempty"`
+
+	// Links are rules for network links; one that holds is enough.
+	Links []LinkRule `json:"links,omitempty"`
+
+	// StateDirs are absolute paths of directories that are owned with
+	// everything in them. A file there is removed as well.
+	StateDirs []string `json:"stateDirs,omitempty"`
+
+	// PidFiles are absolute paths of files that a running agent holds a lock
+	// on, by flock(2) or fcntl(2).
+	PidFiles []string `json:"pidFiles,omitempty"`
+}
+
+// LinkRule describes network links. Every field that is set has to hold; the
+// zero value describes no link.
+type LinkRule struct {
+	// Name is a regular expression for the whole name.
+	Name string `json:"name,omitempty"`
+
+	// Kind is the kind of link as the kernel calls it, such as "veth".
+	Kind string `json:"kind,omitempty"`
+
+	// Programs are prefixes of names of programs, one of which is attached to
+	// the link, as a tc filter or by XDP.
+	Programs []string `json:"programs,omitempty"`
+}
+
+// Cilium returns what Cilium owns, v1.6 to v1.20.
+//
+// An endpoint's link is a veth that has the name that Cilium gives (lxc and
+// hexadecimal digits), or another name that starts with lxc and a program that
+// Cilium attaches to endpoints only. Links of any other name stay, whatever
+// they carry: in chaining mode a pod's link belongs to the other CNI, and a
+// nested node's eth0 is a veth with programs of Cilium.
+func Cilium() Ownership {
+	return Ownership{
+		ProgramPrefixes: []string{
+			"cil_", "cilium",
+			"bpf_netdev", "bpf_network", "bpf_host", "bpf_lxc", "bpf_overlay",
+		},
+		Pins: []string{"cilium", "tc/globals/cilium_*"},
+		Links: []LinkRule{
+			{Name: `cilium_.*`},
+			{Name: `lxc_health`},
+			{Name: `lxc[0-9a-f]{5,12}`, Kind: "veth"},
+			{Name: `lxc.*`, Kind: "veth", Programs: []string{"cil_from_contai", "cil_to_containe", "bpf_lxc"}},
+		},
+		StateDirs: []string{"/var/run/cilium", "/var/lib/cilium"},
+		PidFiles:  []string{"/var/run/cilium/cilium.pid"},
+	}
+}
+
+// owned is an Ownership that was checked and compiled.
+type owned struct {
+	Ownership
+	links []linkMatcher
+}
+
+type linkMatcher struct {
+	LinkRule
+	name *regexp.Regexp // nil: any
+}
+
+// compile checks the ownership, so that a mistake in it removes nothing.
+func (o Ownership) compile() (*owned, error) {
+	out := &owned{Ownership: o}
+	for _, prefix := range o.ProgramPrefixes {
+		if prefix == "" {
+			return nil, fmt.Errorf("cleanup: ownership: an empty program prefix would own every program")
+		}
+	}
+	for _, pattern := range o.Pins {
+		if err := validPinPattern(pattern); err != nil {
+			return nil, err
+		}
+	}
+	for _, rule := range o.Links {
+		m, err := rule.compile()
+		if err != nil {
+			return nil, err
+		}
+		out.links = append(out.links, m)
+	}
+	for _, dir := range o.StateDirs {
+		if err := validStatePath(dir); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r LinkRule) compile() (linkMatcher, error) {
+	m := linkMatcher{LinkRule: r}
+	if r.Name == "" && len(r.Programs) == 0 {
+		return m, fmt.Errorf("cleanup: ownership: a link rule needs a name or programs (kind %q alone would own other people's links)", r.Kind)
+	}
+	for _, prefix := range r.Programs {
+		if prefix == "" {
+			return m, fmt.Errorf("cleanup: ownership: link rule %q: an empty program prefix would match every program", r.Name)
+		}
+	}
+	if r.Name == "" {
+		return m, nil
+	}
+	name, err := regexp.Compile(`^(?:` + r.Name + `)$`)
+	if err != nil {
+		return m, fmt.Errorf("cleanup: ownership: link rule %q: %w", r.Name, err)
+	}
+	m.name = name
+	return m, nil
+}
+
+func validPinPattern(pattern string) error {
+	if pattern == "" || pattern == "." || path.Clean(pattern) != pattern || path.IsAbs(pattern) || pattern == ".." || strings.HasPrefix(pattern, "../") {
+		return fmt.Errorf("cleanup: ownership: pin %q: want a clean path below the BPF file system's root", pattern)
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return fmt.Errorf("cleanup: ownership: pin %q: %w", pattern, err)
+	}
+	if dir := path.Dir(pattern); strings.ContainsAny(dir, `*?[\`) {
+		return fmt.Errorf("cleanup: ownership: pin %q: only the last element may hold wildcards", pattern)
+	}
+	return nil
+}
+
+func validStatePath(dir string) error {
+	switch {
+	case dir == "":
+		return fmt.Errorf("cleanup: state directory: the path is empty")
+	case !path.IsAbs(dir):
+		return fmt.Errorf("cleanup: state directory %s: want an absolute path", dir)
+	case path.Clean(dir) == "/":
+		return fmt.Errorf("cleanup: state directory %s: refusing to empty the root of the file system", dir)
+	}
+	return nil
+}
+
+// hasPrefix reports whether name starts with one of prefixes.
+func hasPrefix(name string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownsLink reports whether a link is owned that carries programs of the given
+// names. Loopback is nobody's.
+func (o *owned) ownsLink(name, kind string, programs []string) bool {
+	if name == "lo" {
+		return false
+	}
+	for _, rule := range o.links {
+		if rule.holds(name, kind, programs) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m linkMatcher) holds(name, kind string, programs []string) bool {
+	if m.name != nil && !m.name.MatchString(name) {
+		return false
+	}
+	if m.Kind != "" && m.Kind != kind {
+		return false
+	}
+	if len(m.Programs) == 0 {
+		return true
+	}
+	for _, program := range programs {
+		if hasPrefix(program, m.Programs) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/pin"
+	"golang.org/x/sys/unix"
+)
+
+// pinRef identifies a pin or a directory of pins.
+type pinRef struct {
+	path string
+	id   inode
+	dir  bool
+}
+
+// pinnedObjects are the maps and programs that are pinned at owned places.
+type pinnedObjects struct {
+	maps     map[ebpf.MapID]bool
+	programs map[ebpf.ProgramID]bool
+}
+
+// walkPins calls visit for each owned pin and each owned directory of pins.
+func (s *session) walkPins(ctx context.Context, visit func(entry)) error {
+	var errs errorSet
+	for _, root := range s.bpfRoots() {
+		if !isBPFFS(root) {
+			continue
+		}
+		for _, pattern := range s.own.Pins {
+			errs.add(walkPinPattern(ctx, filepath.Join(root, path.Dir(pattern)), path.Base(pattern), visit))
+		}
+	}
+	return errs.join()
+}
+
+func isBPFFS(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil && uint32(fs.Type) == unix.BPF_FS_MAGIC
+}
+
+// walkPinPattern visits what matches pattern in dir.
+func walkPinPattern(ctx context.Context, dir, pattern string, visit func(entry)) error {
+	var w walker
+	w.visit = func(e entry) (bool, error) {
+		visit(e)
+		return false, nil
+	}
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	w.errs.add(err)
+	for _, name := range names {
+		if match, _ := path.Match(pattern, name); !match {
+			continue
+		}
+		_, err := w.name(ctx, f, name)
+		w.errs.add(err)
+	}
+	return w.errs.join()
+}
+
+func findPins(ctx context.Context, s *session) error {
+	return s.walkPins(ctx, func(e entry) {
+		item := Item{Kind: kindPin, Object: e.path}
+		if e.mount {
+			item.Detail = "something is mounted on it"
+			s.leave(item)
+			return
+		}
+		if e.dir {
+			item.Kind = kindPinDir
+		}
+		item.ref = pinRef{e.path, e.id, e.dir}
+		s.found(item)
+	})
+}
+
+// pinnedObjects looks at the owned pins when first asked for. Pins that are
+// no map and no program are of no interest.
+func (s *session) pinnedObjects() (*pinnedObjects, error) {
+	if s.pinned != nil {
+		return s.pinned, nil
+	}
+	out := &pinnedObjects{map[ebpf.MapID]bool{}, map[ebpf.ProgramID]bool{}}
+	var errs errorSet
+	err := s.walkPins(context.Background(), func(e entry) {
+		if !e.mount && !e.dir {
+			errs.add(out.add(e.path))
+		}
+	})
+	errs.add(err)
+	s.pinned = out
+	return out, errs.join()
+}
+
+func (p *pinnedObjects) add(path string) error {
+	object, err := pin.Load(path, &ebpf.LoadPinOptions{ReadOnly: true})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open pin: %w", err)
+	}
+	defer object.Close()
+	switch object := object.(type) {
+	case *ebpf.Map:
+		info, err := object.Info()
+		if err != nil {
+			return fmt.Errorf("look at pin %s: %w", path, err)
+		}
+		if id, ok := info.ID(); ok {
+			p.maps[id] = true
+		}
+	case *ebpf.Program:
+		info, err := object.Info()
+		if err != nil {
+			return fmt.Errorf("look at pin %s: %w", path, err)
+		}
+		if id, ok := info.ID(); ok {
+			p.programs[id] = true
+		}
+	}
+	return nil
+}
+
+// removePin removes a pin, or a directory of pins that is empty by now.
+func removePin(_ context.Context, _ *session, item Item) error {
+	ref, ok := item.ref.(pinRef)
+	if !ok {
+		return fmt.Errorf("identity of type %T", item.ref)
+	}
+	dir, err := os.OpenFile(filepath.Dir(ref.path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	e, err := lookBelow(dir, filepath.Base(ref.path))
+	switch {
+	case err != nil:
+		return err
+	case e == nil:
+		return nil
+	case e.mount:
+		return errors.New("something is mounted on it; left as it is")
+	case e.id != ref.id:
+		return errOther
+	}
+	return unlink(e.parent, e.name, e.path, e.dir)
+}

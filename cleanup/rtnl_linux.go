@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// rtnl is one rtnetlink socket, in the network namespace of the thread that
+// opened it, used for every request.
+type rtnl struct{ handle *nl.SocketHandle }
+
+// rtnlTimeout is how long the kernel may take for one answer.
+const rtnlTimeout = time.Minute
+
+func openRtnl() (*rtnl, error) {
+	sock, err := nl.Subscribe(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	// The kernel's own words for a refusal; kernels before 4.12 have none.
+	_ = sock.SetExtAck(true)
+	timeout := unix.NsecToTimeval(int64(rtnlTimeout))
+	if err := errors.Join(sock.SetSendTimeout(&timeout), sock.SetReceiveTimeout(&timeout)); err != nil {
+		sock.Close()
+		return nil, fmt.Errorf("netlink socket timeouts: %w", err)
+	}
+	return &rtnl{&nl.SocketHandle{Socket: sock}}, nil
+}
+
+func (r *rtnl) close() { r.handle.Close() }
+
+func (r *rtnl) execute(typ, flags int, reply uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
+	req := nl.NewNetlinkRequest(typ, flags)
+	req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: r.handle}
+	for _, d := range data {
+		req.AddData(d)
+	}
+	return req.Execute(unix.NETLINK_ROUTE, reply)
+}
+
+// change sends a request that changes something and waits for the answer.
+func (r *rtnl) change(typ int, data ...nl.NetlinkRequestData) error {
+	_, err := r.execute(typ, unix.NLM_F_ACK, 0, data...)
+	return err
+}
+
+// get asks for one object; the answer is its message.
+func (r *rtnl) get(typ int, reply uint16, data ...nl.NetlinkRequestData) ([]byte, error) {
+	msgs, err := r.execute(typ, 0, reply, data...)
+	if err == nil && len(msgs) == 0 {
+		err = unix.ENOENT
+	}
+	if err != nil {
+		return nil, err
+	}
+	return msgs[0], nil
+}
+
+// dumpTries bounds how often a dump is repeated that a change interrupted.
+const dumpTries = 32
+
+// dump lists objects. A dump that was interrupted by a change, and so may
+// lack some or show some twice, is repeated.
+func (r *rtnl) dump(ctx context.Context, typ int, reply uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
+	return retryDump(ctx, func() ([][]byte, error) {
+		return r.execute(typ, unix.NLM_F_DUMP, reply, data...)
+	})
+}
+
+func retryDump(ctx context.Context, dump func() ([][]byte, error)) ([][]byte, error) {
+	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		msgs, err := dump()
+		interrupted := errors.Is(err, nl.ErrDumpInterrupted) || errors.Is(err, unix.EINTR)
+		if !interrupted {
+			return msgs, os.NewSyscallError("netlink dump", err)
+		}
+		if try == dumpTries {
+			return nil, fmt.Errorf("netlink dump: interrupted by changes %d times: %w", try, err)
+		}
+	}
+}
+
+// gone reports whether an error says that the object or its link is not there.
+func gone(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV)
+}
+
+// attrs calls f with the type and the value of each attribute, nested flags
+// taken off.
+func attrs(b []byte, f func(typ uint16, value []byte) error) error {
+	list, err := nl.ParseRouteAttr(b)
+	if err != nil {
+		return fmt.Errorf("netlink attributes: %w", err)
+	}
+	for _, a := range list {
+		if err := f(a.Attr.Type&nl.NLA_TYPE_MASK, a.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// u32 reads a number in the machine's byte order; 0 if there is none.
+func u32(b []byte) uint32 {
+	if len(b) < 4 {
+		return 0
+	}
+	return nl.NativeEndian().Uint32(b)
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// errOther says that another object is at the place of the one that was listed.
+var errOther = errors.New("another one is there by now; left as it is")
+
+// finder lists one sort of things, and removes them.
+type finder struct {
+	name  string // plural, for errors
+	least Scope  // the smallest scope that it belongs to
+	kinds []string
+
+	// find adds what is owned to the inventory.
+	find func(context.Context, *session) error
+
+	// remove removes items of its kinds, and calls done once for each that it
+	// dealt with; the error is for the item.
+	remove func(context.Context, *session, []Item, doneFunc)
+}
+
+type doneFunc func(Item, error)
+
+// finders returns the finders in the order of removal.
+func finders() []finder {
+	return []finder{
+		{"tc filters", BPFState, []string{kindFilter, kindClsact}, findFilters, each(removeFilterItem)},
+		{"xdp programs", BPFState, []string{kindXDP}, findXDP, each(removeXDP)},
+		{"links", AllState, []string{kindLink}, findLinks, removeLinks},
+		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, each(removePin)},
+		{"state directories", AllState, []string{kindMount, kindStateDir}, findState, each(removeState)},
+	}
+}
+
+// each makes a finder's remove of a function that removes one item.
+func each(remove func(context.Context, *session, Item) error) func(context.Context, *session, []Item, doneFunc) {
+	return func(ctx context.Context, s *session, items []Item, done doneFunc) {
+		for _, item := range items {
+			if ctx.Err() != nil {
+				return
+			}
+			done(item, remove(ctx, s, item))
+		}
+	}
+}
+
+// session is what one Inventory or one Remove knows and holds open. All of it
+// is used on the calling thread.
+type session struct {
+	Cleanup
+	own *owned
+	inv Inventory
+
+	sock     *rtnl
+	linkList []linkInfo       // one dump, nil before
+	qdiscs   map[int]*tcState // by link, nil before
+	programs map[uint32]bpfProgram
+	pinned   *pinnedObjects        // nil before
+	xdpLinks map[xdpSlot][]link.ID // ids of bpf_links, nil before
+	mounts   []mountPoint          // nil before
+}
+
+func newSession(c Cleanup, own *owned) *session {
+	return &session{Cleanup: c, own: own, programs: map[uint32]bpfProgram{}}
+}
+
+func (s *session) close() {
+	if s.sock != nil {
+		s.sock.close()
+	}
+}
+
+// netlink opens the socket on first use, in the thread's network namespace.
+func (s *session) netlink() (*rtnl, error) {
+	if s.sock == nil {
+		sock, err := openRtnl()
+		if err != nil {
+			return nil, err
+		}
+		s.sock = sock
+	}
+	return s.sock, nil
+}
+
+func (s *session) found(item Item) { s.inv.Items = append(s.inv.Items, item) }
+
+func (s *session) leave(item Item) { s.inv.Left = append(s.inv.Left, item) }
+
+func (c Cleanup) inventory(ctx context.Context, own *owned) (*Inventory, error) {
+	s := newSession(c, own)
+	defer s.close()
+	var errs []error
+	for _, f := range finders() {
+		if c.Scope < f.least {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("cleanup: find %s: %w", f.name, err))
+			break
+		}
+		if err := f.find(ctx, s); err != nil {
+			errs = append(errs, fmt.Errorf("cleanup: find %s: %w", f.name, err))
+		}
+	}
+	return &s.inv, errors.Join(errs...)
+}
+
+func (c Cleanup) remove(ctx context.Context, own *owned, items []Item) error {
+	s := newSession(c, own)
+	defer s.close()
+	var errs []error
+	handled := 0
+	done := func(item Item, err error) {
+		handled++
+		if err != nil {
+			err = fmt.Errorf("remove %s: %w", item, hint(item.Kind, err))
+			errs = append(errs, err)
+		}
+		if c.Progress != nil {
+			c.Progress(handled, len(items), item.String(), err)
+		}
+	}
+	steps, unknown := plan(items)
+	for _, item := range unknown {
+		done(item, errors.New("it was not listed by an inventory"))
+	}
+	for _, step := range steps {
+		if ctx.Err() == nil {
+			step.remove(ctx, s, step.items, done)
+		}
+	}
+	if left := len(items) - handled; left > 0 {
+		errs = append(errs, fmt.Errorf("stopped with %d of %d items left: %w", left, len(items), ctx.Err()))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("cleanup: %w", errors.Join(errs...))
+}
+
+// step is items that one finder removes together.
+type step struct {
+	finder
+	items []Item
+}
+
+// onLink is implemented by identities of things that go when their link goes.
+type onLink interface{ onLink() int }
+
+// plan sorts items into steps. What is attached to a link that is to go comes
+// after the links: it goes with them, and only where a link could not be
+// removed is it dealt with by itself.
+func plan(items []Item) (steps []step, unknown []Item) {
+	going := map[int]bool{}
+	for _, item := range items {
+		if l, ok := item.ref.(linkRef); ok {
+			going[l.index] = true
+		}
+	}
+	now, later := map[string][]Item{}, map[string][]Item{}
+	for _, item := range items {
+		if item.ref == nil {
+			unknown = append(unknown, item)
+		} else if at, ok := item.ref.(onLink); ok && going[at.onLink()] {
+			later[item.Kind] = append(later[item.Kind], item)
+		} else {
+			now[item.Kind] = append(now[item.Kind], item)
+		}
+	}
+	for _, f := range finders() {
+		for _, kind := range f.kinds {
+			steps = appendStep(steps, f, now[kind])
+		}
+		if f.name != "links" {
+			continue
+		}
+		for _, attached := range finders() {
+			for _, kind := range attached.kinds {
+				steps = appendStep(steps, attached, later[kind])
+			}
+		}
+	}
+	return steps, unknown
+}
+
+func appendStep(steps []step, f finder, items []Item) []step {
+	if len(items) == 0 {
+		return steps
+	}
+	return append(steps, step{f, items})
+}
+
+// hint adds to an error what is missing.
+func hint(kind string, err error) error {
+	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
+	switch {
+	case errors.Is(err, unix.EROFS):
+		return fmt.Errorf("%w (the file system is mounted read-only)", err)
+	case !denied:
+		return err
+	}
+	switch kind {
+	case kindFilter, kindClsact, kindXDP, kindLink:
+		return fmt.Errorf("%w (needs CAP_NET_ADMIN, and CAP_SYS_ADMIN to look at BPF programs)", err)
+	case kindMount:
+		return fmt.Errorf("%w (needs CAP_SYS_ADMIN)", err)
+	case kindPin, kindPinDir:
+		return fmt.Errorf("%w (needs to own the file, or CAP_DAC_OVERRIDE)", err)
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// stateRef identifies a state directory.
+type stateRef struct {
+	path string
+	id   inode
+}
+
+// kept returns the paths to keep, with no symbolic link among their parents.
+func (c Cleanup) kept() map[string]bool {
+	out := map[string]bool{}
+	for _, path := range c.Keep {
+		path = filepath.Clean(path)
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			path = filepath.Join(dir, filepath.Base(path))
+		}
+		out[path] = true
+	}
+	return out
+}
+
+// findState lists the state directories, and before each the mounts in it.
+func findState(ctx context.Context, s *session) error {
+	var errs errorSet
+	for _, path := range s.own.StateDirs {
+		errs.add(s.findStateDir(ctx, path))
+	}
+	return errs.join()
+}
+
+func (s *session) findStateDir(ctx context.Context, path string) error {
+	t, err := openTree(path)
+	if t == nil {
+		return err
+	}
+	defer t.close()
+	kept := s.kept()
+	if err := s.findMounts(t, kept); err != nil {
+		return err
+	}
+	files, dirs := 0, 0
+	full, err := t.walk(ctx, func(e entry) (bool, error) {
+		switch {
+		case kept[e.path] || e.full:
+			return true, nil
+		case e.dir:
+			dirs++
+		case !e.mount:
+			files++
+		}
+		return false, nil
+	})
+	stays := full || t.mount || kept[t.path]
+	if stays && files+dirs == 0 {
+		return err
+	}
+	s.found(Item{
+		Kind:   kindStateDir,
+		Object: path,
+		Detail: stateDetail(t, files, dirs, stays),
+		ref:    stateRef{t.path, t.id},
+	})
+	return err
+}
+
+func stateDetail(t *tree, files, dirs int, stays bool) string {
+	if !t.dir {
+		return "a file"
+	}
+	detail := fmt.Sprintf("%d files, %d directories", files, dirs)
+	switch {
+	case t.mount:
+		return detail + "; a mount point: emptied, not removed"
+	case stays:
+		return detail + "; something in it is kept"
+	}
+	return detail
+}
+
+func (s *session) findMounts(t *tree, kept map[string]bool) error {
+	if s.mounts == nil {
+		all, err := listMounts()
+		if err != nil {
+			return err
+		}
+		s.mounts = all
+	}
+	for _, m := range mountsBelow(s.mounts, t.path) {
+		if keptOrBelow(kept, m.path, t.path) {
+			continue
+		}
+		s.found(Item{Kind: kindMount, Object: m.path, Detail: m.fstype, ref: m.mountRef})
+	}
+	return nil
+}
+
+// keptOrBelow reports whether a mount point, or a mount point that it lies in,
+// is kept.
+func keptOrBelow(kept map[string]bool, path, top string) bool {
+	for ; path != top && path != "/"; path = filepath.Dir(path) {
+		if kept[path] {
+			return true
+		}
+	}
+	return false
+}
+
+func removeState(ctx context.Context, s *session, item Item) error {
+	switch ref := item.ref.(type) {
+	case mountRef:
+		return unmount(ref)
+	case stateRef:
+		return s.removeStateDir(ctx, ref)
+	}
+	return fmt.Errorf("identity of type %T", item.ref)
+}
+
+func (s *session) removeStateDir(ctx context.Context, ref stateRef) error {
+	t, err := openTree(ref.path)
+	if t == nil {
+		return err
+	}
+	defer t.close()
+	if t.id != ref.id {
+		return errOther
+	}
+	kept := s.kept()
+	full, err := t.walk(ctx, func(e entry) (bool, error) {
+		switch {
+		case kept[e.path] || e.full:
+			return true, nil
+		case e.mount:
+			return true, &os.PathError{Op: "remove", Path: e.path, Err: errors.New("something is mounted on it")}
+		}
+		err := unlink(e.parent, e.name, e.path, e.dir)
+		return err != nil, err
+	})
+	if err != nil || full || t.mount || kept[t.path] {
+		return err
+	}
+	err = unlink(int(t.parent.Fd()), t.name, t.path, t.dir)
+	if errors.Is(err, unix.ENOTEMPTY) {
+		return fmt.Errorf("%w (something was added meanwhile)", err)
+	}
+	return err
+}

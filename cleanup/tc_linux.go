@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// The parents of the filters of a clsact or ingress qdisc (linux/pkt_sched.h).
+const (
+	handleIngress = 0xfffffff1 // the parent of both qdiscs themselves
+	parentIngress = 0xfffffff2
+	parentEgress  = 0xfffffff3
+	parentPlain   = 0xffff0000 // of the filters of an ingress qdisc
+
+	// magicBlock stands for the link in messages on filters of a shared block.
+	magicBlock = -1
+)
+
+// tcState is what hangs at a link's clsact or ingress qdisc.
+type tcState struct {
+	kind    string
+	shared  bool // its filters are in a block that other links use, too
+	filters []tcFilter
+	foreign []string // filters that are not owned, for people
+}
+
+// tcFilter is one owned BPF filter.
+type tcFilter struct {
+	filterRef
+	name string // of the filter
+}
+
+// filterRef identifies a tc filter by its place and the program in it.
+type filterRef struct {
+	link   int
+	parent uint32
+	chain  uint32
+	info   uint32 // priority << 16 | protocol, as the kernel encodes it
+	handle uint32
+	prog   uint32
+}
+
+func (r filterRef) onLink() int { return r.link }
+
+func (r filterRef) place() filterRef {
+	r.prog = 0
+	return r
+}
+
+type clsactRef struct{ link int }
+
+func (r clsactRef) onLink() int { return r.link }
+
+// rawFilter is one message of a filter dump.
+type rawFilter struct {
+	filterRef
+	kind string
+	name string
+}
+
+func parseFilter(msg []byte) (rawFilter, error) {
+	if len(msg) < nl.SizeofTcMsg {
+		return rawFilter{}, fmt.Errorf("filter message of %d bytes is too short", len(msg))
+	}
+	var f rawFilter
+	f.link = int(int32(u32(msg[4:])))
+	f.handle, f.parent, f.info = u32(msg[8:]), u32(msg[12:]), u32(msg[16:])
+	err := attrs(msg[nl.SizeofTcMsg:], func(typ uint16, value []byte) error {
+		switch typ {
+		case nl.TCA_KIND:
+			f.kind = unix.ByteSliceToString(value)
+		case nl.TCA_CHAIN:
+			f.chain = u32(value)
+		case nl.TCA_OPTIONS:
+			if f.kind == "bpf" {
+				return f.parseBPF(value)
+			}
+		}
+		return nil
+	})
+	return f, err
+}
+
+func (f *rawFilter) parseBPF(options []byte) error {
+	return attrs(options, func(typ uint16, value []byte) error {
+		switch typ {
+		case nl.TCA_BPF_NAME:
+			f.name = unix.ByteSliceToString(value)
+		case nl.TCA_BPF_ID:
+			f.prog = u32(value)
+		}
+		return nil
+	})
+}
+
+// filters lists the filters at one parent of a link's qdisc. For each priority
+// and protocol the kernel adds a message without a handle.
+func (r *rtnl) filters(ctx context.Context, link int, parent uint32) ([]rawFilter, error) {
+	msgs, err := r.dump(ctx, unix.RTM_GETTFILTER, unix.RTM_NEWTFILTER,
+		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link), Parent: parent})
+	if gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]rawFilter, 0, len(msgs))
+	for _, msg := range msgs {
+		f, err := parseFilter(msg)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// qdiscs lists the clsact and ingress qdiscs of all links, in one dump.
+func (r *rtnl) qdiscs(ctx context.Context) (map[int]*tcState, error) {
+	msgs, err := r.dump(ctx, unix.RTM_GETQDISC, unix.RTM_NEWQDISC, &nl.TcMsg{Family: unix.AF_UNSPEC})
+	if err != nil {
+		return nil, fmt.Errorf("list qdiscs: %w", err)
+	}
+	out := map[int]*tcState{}
+	for _, msg := range msgs {
+		if len(msg) < nl.SizeofTcMsg || u32(msg[12:]) != handleIngress {
+			continue
+		}
+		state := &tcState{}
+		err := attrs(msg[nl.SizeofTcMsg:], func(typ uint16, value []byte) error {
+			switch typ {
+			case nl.TCA_KIND:
+				state.kind = unix.ByteSliceToString(value)
+			case nl.TCA_INGRESS_BLOCK, nl.TCA_EGRESS_BLOCK:
+				state.shared = state.shared || u32(value) != 0
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		out[int(int32(u32(msg[4:])))] = state
+	}
+	return out, nil
+}
+
+func (t *tcState) parents() []uint32 {
+	if t.kind == "clsact" {
+		return []uint32{parentIngress, parentEgress}
+	}
+	return []uint32{parentPlain}
+}
+
+// scanFilters looks at the filters of all links that have a qdisc for them.
+func (s *session) scanFilters(ctx context.Context) error {
+	sock, err := s.netlink()
+	if err != nil {
+		return err
+	}
+	qdiscs, err := sock.qdiscs(ctx)
+	if err != nil {
+		return err
+	}
+	s.qdiscs = qdiscs
+	var errs errorSet
+	for link, state := range qdiscs {
+		for _, parent := range state.parents() {
+			list, err := sock.filters(ctx, link, parent)
+			if err != nil {
+				errs.add(fmt.Errorf("list filters: %w", err))
+				state.foreign = append(state.foreign, "filters that could not be listed")
+			}
+			errs.add(s.sortFilters(state, list))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errs.join()
+}
+
+// sortFilters divides the filters at one parent into owned and foreign ones.
+func (s *session) sortFilters(state *tcState, list []rawFilter) error {
+	var errs errorSet
+	ours := map[filterRef]bool{}
+	for _, f := range list {
+		owned, err := s.ownsFilter(f)
+		errs.add(err)
+		if owned {
+			state.filters = append(state.filters, tcFilter{f.filterRef, f.name})
+			ours[f.head()] = true
+		} else if f.handle != 0 {
+			state.foreign = append(state.foreign, f.describe())
+		}
+	}
+	for _, f := range list {
+		if f.handle == 0 && !ours[f.head()] {
+			state.foreign = append(state.foreign, f.describe())
+		}
+	}
+	return errs.join()
+}
+
+// head is the place of the message that stands for a priority and protocol.
+func (f rawFilter) head() filterRef {
+	ref := f.place()
+	ref.handle = 0
+	return ref
+}
+
+func (s *session) ownsFilter(f rawFilter) (bool, error) {
+	if f.kind != "bpf" || f.handle == 0 || f.link == magicBlock {
+		return false, nil
+	}
+	if hasPrefix(f.name, s.own.ProgramPrefixes) {
+		return true, nil
+	}
+	return s.ownsProgram(f.prog)
+}
+
+func (f rawFilter) describe() string {
+	name := f.name
+	if name == "" {
+		name = "filter"
+	}
+	return fmt.Sprintf("%s %s pref %d", f.kind, name, f.info>>16)
+}
+
+// findFilters lists owned filters, and the clsact qdiscs that hold owned
+// filters and nothing else.
+func findFilters(ctx context.Context, s *session) error {
+	scanErr := s.scanFilters(ctx)
+	links, err := s.links(ctx)
+	if err != nil {
+		return errors.Join(scanErr, err)
+	}
+	for _, link := range links {
+		if state := s.qdiscs[link.index]; state != nil {
+			s.foundFilters(link, state)
+		}
+	}
+	for _, link := range links {
+		if state := s.qdiscs[link.index]; state != nil {
+			s.foundClsact(link, state)
+		}
+	}
+	return scanErr
+}
+
+func (s *session) foundFilters(link linkInfo, state *tcState) {
+	for _, f := range state.filters {
+		side := "ingress"
+		if f.parent == parentEgress {
+			side = "egress"
+		}
+		name := f.name
+		if name == "" {
+			name = s.programs[f.prog].name
+		}
+		s.found(Item{
+			Kind:   kindFilter,
+			Object: fmt.Sprintf("%s %s %s", link.name, side, name),
+			Detail: fmt.Sprintf("pref %d handle 0x%x program %d", f.info>>16, f.handle, f.prog),
+			ref:    f.filterRef,
+		})
+	}
+}
+
+func (s *session) foundClsact(link linkInfo, state *tcState) {
+	if state.kind != "clsact" || len(state.filters) == 0 {
+		return
+	}
+	item := Item{Kind: kindClsact, Object: link.name}
+	switch {
+	case state.shared:
+		item.Detail = "its filters are in a shared block"
+		s.leave(item)
+	case len(state.foreign) > 0:
+		item.Detail = "foreign filter on it: " + state.foreign[0]
+		s.leave(item)
+	default:
+		item.ref = clsactRef{link.index}
+		s.found(item)
+	}
+}
+
+func removeFilterItem(ctx context.Context, s *session, item Item) error {
+	switch ref := item.ref.(type) {
+	case filterRef:
+		return s.removeFilter(ctx, ref)
+	case clsactRef:
+		return s.removeClsact(ctx, ref.link)
+	}
+	return fmt.Errorf("identity of type %T", item.ref)
+}
+
+// removeFilter looks again and deletes. The kernel has no request that does
+// both at once.
+func (s *session) removeFilter(ctx context.Context, ref filterRef) error {
+	sock, err := s.netlink()
+	if err != nil {
+		return err
+	}
+	list, err := sock.filters(ctx, ref.link, ref.parent)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		if f.place() != ref.place() {
+			continue
+		}
+		if f.filterRef != ref || f.kind != "bpf" {
+			return fmt.Errorf("program %d is there: %w", f.prog, errOther)
+		}
+		return sock.deleteFilter(ref)
+	}
+	return nil
+}
+
+func (r *rtnl) deleteFilter(ref filterRef) error {
+	data := []nl.NetlinkRequestData{
+		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(ref.link), Handle: ref.handle, Parent: ref.parent, Info: ref.info},
+		nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("bpf")),
+	}
+	if ref.chain != 0 {
+		data = append(data, nl.NewRtAttr(nl.TCA_CHAIN, nl.Uint32Attr(ref.chain)))
+	}
+	if err := r.change(unix.RTM_DELTFILTER, data...); err != nil && !gone(err) {
+		return err
+	}
+	return nil
+}
+
+// removeClsact deletes a clsact qdisc if no filter is left on it.
+func (s *session) removeClsact(ctx context.Context, link int) error {
+	sock, err := s.netlink()
+	if err != nil {
+		return err
+	}
+	for _, parent := range []uint32{parentIngress, parentEgress} {
+		list, err := sock.filters(ctx, link, parent)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 {
+			return fmt.Errorf("%s is on it; left as it is", list[len(list)-1].describe())
+		}
+	}
+	err = sock.change(unix.RTM_DELQDISC,
+		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link), Parent: handleIngress},
+		nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("clsact")))
+	if err != nil && !gone(err) {
+		return err
+	}
+	return nil
+}
+
+// errorSet joins errors, each text once: thousands of links fail alike.
+type errorSet struct {
+	seen map[string]bool
+	errs []error
+}
+
+func (e *errorSet) add(err error) {
+	if err == nil || e.seen[err.Error()] {
+		return
+	}
+	if e.seen == nil {
+		e.seen = map[string]bool{}
+	}
+	e.seen[err.Error()] = true
+	e.errs = append(e.errs, err)
+}
+
+func (e *errorSet) join() error { return errors.Join(e.errs...) }
