@@ -112,5 +112,6 @@ func printable(s string) string {
 	if strings.IndexFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) < 0 && utf8.ValidString(s) {
 		return s
 	}
-	return strings.Trim(strconv.Quote(s), `"`)
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
 }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+)
+
+func TestFunc(t *testing.T) {
+	s := todo()
+	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Func(s.Check, s.Apply) })
+	_, reverts := bootstrap.Func(s.Check, s.Apply).(bootstrap.Reverter)
+	require.False(t, reverts)
+}
+
+func TestFuncWithoutFunctions(t *testing.T) {
+	f := bootstrap.Func(nil, nil)
+	_, err := f.Check(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorIs(t, f.Apply(t.Context()), errors.ErrUnsupported)
+}
+
+func TestRetryConforms(t *testing.T) {
+	s := todo()
+	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Retry(s, nil) })
+}
+
+func isBoom(err error) bool { return errors.Is(err, errBoom) }
+
+func TestRetryWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &bootstraptest.Script{
+			Changes:         []string{"do it"},
+			CheckErrs:       []error{errBoom},
+			ApplyErrs:       []error{errBoom, errBoom},
+			RevertErrs:      []error{errBoom},
+			CheckRevertErrs: []error{errBoom},
+		}
+		a := bootstrap.Retry(s, isBoom, time.Second, 5*time.Second).(bootstrap.CheckReverter)
+		start := time.Now()
+
+		changes, err := a.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"do it"}, changes)
+		require.Equal(t, time.Second, time.Since(start))
+
+		require.NoError(t, a.Apply(t.Context()))
+		require.Equal(t, 7*time.Second, time.Since(start), "two waits more")
+
+		changes, err = a.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"undo do it"}, changes)
+		require.NoError(t, a.Revert(t.Context()))
+		require.Equal(t, 9*time.Second, time.Since(start))
+	})
+}
+
+func TestRetryGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &bootstraptest.Script{ApplyErrs: []error{errBoom, errBoom, errBoom}}
+		err := bootstrap.Retry(s, isBoom, time.Second, time.Second).Apply(t.Context())
+		require.ErrorIs(t, err, errBoom)
+		require.EqualError(t, err, "boom (after 3 tries)")
+		require.Len(t, s.Calls(), 3)
+	})
+}
+
+func TestRetryFinalErrors(t *testing.T) {
+	final := errors.New("no such thing")
+	for name, tc := range map[string]struct {
+		err       error
+		retryable func(error) bool
+	}{
+		"not retryable": {final, isBoom},
+		"unsupported":   {errNothing, nil},
+	} {
+		s := &bootstraptest.Script{ApplyErrs: []error{tc.err}}
+		err := bootstrap.Retry(s, tc.retryable, time.Hour).Apply(t.Context())
+		require.Equal(t, tc.err, err, name)
+		require.Len(t, s.Calls(), 1, name)
+	}
+
+	synctest.Test(t, func(t *testing.T) {
+		s := &bootstraptest.Script{ApplyErrs: []error{final}}
+		require.NoError(t, bootstrap.Retry(s, nil, time.Second).Apply(t.Context()), "nil retries every error")
+		require.Len(t, s.Calls(), 2)
+	})
+}
+
+func TestRetryWaitEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := &bootstraptest.Script{ApplyErrs: []error{errBoom}}
+		start := time.Now()
+		err := bootstrap.Retry(s, isBoom, time.Hour).Apply(ctx)
+		require.Equal(t, time.Second, time.Since(start))
+		require.ErrorIs(t, err, errBoom, "what was last seen")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualError(t, err, "boom (gave up waiting for another try: context deadline exceeded)")
+		require.Len(t, s.Calls(), 1)
+
+		require.ErrorIs(t, bootstrap.Retry(s, nil, 0).Apply(ctx), context.DeadlineExceeded)
+		require.Len(t, s.Calls(), 2, "a context that is done already: one try, no wait")
+	})
+}
+
+func TestNS6_RetryAlwaysReverts(t *testing.T) {
+	a, ok := bootstrap.Retry(final(todo()), nil, time.Hour).(bootstrap.CheckReverter)
+	require.True(t, ok)
+	require.ErrorIs(t, a.Revert(t.Context()), errors.ErrUnsupported)
+	_, err := a.CheckRevert(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+
+	s := todo()
+	require.NoError(t, s.Apply(t.Context()))
+	a = bootstrap.Retry(blind(s), nil).(bootstrap.CheckReverter)
+	_, err = a.CheckRevert(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.NoError(t, a.Revert(t.Context()))
+	require.False(t, s.Applied())
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Type says what must be at a path. The words are those of a hostPath volume.
+type Type string
+
+// The types. All but Any follow a symbolic link at the path's end.
+const (
+	Any               Type = ""                  // nothing is checked
+	Directory         Type = "Directory"         // must exist
+	DirectoryOrCreate Type = "DirectoryOrCreate" // made, with its parents, with mode 0755
+	File              Type = "File"              // a regular file, must exist
+	FileOrCreate      Type = "FileOrCreate"      // made empty with mode 0644; its parent must exist
+	Socket            Type = "Socket"            // a Unix socket, must exist
+	CharDevice        Type = "CharDevice"        // must exist
+	BlockDevice       Type = "BlockDevice"       // must exist
+)
+
+// Path is a path on the node and what must be there.
+type Path struct {
+	Path string // absolute, without ".." elements
+	Type Type
+}
+
+// Action makes the paths of a list exist. It has the methods of a
+// bootstrap.CheckReverter; the zero value has nothing to do.
+type Action struct {
+	// Paths are looked at in this order: what needs another path of the list
+	// comes after it.
+	Paths []Path
+
+	// StateDir is where Apply records what it makes, for Revert: an absolute
+	// path, of which the last element may be missing. All Actions with one
+	// StateDir share that record. Empty: nothing is recorded, and Revert
+	// returns an error that matches [errors.ErrUnsupported].
+	StateDir string
+}
+
+// Check names the directories and files that Apply would make. A path that is
+// missing and may not be made, or of another type, is an error that names what
+// is there and what must be; such errors are joined.
+func (a Action) Check(ctx context.Context) (changes []string, err error) {
+	var errs []error
+	planned := map[string]Type{}
+	for _, p := range a.Paths {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		more, err := p.check(planned)
+		changes = append(changes, more...)
+		errs = append(errs, err)
+	}
+	return changes, errors.Join(errs...)
+}
+
+// check names what is to be made for p, and notes it in planned.
+func (p Path) check(planned map[string]Type) (changes []string, err error) {
+	there, err := p.look()
+	if err != nil || there || planned[p.clean()] == p.wanted() {
+		return nil, err
+	}
+	switch p.Type {
+	case DirectoryOrCreate:
+		return p.planDirectories(planned)
+	case FileOrCreate:
+		return p.planFile(planned)
+	}
+	return nil, fmt.Errorf("host path %s does not exist, and must be a %s", p.Path, p.wanted())
+}
+
+// planDirectories plans p and what is missing above it, outermost first.
+func (p Path) planDirectories(planned map[string]Type) (changes []string, err error) {
+	var missing []string
+	for dir := p.clean(); planned[dir] != Directory; dir = filepath.Dir(dir) {
+		if planned[dir] == File {
+			return nil, fmt.Errorf("host path %s: %s is to be a %s, and must be a %s", p.Path, dir, File, Directory)
+		}
+		there, err := Path{dir, Directory}.look()
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			break
+		}
+		missing = append([]string{dir}, missing...)
+	}
+	for _, dir := range missing {
+		planned[dir] = Directory
+		changes = append(changes, "make directory "+dir)
+	}
+	return changes, nil
+}
+
+func (p Path) planFile(planned map[string]Type) (changes []string, err error) {
+	parent := Path{filepath.Dir(p.clean()), Directory}
+	there, err := parent.look()
+	if err != nil {
+		return nil, err
+	}
+	if !there && planned[parent.Path] != Directory {
+		return nil, p.orphan()
+	}
+	planned[p.clean()] = File
+	return []string{"make file " + p.clean()}, nil
+}
+
+func (p Path) orphan() error {
+	dir := filepath.Dir(p.clean())
+	return fmt.Errorf("host path %s: directory %s does not exist; list it before as %s", p.Path, dir, DirectoryOrCreate)
+}
+
+// look reports whether p is there. If something else is, that is an error.
+func (p Path) look() (there bool, err error) {
+	if err := p.validate(); err != nil || p.Type == Any {
+		return true, err
+	}
+	info, err := os.Stat(p.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, p.dangling()
+	}
+	if err != nil {
+		return false, hint("look at host path "+p.Path, err)
+	}
+	if is := kind(info.Mode()); is != p.wanted() {
+		return false, fmt.Errorf("host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
+	}
+	return true, nil
+}
+
+// dangling tells a symbolic link to nowhere from nothing at all.
+func (p Path) dangling() error {
+	target, err := os.Readlink(p.clean())
+	if err != nil {
+		return nil
+	}
+	return fmt.Errorf("host path %s is a symbolic link to %s, which does not exist; it must be a %s", p.Path, target, p.wanted())
+}
+
+// wanted is the type that p must have when it exists.
+func (p Path) wanted() Type {
+	switch p.Type {
+	case DirectoryOrCreate:
+		return Directory
+	case FileOrCreate:
+		return File
+	}
+	return p.Type
+}
+
+// kind is the type of what exists, in words where there is no Type for it.
+func kind(m fs.FileMode) Type {
+	switch {
+	case m.IsDir():
+		return Directory
+	case m.IsRegular():
+		return File
+	case m&fs.ModeSocket != 0:
+		return Socket
+	case m&fs.ModeCharDevice != 0:
+		return CharDevice
+	case m&fs.ModeDevice != 0:
+		return BlockDevice
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	}
+	return "special file"
+}

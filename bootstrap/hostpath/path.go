@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// clean is p's path as it is made and recorded.
+func (p Path) clean() string { return filepath.Clean(p.Path) }
+
+// validate tests what can be said without looking at the node.
+func (p Path) validate() error {
+	types := []Type{Directory, DirectoryOrCreate, File, FileOrCreate, Socket, CharDevice, BlockDevice}
+	switch {
+	case p.Type != Any && !slices.Contains(types, p.Type):
+		return fmt.Errorf("host path %q has the unknown type %q; known are %q", p.Path, p.Type, types)
+	case !filepath.IsAbs(p.Path):
+		return fmt.Errorf("host path %q is not absolute", p.Path)
+	case strings.ContainsRune(p.Path, 0):
+		return fmt.Errorf("host path %q holds a zero byte", p.Path)
+	case slices.Contains(strings.Split(filepath.ToSlash(p.Path), "/"), ".."):
+		return fmt.Errorf("host path %q has a %q in it", p.Path, "..")
+	}
+	return nil
+}
+
+// hint wraps err, and says what is missing where the caller can give it.
+func hint(op string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%s: %w (the file system is mounted read-only)", op, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %w (needs CAP_DAC_OVERRIDE or the directory's owner, and no security module in the way)", op, err)
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}

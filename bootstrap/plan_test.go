@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+)
+
+var errBoom = errors.New("boom")
+
+// statuses are a report's results as "step status", in order.
+func statuses(r *bootstrap.Report) string {
+	var lines []string
+	for _, result := range r.Results {
+		lines = append(lines, result.Step+" "+string(result.Status))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func lines(l ...string) string { return strings.Join(l, "\n") }
+
+// todo is an action with one thing to do.
+func todo() *bootstraptest.Script {
+	return &bootstraptest.Script{Changes: []string{"do it"}}
+}
+
+func broken() *bootstraptest.Script {
+	return &bootstraptest.Script{Changes: []string{"do it"}, ApplyErrs: []error{errBoom}}
+}
+
+func unreadable() *bootstraptest.Script {
+	return &bootstraptest.Script{CheckErrs: []error{errBoom}}
+}
+
+func step(name string, a bootstrap.Action, after ...string) bootstrap.Step {
+	return bootstrap.Step{Name: name, Action: a, After: after}
+}
+
+func optional(s bootstrap.Step) bootstrap.Step { s.Optional = true; return s }
+
+func skipped(s bootstrap.Step) bootstrap.Step { s.Skip = true; return s }
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		steps []bootstrap.Step
+		want  []string // parts of the error; none: valid
+	}{
+		"empty plan":            {},
+		"in order":              {steps: []bootstrap.Step{step("a", todo()), step("b", todo(), "a")}},
+		"skipped, no action":    {steps: []bootstrap.Step{skipped(step("a", nil))}},
+		"no name":               {[]bootstrap.Step{step("", todo())}, []string{"step 1 has no name"}},
+		"two without name":      {[]bootstrap.Step{step("", todo()), step("", todo())}, []string{"step 1 has no name", "step 2 has no name"}},
+		"same name":             {[]bootstrap.Step{step("a", todo()), step("a", todo())}, []string{`step "a" is in the plan twice`}},
+		"no action":             {[]bootstrap.Step{step("a", nil)}, []string{`step "a" has no action`}},
+		"unknown":               {[]bootstrap.Step{step("a", todo(), "z")}, []string{`step "a" is after "z", which is not in the plan`}},
+		"later":                 {[]bootstrap.Step{step("a", todo(), "b"), step("b", todo())}, []string{`step "a" is after "b", which does not come before it`}},
+		"itself":                {[]bootstrap.Step{step("a", todo(), "a")}, []string{`step "a" is after "a", which does not come before it`}},
+		"negative":              {[]bootstrap.Step{{Name: "a", Action: todo(), Timeout: -time.Second}}, []string{`step "a" has a negative timeout: -1s`}},
+		"all faults are listed": {[]bootstrap.Step{step("a", nil, "z"), step("", todo())}, []string{"no action", "not in the plan", "no name"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := (&bootstrap.Plan{Steps: tc.steps}).Validate()
+			if len(tc.want) == 0 {
+				require.NoError(t, err)
+			}
+			for _, want := range tc.want {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
+}
+
+func TestInvalidPlanRunsNothing(t *testing.T) {
+	a := todo()
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", a), step("b", nil)},
+		Lock: func(context.Context) (func() error, error) {
+			t.Error("an invalid plan takes no lock")
+			return nil, nil
+		},
+	}
+	for name, run := range map[string]func(context.Context) (*bootstrap.Report, error){
+		"Check": plan.Check, "Apply": plan.Apply, "CheckRevert": plan.CheckRevert, "Revert": plan.Revert,
+	} {
+		report, err := run(t.Context())
+		require.ErrorContains(t, err, `step "b" has no action`, name)
+		require.Equal(t, 2, report.Count(bootstrap.NotRun), name)
+	}
+	require.Empty(t, a.Calls())
+}
+
+func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {
+	a, b := todo(), todo()
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), step("b", b, "a")}}
+
+	report, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a changed", "b changed"), statuses(report))
+	require.True(t, report.Changed())
+	require.Equal(t, []string{"check", "apply", "check"}, a.Calls())
+
+	report, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a unchanged", "b unchanged"), statuses(report))
+	require.False(t, report.Changed())
+	require.Equal(t, []string{"check", "apply", "check", "check"}, a.Calls(), "Apply is not called again")
+}
+
+func TestApplyStopsAtRequiredFailure(t *testing.T) {
+	d, e := todo(), todo()
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
+		step("a", todo()),
+		step("b", broken()),
+		step("c", todo(), "b"),
+		step("d", d, "c"),
+		step("e", e, "a"),
+	}}
+	report, err := plan.Apply(t.Context())
+	require.Equal(t, lines("a changed", "b failed", "c blocked", "d blocked", "e not-run"), statuses(report))
+	require.EqualError(t, err, "step b: apply: boom")
+	require.ErrorIs(t, err, errBoom)
+	var failure *bootstrap.StepError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, "b", failure.Step)
+	require.Equal(t, "apply", failure.Op)
+	require.EqualError(t, report.Results[3].Err, "it comes after step b, which failed")
+	require.Equal(t, []string{"do it"}, report.Results[1].Changes, "what it had set out to do")
+	require.Empty(t, d.Calls())
+	require.Empty(t, e.Calls())
+}
+
+func TestPLAN9_FailedOptionalBlocksItsDependantsOnly(t *testing.T) {
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
+		optional(step("a", broken())),
+		step("b", todo(), "a"),
+		step("c", todo(), "b"),
+		step("d", todo()),
+	}}
+	report, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a failed", "b blocked", "c blocked", "d changed"), statuses(report))
+	require.Equal(t, 1, report.Count(bootstrap.Failed), "what a caller warns about")
+	require.ErrorIs(t, report.Results[0].Err, errBoom)
+}
+
+func TestPLAN9_SkipSatisfiesAfter(t *testing.T) {
+	a := todo()
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{skipped(step("a", a)), step("b", todo(), "a")}}
+	report, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a skipped", "b changed"), statuses(report))
+	require.Empty(t, a.Calls())
+
+	plan = &bootstrap.Plan{Steps: []bootstrap.Step{
+		optional(step("a", broken())), skipped(step("b", nil, "a")), step("c", todo(), "b"),
+	}}
+	report, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a failed", "b skipped", "c blocked"), statuses(report), "a barrier holds through a skipped step")
+}
+
+func TestPLAN9_CheckAfterPendingChange(t *testing.T) {
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
+		step("a", todo()),
+		skipped(step("b", nil, "a")),
+		step("c", unreadable(), "b"),
+		step("d", unreadable(), "c"),
+		step("e", &bootstraptest.Script{}, "c"),
+	}}
+	report, err := plan.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a would-change", "b skipped", "c unknown", "d unknown", "e unchanged"), statuses(report))
+	require.EqualError(t, report.Results[2].Err, "step c: check: boom")
+	require.True(t, report.Changed())
+}
+
+func TestCheckLooksAtEveryStep(t *testing.T) {
+	last := todo()
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
+		step("a", unreadable()),
+		step("b", todo(), "a"),
+		optional(step("c", unreadable())),
+		step("d", unreadable()),
+		step("e", last),
+	}}
+	report, err := plan.Check(t.Context())
+	require.Equal(t, lines("a failed", "b blocked", "c failed", "d failed", "e would-change"), statuses(report))
+	require.EqualError(t, err, "step a: check: boom\nstep d: check: boom", "not c, which is optional")
+	require.Equal(t, []string{"check"}, last.Calls())
+}
+
+func TestApplyVerifies(t *testing.T) {
+	stuck := &bootstraptest.Script{Changes: []string{"set a = 1", "set b = 1"}, Left: []string{"set b = 1", "set c = 2"}}
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", stuck)}}
+	report, err := plan.Apply(t.Context())
+	require.ErrorIs(t, err, bootstrap.ErrNotConverged)
+	require.EqualError(t, err, "step a: verify: still not as it should be: set b = 1; set c = 2")
+	require.Equal(t, "a failed", statuses(report))
+
+	blind := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, errBoom}}
+	plan = &bootstrap.Plan{Steps: []bootstrap.Step{step("a", blind)}}
+	_, err = plan.Apply(t.Context())
+	require.EqualError(t, err, "step a: verify: boom")
+	require.NotErrorIs(t, err, bootstrap.ErrNotConverged)
+}
+
+func TestApplyDoesNotApplyWhatItCannotCheck(t *testing.T) {
+	a := unreadable()
+	_, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("a", a)}}).Apply(t.Context())
+	require.EqualError(t, err, "step a: check: boom")
+	require.Equal(t, []string{"check"}, a.Calls())
+}
+
+func TestApplyAgainAfterFailure(t *testing.T) {
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", broken(), "a"), step("c", todo(), "b")}}
+	_, err := plan.Apply(t.Context())
+	require.ErrorIs(t, err, errBoom)
+	report, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a unchanged", "b changed", "c changed"), statuses(report))
+}
+
+func TestCancelledBetweenSteps(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	first := todo()
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", first), step("b", todo(), "a"), skipped(step("c", nil)), step("d", todo())},
+		Trace: &bootstrap.Trace{StepDone: func(context.Context, bootstrap.Result) { cancel(errBoom) }},
+	}
+	report, err := plan.Apply(ctx)
+	require.Equal(t, lines("a changed", "b not-run", "c skipped", "d not-run"), statuses(report))
+	require.EqualError(t, err, "step b: start: context canceled: boom")
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errBoom, "the cause is named too")
+}
+
+func TestCancelledBeforeTheFirstStep(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a := todo()
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), step("b", todo())}}
+	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply, plan.CheckRevert, plan.Revert} {
+		report, err := run(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 2, report.Count(bootstrap.NotRun))
+	}
+	require.Empty(t, a.Calls())
+}
+
+func TestCancelledWithinStep(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := todo()
+	a.Hook = func(_ context.Context, call string) error {
+		if call == "apply" {
+			cancel()
+		}
+		return nil
+	}
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{optional(step("a", a)), step("b", todo(), "a"), step("c", todo())}}
+	report, err := plan.Apply(ctx)
+	require.Equal(t, lines("a failed", "b blocked", "c not-run"), statuses(report))
+	require.EqualError(t, err, "step c: start: context canceled")
+}
+
+func TestCancelledCheckIsNotUnknown(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	b := todo()
+	b.Hook = func(context.Context, string) error { cancel(); return nil }
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", b, "a")}}
+	report, err := plan.Check(ctx)
+	require.Equal(t, lines("a would-change", "b failed"), statuses(report))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := todo()
+		slow.Hook = func(ctx context.Context, call string) error {
+			if call == "apply" {
+				<-ctx.Done()
+			}
+			return nil
+		}
+		s := step("a", slow)
+		s.Timeout = 3 * time.Second
+		plan := &bootstrap.Plan{Steps: []bootstrap.Step{s, step("b", todo())}}
+		report, err := plan.Apply(t.Context())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualError(t, err, "step a: apply: context deadline exceeded (the step's timeout is 3s)")
+		require.Equal(t, lines("a failed", "b not-run"), statuses(report))
+		require.Equal(t, 3*time.Second, report.Results[0].Elapsed)
+	})
+}
+
+func TestTimeoutWaitsForTheAction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deaf := todo()
+		deaf.Hook = func(_ context.Context, call string) error {
+			if call == "apply" {
+				time.Sleep(time.Minute) // as a system call would
+			}
+			return nil
+		}
+		s := step("a", deaf)
+		s.Timeout = time.Second
+		report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{s}}).Apply(t.Context())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Minute, report.Results[0].Elapsed)
+	})
+}
+
+func TestPLAN8_FailBeforeThePlanIsBuilt(t *testing.T) {
+	var seen []string
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("gates", nil), step("config", nil), skipped(step("cleanup", nil)), step("bpffs", nil, "config")},
+		Trace: &bootstrap.Trace{StepDone: func(_ context.Context, r bootstrap.Result) { seen = append(seen, r.Step) }},
+	}
+	report, err := plan.Fail(t.Context(), "config", errBoom)
+	require.EqualError(t, err, "step config: prepare: boom")
+	require.Equal(t, lines("gates blocked", "config failed", "cleanup skipped", "bpffs blocked"), statuses(report))
+	require.ErrorIs(t, report.Results[1].Err, errBoom)
+	require.Equal(t, []string{"gates", "config", "cleanup", "bpffs"}, seen)
+}
+
+func TestPLAN2_LockIsHeldForApplyAndRevertOnly(t *testing.T) {
+	var log []string
+	a := todo()
+	a.Hook = func(_ context.Context, call string) error { log = append(log, call); return nil }
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", a)},
+		Lock: func(context.Context) (func() error, error) {
+			log = append(log, "lock")
+			return func() error { log = append(log, "unlock"); return nil }, nil
+		},
+	}
+	for _, tc := range []struct {
+		run  func(context.Context) (*bootstrap.Report, error)
+		want []string
+	}{
+		{plan.Check, []string{"check"}},
+		{plan.Apply, []string{"lock", "check", "apply", "check", "unlock"}},
+		{plan.CheckRevert, []string{"check-revert"}},
+		{plan.Revert, []string{"lock", "check-revert", "revert", "check-revert", "unlock"}},
+	} {
+		log = nil
+		_, err := tc.run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, tc.want, log)
+	}
+}
+
+func TestPLAN2_LockErrors(t *testing.T) {
+	a := todo()
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", a)},
+		Lock:  func(context.Context) (func() error, error) { return nil, errBoom },
+	}
+	report, err := plan.Apply(t.Context())
+	require.EqualError(t, err, "take the plan's lock: boom")
+	require.ErrorIs(t, err, errBoom)
+	require.Equal(t, "a not-run", statuses(report))
+	require.Empty(t, a.Calls())
+
+	plan.Lock = func(context.Context) (func() error, error) { return func() error { return errBoom }, nil }
+	report, err = plan.Apply(t.Context())
+	require.EqualError(t, err, "give back the plan's lock: boom")
+	require.Equal(t, "a changed", statuses(report))
+
+	plan.Lock = func(context.Context) (func() error, error) { return nil, nil }
+	_, err = plan.Revert(t.Context())
+	require.NoError(t, err, "nothing to unlock")
+}
+
+func TestLockIsGivenBackAfterPanic(t *testing.T) {
+	unlocked := false
+	a := todo()
+	a.Hook = func(context.Context, string) error { panic("boom") }
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", a)},
+		Lock: func(context.Context) (func() error, error) {
+			return func() error { unlocked = true; return nil }, nil
+		},
+	}
+	require.Panics(t, func() { _, _ = plan.Apply(t.Context()) })
+	require.True(t, unlocked)
+}
