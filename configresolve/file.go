@@ -106,7 +106,7 @@ func manifestData(fields []field) (map[string]string, bool, error) {
 		return nil, true, err
 	}
 	data := top["data"]
-	if data.key != "" && !data.isMap && data.value != "" {
+	if empty := data.scalar && data.value == ""; data.key != "" && !data.isMap && !empty {
 		return nil, true, fmt.Errorf("data%s is not a map", at(data))
 	}
 	values, err := scalars(data.fields)
