@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -81,4 +84,236 @@ func TestCNI1_WritesOnlyWhatDiffers(t *testing.T) {
 	for _, same := range []string{n.plugin("cilium-cni"), n.plugin("foreign"), filepath.Clean(n.bin)} {
 		require.Equal(t, before[same], after[same])
 	}
+}
+
+func TestConform(t *testing.T) {
+	n := newNode(t)
+	write(t, n.plugin("cilium-cni"), script("0.1.0"), 0o711)
+	write(t, n.confFile(), "{}", 0o644)
+	bootstraptest.Conform(t, func() bootstrap.Action { return n.install() })
+
+	unrecorded := newNode(t)
+	unrecorded.state = ""
+	bootstraptest.Conform(t, func() bootstrap.Action { return unrecorded.install() })
+}
+
+var _ bootstrap.CheckReverter = cniinstall.Install{}
+
+func TestCNI1_Policy(t *testing.T) {
+	const there, coming = "is there", "comes"
+	tests := []struct {
+		name   string
+		plugin string
+		policy map[string]cniinstall.Policy
+		there  bool
+		want   string // empty: absent
+	}{
+		{"always replaces", "cilium-cni", nil, true, coming},
+		{"always installs", "cilium-cni", nil, false, coming},
+		{"loopback is left alone", "loopback", nil, true, there},
+		{"loopback is installed", "loopback", nil, false, coming},
+		{"loopback is overwritten where asked", "loopback", map[string]cniinstall.Policy{"loopback": cniinstall.Always}, true, coming},
+		{"if missing, there", "cilium-cni", map[string]cniinstall.Policy{"cilium-cni": cniinstall.IfMissing}, true, there},
+		{"if missing, missing", "cilium-cni", map[string]cniinstall.Policy{"cilium-cni": cniinstall.IfMissing}, false, coming},
+		{"never, there", "cilium-cni", map[string]cniinstall.Policy{"cilium-cni": cniinstall.Never}, true, there},
+		{"never, missing", "cilium-cni", map[string]cniinstall.Policy{"cilium-cni": cniinstall.Never}, false, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNode(t)
+			n.source(tt.plugin, coming)
+			if tt.there {
+				write(t, n.plugin(tt.plugin), there, 0o755)
+			}
+			i := n.install()
+			i.Config, i.Policy, i.Names = nil, tt.policy, []string{tt.plugin}
+			require.NoError(t, i.Apply(t.Context()))
+			if tt.want == "" {
+				require.NoFileExists(t, n.plugin(tt.plugin))
+			} else {
+				requireContent(t, n.plugin(tt.plugin), tt.want, 0o755)
+			}
+			requireConverged(t, i, n.root)
+		})
+	}
+}
+
+func TestCNI1_OptionalPluginMissing(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.Remove(filepath.Join(n.src, "loopback")))
+	var said []string
+	i := n.install()
+	i.Names = []string{"cilium-cni", "loopback"}
+	i.Warn = func(text string) { said = append(said, text) }
+	require.NoError(t, i.Apply(t.Context()))
+	require.Equal(t, []string{"optional CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
+	require.NoFileExists(t, n.plugin("loopback"))
+
+	i.Optional = []string{}
+	_, err := i.Check(t.Context())
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "loopback")
+
+	said, i.Optional = nil, nil
+	i.SearchDirs = []string{n.src} // the runtime finds it elsewhere
+	n.source("loopback", script("1.0.0"))
+	require.NoError(t, os.Chmod(filepath.Join(n.src, "loopback"), 0o755))
+	_, err = i.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, said)
+}
+
+// What a source holds besides plugins is left out, and links within it count.
+func TestCNI1_Source(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.Mkdir(filepath.Join(n.src, "dir"), 0o755))
+	write(t, filepath.Join(n.src, ".hidden"), "x", 0o644)
+	write(t, filepath.Join(n.src, "dir", "real"), script("1.0.0"), 0o755)
+	require.NoError(t, os.Symlink("dir/real", filepath.Join(n.src, "linked")))
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.plugin("linked"), script("1.0.0"), 0o755)
+	for _, name := range []string{"dir", ".hidden"} {
+		require.NoFileExists(t, n.plugin(name))
+	}
+
+	require.NoError(t, os.Symlink("/bin/sh", filepath.Join(n.src, "outside")))
+	_, err := i.Check(t.Context())
+	require.ErrorContains(t, err, "outside")
+
+	i.Plugins = os.DirFS(t.TempDir())
+	_, err = i.Check(t.Context())
+	require.ErrorContains(t, err, "holds none")
+	i.Names = []string{"../evil"}
+	_, err = i.Check(t.Context())
+	require.ErrorContains(t, err, `"../evil" is not a file name`)
+	i.Names = []string{"dir"}
+	i.Plugins = os.DirFS(n.src)
+	_, err = i.Check(t.Context())
+	require.ErrorContains(t, err, "dir is a directory")
+}
+
+// Embedded folders have no executable bits and no links.
+func TestCNI1_AnyFS(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(script("0.3.1")), Mode: 0o444}}
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.plugin("cilium-cni"), script("0.3.1"), 0o755)
+	requireConverged(t, i, n.root)
+}
+
+func TestCNI1_ModePutRightWithoutWriting(t *testing.T) {
+	for _, mode := range []os.FileMode{0o644, 0o777, 0o700, os.ModeSetuid | 0o755} {
+		n := newNode(t)
+		i := n.install()
+		require.NoError(t, i.Apply(t.Context()))
+		require.NoError(t, os.Chmod(n.plugin("cilium-cni"), mode))
+		require.NoError(t, os.Chmod(n.confFile(), 0o644))
+		before, err := os.Stat(n.plugin("cilium-cni"))
+		require.NoError(t, err)
+
+		changes, err := i.Check(t.Context())
+		require.NoError(t, err)
+		require.Len(t, changes, 2)
+		require.Contains(t, changes[0], "set mode 0755 and owner ")
+		require.NoError(t, i.Apply(t.Context()))
+		after, err := os.Stat(n.plugin("cilium-cni"))
+		require.NoError(t, err)
+		require.True(t, os.SameFile(before, after), "the file is the same one")
+		require.Equal(t, before.ModTime(), after.ModTime())
+		requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
+		requireContent(t, n.confFile(), agentConf, 0o600)
+		requireConverged(t, i, n.root)
+	}
+}
+
+// A plugin that could not be executed so far, under a new configuration.
+func TestCNI2_ModePutRightBeforeConfiguration(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	write(t, n.plugin("cilium-cni"), script("1.0.0"), 0o644)
+	n.source("cilium-cni", script("1.0.0"))
+	err := i.Apply(t.Context())
+	require.ErrorContains(t, err, "cilium-cni does not speak cniVersion 0.3.1, only 1.0.0")
+	require.NoFileExists(t, n.confFile())
+
+	i.Config = cniinstall.Agent{CNIVersion: "1.0.0"}
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+}
+
+func TestCNI1_WhatIsInTheWay(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.plugin("cilium-cni"), 0o755))
+	before := tree(t, n.root)
+	i := n.install()
+	for _, err := range []error{second(i.Check(t.Context())), i.Apply(t.Context())} {
+		require.ErrorContains(t, err, n.plugin("cilium-cni")+" is in the way: it is a directory, not a file")
+	}
+	require.Equal(t, before, tree(t, n.root))
+}
+
+func second(_ []string, err error) error { return err }
+
+// A symbolic link is replaced; what it points to is not touched.
+func TestCNI1_SymlinkIsNotFollowed(t *testing.T) {
+	n := newNode(t)
+	victim := filepath.Join(n.root, "victim")
+	write(t, victim, "precious", 0o600)
+	before := tree(t, n.root)[victim]
+	for _, path := range []string{n.plugin("cilium-cni"), n.confFile()} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.Symlink(victim, path))
+	}
+	start := tree(t, n.root)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	require.Equal(t, before, tree(t, n.root)[victim])
+	requireContent(t, n.confFile(), agentConf, 0o600)
+	requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, start, tree(t, n.root), "the links are back")
+}
+
+func TestCNI9_FoldersStayTheSame(t *testing.T) {
+	n := newNode(t)
+	var was []os.FileInfo
+	for _, dir := range []string{n.bin, n.conf} {
+		require.NoError(t, os.MkdirAll(dir, 0o750))
+		info, err := os.Stat(dir)
+		require.NoError(t, err)
+		was = append(was, info)
+	}
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoError(t, i.Revert(t.Context()))
+	for k, dir := range []string{n.bin, n.conf} {
+		info, err := os.Stat(dir)
+		require.NoError(t, err)
+		require.True(t, os.SameFile(was[k], info))
+		require.Equal(t, was[k].Mode(), info.Mode())
+	}
+}
+
+func TestBadFields(t *testing.T) {
+	n := newNode(t)
+	tests := map[string]func(*cniinstall.Install){
+		`"opt" is not an absolute path`:                   func(i *cniinstall.Install) { i.BinDir = "opt" },
+		`"etc" is not an absolute path`:                   func(i *cniinstall.Install) { i.ConfDir = "etc" },
+		`"more" is not an absolute path`:                  func(i *cniinstall.Install) { i.SearchDirs = []string{"more"} },
+		`"05-cilium.txt": no runtime loads it`:            func(i *cniinstall.Install) { i.ConfName = "05-cilium.txt" },
+		`"../05-cilium.conflist": no runtime loads it`:    func(i *cniinstall.Install) { i.ConfName = "../05-cilium.conflist" },
+		`state directory "state" is not an absolute path`: func(i *cniinstall.Install) { i.StateDir = "state" },
+		"is not UTF-8":          func(i *cniinstall.Install) { i.Config = cniinstall.Agent{LogFile: "\xff"} },
+		n.src + "/loopback/bin": func(i *cniinstall.Install) { i.BinDir = n.src + "/loopback/bin" },
+	}
+	before := tree(t, n.root)
+	for want, set := range tests {
+		i := n.install()
+		set(&i)
+		require.ErrorContains(t, second(i.Check(t.Context())), want)
+		require.ErrorContains(t, i.Apply(t.Context()), want)
+	}
+	require.Equal(t, before, tree(t, n.root))
 }

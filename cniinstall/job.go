@@ -201,7 +201,10 @@ func (j *job) changes() []string {
 
 // apply makes the changes: everything is staged and validated, then the
 // plugins are published, then the configuration.
-func (j *job) apply(ctx context.Context) (err error) {
+func (j *job) apply(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := errors.Join(durable.Sweep(j.BinDir), durable.Sweep(j.ConfDir)); err != nil {
 		return fmt.Errorf("remove what a killed run left: %w", hint(err))
 	}

@@ -76,7 +76,7 @@ func (i Install) recorded() (*record.Book, error) {
 }
 
 func revert(ctx context.Context, book *record.Book) error {
-	var errs []error
+	errs := []error{ctx.Err()}
 	for _, e := range undoOrder(book) {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(errs, err)...)
