@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package snapshot describes a node as the calling thread sees it: files,
+// mounts, links and sysctls, so that two moments can be compared. It is what
+// the demonstration and the tests say "as it was before" by.
+//
+// It reads files whole and is for folders of a node's size, not for a disk's.
+package snapshot
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Snapshot maps an object to a description of its state.
+type Snapshot map[string]string
+
+// Diff says what differs, one line each, sorted.
+func (s Snapshot) Diff(after Snapshot) []string {
+	var lines []string
+	for _, object := range slices.Sorted(maps.Keys(s)) {
+		switch now, there := after[object]; {
+		case !there:
+			lines = append(lines, "gone: "+object)
+		case now != s[object]:
+			lines = append(lines, fmt.Sprintf("changed: %s: was %s, is %s", object, s[object], now))
+		}
+	}
+	for _, object := range slices.Sorted(maps.Keys(after)) {
+		if _, there := s[object]; !there {
+			lines = append(lines, "new: "+object)
+		}
+	}
+	return lines
+}
+
+// Files adds every file below dirs, and dirs themselves, with type, mode,
+// owner and content. Other file systems mounted there are not entered.
+func (s Snapshot) Files(dirs ...string) error {
+	var errs []error
+	for _, dir := range dirs {
+		root, err := os.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		errs = append(errs, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // it went while we looked
+			}
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if !sameDevice(root, info) {
+				s["file "+path] = "on another device"
+				return skip(d)
+			}
+			s["file "+path], err = describe(path, info)
+			return err
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+func skip(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func describe(path string, info fs.FileInfo) (string, error) {
+	text := fmt.Sprintf("%s %s", info.Mode(), owner(info))
+	switch {
+	case info.Mode().Type() == fs.ModeSymlink:
+		target, err := os.Readlink(path)
+		return text + " to " + target, err
+	case info.Mode().IsRegular():
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		sum := sha256.New()
+		_, err = io.Copy(sum, f)
+		return fmt.Sprintf("%s %x", text, sum.Sum(nil)[:8]), err
+	}
+	return text, nil
+}
+
+// Values adds the content of every file below the given directories of
+// /proc/sys, such as "net/ipv4/conf". What cannot be read is left out.
+func (s Snapshot) Values(dirs ...string) error {
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, filepath.WalkDir(filepath.Join("/proc/sys", dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return ignoreGone(err)
+			}
+			if value, err := os.ReadFile(path); err == nil {
+				s["sysctl "+path] = strings.TrimSpace(string(value))
+			}
+			return nil
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Mounts adds the mounts of the calling thread's namespace, by mount point and
+// place in the stack there.
+func (s Snapshot) Mounts() error {
+	raw, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil {
+		return err
+	}
+	depth := map[string]int{}
+	for line := range strings.Lines(string(raw)) {
+		fields := strings.Fields(line)
+		if len(fields) < 7 {
+			return fmt.Errorf("mountinfo: unexpected line %q", line)
+		}
+		point := fields[4]
+		depth[point]++
+		// Without the ids, which the kernel gives out anew.
+		s[fmt.Sprintf("mount %s #%d", point, depth[point])] = strings.Join(append([]string{fields[3]}, fields[5:]...), " ")
+	}
+	return nil
+}
+
+// Links adds the names of the network links that the calling thread sees.
+func (s Snapshot) Links() error {
+	raw, err := os.ReadFile("/proc/thread-self/net/dev")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if name, _, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			s["link "+name] = "there"
+		}
+	}
+	return nil
+}
