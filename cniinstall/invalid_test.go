@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// list wraps plugins in a list, each on a line of its own from line 3.
+func list(plugins ...string) string {
+	return "{\"cniVersion\": \"0.3.1\", \"name\": \"n\",\n \"plugins\": [\n" + strings.Join(plugins, ",\n") + "\n]}\n"
+}
+
+const agentPlugin = `{"type": "cilium-cni"}`
+
+// An invalid configuration is an error that says where, and nothing is touched:
+// no plugin, no folder.
+func TestCNI2_InvalidConfiguration(t *testing.T) {
+	tests := []struct {
+		name, file, conf     string
+		line, column, plugin int
+		want                 string
+	}{
+		{"empty", "", "", 1, 1, -1, "unexpected end of JSON input"},
+		{"not JSON", "", "name: cilium\n", 1, 2, -1, "invalid character 'a' in literal null"},
+		{"cut off", "", list(agentPlugin)[:40], 2, 3, -1, "unexpected end of JSON input"},
+		{"a comma too many", "", list(agentPlugin, ""), 5, 1, -1, "invalid character ']'"},
+		{"two values", "", list(agentPlugin) + "{}", 5, 1, -1, "after top-level value"},
+		{"byte order mark", "", "\ufeff" + list(agentPlugin), 1, 1, -1, "invalid character"},
+		{"null", "", "null", 0, 0, -1, "it is null, not an object"},
+		{"an array", "", "[]", 0, 0, -1, "it is a JSON array, not an object"},
+		{"no plugins", "", `{"name":"n"}`, 0, 0, -1, `it has no "plugins"`},
+		{"plugins is an object", "", `{"name":"n","plugins":{}}`, 0, 0, -1, `"plugins" is not an array`},
+		{"plugins is empty", "", list(), 0, 0, -1, `"plugins" is empty`},
+		{"plugin without type", "", list(agentPlugin, ` {"Typ": "x"}`), 4, 2, 1, "missing 'type'"},
+		{"plugin is null", "", list(agentPlugin, "null"), 4, 1, 1, "missing 'type'"},
+		{"plugin is a string", "", list("\t\"x\""), 3, 2, 0, "cannot unmarshal string"},
+		{"type is a number", "", list(`{"type": 1}`), 3, 1, 0, "cannot unmarshal number"},
+		{"type is a path", "", list(agentPlugin, `{"type": "../../bin/sh"}`), 4, 1, 1, `type "../../bin/sh" is not a file name`},
+		{"bad capabilities", "", list(`{"type": "x", "capabilities": ["y"]}`), 3, 1, 0, "cannot unmarshal array"},
+		{"no name", "", `{"plugins":[` + agentPlugin + `]}`, 0, 0, -1, "no name"},
+		{"name is a number", "", `{"name":1,"plugins":[` + agentPlugin + `]}`, 0, 0, -1, "invalid name type"},
+		{"name is empty", "", `{"name":"","plugins":[` + agentPlugin + `]}`, 0, 0, -1, `name "": missing network name`},
+		{"name is not one", "", `{"name":"*","plugins":[` + agentPlugin + `]}`, 0, 0, -1, `name "*": invalid characters`},
+		{"version is a number", "", `{"name":"n","cniVersion":1,"plugins":[` + agentPlugin + `]}`, 0, 0, -1, "invalid cniVersion type"},
+		{"version is not one", "", `{"name":"n","cniVersion":"one","plugins":[` + agentPlugin + `]}`, 0, 0, -1, `cniVersion "one"`},
+		{"disableCheck", "", `{"name":"n","disableCheck":3,"plugins":[` + agentPlugin + `]}`, 0, 0, -1, "disableCheck"},
+		{"a plugin in a list's file", "a.conflist", `{"name":"n","type":"cilium-cni"}`, 0, 0, -1, "belongs in a .conf file"},
+		{"a list in a plugin's file", "a.conf", list(agentPlugin), 0, 0, -1, "belongs in a .conflist file"},
+		{"a list in a .json file", "a.json", list(agentPlugin), 0, 0, -1, "belongs in a .conflist file"},
+		{"no type in a plugin's file", "a.conf", `{"name":"n"}`, 0, 0, -1, `it has no "type"`},
+		{"single plugin without name", "a.conf", agentPlugin, 0, 0, -1, "no name"},
+		{"single plugin with bad type", "a.conf", `{"name":"n","type":"a/b"}`, 0, 0, -1, `"a/b" is not a file name`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNode(t)
+			before := tree(t, n.root)
+			i := n.install()
+			i.Config, i.ConfName = cniinstall.Whole(tt.conf), tt.file
+			for _, err := range []error{second(i.Check(t.Context())), i.Apply(t.Context())} {
+				var invalid *cniinstall.InvalidError
+				require.ErrorAs(t, err, &invalid)
+				require.ErrorContains(t, err, tt.want)
+				require.Equal(t, []int{tt.line, tt.column, tt.plugin}, []int{invalid.Line, invalid.Column, invalid.Plugin}, err)
+				require.NotErrorIs(t, err, cniinstall.ErrPluginMissing)
+			}
+			require.Equal(t, before, tree(t, n.root), "nothing is touched")
+		})
+	}
+}
+
+func TestCNI2_InvalidErrorText(t *testing.T) {
+	i := newNode(t).install()
+	i.Config = cniinstall.Whole(list(agentPlugin, "{}"))
+	require.EqualError(t, second(i.Check(t.Context())), "check CNI: invalid CNI configuration 05-cilium.conflist, "+
+		"line 4 column 1, plugins[1]: error parsing configuration: missing 'type'")
+	i.Config = cniinstall.Whole("{\n x")
+	var invalid *cniinstall.InvalidError
+	require.ErrorAs(t, second(i.Check(t.Context())), &invalid)
+	require.EqualValues(t, 3, invalid.Offset)
+	require.EqualError(t, invalid, "invalid CNI configuration 05-cilium.conflist, line 2 column 2: "+invalid.Err.Error())
+}
+
+func TestCNI2_SinglePluginFile(t *testing.T) {
+	for _, name := range []string{"10-one.conf", "10-one.json"} {
+		n := newNode(t)
+		i := n.install()
+		i.ConfName, i.Config = name, cniinstall.Whole(`{"cniVersion":"0.4.0","name":"one","type":"cilium-cni"}`)
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, n.root)
+		requireContent(t, filepath.Join(n.conf, name), `{"cniVersion":"0.4.0","name":"one","type":"cilium-cni"}`, 0o600)
+	}
+}
+
+// A plugin that does not speak the configuration's version is found by running
+// what is staged, before anything is touched; also where folders were made.
+func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {
+	for _, recorded := range []string{"state", ""} {
+		n := newNode(t)
+		n.source("cilium-cni", script("0.1.0", "1.0.0"))
+		if n.state = recorded; recorded != "" {
+			n.state = filepath.Join(n.root, recorded)
+		}
+		before := tree(t, n.root)
+		i := n.install()
+		err := i.Apply(t.Context())
+		var invalid *cniinstall.InvalidError
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, []int{5, 0}, []int{invalid.Line, invalid.Plugin}, err)
+		require.ErrorContains(t, err, "plugin cilium-cni does not speak cniVersion 0.3.1, only 0.1.0, 1.0.0")
+		require.Equal(t, before, tree(t, n.root), "no plugin, no folder, no record")
+	}
+}
+
+// In a dry run what is to be installed counts as present; what is not coming
+// is missing, and worth waiting for.
+func TestCNI2_PluginMissing(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	i.Config = cniinstall.Whole(list(agentPlugin, `{"type":"cloud-b"}`, `{"type":"cloud-a"}`))
+	before := tree(t, n.root)
+	for _, err := range []error{second(i.Check(t.Context())), i.Apply(t.Context())} {
+		require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
+		require.ErrorContains(t, err, "cloud-a is not in "+n.bin)
+		require.ErrorContains(t, err, "cloud-b is not in "+n.bin)
+		require.NotContains(t, err.Error(), "cilium-cni")
+		var invalid *cniinstall.InvalidError
+		require.NotErrorAs(t, err, &invalid)
+	}
+	require.Equal(t, before, tree(t, n.root))
+
+	write(t, n.plugin("cloud-a"), script("0.3.1"), 0o644)
+	other := filepath.Join(n.root, "other")
+	write(t, filepath.Join(other, "cloud-b"), script("0.3.1"), 0o755)
+	i.SearchDirs = []string{other}
+	err := i.Apply(t.Context())
+	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
+	require.ErrorContains(t, err, n.plugin("cloud-a")+" is not executable (mode 0644)")
+	require.NotContains(t, err.Error(), "cloud-b")
+
+	require.NoError(t, os.Chmod(n.plugin("cloud-a"), 0o755))
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+}
+
+func TestCNI2_ModeOfAnOlderConfiguration(t *testing.T) {
+	n := newNode(t)
+	write(t, n.confFile(), `{"old": true}`, 0o644)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.confFile(), agentConf, 0o600)
+	require.NoError(t, i.Revert(t.Context()))
+	requireContent(t, n.confFile(), `{"old": true}`, 0o644)
+}
