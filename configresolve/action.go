@@ -43,6 +43,9 @@ func (w Write) Check(ctx context.Context) ([]string, error) {
 
 // Apply writes the directory.
 func (w Write) Apply(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return hint(w.Dir, err)
+	}
 	if w.StateDir != "" {
 		return w.applyRecorded(ctx)
 	}

@@ -122,6 +122,9 @@ func layoutState(values map[string]string) record.State {
 // first Apply, since its values are not kept. Dir and Config are not looked at.
 func (w Write) Revert(ctx context.Context) error {
 	book, err := w.book()
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,9 @@ func WriteDir(ctx context.Context, dir string, config *Config) (changed bool, er
 
 // writeDir calls step with a description before each change that it makes.
 func writeDir(ctx context.Context, dir string, want map[string]string, step func(string)) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, hint(dir, err)
+	}
 	made, err := makeDirs(dir, step)
 	if err != nil {
 		return false, hint(dir, err)
