@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// brokenFS gives plugins whose n-th opening reads differently: errors half-way,
+// or has other content.
+type brokenFS struct {
+	fs.FS
+	name string
+	at   int
+	read func(fs.File) io.Reader
+	n    int
+}
+
+func (b *brokenFS) Open(name string) (fs.File, error) {
+	f, err := b.FS.Open(name)
+	if name != b.name || err != nil {
+		return f, err
+	}
+	if b.n++; b.n != b.at {
+		return f, nil
+	}
+	return readerFile{f, b.read(f)}, nil
+}
+
+func (b *brokenFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(b.FS, name) }
+
+type readerFile struct {
+	fs.File
+	r io.Reader
+}
+
+func (f readerFile) Read(p []byte) (int, error) { return f.r.Read(p) }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+var errSource = errors.New("the source broke")
+
+// A failure at any reading leaves the old plugins and configuration whole, no
+// temporary file and no record: also the plugin that was staged before.
+func TestCNI1_FailureLeavesTheOldWhole(t *testing.T) {
+	failing := func(f fs.File) io.Reader {
+		return io.MultiReader(io.LimitReader(f, 20), readerFunc(func([]byte) (int, error) { return 0, errSource }))
+	}
+	other := func(f fs.File) io.Reader { return strings.NewReader(script("9.9.9")) }
+	tests := []struct {
+		name string
+		at   int
+		read func(fs.File) io.Reader
+		want string
+	}{
+		{"comparing", 1, failing, errSource.Error()},
+		{"writing", 2, failing, errSource.Error()},
+		{"reading back", 3, failing, errSource.Error()},
+		{"source changes meanwhile", 2, other, "reads back differently"},
+	}
+	for _, tt := range tests {
+		for _, recorded := range []bool{true, false} {
+			t.Run(tt.name, func(t *testing.T) {
+				n := newNode(t)
+				if !recorded {
+					n.state = ""
+				}
+				for _, old := range []string{n.plugin("cilium-cni"), n.plugin("zzz")} {
+					write(t, old, strings.Replace(script("0.3.1", "0.4.0", "1.0.0"), "sh", "SH", 1), 0o755)
+				}
+				n.source("zzz", script("0.3.1", "0.4.0", "1.0.0"))
+				write(t, n.confFile(), "old", 0o644)
+				before := tree(t, n.root)
+				i := n.install()
+				i.Plugins = &brokenFS{FS: i.Plugins, name: "zzz", at: tt.at, read: tt.read}
+				require.ErrorContains(t, i.Apply(t.Context()), tt.want)
+				require.Equal(t, before, tree(t, n.root))
+
+				again := n.install()
+				require.NoError(t, again.Apply(t.Context()))
+				requireConverged(t, again, n.root)
+			})
+		}
+	}
+}
+
+// cancelAt is done from the n-th time that somebody asks.
+type cancelAt struct {
+	context.Context
+	n int
+}
+
+func (c *cancelAt) Err() error {
+	if c.n--; c.n < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Cancelled at every point where the context is looked at: never a temporary
+// file, and the next run brings the same end state.
+func TestCNI1_CancelledAnywhere(t *testing.T) {
+	for at := 0; ; at++ {
+		n := newNode(t)
+		write(t, n.plugin("cilium-cni"), "old", 0o755)
+		i := n.install()
+		err := i.Apply(&cancelAt{Context: t.Context(), n: at})
+		requireNoTemp(t, n.root)
+		if err == nil {
+			require.Greater(t, at, 5, "the context was looked at often")
+			return
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, n.root)
+		require.NoError(t, i.Revert(t.Context()))
+		requireContent(t, n.plugin("cilium-cni"), "old", 0o755)
+		require.NoDirExists(t, n.root+"/etc")
+	}
+}
+
+// What a killed run left is removed, and what looks similar is not.
+func TestCNI1_SweepsLeftovers(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.plugin(".slipway-ABCDEFGHIJKLMNOP.tmp"), "half", 0o755)
+	write(t, n.conf+"/.slipway-ABCDEFGHIJKLMNOP.tmp", "half", 0o600)
+	write(t, n.conf+"/slipway.tmp", "somebody's", 0o600)
+	require.NoError(t, i.Apply(t.Context()))
+	requireNoTemp(t, n.root)
+	require.FileExists(t, n.conf+"/slipway.tmp")
+}
+
+func TestConfigThatCannotBeRendered(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	i.Config = failingConfig{}
+	before := tree(t, n.root)
+	require.ErrorIs(t, i.Apply(t.Context()), os.ErrInvalid)
+	require.Equal(t, before, tree(t, n.root))
+}
+
+type failingConfig struct{}
+
+func (failingConfig) Render(context.Context, string) ([]byte, error) { return nil, os.ErrInvalid }
+
+var _ cniinstall.Config = failingConfig{}
