@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath_test
+
+import (
+	"io/fs"
+	"net"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+func TestHP1_TypesOnTheKernel(t *testing.T) {
+	testns.Root(t)
+	node := t.TempDir()
+	require.NoError(t, os.Mkdir(node+"/dir", 0o755))
+	write(t, node+"/file")
+	socket, err := net.Listen("unix", node+"/socket")
+	require.NoError(t, err)
+	defer socket.Close()
+	require.NoError(t, unix.Mkfifo(node+"/pipe", 0o600))
+	if err := unix.Mknod(node+"/block", unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))); err != nil {
+		testns.Skip(t, "mknod of a block device: "+err.Error())
+	}
+	there := map[string]hostpath.Type{
+		node + "/dir": hostpath.Directory, node + "/file": hostpath.File, node + "/socket": hostpath.Socket,
+		"/dev/null": hostpath.CharDevice, node + "/block": hostpath.BlockDevice, node + "/pipe": "named pipe",
+	}
+	for path, is := range there {
+		for _, want := range []hostpath.Type{
+			hostpath.Directory, hostpath.File, hostpath.Socket, hostpath.CharDevice, hostpath.BlockDevice,
+		} {
+			_, err := one(path, want).Check(t.Context())
+			if is == want {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorContains(t, err, path+" is a "+string(is)+", and must be a "+string(want))
+		}
+	}
+}
+
+func TestHP1_ConformOnTheKernel(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
+	a := hostpath.Action{
+		StateDir: t.TempDir() + "/slipway",
+		Paths: []hostpath.Path{
+			{"/run", hostpath.Directory},
+			{"/run/slipway-agent/state", hostpath.DirectoryOrCreate},
+			{"/run/slipway-agent/pid", hostpath.FileOrCreate},
+			{"/dev/null", hostpath.CharDevice},
+		},
+	}
+	bootstraptest.Conform(t, func() bootstrap.Action { return a })
+
+	lock := one("/run/xtables.lock", hostpath.FileOrCreate)
+	lock.StateDir = a.StateDir
+	require.NoError(t, lock.Apply(t.Context()))
+	require.NoError(t, lock.Revert(t.Context()))
+	require.FileExists(t, "/run/xtables.lock")
+}
+
+func TestUmaskDoesNotMatter(t *testing.T) {
+	testns.Enter(t, testns.Mount) // a thread with a umask of its own
+	node := t.TempDir()
+	unix.Umask(0o077)
+	for _, state := range []string{"", node + "/slipway"} {
+		dir := t.TempDir()
+		a := hostpath.Action{StateDir: state, Paths: []hostpath.Path{
+			{dir + "/a/b", hostpath.DirectoryOrCreate}, {dir + "/a/f", hostpath.FileOrCreate},
+		}}
+		require.NoError(t, a.Apply(t.Context()))
+		for path, mode := range map[string]fs.FileMode{"/a": 0o755, "/a/b": 0o755, "/a/f": 0o644} {
+			info, err := os.Stat(dir + path)
+			require.NoError(t, err)
+			require.Equal(t, mode, info.Mode().Perm(), path)
+		}
+	}
+}
+
+func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	node := t.TempDir()
+	require.NoError(t, unix.Mount("tmpfs", node, "tmpfs", unix.MS_RDONLY, ""))
+	defer unix.Unmount(node, unix.MNT_DETACH)
+	err := one(node+"/x", hostpath.DirectoryOrCreate).Apply(t.Context())
+	require.ErrorIs(t, err, unix.EROFS)
+	require.ErrorContains(t, err, "make host path "+node+"/x")
+	require.ErrorContains(t, err, "mounted read-only")
+
+	require.NoError(t, unix.Mount("", node, "", unix.MS_REMOUNT, "mode=700"))
+	require.NoError(t, unix.Setfsuid(65534)) // this thread only; takes CAP_DAC_OVERRIDE away
+	defer unix.Setfsuid(0)
+	for _, path := range []string{node + "/x", node + "/x/y"} {
+		_, err = one(path, hostpath.DirectoryOrCreate).Check(t.Context())
+		require.ErrorIs(t, err, unix.EACCES)
+		require.ErrorContains(t, err, "look at host path "+path)
+		require.ErrorContains(t, err, "CAP_DAC_OVERRIDE")
+	}
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+)
+
+var _ bootstrap.CheckReverter = hostpath.Action{}
+
+// one is the action for a single path.
+func one(path string, t hostpath.Type) hostpath.Action {
+	return hostpath.Action{Paths: []hostpath.Path{{Path: path, Type: t}}}
+}
+
+func write(t *testing.T, path string) string {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	return path
+}
+
+func TestHP1_Conform(t *testing.T) {
+	node := t.TempDir()
+	paths := []hostpath.Path{
+		{node, hostpath.Directory},
+		{node + "/run/agent/state", hostpath.DirectoryOrCreate},
+		{node + "/run/agent/lock", hostpath.FileOrCreate},
+		{node + "/nowhere", hostpath.Any},
+	}
+	recorded := hostpath.Action{Paths: paths, StateDir: filepath.Join(node, "slipway")}
+	bootstraptest.Conform(t, func() bootstrap.Action { return recorded })
+	left, err := os.ReadDir(node)
+	require.NoError(t, err)
+	require.Empty(t, left, "neither paths nor the record")
+
+	bootstraptest.Conform(t, func() bootstrap.Action { return hostpath.Action{Paths: paths} })
+}
+
+func TestHP1_Makes(t *testing.T) {
+	node := t.TempDir()
+	a := hostpath.Action{Paths: []hostpath.Path{
+		{node + "/a/b/", hostpath.DirectoryOrCreate},
+		{node + "/a/c", hostpath.DirectoryOrCreate},
+		{node + "/a/b", hostpath.Directory},
+		{node + "/a/b/file", hostpath.FileOrCreate},
+		{node + "/a/b/file", hostpath.File},
+	}}
+	changes, err := a.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"make directory " + node + "/a",
+		"make directory " + node + "/a/b",
+		"make directory " + node + "/a/c",
+		"make file " + node + "/a/b/file",
+	}, changes)
+	require.NoDirExists(t, node+"/a")
+
+	require.NoError(t, a.Apply(t.Context()))
+	for path, mode := range map[string]fs.FileMode{"/a": 0o755, "/a/b": 0o755, "/a/c": 0o755, "/a/b/file": 0o644} {
+		info, err := os.Stat(node + path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode().Perm(), path)
+	}
+	info, err := os.Stat(node + "/a/b/file")
+	require.NoError(t, err)
+	require.Zero(t, info.Size())
+}
+
+func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
+	node := t.TempDir()
+	state := filepath.Join(node, "slipway")
+	dir, file := filepath.Join(node, "dir"), filepath.Join(node, "file")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("theirs"), 0o600))
+	a := hostpath.Action{StateDir: state, Paths: []hostpath.Path{
+		{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
+	}}
+	require.NoError(t, a.Apply(t.Context()))
+	require.NoDirExists(t, state, "nothing changed, nothing recorded")
+	require.NoError(t, a.Revert(t.Context()))
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "theirs", string(content))
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+}
+
+// Each refused path is an error of Check and of Apply, and changes nothing.
+func TestHP1_Refuses(t *testing.T) {
+	node := t.TempDir()
+	dir := filepath.Join(node, "dir")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	file := write(t, filepath.Join(node, "file"))
+	missing := filepath.Join(node, "missing")
+	dangling := filepath.Join(node, "dangling")
+	require.NoError(t, os.Symlink(missing, dangling))
+	before := names(t, node)
+
+	for name, tc := range map[string]struct {
+		path hostpath.Path
+		want string
+	}{
+		"file for directory":       {hostpath.Path{file, hostpath.Directory}, file + " is a File, and must be a Directory"},
+		"file for made directory":  {hostpath.Path{file, hostpath.DirectoryOrCreate}, file + " is a File, and must be a Directory"},
+		"directory for file":       {hostpath.Path{dir, hostpath.File}, dir + " is a Directory, and must be a File"},
+		"directory for made file":  {hostpath.Path{dir, hostpath.FileOrCreate}, dir + " is a Directory, and must be a File"},
+		"file for socket":          {hostpath.Path{file, hostpath.Socket}, file + " is a File, and must be a Socket"},
+		"file for char device":     {hostpath.Path{file, hostpath.CharDevice}, file + " is a File, and must be a CharDevice"},
+		"file for block device":    {hostpath.Path{file, hostpath.BlockDevice}, file + " is a File, and must be a BlockDevice"},
+		"missing directory":        {hostpath.Path{missing, hostpath.Directory}, missing + " does not exist, and must be a Directory"},
+		"missing file":             {hostpath.Path{missing, hostpath.File}, missing + " does not exist, and must be a File"},
+		"missing socket":           {hostpath.Path{missing, hostpath.Socket}, missing + " does not exist, and must be a Socket"},
+		"parent is not made":       {hostpath.Path{missing + "/file", hostpath.FileOrCreate}, "directory " + missing + " does not exist; list it before as DirectoryOrCreate"},
+		"parent is a file":         {hostpath.Path{file + "/dir/x", hostpath.DirectoryOrCreate}, "not a directory"},
+		"file in a file":           {hostpath.Path{file + "/x", hostpath.FileOrCreate}, "not a directory"},
+		"link to nowhere":          {hostpath.Path{dangling, hostpath.DirectoryOrCreate}, dangling + " is a symbolic link to " + missing + ", which does not exist"},
+		"file for a link's target": {hostpath.Path{dangling, hostpath.FileOrCreate}, "which does not exist; it must be a File"},
+		"below a link to nowhere":  {hostpath.Path{dangling + "/x", hostpath.DirectoryOrCreate}, dangling + " is a symbolic link to " + missing},
+		"unknown type":             {hostpath.Path{dir, "Folder"}, `has the unknown type "Folder"; known are ["Directory" "DirectoryOrCreate" `},
+		"relative":                 {hostpath.Path{"run/x", hostpath.DirectoryOrCreate}, `"run/x" is not absolute`},
+		"relative, of any type":    {hostpath.Path{"run/x", hostpath.Any}, `"run/x" is not absolute`},
+		"empty":                    {hostpath.Path{"", hostpath.Directory}, `"" is not absolute`},
+		"back steps":               {hostpath.Path{dir + "/../x", hostpath.DirectoryOrCreate}, `has a ".." in it`},
+		"zero byte":                {hostpath.Path{dir + "/\x00", hostpath.DirectoryOrCreate}, "holds a zero byte"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := hostpath.Action{Paths: []hostpath.Path{tc.path}, StateDir: filepath.Join(node, "slipway")}
+			changes, err := a.Check(t.Context())
+			require.ErrorContains(t, err, tc.want)
+			require.Empty(t, changes)
+			require.ErrorContains(t, a.Apply(t.Context()), tc.want)
+			require.Equal(t, before, names(t, node))
+		})
+	}
+}
+
+// names lists what is at and below dir.
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		names = append(names, path)
+		return err
+	}))
+	return names
+}
+
+func TestFileIsNoDirectoryInOneList(t *testing.T) {
+	node := t.TempDir()
+	a := hostpath.Action{Paths: []hostpath.Path{
+		{node + "/x", hostpath.FileOrCreate}, {node + "/x/y", hostpath.DirectoryOrCreate},
+	}}
+	_, err := a.Check(t.Context())
+	require.ErrorContains(t, err, node+"/x is to be a File, and must be a Directory")
+}
+
+func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
+	node := t.TempDir()
+	a := hostpath.Action{Paths: []hostpath.Path{
+		{node + "/no", hostpath.File},
+		{node + "/yes", hostpath.DirectoryOrCreate},
+		{node + "/never", hostpath.Socket},
+	}}
+	changes, err := a.Check(t.Context())
+	require.Equal(t, []string{"make directory " + node + "/yes"}, changes)
+	require.ErrorContains(t, err, node+"/no does not exist")
+	require.ErrorContains(t, err, node+"/never does not exist")
+
+	err = a.Apply(t.Context())
+	require.ErrorContains(t, err, node+"/no does not exist")
+	require.ErrorContains(t, err, node+"/never does not exist")
+	require.DirExists(t, node+"/yes")
+}
+
+func TestFollowsLinks(t *testing.T) {
+	node := t.TempDir()
+	require.NoError(t, os.Mkdir(node+"/run", 0o755))
+	require.NoError(t, os.Symlink(node+"/run", node+"/var-run"))
+	a := hostpath.Action{StateDir: node + "/slipway", Paths: []hostpath.Path{
+		{node + "/var-run", hostpath.Directory},
+		{node + "/var-run/agent", hostpath.DirectoryOrCreate},
+	}}
+	require.NoError(t, a.Apply(t.Context()))
+	require.DirExists(t, node+"/run/agent")
+	require.NoError(t, a.Revert(t.Context()))
+	require.NoDirExists(t, node+"/run/agent")
+}
+
+func TestZeroValueDoesNothing(t *testing.T) {
+	var a hostpath.Action
+	changes, err := a.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	require.NoError(t, a.Apply(t.Context()))
+	require.ErrorIs(t, a.Revert(t.Context()), errors.ErrUnsupported)
+	_, err = a.CheckRevert(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+}
+
+func TestCancelledCheck(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := one(t.TempDir()+"/x", hostpath.DirectoryOrCreate).Check(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}

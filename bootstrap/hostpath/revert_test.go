@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// applied is a node on which some paths have been made.
+func applied(t *testing.T) (node string, a hostpath.Action) {
+	t.Helper()
+	node = t.TempDir()
+	a = hostpath.Action{StateDir: filepath.Join(node, "slipway"), Paths: []hostpath.Path{
+		{node + "/var/agent", hostpath.DirectoryOrCreate},
+		{node + "/var/agent/lock", hostpath.FileOrCreate},
+		{node + "/opt", hostpath.DirectoryOrCreate},
+	}}
+	require.NoError(t, a.Apply(t.Context()))
+	return node, a
+}
+
+func TestHP1_RevertRemovesOnlyWhatItMade(t *testing.T) {
+	node, a := applied(t)
+	changes, err := a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"remove directory " + node + "/opt",
+		"remove file " + node + "/var/agent/lock",
+		"remove directory " + node + "/var/agent",
+		"remove directory " + node + "/var",
+	}, changes)
+	write(t, node+"/theirs")
+
+	another := hostpath.Action{StateDir: a.StateDir} // another process, which knows of no paths
+	require.NoError(t, another.Revert(t.Context()))
+	require.Equal(t, []string{node, node + "/theirs"}, names(t, node))
+}
+
+func TestHP1_RevertLeavesWhatIsInUse(t *testing.T) {
+	node, a := applied(t)
+	write(t, node+"/opt/theirs")
+	require.NoError(t, os.WriteFile(node+"/var/agent/lock", []byte("4711"), 0o644))
+
+	changes, err := a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	err = a.Revert(t.Context())
+	require.ErrorContains(t, err, node+"/opt")
+	require.ErrorContains(t, err, "holds theirs")
+	require.ErrorContains(t, err, node+"/var/agent/lock is no longer as it was left")
+	require.FileExists(t, node+"/opt/theirs")
+	require.FileExists(t, node+"/var/agent/lock")
+
+	require.NoError(t, a.Revert(t.Context()), "it is theirs by now")
+	require.NoDirExists(t, a.StateDir)
+}
+
+func TestHP1_RevertOfWhatIsGone(t *testing.T) {
+	node, a := applied(t)
+	require.NoError(t, os.RemoveAll(node+"/var"))
+	changes, err := a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"remove directory " + node + "/opt"}, changes)
+	require.NoError(t, a.Revert(t.Context()))
+	require.Equal(t, []string{node}, names(t, node))
+}
+
+func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
+	node := t.TempDir()
+	lock := node + "/run/xtables.lock"
+	a := hostpath.Action{StateDir: filepath.Join(node, "slipway"), Paths: []hostpath.Path{
+		{node + "/run", hostpath.DirectoryOrCreate},
+		{lock, hostpath.FileOrCreate},
+		{node + "/run/other.lock", hostpath.FileOrCreate},
+	}}
+	require.NoError(t, a.Apply(t.Context()))
+	require.FileExists(t, lock)
+	changes, err := a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"remove file " + node + "/run/other.lock"}, changes)
+	require.ErrorContains(t, a.Revert(t.Context()), "holds xtables.lock")
+	require.Equal(t, []string{node, node + "/run", lock}, names(t, node))
+
+	// Not even if a record says that it was made.
+	book, err := record.Open(a.StateDir, "hostpath")
+	require.NoError(t, err)
+	require.NoError(t, book.Begin(record.Entry{Kind: record.KindFile, Object: lock}))
+	require.NoError(t, book.CompleteFile(lock))
+	changes, err = a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	require.NoError(t, a.Revert(t.Context()))
+	require.FileExists(t, lock)
+	require.NoDirExists(t, a.StateDir)
+}
+
+// A process killed between its two notes leaves an entry begun: it is decided
+// by looking at the object.
+func TestPLAN6_RevertAfterKill(t *testing.T) {
+	for name, tc := range map[string]struct {
+		made    func(t *testing.T, dir, file string)
+		changes int
+	}{
+		"before it was made": {func(*testing.T, string, string) {}, 0},
+		"after the directory": {func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Mkdir(dir, 0o700))
+		}, 1},
+		"after the file, with the umask's mode": {func(t *testing.T, dir, file string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.WriteFile(file, nil, 0o600))
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := t.TempDir()
+			dir, file := node+"/dir", node+"/dir/file"
+			a := hostpath.Action{StateDir: node + "/slipway", Paths: []hostpath.Path{
+				{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
+			}}
+			require.NoError(t, a.Apply(t.Context()))
+			begun(t, a.StateDir)
+			require.NoError(t, os.RemoveAll(dir))
+			tc.made(t, dir, file)
+
+			changes, err := a.CheckRevert(t.Context())
+			require.NoError(t, err)
+			require.Len(t, changes, tc.changes)
+			require.NoError(t, a.Revert(t.Context()))
+			require.Equal(t, []string{node}, names(t, node))
+		})
+	}
+}
+
+// begun makes a record what it is before the changes are made.
+func begun(t *testing.T, stateDir string) {
+	t.Helper()
+	book, err := record.Open(stateDir, "hostpath")
+	require.NoError(t, err)
+	require.NotEmpty(t, book.Entries())
+	require.NoError(t, book.Begin(book.Entries()...))
+}
+
+func TestApplyAgainKeepsTheRecord(t *testing.T) {
+	node, a := applied(t)
+	require.NoError(t, os.RemoveAll(node+"/var"))
+	require.NoError(t, a.Apply(t.Context()))
+	require.NoError(t, a.Apply(t.Context()))
+	require.NoError(t, a.Revert(t.Context()))
+	require.Equal(t, []string{node}, names(t, node))
+}
+
+func TestUnreadableRecord(t *testing.T) {
+	node, a := applied(t)
+	require.NoError(t, os.WriteFile(a.StateDir+"/hostpath.json", []byte("{"), 0o600))
+	require.ErrorIs(t, a.Revert(t.Context()), record.ErrUnreadable)
+	_, err := a.CheckRevert(t.Context())
+	require.ErrorIs(t, err, record.ErrUnreadable)
+	require.DirExists(t, node+"/opt")
+
+	require.NoError(t, a.Apply(t.Context()), "nothing to make, nothing to record")
+	require.NoError(t, os.Remove(node+"/opt"))
+	require.ErrorIs(t, a.Apply(t.Context()), record.ErrUnreadable)
+	require.NoDirExists(t, node+"/opt", "not made, since it could not be recorded")
+}
+
+func TestStateDirectoryThatCannotBe(t *testing.T) {
+	node := t.TempDir()
+	a := one(node+"/x", hostpath.DirectoryOrCreate)
+	for _, a.StateDir = range []string{node + "/no/parent", write(t, filepath.Join(node, "file")), "relative"} {
+		require.Error(t, a.Apply(t.Context()), a.StateDir)
+		require.NoDirExists(t, node+"/x", "not made, since it could not be recorded")
+	}
+	require.NotErrorIs(t, a.Revert(t.Context()), errors.ErrUnsupported)
+}
