@@ -14,9 +14,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/record"
 )
 
-// KindMount is the kind of a mount's entry in a record. Its After.Value is the
-// mount's identity.
+// KindMount is the kind of a mount's entry in a record. Its object is
+// [Object] of the path, so that the directory can have an entry too; its
+// After.Value is the mount's identity.
 const KindMount = "mount"
+
+const objectPrefix = "mount on "
+
+// Object names the mount on path in a record.
+func Object(path string) string { return objectPrefix + path }
 
 // Request is a mount to be made.
 type Request struct {
@@ -62,10 +68,10 @@ func Attach(k Kernel, stateDir, name string, p Place, r Request) error {
 
 // unbegin returns what brings back the page that path has in book now.
 func unbegin(book *record.Book, path string) func() error {
-	was, known := book.Lookup(path)
+	was, known := book.Lookup(Object(path))
 	return func() error {
 		if !known {
-			return book.Forget(path)
+			return book.Forget(Object(path))
 		}
 		if err := book.Begin(was); err != nil || !was.Done {
 			return err
@@ -84,7 +90,7 @@ func Adopt(k Kernel, stateDir, name string, p Place) error {
 	if err != nil {
 		return err
 	}
-	e, ok := book.Lookup(p.Path)
+	e, ok := book.Lookup(Object(p.Path))
 	if !ok || e.Done || e.After.Value != p.Mount || e.Boot != boot {
 		return nil
 	}
@@ -93,7 +99,7 @@ func Adopt(k Kernel, stateDir, name string, p Place) error {
 
 func entry(path, mount, boot string, before record.State) record.Entry {
 	return record.Entry{
-		Kind: KindMount, Object: path, Boot: boot, Before: before,
+		Kind: KindMount, Object: Object(path), Boot: boot, Before: before,
 		After: record.State{Type: KindMount, Value: mount},
 	}
 }

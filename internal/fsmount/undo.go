@@ -38,6 +38,9 @@ func (u Undoer) open() (*record.Book, string, error) {
 
 // Revert undoes newest first what is as it was left, whatever path it is on.
 func (u Undoer) Revert(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	book, boot, err := u.open()
 	if err != nil || book == nil {
 		return err
@@ -52,7 +55,7 @@ func (u Undoer) Revert(ctx context.Context) error {
 		}
 		err := u.undoMount(e, boot)
 		if err != nil && !errors.Is(err, record.ErrChanged) {
-			kept = append(kept, e.Object)
+			kept = append(kept, pathOf(e))
 		}
 		return err
 	})
@@ -78,10 +81,10 @@ func (u Undoer) Check(ctx context.Context) (changes []string, err error) {
 		case err != nil:
 			errs = append(errs, err)
 		case ours:
-			changes = append(changes, "unmount "+u.FSType+" from "+e.Object)
-			errs = append(errs, u.keep(e.Object))
+			changes = append(changes, "unmount "+u.FSType+" from "+pathOf(e))
+			errs = append(errs, u.keep(pathOf(e)))
 		default:
-			changes = append(changes, "forget the mount on "+e.Object+", which is gone")
+			changes = append(changes, "forget the mount on "+pathOf(e)+", which is gone")
 		}
 	}
 	return changes, errors.Join(errs...)
@@ -92,10 +95,10 @@ func (u Undoer) undoMount(e record.Entry, boot string) error {
 	if err != nil || !ours {
 		return err
 	}
-	if err := u.keep(e.Object); err != nil {
+	if err := u.keep(pathOf(e)); err != nil {
 		return err
 	}
-	err = hint(u.FSType, u.Kernel.Unmount(e.Object))
+	err = hint(u.FSType, u.Kernel.Unmount(pathOf(e)))
 	if errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
 	}
@@ -118,25 +121,28 @@ func (u Undoer) ours(e record.Entry, boot string) (bool, error) {
 	if e.Boot != boot {
 		return false, nil
 	}
-	p, err := Look(u.Kernel, e.Object)
+	path := pathOf(e)
+	p, err := Look(u.Kernel, path)
 	switch {
 	case err != nil:
 		return false, err
 	case p.Mount == "" || !e.Done && e.After.Value != "" && p.Mount != e.After.Value:
 		return false, nil
-	case p.Mount == e.After.Value && p.Path == e.Object:
+	case p.Mount == e.After.Value && p.Path == path:
 		return true, nil
 	}
 	infos, err := Mounts(u.Kernel)
 	if err != nil {
 		return false, err
 	}
-	on := On(infos, e.Object)
+	on := On(infos, path)
 	if slices.ContainsFunc(on[:max(len(on)-1, 0)], func(i Info) bool { return i.is(e.After.Value) }) {
-		return false, fmt.Errorf("the mount on %s stays: %s is mounted over it; unmount that first", e.Object, on[len(on)-1].FSType)
+		return false, fmt.Errorf("the mount on %s stays: %s is mounted over it; unmount that first", path, on[len(on)-1].FSType)
 	}
-	return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, and stays", e.Object, record.ErrChanged)
+	return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, and stays", path, record.ErrChanged)
 }
+
+func pathOf(e record.Entry) string { return strings.TrimPrefix(e.Object, objectPrefix) }
 
 // is reports whether i has the identity that [Kernel].Stat told.
 func (i Info) is(identity string) bool {

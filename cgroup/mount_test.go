@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cgroup_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+)
+
+var _ bootstrap.CheckReverter = cgroup.Mount{}
+
+var onEach = fsmounttest.OnEach
+
+func TestCG1_MakesDirectoriesAndMounts(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := filepath.Join(n.Dir(), "run", "agent", "cgroupv2")
+		m := cgroup.Mount{Path: path, Kernel: n.Kernel()}
+		changes, err := m.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"create directory " + filepath.Join(n.Dir(), "run"),
+			"create directory " + filepath.Join(n.Dir(), "run", "agent"),
+			"create directory " + path,
+			"mount cgroup2 on " + path,
+		}, changes)
+		require.NoDirExists(t, filepath.Join(n.Dir(), "run"), "Check is pure")
+
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
+		info, err := os.Stat(filepath.Dir(path))
+		require.NoError(t, err)
+		require.Equal(t, os.ModeDir|0o755, info.Mode())
+		infos, err := fsmount.Mounts(fsmount.Or(n.Kernel()))
+		require.NoError(t, err)
+		require.Subset(t, fsmount.On(infos, path)[0].Options, []string{"rw", "nosuid", "nodev", "noexec"})
+
+		changes, err = m.Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
+	})
+}
+
+func TestCG1_Conforms(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		state := filepath.Join(n.Dir(), "state")
+		path := filepath.Join(n.Dir(), "run", "cgroupv2")
+		bootstraptest.Conform(t, func() bootstrap.Action {
+			return cgroup.Mount{Path: path, StateDir: state, Kernel: n.Kernel()}
+		})
+		require.Empty(t, n.Mounts(path))
+		require.NoDirExists(t, filepath.Dir(path))
+		require.NoDirExists(t, state)
+	})
+}
+
+func TestCG1_ForeignIsNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		for _, fstype := range []string{"tmpfs", "sysfs", "bpf", "proc"} {
+			path := fsmounttest.Mkdir(t, n, fstype)
+			n.Put(path, fstype, "")
+			m := cgroup.Mount{Path: path, Kernel: n.Kernel()}
+			_, err := m.Check(t.Context())
+			require.ErrorIs(t, err, cgroup.ErrForeign)
+			err = m.Apply(t.Context())
+			require.ErrorIs(t, err, cgroup.ErrForeign)
+			require.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, fstype)
+			require.Equal(t, []string{fstype}, n.Mounts(path))
+		}
+	})
+}
+
+func TestCG1_NotTheHostsRoot(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "cgroupv2")
+		n.Put(path, "cgroup2", "root=/container")
+		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		_, err := m.Check(t.Context())
+		require.ErrorIs(t, err, cgroup.ErrNotRoot)
+		err = m.Apply(t.Context())
+		require.ErrorIs(t, err, cgroup.ErrNotRoot)
+		require.ErrorContains(t, err, path)
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
+		require.NoDirExists(t, m.StateDir)
+
+		m.Repair = true
+		changes, err := m.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"mount cgroup2 anew on " + path + " (it shows another cgroup than the host's root)"}, changes)
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "in its place, not upon it")
+		m.Repair = false
+		changes, err = m.Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+
+		require.NoError(t, m.Revert(t.Context()))
+		require.Empty(t, n.Mounts(path))
+	})
+}
+
+func TestCG1_RepairOfABusyMount(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "cgroupv2")
+		n.Put(path, "cgroup2", "root=/container")
+		release := n.Hold(path)
+		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true, StateDir: filepath.Join(n.Dir(), "state")}
+		err := m.Apply(t.Context())
+		require.ErrorContains(t, err, "busy")
+		require.ErrorContains(t, err, path)
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
+		require.NoDirExists(t, m.StateDir, "nothing was changed, so nothing is recorded")
+
+		release()
+		require.NoError(t, m.Apply(t.Context()))
+	})
+}
+
+func TestCG1_RepairTakesAllOfAStack(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "cgroupv2")
+		n.Put(path, "cgroup2", "root=/one")
+		n.Put(path, "cgroup2", "root=/two")
+		require.NoError(t, cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}.Apply(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
+	})
+}
+
+func TestCG1_InsideOfACgroup2(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		top := fsmounttest.Mkdir(t, n, "cgroupv2")
+		n.Put(top, "cgroup2", "")
+		for _, repair := range []bool{false, true} {
+			path := filepath.Join(top, "slipway-test-missing", "deeper")
+			err := cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: repair}.Apply(t.Context())
+			require.ErrorIs(t, err, cgroup.ErrNotRoot)
+			require.ErrorContains(t, err, path)
+			require.NoDirExists(t, filepath.Dir(path), "making a directory there makes a cgroup")
+		}
+	})
+}
+
+func TestCG2_OnePlaceByAnyName(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "run", "cgroupv2")
+		require.NoError(t, os.Symlink("cgroupv2", filepath.Join(n.Dir(), "run", "link")))
+		require.NoError(t, os.Symlink(filepath.Join(n.Dir(), "run"), filepath.Join(n.Dir(), "parent")))
+		t.Chdir(n.Dir())
+		for _, name := range []string{
+			path, path + "/", path + "//", n.Dir() + "/run/./cgroupv2", n.Dir() + "/run/../run/cgroupv2",
+			n.Dir() + "/run/link", n.Dir() + "/run/link/", n.Dir() + "/parent/cgroupv2",
+			n.Dir() + "/parent/../run/link", "run/cgroupv2", "./run/link/", "run/cgroupv2/../link",
+		} {
+			m := cgroup.Mount{Path: name, Kernel: n.Kernel()}
+			require.NoError(t, m.Apply(t.Context()), name)
+			require.Equal(t, []string{"cgroup2"}, n.Mounts(path), name)
+			changes, err := m.Check(t.Context())
+			require.NoError(t, err, name)
+			require.Empty(t, changes, name)
+		}
+	})
+}
+
+func TestCG2_File(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		file := filepath.Join(n.Dir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
+		for _, path := range []string{file, filepath.Join(n.Dir(), "link"), filepath.Join(file, "below")} {
+			m := cgroup.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+			_, err := m.Check(t.Context())
+			require.ErrorContains(t, err, file)
+			err = m.Apply(t.Context())
+			require.ErrorContains(t, err, file)
+			require.Empty(t, n.Mounts(file))
+			require.NoDirExists(t, m.StateDir)
+		}
+	})
+}
+
+func TestCG1_WithoutTheCapability(t *testing.T) {
+	n := fsmounttest.NewFake(t)
+	n.K.Denied = true
+	err := cgroup.Mount{Path: fsmounttest.Mkdir(t, n, "cgroupv2"), Kernel: n.K}.Apply(t.Context())
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmounttest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// Real is a Node on the running kernel, in a mount namespace of the test.
+type Real struct {
+	t   testing.TB
+	dir string
+}
+
+// NewReal enters the namespace. It is for the test's own goroutine.
+func NewReal(t testing.TB) Node {
+	t.Helper()
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
+	return &Real{t: t, dir: dir}
+}
+
+// Dir implements Node.
+func (n *Real) Dir() string { return n.dir }
+
+// Kernel implements Node: the zero value of every type means this one.
+func (n *Real) Kernel() fsmount.Kernel { return nil }
+
+// Put implements Node.
+func (n *Real) Put(path, fstype, options string) {
+	n.t.Helper()
+	var rest []string
+	root := ""
+	for o := range strings.SplitSeq(options, ",") {
+		if dir, ok := strings.CutPrefix(o, "root="); ok {
+			root = dir
+		} else if o != "" {
+			rest = append(rest, o)
+		}
+	}
+	switch {
+	case root == "":
+		mount(n.t, fstype, path, rest)
+	case fstype == "cgroup2":
+		n.inCgroup(root, func() { mount(n.t, fstype, path, rest) })
+	default:
+		n.directory(path, fstype, root)
+	}
+}
+
+// mount stacks if it has to: unlike mount(2), move_mount(2) allows two mounts of
+// one file system on one path.
+func mount(t testing.TB, fstype, path string, options []string) {
+	t.Helper()
+	ctx, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)
+	require.NoError(t, err)
+	defer unix.Close(ctx)
+	attributes := 0
+	for _, o := range options {
+		if a, ok := map[string]int{
+			"ro": unix.MOUNT_ATTR_RDONLY, "nosuid": unix.MOUNT_ATTR_NOSUID,
+			"nodev": unix.MOUNT_ATTR_NODEV, "noexec": unix.MOUNT_ATTR_NOEXEC,
+		}[o]; ok {
+			attributes |= a
+			continue
+		}
+		key, value, _ := strings.Cut(o, "=")
+		require.NoError(t, unix.FsconfigSetString(ctx, key, value))
+	}
+	require.NoError(t, unix.FsconfigCreate(ctx))
+	fd, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attributes)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	require.NoError(t, unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH))
+}
+
+// directory mounts one directory of a new file system.
+func (n *Real) directory(path, fstype, root string) {
+	n.t.Helper()
+	aside := Mkdir(n.t, n, "aside")
+	mount(n.t, fstype, aside, nil)
+	source := filepath.Join(aside, root)
+	require.NoError(n.t, os.MkdirAll(source, 0o755))
+	require.NoError(n.t, unix.Mount(source, path, "", unix.MS_BIND, ""))
+	require.NoError(n.t, unix.Unmount(aside, unix.MNT_DETACH))
+}
+
+// inCgroup calls f with the thread in a cgroup namespace whose root is a new
+// cgroup, which is removed with the test.
+func (n *Real) inCgroup(name string, f func()) {
+	t := n.t
+	t.Helper()
+	hierarchy := Mkdir(t, n, "hierarchy")
+	if len(n.Mounts(hierarchy)) == 0 {
+		mount(t, "cgroup2", hierarchy, nil)
+	}
+	cgroup := filepath.Join(hierarchy, "slipway-test-"+strconv.Itoa(os.Getpid())+strings.ReplaceAll(name, "/", "-"))
+	require.NoError(t, os.Mkdir(cgroup, 0o755))
+	t.Cleanup(func() { require.NoError(t, os.Remove(cgroup)) })
+	dir, err := os.Open(cgroup)
+	require.NoError(t, err)
+	defer dir.Close()
+
+	child := exec.Command("cat")
+	child.SysProcAttr = &syscall.SysProcAttr{
+		UseCgroupFD: true, CgroupFD: int(dir.Fd()),
+		Unshareflags: unix.CLONE_NEWCGROUP, Pdeathsig: unix.SIGKILL,
+	}
+	stdin, err := child.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	defer func() {
+		require.NoError(t, stdin.Close())
+		require.NoError(t, child.Wait())
+	}()
+	enter(t, child.Process.Pid, f)
+}
+
+// enter calls f in the cgroup namespace of a process.
+func enter(t testing.TB, pid int, f func()) {
+	t.Helper()
+	runtime.LockOSThread()
+	own, err := os.Open("/proc/thread-self/ns/cgroup")
+	require.NoError(t, err)
+	defer own.Close()
+	other, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/cgroup")
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, unix.Setns(int(other.Fd()), unix.CLONE_NEWCGROUP))
+	defer func() { require.NoError(t, unix.Setns(int(own.Fd()), unix.CLONE_NEWCGROUP)) }()
+	f()
+}
+
+// Unmount implements Node.
+func (n *Real) Unmount(path string) {
+	n.t.Helper()
+	require.NoError(n.t, unix.Unmount(path, unix.UMOUNT_NOFOLLOW))
+}
+
+// Pin implements Node.
+func (n *Real) Pin(path string) {
+	n.t.Helper()
+	require.NoError(n.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	require.NoError(n.t, err)
+	defer m.Close()
+	require.NoError(n.t, m.Pin(path))
+}
+
+// Hold implements Node.
+func (n *Real) Hold(path string) (release func()) {
+	n.t.Helper()
+	f, err := os.Open(path)
+	require.NoError(n.t, err)
+	return func() { f.Close() }
+}
+
+// Mounts implements Node.
+func (n *Real) Mounts(path string) []string {
+	n.t.Helper()
+	infos, err := fsmount.Mounts(fsmount.Real{})
+	require.NoError(n.t, err)
+	var types []string
+	for _, i := range fsmount.On(infos, path) {
+		types = append(types, i.FSType)
+	}
+	return types
+}
