@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstraptest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/slipway-dev/slipway/internal/throwaway"
+)
+
+// requireRootEnv names the variable that, set to 1, turns a skip into a failure.
+const requireRootEnv = "SLIPWAY_TEST_REQUIRE_ROOT"
+
+// Node is a throw-away node: a process tree with mount, net, cgroup, pid, uts
+// and ipc namespaces, a root file system and a cgroup of its own. The machine's
+// mounts, sysctls, links, /etc, /opt, /run and /var are out of its reach.
+//
+// Its /etc, /opt, /run and /var are as good as empty, /sys/fs/bpf is not
+// mounted, its cgroup2 is at /sys/fs/cgroup, mounts are shared within it, lo is
+// up. The machine's other folders are there, /usr read-only, and /tmp as it is:
+// what the node writes below [testing.T.TempDir] the test sees, and removes.
+// Programs still running when the test ends are killed. Several goroutines may
+// use a Node.
+type Node struct {
+	node *throwaway.Node
+	ctx  context.Context // the test's: programs end with it
+
+	mu   sync.Mutex
+	cmds []*Cmd
+}
+
+// NewNode starts a node for the test t, at whose end it is gone. It needs
+// Linux 5.7 with a mounted cgroup2, and root with the capabilities SYS_ADMIN,
+// SYS_CHROOT, SYS_PTRACE, NET_ADMIN and MKNOD. Where these are missing the test
+// is skipped; it fails instead if the environment variable
+// SLIPWAY_TEST_REQUIRE_ROOT is 1.
+func NewNode(t testing.TB) *Node {
+	t.Helper()
+	n, err := throwaway.Start(t.Context(), throwaway.Options{})
+	switch {
+	case err == nil:
+	case os.Getenv(requireRootEnv) != "1" && (errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)):
+		t.Skip(err)
+	default:
+		t.Fatal(err)
+	}
+	node := &Node{node: n, ctx: t.Context()}
+	t.Cleanup(func() {
+		if err := node.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return node
+}
+
+func (n *Node) close() error {
+	err := n.node.Kill()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.cmds {
+		_ = c.Wait() // its error is the test's business, and comes to it as well
+	}
+	return errors.Join(err, n.node.Close())
+}
+
+// Proc returns a directory of the machine's that shows the node's processes, as
+// /hostproc does in a container: Proc()+"/1" is its pid 1. Programs of the
+// machine that enter the node by it find no /proc/self there; those that
+// [Node.Command] starts do, also when they make a container in turn.
+func (n *Node) Proc() string { return n.node.Proc() }
+
+// Do calls f in the node's mount, cgroup, net, uts and ipc namespaces, on a
+// thread that is thrown away, and waits for it. f must not start goroutines:
+// they would run on the machine. What f mounts and unmounts, the node does; its
+// /proc is the machine's, with the node's pid 1 as /proc/1 and only the sysctls
+// below net writable. A panic in f, and its end by t.FailNow, come back as
+// errors.
+func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
+	return n.node.Do(ctx, f)
+}
+
+// Cmd is a program that runs on a [Node]. It has the fields and methods of
+// [exec.Cmd]; the cgroup in SysProcAttr is the node's, whatever is set there.
+type Cmd struct {
+	*command
+	node *Node
+	wait func() error
+}
+
+type command = exec.Cmd // its name keeps the embedded one from being started, on the machine, by mistake
+
+// Command returns a program to be run in all the node's namespaces and in its
+// cgroup, with / as its working directory unless Dir is set. The name is looked
+// up in the test's PATH. Process.Kill kills the program itself.
+func (n *Node) Command(name string, args ...string) *Cmd {
+	cmd := exec.CommandContext(n.ctx, name, args...)
+	return &Cmd{command: cmd, node: n, wait: sync.OnceValue(cmd.Wait)}
+}
+
+// Start starts the program and does not wait for it.
+func (c *Cmd) Start() error {
+	if err := c.node.node.StartCommand(c.command); err != nil {
+		return err
+	}
+	c.node.mu.Lock()
+	defer c.node.mu.Unlock()
+	c.node.cmds = append(c.node.cmds, c)
+	return nil
+}
+
+// Wait waits for a started program as [exec.Cmd.Wait] does. Called again, it
+// returns the same.
+func (c *Cmd) Wait() error {
+	if c.Process == nil {
+		return errors.New("wait: not started")
+	}
+	return c.wait()
+}
+
+// Run starts the program and waits for it.
+func (c *Cmd) Run() error {
+	if err := c.Start(); err != nil {
+		return err
+	}
+	return c.Wait()
+}
+
+// Output runs the program and returns what it wrote to standard output. If it
+// exits with an error and Stderr is nil, the [exec.ExitError] holds what it
+// wrote to standard error.
+func (c *Cmd) Output() ([]byte, error) {
+	if c.Stdout != nil {
+		return nil, errors.New("output: Stdout is set already")
+	}
+	var stdout, stderr bytes.Buffer
+	c.Stdout = &stdout
+	if c.Stderr == nil {
+		c.Stderr = &stderr
+	}
+	err := c.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		exit.Stderr = stderr.Bytes()
+	}
+	return stdout.Bytes(), err
+}
+
+// CombinedOutput runs the program and returns what it wrote to standard output
+// and standard error.
+func (c *Cmd) CombinedOutput() ([]byte, error) {
+	if c.Stdout != nil || c.Stderr != nil {
+		return nil, errors.New("combined output: Stdout or Stderr is set already")
+	}
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err := c.Run()
+	return out.Bytes(), err
+}

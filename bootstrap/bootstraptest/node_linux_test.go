@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstraptest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+)
+
+func TestNodeDoAndCommandAreOnTheSameNode(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
+		require.NoError(t, os.MkdirAll("/opt/cni/bin", 0o755))
+		require.NoError(t, unix.Mount("tmpfs", "/opt/cni/bin", "tmpfs", 0, ""))
+		return os.WriteFile("/opt/cni/bin/slipway-test", nil, 0o600)
+	}))
+	out, err := node.Command("stat", "-f", "-c", "%T", "/opt/cni/bin").Output()
+	require.NoError(t, err)
+	require.Equal(t, "tmpfs\n", string(out))
+	require.NoFileExists(t, "/opt/cni/bin/slipway-test", "not on the machine")
+	require.NoError(t, node.Command("umount", "/opt/cni/bin").Run())
+}
+
+func TestNodeProcIsAHostProc(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	want, err := os.Readlink(filepath.Join(node.Proc(), "1/ns/net"))
+	require.NoError(t, err)
+	require.NoError(t, hostns.Do(t.Context(), filepath.Join(node.Proc(), "1"), hostns.Net, func(context.Context) error {
+		have, err := os.Readlink("/proc/thread-self/ns/net")
+		require.Equal(t, want, have)
+		return err
+	}))
+}
+
+// A container in the node: the node's /proc at /hostproc, its own at /proc.
+func TestNodeHoldsAContainer(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	out, err := node.Command("unshare", "--mount", "--cgroup", "--pid", "--fork", "--propagation", "private", "sh", "-ec", `
+		mkdir /hostproc
+		mount --rbind /proc /hostproc
+		mount -t proc proc /proc
+		test "$(readlink /proc/self)" != "$(readlink /hostproc/self)"
+		test "$(readlink /proc/1/ns/mnt)" != "$(readlink /hostproc/1/ns/mnt)"
+		readlink /hostproc/1/ns/mnt
+	`).CombinedOutput()
+	require.NoError(t, err, string(out))
+	want, err := os.Readlink(filepath.Join(node.Proc(), "1/ns/mnt"))
+	require.NoError(t, err)
+	require.Equal(t, want+"\n", string(out))
+}
+
+func TestCmdOutputs(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	out, err := node.Command("sh", "-c", "echo out; echo err >&2; exit 3").Output()
+	exit := new(exec.ExitError)
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 3, exit.ExitCode())
+	require.Equal(t, "err\n", string(exit.Stderr))
+	require.Equal(t, "out\n", string(out))
+
+	out, err = node.Command("sh", "-c", "echo out; echo err >&2").CombinedOutput()
+	require.NoError(t, err)
+	require.Equal(t, "out\nerr\n", string(out))
+
+	cmd := node.Command("cat")
+	require.ErrorContains(t, cmd.Wait(), "not started")
+	cmd.Stdout = os.Stdout
+	_, err = cmd.Output()
+	require.ErrorContains(t, err, "set already")
+	_, err = cmd.CombinedOutput()
+	require.ErrorContains(t, err, "set already")
+	require.Error(t, node.Command("/does/not/exist").Run())
+}
+
+func TestNodeEndsWhatStillRuns(t *testing.T) {
+	var cmd *bootstraptest.Cmd
+	t.Run("test", func(t *testing.T) {
+		node := bootstraptest.NewNode(t)
+		cmd = node.Command("sleep", "1000")
+		require.NoError(t, cmd.Start())
+	})
+	require.ErrorContains(t, cmd.Wait(), "signal: killed")
+}
+
+func TestKillKillsTheProgramItself(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	cmd := node.Command("sh", "-c", "echo $$; exec sleep 1000")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	buf := make([]byte, 16)
+	_, err = out.Read(buf)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Kill())
+	require.ErrorContains(t, cmd.Wait(), "signal: killed")
+	list, err := node.Command("sh", "-c", "grep -l sleep /proc/[0-9]*/comm || true").Output()
+	require.NoError(t, err)
+	require.Empty(t, string(list))
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package throwaway
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+const cgroupPrefix = "slipway-node-"
+
+// cgroup is a directory of the machine's cgroup2, locked (flock) as long as it
+// is used, so that those of dead processes can be told.
+type cgroup struct {
+	path string
+	dir  *os.File
+}
+
+func newCgroup() (*cgroup, error) {
+	root, err := cgroupRoot()
+	if err != nil {
+		return nil, err
+	}
+	sweep(root)
+	for range 10 { // somebody's sweep may take it before it is locked
+		path, err := os.MkdirTemp(root, cgroupPrefix)
+		if err != nil {
+			return nil, fmt.Errorf("make a cgroup (needs a writable cgroup2): %w", err)
+		}
+		if dir, err := lockDir(path); err == nil {
+			return &cgroup{path: path, dir: dir}, nil
+		}
+	}
+	return nil, fmt.Errorf("make a cgroup in %s: it is removed each time", root)
+}
+
+func cgroupRoot() (string, error) {
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup2"))
+	if err != nil {
+		return "", fmt.Errorf("find cgroup2: %w", err)
+	}
+	if len(mounts) == 0 {
+		return "", fmt.Errorf("no cgroup2 is mounted: %w", errors.ErrUnsupported)
+	}
+	return mounts[0].Mountpoint, nil
+}
+
+// lockDir locks path for this process, unless somebody else did or it is gone.
+func lockDir(path string) (*os.File, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		_, err = os.Lstat(path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+// sweep removes the cgroups of dead processes. What cannot be removed is the
+// business of whoever uses it.
+func sweep(root string) {
+	paths, _ := filepath.Glob(filepath.Join(root, cgroupPrefix+"*"))
+	for _, path := range paths {
+		if dir, err := lockDir(path); err == nil {
+			_ = removeTree(path)
+			_ = dir.Close()
+		}
+	}
+}
+
+// remove removes the cgroup and those that the node made below. The kernel may
+// be a moment late in letting go of the last process.
+func (c *cgroup) remove() error {
+	defer c.dir.Close()
+	deadline := time.Now().Add(closeTimeout)
+	for {
+		err := removeTree(c.path)
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// removeTree removes the cgroup path and those below: a cgroup has no other
+// directories, and its files go with it.
+func removeTree(path string) error {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove cgroup: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.IsDir() {
+			errs = append(errs, removeTree(filepath.Join(path, e.Name())))
+		}
+	}
+	if err := unix.Rmdir(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, fmt.Errorf("remove cgroup %s: %w", path, err))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package throwaway_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/slipway-dev/slipway/internal/throwaway"
+)
+
+func Example() {
+	ctx := context.Background()
+	node, err := throwaway.Start(ctx, throwaway.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer node.Close()
+
+	if err := node.Do(ctx, func(context.Context) error { return os.Mkdir("/opt/cni", 0o755) }); err != nil {
+		fmt.Println(err)
+	}
+	ls := exec.CommandContext(ctx, "ls", "/opt")
+	ls.Stdout = os.Stdout
+	if err := node.StartCommand(ls); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(ls.Wait())
+}

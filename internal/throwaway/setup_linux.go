@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package throwaway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// stage is where the new root is put together: every machine has this
+// directory, and the node gets a /sys of its own.
+const stage = "/sys"
+
+const hardened = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+
+// setup makes the node's file system and name. It runs inside, where what it
+// mounts is private.
+type setup struct {
+	hostname    string
+	machineProc unix.Stat_t // the machine's /proc: where it is in sight, none of this may run
+}
+
+func (s setup) run(context.Context) error {
+	var proc unix.Stat_t
+	if err := unix.Stat("/proc", &proc); err != nil || proc.Dev == s.machineProc.Dev {
+		return errors.Join(errors.New("not in the node's mount namespace"), err)
+	}
+	if err := unix.Sethostname([]byte(s.hostname)); err != nil {
+		return fmt.Errorf("set the host name %q: %w", s.hostname, err)
+	}
+	for _, step := range []func() error{
+		loopbackUp, buildRoot, s.buildEtc, buildDev, kernelMounts, enterRoot, protectMachine,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "") // among the node's processes: the parent of / is no peer
+}
+
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("set lo up: socket: %w", err)
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
+		return fmt.Errorf("set lo up (needs CAP_NET_ADMIN): %w", err)
+	}
+	return nil
+}
+
+// ownFolders are the node's own. Every other directory of the machine's root is
+// shown as it is there.
+var ownFolders = map[string]fs.FileMode{
+	"boot": 0o755, "dev": 0o755, "etc": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "proc": 0o555,
+	"run": 0o755, "run/lock": 0o1777, "srv": 0o755, "sys": 0o555,
+	"var": 0o755, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755, "var/tmp": 0o1777,
+}
+
+// readOnly are the machine's folders of programs.
+var readOnly = map[string]bool{"usr": true, "bin": true, "sbin": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "nix": true}
+
+func buildRoot() error {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return fmt.Errorf("list the machine's root: %w", err)
+	}
+	if err := mount("node", stage, "tmpfs", 0, "mode=755"); err != nil {
+		return err
+	}
+	if err := makeOwnFolders(); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, own := ownFolders[e.Name()]; own {
+			continue
+		}
+		if err := show(e); err != nil {
+			return fmt.Errorf("show /%s on the node: %w", e.Name(), err)
+		}
+	}
+	return nil
+}
+
+func makeOwnFolders() error {
+	var errs []error
+	for name, mode := range ownFolders {
+		path := filepath.Join(stage, name)
+		// The process's umask holds for all its threads, so it is not set here.
+		errs = append(errs, os.MkdirAll(path, 0o755), unix.Chmod(path, uint32(mode)))
+	}
+	errs = append(errs,
+		os.Symlink("/run", filepath.Join(stage, "var/run")),
+		os.Symlink("/run/lock", filepath.Join(stage, "var/lock")))
+	return errors.Join(errs...)
+}
+
+// show makes an entry of the machine's root seen in the node's. Files are not.
+func show(e fs.DirEntry) error {
+	from, to := filepath.Join("/", e.Name()), filepath.Join(stage, e.Name())
+	switch {
+	case e.Type() == fs.ModeSymlink:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case !e.IsDir():
+		return nil
+	}
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	if err := mount(from, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil || !readOnly[e.Name()] {
+		return err
+	}
+	return mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+}
+
+// etcFiles are what programs need to start, to know users and to find their
+// libraries and names; copied, so that changing them changes the node's only.
+var etcFiles = []string{
+	"alternatives", "group", "hosts", "ld.so.cache", "ld.so.conf", "nsswitch.conf", "passwd", "protocols", "services",
+}
+
+func (s setup) buildEtc() error {
+	machine, err := os.OpenRoot("/etc")
+	if err != nil {
+		return err
+	}
+	defer machine.Close()
+	node, err := os.OpenRoot(filepath.Join(stage, "etc"))
+	if err != nil {
+		return err
+	}
+	defer node.Close()
+	for _, name := range etcFiles {
+		if err := copyTree(machine, node, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("copy /etc/%s: %w", name, err)
+		}
+	}
+	return node.WriteFile("hostname", []byte(s.hostname+"\n"), 0o644)
+}
+
+// copyTree copies regular files, directories and the text of symlinks.
+func copyTree(from, to *os.Root, name string) error {
+	return fs.WalkDir(from.FS(), name, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return to.Mkdir(path, 0o755)
+		case e.Type() == fs.ModeSymlink:
+			target, err := from.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return to.Symlink(target, path)
+		case e.Type().IsRegular():
+			content, err := from.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return to.WriteFile(path, content, 0o644)
+		}
+		return nil
+	})
+}
+
+func buildDev() error {
+	dev := filepath.Join(stage, "dev")
+	if err := mount("dev", dev, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755"); err != nil {
+		return err
+	}
+	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
+		path := filepath.Join(dev, name)
+		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))); err != nil {
+			return fmt.Errorf("make device %s (needs CAP_MKNOD): %w", path, err)
+		}
+		if err := unix.Chmod(path, 0o666); err != nil {
+			return fmt.Errorf("make device %s: %w", path, err)
+		}
+	}
+	var errs []error
+	for name, target := range map[string]string{"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {
+		errs = append(errs, os.Symlink("/proc/self/"+target, filepath.Join(dev, name)))
+	}
+	shm := filepath.Join(dev, "shm")
+	return errors.Join(append(errs, os.Mkdir(shm, 0o755), unix.Chmod(shm, 0o1777))...)
+}
+
+// kernelMounts puts the kernel's file systems in place: those of the node's pid,
+// net and cgroup namespaces.
+func kernelMounts() error {
+	return errors.Join(
+		mount("/proc", filepath.Join(stage, "proc"), "", unix.MS_MOVE, ""),
+		mount("sysfs", filepath.Join(stage, "sys"), "sysfs", hardened|unix.MS_RDONLY, ""),
+		mount("cgroup2", filepath.Join(stage, "sys/fs/cgroup"), "cgroup2", hardened, ""),
+	)
+}
+
+// enterRoot makes stage the root of pid 1 and of this thread, and lets go of the
+// machine's (pivot_root(2), "pivot_root(".", ".")").
+func enterRoot() error {
+	if err := unix.Chdir(stage); err != nil {
+		return fmt.Errorf("enter the node's root: %w", err)
+	}
+	err := unix.PivotRoot(".", ".")
+	if errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("enter the node's root: pivot_root: %w: the machine's root is its initramfs (%w)", err, errors.ErrUnsupported)
+	}
+	if err != nil {
+		return fmt.Errorf("enter the node's root: pivot_root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("let go of the machine's root: %w", err)
+	}
+	return unix.Chdir("/")
+}
+
+// protectMachine makes read-only what in /proc is the machine's: of the
+// sysctls only those below net have a namespace.
+func protectMachine() error {
+	if err := mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	if err := mount("/proc/sys/net", "/proc/sys/net", "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	if err := mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|hardened, ""); err != nil {
+		return err
+	}
+	for _, path := range []string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
+		err := mount(path, path, "", unix.MS_BIND, "")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = mount("", path, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|hardened, "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mount(source, target, fstype string, flags uintptr, data string) error {
+	if err := unix.Mount(source, target, fstype, flags, data); err != nil {
+		return fmt.Errorf("mount %s on %s (needs CAP_SYS_ADMIN): %w", cmpSource(source, fstype), target, err)
+	}
+	return nil
+}
+
+func cmpSource(source, fstype string) string {
+	if fstype != "" {
+		return fstype
+	}
+	return source
+}

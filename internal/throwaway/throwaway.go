@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package throwaway makes a node that is used once and thrown away: a process
+// tree with namespaces, a file system and a cgroup of its own on a machine that
+// stays as it is. It serves the demonstration and the tests; it is no
+// container runtime and no sandbox.
+//
+// # What a node is
+//
+// Its pid 1 is a shell that waits, in new mount, net, cgroup, pid, uts and ipc
+// namespaces. Its root is a new tmpfs, with
+//
+//   - empty folders at /etc, /opt, /run, /var, /boot, /mnt, /media and /srv, but
+//     for the few files in /etc that programs need to start;
+//   - a fresh /proc, where only the sysctls below /proc/sys/net are writable:
+//     the others are the machine's;
+//   - a fresh, read-only /sys that shows the node's own links, with an empty
+//     /sys/fs/bpf, and the node's cgroup2 at /sys/fs/cgroup;
+//   - a small /dev with device nodes of its own;
+//   - every other directory of the machine's root (/usr, /tmp, /home, ...) as it
+//     is there, /usr and its like read-only. What the node writes to /tmp is
+//     written to the machine's.
+//
+// Mounts are shared within the node, as on a host that runs systemd, and
+// private against the machine. lo is up; there is no other link.
+//
+// # What it needs
+//
+// Linux 5.7, root with the capabilities SYS_ADMIN, SYS_CHROOT, SYS_PTRACE,
+// NET_ADMIN and MKNOD, a mounted cgroup2 that may be written to, the programs
+// sh(1) and mount(8), and a root file system that is not the initramfs, which
+// pivot_root(2) cannot leave. Elsewhere [Start] returns an error matching
+// [errors.ErrUnsupported].
+package throwaway
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+)
+
+// Options say how a node is to be. The zero value is a node named
+// "slipway-node".
+type Options struct {
+	// Hostname of the node; empty: "slipway-node".
+	Hostname string
+}
+
+// Node is a running throw-away node. Several goroutines may use it.
+type Node struct{ node }
+
+// Start makes a node. The caller closes it; if the caller's process dies, pid 1
+// of the node sees it and ends the node, and only its empty cgroup stays.
+// Cancelling ctx ends Start, not the node.
+func Start(ctx context.Context, options Options) (*Node, error) {
+	n := &Node{}
+	if err := n.start(ctx, options); err != nil {
+		return nil, fmt.Errorf("start throw-away node: %w", err)
+	}
+	return n, nil
+}
+
+// Proc returns a directory that shows the node's processes, as /hostproc does
+// in a container: Proc()+"/1" is its pid 1. It is a path of the machine's and
+// exists until Close. A process of the machine that enters the node by it finds
+// no /proc/self there, since the node's pid namespace does not show it; one
+// that was started on the node does, also from a container in it.
+func (n *Node) Proc() string { return n.proc() }
+
+// Do calls f in the mount, cgroup, net, uts and ipc namespaces of the node, as
+// hostns.Do does: on a thread of its own, which f must not leave by starting
+// goroutines. What f mounts and unmounts, the node does; but f sees the mounts
+// through a copy of the namespace, so that it can have the caller's /proc
+// (/proc/self, with the node's pid 1 as /proc/1): remounting with other flags
+// does not reach the node.
+func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
+	return n.do(ctx, f)
+}
+
+// StartCommand starts cmd in all namespaces and in the cgroup of the node, with
+// / as its working directory unless cmd.Dir says another. Killing cmd.Process
+// kills the program itself. The caller waits for it before Close.
+func (n *Node) StartCommand(cmd *exec.Cmd) error { return n.startCommand(cmd) }
+
+// Kill kills every process of the node, so that a Wait for them returns.
+func (n *Node) Kill() error { return n.kill() }
+
+// Close kills every process of the node, waits for its pid 1, which ends after
+// all others, and removes its cgroup. A program that was started on the node
+// and not waited for keeps pid 1 from ending; Close then returns an error after
+// some seconds. It may be called again.
+func (n *Node) Close() error { return n.close() }

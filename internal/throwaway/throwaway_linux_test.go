@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package throwaway_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/throwaway"
+)
+
+func start(t *testing.T) *throwaway.Node {
+	t.Helper()
+	testns.Root(t)
+	n, err := throwaway.Start(t.Context(), throwaway.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	return n
+}
+
+// machine is what a node must leave as it is.
+type machine struct {
+	mounts, etc, opt, links, cgroups, hostname, sysctls string
+}
+
+func look(t *testing.T) machine {
+	t.Helper()
+	read := func(path string) string {
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return string(b)
+	}
+	tree := func(dir string) string {
+		var b strings.Builder
+		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err == nil {
+				info, _ := e.Info()
+				b.WriteString(fs.FormatFileInfo(info) + path + "\n")
+			}
+			return nil
+		})
+		return b.String()
+	}
+	links, err := net.Interfaces()
+	require.NoError(t, err)
+	m := machine{mounts: read("/proc/self/mountinfo"), etc: tree("/etc"), opt: tree("/opt"), hostname: read("/proc/sys/kernel/hostname")}
+	for _, l := range links {
+		m.links += l.Name + l.Flags.String() + "\n"
+	}
+	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/rp_filter", "kernel/panic", "vm/overcommit_memory"} {
+		m.sysctls += read("/proc/sys/" + key)
+	}
+	m.cgroups = strings.Join(nodeCgroups(t), "\n")
+	return m
+}
+
+func nodeCgroups(t *testing.T) (paths []string) {
+	t.Helper()
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup2"))
+	require.NoError(t, err)
+	for _, m := range mounts {
+		found, err := filepath.Glob(filepath.Join(m.Mountpoint, "slipway-node-*"))
+		require.NoError(t, err)
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
+func TestTheMachineStaysAsItIs(t *testing.T) {
+	testns.Root(t)
+	before := look(t)
+	n, err := throwaway.Start(t.Context(), throwaway.Options{Hostname: "other"})
+	require.NoError(t, err)
+	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
+		for _, dir := range []string{"/etc/cni/net.d", "/opt/cni/bin", "/run/cilium/cgroupv2", "/var/lib/slipway", "/hostproc", "/sys/fs/cgroup/below"} {
+			require.NoError(t, os.MkdirAll(dir, 0o755))
+		}
+		require.NoError(t, unix.Mount("bpf", "/sys/fs/bpf", "bpf", 0, ""))
+		require.NoError(t, unix.Mount("cgroup2", "/run/cilium/cgroupv2", "cgroup2", 0, ""))
+		require.NoError(t, os.WriteFile("/etc/passwd", nil, 0o600))
+		require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0))
+		require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/conf/all/rp_filter", []byte("2"), 0))
+		return exec.Command("ip", "link", "add", "name", "br-test", "type", "bridge").Run()
+	}))
+	require.NoError(t, n.Close())
+	require.NoError(t, n.Close(), "again")
+	require.Equal(t, before, look(t))
+	require.NoDirExists(t, "/hostproc")
+}
+
+func TestANodeHasWhatANodeHas(t *testing.T) {
+	n := start(t)
+	machineCgroup, err := os.Stat("/proc/self/ns/cgroup")
+	require.NoError(t, err)
+	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
+		for dir, want := range map[string][]string{
+			"/opt": nil, "/run": {"lock"}, "/var/lib": nil, "/sys/fs/bpf": nil, "/sys/class/net": {"lo"},
+		} {
+			require.Equal(t, want, list(t, dir), dir)
+		}
+		name, err := os.Hostname()
+		require.NoError(t, err)
+		require.Equal(t, "slipway-node", name)
+
+		lo, err := net.InterfaceByName("lo")
+		require.NoError(t, err)
+		require.NotZero(t, lo.Flags&net.FlagUp)
+
+		var st unix.Statfs_t
+		require.NoError(t, unix.Statfs("/sys/fs/cgroup", &st))
+		require.EqualValues(t, unix.CGROUP2_SUPER_MAGIC, st.Type)
+		require.FileExists(t, "/sys/fs/cgroup/cgroup.type", "not the machine's root cgroup")
+		inside, err := os.Stat("/proc/1/ns/cgroup")
+		require.NoError(t, err)
+		require.False(t, os.SameFile(machineCgroup, inside))
+
+		mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter("/"))
+		require.NoError(t, err)
+		require.Contains(t, mounts[0].Optional, "shared:")
+
+		// What is the machine's is protected.
+		require.ErrorIs(t, os.WriteFile("/proc/sys/kernel/panic", []byte("0"), 0), unix.EROFS)
+		for _, path := range []string{"/proc/irq", "/proc/bus", "/proc/fs", "/proc/sysrq-trigger"} {
+			if err := unix.Access(path, unix.W_OK); !errors.Is(err, fs.ErrNotExist) {
+				require.ErrorIs(t, err, unix.EROFS, path)
+			}
+		}
+		require.ErrorIs(t, os.WriteFile("/usr/slipway-test", nil, 0o600), unix.EROFS)
+		require.ErrorIs(t, os.WriteFile("/sys/kernel/mm/ksm/run", []byte("0"), 0), unix.EROFS)
+		return nil
+	}))
+}
+
+// What f mounts is mounted on the node, and what is unmounted there is gone for
+// it; its /proc is its own.
+func TestDoMountsOnTheNode(t *testing.T) {
+	n := start(t)
+	output := func(name string, args ...string) string {
+		var out bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Stdout = &out
+		require.NoError(t, n.StartCommand(cmd))
+		require.NoError(t, cmd.Wait())
+		return out.String()
+	}
+	before := output("cat", "/proc/self/mountinfo")
+	require.NoError(t, n.Do(t.Context(), func(ctx context.Context) error {
+		self, err := os.Readlink("/proc/self")
+		require.NoError(t, err)
+		require.Equal(t, strconv.Itoa(os.Getpid()), self)
+		init, err := os.Stat("/proc/1/ns/cgroup")
+		require.NoError(t, err)
+		own, err := os.Stat("/proc/thread-self/ns/cgroup")
+		require.NoError(t, err)
+		require.True(t, os.SameFile(init, own), "pid 1 is the node's")
+		require.ErrorIs(t, os.WriteFile("/proc/sys/kernel/panic", []byte("0"), 0), unix.EROFS)
+		require.NoError(t, unix.Mount("bpf", "/sys/fs/bpf", "bpf", 0, ""))
+		return os.Mkdir("/sys/fs/bpf/pin", 0o700)
+	}))
+	require.DirExists(t, filepath.Join(n.Proc(), "../sys/fs/bpf/pin"))
+	require.Contains(t, output("cat", "/proc/self/mountinfo"), " /sys/fs/bpf ")
+	require.Empty(t, output("umount", "/sys/fs/bpf"))
+	require.Equal(t, before, output("cat", "/proc/self/mountinfo"))
+	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
+		require.Empty(t, list(t, "/sys/fs/bpf"))
+		return nil
+	}))
+}
+
+func list(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestStartCommandRunsOnTheNode(t *testing.T) {
+	n := start(t)
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `pwd; hostname; cat /proc/self/cgroup | grep ^0; test "$(readlink /proc/self)" = $$ || echo own /proc; readlink /proc/1/exe; exit 7`)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(t, n.StartCommand(cmd))
+	err := cmd.Wait()
+	exit := new(exec.ExitError)
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 7, exit.ExitCode())
+	shell, lookErr := os.Readlink(filepath.Join(n.Proc(), "1/exe"))
+	require.NoError(t, lookErr)
+	require.Equal(t, "/\nslipway-node\n0::/\nown /proc\n"+shell+"\n", out.String())
+}
+
+func TestProcShowsTheNode(t *testing.T) {
+	n := start(t)
+	require.DirExists(t, filepath.Join(n.Proc(), "1/ns"))
+	here, err := os.Readlink("/proc/self/ns/mnt")
+	require.NoError(t, err)
+	there, err := os.Readlink(filepath.Join(n.Proc(), "1/ns/mnt"))
+	require.NoError(t, err)
+	require.NotEqual(t, here, there)
+	require.NoDirExists(t, filepath.Join(n.Proc(), "self"), "another pid namespace")
+}
+
+func TestKillEndsPrograms(t *testing.T) {
+	n := start(t)
+	cmd := exec.CommandContext(t.Context(), "sleep", "1000")
+	require.NoError(t, n.StartCommand(cmd))
+	require.NoError(t, n.Kill())
+	require.ErrorContains(t, cmd.Wait(), "signal: killed")
+	require.NoError(t, n.Close())
+	require.Error(t, n.StartCommand(exec.CommandContext(t.Context(), "true")))
+}
+
+func TestStartSweepsTheCgroupsOfTheDead(t *testing.T) {
+	n := start(t)
+	live := nodeCgroups(t)
+	require.Len(t, live, 1)
+	dead := filepath.Join(filepath.Dir(live[0]), "slipway-node-dead")
+	require.NoError(t, os.MkdirAll(filepath.Join(dead, "below"), 0o700))
+	other := start(t)
+	require.NoDirExists(t, dead)
+	require.DirExists(t, live[0])
+	require.NoError(t, other.Close())
+	require.NoError(t, n.Do(t.Context(), func(context.Context) error { return nil }))
+}
+
+func TestStartIsCancelled(t *testing.T) {
+	testns.Root(t)
+	before := nodeCgroups(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := throwaway.Start(ctx, throwaway.Options{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, before, nodeCgroups(t))
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package throwaway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+)
+
+// do runs f in the node's namespaces, but for a copy of the mount namespace.
+//
+// The thread belongs to a process outside the node's pid namespace: the node's
+// /proc does not show it, so /proc/self would be missing. The copy has the
+// caller's /proc instead, with the node's pid 1 as /proc/1. All its other
+// mounts are peers of the node's: what f mounts or unmounts is (un)mounted there
+// too.
+func (n *node) do(ctx context.Context, f func(context.Context) error) error {
+	proc, err := unix.OpenTree(unix.AT_FDCWD, "/proc", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("copy the mount of /proc (needs CAP_SYS_ADMIN): %w", err)
+	}
+	defer unix.Close(proc)
+	return n.enter(ctx, func(ctx context.Context) error {
+		if err := n.ownView(proc); err != nil {
+			return fmt.Errorf("show the caller's /proc on the node: %w", err)
+		}
+		return f(ctx)
+	})
+}
+
+// enter runs f in exactly the node's namespaces.
+func (n *node) enter(ctx context.Context, f func(context.Context) error) error {
+	return hostns.Do(ctx, n.initDir(), everyNamespace, f)
+}
+
+func (n *node) ownView(proc int) error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("unshare the mount namespace: %w", err)
+	}
+	// Nothing below /proc may reach a peer: neither the node nor, if its /proc
+	// is a shared mount, the machine.
+	if err := mount("", "/proc", "", unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if err := unix.MoveMount(proc, "", unix.AT_FDCWD, "/proc", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	if err := mount("", "/proc", "", unix.MS_PRIVATE, ""); err != nil {
+		return errors.Join(err, unix.Unmount("/proc", unix.MNT_DETACH))
+	}
+	if err := mount(n.initDir(), "/proc/1", "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	return protectMachine()
+}
