@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,4 +172,10 @@ func ours() cleanup.Ownership {
 func TestMain(m *testing.M) {
 	runtime.LockOSThread()
 	os.Exit(m.Run())
+}
+
+func sorted(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return list
 }

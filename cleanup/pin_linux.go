@@ -29,7 +29,8 @@ type pinnedObjects struct {
 	programs map[ebpf.ProgramID]bool
 }
 
-// walkPins calls visit for each owned pin and each owned directory of pins.
+// walkPins calls visit for each owned pin and each owned directory of pins
+// that can become empty; what is mounted among them stays.
 func (s *session) walkPins(ctx context.Context, visit func(entry)) error {
 	var errs errorSet
 	for _, root := range s.bpfRoots() {
@@ -52,8 +53,10 @@ func isBPFFS(dir string) bool {
 func walkPinPattern(ctx context.Context, dir, pattern string, visit func(entry)) error {
 	var w walker
 	w.visit = func(e entry) (bool, error) {
-		visit(e)
-		return false, nil
+		if !e.full {
+			visit(e)
+		}
+		return e.full || e.mount, nil
 	}
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {

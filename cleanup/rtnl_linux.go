@@ -53,9 +53,11 @@ func (r *rtnl) change(typ int, data ...nl.NetlinkRequestData) error {
 	return err
 }
 
-// get asks for one object; the answer is its message.
+// get asks for one object; the answer is its message. The acknowledgement is
+// asked for because for some objects that are not there the kernel sends
+// nothing else.
 func (r *rtnl) get(typ int, reply uint16, data ...nl.NetlinkRequestData) ([]byte, error) {
-	msgs, err := r.execute(typ, 0, reply, data...)
+	msgs, err := r.execute(typ, unix.NLM_F_ACK, reply, data...)
 	if err == nil && len(msgs) == 0 {
 		err = unix.ENOENT
 	}

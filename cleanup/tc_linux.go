@@ -356,10 +356,28 @@ func (s *session) removeClsact(ctx context.Context, link int) error {
 	err = sock.change(unix.RTM_DELQDISC,
 		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link), Parent: handleIngress},
 		nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("clsact")))
-	if err != nil && !gone(err) {
-		return err
+	if err == nil || gone(err) || !sock.hasClsact(link) {
+		return nil
 	}
-	return nil
+	return err
+}
+
+// hasClsact reports whether a link has a clsact qdisc. The request to delete
+// one that is not there fails as an invalid one.
+func (r *rtnl) hasClsact(link int) bool {
+	msg, err := r.get(unix.RTM_GETQDISC, unix.RTM_NEWQDISC,
+		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link), Parent: handleIngress})
+	if err != nil || len(msg) < nl.SizeofTcMsg {
+		return err != nil && !gone(err)
+	}
+	kind := ""
+	err = attrs(msg[nl.SizeofTcMsg:], func(typ uint16, value []byte) error {
+		if typ == nl.TCA_KIND {
+			kind = unix.ByteSliceToString(value)
+		}
+		return nil
+	})
+	return err != nil || kind == "clsact"
 }
 
 // errorSet joins errors, each text once: thousands of links fail alike.

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+func bpfState(t testing.TB) cleanup.Cleanup {
+	return cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, BPFRoots: []string{bpfDir(t)}}
+}
+
+// Each way in which a filter is known to be ours, on both sides of a clsact.
+func TestCLN2_FilterNames(t *testing.T) {
+	for _, c := range []struct{ filter, program string }{
+		{"", "cil_from_netdev"},
+		{"cil_from_netdev-eth0", "renamed"},
+		{"cilium-eth0", ""},
+		{"", "ciliumx"},
+		{"bpf_netdev_eth0.o:[from-netdev]", ""},
+		{"bpf_network.o:[from-network]", ""},
+		{"bpf_host.o:[from-host]", ""},
+		{"bpf_lxc.o:[from-container]", ""},
+		{"bpf_overlay.o:[from-overlay]", ""},
+	} {
+		for parent, side := range map[uint32]string{ingress: "ingress", egress: "egress"} {
+			t.Run(c.filter+c.program+side, func(t *testing.T) {
+				testns.Enter(t, testns.Mount|testns.Net)
+				veth(t, "eth0", "peer")
+				clean := everything(t)
+				clsact(t, "eth0")
+				filter(t, "eth0", parent, 7, c.filter, program(t, ebpf.SchedCLS, c.program))
+				name := c.filter
+				if name == "" {
+					name = c.program
+				}
+				inv := inventory(t, bpfState(t))
+				require.Equal(t, []string{"tc filter eth0 " + side + " " + name, "clsact qdisc eth0"}, objects(inv.Items))
+				apply(t, bpfState(t))
+				require.Equal(t, clean, everything(t))
+			})
+		}
+	}
+}
+
+func TestCLN2_FilterByPinnedMap(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	bpf := bpfDir(t)
+	m, pinned := array(t, "x"), array(t, "y")
+	veth(t, "eth0", "peer")
+	clsact(t, "eth0")
+	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "handle_ingress", pinned))
+	filter(t, "eth0", ingress, 2, "", program(t, ebpf.SchedCLS, "foreign", m))
+	pinAt(t, pinned, bpf, "tc", "globals", "cilium_calls")
+	pinAt(t, m, bpf, "tc", "globals", "foreign_map")
+	byPin := program(t, ebpf.SchedCLS, "entry")
+	filter(t, "eth0", egress, 1, "", byPin)
+	pinAt(t, byPin, bpf, "cilium", "entry")
+
+	c := bpfState(t)
+	c.BPFRoots = []string{bpf}
+	inv := inventory(t, c)
+	require.Equal(t, []string{
+		"tc filter eth0 ingress handle_ingress",
+		"tc filter eth0 egress entry",
+	}, objects(inv.Items)[:2])
+	apply(t, c)
+	left := listing(t, "eth0")
+	require.Contains(t, left, "foreign")
+	require.NotContains(t, left, "handle_ingress")
+	require.NotContains(t, left, "entry")
+}
+
+func TestCLN6_ForeignFiltersSurvive(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	foreign := program(t, ebpf.SchedCLS, "foreign")
+	veth(t, "eth0", "eth1")
+	veth(t, "eth2", "eth3")
+	for _, dev := range []string{"eth0", "eth1", "eth2", "eth3"} {
+		if dev != "eth3" {
+			clsact(t, dev)
+		}
+	}
+	filter(t, "eth0", ingress, 2, "foreign", foreign) // beside ours, same side
+	filter(t, "eth1", egress, 1, "", foreign)         // beside ours, other side
+	run(t, "tc", "filter", "add", "dev", "eth2", "ingress", "prio", "9", "protocol", "ip",
+		"u32", "match", "ip", "dst", "192.0.2.1/32", "flowid", "1:1")
+	run(t, "tc", "qdisc", "add", "dev", "eth3", "ingress") // of the older kind
+	run(t, "tc", "filter", "add", "dev", "eth3", "parent", "ffff:", "prio", "9", "protocol", "ip",
+		"u32", "match", "ip", "dst", "192.0.2.1/32", "flowid", "1:1")
+	before := everything(t)
+
+	ours := program(t, ebpf.SchedCLS, "cil_from_netdev")
+	filter(t, "eth0", ingress, 1, "", ours)
+	filter(t, "eth1", ingress, 1, "", ours)
+	filter(t, "eth2", ingress, 1, "", ours)
+	filter(t, "eth3", 0xffff0000, 1, "", ours)
+
+	c := bpfState(t)
+	inv := inventory(t, c)
+	require.Equal(t, []string{
+		"tc filter eth0 ingress cil_from_netdev",
+		"tc filter eth1 ingress cil_from_netdev",
+		"tc filter eth2 ingress cil_from_netdev",
+		"tc filter eth3 ingress cil_from_netdev",
+	}, sorted(objects(inv.Items)))
+	require.Equal(t, []string{"clsact qdisc eth0", "clsact qdisc eth1", "clsact qdisc eth2"}, sorted(objects(inv.Left)))
+	apply(t, c)
+	require.Equal(t, before, everything(t), "every foreign filter is as it was")
+}
+
+func TestCLN6_EmptyClsactOfOthersSurvives(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	clsact(t, "eth0")
+	before := everything(t)
+	apply(t, bpfState(t))
+	require.Equal(t, before, everything(t))
+}
+
+// A filter with a chain of its own, and a clsact with a foreign chain.
+func TestCLN6_FilterChains(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	clsact(t, "eth0")
+	run(t, "tc", "filter", "add", "dev", "eth0", "ingress", "chain", "5", "prio", "9", "protocol", "ip",
+		"u32", "match", "ip", "dst", "192.0.2.1/32", "flowid", "1:1")
+	before := everything(t)
+	path := pinAt(t, program(t, ebpf.SchedCLS, "cil_x"), bpfDir(t), "x")
+	for _, chain := range []string{"0", "4", "5"} {
+		run(t, "tc", "filter", "add", "dev", "eth0", "ingress", "chain", chain, "prio", "3", "protocol", "all",
+			"bpf", "da", "pinned", path)
+	}
+	apply(t, bpfState(t))
+	require.Equal(t, before, everything(t))
+}
+
+func TestCLN1_FilterThatWasReplacedIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	clsact(t, "eth0")
+	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_old"))
+	c := bpfState(t)
+	inv := inventory(t, c)
+	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_new"))
+	before := everything(t)
+
+	err := c.Remove(context.Background(), inv.Items)
+	require.ErrorContains(t, err, "remove tc filter eth0 ingress cil_old: program ")
+	require.ErrorContains(t, err, "remove clsact qdisc eth0: bpf filter pref 1 is on it")
+	require.Equal(t, before, everything(t))
+}
+
+func TestCLN1_AlreadyGoneIsSuccess(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for _, gone := range [][]string{
+		{"tc", "filter", "del", "dev", "eth0", "ingress"},
+		{"tc", "qdisc", "del", "dev", "eth0", "clsact"},
+		{"ip", "link", "del", "dev", "eth0"},
+	} {
+		veth(t, "eth0", "eth1")
+		clsact(t, "eth0")
+		filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_x"))
+		c := bpfState(t)
+		inv := inventory(t, c)
+		require.Len(t, inv.Items, 2)
+		run(t, gone...)
+		require.NoError(t, c.Remove(context.Background(), inv.Items), gone)
+		if gone[0] != "ip" {
+			run(t, "ip", "link", "del", "dev", "eth0")
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+func setXDP(t testing.TB, dev string, prog *ebpf.Program, flags int) {
+	t.Helper()
+	l, err := netlink.LinkByName(dev)
+	require.NoError(t, err)
+	require.NoError(t, netlink.LinkSetXdpFdWithFlags(l, prog.FD(), flags))
+}
+
+func xdpLink(t testing.TB, dev string, prog *ebpf.Program, flags link.XDPAttachFlags) link.Link {
+	t.Helper()
+	l, err := link.AttachXDP(link.XDPOptions{Program: prog, Interface: index(t, dev), Flags: flags})
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func TestCLN2_XDP(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	prog := program(t, ebpf.XDP, "cil_xdp_entry")
+	for dev, attach := range map[string]func(string){
+		"generic":  func(dev string) { setXDP(t, dev, prog, unix.XDP_FLAGS_SKB_MODE) },
+		"native":   func(dev string) { setXDP(t, dev, prog, unix.XDP_FLAGS_DRV_MODE) },
+		"auto":     func(dev string) { setXDP(t, dev, prog, 0) },
+		"lgeneric": func(dev string) { xdpLink(t, dev, prog, link.XDPGenericMode) },
+		"lnative":  func(dev string) { xdpLink(t, dev, prog, link.XDPDriverMode) },
+	} {
+		veth(t, dev, dev+"_peer")
+		before := listing(t, dev)
+		attach(dev)
+		require.Contains(t, listing(t, dev), "xdp")
+		require.Equal(t, []string{"xdp program " + dev + " cil_xdp_entry"}, objects(inventory(t, bpfState(t)).Items))
+		apply(t, bpfState(t))
+		require.Equal(t, before, listing(t, dev), dev)
+	}
+}
+
+// A bpf_link that outlives its process because it is pinned, below a root that
+// is ours and in one that is not.
+func TestCLN2_XDPByPinnedLink(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	c := bpfState(t)
+	veth(t, "eth0", "eth1")
+	before := everything(t)
+	for i, dev := range []string{"eth0", "eth1"} {
+		l := xdpLink(t, dev, program(t, ebpf.XDP, "cil_xdp_entry"), 0)
+		pinAt(t, l, c.BPFRoots[0], []string{"cilium", "other"}[i], "x")
+		require.NoError(t, l.Close())
+	}
+	apply(t, c)
+	require.Equal(t, before, everything(t))
+	require.NoDirExists(t, filepath.Join(c.BPFRoots[0], "cilium"))
+	require.FileExists(t, filepath.Join(c.BPFRoots[0], "other", "x"))
+}
+
+func TestCLN6_ForeignXDPSurvives(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	foreign := program(t, ebpf.XDP, "foreign")
+	veth(t, "eth0", "eth1")
+	setXDP(t, "eth0", foreign, unix.XDP_FLAGS_SKB_MODE)
+	xdpLink(t, "eth1", foreign, 0)
+	before := everything(t)
+	veth(t, "dirty", "peer")
+	setXDP(t, "dirty", program(t, ebpf.XDP, "cil_xdp_entry"), 0)
+	apply(t, bpfState(t))
+	run(t, "ip", "link", "del", "dev", "dirty")
+	require.Equal(t, before, everything(t))
+}
+
+// The kernel does not tell in which network namespace a bpf_link is.
+func TestCLN6_XDPInAnotherNamespaceSurvives(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	prog := program(t, ebpf.XDP, "cil_xdp_entry")
+	mine, err := os.Open("/proc/thread-self/ns/net")
+	require.NoError(t, err)
+	defer mine.Close()
+	runtime.LockOSThread()
+	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
+	other, err := os.Open("/proc/thread-self/ns/net")
+	require.NoError(t, err)
+	defer other.Close()
+	run(t, "ip", "link", "add", "dev", "eth0", "index", "77", "type", "veth", "peer", "name", "eth1")
+	xdpLink(t, "eth0", prog, 0)
+	before := everything(t)
+
+	require.NoError(t, unix.Setns(int(mine.Fd()), unix.CLONE_NEWNET))
+	run(t, "ip", "link", "add", "dev", "eth0", "index", "77", "type", "veth", "peer", "name", "eth1")
+	require.Empty(t, inventory(t, bpfState(t)).Items, "nothing is attached here")
+	l := xdpLink(t, "eth0", prog, 0)
+	inv, err := bpfState(t).Inventory(context.Background())
+	require.ErrorContains(t, err, "in several network namespaces")
+	require.Empty(t, inv.Items)
+	require.NoError(t, l.Close())
+	setXDP(t, "eth0", program(t, ebpf.XDP, "cil_xdp_entry"), 0)
+	apply(t, bpfState(t))
+
+	require.NoError(t, unix.Setns(int(other.Fd()), unix.CLONE_NEWNET))
+	require.Equal(t, before, everything(t))
+}
+
+func TestCLN1_XDPThatWasReplacedIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	c := bpfState(t)
+	old, replacement := program(t, ebpf.XDP, "cil_old"), program(t, ebpf.XDP, "cil_new")
+	setXDP(t, "eth0", old, 0)
+	inv := inventory(t, c)
+	require.Len(t, inv.Items, 1)
+
+	setXDP(t, "eth0", replacement, 0)
+	before := everything(t)
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove xdp program eth0 cil_old: program ")
+	require.Equal(t, before, everything(t))
+
+	run(t, "ip", "link", "set", "dev", "eth0", "xdp", "off")
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+	run(t, "ip", "link", "del", "dev", "eth0")
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+}
