@@ -6,6 +6,7 @@ package throwaway_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"net"
@@ -35,7 +36,8 @@ func start(t *testing.T) *throwaway.Node {
 
 // machine is what a node must leave as it is.
 type machine struct {
-	mounts, etc, opt, links, cgroups, hostname, sysctls string
+	mounts, links, hostname, sysctls string
+	etc, opt                         [sha256.Size]byte
 }
 
 func look(t *testing.T) machine {
@@ -45,7 +47,7 @@ func look(t *testing.T) machine {
 		require.NoError(t, err)
 		return string(b)
 	}
-	tree := func(dir string) string {
+	tree := func(dir string) [sha256.Size]byte {
 		var b strings.Builder
 		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err == nil {
@@ -54,7 +56,7 @@ func look(t *testing.T) machine {
 			}
 			return nil
 		})
-		return b.String()
+		return sha256.Sum256([]byte(b.String()))
 	}
 	links, err := net.Interfaces()
 	require.NoError(t, err)
@@ -65,20 +67,26 @@ func look(t *testing.T) machine {
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/rp_filter", "kernel/panic", "vm/overcommit_memory"} {
 		m.sysctls += read("/proc/sys/" + key)
 	}
-	m.cgroups = strings.Join(nodeCgroups(t), "\n")
 	return m
 }
 
-func nodeCgroups(t *testing.T) (paths []string) {
+// cgroupOf returns the directory of the node's cgroup on the machine. Nodes of
+// other tests may come and go beside it.
+func cgroupOf(t *testing.T, n *throwaway.Node) string {
 	t.Helper()
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup2"))
 	require.NoError(t, err)
-	for _, m := range mounts {
-		found, err := filepath.Glob(filepath.Join(m.Mountpoint, "slipway-node-*"))
-		require.NoError(t, err)
-		paths = append(paths, found...)
+	lines, err := os.ReadFile(filepath.Join(n.Proc(), "1/cgroup"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(lines)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			dir := filepath.Join(mounts[0].Mountpoint, path)
+			require.Contains(t, dir, "/slipway-node-")
+			return dir
+		}
 	}
-	return paths
+	t.Fatal("no cgroup2 in ", string(lines))
+	return ""
 }
 
 func TestTheMachineStaysAsItIs(t *testing.T) {
@@ -97,9 +105,12 @@ func TestTheMachineStaysAsItIs(t *testing.T) {
 		require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/conf/all/rp_filter", []byte("2"), 0))
 		return exec.Command("ip", "link", "add", "name", "br-test", "type", "bridge").Run()
 	}))
+	cgroup := cgroupOf(t, n)
+	require.DirExists(t, filepath.Join(cgroup, "below"))
 	require.NoError(t, n.Close())
 	require.NoError(t, n.Close(), "again")
 	require.Equal(t, before, look(t))
+	require.NoDirExists(t, cgroup)
 	require.NoDirExists(t, "/hostproc")
 }
 
@@ -230,23 +241,20 @@ func TestKillEndsPrograms(t *testing.T) {
 
 func TestStartSweepsTheCgroupsOfTheDead(t *testing.T) {
 	n := start(t)
-	live := nodeCgroups(t)
-	require.Len(t, live, 1)
-	dead := filepath.Join(filepath.Dir(live[0]), "slipway-node-dead")
+	live := cgroupOf(t, n)
+	dead := filepath.Join(filepath.Dir(live), "slipway-node-dead")
 	require.NoError(t, os.MkdirAll(filepath.Join(dead, "below"), 0o700))
 	other := start(t)
 	require.NoDirExists(t, dead)
-	require.DirExists(t, live[0])
+	require.DirExists(t, live)
 	require.NoError(t, other.Close())
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error { return nil }))
 }
 
 func TestStartIsCancelled(t *testing.T) {
 	testns.Root(t)
-	before := nodeCgroups(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := throwaway.Start(ctx, throwaway.Options{})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, before, nodeCgroups(t))
 }
