@@ -71,38 +71,51 @@ func (m *maker) open() (err error) {
 }
 
 func (m *maker) make(p Path) error {
-	switch path := p.clean(); {
-	case p.Type == DirectoryOrCreate && m.book != nil:
-		return m.book.MkdirAll(path, dirMode)
-	case p.Type == DirectoryOrCreate:
-		return mkdirAll(path)
-	case m.book != nil && !kept(path):
-		return m.recordedFile(path)
-	default:
-		_, err := createFile(path)
-		return err
+	if p.Type == DirectoryOrCreate {
+		return m.mkdirAll(p.clean())
 	}
+	return m.recorded(record.KindFile, p.clean(), emptyFile(), createFile)
 }
 
-// recordedFile makes a file that Revert removes. If somebody else makes it
-// meanwhile, it is theirs.
-func (m *maker) recordedFile(path string) error {
+// mkdirAll makes path and what is missing above it.
+func (m *maker) mkdirAll(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := m.mkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	after := record.State{Type: "dir", Mode: uint32(dirMode), UID: os.Geteuid(), GID: os.Getegid()}
+	return m.recorded(record.KindDir, path, after, createDir)
+}
+
+// recorded makes path by create, with a note before and one after. What
+// somebody else made meanwhile is theirs, and not noted.
+func (m *maker) recorded(kind, path string, after record.State, create func(string) (bool, error)) error {
+	if m.book == nil || kept(path) {
+		_, err := create(path)
+		return err
+	}
+	boot, err := bootOf(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if err := m.book.Begin(record.Entry{Kind: kind, Object: path, After: after, Boot: boot}); err != nil {
+		return err
+	}
+	made, err := create(path)
+	if !made {
+		return errors.Join(err, m.book.Forget(path))
+	}
+	return errors.Join(err, m.book.CompleteFile(path))
+}
+
+func emptyFile() record.State {
 	empty := sha256.Sum256(nil)
-	after := record.State{
+	return record.State{
 		Type: "file", Mode: uint32(fileMode), UID: os.Geteuid(), GID: os.Getegid(),
 		SHA256: hex.EncodeToString(empty[:]),
 	}
-	if err := m.book.BeginFile(path, after); err != nil {
-		return err
-	}
-	made, err := createFile(path)
-	switch {
-	case err != nil:
-		return err
-	case !made:
-		return m.book.Forget(path)
-	}
-	return m.book.CompleteFile(path)
 }
 
 // createFile makes an empty file, unless something is there by now. It never
@@ -122,24 +135,19 @@ func createFile(path string) (made bool, err error) {
 	return true, durable.SyncDir(filepath.Dir(path))
 }
 
-// mkdirAll makes path and what is missing above it.
-func mkdirAll(path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil
+// createDir makes a directory, unless something is there by now.
+func createDir(path string) (made bool, err error) {
+	err = os.Mkdir(path, dirMode)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
 	}
-	parent := filepath.Dir(path)
-	if err := mkdirAll(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(path, dirMode); errors.Is(err, fs.ErrExist) {
-		return nil
-	} else if err != nil {
-		return err
+	if err != nil {
+		return false, err
 	}
 	if err := os.Chmod(path, dirMode); err != nil { // the umask may have taken bits away
-		return err
+		return true, err
 	}
-	return durable.SyncDir(parent)
+	return true, durable.SyncDir(filepath.Dir(path))
 }
 
 // kept reports whether the file at path stays for ever, once made: all of the

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/internal/record"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -105,5 +106,93 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 		require.ErrorIs(t, err, unix.EACCES)
 		require.ErrorContains(t, err, "look at host path "+path)
 		require.ErrorContains(t, err, "CAP_DAC_OVERRIDE")
+	}
+}
+
+// What was made on a tmpfs is gone after a reboot; what is there then is
+// another's, and stays.
+func TestPLAN6_RevertAfterReboot(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
+	node := t.TempDir()
+	require.NoError(t, unix.Mount("tmpfs", node, "ramfs", 0, ""))
+	defer unix.Unmount(node, unix.MNT_DETACH)
+	disk := t.TempDir()
+	var st unix.Statfs_t
+	require.NoError(t, unix.Statfs(disk, &st))
+	onDisk := uint32(st.Type) != unix.TMPFS_MAGIC // where /tmp is on one, it is as with /run
+	a := hostpath.Action{StateDir: t.TempDir() + "/slipway", Paths: []hostpath.Path{
+		{Path: "/run/agent", Type: hostpath.DirectoryOrCreate},
+		{Path: "/run/agent/pid", Type: hostpath.FileOrCreate},
+		{Path: node + "/x", Type: hostpath.DirectoryOrCreate},
+		{Path: disk + "/x", Type: hostpath.DirectoryOrCreate},
+	}}
+	require.NoError(t, a.Apply(t.Context()))
+	anotherBoot(t, a.StateDir)
+
+	changes, err := a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	if onDisk {
+		require.Equal(t, []string{"remove directory " + disk + "/x"}, changes)
+	}
+	require.NoError(t, a.Revert(t.Context()))
+	require.FileExists(t, "/run/agent/pid")
+	require.DirExists(t, node+"/x")
+	require.Equal(t, !onDisk, exists(disk+"/x"))
+	require.NoDirExists(t, a.StateDir)
+
+	require.NoError(t, os.RemoveAll("/run/agent"))
+	require.NoError(t, a.Apply(t.Context()))
+	anotherBoot(t, a.StateDir)
+	require.NoError(t, os.RemoveAll("/run/agent"))
+	require.NoError(t, a.Apply(t.Context()), "made again in this boot")
+	require.NoError(t, a.Revert(t.Context()))
+	require.NoDirExists(t, "/run/agent")
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// anotherBoot makes what is recorded with a boot be of another.
+func anotherBoot(t *testing.T, stateDir string) {
+	t.Helper()
+	book, err := record.Open(stateDir, "hostpath")
+	require.NoError(t, err)
+	changed := 0
+	for _, e := range book.Entries() {
+		if e.Boot == "" {
+			continue
+		}
+		changed++
+		e.Boot = "another"
+		require.NoError(t, book.Begin(e))
+		require.NoError(t, book.Complete(e))
+	}
+	require.NotZero(t, changed)
+}
+
+// Somebody who is faster keeps what they made.
+func TestHP1_RaceForAPath(t *testing.T) {
+	node := t.TempDir()
+	path := node + "/x"
+	for range 50 {
+		a := one(path, hostpath.FileOrCreate)
+		a.StateDir = node + "/slipway"
+		theirs := make(chan bool)
+		go func() {
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o644)
+			f.Close()
+			theirs <- err == nil
+		}()
+		require.NoError(t, a.Apply(t.Context()))
+		won := <-theirs
+		require.NoError(t, a.Revert(t.Context()))
+		if won {
+			require.FileExists(t, path)
+			require.NoError(t, os.Remove(path))
+		}
+		require.Equal(t, []string{node}, names(t, node))
 	}
 }

@@ -22,7 +22,9 @@ var errNoState = fmt.Errorf("host paths were not recorded, since no state direct
 // Revert removes what Apply made and recorded in StateDir, last made first:
 // files that are still empty and as they were made, directories that are empty.
 // Anything else is in use by now: it is left, named in the error, and no longer
-// counted as made by Apply. /run/xtables.lock is never removed, since a process
+// counted as made by Apply. What was made in memory (on a tmpfs, such as /run)
+// before the last reboot is gone, and left if it is there again.
+// /run/xtables.lock is never removed, since a process
 // may hold it locked.
 func (a Action) Revert(ctx context.Context) error {
 	book, err := a.open(ctx)
@@ -30,8 +32,8 @@ func (a Action) Revert(ctx context.Context) error {
 		return err
 	}
 	err = book.Undo(ctx, func(_ context.Context, e record.Entry) error {
-		if kept(e.Object) {
-			return nil
+		if gone, err := beyondUndo(e); gone || err != nil {
+			return err
 		}
 		return book.UndoFile(e)
 	})
@@ -79,8 +81,11 @@ func (a Action) open(ctx context.Context) (*record.Book, error) {
 // removable reports whether Revert would remove e's object, once what is in
 // gone is gone.
 func removable(e record.Entry, gone []string) (bool, error) {
+	if gone, err := beyondUndo(e); gone || err != nil {
+		return false, err
+	}
 	now, err := record.Snapshot(e.Object)
-	if err != nil || now.Type == "" || kept(e.Object) {
+	if err != nil || now.Type == "" {
 		return false, err
 	}
 	after := e.After
@@ -94,6 +99,17 @@ func removable(e record.Entry, gone []string) (bool, error) {
 	return !slices.ContainsFunc(entries, func(d os.DirEntry) bool {
 		return !slices.Contains(gone, filepath.Join(e.Object, d.Name()))
 	}), err
+}
+
+// beyondUndo reports whether there is nothing to undo for e, whatever is at its
+// path: a file that is kept for ever, or something that a reboot took away, so
+// that what is there now is somebody else's.
+func beyondUndo(e record.Entry) (bool, error) {
+	if e.Boot == "" {
+		return kept(e.Object), nil
+	}
+	boot, err := record.BootID()
+	return kept(e.Object) || boot != e.Boot, err
 }
 
 func noun(e record.Entry) string {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// bootOf names the boot with which what is in dir goes away: the running one
+// if dir is kept in memory, else "".
+func bootOf(dir string) (string, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return "", fmt.Errorf("statfs %s: %w", dir, err)
+	}
+	switch uint32(st.Type) { // its width is the architecture's
+	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC:
+		return record.BootID()
+	}
+	return "", nil
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+)
+
+// nodeEnv makes the test binary a process that applies and reverts for ever on
+// the node that it names.
+const nodeEnv = "SLIPWAY_TEST_HOSTPATH_NODE"
+
+func killed(node string) hostpath.Action {
+	return hostpath.Action{StateDir: node + "/slipway", Paths: []hostpath.Path{
+		{Path: node + "/a/b/c", Type: hostpath.DirectoryOrCreate},
+		{Path: node + "/a/file", Type: hostpath.FileOrCreate},
+		{Path: node + "/d", Type: hostpath.DirectoryOrCreate},
+	}}
+}
+
+func TestMain(m *testing.M) {
+	node := os.Getenv(nodeEnv)
+	if node == "" {
+		os.Exit(m.Run())
+	}
+	fmt.Println("ready")
+	for range 2000 { // should the test die first
+		for _, f := range []func() error{
+			func() error { return killed(node).Apply(context.Background()) },
+			func() error { return killed(node).Revert(context.Background()) },
+		} {
+			if err := f(); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+		}
+	}
+}
+
+// Wherever a process is killed, the next Apply makes what is missing and the
+// next Revert leaves nothing behind.
+func TestPLAN3_KilledAnywhere(t *testing.T) {
+	for i := range 50 {
+		node := t.TempDir()
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), nodeEnv+"="+node)
+		out, err := c.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
+		line, err := bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "ready\n", line)
+		<-time.After(time.Duration(i) * 101 * time.Microsecond)
+		require.NoError(t, c.Process.Kill())
+		require.ErrorContains(t, c.Wait(), "killed")
+
+		a := killed(node)
+		if i%2 == 0 {
+			require.NoError(t, a.Apply(t.Context()))
+			changes, err := a.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes)
+		}
+		require.NoError(t, a.Revert(t.Context()))
+		require.Equal(t, []string{node}, names(t, node), "killed after %d steps of 101µs", i)
+	}
+}
