@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+var errNotDir = syscall.ENOTDIR
+
+// hint adds to err what is missing on the node or in the pod.
+func hint(key Key, err error) error {
+	var remedy string
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		remedy = "this kernel does not have the key, or the module that brings it is not loaded"
+	case errors.Is(err, syscall.EROFS):
+		remedy = "/proc/sys is read-only here: run the container privileged or with procMount: Unmasked, or act in the host's mount namespace"
+	case errors.Is(err, fs.ErrPermission):
+		remedy = "needs " + capability(key)
+	case errors.Is(err, syscall.EINVAL):
+		remedy = "the kernel does not take this value"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, remedy)
+}
+
+// capability is what a write to key takes: below net, CAP_NET_ADMIN in the
+// user namespace that owns the network namespace (net_ctl_permissions in
+// net/sysctl_net.c); the JIT's values CAP_SYS_ADMIN too; elsewhere the file's
+// mode, which is root's, and for some keys CAP_SYS_ADMIN.
+func capability(key Key) string {
+	path, _ := key.path()
+	if strings.HasPrefix(path, "net/") && !strings.HasPrefix(path, "net/core/bpf_jit") {
+		return "CAP_NET_ADMIN over the network namespace"
+	}
+	return "root and CAP_SYS_ADMIN on the host, and a /proc/sys that no LSM profile denies"
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Assignment is a setting and the line that it comes from.
+type Assignment struct {
+	Setting
+	File string // empty: the caller's own list
+	Line int
+}
+
+// target is a value that one existing or explicitly named key shall have.
+type target struct {
+	Assignment
+	path   string
+	byGlob bool
+}
+
+func assignments(settings []Setting) []Assignment {
+	as := make([]Assignment, 0, len(settings))
+	for _, s := range settings {
+		as = append(as, Assignment{Setting: s})
+	}
+	return as
+}
+
+// override brings assignments into the order in which systemd applies them:
+// of two for one key the later counts, at its own place; one that repeats the
+// value leaves the place as it was. Bad ones are left out and joined.
+func override(as []Assignment) ([]Assignment, error) {
+	var order []Assignment
+	var errs []error
+	seen := map[Key]bool{}
+	for _, a := range as {
+		key, err := ParseKey(string(a.Key))
+		if err == nil && strings.ContainsAny(a.Value, "\n\x00") {
+			err = fmt.Errorf("%s: value %q holds a line break or NUL", key, a.Value)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		a.Key = key
+		if seen[key] {
+			i := slices.IndexFunc(order, func(o Assignment) bool { return o.Key == key })
+			if old := &order[i]; old.Exclude == a.Exclude && old.Value == a.Value {
+				old.IgnoreFailure = old.IgnoreFailure || a.IgnoreFailure
+				old.IfExists = old.IfExists || a.IfExists
+				continue
+			}
+			order = slices.Delete(order, i, i+1)
+		}
+		seen[key] = true
+		order = append(order, a)
+	}
+	return order, errors.Join(errs...)
+}
+
+// expand says which key gets which value: an explicit key, assigned or
+// excluded, is left alone by every glob, and of two globs the later counts.
+func expand(f Files, as []Assignment) ([]target, error) {
+	order, err := override(as)
+	errs := []error{err}
+	explicit := map[Key]bool{}
+	for _, a := range order {
+		explicit[a.Key] = true
+	}
+	var targets []target
+	for _, a := range order {
+		found, err := a.targets(f, explicit)
+		if err != nil && !a.IgnoreFailure {
+			errs = append(errs, fmt.Errorf("expand %s: %w", a.Key, hint(a.Key, err)))
+		}
+		targets = append(targets, found...)
+	}
+	return lastOfEach(targets), errors.Join(errs...)
+}
+
+func (a Assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {
+	path, err := a.Key.path()
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Exclude:
+		return nil, nil
+	case !isGlob(path):
+		return []target{{Assignment: a, path: path}}, nil
+	}
+	paths, err := glob(f, path)
+	var found []target
+	for _, p := range paths {
+		one := a
+		if one.Key = keyOf(p); !explicit[one.Key] {
+			found = append(found, target{Assignment: one, path: p, byGlob: true})
+		}
+	}
+	return found, err
+}
+
+func lastOfEach(targets []target) []target {
+	last := map[string]int{}
+	for i, t := range targets {
+		last[t.path] = i
+	}
+	kept := targets[:0]
+	for i, t := range targets {
+		if last[t.path] == i {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// procSys is the directory that shows the kernel's values. Each call opens it
+// anew: what it shows depends on the thread. [os.Root] keeps a name below it.
+type procSys string
+
+func (p procSys) open(name string, flag int) (*os.File, error) {
+	root, err := os.OpenRoot(string(p))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenFile(name, flag, 0)
+}
+
+func (p procSys) ReadFile(name string) ([]byte, error) {
+	f, err := p.open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// WriteFile writes once, from the start: with kernel.sysctl_writes_strict a
+// second write would be ignored.
+func (p procSys) WriteFile(name string, value []byte) error {
+	f, err := p.open(name, os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(value)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (p procSys) ReadDir(name string) ([]string, error) {
+	f, err := p.open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+func (p procSys) Writable(name string) error {
+	f, err := p.open(name, os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// The flags of a route that the kernel itself learnt from a router, and will
+// drop when forwarding is turned on (rt6_purge_dflt_routers in
+// net/ipv6/route.c): include/uapi/linux/ipv6_route.h.
+const (
+	rtfDefault  = 0x00010000
+	rtfAddrconf = 0x00040000
+)
+
+// Routers reads the calling thread's table. One that a daemon such as
+// systemd-networkd set from advertisements of its own does not have the flags,
+// and stays when forwarding is turned on.
+func (p procSys) Routers() ([]string, error) {
+	f, err := os.Open("/proc/thread-self/net/ipv6_route")
+	if os.IsNotExist(err) { // no IPv6
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list IPv6 routes: %w", err)
+	}
+	defer f.Close()
+	var links []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		link, ok, err := learntRouter(lines.Text())
+		if err != nil {
+			return nil, err
+		}
+		if ok && !slices.Contains(links, link) {
+			links = append(links, link)
+		}
+	}
+	return links, lines.Err()
+}
+
+// learntRouter reads a line: destination, length, source, length, next hop,
+// metric, reference count, use, flags, link.
+func learntRouter(line string) (link string, ok bool, err error) {
+	fields := strings.Fields(line)
+	if len(fields) != 10 {
+		return "", false, fmt.Errorf("list IPv6 routes: unexpected line %q", line)
+	}
+	flags, err := strconv.ParseUint(fields[8], 16, 32)
+	if err != nil {
+		return "", false, fmt.Errorf("list IPv6 routes: flags: %w", err)
+	}
+	const learnt = rtfDefault | rtfAddrconf
+	return fields[9], fields[1] == "00" && flags&learnt == learnt, nil
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// glob lists the paths that exist in f and match pattern as glob(3) with
+// GLOB_BRACE does: a wildcard matches neither a slash nor a leading dot.
+func glob(f Files, pattern string) ([]string, error) {
+	var found []string
+	for _, p := range braces(pattern) {
+		matches, err := globElements(f, "", strings.Split(p, "/"))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, matches...)
+	}
+	return found, nil
+}
+
+func globElements(f Files, dir string, elements []string) ([]string, error) {
+	names := []string{elements[0]}
+	if isGlob(elements[0]) {
+		var err error
+		if names, err = matching(f, dir, elements[0]); err != nil {
+			return nil, err
+		}
+	}
+	var found []string
+	for _, name := range names {
+		at := path.Join(dir, name)
+		if len(elements) == 1 {
+			found = append(found, at)
+			continue
+		}
+		below, err := globElements(f, at, elements[1:])
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, below...)
+	}
+	return found, nil
+}
+
+// matching lists the names in dir that match an element with wildcards. That
+// dir is not there, or is no directory, matches nothing.
+func matching(f Files, dir, element string) ([]string, error) {
+	names, err := f.ReadDir(path.Join(".", dir))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	element = strings.ReplaceAll(element, "[!", "[^")
+	var found []string
+	for _, name := range names {
+		ok, err := path.Match(element, name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q: %w", errKey, element, err)
+		}
+		if ok && (name[0] != '.' || element[0] == '.') {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
+
+// braces spells out {a,b}, leftmost first; an unmatched brace is itself.
+func braces(s string) []string {
+	open := strings.IndexByte(s, '{')
+	if open < 0 {
+		return []string{s}
+	}
+	depth, from, options := 0, open+1, []string(nil)
+	for i := open; i < len(s); i++ {
+		switch {
+		case s[i] == '{':
+			depth++
+		case s[i] == ',' && depth == 1:
+			options, from = append(options, s[from:i]), i+1
+		case s[i] == '}':
+			depth--
+		}
+		if depth == 0 {
+			options = append(options, s[from:i])
+			return joinBraces(s[:open], options, s[i+1:])
+		}
+	}
+	return []string{s}
+}
+
+func joinBraces(before string, options []string, after string) []string {
+	var all []string
+	for _, option := range options {
+		all = append(all, braces(before+option+after)...)
+	}
+	return all
+}

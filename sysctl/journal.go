@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// The kinds of entries for values. Their Object is the dotted key. Target of
+// After is a refusal: what the kernel was offered, and kept instead.
+const (
+	kindOwn  = "sysctl"
+	kindSide = "sysctl-side" // rewritten by the kernel when one of ours changed
+)
+
+// bootIDPath names the running boot (random(4)).
+const bootIDPath = "kernel/random/boot_id"
+
+// journal notes values before they change. Without a book it notes nothing.
+type journal struct {
+	book  *record.Book
+	boot  string // of values that a reboot undoes
+	begun []begun
+}
+
+// begun is an entry that was begun, and why.
+type begun struct {
+	record.Entry
+	cause Key
+	prior *record.Entry // the same object's, of an earlier run
+}
+
+func state(value string) record.State { return record.State{Type: "value", Value: value} }
+
+func (j *journal) entry(kind string, key Key, before, after string) record.Entry {
+	return record.Entry{Kind: kind, Object: string(key), Before: state(before), After: state(after), Boot: j.boot}
+}
+
+// lookup finds the entry of key, unless a reboot has undone it.
+func (j *journal) lookup(key Key) *record.Entry {
+	e, known := j.book.Lookup(string(key))
+	if !known || e.Boot != j.boot {
+		return nil
+	}
+	return &e
+}
+
+// pending leaves out what failed in this run, and what may fail and already
+// has: the kernel still has the value that it kept.
+func (j *journal) pending(changes []Change, failed map[Key]bool) []Change {
+	var rest []Change
+	for _, c := range changes {
+		if !failed[c.Key] && !j.refused(c) {
+			rest = append(rest, c)
+		}
+	}
+	return rest
+}
+
+func refusal(c Change) string { return fmt.Sprintf("not %s but %s", c.New, c.Old) }
+
+func (j *journal) refused(c Change) bool {
+	if j.book == nil || !c.ignore {
+		return false
+	}
+	e := j.lookup(c.Key)
+	return e != nil && e.Done && e.After.Target == refusal(c)
+}
+
+// begin notes what changes will alter, first what the kernel alters by itself.
+func (j *journal) begin(k Kernel, changes []Change) error {
+	if j.book == nil {
+		return nil
+	}
+	j.begun = nil
+	own := map[Key]bool{}
+	for _, c := range changes {
+		own[c.Key] = true
+	}
+	for _, c := range changes {
+		if err := j.addSides(k, c, own); err != nil {
+			return fmt.Errorf("record what %s changes: %w", c.Key, err)
+		}
+	}
+	for _, c := range changes {
+		j.add(j.entry(kindOwn, c.Key, c.Old, c.New), c.Key)
+	}
+	var entries []record.Entry
+	for _, b := range j.begun {
+		entries = append(entries, b.Entry)
+	}
+	return j.book.Begin(entries...)
+}
+
+func (j *journal) add(e record.Entry, cause Key) {
+	j.begun = append(j.begun, begun{e, cause, j.lookup(Key(e.Object))})
+}
+
+// addSides adds what c drags along, but for keys in own and those that earlier
+// runs set for their own sake.
+func (j *journal) addSides(k Kernel, c Change, own map[Key]bool) error {
+	at, err := c.Key.path()
+	if err != nil {
+		return err
+	}
+	paths, err := sides(k.files(), at)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		key := keyOf(p)
+		if e := j.lookup(key); own[key] || e != nil && e.Kind == kindOwn {
+			continue
+		}
+		value, err := k.read(p)
+		if errors.Is(err, fs.ErrNotExist) { // a link that went
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		own[key] = true
+		j.add(j.entry(kindSide, key, value, value), c.Key)
+	}
+	return nil
+}
+
+// end notes how the changes came out, and forgets those that did not come
+// about, unless they are refusals.
+func (j *journal) end(k Kernel, changes []Change) error {
+	if j.book == nil {
+		return nil
+	}
+	took, ignore := map[Key]bool{}, map[Key]bool{}
+	for _, c := range changes {
+		now, err := k.Get(c.Key)
+		took[c.Key] = err == nil && sameValue(now, c.New)
+		ignore[c.Key] = c.ignore
+	}
+	var done []record.Entry
+	var dropped []string
+	for _, b := range j.begun {
+		switch now, err := k.Get(Key(b.Object)); {
+		case err == nil && took[b.cause]:
+			b.After = state(now)
+			done = append(done, b.Entry)
+		case b.prior != nil || err == nil && b.Kind == kindOwn && ignore[b.cause]:
+			done = append(done, b.stayed(ignore[b.cause]))
+		default:
+			dropped = append(dropped, b.Object)
+		}
+	}
+	err := j.book.Complete(done...)
+	if len(dropped) > 0 {
+		err = errors.Join(err, j.book.Forget(dropped...))
+	}
+	return err
+}
+
+// stayed is the entry of a value that did not change.
+func (b begun) stayed(ignore bool) record.Entry {
+	e := b.Entry
+	wanted := e.After.Value
+	if e.After = e.Before; b.prior != nil {
+		e.After = b.prior.After
+	}
+	if e.After.Target = ""; ignore && e.Kind == kindOwn {
+		e.After.Target = refusal(Change{New: wanted, Old: e.Before.Value})
+	}
+	return e
+}
+
+// bootID reads the boot id through k, so that a fake may have one.
+func (k Kernel) bootID() (string, error) {
+	id, err := k.read(bootIDPath)
+	if err != nil {
+		return "", fmt.Errorf("boot id: %w", err)
+	}
+	return strings.TrimSpace(id), nil
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"io/fs"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/sysctl/sysctltest"
+)
+
+func strs(changes []sysctl.Change) []string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, c.String())
+	}
+	return all
+}
+
+func TestSYS2_SetWritesOnlyWhatDiffers(t *testing.T) {
+	fake := sysctltest.New("eth0")
+	k := fake.Kernel()
+	want := []sysctl.Setting{
+		{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"}, // the kernel prints tabs
+		{Key: "net/ipv4/conf/eth0/rp_filter", Value: "2"},
+		{Key: "net.core.bpf_jit_enable", Value: "0x1"},
+	}
+	changes, err := k.Diff(want...)
+	require.NoError(t, err)
+	require.Equal(t, []string{"set net.ipv4.conf.eth0.rp_filter = 2 (is 0)"}, strs(changes))
+	require.Empty(t, fake.Writes(), "a diff writes nothing")
+
+	require.NoError(t, k.Set(want...))
+	require.NoError(t, k.Set(want...))
+	require.Equal(t, []string{"net.ipv4.conf.eth0.rp_filter = 2"}, fake.Writes())
+	value, err := k.Get("net.ipv4.conf.eth0.rp_filter")
+	require.NoError(t, err)
+	require.Equal(t, "2", value)
+}
+
+func TestSYS2_ARightValueOnAReadOnlyKernelIsNoError(t *testing.T) {
+	fake := sysctltest.New()
+	fake.SetReadOnly(true)
+	k := fake.Kernel()
+	require.NoError(t, k.Set(sysctl.Setting{Key: "net.core.bpf_jit_enable", Value: "1"}))
+
+	err := k.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
+	require.ErrorIs(t, err, syscall.EROFS)
+	require.ErrorContains(t, err, "net.ipv4.ip_forward = 1")
+	require.ErrorContains(t, err, "procMount")
+}
+
+func TestSYS2_OneBadKeyDoesNotStopTheRest(t *testing.T) {
+	fake := sysctltest.New("eth0")
+	fake.Fail("net.core.bpf_jit_enable", syscall.EPERM)
+	fake.Fail("kernel.timer_migration", syscall.EPERM)
+	fake.Deafen("net.ipv4.fib_multipath_use_neigh")
+	err := fake.Kernel().Set(
+		sysctl.Setting{Key: "net.no.such_key", Value: "7"},
+		sysctl.Setting{Key: "net..ipv4", Value: "8"},
+		sysctl.Setting{Key: "net.core.bpf_jit_enable", Value: "0"},
+		sysctl.Setting{Key: "kernel.timer_migration", Value: "0"},
+		sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "strict"},
+		sysctl.Setting{Key: "net.ipv4.fib_multipath_use_neigh", Value: "1"},
+		sysctl.Setting{Key: "net.ipv4.conf", Value: "1"},
+		sysctl.Setting{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"},
+	)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.ErrorIs(t, err, syscall.EINVAL)
+	for _, text := range []string{
+		"set net.no.such_key = 7: ", "module", `"net..ipv4"`, "set net.core.bpf_jit_enable = 0: ", "CAP_SYS_ADMIN",
+		"set kernel.timer_migration = 0: ", "set net.ipv4.conf.all.rp_filter = strict: ", "does not take this value",
+		"set net.ipv4.fib_multipath_use_neigh = 1: written, and it is 0 all the same", "set net.ipv4.conf = 1: ",
+	} {
+		require.ErrorContains(t, err, text)
+	}
+	require.Equal(t, "1", fake.Values()["net.ipv4.conf.eth0.rp_filter"])
+}
+
+func TestSYS2_IgnoreFailure(t *testing.T) {
+	fake := sysctltest.New()
+	fake.Fail("kernel.timer_migration", syscall.EPERM)
+	fake.Deafen("net.ipv4.fib_multipath_use_neigh")
+	k := fake.Kernel()
+	require.NoError(t, k.Set(
+		sysctl.Setting{Key: "net.no.such_key", Value: "7", IgnoreFailure: true},
+		sysctl.Setting{Key: "net.no.such_key2", Value: "7", IfExists: true},
+		sysctl.Setting{Key: "kernel.timer_migration", Value: "0", IgnoreFailure: true},
+		sysctl.Setting{Key: "net.ipv4.fib_multipath_use_neigh", Value: "1", IgnoreFailure: true},
+		sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1", IgnoreFailure: true},
+	))
+	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"], "what may fail is set if it can be")
+	require.ErrorIs(t, k.Set(sysctl.Setting{Key: "kernel.timer_migration", Value: "0", IfExists: true}), syscall.EPERM)
+
+	fake.SetReadOnly(true)
+	changes, err := k.Diff(sysctl.Setting{Key: "net.core.bpf_jit_enable", Value: "0", IgnoreFailure: true})
+	require.NoError(t, err)
+	require.Empty(t, changes, "it cannot be opened for writing, and that is no failure")
+}
+
+func TestSYS2_Globs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settings []sysctl.Setting
+		want     []string
+	}{
+		"every link that matches": {
+			settings: []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"}},
+			want:     []string{"lxc1 2", "lxc2/7 2"},
+		},
+		"an explicit key beats a glob, wherever it stands": {
+			settings: []sysctl.Setting{
+				{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"},
+				{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"},
+			},
+			want: []string{"lxc1 1", "lxc2/7 2"},
+		},
+		"an excluded key is left alone": {
+			settings: []sysctl.Setting{
+				{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"},
+				{Key: "net/ipv4/conf/lxc2.7/rp_filter", Exclude: true},
+			},
+			want: []string{"lxc1 2"},
+		},
+		"an excluded glob takes back that very glob, as systemd has it": {
+			settings: []sysctl.Setting{
+				{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"},
+				{Key: "net.ipv4.conf.lxc*.rp_filter", Exclude: true},
+				{Key: "net.ipv4.conf.lx*.rp_filter", Value: "1"},
+			},
+			want: []string{"lxc1 1", "lxc2/7 1"},
+		},
+		"of two globs the later counts": {
+			settings: []sysctl.Setting{
+				{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"},
+				{Key: "net.ipv4.conf.*1.rp_filter", Value: "1"},
+			},
+			want: []string{"lxc2/7 2", "lxc1 1"},
+		},
+		"of two lines for one key the later counts": {
+			settings: []sysctl.Setting{
+				{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"},
+				{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"},
+				{Key: "net/ipv4/conf/lxc1/rp_filter", Value: "2"},
+			},
+			want: []string{"eth0 1", "lxc1 2"},
+		},
+		"classes, braces and question marks": {
+			settings: []sysctl.Setting{{Key: "net.ipv4.conf.{et,lx}[!x]?.rp_filter", Value: "1"}},
+			want:     []string{"eth0 1", "lxc1 1"},
+		},
+		"nothing matches": {settings: []sysctl.Setting{{Key: "net.ipv6.c*.x", Value: "1"}, {Key: "nix.*.y", Value: "1"}}},
+		"below a file":    {settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward.*", Value: "1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := sysctltest.New("eth0", "lxc1", "lxc2.7", ".hidden")
+			changes, err := fake.Kernel().Diff(tc.settings...)
+			require.NoError(t, err)
+			var got []string
+			for _, c := range changes {
+				got = append(got, linkOf(c)+" "+c.New)
+			}
+			require.Equal(t, tc.want, got)
+			require.NoError(t, fake.Kernel().Set(tc.settings...))
+			changes, err = fake.Kernel().Diff(tc.settings...)
+			require.NoError(t, err)
+			require.Empty(t, changes)
+		})
+	}
+	_, err := sysctltest.New().Kernel().Diff(sysctl.Setting{Key: "net.ipv4.conf.[.rp_filter", Value: "1"})
+	require.ErrorContains(t, err, "net.ipv4.conf.[.rp_filter")
+	_, err = sysctltest.New().Kernel().Get("net.ipv4.conf.*.rp_filter")
+	require.ErrorContains(t, err, "pattern")
+}
+
+func linkOf(c sysctl.Change) string {
+	const before, after = len("net.ipv4.conf."), len(".rp_filter")
+	return string(c.Key[before : len(c.Key)-after])
+}
+
+func TestSetGoesOverKeysThatDragOthersTwice(t *testing.T) {
+	fake := sysctltest.New("eth0")
+	want := []sysctl.Setting{
+		{Key: "net.ipv4.conf.all.accept_redirects", Value: "1"}, // ip_forward will change it
+		{Key: "net.ipv4.conf.eth0.forwarding", Value: "0"},
+		{Key: "net.ipv4.ip_forward", Value: "1"},
+	}
+	require.NoError(t, fake.Kernel().Set(want...))
+	changes, err := fake.Kernel().Diff(want...)
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	err = fake.Kernel().Set(
+		sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"},
+		sysctl.Setting{Key: "net.ipv4.conf.all.forwarding", Value: "0"}, // the same value
+	)
+	require.ErrorContains(t, err, "all the same")
+}

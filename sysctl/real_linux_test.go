@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// veth adds a pair of links that are up.
+func veth(t *testing.T, name, peer string) {
+	t.Helper()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = name
+	link := &netlink.Veth{LinkAttrs: attrs, PeerName: peer}
+	require.NoError(t, netlink.LinkAdd(link))
+	require.NoError(t, netlink.LinkSetUp(link))
+	other, err := netlink.LinkByName(peer)
+	require.NoError(t, err)
+	require.NoError(t, netlink.LinkSetUp(other))
+}
+
+// values reads everything below net/ipv4 and net/ipv6 that can be read. The
+// neighbour tables' and routers' timers are left out.
+func values(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, dir := range []string{"net/ipv4", "net/ipv6"} {
+		err := filepath.WalkDir("/proc/sys/"+dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.Contains(path, "/neigh/") {
+				return err
+			}
+			if value, err := os.ReadFile(path); err == nil {
+				all[strings.TrimPrefix(path, "/proc/sys/")] = strings.TrimSpace(string(value))
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	return all
+}
+
+func differing(a, b map[string]string) map[string]string {
+	d := maps.Clone(b)
+	maps.DeleteFunc(d, func(key, value string) bool { return a[key] == value })
+	return d
+}
+
+func TestSYS2_RealKernel(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "lxc1", "lxc2.7")
+	k := sysctl.Kernel{}
+	settings := []sysctl.Setting{
+		{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"},
+		{Key: "net.ipv4.tcp_rmem", Value: "4096 65536 1048576"},
+	}
+	changes, err := k.Diff(settings...)
+	require.NoError(t, err)
+	require.Len(t, changes, 3)
+	require.NoError(t, k.Set(settings...))
+	for _, key := range []sysctl.Key{"net.ipv4.conf.lxc1.rp_filter", "net.ipv4.conf.lxc2/7.rp_filter", "net/ipv4/conf/lxc2.7/rp_filter"} {
+		value, err := k.Get(key)
+		require.NoError(t, err)
+		require.Equal(t, "2", value)
+	}
+	value, err := k.Get("net.ipv4.tcp_rmem")
+	require.NoError(t, err)
+	require.Equal(t, "4096\t65536\t1048576", value)
+	changes, err = k.Diff(settings...)
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	require.ErrorIs(t, k.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "yes"}), syscall.EINVAL)
+	err = k.Set(sysctl.Setting{Key: "net.ipv4.ip_forwards", Value: "1"})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "does not have the key")
+	_, err = k.Get("net.ipv4.conf")
+	require.ErrorIs(t, err, syscall.EISDIR)
+}
+
+func TestSYS2_RealReadOnlyKernel(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net) // read-only but for net
+	k := sysctl.Kernel{}
+	value, err := k.Get("kernel.pid_max")
+	require.NoError(t, err)
+	require.NoError(t, k.Set(sysctl.Setting{Key: "kernel.pid_max", Value: value}), "already right")
+	other := sysctl.Setting{Key: "kernel.pid_max", Value: value + "0"}
+	err = k.Set(other)
+	require.ErrorIs(t, err, syscall.EROFS)
+	require.ErrorContains(t, err, "kernel.pid_max")
+	require.ErrorContains(t, err, "procMount")
+
+	other.IgnoreFailure = true
+	require.NoError(t, k.Set(other))
+	require.Empty(t, check(t, sysctl.Settings{Values: []sysctl.Setting{other}}))
+}
+
+func TestSYS2_MissingCapabilityIsNamed(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	require.NoError(t, unix.Capget(&hdr, &caps[0]))
+	without := caps
+	without[0].Effective &^= 1<<unix.CAP_NET_ADMIN | 1<<unix.CAP_DAC_OVERRIDE
+	// Not CAP_NET_ADMIN: the mode of the file counts, and it is root's.
+	_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)) // this thread only
+	require.Zero(t, errno)
+	require.NoError(t, unix.Capset(&hdr, &without[0]))
+	err := sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
+	_, _, errno = unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 0, ^uintptr(0))
+	require.Zero(t, errno)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.ErrorContains(t, err, "CAP_NET_ADMIN")
+}
+
+func TestSYS1_ALinkBelowProcSysIsNotFollowedOut(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("0\n"), 0o600))
+	require.NoError(t, os.Symlink(outside, filepath.Join(root, "net")))
+	require.NoError(t, os.Mkdir(filepath.Join(root, "kernel"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "kernel", "x"), []byte("0\n"), 0o600))
+	k := sysctl.Kernel{Root: root}
+	_, err := k.Get("net.secret")
+	require.ErrorContains(t, err, "escapes")
+	require.Error(t, k.Set(sysctl.Setting{Key: "net.secret", Value: "1"}))
+	require.NoError(t, k.Set(sysctl.Setting{Key: "kernel.x", Value: "1"}))
+	secret, err := os.ReadFile(filepath.Join(outside, "secret"))
+	require.NoError(t, err)
+	require.Equal(t, "0\n", string(secret))
+}
+
+// The keys that the real kernel changes are exactly those that are recorded,
+// and they come back.
+func TestSYS8_RealKernelForwarding(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	veth(t, "lxc1", "lxc2.7")
+	k := sysctl.Kernel{}
+	require.NoError(t, k.Set(
+		sysctl.Setting{Key: "net.ipv4.conf.eth1.forwarding", Value: "1"},
+		sysctl.Setting{Key: "net.ipv6.conf.eth1.forwarding", Value: "1"},
+		sysctl.Setting{Key: "net.ipv6.conf.default.forwarding", Value: "1"},
+	))
+	before := values(t)
+	state := filepath.Join(t.TempDir(), "state")
+	s := sysctl.Settings{Values: sysctl.Forwarding(), StateDir: state}
+	require.NoError(t, s.Apply(t.Context()))
+
+	book, err := os.ReadFile(filepath.Join(state, "sysctl-values.json"))
+	require.NoError(t, err)
+	changed := differing(before, values(t))
+	for at := range changed {
+		key, err := sysctl.ParseKey(at)
+		require.NoError(t, err)
+		require.Contains(t, string(book), strconv.Quote(string(key)))
+	}
+	// of IPv4 and IPv6 each: five links (eth1 had it) and all; of IPv4 also
+	// the default, ip_forward and all.accept_redirects
+	require.Len(t, changed, 4+1+4+1+3, "%v", changed)
+	require.NoError(t, s.Revert(t.Context()))
+	require.Empty(t, differing(before, values(t)))
+	require.NoDirExists(t, state)
+}
+
+func TestSettingsKeepTheContractOnTheRealKernel(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "lxc1")
+	before := values(t)
+	state := filepath.Join(t.TempDir(), "state")
+	values4 := append(sysctl.Forwarding(),
+		sysctl.Setting{Key: "net.ipv4.conf.default.rp_filter", Value: "2"},
+		sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})
+	bootstraptest.Conform(t, func() bootstrap.Action { return sysctl.Settings{Values: values4, StateDir: state} })
+	require.Empty(t, differing(before, values(t)))
+}
+
+func procWrite(name, value string) error {
+	return os.WriteFile("/proc/sys/"+name, []byte(value+"\n"), 0)
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Set brings values to what settings want, writing only those that differ,
+// and reads them back. One that fails does not stop the others; the errors are
+// joined, each with its key and value. Values of links below net need
+// CAP_NET_ADMIN, others root.
+func (k Kernel) Set(settings ...Setting) error {
+	return k.converge(context.Background(), assignments(settings), &journal{})
+}
+
+// converge goes over the differences twice: one key may change another that
+// was right. What differs after that, the kernel does not take.
+func (k Kernel) converge(ctx context.Context, as []Assignment, j *journal) error {
+	failed := map[Key]bool{}
+	var errs []error
+	for pass := 0; ; pass++ {
+		changes, err := k.diff(as)
+		changes = j.pending(changes, failed)
+		if len(changes) == 0 {
+			return errors.Join(append(errs, err)...)
+		}
+		if pass == 2 {
+			return errors.Join(append(errs, err, refused(changes))...)
+		}
+		if err := j.begin(k, changes); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		errs = append(errs, k.writeAll(ctx, changes, failed))
+		errs = append(errs, j.end(k, changes))
+		if ctx.Err() != nil {
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// writeAll makes the changes and puts the keys that failed into failed.
+func (k Kernel) writeAll(ctx context.Context, changes []Change, failed map[Key]bool) error {
+	var errs []error
+	unguarded := false
+	for _, c := range changes {
+		err := ctx.Err()
+		switch {
+		case err != nil:
+		case unguarded && c.forwards6():
+			err = errors.New("left off, for a link would lose its default route")
+		case c.guard: // the next change relies on it
+			err = k.put(c.Key, c.New)
+		default:
+			err = k.write(c.Key, c.New)
+		}
+		if err == nil {
+			continue
+		}
+		failed[c.Key] = true
+		unguarded = unguarded || c.guard
+		if !c.ignore || ctx.Err() != nil {
+			errs = append(errs, fmt.Errorf("set %s = %s: %w", c.Key, oneLine(c.New), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// write sets a key, unless an earlier write has brought it along.
+func (k Kernel) write(key Key, value string) error {
+	at, err := key.path()
+	if err != nil {
+		return err
+	}
+	if now, err := k.read(at); err == nil && sameValue(now, value) {
+		return nil
+	}
+	return hint(key, k.files().WriteFile(at, []byte(value+"\n")))
+}
+
+// put is write, and reads back.
+func (k Kernel) put(key Key, value string) error {
+	if err := k.write(key, value); err != nil {
+		return err
+	}
+	now, err := k.Get(key)
+	if err == nil && !sameValue(now, value) {
+		err = fmt.Errorf("written, and it is %s all the same", oneLine(now))
+	}
+	return err
+}
+
+func refused(changes []Change) error {
+	var errs []error
+	for _, c := range changes {
+		if !c.ignore {
+			errs = append(errs, fmt.Errorf("set %s = %s: written, and it is %s all the same (another key, a security module or the kernel's limits decide it)",
+				c.Key, oneLine(c.New), oneLine(c.Old)))
+		}
+	}
+	return errors.Join(errs...)
+}

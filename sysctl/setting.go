@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Setting is one line of a sysctl.d file: a key and the value it shall have.
+type Setting struct {
+	// Key may be a glob; it then stands for the keys that exist and match, but
+	// for those that another setting names explicitly.
+	Key Key
+	// Value is written as it is; blanks and tabs between fields are equal.
+	Value string
+	// IgnoreFailure is the "-" before a key: that the key is missing, cannot
+	// be read or cannot be set is no error.
+	IgnoreFailure bool
+	// IfExists makes it no error that the kernel does not have the key; any
+	// other failure still is one. In a sysctl.d file it has no notation:
+	// systemd treats every key so.
+	IfExists bool
+	// Exclude is "-key" with no "=": no glob sets this very key. The value is
+	// not used.
+	Exclude bool
+}
+
+// String is the line of a sysctl.d file.
+func (s Setting) String() string {
+	switch {
+	case s.Exclude:
+		return "-" + string(s.Key)
+	case s.IgnoreFailure:
+		return fmt.Sprintf("-%s = %s", s.Key, s.Value)
+	}
+	return fmt.Sprintf("%s = %s", s.Key, s.Value)
+}
+
+// Change is a value that is not as it shall be.
+type Change struct {
+	Key Key    // in its dotted spelling
+	Old string // the kernel's
+	New string
+	Why string // what makes it necessary, if it is not a setting of the caller's
+
+	ignore, guard bool
+}
+
+// String is one line, such as "set net.ipv4.ip_forward = 1 (is 0)".
+func (c Change) String() string {
+	s := fmt.Sprintf("set %s = %s (is %s)", c.Key, oneLine(c.New), oneLine(c.Old))
+	if c.Why != "" {
+		s += ", " + c.Why
+	}
+	return s
+}
+
+func oneLine(value string) string {
+	if fields := strings.Fields(value); len(fields) > 0 {
+		return strings.Join(fields, " ")
+	}
+	return "empty"
+}

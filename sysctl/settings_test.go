@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/sysctl/sysctltest"
+)
+
+var _ bootstrap.CheckReverter = sysctl.Settings{}
+
+func check(t *testing.T, a bootstrap.Action) []string {
+	t.Helper()
+	changes, err := a.Check(t.Context())
+	require.NoError(t, err)
+	return changes
+}
+
+func checkRevert(t *testing.T, a bootstrap.CheckReverter) []string {
+	t.Helper()
+	changes, err := a.CheckRevert(t.Context())
+	require.NoError(t, err)
+	return changes
+}
+
+func forwarding(fake *sysctltest.Kernel, state string) sysctl.Settings {
+	return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: fake.Kernel(), StateDir: state}
+}
+
+func TestSettingsKeepTheContract(t *testing.T) {
+	fake, state := sysctltest.New("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
+	before := fake.Values()
+	bootstraptest.Conform(t, func() bootstrap.Action { return forwarding(fake, state) })
+	require.Equal(t, before, fake.Values())
+	require.NoDirExists(t, state)
+}
+
+func TestSettingsWithoutAStateDirCannotRevert(t *testing.T) {
+	fake := sysctltest.New()
+	s := forwarding(fake, "")
+	require.NoError(t, s.Apply(t.Context()))
+	require.ErrorIs(t, s.Revert(t.Context()), errors.ErrUnsupported)
+	_, err := s.CheckRevert(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"])
+}
+
+func TestSYS8_ForwardingBringsBackWhatItDragsAlong(t *testing.T) {
+	fake, state := sysctltest.New("eth0", "eth1", "lxc1"), filepath.Join(t.TempDir(), "state")
+	fake.Put("net.ipv4.conf.eth1.forwarding", "1")
+	fake.Put("net.ipv6.conf.eth1.forwarding", "1")
+	fake.Put("net.ipv4.conf.default.forwarding", "1")
+	before := fake.Values()
+
+	require.NoError(t, forwarding(fake, state).Apply(t.Context()))
+	require.Equal(t, "1", fake.Values()["net.ipv6.conf.lxc1.forwarding"])
+	require.Equal(t, "0", fake.Values()["net.ipv4.conf.all.accept_redirects"])
+	require.Empty(t, check(t, forwarding(fake, state)))
+
+	fake.RemoveLink("lxc1")
+	fake.AddLink("lxc2") // gets forwarding, and must not keep it
+	require.NoError(t, forwarding(fake, state).Revert(t.Context()))
+	after := fake.Values()
+	require.Equal(t, "0", after["net.ipv4.conf.lxc2.forwarding"])
+	for key, value := range before {
+		if got, exists := after[key]; exists {
+			require.Equal(t, value, got, key)
+		}
+	}
+	require.NoDirExists(t, state)
+}
+
+func TestSYS8_AKillAtAnyWriteOfRevertIsMadeGood(t *testing.T) {
+	for kill := range 20 {
+		fake, state := sysctltest.New("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
+		fake.Put("net.ipv4.conf.eth1.forwarding", "1")
+		before := fake.Values()
+		require.NoError(t, forwarding(fake, state).Apply(t.Context()))
+
+		func() {
+			defer func() { _ = recover() }()
+			s := forwarding(fake, state)
+			s.Kernel.Files = &mortal{Kernel: fake, lives: kill}
+			_ = s.Revert(t.Context())
+		}()
+		require.NoError(t, forwarding(fake, state).Revert(t.Context()), "killed at write %d", kill)
+		require.Equal(t, before, fake.Values(), "killed at write %d", kill)
+		require.NoDirExists(t, state)
+	}
+}
+
+func TestSYS8_AKillAtAnyWriteOfApplyIsMadeGood(t *testing.T) {
+	for kill := range 8 {
+		fake, state := sysctltest.New("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
+		fake.Put("net.ipv6.conf.eth1.forwarding", "1")
+		before := fake.Values()
+		func() {
+			defer func() { _ = recover() }()
+			s := forwarding(fake, state)
+			s.Kernel.Files = &mortal{Kernel: fake, lives: kill}
+			_ = s.Apply(t.Context())
+		}()
+		if kill%2 == 0 { // undone at once, or finished first
+			require.NoError(t, forwarding(fake, state).Apply(t.Context()))
+		}
+		require.NoError(t, forwarding(fake, state).Revert(t.Context()), "killed at write %d", kill)
+		require.Equal(t, before, fake.Values(), "killed at write %d", kill)
+	}
+}
+
+// mortal dies at a write, as a killed process does: half the time before it.
+type mortal struct {
+	*sysctltest.Kernel
+	lives int
+}
+
+func (m *mortal) WriteFile(name string, value []byte) error {
+	if m.lives--; m.lives < 0 {
+		panic("killed")
+	}
+	err := m.Kernel.WriteFile(name, value)
+	if m.lives--; m.lives < 0 {
+		panic("killed")
+	}
+	return err
+}
+
+func TestSYS8_ARouterLearntRouteIsKept(t *testing.T) {
+	fake, state := sysctltest.New("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
+	fake.LearnRouter("eth0")
+	before := fake.Values()
+	s := forwarding(fake, state)
+	require.Contains(t, check(t, s),
+		"set net.ipv6.conf.eth0.accept_ra = 2 (is 1), to keep the default route of eth0 when IPv6 forwarding is on")
+	require.NoError(t, s.Apply(t.Context()))
+	routers, err := fake.Routers()
+	require.NoError(t, err)
+	require.Equal(t, []string{"eth0"}, routers)
+	require.Equal(t, "2", fake.Values()["net.ipv6.conf.eth0.accept_ra"])
+	require.Equal(t, "1", fake.Values()["net.ipv6.conf.eth1.accept_ra"])
+	require.Empty(t, check(t, s))
+	require.NoError(t, s.Revert(t.Context()))
+	require.Equal(t, before, fake.Values())
+}
+
+func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
+	one := []sysctl.Setting{{Key: "net.ipv6.conf.lxc1.forwarding", Value: "1"}} // drops every link's routes too
+	for name, tc := range map[string]struct {
+		values  []sysctl.Setting
+		prepare func(*sysctltest.Kernel)
+		text    string
+	}{
+		"refused":          {sysctl.Forwarding(), func(k *sysctltest.Kernel) { k.Fail("net.ipv6.conf.eth0.accept_ra", syscall.EPERM) }, "left off"},
+		"silently refused": {sysctl.Forwarding(), func(k *sysctltest.Kernel) { k.Deafen("net.ipv6.conf.eth0.accept_ra") }, "left off"},
+		"off on purpose":   {sysctl.Forwarding(), func(k *sysctltest.Kernel) { k.Put("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0"},
+		"one link's":       {one, func(k *sysctltest.Kernel) { k.Put("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake, state := sysctltest.New("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
+			fake.LearnRouter("eth0")
+			tc.prepare(fake)
+			s := sysctl.Settings{Values: tc.values, Kernel: fake.Kernel(), StateDir: state}
+			err := s.Apply(t.Context())
+			require.ErrorContains(t, err, "eth0")
+			require.ErrorContains(t, err, tc.text)
+			require.Equal(t, "0", fake.Values()["net.ipv6.conf.all.forwarding"])
+			require.Equal(t, "0", fake.Values()["net.ipv6.conf.lxc1.forwarding"])
+			if len(tc.values) > 1 {
+				require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"], "the rest goes on")
+			}
+		})
+	}
+}
+
+func TestSYS8_WithoutIPv6(t *testing.T) {
+	fake := sysctltest.New()
+	without := sysctl.Kernel{Files: noIPv6{fake}}
+	require.NoError(t, sysctl.Settings{Values: sysctl.Forwarding(), Kernel: without}.Apply(t.Context()))
+	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"])
+}
+
+type noIPv6 struct{ *sysctltest.Kernel }
+
+func (n noIPv6) ReadFile(name string) ([]byte, error) {
+	if len(name) > 8 && name[:8] == "net/ipv6" {
+		return nil, os.ErrNotExist
+	}
+	return n.Kernel.ReadFile(name)
+}
+
+func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
+	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
+	s := sysctl.Settings{Kernel: fake.Kernel(), StateDir: state, Values: []sysctl.Setting{
+		{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"},
+		{Key: "net.ipv4.conf.all.rp_filter", Value: "1"},
+		{Key: "net.ipv4.fib_multipath_use_neigh", Value: "1"},
+	}}
+	require.NoError(t, s.Apply(t.Context()))
+	fake.Put("net.ipv4.conf.eth0.rp_filter", "2")
+	fake.Put("net.ipv4.conf.all.rp_filter", "0") // back already
+	require.Equal(t, []string{
+		"set net.ipv4.fib_multipath_use_neigh = 0 (is 1)",
+		"leave net.ipv4.conf.eth0.rp_filter = 2: no longer as it was left (1)",
+	}, checkRevert(t, s))
+	require.ErrorContains(t, s.Revert(t.Context()), "net.ipv4.conf.eth0.rp_filter is 2, no longer as it was left (1), and stays")
+	require.Equal(t, "2", fake.Values()["net.ipv4.conf.eth0.rp_filter"])
+	require.Equal(t, "0", fake.Values()["net.ipv4.fib_multipath_use_neigh"])
+	require.NoError(t, s.Revert(t.Context()))
+	require.NoDirExists(t, state)
+}
+
+func TestSYS9_TheFirstValueComesBackAfterManyApplies(t *testing.T) {
+	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
+	before := fake.Values()
+	for i := range 50 {
+		s := sysctl.Settings{Kernel: fake.Kernel(), StateDir: state, Values: []sysctl.Setting{
+			{Key: "net.ipv4.conf.eth0.rp_filter", Value: []string{"1", "2"}[i%2]},
+		}}
+		require.NoError(t, s.Apply(t.Context()))
+	}
+	require.NoError(t, forwarding(fake, state).Revert(t.Context()))
+	require.Equal(t, before, fake.Values())
+}
+
+func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
+	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
+	s := forwarding(fake, state)
+	require.NoError(t, s.Apply(t.Context()))
+	fake.Reboot()
+	fake.Put("net.ipv4.ip_forward", "1") // the node's own configuration, since
+	now := fake.Values()
+	require.Empty(t, checkRevert(t, s))
+	require.NoError(t, s.Revert(t.Context()))
+	require.Equal(t, now, fake.Values())
+	require.NoDirExists(t, state)
+}
+
+func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
+	fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
+	s := sysctl.Settings{Values: sysctl.Datapath(), Kernel: fake.Kernel(), StateDir: state}
+	require.NoError(t, s.Apply(t.Context()))
+	require.Contains(t, checkRevert(t, s),
+		"leave kernel.unprivileged_bpf_disabled = 1 until the next boot (was 2): the kernel does not take it back")
+	require.NoError(t, s.Revert(t.Context()))
+	require.Equal(t, "1", fake.Values()["kernel.unprivileged_bpf_disabled"])
+	require.Equal(t, "1", fake.Values()["kernel.timer_migration"])
+	require.NoDirExists(t, state)
+}
+
+func TestSYS2_WhatMayFailConvergesOnceItHas(t *testing.T) {
+	for name, prepare := range map[string]func(*sysctltest.Kernel){
+		"refused":          func(k *sysctltest.Kernel) { k.Fail("kernel.timer_migration", syscall.EPERM) },
+		"silently refused": func(k *sysctltest.Kernel) { k.Deafen("kernel.timer_migration") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
+			prepare(fake)
+			before := fake.Values()
+			s := sysctl.Settings{Kernel: fake.Kernel(), StateDir: state, Values: []sysctl.Setting{
+				{Key: "kernel.timer_migration", Value: "0", IgnoreFailure: true},
+				{Key: "net.ipv4.conf.all.rp_filter", Value: "2"},
+			}}
+			require.Len(t, check(t, s), 2)
+			require.NoError(t, s.Apply(t.Context()))
+			require.Empty(t, check(t, s))
+			require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 0 (is 2)"}, checkRevert(t, s))
+			s.Values[0].Value = "7"
+			require.Len(t, check(t, s), 1, "another value has not been tried")
+			require.NoError(t, s.Revert(t.Context()))
+			require.Equal(t, before, fake.Values())
+			require.NoDirExists(t, state)
+		})
+	}
+}
+
+func TestAFailedSettingLeavesNothingToRevert(t *testing.T) {
+	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
+	fake.Fail("net.ipv4.ip_forward", syscall.EPERM)
+	fake.Fail("net.ipv4.conf.all.forwarding", syscall.EPERM)
+	s := forwarding(fake, state)
+	s.Values = s.Values[:2]
+	require.ErrorContains(t, s.Apply(t.Context()), "CAP_NET_ADMIN")
+	require.Empty(t, checkRevert(t, s))
+	require.NoDirExists(t, state)
+}
+
+func TestADoneContextWritesNothing(t *testing.T) {
+	fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, forwarding(fake, state).Apply(ctx), context.Canceled)
+	require.Empty(t, fake.Writes())
+	require.NoDirExists(t, state)
+}
