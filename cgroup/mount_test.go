@@ -197,3 +197,26 @@ func TestCG1_WithoutTheCapability(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrPermission)
 	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
 }
+
+// A node may itself run in a cgroup namespace (kind, LXC): there inode 1 is
+// not the host's root, and the host's root is not inode 1.
+func TestCG1_NestedNode(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		nested := cgroup.Mount{Path: fsmounttest.Mkdir(t, n, "nested"), Kernel: n.Kernel()}
+		outer := cgroup.Mount{Path: fsmounttest.Mkdir(t, n, "outer"), Kernel: n.Kernel()}
+		require.NoError(t, outer.Apply(t.Context()))
+		n.InCgroup("/node", func() {
+			require.NoError(t, nested.Apply(t.Context()))
+			changes, err := nested.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes)
+			_, err = outer.Check(t.Context())
+			require.ErrorIs(t, err, cgroup.ErrNotRoot)
+		})
+		_, err := nested.Check(t.Context())
+		require.ErrorIs(t, err, cgroup.ErrNotRoot)
+		changes, err := outer.Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+	})
+}

@@ -34,15 +34,24 @@ type Node interface {
 	Pin(path string)
 	// Hold keeps the mount on path in use.
 	Hold(path string) (release func())
+	// InCgroup calls f in a cgroup namespace whose root is the cgroup /NAME.
+	InCgroup(name string, f func())
 	// Mounts lists the types of what is mounted on path, the visible one last.
 	Mounts(path string) []string
 }
 
-// OnEach runs test as a subtest for each kernel.
+// OnEach runs test as a subtest for each kernel, with and without the calls
+// that Linux has from 5.2 on.
 func OnEach(t *testing.T, test func(t *testing.T, n Node)) {
 	t.Helper()
 	t.Run("fake", func(t *testing.T) { test(t, NewFake(t)) })
-	t.Run("kernel", func(t *testing.T) { test(t, NewReal(t)) })
+	t.Run("fake old", func(t *testing.T) {
+		n := NewFake(t)
+		n.K.Old = true
+		test(t, n)
+	})
+	t.Run("kernel", func(t *testing.T) { test(t, NewReal(t, false)) })
+	t.Run("kernel old", func(t *testing.T) { test(t, NewReal(t, true)) })
 }
 
 // Fake is a Node whose kernel is a fake.
@@ -86,6 +95,14 @@ func (n *Fake) Pin(path string) {
 
 // Hold implements Node.
 func (n *Fake) Hold(path string) (release func()) { return n.K.Hold(path) }
+
+// InCgroup implements Node.
+func (n *Fake) InCgroup(name string, f func()) {
+	was := n.K.Cgroup
+	n.K.Cgroup = name
+	f()
+	n.K.Cgroup = was
+}
 
 // Mounts implements Node.
 func (n *Fake) Mounts(path string) []string { return n.K.Mounts(path) }

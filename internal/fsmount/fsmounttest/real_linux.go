@@ -25,22 +25,29 @@ import (
 type Real struct {
 	t   testing.TB
 	dir string
+	old bool
 }
 
-// NewReal enters the namespace. It is for the test's own goroutine.
-func NewReal(t testing.TB) Node {
+// NewReal enters the namespace. It is for the test's own goroutine. An old one
+// is used as if it were older than Linux 5.2.
+func NewReal(t testing.TB, old bool) Node {
 	t.Helper()
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
-	return &Real{t: t, dir: dir}
+	return &Real{t: t, dir: dir, old: old}
 }
 
 // Dir implements Node.
 func (n *Real) Dir() string { return n.dir }
 
 // Kernel implements Node: the zero value of every type means this one.
-func (n *Real) Kernel() fsmount.Kernel { return nil }
+func (n *Real) Kernel() fsmount.Kernel {
+	if n.old {
+		return fsmount.Real{Old: true}
+	}
+	return nil
+}
 
 // Put implements Node.
 func (n *Real) Put(path, fstype, options string) {
@@ -58,7 +65,7 @@ func (n *Real) Put(path, fstype, options string) {
 	case root == "":
 		mount(n.t, fstype, path, rest)
 	case fstype == "cgroup2":
-		n.inCgroup(root, func() { mount(n.t, fstype, path, rest) })
+		n.InCgroup(root, func() { mount(n.t, fstype, path, rest) })
 	default:
 		n.directory(path, fstype, root)
 	}
@@ -101,9 +108,8 @@ func (n *Real) directory(path, fstype, root string) {
 	require.NoError(n.t, unix.Unmount(aside, unix.MNT_DETACH))
 }
 
-// inCgroup calls f with the thread in a cgroup namespace whose root is a new
-// cgroup, which is removed with the test.
-func (n *Real) inCgroup(name string, f func()) {
+// InCgroup implements Node; the cgroup is made anew, and removed with the test.
+func (n *Real) InCgroup(name string, f func()) {
 	t := n.t
 	t.Helper()
 	hierarchy := Mkdir(t, n, "hierarchy")

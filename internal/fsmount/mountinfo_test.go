@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/fsmount"
+)
+
+const mountinfoSample = `22 27 0:21 / /proc rw,relatime - proc proc rw
+27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
+40 27 0:40 / /sys/fs/bpf rw,nosuid shared:2 master:3 - bpf bpf rw,mode=700
+41 40 0:41 /a\040b /sys/fs/bpf ro - tmpfs none rw
+42 27 0:42 / /mnt/tab\011\134\043end rw unbindable - fuse.x x\040y rw
+`
+
+// BPF 2: the last on a path is the visible one; escapes are decoded.
+func TestBPF2_ParseMounts(t *testing.T) {
+	infos, err := fsmount.ParseMounts(strings.NewReader(mountinfoSample))
+	require.NoError(t, err)
+	require.Len(t, infos, 5)
+	require.Equal(t, fsmount.Info{
+		ID: 42, Parent: 27, Root: "/", Point: "/mnt/tab\t\\#end", Options: []string{"rw"}, FSType: "fuse.x",
+	}, infos[4])
+
+	on := fsmount.On(infos, "/sys/fs/bpf")
+	require.Len(t, on, 2)
+	require.True(t, on[0].Whole() && on[0].Shared)
+	require.False(t, on[1].Whole() || on[1].Shared)
+	require.Equal(t, "/a b", on[1].Root)
+}
+
+func TestHolding(t *testing.T) {
+	infos, err := fsmount.ParseMounts(strings.NewReader(mountinfoSample))
+	require.NoError(t, err)
+	for path, id := range map[string]int{
+		"/": 27, "/sys/fs": 27, "/sys/fs/bpfx": 27, "/sys/fs/bpf": 41, "/sys/fs/bpf/x": 41, "/proc/1": 22,
+	} {
+		got, ok := fsmount.Holding(infos, path)
+		require.True(t, ok)
+		require.Equal(t, id, got.ID, path)
+	}
+	_, ok := fsmount.Holding(nil, "/")
+	require.False(t, ok)
+}
+
+func TestParseMountsRefuses(t *testing.T) {
+	for _, line := range []string{"x", "1 2 0:1 / / rw ext4 x rw", "1 2 0:1 / / rw -", "x 2 0:1 / / rw - a b c", "1 x 0:1 / / rw - a b c"} {
+		_, err := fsmount.ParseMounts(strings.NewReader(line + "\n"))
+		require.ErrorContains(t, err, line)
+	}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"errors"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// settle makes sure that the mount that fd shows was attached first. Of several
+// that are made at once all get attached, one upon the other, and no call
+// prevents it; so all but the lowest give way. Unmounting by fd takes the
+// topmost of the mounts on fd's, or fd's own, and never one below it, so the
+// lowest is safe from the others; and each goes on until its own is gone.
+func settle(fd int, id uint64, path string) error {
+	for {
+		infos, err := Mounts(Real{})
+		if err != nil {
+			return nil // without /proc it cannot be told, and most likely nobody else was there
+		}
+		if _, ok := byID(infos, id); !ok {
+			return pathError("mount", path, unix.EBUSY)
+		}
+		if !stacked(infos, id) {
+			return nil
+		}
+		if err := detach(fd, path); err != nil {
+			return err
+		}
+	}
+}
+
+// settleOld is settle where it cannot be told which mount is one's own: all
+// take off what is upon the lowest.
+func settleOld(path string) error {
+	for gave := false; ; gave = true {
+		fd, err := openPath(path)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		s, err := describe(fd, path)
+		if err != nil {
+			return err
+		}
+		infos, err := Mounts(Real{})
+		switch {
+		case err == nil && stacked(infos, s.id):
+		case gave:
+			return pathError("mount", path, unix.EBUSY)
+		default:
+			return nil
+		}
+		if err := detach(fd, path); err != nil {
+			return err
+		}
+	}
+}
+
+// stacked reports whether the mount lies upon another of its type on the same
+// path.
+func stacked(infos []Info, id uint64) bool {
+	own, _ := byID(infos, id)
+	under, ok := byID(infos, uint64(own.Parent))
+	return ok && own.ID != under.ID && under.Point == own.Point && under.FSType == own.FSType
+}
+
+func detach(fd int, path string) error {
+	err := unix.Unmount(threadFD(fd), unix.MNT_DETACH)
+	if errors.Is(err, unix.EINVAL) {
+		return nil // not mounted any more
+	}
+	return pathError("unmount the stacked mount from", path, err)
+}
+
+// raced tells the ENOENT of a path that leads to a mount just given up by
+// settle in another process from that of a path that is not there.
+func raced(path string, err error) error {
+	if errors.Is(err, unix.ENOENT) && unix.Access(path, unix.F_OK) == nil {
+		return unix.EBUSY
+	}
+	return err
+}
+
+func byID(infos []Info, id uint64) (Info, bool) {
+	for _, i := range infos {
+		if uint64(i.ID) == id {
+			return i, true
+		}
+	}
+	return Info{}, false
+}
+
+func threadFD(fd int) string { return "/proc/thread-self/fd/" + strconv.Itoa(fd) }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stat tells about path.
+func (Real) Stat(path string) (fstype, root, mount string, err error) {
+	fd, err := openPath(path)
+	if err != nil {
+		return "", "", "", err
+	}
+	defer unix.Close(fd)
+	s, err := describe(fd, path)
+	if err != nil {
+		return "", "", "", err
+	}
+	top, err := s.isMount(fd, path)
+	if err != nil {
+		return "", "", "", err
+	}
+	if top {
+		mount = s.mount()
+	}
+	return s.fstype, s.root(), mount, nil
+}
+
+// status is what the kernel tells about an open path.
+type status struct {
+	fstype string
+	stat   unix.Statx_t
+	id     uint64 // of the mount, as in mountinfo: given again after an unmount
+	unique uint64 // of the mount, never given again; 0 before Linux 6.8
+}
+
+// root names a directory of a file system.
+func (s *status) root() string {
+	return fmt.Sprintf("%d:%d/%d", s.stat.Dev_major, s.stat.Dev_minor, s.stat.Ino)
+}
+
+// mount names a mount as exactly as the kernel can.
+func (s *status) mount() string {
+	name := fmt.Sprintf("id=%d dev=%d:%d", s.id, s.stat.Dev_major, s.stat.Dev_minor)
+	if s.unique != 0 {
+		name += fmt.Sprintf(" unique=%d", s.unique)
+	}
+	return name
+}
+
+func openPath(path string) (fd int, err error) {
+	fd, err = unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	return fd, pathError("open", path, err)
+}
+
+func describe(fd int, path string) (*status, error) {
+	s := &status{}
+	var f unix.Statfs_t
+	if err := unix.Fstatfs(fd, &f); err != nil {
+		return nil, pathError("statfs", path, err)
+	}
+	s.fstype = typeOf(int64(f.Type))
+	var unique unix.Statx_t
+	for mask, buf := range map[int]*unix.Statx_t{unix.STATX_MNT_ID: &s.stat, unix.STATX_MNT_ID_UNIQUE: &unique} {
+		if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|mask, buf); err != nil {
+			return nil, pathError("statx", path, err)
+		}
+	}
+	if unique.Mask&unix.STATX_MNT_ID_UNIQUE != 0 {
+		s.unique = unique.Mnt_id
+	}
+	if s.id = s.stat.Mnt_id; s.stat.Mask&unix.STATX_MNT_ID != 0 {
+		return s, nil
+	}
+	var err error
+	s.id, err = mountID(fd) // Linux before 5.8
+	return s, err
+}
+
+// isMount reports whether the open path is the top of a mount.
+func (s *status) isMount(fd int, path string) (bool, error) {
+	if s.stat.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+		return s.stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
+	}
+	if path == "/" {
+		return true, nil
+	}
+	return crosses(fd, path, s.id) // Linux before 5.8
+}
+
+// crosses reports whether the parent of the open path is in another mount.
+func crosses(fd int, path string, id uint64) (bool, error) {
+	parent, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false, pathError("open the parent of", path, err)
+	}
+	defer unix.Close(parent)
+	above, err := mountID(parent)
+	return above != id, err
+}
+
+// mountID reads the mount's id as in mountinfo from fdinfo.
+func mountID(fd int) (uint64, error) {
+	raw, err := os.ReadFile("/proc/thread-self/fdinfo/" + strconv.Itoa(fd))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
+			return strconv.ParseUint(strings.TrimSpace(id), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("fdinfo of %d: no mnt_id", fd)
+}
+
+// types names the file systems that are likely to be met.
+var types = map[int64]string{
+	unix.BPF_FS_MAGIC:          "bpf",
+	unix.CGROUP2_SUPER_MAGIC:   "cgroup2",
+	unix.CGROUP_SUPER_MAGIC:    "cgroup",
+	unix.TMPFS_MAGIC:           "tmpfs",
+	unix.SYSFS_MAGIC:           "sysfs",
+	unix.PROC_SUPER_MAGIC:      "proc",
+	unix.OVERLAYFS_SUPER_MAGIC: "overlay",
+	unix.EXT4_SUPER_MAGIC:      "ext4",
+	unix.XFS_SUPER_MAGIC:       "xfs",
+	unix.BTRFS_SUPER_MAGIC:     "btrfs",
+	unix.RAMFS_MAGIC:           "ramfs",
+	unix.NFS_SUPER_MAGIC:       "nfs",
+}
+
+func typeOf(magic int64) string {
+	magic &= 0xffffffff // a signed 32-bit number on some architectures
+	return cmp.Or(types[magic], fmt.Sprintf("type %#x", magic))
+}
