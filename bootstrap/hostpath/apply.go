@@ -71,43 +71,17 @@ func (m *maker) open() (err error) {
 }
 
 func (m *maker) make(p Path) error {
-	if p.Type == DirectoryOrCreate {
-		return m.mkdirAll(p.clean())
-	}
-	return m.recorded(record.KindFile, p.clean(), emptyFile(), createFile)
-}
-
-// mkdirAll makes path and what is missing above it.
-func (m *maker) mkdirAll(path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil
-	}
-	if err := m.mkdirAll(filepath.Dir(path)); err != nil {
+	path := p.clean()
+	switch {
+	case m.book == nil && p.Type == DirectoryOrCreate:
+		return durable.MkdirAll(path, dirMode)
+	case p.Type == DirectoryOrCreate:
+		return m.book.MkdirAll(path, dirMode)
+	case m.book == nil || kept(path):
+		_, err := createFile(path)
 		return err
 	}
-	after := record.State{Type: "dir", Mode: uint32(dirMode), UID: os.Geteuid(), GID: os.Getegid()}
-	return m.recorded(record.KindDir, path, after, createDir)
-}
-
-// recorded makes path by create, with a note before and one after. What
-// somebody else made meanwhile is theirs, and not noted.
-func (m *maker) recorded(kind, path string, after record.State, create func(string) (bool, error)) error {
-	if m.book == nil || kept(path) {
-		_, err := create(path)
-		return err
-	}
-	boot, err := bootOf(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	if err := m.book.Begin(record.Entry{Kind: kind, Object: path, After: after, Boot: boot}); err != nil {
-		return err
-	}
-	made, err := create(path)
-	if !made {
-		return errors.Join(err, m.book.Forget(path))
-	}
-	return errors.Join(err, m.book.CompleteFile(path))
+	return m.book.Make(record.KindFile, path, emptyFile(), func() (bool, error) { return createFile(path) })
 }
 
 func emptyFile() record.State {
@@ -130,21 +104,6 @@ func createFile(path string) (made bool, err error) {
 	}
 	err = errors.Join(f.Chmod(fileMode), f.Sync(), f.Close()) // the umask may have taken bits away
 	if err != nil {
-		return true, err
-	}
-	return true, durable.SyncDir(filepath.Dir(path))
-}
-
-// createDir makes a directory, unless something is there by now.
-func createDir(path string) (made bool, err error) {
-	err = os.Mkdir(path, dirMode)
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if err := os.Chmod(path, dirMode); err != nil { // the umask may have taken bits away
 		return true, err
 	}
 	return true, durable.SyncDir(filepath.Dir(path))

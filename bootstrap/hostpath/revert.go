@@ -105,11 +105,10 @@ func removable(e record.Entry, gone []string) (bool, error) {
 // path: a file that is kept for ever, or something that a reboot took away, so
 // that what is there now is somebody else's.
 func beyondUndo(e record.Entry) (bool, error) {
-	if e.Boot == "" {
-		return kept(e.Object), nil
+	if kept(e.Object) {
+		return true, nil
 	}
-	boot, err := record.BootID()
-	return kept(e.Object) || boot != e.Boot, err
+	return e.Outlived()
 }
 
 func noun(e record.Entry) string {

@@ -132,6 +132,30 @@ func Copy(path string, mode fs.FileMode, r io.Reader) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), f.Commit()
 }
 
+// MkdirAll makes path and the directories above it that are missing, durably,
+// each with mode whatever the umask.
+func MkdirAll(path string, mode fs.FileMode) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(path)
+	if parent != path {
+		if err := MkdirAll(parent, mode); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(path, mode); err != nil {
+		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+			return nil // somebody was faster
+		}
+		return err
+	}
+	if err := os.Chmod(path, mode); err != nil { // the umask may have taken bits away
+		return err
+	}
+	return SyncDir(parent)
+}
+
 // Symlink makes path a symbolic link to target, replacing a file or link.
 func Symlink(target, path string) error {
 	dir := filepath.Dir(path)

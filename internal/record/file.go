@@ -62,13 +62,15 @@ func hashFile(path string, content io.Writer) (sum string, size int64, err error
 // BeginFile begins the entry of the file at path, which shall become after.
 // The first time, what is there now is kept with its content.
 func (b *Book) BeginFile(path string, after State) error {
-	e := Entry{Kind: KindFile, Object: path, After: after}
-	if _, known := b.Lookup(path); !known {
-		before, err := b.keep(path)
-		if err != nil {
+	boot, err := bootOf(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	e := Entry{Kind: KindFile, Object: path, After: after, Boot: boot}
+	if old, known := b.Lookup(path); !known || old.Boot != boot {
+		if e.Before, err = b.keep(path); err != nil {
 			return fmt.Errorf("record %s: %w", path, err)
 		}
-		e.Before = before
 	}
 	return b.Begin(e)
 }
@@ -147,19 +149,40 @@ func (b *Book) MkdirAll(path string, mode fs.FileMode) error {
 		return err
 	}
 	after := State{Type: "dir", Mode: unixMode(mode), UID: os.Geteuid(), GID: os.Getegid()}
-	if err := b.Begin(Entry{Kind: KindDir, Object: path, After: after}); err != nil {
-		return err
+	return b.Make(KindDir, path, after, func() (bool, error) { return makeDir(path, mode) })
+}
+
+// makeDir makes a directory, unless something is there by now.
+func makeDir(path string, mode fs.FileMode) (made bool, err error) {
+	err = os.Mkdir(path, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
 	}
-	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	if err != nil {
+		return false, err
 	}
 	if err := os.Chmod(path, mode); err != nil { // the umask may have taken bits away
+		return true, err
+	}
+	return true, durable.SyncDir(filepath.Dir(path))
+}
+
+// Make records the making of a file or directory that is missing: create
+// makes it and reports whether it did. What somebody else was faster to make
+// is theirs, and not recorded.
+func (b *Book) Make(kind, path string, after State, create func() (made bool, err error)) error {
+	boot, err := bootOf(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	if err := b.Begin(Entry{Kind: kind, Object: path, After: after, Boot: boot}); err != nil {
 		return err
 	}
-	if err := durable.SyncDir(filepath.Dir(path)); err != nil {
-		return err
+	made, err := create()
+	if !made {
+		return errors.Join(err, b.Forget(path))
 	}
-	return b.CompleteFile(path)
+	return errors.Join(err, b.CompleteFile(path))
 }
 
 func typeName(m fs.FileMode) string {
@@ -176,8 +199,11 @@ func typeName(m fs.FileMode) string {
 
 // UndoFile puts the file or directory of e back to what it was before. It
 // touches nothing that is not as e says it was left: that is [ErrChanged].
-// A directory goes only if it is empty.
+// A directory goes only if it is empty. What a reboot took away is undone.
 func (b *Book) UndoFile(e Entry) error {
+	if outlived, err := e.Outlived(); err != nil || outlived {
+		return err
+	}
 	now, err := Snapshot(e.Object)
 	switch {
 	case err != nil:

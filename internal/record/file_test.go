@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -192,4 +193,33 @@ func TestMkdirAllOverAFile(t *testing.T) {
 	write(t, path, "", 0o600)
 	err := open(t, t.TempDir()).MkdirAll(filepath.Join(path, "below"), 0o755)
 	require.ErrorContains(t, err, path)
+}
+
+func TestMakeLeavesToOthersWhatTheyMade(t *testing.T) {
+	path, state := filepath.Join(t.TempDir(), "dir"), filepath.Join(t.TempDir(), "state")
+	b := open(t, state)
+	require.NoError(t, b.Make(record.KindDir, path, record.State{Type: "dir"}, func() (bool, error) {
+		return false, os.Mkdir(path, 0o700) // somebody else, in between
+	}))
+	require.Empty(t, b.Entries())
+	require.NoDirExists(t, state)
+	require.DirExists(t, path)
+}
+
+func TestPLAN6_WhatARebootTookIsUndone(t *testing.T) {
+	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	put(t, open(t, state), path, "ours")
+	b := open(t, state)
+	e, _ := b.Lookup(path)
+	require.NoError(t, b.Forget(path))
+	e.Boot = "another"
+	require.NoError(t, b.Begin(e))
+	require.NoError(t, b.Complete(e))
+
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells which boot is running")
+	}
+	require.NoError(t, undo(open(t, state)))
+	require.FileExists(t, path, "made by somebody else since the reboot")
+	require.NoDirExists(t, state)
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package hostpath
+package record
 
 import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/slipway-dev/slipway/internal/record"
 )
 
 // bootOf names the boot with which what is in dir goes away: the running one
@@ -20,7 +18,7 @@ func bootOf(dir string) (string, error) {
 	}
 	switch uint32(st.Type) { // its width is the architecture's
 	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC:
-		return record.BootID()
+		return BootID()
 	}
 	return "", nil
 }

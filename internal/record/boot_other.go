@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package hostpath
+package record
 
 // bootOf is for Linux: no other system tells which boot is running.
 func bootOf(string) (string, error) { return "", nil }
