@@ -17,6 +17,9 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
+// background is for what outlives a test.
+var background = context.Background()
+
 // node is a node's folders below a temporary one.
 type node struct {
 	t                           *testing.T

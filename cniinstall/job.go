@@ -205,7 +205,7 @@ func (j *job) apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := errors.Join(durable.Sweep(j.BinDir), durable.Sweep(j.ConfDir)); err != nil {
+	if err := j.sweep(); err != nil {
 		return fmt.Errorf("remove what a killed run left: %w", hint(err))
 	}
 	if len(j.changes()) == 0 {
@@ -235,6 +235,15 @@ func (j *job) apply(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// sweep removes what dead writers left, and nothing of a living one.
+func (j *job) sweep() error {
+	errs := []error{durable.Sweep(j.BinDir), durable.Sweep(j.ConfDir)}
+	if j.StateDir != "" {
+		errs = append(errs, durable.Sweep(j.StateDir))
+	}
+	return errors.Join(errs...)
 }
 
 // prepare does all that can go wrong beside the files' places.

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+const bigSize = 70 << 20
+
+// bigPlugin is an install of one plugin of 70 MB, and its two paths.
+func bigPlugin(b *testing.B) (i cniinstall.Install, src, dst string) {
+	dir := b.TempDir()
+	src, dst = filepath.Join(dir, "src", "big"), filepath.Join(dir, "bin", "big")
+	require.NoError(b, os.MkdirAll(filepath.Dir(src), 0o755))
+	content := make([]byte, bigSize)
+	rand.NewChaCha8([32]byte{}).Read(content)
+	require.NoError(b, os.WriteFile(src, content, 0o644))
+	root, err := os.OpenRoot(filepath.Dir(src))
+	require.NoError(b, err)
+	b.Cleanup(func() { root.Close() })
+	return cniinstall.Install{Plugins: root.FS(), BinDir: filepath.Dir(dst)}, src, dst
+}
+
+// elapsed is the least of a few measurements.
+func elapsed(b *testing.B, runs int, f func()) time.Duration {
+	best := time.Duration(1 << 62)
+	for range runs {
+		start := time.Now()
+		f()
+		best = min(best, time.Since(start))
+	}
+	return best
+}
+
+// The plugin is there and equal: nothing is written. Compared with reading it
+// once, as cat does, and as sha256sum does.
+func BenchmarkCNI1_Equal70MB(b *testing.B) {
+	i, _, dst := bigPlugin(b)
+	require.NoError(b, i.Apply(b.Context()))
+	before, err := os.Stat(dst)
+	require.NoError(b, err)
+	b.SetBytes(bigSize)
+	read := func(w io.Writer) func() {
+		return func() {
+			f, err := os.Open(dst)
+			require.NoError(b, err)
+			defer f.Close()
+			_, err = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{f}, make([]byte, 128<<10))
+			require.NoError(b, err)
+		}
+	}
+	cat, sum := elapsed(b, 5, read(io.Discard)), elapsed(b, 5, read(sha256.New()))
+	apply := time.Duration(1 << 62)
+	for b.Loop() {
+		apply = min(apply, elapsed(b, 1, func() { require.NoError(b, i.Apply(b.Context())) }))
+	}
+	after, err := os.Stat(dst)
+	require.NoError(b, err)
+	require.Equal(b, before.ModTime(), after.ModTime(), "nothing is written")
+	b.ReportMetric(float64(apply)/float64(cat), "x-read")
+	b.ReportMetric(float64(apply)/float64(sum), "x-sha256")
+}
+
+// A new plugin, with and without a record, compared with cp and fsync, in turn.
+func BenchmarkCNI1_New70MB(b *testing.B) {
+	for _, recorded := range []string{"", "state"} {
+		b.Run("record="+recorded, func(b *testing.B) {
+			i, src, dst := bigPlugin(b)
+			if recorded != "" {
+				i.StateDir = filepath.Join(filepath.Dir(filepath.Dir(dst)), recorded)
+			}
+			b.SetBytes(bigSize)
+			require.NoError(b, i.Apply(b.Context()))
+			cp, apply := time.Duration(0), time.Duration(0)
+			for b.Loop() {
+				require.NoError(b, os.Remove(dst))
+				cp += elapsed(b, 1, func() { copyAndSync(b, src, dst+".cp") })
+				require.NoError(b, os.Remove(dst+".cp"))
+				apply += elapsed(b, 1, func() { require.NoError(b, i.Apply(b.Context())) })
+			}
+			b.ReportMetric(float64(cp)/float64(apply), "speed-of-cp+fsync")
+		})
+	}
+}
+
+func copyAndSync(b *testing.B, src, dst string) {
+	out, err := exec.Command("cp", src, dst).CombinedOutput()
+	require.NoError(b, err, string(bytes.TrimSpace(out)))
+	f, err := os.Open(dst)
+	require.NoError(b, err)
+	defer f.Close()
+	require.NoError(b, f.Sync())
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// This test binary is also the installer that runs beside the tests, and the
+// one that is killed: RUN=loop or once, DIR is the node, PROGRAM a program.
+const (
+	runEnv, dirEnv, programEnv = "SLIPWAY_TEST_RUN", "SLIPWAY_TEST_DIR", "SLIPWAY_TEST_PROGRAM"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(runEnv) {
+	case "loop":
+		os.Exit(installLoop())
+	case "once":
+		os.Exit(installOnce())
+	}
+	os.Exit(m.Run())
+}
+
+// fleet is two versions of the same plugins and configuration, of which one
+// plugin is a real program. version is any number.
+func fleet(dir string, program []byte, version int) cniinstall.Install {
+	odd := version%2 == 1
+	prog, speaker := slices.Clone(program), script("0.3.1")
+	if odd { // what is behind an ELF program does not matter to it
+		prog, speaker = append(prog, make([]byte, 12345)...), speaker+"# odd\n"
+	}
+	return cniinstall.Install{
+		Plugins: fstest.MapFS{"prog": {Data: prog}, "cilium-cni": {Data: []byte(speaker)}},
+		BinDir:  filepath.Join(dir, "bin"),
+		Config:  cniinstall.Agent{Debug: odd, LogFile: "/" + strings.Repeat("long", 2000)},
+		ConfDir: filepath.Join(dir, "net.d"),
+	}
+}
+
+// child starts this binary anew as an installer.
+func child(t *testing.T, mode, dir, program string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{runEnv + "=" + mode, dirEnv + "=" + dir, programEnv + "=" + program}
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	return cmd, stdin, bufio.NewReader(stdout)
+}
+
+// installLoop installs until its input ends, and prints how often.
+func installLoop() int {
+	program, err := os.ReadFile(os.Getenv(programEnv))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	var stop atomic.Bool
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		stop.Store(true)
+	}()
+	n := 0
+	for ; !stop.Load(); n++ {
+		if err := fleet(os.Getenv(dirEnv), program, n).Apply(background); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	fmt.Println(n)
+	return 0
+}
+
+// observer reads and executes what is installed, all the time.
+type observer struct {
+	dir     string
+	known   map[string]bool // contents that are whole
+	stop    atomic.Bool
+	wg      sync.WaitGroup
+	mu      sync.Mutex
+	faults  map[string]int
+	read    atomic.Int64
+	execs   atomic.Int64
+	example error
+}
+
+func observe(dir string, program []byte) *observer {
+	o := &observer{dir: dir, known: map[string]bool{}, faults: map[string]int{}}
+	for v := range 2 {
+		i := fleet(dir, program, v)
+		for _, f := range i.Plugins.(fstest.MapFS) {
+			o.known[string(f.Data)] = true
+		}
+		conf, _ := i.Config.Render(background, "")
+		o.known[string(conf)] = true
+	}
+	for _, f := range []func(){o.readAll, func() { o.execute("prog") }, func() { o.execute("cilium-cni") }} {
+		o.wg.Go(func() {
+			for !o.stop.Load() {
+				f()
+			}
+		})
+	}
+	return o
+}
+
+func (o *observer) fault(kind string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.faults[kind]++
+	o.example = err
+}
+
+func (o *observer) readAll() {
+	for _, path := range []string{"bin/prog", "bin/cilium-cni", "net.d/05-cilium.conflist"} {
+		raw, err := os.ReadFile(filepath.Join(o.dir, path))
+		if err != nil {
+			o.fault("unreadable", err)
+		} else if !o.known[string(raw)] {
+			o.fault("torn", fmt.Errorf("%s has %d bytes", path, len(raw)))
+		}
+		o.read.Add(1)
+	}
+	entries, err := os.ReadDir(filepath.Join(o.dir, "net.d"))
+	if err != nil {
+		o.fault("unreadable", err)
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); e.Name() != "05-cilium.conflist" && ext != ".tmp" {
+			o.fault("loadable temporary", errors.New(e.Name()))
+		}
+	}
+}
+
+func (o *observer) execute(name string) {
+	cmd := exec.Command(filepath.Join(o.dir, "bin", name))
+	cmd.Env = []string{"CNI_COMMAND=VERSION"}
+	err := cmd.Run()
+	o.execs.Add(1)
+	switch {
+	case errors.Is(err, syscall.ETXTBSY):
+		o.fault("text file busy", err)
+	case errors.Is(err, syscall.EACCES):
+		o.fault("not executable", err)
+	case err != nil:
+		o.fault("other", err)
+	}
+}
+
+func (o *observer) finish() {
+	o.stop.Store(true)
+	o.wg.Wait()
+}
+
+// realProgram is a small program of this machine, and its content.
+func realProgram(t testing.TB, name string) (string, []byte) {
+	path, err := exec.LookPath(name)
+	require.NoError(t, err)
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return path, raw
+}
+
+// fastDir is a temporary folder in memory, if there is one that allows
+// programs: thousands of fsyncs on a disk are the disk's test.
+func fastDir(t *testing.T, program string) string {
+	dir, err := os.MkdirTemp("/dev/shm", "cniinstall-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	raw, err := os.ReadFile(program)
+	require.NoError(t, err)
+	probe := filepath.Join(dir, "probe")
+	write(t, probe, string(raw), 0o755)
+	defer os.Remove(probe)
+	if exec.Command(probe).Run() != nil {
+		return t.TempDir()
+	}
+	return dir
+}
+
+// A thousand installs, a second installer in a process of its own, readers and
+// two loops that execute what is installed: nobody ever meets half a file.
+func TestCNI1_CNI2_NeverTornUnderLoad(t *testing.T) {
+	installs := 1000
+	if testing.Short() || raceEnabled {
+		installs = 100
+	}
+	path, program := realProgram(t, "true")
+	dir := fastDir(t, path)
+	require.NoError(t, fleet(dir, program, 0).Apply(t.Context()))
+	o := observe(dir, program)
+	cmd, stdin, stdout := child(t, "loop", dir, path)
+	start := time.Now()
+	for v := range installs {
+		require.NoError(t, fleet(dir, program, v).Apply(t.Context()))
+	}
+	took := time.Since(start)
+	require.NoError(t, stdin.Close())
+	others, err := stdout.ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait())
+	o.finish()
+	require.Empty(t, o.faults, o.example)
+	requireNoTemp(t, dir)
+	t.Logf("%d installs in %v, %s of the other installer, %d reads, %d executions",
+		installs, took.Round(time.Millisecond), strings.TrimSpace(others), o.read.Load(), o.execs.Load())
+}
+
+// The same observer finds fault with an installer that writes in place, so
+// that the test above could fail.
+func TestObserverFindsFault(t *testing.T) {
+	_, program := realProgram(t, "true")
+	dir := t.TempDir()
+	require.NoError(t, fleet(dir, program, 0).Apply(t.Context()))
+	o := observe(dir, program)
+	defer o.finish()
+	require.Eventually(t, func() bool {
+		for v := range 20 {
+			i := fleet(dir, program, v)
+			for name, f := range i.Plugins.(fstest.MapFS) {
+				copyInPlace(filepath.Join(i.BinDir, name), f.Data)
+			}
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.faults["torn"] > 0 && o.faults["text file busy"]+o.faults["not executable"] > 0
+	}, 30*time.Second, time.Microsecond)
+}
+
+// copyInPlace is cp and chmod; a running program cannot be opened, as for cp.
+func copyInPlace(path string, content []byte) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return
+	}
+	f.Chmod(0o644)
+	half := len(content) / 2
+	f.Write(content[:half])
+	f.Write(content[half:])
+	f.Close()
+	os.Chmod(path, 0o755)
+}
+
+// A plugin that runs, as for a long ADD, goes on while it is replaced.
+func TestCNI1_RunningPluginKeepsRunning(t *testing.T) {
+	_, cat := realProgram(t, "cat")
+	n := newNode(t)
+	n.source("cilium-cni", string(cat))
+	i := n.install()
+	i.Config = nil
+	require.NoError(t, i.Apply(t.Context()))
+	running := exec.Command(n.plugin("cilium-cni"))
+	stdin, err := running.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := running.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, running.Start())
+	out := bufio.NewReader(stdout)
+	echo := func(line string) {
+		_, err := io.WriteString(stdin, line)
+		require.NoError(t, err)
+		got, err := out.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, line, got)
+	}
+	echo("before\n")
+	_, err = os.OpenFile(n.plugin("cilium-cni"), os.O_WRONLY, 0)
+	require.ErrorIs(t, err, syscall.ETXTBSY, "it could not be written in place")
+
+	_, program := realProgram(t, "true")
+	n.source("cilium-cni", string(program))
+	require.NoError(t, i.Apply(t.Context()))
+	echo("after\n")
+	require.NoError(t, exec.Command(n.plugin("cilium-cni")).Run(), "the new one is there at once")
+	require.NoError(t, i.Revert(t.Context()))
+	echo("reverted\n")
+	require.NoError(t, stdin.Close())
+	require.NoError(t, running.Wait())
+}
+
+// installOnce installs version 1 over what is there, with a record, after
+// saying that it starts.
+func installOnce() int {
+	program, err := os.ReadFile(os.Getenv(programEnv))
+	if err != nil {
+		return 1
+	}
+	i := recordedFleet(os.Getenv(dirEnv), program, 1)
+	fmt.Println("go")
+	start := time.Now()
+	if err := i.Apply(background); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(strconv.FormatInt(int64(time.Since(start)), 10))
+	return 0
+}
+
+func recordedFleet(dir string, program []byte, version int) cniinstall.Install {
+	i := fleet(dir, program, version)
+	i.StateDir = filepath.Join(dir, "state")
+	return i
+}
+
+// Killed at points spread over an upgrade, then run again: the same end state,
+// no temporary file; and then undone: as it was before the first install.
+func TestCNI1_KilledAndRunAgain(t *testing.T) {
+	const points = 30
+	path, program := realProgram(t, "true")
+	took := killedAfter(t, path, program, -1)
+	killed := 0
+	for k := range points {
+		if killedAfter(t, path, program, took*time.Duration(k)/points) < 0 {
+			killed++
+		}
+	}
+	require.Greater(t, killed, points/3, "most runs are killed before their end")
+	t.Logf("an upgrade takes %v; %d of %d were killed in it", took.Round(time.Microsecond), killed, points)
+}
+
+// killedAfter runs an upgrade in another process, kills it after that time
+// (negative: never), and repairs. It returns how long the upgrade took by its
+// own account; negative: it did not get to say so.
+func killedAfter(t *testing.T, path string, program []byte, after time.Duration) time.Duration {
+	t.Helper()
+	dir := t.TempDir()
+	old := filepath.Join(dir, "bin", "cilium-cni")
+	write(t, old, "original", 0o711)
+	before := tree(t, dir)
+	require.NoError(t, recordedFleet(dir, program, 0).Apply(t.Context()))
+
+	cmd, _, out := child(t, "once", dir, path)
+	_, err := out.ReadString('\n')
+	require.NoError(t, err)
+	if after >= 0 {
+		timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	said, _ := out.ReadString('\n')
+	cmd.Wait()
+	took, err := strconv.ParseInt(strings.TrimSpace(said), 10, 64)
+	if err != nil {
+		took = -1
+	}
+	i := recordedFleet(dir, program, 1)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, dir)
+	requireContent(t, filepath.Join(dir, "bin", "prog"), string(append(slices.Clone(program), make([]byte, 12345)...)), 0o755)
+	require.NoError(t, i.Revert(t.Context()))
+	after1 := tree(t, dir)
+	requireContent(t, old, "original", 0o711)
+	delete(before, old)
+	delete(after1, old)
+	require.Equal(t, before, after1)
+	return time.Duration(took)
+}

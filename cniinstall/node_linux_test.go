@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// A read-only folder with the equal plugins baked in is no error; one that
+// differs is, with the remedy, and nothing is touched.
+func TestCNI1_ReadOnlyBinDir(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	for _, mode := range []os.FileMode{0o755, 0o555} {
+		n := newNode(t)
+		write(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), mode)
+		write(t, n.plugin("loopback"), "any loopback", 0o755)
+		readOnly(t, n.bin)
+		i := n.install()
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, n.root)
+		require.NoError(t, i.Revert(t.Context()))
+
+		n.source("cilium-cni", script("1.0.0"))
+		before := tree(t, n.root)
+		err := i.Apply(t.Context())
+		require.ErrorIs(t, err, unix.EROFS)
+		require.ErrorContains(t, err, "needs a file system mounted read-write")
+		require.ErrorContains(t, err, n.plugin("cilium-cni"))
+		require.Equal(t, before, tree(t, n.root))
+	}
+}
+
+func readOnly(t *testing.T, dir string) {
+	require.NoError(t, unix.Mount(dir, dir, "", unix.MS_BIND, ""))
+	require.NoError(t, unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
+// A full disk: the old plugins and configuration stay whole, also those that
+// there would have been room for.
+func TestCNI1_NoSpace(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.bin, 0o755))
+	require.NoError(t, unix.Mount("tmpfs", n.bin, "tmpfs", 0, "size=256k"))
+	t.Cleanup(func() { unix.Unmount(n.bin, unix.MNT_DETACH) })
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	before := tree(t, n.root)
+	n.source("cilium-cni", script("0.3.1"))
+	n.source("zzz", strings.Repeat("x", 1<<20))
+	err := i.Apply(t.Context())
+	require.ErrorIs(t, err, unix.ENOSPC)
+	require.ErrorContains(t, err, "write "+n.plugin("zzz"))
+	after := tree(t, n.root)
+	for path, was := range before {
+		if !strings.HasPrefix(path, n.src) {
+			require.Equal(t, was, after[path], path)
+		}
+	}
+	requireNoTemp(t, n.root)
+}
+
+// Mounted noexec: the error names it, before anything is touched.
+func TestCNI2_NoExec(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.bin, 0o755))
+	require.NoError(t, unix.Mount("tmpfs", n.bin, "tmpfs", unix.MS_NOEXEC, ""))
+	t.Cleanup(func() { unix.Unmount(n.bin, unix.MNT_DETACH) })
+	before := tree(t, n.root)
+	err := n.install().Apply(t.Context())
+	require.ErrorIs(t, err, unix.EACCES)
+	require.ErrorContains(t, err, "noexec")
+	require.Equal(t, before, tree(t, n.root))
+}
+
+func TestCNI1_OwnerPutRight(t *testing.T) {
+	testns.Root(t)
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	for _, path := range []string{n.plugin("cilium-cni"), n.confFile()} {
+		require.NoError(t, os.Chown(path, 1234, 5678))
+	}
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"set mode 0755 and owner 0:0 of " + n.plugin("cilium-cni") + " (is mode 0755, owner 1234:5678)",
+		"set mode 0600 and owner 0:0 of " + n.confFile() + " (is mode 0600, owner 1234:5678)",
+	}, changes)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	for _, path := range []string{n.plugin("cilium-cni"), n.confFile()} {
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(path, &st))
+		require.Zero(t, st.Uid+st.Gid)
+	}
+}
+
+// A folder with setgid gives new files its group.
+func TestCNI1_SetgidFolder(t *testing.T) {
+	testns.Root(t)
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.bin, 0o755))
+	require.NoError(t, os.Chown(n.bin, 0, 4242))
+	require.NoError(t, os.Chmod(n.bin, os.ModeSetgid|0o755))
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+}
+
+// The original's owner comes back.
+func TestCNI8_OwnerComesBack(t *testing.T) {
+	testns.Root(t)
+	n := newNode(t)
+	write(t, n.confFile(), "old", 0o640)
+	require.NoError(t, os.Chown(n.confFile(), 1234, 5678))
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoError(t, i.Revert(t.Context()))
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(n.confFile(), &st))
+	require.Equal(t, []uint32{1234, 5678, unix.S_IFREG | 0o640}, []uint32{st.Uid, st.Gid, st.Mode})
+}
+
+// What another process's FIFO would block on is not opened.
+func TestCNI1_FIFOInTheWay(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.conf, 0o755))
+	require.NoError(t, unix.Mkfifo(n.confFile(), 0o600))
+	require.ErrorContains(t, n.install().Apply(t.Context()), n.confFile()+" is in the way: it is a FIFO, not a file")
+}
+
+// A watcher of the folders, as containerd is one, sees every file renamed
+// within its folder, plugins before the configuration; on revert the
+// configuration goes first.
+func TestCNI2_OrderThatAWatcherSees(t *testing.T) {
+	n := newNode(t)
+	for _, dir := range []string{n.bin, n.conf} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+	}
+	w := watch(t, n.bin, n.conf)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	require.Equal(t, []string{
+		"moved cilium-cni", "moved loopback", "moved 05-cilium.conflist",
+	}, w.events())
+	require.NoError(t, i.Apply(t.Context()))
+	require.Empty(t, w.events())
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, []string{
+		"deleted 05-cilium.conflist", "deleted loopback", "deleted cilium-cni",
+	}, w.events())
+}
+
+type watcher struct {
+	t  *testing.T
+	fd int
+}
+
+func watch(t *testing.T, dirs ...string) watcher {
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	require.NoError(t, err)
+	t.Cleanup(func() { unix.Close(fd) })
+	for _, dir := range dirs {
+		_, err := unix.InotifyAddWatch(fd, dir, unix.IN_MOVED_FROM|unix.IN_MOVED_TO|unix.IN_DELETE)
+		require.NoError(t, err)
+	}
+	return watcher{t, fd}
+}
+
+// events lists what came to its place or was deleted since, temporary names
+// left out; a file that came was renamed from one in the same folder.
+func (w watcher) events() (seen []string) {
+	buf := make([]byte, 64<<10)
+	n, err := unix.Read(w.fd, buf)
+	if err == unix.EAGAIN {
+		return nil
+	}
+	require.NoError(w.t, err)
+	from := map[uint32]uint32{} // cookie: watch
+	for b := buf[:n]; len(b) > 0; {
+		wd, mask := binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:])
+		cookie, size := binary.NativeEndian.Uint32(b[8:]), binary.NativeEndian.Uint32(b[12:])
+		name := strings.TrimRight(string(b[16:16+size]), "\x00")
+		b = b[16+size:]
+		switch {
+		case mask&unix.IN_MOVED_FROM != 0:
+			from[cookie] = wd
+		case mask&unix.IN_MOVED_TO != 0:
+			require.Equal(w.t, wd, from[cookie], "%s came from another folder", name)
+			seen = append(seen, "moved "+name)
+		case mask&unix.IN_DELETE != 0:
+			seen = append(seen, "deleted "+name)
+		}
+	}
+	return seen
+}
+
+// From a mount namespace of its own, as a container has: the plugins exist
+// only there, the folders only on the host.
+func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	hidden := filepath.Join(n.root, "hidden")
+	require.NoError(t, os.Mkdir(hidden, 0o755))
+	require.NoError(t, unix.Mount("tmpfs", hidden, "tmpfs", 0, ""))
+	t.Cleanup(func() { unix.Unmount(hidden, unix.MNT_DETACH) })
+	write(t, filepath.Join(hidden, "cilium-cni"), saying("readlink /proc/self/ns/mnt >"+n.root+"/ran-in"), 0o644)
+	root, err := os.OpenRoot(hidden)
+	require.NoError(t, err)
+	t.Cleanup(func() { root.Close() })
+
+	i := n.install()
+	i.Plugins = root.FS()
+	host := hostns.In("/proc/self", hostns.Mount, i) // the process's, not the thread's
+	require.NoError(t, host.Apply(t.Context()))
+	requireContent(t, n.confFile(), agentConf, 0o600)
+	changes, err := host.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	err = hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
+		_, err := os.Stat(filepath.Join(hidden, "cilium-cni"))
+		return err
+	})
+	require.ErrorIs(t, err, os.ErrNotExist, "the host does not see the source")
+	ranIn, err := os.ReadFile(n.root + "/ran-in")
+	require.NoError(t, err)
+	hosts, err := os.Readlink("/proc/self/ns/mnt")
+	require.NoError(t, err)
+	require.Equal(t, hosts, strings.TrimSpace(string(ranIn)), "plugins run in the host's namespace")
+	require.NoError(t, host.Revert(t.Context()))
+	require.NoDirExists(t, n.bin)
+}
+
+var _ hostns.Action = cniinstall.Install{}

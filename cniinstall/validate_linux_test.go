@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// saying is a plugin that runs a command, then answers VERSION.
+func saying(command string) string {
+	return strings.Replace(script("0.3.1"), "\n", "\n"+command+"\n", 1)
+}
+
+func validate(t *testing.T, ctx context.Context, plugin string) error {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "cilium-cni"), plugin, 0o755)
+	return cniinstall.Validate(ctx, []byte(list(agentPlugin)), dir)
+}
+
+func TestCNI2_Validate(t *testing.T) {
+	require.NoError(t, validate(t, t.Context(), script("0.3.1")))
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "p"), script("0.1.0"), 0o755)
+	single := []byte(`{"name":"n","type":"p"}`)
+	require.NoError(t, cniinstall.Validate(t.Context(), single, t.TempDir(), dir), "no cniVersion means 0.1.0")
+	require.ErrorIs(t, cniinstall.Validate(t.Context(), single, t.TempDir()), cniinstall.ErrPluginMissing)
+	err := cniinstall.Validate(t.Context(), []byte(`{"cniVersion":"1.0.0","name":"n","type":"p"}`), dir)
+	require.EqualError(t, err, "invalid CNI configuration: plugin p does not speak cniVersion 1.0.0, only 0.1.0")
+}
+
+// A plugin gets no environment but CNI's, and its own name as the first argument.
+func TestCNI2_EnvironmentOfThePlugin(t *testing.T) {
+	t.Setenv("SLIPWAY_TEST_SECRET", "secret")
+	out := filepath.Join(t.TempDir(), "env")
+	n := newNode(t)
+	n.source("cilium-cni", saying("cat /proc/$$/environ | tr '\\0' '\\n' >"+out+"; pwd >>"+out))
+	require.NoError(t, n.install().Apply(t.Context()))
+	raw, err := os.ReadFile(out)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	require.Equal(t, n.bin, lines[len(lines)-1], "where it runs")
+	require.Contains(t, lines, "CNI_COMMAND=VERSION")
+	for _, line := range lines[:len(lines)-1] {
+		require.Regexp(t, `^CNI_[A-Z]+=`, line)
+	}
+}
+
+// A plugin that hangs is killed with its children: after 5 seconds, or earlier
+// with the context.
+func TestCNI2_PluginThatHangs(t *testing.T) {
+	t.Parallel()
+	pids := filepath.Join(t.TempDir(), "pids")
+	hang := saying("sleep 1000 & echo $! >" + pids + "; wait")
+	start := time.Now()
+	err := validate(t, t.Context(), hang)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "run CNI plugin cilium-cni for its version: gave no answer in time")
+	require.InDelta(t, 5, time.Since(start).Seconds(), 2.5)
+	raw, err := os.ReadFile(pids)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return gone(strings.TrimSpace(string(raw))) }, 5*time.Second, time.Millisecond,
+		"its child is gone too")
+}
+
+// gone: no such process, or one that nobody has waited for.
+func gone(pid string) bool {
+	raw, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err != nil || strings.Contains(string(raw), ") Z ")
+}
+
+func TestCNI2_PluginThatFails(t *testing.T) {
+	tests := map[string]struct{ plugin, want string }{
+		"exit status": {"#!/bin/sh\nexit 7\n", "exit status 7"},
+		"stderr":      {"#!/bin/sh\necho no library >&2\nexit 127\n", `exit status 127: "no library"`},
+		"protocol":    {"#!/bin/sh\necho '{\"code\":4,\"msg\":\"boom\",\"details\":\"bad\"}'\nexit 1\n", "boom; bad"},
+		"no JSON":     {"#!/bin/sh\necho hello\n", "decoding version info"},
+		"no program":  {"\x7fELF, but not really", "exec format error"},
+		"endless":     {"#!/bin/sh\nyes '{' | head -c 50000000\n", "decoding version info"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := validate(t, t.Context(), tt.plugin)
+			require.ErrorContains(t, err, "run CNI plugin cilium-cni for its version: ")
+			require.ErrorContains(t, err, tt.want)
+			require.NotErrorIs(t, err, cniinstall.ErrPluginMissing)
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, validate(t, ctx, script("0.3.1")), context.Canceled)
+}
+
+// A plugin from before the VERSION command speaks 0.1.0, as libcni says.
+func TestCNI2_PluginWithoutVersion(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "p"), "#!/bin/sh\necho '{\"msg\":\"unknown CNI_COMMAND: VERSION\"}'\nexit 1\n", 0o755)
+	require.NoError(t, cniinstall.Validate(t.Context(), []byte(`{"name":"n","type":"p"}`), dir))
+}
+
+// Another installer has the plugin open for writing: it will come.
+func TestCNI2_PluginThatIsBeingWritten(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "cilium-cni")
+	write(t, path, script("0.3.1"), 0o755)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	err = cniinstall.Validate(t.Context(), []byte(list(agentPlugin)), dir)
+	f.Close()
+	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
+	require.ErrorIs(t, err, unix.ETXTBSY)
+	require.NoError(t, cniinstall.Validate(t.Context(), []byte(list(agentPlugin)), dir))
+}
+
+// Plugins run in the namespaces of the calling thread, and are found there.
+func TestCNI2_NamespaceOfThePlugin(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir := t.TempDir()
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	t.Cleanup(func() { unix.Unmount(dir, 0) })
+	out := filepath.Join(dir, "out")
+	write(t, filepath.Join(dir, "cilium-cni"), saying("readlink /proc/self/ns/mnt /proc/self/ns/net >"+out), 0o755)
+	require.NoError(t, cniinstall.Validate(t.Context(), []byte(list(agentPlugin)), dir))
+	raw, err := os.ReadFile(out)
+	require.NoError(t, err)
+	var want []string
+	for _, ns := range []string{"mnt", "net"} {
+		own, err := os.Readlink("/proc/thread-self/ns/" + ns)
+		require.NoError(t, err)
+		process, err := os.Readlink("/proc/self/ns/" + ns)
+		require.NoError(t, err)
+		require.NotEqual(t, process, own)
+		want = append(want, own)
+	}
+	require.Equal(t, want, strings.Fields(string(raw)))
+}
