@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
@@ -48,10 +49,7 @@ func (u Undoer) Revert(ctx context.Context) error {
 	var kept []string
 	return book.Undo(ctx, func(_ context.Context, e record.Entry) error {
 		if e.Kind == record.KindDir {
-			if at := slices.IndexFunc(kept, func(path string) bool { return below(path, e.Object) }); at >= 0 {
-				return fmt.Errorf("directory %s stays: %s is still mounted", e.Object, kept[at])
-			}
-			return book.UndoFile(e)
+			return u.undoDir(book, e, kept)
 		}
 		err := u.undoMount(e, boot)
 		if err != nil && !errors.Is(err, record.ErrChanged) {
@@ -59,6 +57,22 @@ func (u Undoer) Revert(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// undoDir removes a directory, unless it leads to one of the mounts kept or is
+// somebody's mount itself.
+func (u Undoer) undoDir(book *record.Book, e record.Entry, kept []string) error {
+	if at := slices.IndexFunc(kept, func(path string) bool { return below(path, e.Object) }); at >= 0 {
+		return fmt.Errorf("directory %s stays: %s is still mounted", e.Object, kept[at])
+	}
+	fstype, _, mount, err := u.Kernel.Stat(e.Object)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case mount != "":
+		return fmt.Errorf("directory %s is %w: %s is mounted on it, and it stays", e.Object, record.ErrChanged, fstype)
+	}
+	return book.UndoFile(e)
 }
 
 // Check lists what Revert would do, one line for each entry.

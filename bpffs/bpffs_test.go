@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpffs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+)
+
+var _ bootstrap.CheckReverter = bpffs.Mount{}
+
+var onEach = fsmounttest.OnEach
+
+func TestBPF1_MakesDirectoriesAndMounts(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := filepath.Join(n.Dir(), "sys", "fs", "bpf")
+		m := bpffs.Mount{Path: path, Kernel: n.Kernel()}
+		mounted, err := m.Mounted(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, mounted)
+		changes, err := m.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"create directory " + filepath.Join(n.Dir(), "sys"),
+			"create directory " + filepath.Join(n.Dir(), "sys", "fs"),
+			"create directory " + path,
+			"mount bpf on " + path,
+		}, changes)
+		require.NoDirExists(t, filepath.Join(n.Dir(), "sys"), "Check is pure")
+
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"bpf"}, n.Mounts(path))
+		parent, err := os.Stat(filepath.Dir(path))
+		require.NoError(t, err)
+		require.Equal(t, fs.ModeDir|0o755, parent.Mode())
+		mounted, err = m.Mounted(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, path, mounted)
+		remarks, err := m.Inspect(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, remarks, "mode and options are the default ones")
+
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"bpf"}, n.Mounts(path))
+	})
+}
+
+func TestBPF1_ModeAndOptions(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		for name, c := range map[string]struct{ mode, want fs.FileMode }{
+			"default": {0, 0o700},
+			"group":   {0o750, 0o750},
+			"all":     {fs.ModeSticky | 0o777, 0o777},
+			"unix":    {0o1777, 0o777},
+		} {
+			path := fsmounttest.Mkdir(t, n, name)
+			require.NoError(t, bpffs.Mount{Path: path, Mode: c.mode, Kernel: n.Kernel()}.Apply(t.Context()))
+			k := fsmount.Or(n.Kernel())
+			f, err := k.Open(path)
+			require.NoError(t, err)
+			info, err := f.Stat()
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+			require.Equal(t, fs.ModeDir|fs.ModeSticky|c.want, info.Mode(), name)
+			infos, err := fsmount.Mounts(k)
+			require.NoError(t, err)
+			require.Subset(t, fsmount.On(infos, path)[0].Options, []string{"rw", "nosuid", "nodev", "noexec"})
+		}
+	})
+}
+
+func TestBPF1_Conforms(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		state := filepath.Join(n.Dir(), "state")
+		path := filepath.Join(n.Dir(), "sys", "bpf")
+		bootstraptest.Conform(t, func() bootstrap.Action {
+			return bpffs.Mount{Path: path, StateDir: state, Kernel: n.Kernel()}
+		})
+		require.Empty(t, n.Mounts(path))
+		require.NoDirExists(t, filepath.Dir(path))
+		require.NoDirExists(t, state)
+	})
+}
+
+func TestBPF1_ForeignIsNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		for _, fstype := range []string{"tmpfs", "sysfs", "cgroup2", "proc"} {
+			path := fsmounttest.Mkdir(t, n, fstype)
+			n.Put(path, fstype, "")
+			m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+			_, err := m.Check(t.Context())
+			require.ErrorIs(t, err, bpffs.ErrForeign)
+			_, err = m.Mounted(t.Context())
+			require.ErrorIs(t, err, bpffs.ErrForeign)
+			err = m.Apply(t.Context())
+			require.ErrorIs(t, err, bpffs.ErrForeign)
+			require.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, fstype)
+			require.Equal(t, []string{fstype}, n.Mounts(path))
+			require.NoDirExists(t, m.StateDir)
+		}
+	})
+}
+
+// A volume of a container is a directory of the host's file system, mounted on
+// the path.
+func TestBPF1_VolumeOfAContainerIsNotForeign(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "bpf")
+		n.Put(path, "tmpfs", "root=/fs/bpf")
+		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"tmpfs", "bpf"}, n.Mounts(path))
+		remarks, err := m.Inspect(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, remarks)
+		require.NoError(t, m.Revert(t.Context()))
+		require.Equal(t, []string{"tmpfs"}, n.Mounts(path))
+	})
+}
+
+func TestBPF1_BindMountOfABpffsIsOne(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "bpf")
+		n.Put(path, "bpf", "root=/agent")
+		m := bpffs.Mount{Path: path, Kernel: n.Kernel()}
+		changes, err := m.Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"bpf"}, n.Mounts(path))
+	})
+}
+
+// A directory inside of a bpffs is of the right type and yet no mount.
+func TestBPF6_DirectoryInABpffsIsNoMount(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	top := fsmounttest.Mkdir(t, n, "bpf")
+	n.Put(top, "bpf", "")
+	path := fsmounttest.Mkdir(t, n, "bpf", "agent")
+	m := bpffs.Mount{Path: path}
+	changes, err := m.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"mount bpf on " + path}, changes)
+	require.NoError(t, m.Apply(t.Context()))
+	require.Equal(t, []string{"bpf"}, n.Mounts(path))
+	n.Unmount(path)
+}
+
+func TestBPF1_OnePlaceByAnyName(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "fs", "bpf")
+		require.NoError(t, os.Symlink("bpf", filepath.Join(n.Dir(), "fs", "link")))
+		require.NoError(t, os.Symlink(filepath.Join(n.Dir(), "fs"), filepath.Join(n.Dir(), "parent")))
+		t.Chdir(n.Dir())
+		for _, name := range []string{
+			path, path + "/", path + "//", n.Dir() + "/fs/./bpf", n.Dir() + "/fs/../fs/bpf", n.Dir() + "/fs/link",
+			n.Dir() + "/fs/link/", n.Dir() + "/parent/bpf", n.Dir() + "/parent/../fs/link", "fs/bpf", "./fs/link/",
+		} {
+			m := bpffs.Mount{Path: name, Kernel: n.Kernel()}
+			require.NoError(t, m.Apply(t.Context()), name)
+			require.Equal(t, []string{"bpf"}, n.Mounts(path), name)
+			mounted, err := m.Mounted(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, path, mounted, name)
+		}
+	})
+}
+
+func TestBPF1_File(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		file := filepath.Join(n.Dir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
+		for _, path := range []string{file, filepath.Join(n.Dir(), "link"), filepath.Join(file, "below")} {
+			m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+			_, err := m.Check(t.Context())
+			require.ErrorContains(t, err, file)
+			err = m.Apply(t.Context())
+			require.ErrorContains(t, err, file)
+			require.NoDirExists(t, m.StateDir)
+		}
+	})
+}
+
+func TestBPF1_SaysWhatItHides(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "bpf")
+		fsmounttest.Mkdir(t, n, "bpf", "b")
+		fsmounttest.Mkdir(t, n, "bpf", "a")
+		changes, err := bpffs.Mount{Path: path, Kernel: n.Kernel()}.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"mount bpf on " + path + " (hides what is in it now: a and 1 more)"}, changes)
+	})
+}
+
+func TestBPF2_DoubledMountsAreNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, `with blank, \ and #`)
+		n.Put(path, "tmpfs", "")
+		n.Put(path, "bpf", "nosuid,nodev,noexec,mode=700")
+		n.Put(path, "bpf", "nosuid,nodev,noexec,mode=700")
+		m := bpffs.Mount{Path: path, Kernel: n.Kernel()}
+		remarks, err := m.Inspect(t.Context())
+		require.NoError(t, err)
+		require.Len(t, remarks, 1)
+		require.Regexp(t, `^3 mounts on .*, of which the last is visible: tmpfs \(id \d+\), bpf \(id \d+\), bpf \(id \d+\)$`, remarks[0])
+		require.Contains(t, remarks[0], path)
+
+		changes, err := m.Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes, "a bpffs is visible")
+		n.Put(path, "tmpfs", "")
+		_, err = m.Check(t.Context())
+		require.ErrorIs(t, err, bpffs.ErrForeign, "what lies under it is not in use")
+	})
+}
+
+func TestBPF4_Fallback(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "bpf")
+		fallback := filepath.Join(n.Dir(), "run", "bpffs")
+		m := bpffs.Mount{Path: path, Fallback: fallback, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		n.Put(path, "tmpfs", "")
+		changes, err := m.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "mount bpf on "+fallback+" ("+path+" holds another file system)", changes[len(changes)-1])
+		require.NoError(t, m.Apply(t.Context()))
+		mounted, err := m.Mounted(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, fallback, mounted)
+		require.Equal(t, []string{"tmpfs"}, n.Mounts(path))
+		require.NoError(t, m.Revert(t.Context()))
+		require.NoDirExists(t, filepath.Dir(fallback))
+
+		n.Put(fsmounttest.Mkdir(t, n, "run", "bpffs"), "tmpfs", "")
+		err = m.Apply(t.Context())
+		require.ErrorIs(t, err, bpffs.ErrForeign)
+		require.ErrorContains(t, err, path)
+		require.ErrorContains(t, err, fallback)
+
+		n.Unmount(path)
+		require.NoError(t, m.Apply(t.Context()))
+		mounted, err = m.Mounted(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, path, mounted, "no fallback where the path is free")
+	})
+}
+
+func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "bpf")
+		n.Put(path, "bpf", "ro,nosuid,mode=755")
+		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		changes, err := m.Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"bpf"}, n.Mounts(path))
+		remarks, err := m.Inspect(t.Context())
+		require.NoError(t, err)
+		prefix := "bpffs on " + path
+		require.Equal(t, []string{
+			prefix + " is mounted with ro", prefix + " is mounted without nodev", prefix + " is mounted without noexec",
+			prefix + " has mode 1755, not 1700",
+		}, remarks)
+		require.NoError(t, m.Revert(t.Context()))
+		require.Equal(t, []string{"bpf"}, n.Mounts(path), "others' mount is never taken away")
+	})
+}
+
+func TestBPF1_WithoutTheCapability(t *testing.T) {
+	n := fsmounttest.NewFake(t)
+	n.K.Denied = true
+	path := fsmounttest.Mkdir(t, n, "bpf")
+	m := bpffs.Mount{Path: path, Kernel: n.K, StateDir: filepath.Join(n.Dir(), "state")}
+	err := m.Apply(t.Context())
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
+	require.ErrorContains(t, err, path)
+	require.NoDirExists(t, m.StateDir)
+}

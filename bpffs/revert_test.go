@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpffs_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// applied mounts with a record and returns what did.
+func applied(t *testing.T, n fsmounttest.Node) bpffs.Mount {
+	t.Helper()
+	m := bpffs.Mount{
+		Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state"),
+	}
+	require.NoError(t, m.Apply(t.Context()))
+	return m
+}
+
+// clean is the state of a node where nothing was ever applied.
+func clean(t *testing.T, n fsmounttest.Node) {
+	t.Helper()
+	left, err := os.ReadDir(n.Dir())
+	require.NoError(t, err)
+	for _, l := range left {
+		require.Contains(t, []string{"hierarchy", "aside"}, l.Name())
+	}
+}
+
+func TestBPF5_RevertTakesBackItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		changes, err := m.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"unmount bpf from " + m.Path,
+			"remove directory " + m.Path + " if it is empty",
+			"remove directory " + filepath.Dir(m.Path) + " if it is empty",
+		}, changes)
+		m.Path = "" // the record knows
+		require.NoError(t, m.Revert(t.Context()))
+		clean(t, n)
+		changes, err = m.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		require.NoError(t, m.Revert(t.Context()))
+	})
+}
+
+func TestBPF5_PinsKeepIt(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		pins := []string{"tc/globals/cilium_ct", "zz"}
+		for _, pin := range pins {
+			n.Pin(filepath.Join(m.Path, filepath.FromSlash(pin)))
+		}
+		for range 2 { // the record stays
+			_, err := m.CheckRevert(t.Context())
+			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")
+			err = m.Revert(t.Context())
+			require.ErrorContains(t, err, m.Path)
+			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")
+			require.NotErrorIs(t, err, record.ErrChanged)
+			require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+		}
+		// Gone by hand: what is left of the record is undone.
+		n.Unmount(m.Path)
+		require.NoError(t, m.Revert(t.Context()))
+		clean(t, n)
+	})
+}
+
+func TestBPF5_BusyIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		release := n.Hold(m.Path)
+		err := m.Revert(t.Context())
+		require.ErrorContains(t, err, "busy")
+		require.ErrorContains(t, err, m.Path)
+		release()
+		require.NoError(t, m.Revert(t.Context()))
+		clean(t, n)
+	})
+}
+
+func TestBPF5_CoveredIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		n.Put(m.Path, "tmpfs", "")
+		err := m.Revert(t.Context())
+		require.ErrorContains(t, err, "tmpfs is mounted over it")
+		require.Equal(t, []string{"bpf", "tmpfs"}, n.Mounts(m.Path))
+		n.Unmount(m.Path)
+		require.NoError(t, m.Revert(t.Context()))
+		clean(t, n)
+	})
+}
+
+func TestBPF5_AnothersMountIsLeftAndForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		n.Unmount(m.Path)
+		n.Put(m.Path, "bpf", "")
+		err := m.Revert(t.Context())
+		require.ErrorIs(t, err, record.ErrChanged)
+		require.ErrorContains(t, err, m.Path)
+		require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+		require.NoError(t, m.Revert(t.Context()), "reported once")
+		require.NoDirExists(t, m.StateDir)
+	})
+}
+
+func TestBPF5_AfterAReboot(t *testing.T) {
+	n := fsmounttest.NewFake(t)
+	m := applied(t, n)
+	n.K.Reboot()
+	n.Put(m.Path, "bpf", "") // its identity is given anew after a boot
+	changes, err := m.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "forget the mount on "+m.Path+", which is gone", changes[0])
+
+	require.NoError(t, m.Apply(t.Context()))
+	err = m.Revert(t.Context())
+	require.ErrorIs(t, err, record.ErrChanged, "the directory is somebody's mount now")
+	require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+}
+
+func TestBPF5_AppliedAgainAfterAReboot(t *testing.T) {
+	n := fsmounttest.NewFake(t)
+	m := applied(t, n)
+	n.K.Reboot()
+	require.NoError(t, m.Apply(t.Context()))
+	require.Equal(t, []string{"bpf"}, n.K.Mounts(m.Path))
+	require.NoError(t, m.Revert(t.Context()))
+	clean(t, n)
+}
+
+func TestBPF5_NothingRecorded(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf"), Kernel: n.Kernel()}
+		require.NoError(t, m.Apply(t.Context()))
+		require.ErrorIs(t, m.Revert(t.Context()), errors.ErrUnsupported)
+		_, err := m.CheckRevert(t.Context())
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		m.StateDir = filepath.Join(n.Dir(), "state")
+		require.NoError(t, m.Revert(t.Context()))
+		require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+	})
+}
+
+func TestUnchangedApplyWritesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		before, err := os.Stat(filepath.Join(m.StateDir, "bpffs.json"))
+		require.NoError(t, err)
+		require.NoError(t, m.Apply(t.Context()))
+		after, err := os.Stat(filepath.Join(m.StateDir, "bpffs.json"))
+		require.NoError(t, err)
+		require.True(t, os.SameFile(before, after))
+		require.Equal(t, before.ModTime(), after.ModTime())
+	})
+}
+
+// errKilled stands for a SIGKILL: it ends Apply with nothing cleaned up.
+var errKilled = errors.New("killed")
+
+// dying is a kernel on which the process dies at one point of Mount.
+type dying struct {
+	fsmount.Kernel
+	at string
+}
+
+func (k dying) Mount(path, fstype, options string, before func(root, mount string) error) error {
+	die := func(at string) {
+		if at == k.at {
+			panic(errKilled)
+		}
+	}
+	err := k.Kernel.Mount(path, fstype, options, func(root, mount string) error {
+		die("made")
+		err := before(root, mount)
+		die("begun")
+		return err
+	})
+	die("attached")
+	return err
+}
+
+func applyAndDie(t *testing.T, m bpffs.Mount, at string) {
+	t.Helper()
+	m.Kernel = dying{fsmount.Or(m.Kernel), at}
+	defer func() { require.Equal(t, errKilled, recover()) }()
+	_ = m.Apply(context.Background())
+	t.Error("it did not come to " + at)
+}
+
+func TestPLAN3_KilledAndRunAgain(t *testing.T) {
+	for _, at := range []string{"made", "begun", "attached"} {
+		t.Run(at, func(t *testing.T) {
+			onEach(t, func(t *testing.T, n fsmounttest.Node) {
+				m := bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+				applyAndDie(t, m, at)
+				require.NoError(t, m.Apply(t.Context()))
+				require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+				err := m.Revert(t.Context())
+				if at == "attached" && isOld(n) {
+					// Nothing tells that this mount is the one that was begun.
+					require.ErrorIs(t, err, record.ErrChanged)
+					return
+				}
+				require.NoError(t, err)
+				clean(t, n)
+			})
+		})
+	}
+}
+
+func TestPLAN6_KilledAndReverted(t *testing.T) {
+	for _, at := range []string{"made", "begun", "attached"} {
+		t.Run(at, func(t *testing.T) {
+			onEach(t, func(t *testing.T, n fsmounttest.Node) {
+				m := bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+				applyAndDie(t, m, at)
+				if at == "attached" && isOld(n) {
+					require.ErrorIs(t, m.Revert(t.Context()), record.ErrChanged)
+					return
+				}
+				require.NoError(t, m.Revert(t.Context()))
+				clean(t, n)
+			})
+		})
+	}
+}
+
+// isOld asks the kernel itself.
+func isOld(n fsmounttest.Node) bool {
+	seen := errors.New("seen")
+	old := false
+	err := fsmount.Or(n.Kernel()).Mount(n.Dir(), "bpf", "", func(root, _ string) error {
+		old = root == ""
+		return seen
+	})
+	return old && errors.Is(err, seen)
+}
+
+func TestAnUnreadableRecordStopsApply(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel(), StateDir: fsmounttest.Mkdir(t, n, "state")}
+		require.NoError(t, os.WriteFile(filepath.Join(m.StateDir, "bpffs.json"), []byte("{"), 0o600))
+		require.ErrorIs(t, m.Apply(t.Context()), record.ErrUnreadable)
+		require.ErrorIs(t, m.Revert(t.Context()), record.ErrUnreadable)
+		require.NoDirExists(t, m.Path)
+	})
+}
+
+func TestAnUnwritableStateDirChangesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		file := filepath.Join(n.Dir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel(), StateDir: filepath.Join(file, "state")}
+		err := m.Apply(t.Context())
+		require.ErrorContains(t, err, m.StateDir)
+		require.NoDirExists(t, m.Path)
+	})
+}
