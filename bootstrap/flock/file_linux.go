@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package flock
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock is an open lock file. It holds on to the directories too, so that they
+// stay the same ones whichever mount namespace unlock is called in.
+type lock struct {
+	parent, dir, file int
+	dirName, name     string
+}
+
+// open opens the file, and makes it and its directory if they are missing.
+func open(path string) (*lock, error) {
+	dir := filepath.Dir(path)
+	l := &lock{parent: -1, dir: -1, file: -1, dirName: filepath.Base(dir), name: filepath.Base(path)}
+	err := l.openDir(filepath.Dir(dir))
+	if err == nil {
+		err = l.openFile()
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *lock) openDir(parent string) (err error) {
+	const flags = unix.O_PATH | unix.O_DIRECTORY
+	if l.parent, err = openat(unix.AT_FDCWD, parent, flags, 0); err != nil {
+		return fmt.Errorf("open directory %s: %w", parent, err)
+	}
+	l.dir, err = openat(l.parent, l.dirName, flags, 0)
+	if !errors.Is(err, unix.ENOENT) {
+		return hint(err, "open", "directory "+l.dirName)
+	}
+	if err := unix.Mkdirat(l.parent, l.dirName, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+		return hint(err, "make", "directory "+l.dirName)
+	}
+	l.dir, err = openat(l.parent, l.dirName, flags, 0)
+	return hint(vanished(err), "open", "directory "+l.dirName)
+}
+
+func (l *lock) openFile() (err error) {
+	// O_NONBLOCK: the opening of a FIFO in its place does not hang.
+	l.file, err = openat(l.dir, l.name, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	switch {
+	case errors.Is(err, unix.ELOOP):
+		return fmt.Errorf("is a symbolic link: %w", err)
+	case err != nil:
+		return hint(vanished(err), "open", "file")
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(l.file, &st); err != nil {
+		return fmt.Errorf("stat: %w", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return errors.New("is not a regular file")
+	}
+	return nil
+}
+
+// inPlace reports whether the open file is the one that the name leads to.
+func (l *lock) inPlace() bool {
+	var open, named unix.Stat_t
+	if unix.Fstat(l.file, &open) != nil || unix.Fstatat(l.dir, l.name, &named, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	return open.Dev == named.Dev && open.Ino == named.Ino
+}
+
+// unlock removes the file while the lock is still held, so that it removes no
+// other holder's.
+func (l *lock) unlock() error {
+	defer l.close()
+	if !l.inPlace() {
+		return nil // removed by somebody who takes no lock; another may hold a new one
+	}
+	err := unix.Unlinkat(l.dir, l.name, 0)
+	if err != nil {
+		_ = unix.Ftruncate(l.file, 0) // it stays, but names no holder
+		return hint(err, "unlock: remove", "lock file "+l.name)
+	}
+	// Mostly it is not empty. Whatever else may hinder it, the lock is free.
+	_ = unix.Unlinkat(l.parent, l.dirName, unix.AT_REMOVEDIR)
+	return nil
+}
+
+func (l *lock) close() {
+	for _, fd := range []int{l.file, l.dir, l.parent} {
+		if fd >= 0 {
+			_ = unix.Close(fd) // nothing is lost: what was written is only for the time of the lock
+		}
+	}
+}
+
+func vanished(err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("%w: %w", errVanished, err)
+	}
+	return err
+}
+
+// hint wraps err, if any, with the remedy.
+func hint(err error, op, object string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%s %s (needs CAP_DAC_OVERRIDE, or to be its owner): %w", op, object, err)
+	case errors.Is(err, unix.EROFS):
+		return fmt.Errorf("%s %s (needs the file system mounted read-write): %w", op, object, err)
+	}
+	return fmt.Errorf("%s %s: %w", op, object, err)
+}
+
+func openat(dir int, path string, flags int, mode uint32) (int, error) {
+	for {
+		fd, err := unix.Openat(dir, path, flags|unix.O_CLOEXEC, mode)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package flock_test
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+func read(t *testing.T, path string) (h flock.Holder) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(content, &h))
+	return h
+}
+
+func TestLockMakesAndUnlockRemoves(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	path := filepath.Join(dir, "lock")
+	unlock, err := flock.File{Path: path, Owner: "me"}.Lock(t.Context())
+	require.NoError(t, err)
+
+	for path, mode := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, path: 0o600} {
+		info, err := os.Lstat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode(), path)
+	}
+	h := read(t, path)
+	hostname, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, hostname, h.Hostname)
+	require.Equal(t, os.Getpid(), h.PID)
+	require.Equal(t, "me", h.Owner)
+	require.WithinDuration(t, time.Now(), h.Start, time.Minute)
+
+	require.NoError(t, unlock())
+	require.NoDirExists(t, dir)
+	require.NoError(t, unlock(), "again")
+
+	unlock, err = flock.File{Path: path}.Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "record.json"), nil, 0o600))
+	require.NoError(t, unlock())
+	require.NoFileExists(t, path)
+	require.FileExists(t, filepath.Join(dir, "record.json"), "and so the directory stays")
+}
+
+func TestProgramsDoNotInheritTheLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := flock.File{Path: path}.Lock(t.Context())
+	require.NoError(t, err)
+	out, err := exec.Command("sh", "-c", "ls -l /proc/$$/fd").Output()
+	require.NoError(t, err)
+	require.NotContains(t, string(out), filepath.Dir(path))
+	require.NoError(t, unlock())
+}
+
+func TestPLAN2_TimeoutNamesTheHolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		timeout, want time.Duration
+	}{{0, 60 * time.Second}, {3*time.Second + time.Millisecond, 3*time.Second + time.Millisecond}, {-1, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			file := flock.File{Path: filepath.Join(dir, "lock"), Owner: "first"}
+			unlock, err := file.Lock(t.Context())
+			require.NoError(t, err)
+			holder := read(t, file.Path)
+
+			start := time.Now()
+			file.Timeout, file.Owner = c.timeout, "second"
+			_, err = file.Lock(t.Context())
+			held := new(flock.HeldError)
+			require.ErrorAs(t, err, &held)
+			require.Equal(t, c.want, time.Since(start))
+			require.Equal(t, flock.HeldError{Path: file.Path, Waited: c.want, Holder: holder}, *held)
+			require.Equal(t, holder, read(t, file.Path), "the waiter wrote nothing")
+			require.NoError(t, unlock())
+		})
+	}
+}
+
+func TestCancellationEndsTheWait(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		file := flock.File{Path: filepath.Join(dir, "lock")}
+		unlock, err := file.Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err = file.Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		held := new(flock.HeldError)
+		require.ErrorAs(t, err, &held)
+		require.Equal(t, 2*time.Second, held.Waited)
+		require.Equal(t, os.Getpid(), held.Holder.PID)
+		require.NoError(t, unlock())
+
+		_, err = file.Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoFileExists(t, file.Path, "an ended context opens nothing")
+	})
+}
+
+func TestWaiterGetsTheLockOnceItIsFree(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		file := flock.File{Path: filepath.Join(dir, "state", "lock")}
+		unlock, err := file.Lock(t.Context())
+		require.NoError(t, err)
+		got := make(chan func() error)
+		go func() {
+			unlock, err := file.Lock(t.Context())
+			require.NoError(t, err)
+			got <- unlock
+		}()
+		time.Sleep(10 * time.Second) // of the bubble's clock
+		select {
+		case <-got:
+			t.Fatal("two holders")
+		default:
+		}
+		start := time.Now()
+		require.NoError(t, unlock())
+		second := <-got
+		require.LessOrEqual(t, time.Since(start), 50*time.Millisecond)
+		require.NoError(t, second())
+		require.NoDirExists(t, filepath.Dir(file.Path))
+	})
+}
+
+func TestLockRefuses(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "target")
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(target, link))
+	require.NoError(t, os.Symlink(target, filepath.Join(dir, "dangling")))
+	fifo := filepath.Join(dir, "fifo")
+	require.NoError(t, unix.Mkfifo(fifo, 0o600))
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for path, want := range map[string]string{
+		"lock":                              `lock "lock": not an absolute path`,
+		link:                                "lock " + link + ": is a symbolic link: ",
+		fifo:                                "lock " + fifo + ": is not a regular file",
+		dir:                                 "lock " + dir + ": open file: is a directory",
+		filepath.Join(file, "lock"):         "lock " + file + "/lock: open directory file: not a directory",
+		filepath.Join(dir, "a/b/lock"):      "lock " + dir + "/a/b/lock: open directory " + dir + "/a: no such file or directory",
+		filepath.Join(dir, "dangling/lock"): "lock " + dir + "/dangling/lock: open directory dangling: the lock file or its directory vanished",
+	} {
+		_, err := flock.File{Path: path}.Lock(t.Context())
+		require.ErrorContains(t, err, want)
+	}
+	require.NoFileExists(t, target)
+}
+
+func TestReadOnlyDirectoryIsNamed(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
+	_, err := flock.File{Path: filepath.Join(dir, "lock")}.Lock(t.Context())
+	require.EqualError(t, err, "lock "+dir+"/lock: open file (needs the file system mounted read-write): read-only file system")
+	_, err = flock.File{Path: filepath.Join(dir, "state/lock")}.Lock(t.Context())
+	require.EqualError(t, err, "lock "+dir+"/state/lock: make directory state (needs the file system mounted read-write): read-only file system")
+}
+
+func TestFileRemovedByAStranger(t *testing.T) {
+	file := flock.File{Path: filepath.Join(t.TempDir(), "lock"), Timeout: -1}
+	first, err := file.Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(file.Path))
+	second, err := file.Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, first(), "leaves the second's file in place")
+	require.FileExists(t, file.Path)
+	_, err = file.Lock(t.Context())
+	require.ErrorAs(t, err, new(*flock.HeldError))
+	require.NoError(t, second())
+}
+
+func TestHolderThatSaysNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	require.ErrorContains(t, heldWith(t, path, ""), "by a process that does not say who it is")
+}
+
+// heldWith returns what Lock says of a lock whose file has the content.
+func heldWith(t testing.TB, path, content string) error {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	_, err = flock.File{Path: path, Timeout: -1}.Lock(t.Context())
+	require.ErrorAs(t, err, new(*flock.HeldError))
+	return err
+}
+
+func FuzzHolder(f *testing.F) {
+	for _, s := range []string{"", "{", "null", "[]", `{"pid":1}`, `{"hostname":"a\nb","owner":"\u001b[2J","pid":1,"start":"2026-01-02T15:04:05Z"}`, strings.Repeat(" ", 5000)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		text := heldWith(t, filepath.Join(t.TempDir(), "lock"), content).Error()
+		require.NotContains(t, text, "\n")
+		require.NotContains(t, text, "\x1b")
+	})
+}
+
+// The lock file is the host's; unlock finds it from the caller's side too.
+func TestPLAN2_OfTheHost(t *testing.T) {
+	testns.Root(t)
+	dir := t.TempDir()
+	host := exec.Command("cat")
+	host.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+	stdin, err := host.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, host.Start())
+	t.Cleanup(func() { _ = stdin.Close(); _ = host.Wait() })
+	proc := filepath.Join("/proc", itoa(host.Process.Pid))
+
+	plan := bootstrap.Plan{Lock: func(ctx context.Context) (unlock func() error, err error) {
+		err = hostns.Do(ctx, proc, hostns.Mount, func(ctx context.Context) (err error) {
+			require.NoError(t, unix.Mount("host", dir, "tmpfs", 0, ""))
+			unlock, err = flock.File{Path: filepath.Join(dir, "state/lock")}.Lock(ctx)
+			return err
+		})
+		return unlock, err
+	}}
+	seen := false
+	plan.Steps = []bootstrap.Step{{Name: "look", Action: bootstrap.Func(
+		func(context.Context) ([]string, error) {
+			seen = true
+			require.NoFileExists(t, filepath.Join(dir, "state/lock"))
+			require.FileExists(t, filepath.Join(proc, "root", dir, "state/lock"))
+			return nil, nil
+		},
+		func(context.Context) error { return nil },
+	)}}
+	_, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.True(t, seen)
+	require.NoDirExists(t, filepath.Join(proc, "root", dir, "state"))
+}
