@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+// Client reads from a cluster. Sources that share one also share what they
+// read. Make it by [Connection.Client], or from clients of your own.
+type Client struct {
+	Dynamic  dynamic.Interface
+	Metadata metadata.Interface
+}
+
+// Connection says how to reach the API server. The zero value is the cluster
+// that the process runs in, by its ServiceAccount and the environment variables
+// of the kubernetes service.
+type Connection struct {
+	// Kubeconfig is the path of a kubeconfig file, of which the current
+	// context counts. Empty: none.
+	Kubeconfig string
+
+	// Servers are URLs of API servers of one cluster that are tried in turn,
+	// instead of the one that the kubeconfig or the cluster names. Without a
+	// kubeconfig, https ones get the ServiceAccount's credentials and plain
+	// http ones none.
+	Servers []string
+
+	// UserAgent is what the API server's audit log shows. Empty: client-go's.
+	UserAgent string
+
+	// Wrap, if set, wraps the transport below retries: it sees each attempt.
+	Wrap func(http.RoundTripper) http.RoundTripper
+}
+
+// Client makes a client. It sends nothing yet.
+func (c Connection) Client() (*Client, error) {
+	config, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	shared, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	dyn, err := dynamic.NewForConfigAndClient(config, shared)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	meta, err := metadata.NewForConfigAndClient(config, shared)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return &Client{Dynamic: dyn, Metadata: meta}, nil
+}
+
+// Config returns the configuration of client-go that Client uses, with the
+// retries built in, for a caller's other clients. It has no rate limit.
+func (c Connection) Config() (*rest.Config, error) {
+	servers, err := c.servers()
+	if err != nil {
+		return nil, err
+	}
+	config, err := c.base(servers)
+	if err != nil {
+		return nil, err
+	}
+	if len(servers) > 0 {
+		config.Host = servers[0].String()
+	}
+	if c.UserAgent != "" {
+		config.UserAgent = c.UserAgent
+	}
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{} // it would print
+	if c.Wrap != nil {
+		config.Wrap(c.Wrap)
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newRetrier(next, servers) })
+	return config, nil
+}
+
+func (c Connection) servers() ([]*url.URL, error) {
+	var servers []*url.URL
+	for _, text := range c.Servers {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("API server URL: %w", err)
+		}
+		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+			return nil, fmt.Errorf("API server URL %q: want http:// or https://, a host, and no path", text)
+		}
+		servers = append(servers, &url.URL{Scheme: u.Scheme, Host: u.Host})
+	}
+	return servers, nil
+}
+
+func (c Connection) base(servers []*url.URL) (*rest.Config, error) {
+	if c.Kubeconfig != "" {
+		rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
+		}
+		return config, nil
+	}
+	plain := 0
+	for _, u := range servers {
+		if u.Scheme == "http" {
+			plain++
+		}
+	}
+	switch {
+	case plain == 0:
+		return inCluster()
+	case plain < len(servers):
+		return nil, errors.New("API server URLs: http and https ones cannot be mixed, since credentials go only to https")
+	}
+	return &rest.Config{}, nil
+}
+
+func inCluster() (*rest.Config, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, fmt.Errorf("credentials of the cluster: %w (outside a pod, give a kubeconfig)", err)
+	}
+	if config.CAFile == "" {
+		return nil, errors.New("credentials of the cluster: the ServiceAccount's ca.crt is missing or damaged")
+	}
+	return config, nil
+}
+
+// Source returns the source that spec names. nodeName is the node that node
+// configs are matched with. A kind that does not live in a cluster is an error;
+// it has spec.Source.
+func (c *Client) Source(spec configresolve.Spec, nodeName string) (configresolve.Source, error) {
+	switch spec.Kind {
+	case configresolve.KindConfigMap:
+		return ConfigMap{Client: c, Namespace: spec.Namespace, Name: spec.Name}, nil
+	case configresolve.KindNodeConfig:
+		return NodeConfigs{Client: c, Namespace: spec.Namespace, Name: spec.Name, NodeName: nodeName}, nil
+	case configresolve.KindNode:
+		return Node{Client: c, Name: spec.Name}, nil
+	}
+	return nil, fmt.Errorf("source %s does not live in a cluster", spec)
+}

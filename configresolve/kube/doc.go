@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package kube has the sources of a configuration that live in a Kubernetes
+// cluster: a ConfigMap, node configs (objects of a custom resource that select
+// nodes by label), and the labels and annotations of a Node.
+//
+// It uses client-go's dynamic and metadata clients only. A Node is read as
+// metadata, without its status, and once for all sources of a resolution. With
+// three sources a node makes three requests: one more where node configs are
+// served in their older version only, one more for each further 500 of them.
+//
+// Every read asks for the newest state (no resourceVersion is given, so the API
+// server answers from etcd or from a cache that it has checked against etcd):
+// a change that the API server has acknowledged is never missed.
+//
+// [Connection] makes a client that survives an API server that is slow,
+// restarting or overloaded, for as long as the context lets it. An answer of
+// 401 or 403 is final, and the error says what to grant. The client needs no
+// capability; its ServiceAccount needs get on the ConfigMap, list on the custom
+// resource and get on the Node.
+//
+// Do not use it where a ConfigMap can be mounted instead: configresolve.Dir
+// needs no API server to boot.
+package kube

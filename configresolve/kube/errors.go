@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// request is one read, as an error describes it and as RBAC sees it.
+type request struct {
+	verb      string
+	resource  schema.GroupResource
+	namespace string // empty: of the cluster
+	name      string // empty: a list
+}
+
+func (r request) String() string {
+	object := r.resource.String()
+	switch {
+	case r.namespace != "" && r.name != "":
+		return r.verb + " " + object + " " + r.namespace + "/" + r.name
+	case r.namespace != "":
+		return r.verb + " " + object + " in namespace " + r.namespace
+	}
+	return r.verb + " " + object + " " + r.name
+}
+
+// explain names the request, and what would grant it.
+func (r request) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: %w (grant it by a %s)", r, err, r.rule())
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %w (the API server does not accept the credentials: is the ServiceAccount's token, or the kubeconfig's, of this cluster and not expired?)", r, err)
+	}
+	return fmt.Errorf("%s: %w", r, err)
+}
+
+// rule is the RBAC rule that grants r and no more.
+func (r request) rule() string {
+	role := "ClusterRole"
+	if r.namespace != "" {
+		role = "Role in namespace " + r.namespace
+	}
+	names := ""
+	if r.name != "" {
+		names = fmt.Sprintf(", resourceNames: [%q]", r.name)
+	}
+	return fmt.Sprintf("%s with the rule {apiGroups: [%q], resources: [%q]%s, verbs: [%q]}", role, r.resource.Group, r.resource.Resource, names, r.verb)
+}
+
+// notServed says that the answer was 404 for the resource, not for an object:
+// the API server has no such resource or version, or it is no API server.
+func notServed(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && unexpected(status.Status().Details)
+}
+
+// unexpected says that the 404 carried no Status of the API server's.
+func unexpected(details *metav1.StatusDetails) bool {
+	if details == nil {
+		return true
+	}
+	for _, cause := range details.Causes {
+		if cause.Type == metav1.CauseTypeUnexpectedServerResponse {
+			return true
+		}
+	}
+	return false
+}

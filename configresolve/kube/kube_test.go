@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+type values = map[string]string
+
+type fields = map[string]any
+
+const namespace = "kube-system"
+
+var (
+	v2       = schema.GroupVersionResource{Group: "cilium.io", Version: "v2", Resource: "ciliumnodeconfigs"}
+	v2alpha1 = schema.GroupVersionResource{Group: "cilium.io", Version: "v2alpha1", Resource: "ciliumnodeconfigs"}
+)
+
+// cluster is a fake API server: what it serves, and what was asked of it.
+type cluster struct {
+	*kube.Client
+	dynamic  *dynamicfake.FakeDynamicClient
+	metadata *metadatafake.FakeMetadataClient
+}
+
+func newCluster(t *testing.T, objects ...runtime.Object) cluster {
+	t.Helper()
+	scheme := metadatafake.NewTestScheme()
+	require.NoError(t, metav1.AddMetaToScheme(scheme))
+	var nodes, rest []runtime.Object
+	for _, o := range objects {
+		if node, ok := o.(*metav1.PartialObjectMetadata); ok {
+			nodes = append(nodes, node)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	c := cluster{
+		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+			v2: "CiliumNodeConfigList", v2alpha1: "CiliumNodeConfigList",
+			{Group: "agent.example.org", Version: "v1", Resource: "nodesettings"}: "NodeSettingList",
+		}, rest...),
+		metadata: metadatafake.NewSimpleMetadataClient(scheme, nodes...),
+	}
+	c.Client = &kube.Client{Dynamic: c.dynamic, Metadata: c.metadata}
+	return c
+}
+
+// asked lists the requests so far: verb, version and resource.
+func (c cluster) asked() []string {
+	var asked []string
+	for _, a := range append(c.dynamic.Actions(), c.metadata.Actions()...) {
+		asked = append(asked, a.GetVerb()+" "+a.GetResource().Version+" "+a.GetResource().Resource)
+	}
+	return asked
+}
+
+// fail answers every request for resource with err.
+func (c cluster) fail(gvr schema.GroupVersionResource, err error) {
+	react := func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.GetResource().Version == gvr.Version, nil, err
+	}
+	c.dynamic.PrependReactor("*", gvr.Resource, react)
+	c.metadata.PrependReactor("*", gvr.Resource, react)
+}
+
+// unserved is what an API server says of a resource that it does not have.
+func unserved(gvr schema.GroupVersionResource) error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", gvr.GroupResource(), "", "404 page not found", 0, true)
+}
+
+func configMap(name string, data values) *unstructured.Unstructured {
+	object := fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": name, "namespace": namespace},
+		"binaryData": fields{"blob": "AAAA"}}
+	if data != nil {
+		object["data"] = toAny(data)
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+func toAny(v values) fields {
+	out := fields{}
+	for key, value := range v {
+		out[key] = value
+	}
+	return out
+}
+
+// nodeConfig has a selector, which may be nil, as JSON.
+func nodeConfig(gvr schema.GroupVersionResource, name, selector string, defaults values) *unstructured.Unstructured {
+	spec := fields{}
+	if selector != "" {
+		var parsed any
+		if err := json.Unmarshal([]byte(selector), &parsed); err != nil {
+			panic(err)
+		}
+		spec["nodeSelector"] = parsed
+	}
+	if defaults != nil {
+		spec["defaults"] = toAny(defaults)
+	}
+	return &unstructured.Unstructured{Object: fields{"apiVersion": gvr.GroupVersion().String(), "kind": "CiliumNodeConfig",
+		"metadata": fields{"name": name, "namespace": namespace}, "spec": spec}}
+}
+
+func node(name string, labels, annotations values) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
+}
+
+func resolve(t *testing.T, sources ...configresolve.Source) *configresolve.Config {
+	t.Helper()
+	c, err := configresolve.Resolve(t.Context(), sources...)
+	require.NoError(t, err)
+	return c
+}
+
+func all(c *configresolve.Config) values { return maps.Collect(c.All()) }
+
+func TestCFG3_ConfigMap(t *testing.T) {
+	want := values{"a": "1", "empty": "", "text": " kept \n\n"}
+	c := newCluster(t, configMap("cilium-config", want), configMap("without", nil))
+	config := resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"})
+	require.Equal(t, want, all(config), "binaryData does not count")
+	require.Equal(t, "config-map:kube-system/cilium-config", config.Sources()[0].String())
+
+	config = resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "without"})
+	require.Empty(t, all(config))
+	require.Empty(t, config.Sources())
+}
+
+func TestCFG4_MissingConfigMap(t *testing.T) {
+	c := newCluster(t)
+	missing := kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "none"}
+	_, err := configresolve.Resolve(t.Context(), missing)
+	require.ErrorIs(t, err, configresolve.ErrMissing)
+	require.ErrorContains(t, err, "ConfigMap kube-system/none")
+	require.Empty(t, all(resolve(t, configresolve.Optional(missing))))
+
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	c.fail(gvr, unserved(gvr))
+	_, err = configresolve.Resolve(t.Context(), configresolve.Optional(missing))
+	require.Error(t, err, "what answers is no API server")
+	require.NotErrorIs(t, err, configresolve.ErrMissing)
+}
+
+func TestCFG4_MissingNode(t *testing.T) {
+	c := newCluster(t)
+	_, err := configresolve.Resolve(t.Context(), kube.Node{Client: c.Client, Name: "me"})
+	require.ErrorIs(t, err, configresolve.ErrMissing)
+	require.ErrorContains(t, err, "Node me")
+	require.Empty(t, all(resolve(t, configresolve.Optional(kube.Node{Client: c.Client, Name: "me"}))))
+
+	c = newCluster(t, nodeConfig(v2, "a", `{"matchLabels":{"x":"y"}}`, values{"k": "v"}))
+	configs := configresolve.Optional(kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+	_, err = configresolve.Resolve(t.Context(), configs)
+	require.ErrorContains(t, err, "ciliumnodeconfigs kube-system/a: its selector needs the labels of Node me, which does not exist")
+	require.NotErrorIs(t, err, configresolve.ErrMissing, "needed, so not optional")
+}
+
+func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
+	c := newCluster(t, node("me",
+		values{"config.cilium.io/label": "1", "config.cilium.io/both": "label", "other": "x", "config.cilium.ioX/k": "x", "config.cilium.io": "x"},
+		values{"config.cilium.io/annotation": "1", "config.cilium.io/both": "annotation", "my.config.cilium.io/k": "x",
+			"config.cilium.io/a/b": "bad", "config.cilium.io/": "bad"}))
+	config := resolve(t, kube.Node{Client: c.Client, Name: "me"})
+	require.Equal(t, values{"label": "1", "annotation": "1", "both": "annotation"}, all(config))
+	entry := config.Explain("both").Keys[0]
+	require.Equal(t, "annotations", entry.Part)
+	require.Equal(t, "labels", entry.Overrode[0].Part)
+	require.Equal(t, []string{"node:me"}, refs(config), "one entry for labels and annotations")
+	require.Len(t, config.Findings(), 2, "a/b and the empty key")
+
+	c = newCluster(t, node("me", values{"agent.example.org/a": "1", "config.cilium.io/b": "2"}, nil))
+	require.Equal(t, values{"a": "1"}, all(resolve(t, kube.Node{Client: c.Client, Name: "me", Prefix: "agent.example.org"})))
+}
+
+func refs(c *configresolve.Config) []string {
+	var names []string
+	for _, r := range c.Sources() {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+func TestCFG3_Selectors(t *testing.T) {
+	labels := values{"zone": "a", "gpu": ""}
+	for name, test := range map[string]struct {
+		selector string
+		selected bool
+		reads    bool // the node
+	}{
+		"absent":            {"", false, false},
+		"null":              {"null", false, false},
+		"empty":             {"{}", true, false},
+		"label":             {`{"matchLabels":{"zone":"a"}}`, true, true},
+		"other label":       {`{"matchLabels":{"zone":"b"}}`, false, true},
+		"every label":       {`{"matchLabels":{"zone":"a","gpu":"yes"}}`, false, true},
+		"in":                {`{"matchExpressions":[{"key":"zone","operator":"In","values":["b","a"]}]}`, true, true},
+		"not in":            {`{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["a"]}]}`, false, true},
+		"not in, no label":  {`{"matchExpressions":[{"key":"rack","operator":"NotIn","values":["a"]}]}`, true, true},
+		"exists":            {`{"matchExpressions":[{"key":"gpu","operator":"Exists"}]}`, true, true},
+		"does not exist":    {`{"matchExpressions":[{"key":"gpu","operator":"DoesNotExist"}]}`, false, true},
+		"both kinds":        {`{"matchLabels":{"zone":"a"},"matchExpressions":[{"key":"gpu","operator":"Exists"}]}`, true, true},
+		"both, one of them": {`{"matchLabels":{"zone":"b"},"matchExpressions":[{"key":"gpu","operator":"Exists"}]}`, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", test.selector, values{"k": "v"}))
+			config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+			_, selected := config.Lookup("k")
+			require.Equal(t, test.selected, selected)
+			want := []string{"list v2 ciliumnodeconfigs"}
+			if test.reads {
+				want = append(want, "get v1 nodes")
+			}
+			require.Equal(t, want, c.asked())
+		})
+	}
+	for _, bad := range []string{`{"matchExpressions":[{"key":"a","operator":"Near"}]}`, `{"matchExpressions":[{"key":"a","operator":"In"}]}`, `"text"`, `{"matchLabels":5}`} {
+		c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", bad, values{"k": "v"}))
+		_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+		require.ErrorContains(t, err, "kube-system/cr: spec.nodeSelector", bad)
+	}
+}
+
+func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
+	c := newCluster(t,
+		nodeConfig(v2, "b", "{}", values{"k": "b", "only-b": "1"}),
+		nodeConfig(v2, "a-10", "{}", values{"k": "a-10"}),
+		nodeConfig(v2, "a-9", "{}", values{"k": "a-9"}),
+		nodeConfig(v2, "c-empty", "{}", values{}),
+		nodeConfig(v2, "d-none", "{}", nil),
+		nodeConfig(v2, "e-unselected", "", values{"k": "e"}))
+	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+	require.Equal(t, values{"k": "b", "only-b": "1"}, all(config))
+	require.Equal(t, []string{"cilium-node-config:kube-system/a-10", "cilium-node-config:kube-system/a-9", "cilium-node-config:kube-system/b"}, refs(config))
+	require.Len(t, config.Findings(), 2)
+	for _, f := range config.Findings() {
+		require.Equal(t, configresolve.Doubled, f.Problem)
+	}
+	require.JSONEq(t, `[{"kind":"cilium-node-config","namespace":"kube-system","name":"a-10"},
+		{"kind":"cilium-node-config","namespace":"kube-system","name":"a-9"},{"kind":"cilium-node-config","namespace":"kube-system","name":"b"}]`,
+		config.Data()[configresolve.KeySources])
+}
+
+func TestCFG3_NamedIgnoresItsSelector(t *testing.T) {
+	c := newCluster(t, nodeConfig(v2, "mine", `{"matchLabels":{"no":"such"}}`, values{"k": "mine"}), nodeConfig(v2, "all", "{}", values{"k": "all"}))
+	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine"}
+	require.Equal(t, values{"k": "mine"}, all(resolve(t, source)))
+	require.Equal(t, []string{"get v2 ciliumnodeconfigs"}, c.asked())
+
+	source.Name = "none"
+	require.Empty(t, all(resolve(t, source)))
+	require.Equal(t, []string{"get v2 ciliumnodeconfigs", "get v2 ciliumnodeconfigs"}, c.asked(), "v2 is served, so v2alpha1 is not asked")
+}
+
+func TestCFG3_OlderVersion(t *testing.T) {
+	for _, name := range []string{"", "cr"} {
+		c := newCluster(t, nodeConfig(v2alpha1, "cr", "{}", values{"k": "old"}))
+		c.fail(v2, unserved(v2))
+		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name}
+		require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
+		require.Len(t, c.asked(), 2)
+
+		c.fail(v2alpha1, unserved(v2alpha1))
+		config := resolve(t, source)
+		require.Empty(t, all(config), "the custom resource is not installed")
+		require.Equal(t, "[]", config.Data()[configresolve.KeySources])
+	}
+}
+
+func TestCFG3_OtherAgentsResource(t *testing.T) {
+	gvr := schema.GroupVersionResource{Group: "agent.example.org", Version: "v1", Resource: "nodesettings"}
+	object := nodeConfig(gvr, "cr", "{}", values{"k": "v"})
+	object.SetKind("NodeSetting")
+	c := newCluster(t)
+	require.NoError(t, c.dynamic.Tracker().Create(gvr, object, namespace))
+	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace,
+		Resource: kube.Resource{Group: gvr.Group, Versions: []string{"v1"}, Plural: gvr.Resource}})
+	require.Equal(t, values{"k": "v"}, all(config))
+}
+
+func TestNodeConfigWithAValueThatIsNoText(t *testing.T) {
+	object := nodeConfig(v2, "cr", "{}", values{"k": "v"})
+	object.Object["spec"].(fields)["defaults"].(fields)["n"] = int64(5)
+	c := newCluster(t, object)
+	_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace})
+	require.ErrorContains(t, err, "ciliumnodeconfigs kube-system/cr: ")
+
+	object.Object["spec"].(fields)["defaults"] = nil
+	c = newCluster(t, object)
+	require.Empty(t, all(resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace})))
+}
+
+func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
+	c := newCluster(t, configMap("cilium-config", values{"a": "1"}),
+		nodeConfig(v2, "cr", `{"matchLabels":{"zone":"a"}}`, values{"a": "2"}),
+		node("me", values{"zone": "a"}, values{"config.cilium.io/a": "3"}))
+	r := configresolve.Resolver{Sources: []configresolve.Source{
+		kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"},
+		kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"},
+		kube.Node{Client: c.Client, Name: "me"},
+	}}
+	config, err := r.Resolve(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, values{"a": "3"}, all(config))
+	require.ElementsMatch(t, []string{"get v1 configmaps", "list v2 ciliumnodeconfigs", "get v1 nodes"}, c.asked())
+	require.Len(t, c.metadata.Actions(), 1, "the node is read as metadata")
+	for _, a := range c.dynamic.Actions() {
+		require.NotEqual(t, "nodes", a.GetResource().Resource)
+	}
+
+	_, err = r.Resolve(t.Context())
+	require.NoError(t, err)
+	require.Len(t, c.asked(), 6, "the next resolution reads anew")
+
+	r.Sources = append(r.Sources, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+	_, err = r.Resolve(t.Context())
+	require.NoError(t, err)
+	require.Len(t, c.asked(), 9, "a list that is asked for twice is read once")
+}
+
+// paged serves a list in pages of two, as an API server does.
+func (c cluster) paged(t *testing.T, names []string, expire bool) {
+	c.dynamic.PrependReactor("list", v2.Resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+		options := a.(clienttesting.ListActionImpl).ListOptions
+		list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
+		from, to := 0, len(names)
+		if options.Limit > 0 {
+			require.EqualValues(t, 500, options.Limit)
+			_, _ = fmt.Sscan(options.Continue, &from)
+			if expire && from > 0 {
+				return true, nil, apierrors.NewResourceExpired("the continue token has expired")
+			}
+			to = min(from+2, len(names))
+		}
+		for _, name := range names[from:to] {
+			list.Items = append(list.Items, *nodeConfig(v2, name, "{}", values{name: "1"}))
+		}
+		if to < len(names) {
+			list.SetContinue(fmt.Sprint(to))
+		}
+		return true, list, nil
+	})
+}
+
+func TestCFG9_ListsPageByPage(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	for expire, requests := range map[bool]int{false: 3, true: 3} {
+		c := newCluster(t)
+		c.paged(t, names, expire)
+		config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace})
+		require.Len(t, all(config), len(names), "expired: %v", expire)
+		require.Len(t, c.asked(), requests)
+	}
+}
+
+func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
+	forbidden := func(gvr schema.GroupVersionResource, name string) error {
+		return apierrors.NewForbidden(gvr.GroupResource(), name, errors.New(`User "system:serviceaccount:kube-system:agent" cannot do that`))
+	}
+	cms, nodes := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	c := newCluster(t)
+	for _, gvr := range []schema.GroupVersionResource{cms, v2, nodes} {
+		c.fail(gvr, forbidden(gvr, "x"))
+	}
+	for want, source := range map[string]configresolve.Source{
+		`get configmaps kube-system/cfg: configmaps "x" is forbidden: User "system:serviceaccount:kube-system:agent" cannot do that ` +
+			`(grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cfg"], verbs: ["get"]})`: kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"},
+		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"},
+		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"},
+		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  kube.Node{Client: c.Client, Name: "me"},
+		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one"},
+	} {
+		_, err := configresolve.Resolve(t.Context(), configresolve.Optional(source))
+		require.ErrorContains(t, err, want)
+		require.True(t, apierrors.IsForbidden(err))
+		require.False(t, strings.Contains(err.Error(), "\n"))
+	}
+	c = newCluster(t)
+	c.fail(cms, apierrors.NewUnauthorized("Unauthorized"))
+	_, err := configresolve.Resolve(t.Context(), kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"})
+	require.True(t, apierrors.IsUnauthorized(err))
+	require.ErrorContains(t, err, "does not accept the credentials")
+}
+
+func TestClientSource(t *testing.T) {
+	c := newCluster(t).Client
+	for text, want := range map[string]configresolve.Source{
+		"config-map":                   kube.ConfigMap{Client: c, Namespace: namespace, Name: "cilium-config"},
+		"cilium-node-config":           kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me"},
+		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me"},
+		"node:that":                    kube.Node{Client: c, Name: "that"},
+	} {
+		spec, err := configresolve.ParseSpec(text, configresolve.SpecDefaults{Namespace: namespace, NodeName: "me"})
+		require.NoError(t, err)
+		got, err := c.Source(spec, "me")
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.Equal(t, spec.String(), got.Ref().String())
+	}
+	_, err := c.Source(configresolve.Spec{Kind: "dir", Path: "/x"}, "me")
+	require.ErrorContains(t, err, "does not live in a cluster")
+}
+
+func TestSourcesWithoutWhatTheyNeed(t *testing.T) {
+	c := newCluster(t, nodeConfig(v2, "cr", `{"matchLabels":{"a":"b"}}`, values{"k": "v"})).Client
+	for _, source := range []configresolve.Source{
+		kube.ConfigMap{Namespace: "a", Name: "b"}, kube.ConfigMap{Client: c, Name: "b"}, kube.ConfigMap{Client: c, Namespace: "a"},
+		kube.NodeConfigs{Namespace: "a"}, kube.NodeConfigs{Client: c}, kube.NodeConfigs{Client: c, Namespace: namespace},
+		kube.Node{Name: "me"}, kube.Node{Client: c},
+	} {
+		_, err := configresolve.Resolve(t.Context(), source)
+		require.Error(t, err)
+	}
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+const defaultPrefix = "config.cilium.io"
+
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+
+// Node is the source of the labels and annotations of a Node whose keys are
+// PREFIX/KEY. An annotation overrides a label. A Node that does not exist
+// matches configresolve.ErrMissing.
+type Node struct {
+	Client *Client
+	Name   string
+	Prefix string // without the slash; empty: config.cilium.io
+}
+
+// Ref names the source node:NAME.
+func (s Node) Ref() configresolve.Ref {
+	return configresolve.Ref{Kind: configresolve.KindNode, Name: s.Name}
+}
+
+// Read gets the Node's metadata, unless another source of this resolution has.
+func (s Node) Read(ctx context.Context) ([]configresolve.Layer, error) {
+	meta, err := s.Client.node(ctx, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	return []configresolve.Layer{
+		{Ref: s.Ref(), Part: "labels", Values: s.pick(meta.Labels)},
+		{Ref: s.Ref(), Part: "annotations", Values: s.pick(meta.Annotations)},
+	}, nil
+}
+
+func (s Node) pick(from map[string]string) map[string]string {
+	prefix := s.Prefix
+	if prefix == "" {
+		prefix = defaultPrefix
+	}
+	values := map[string]string{}
+	for name, value := range from {
+		if key, ok := strings.CutPrefix(name, prefix+"/"); ok {
+			values[key] = value
+		}
+	}
+	return values
+}
+
+// nodeKey is under which the sources of a resolution share a Node.
+type nodeKey struct {
+	client *Client
+	name   string
+}
+
+func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+	if c == nil {
+		return nil, errNoClient
+	}
+	if name == "" {
+		return nil, errors.New("no node name given")
+	}
+	return configresolve.Once(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		meta, err := c.Metadata.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && !notServed(err) {
+			return nil, fmt.Errorf("Node %s: %w", name, configresolve.ErrMissing)
+		}
+		return meta, request{"get", nodes.GroupResource(), "", name}.explain(err)
+	})
+}

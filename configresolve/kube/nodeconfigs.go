@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+const pageSize = 500
+
+// NodeConfigs is the source of the node configs of a namespace: objects with
+// spec.nodeSelector and spec.defaults, a map of keys to values.
+//
+// Without a Name, every object counts whose selector matches the labels of the
+// Node: none where the selector is absent, all where it is empty. They are taken
+// in the order of their names, bytewise, and a later one overrides an earlier
+// one. With a Name, that object counts whatever its selector. Objects without
+// defaults are passed over.
+//
+// A custom resource that the cluster does not have, and an object of that Name
+// that does not exist, have no keys and are no error. A selector that cannot be
+// understood is one, and so is a missing Node where a selector needs its labels.
+type NodeConfigs struct {
+	Client    *Client
+	Namespace string
+	Name      string // empty: those that select the node
+	NodeName  string
+
+	// Resource names the custom resource; the zero value is Cilium's.
+	Resource Resource
+}
+
+// Resource names a custom resource. The first of its versions that the cluster
+// serves is read.
+type Resource struct {
+	Group    string   // empty: cilium.io
+	Versions []string // empty: v2, v2alpha1
+	Plural   string   // empty: ciliumnodeconfigs
+}
+
+func (r Resource) orDefault() Resource {
+	r.Group = cmp.Or(r.Group, "cilium.io")
+	r.Plural = cmp.Or(r.Plural, "ciliumnodeconfigs")
+	if len(r.Versions) == 0 {
+		r.Versions = []string{"v2", "v2alpha1"}
+	}
+	return r
+}
+
+// Ref names the source cilium-node-config:NAMESPACE, with /NAME if there is one.
+// Layers name each object in the same way.
+func (s NodeConfigs) Ref() configresolve.Ref { return s.ref(s.Name) }
+
+func (s NodeConfigs) ref(name string) configresolve.Ref {
+	return configresolve.Ref{Kind: configresolve.KindNodeConfig, Namespace: s.Namespace, Name: name}
+}
+
+// Read reads the objects, and the Node only if a selector needs its labels.
+func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
+	if s.Client == nil || s.Namespace == "" {
+		return nil, errors.New("needs a client and a namespace")
+	}
+	objects, err := s.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(objects, func(a, b unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	var layers []configresolve.Layer
+	for _, object := range objects {
+		layer, ok, err := s.layer(ctx, object)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s/%s: %w", s.Resource.orDefault().Plural, s.Namespace, object.GetName(), err)
+		}
+		if ok {
+			layers = append(layers, layer)
+		}
+	}
+	return layers, nil
+}
+
+// layer returns what object sets, and false if it does not count.
+func (s NodeConfigs) layer(ctx context.Context, object unstructured.Unstructured) (configresolve.Layer, bool, error) {
+	defaults, err := stringMap(object, "spec", "defaults")
+	if err != nil || len(defaults) == 0 {
+		return configresolve.Layer{}, false, err
+	}
+	if s.Name == "" {
+		if selected, err := s.selected(ctx, object); err != nil || !selected {
+			return configresolve.Layer{}, false, err
+		}
+	}
+	return configresolve.Layer{Ref: s.ref(object.GetName()), Values: defaults}, true, nil
+}
+
+func (s NodeConfigs) selected(ctx context.Context, object unstructured.Unstructured) (bool, error) {
+	selector, err := selectorOf(object)
+	if err != nil || selector == nil {
+		return false, err
+	}
+	if selector.Empty() {
+		return true, nil
+	}
+	node, err := s.Client.node(ctx, s.NodeName)
+	if errors.Is(err, configresolve.ErrMissing) {
+		return false, fmt.Errorf("its selector needs the labels of Node %s, which does not exist", s.NodeName) // an Optional source does not stand for its Node
+	}
+	if err != nil {
+		return false, fmt.Errorf("its selector needs the labels of the node: %w", err)
+	}
+	return selector.Matches(labels.Set(node.Labels)), nil
+}
+
+// selectorOf returns nil where there is none.
+func selectorOf(object unstructured.Unstructured) (labels.Selector, error) {
+	value, _, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "nodeSelector")
+	if err != nil || value == nil {
+		return nil, err
+	}
+	field, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("spec.nodeSelector is not a map")
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(field, &selector); err != nil {
+		return nil, fmt.Errorf("spec.nodeSelector: %w", err)
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.nodeSelector: %w", err)
+	}
+	return parsed, nil
+}
+
+// listKey is under which the sources of a resolution share a list or an object.
+type listKey struct {
+	client                         *Client
+	group, plural, namespace, name string
+}
+
+// objects reads the first version that is served.
+func (s NodeConfigs) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
+	r := s.Resource.orDefault()
+	key := listKey{s.Client, r.Group, r.Plural, s.Namespace, s.Name}
+	return configresolve.Once(ctx, key, func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		for _, version := range r.Versions {
+			objects, err := s.read(ctx, schema.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Plural})
+			if s.Name == "" && apierrors.IsNotFound(err) || notServed(err) {
+				continue
+			}
+			return objects, err
+		}
+		return nil, nil
+	})
+}
+
+func (s NodeConfigs) read(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+	if s.Name == "" {
+		return s.list(ctx, gvr)
+	}
+	object, err := s.Client.Dynamic.Resource(gvr).Namespace(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && !notServed(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, request{"get", gvr.GroupResource(), s.Namespace, s.Name}.explain(err)
+	}
+	return []unstructured.Unstructured{*object}, nil
+}
+
+// list reads page by page. Where the list has expired between two pages, it is
+// read anew in one piece, which cannot expire.
+func (s NodeConfigs) list(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+	var objects []unstructured.Unstructured
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := s.Client.Dynamic.Resource(gvr).Namespace(s.Namespace).List(ctx, options)
+		if apierrors.IsResourceExpired(err) && options.Continue != "" {
+			objects, options = nil, metav1.ListOptions{}
+			continue
+		}
+		if err != nil {
+			return nil, request{"list", gvr.GroupResource(), s.Namespace, ""}.explain(err)
+		}
+		objects = append(objects, page.Items...)
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return objects, nil
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// Retries wait a random time between nothing and a window that doubles from
+// firstWindow to lastWindow (full jitter), so that nodes that fail together do
+// not come back together. An attempt, with its body, may take attemptTimeout.
+const (
+	firstWindow    = 250 * time.Millisecond
+	lastWindow     = 10 * time.Second
+	attemptTimeout = 30 * time.Second
+	maxBody        = 64 << 20
+)
+
+var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", maxBody)
+
+// retrier repeats reads until one is answered or the context ends. It is a
+// transport, so that every client above it has the same manners; client-go's
+// own retries, which it keeps from seeing a Retry-After, have no jitter.
+type retrier struct {
+	next    http.RoundTripper
+	servers []*url.URL   // empty: the one that the request names
+	current atomic.Int64 // index of the server that answered last
+}
+
+func newRetrier(next http.RoundTripper, servers []*url.URL) *retrier {
+	return &retrier{next: next, servers: servers}
+}
+
+// RoundTrip implements http.RoundTripper. A watch and what is no read are passed
+// on as they are.
+func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet || req.URL.Query().Has("watch") {
+		return r.next.RoundTrip(r.to(req.Context(), req, r.current.Load()))
+	}
+	ctx := req.Context()
+	for attempt := 0; ; attempt++ {
+		answer := r.round(ctx, req)
+		if answer.final {
+			return answer.response, answer.err
+		}
+		timer := time.NewTimer(delay(attempt, answer.retryAfter, rand.Int64N))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("%w after %d attempts, the last: %w", ctx.Err(), attempt+1, answer.err)
+		}
+	}
+}
+
+// delay is the time to wait after the given number of attempts, counted from
+// zero: at least what the server asks for, and on top of it a random part of
+// the window.
+func delay(attempt int, retryAfter time.Duration, random func(int64) int64) time.Duration {
+	window := lastWindow
+	if attempt < 6 {
+		window = min(window, firstWindow<<attempt)
+	}
+	return retryAfter + time.Duration(random(int64(window)))
+}
+
+// answer is what came of asking, final if asking again cannot change it.
+type answer struct {
+	response   *http.Response
+	err        error
+	final      bool
+	refused    bool // by TLS: another server may have the right certificate
+	busy       bool // alive and asking for patience: no other server is tried
+	retryAfter time.Duration
+}
+
+// round asks each server once, until one answers.
+func (r *retrier) round(ctx context.Context, req *http.Request) answer {
+	start, count := r.current.Load(), int64(max(len(r.servers), 1))
+	var last answer
+	refused := true
+	for i := range count {
+		wait := last.retryAfter
+		last = r.ask(ctx, req, start+i)
+		last.retryAfter = max(last.retryAfter, wait)
+		if last.final && !last.refused || last.busy {
+			r.current.Store((start + i) % count)
+			return last
+		}
+		refused = refused && last.refused
+	}
+	last.final = refused
+	return last
+}
+
+func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answer {
+	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	response, err := r.next.RoundTrip(r.to(attempt, req, server))
+	if err == nil {
+		err = buffer(response)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return answer{err: ctx.Err(), final: true}
+	case err != nil && tlsRefused(err):
+		return answer{err: err, final: true, refused: true}
+	case err != nil:
+		return answer{err: err, final: errors.Is(err, errTooLarge)}
+	}
+	return judge(response)
+}
+
+func judge(response *http.Response) answer {
+	switch response.StatusCode {
+	case http.StatusTooManyRequests:
+		return answer{err: errors.New("the API server answers " + response.Status), busy: true, retryAfter: retryAfter(response)}
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return answer{err: errors.New("the API server answers " + response.Status), retryAfter: retryAfter(response)}
+	}
+	return answer{response: response, final: true}
+}
+
+// retryAfter understands seconds, the only form that API servers send.
+func retryAfter(response *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, time.Minute)
+}
+
+// to returns req as a request to the given server.
+func (r *retrier) to(ctx context.Context, req *http.Request, server int64) *http.Request {
+	out := req.Clone(ctx)
+	if len(r.servers) > 0 {
+		target := r.servers[server%int64(len(r.servers))]
+		out.URL.Scheme, out.URL.Host, out.Host = target.Scheme, target.Host, ""
+	}
+	return out
+}
+
+// buffer reads the body whole, so that a connection that breaks in the middle
+// of it counts as a failed attempt.
+func buffer(response *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	response.Body.Close()
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if len(body) > maxBody {
+		return errTooLarge
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+// tlsRefused says that the two sides do not trust each other, or do not both
+// speak TLS, which time does not change.
+func tlsRefused(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var alert tls.AlertError
+	var record tls.RecordHeaderError
+	var remote *net.OpError
+	return errors.As(err, &certificate) || errors.As(err, &alert) || errors.As(err, &record) ||
+		errors.As(err, &remote) && remote.Op == "remote error" // an alert of the other side
+}
