@@ -3,10 +3,173 @@
 
 package cleanup
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
 
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// The kernel deletes the links of a group in one go and waits for its readers
+// once, not once for each link. It holds the RTNL lock meanwhile, so the groups
+// are small: as large as keeps one deletion near groupTime.
+const (
+	minGroup   = 8 // fewer links than this go one by one
+	maxGroup   = 250
+	firstGroup = 8
+	groupTime  = 90 * time.Millisecond
+)
+
+// removeLinks deletes links in groups, and one by one what is no group's
+// matter: few links, devices without a kind (the kernel refuses a whole group
+// for one of them), links that are not what was listed, refused groups.
 func removeLinks(ctx context.Context, s *session, items []Item, done doneFunc) {
-	each(func(ctx context.Context, s *session, item Item) error {
-		return removeLink(s, item.ref.(linkRef))
-	})(ctx, s, items, done)
+	single := items
+	if len(items) >= minGroup {
+		together, rest := s.groupable(ctx, items)
+		single = append(rest, s.removeInGroups(ctx, together, done)...)
+	}
+	each(func(_ context.Context, s *session, item Item) error {
+		ref, ok := item.ref.(linkRef)
+		if !ok {
+			return fmt.Errorf("identity of type %T", item.ref)
+		}
+		return removeLink(s, ref)
+	})(ctx, s, single, done)
+}
+
+// groupItem is an item with its link as it is now.
+type groupItem struct {
+	Item
+	linkInfo
+}
+
+// groupable looks at all links again and returns those that may go in groups.
+func (s *session) groupable(ctx context.Context, items []Item) (together []groupItem, rest []Item) {
+	links, err := s.links(ctx)
+	if err != nil {
+		return nil, items
+	}
+	now := make(map[linkRef]linkInfo, len(links))
+	for _, link := range links {
+		now[link.ref()] = link
+	}
+	for _, item := range items {
+		ref, _ := item.ref.(linkRef)
+		if link, ok := now[ref]; ok && link.kind != "" {
+			together = append(together, groupItem{item, link})
+		} else {
+			rest = append(rest, item)
+		}
+	}
+	return together, rest
+}
+
+// removeInGroups returns the items that it could not remove.
+func (s *session) removeInGroups(ctx context.Context, items []groupItem, done doneFunc) (rest []Item) {
+	size := firstGroup
+	for len(items) > 0 && ctx.Err() == nil {
+		chunk := items[:min(size, len(items))]
+		items = items[len(chunk):]
+		start := time.Now()
+		if err := s.removeGroup(chunk); err != nil {
+			size = max(size/2, 1)
+			rest = appendItems(rest, chunk)
+			continue
+		}
+		size = nextGroupSize(size, len(chunk), time.Since(start))
+		for _, item := range chunk {
+			done(item.Item, s.verifyDeleted(item.linkInfo))
+		}
+	}
+	if ctx.Err() != nil {
+		return rest
+	}
+	return appendItems(rest, items)
+}
+
+// verifyDeleted returns an error for a link that the kernel said to have
+// deleted and keeps: the fallback device of a tunnel module (tunl0, sit0), under
+// whatever name. A veth is never one.
+func (s *session) verifyDeleted(link linkInfo) error {
+	if link.kind == "veth" {
+		return nil
+	}
+	now, err := s.sock.link(link.index)
+	if err != nil || now.ref() != link.ref() {
+		return nil
+	}
+	return fmt.Errorf("the kernel keeps it: it is a fallback device that goes with its module (%s)", link.kind)
+}
+
+// nextGroupSize aims at groupTime for one group, and grows slowly: what a link
+// costs depends on what is attached to it.
+func nextGroupSize(size, deleted int, took time.Duration) int {
+	if deleted < size {
+		return size
+	}
+	fits := int(float64(deleted) * float64(groupTime) / float64(max(took, 1)))
+	return max(1, min(fits, 4*size, maxGroup))
+}
+
+func appendItems(to []Item, items []groupItem) []Item {
+	for _, item := range items {
+		to = append(to, item.Item)
+	}
+	return to
+}
+
+// removeGroup puts links into a group that no other link has, and deletes the
+// group. Where that fails they are in their own groups again.
+func (s *session) removeGroup(items []groupItem) error {
+	sock, err := s.netlink()
+	if err != nil {
+		return err
+	}
+	group := s.freeGroup()
+	for i, item := range items {
+		if err := sock.setGroup(item.index, group); err != nil && !gone(err) {
+			return errors.Join(err, sock.restoreGroups(items[:i]))
+		}
+	}
+	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	err = sock.change(unix.RTM_DELLINK, msg, nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
+	if err != nil && !gone(err) {
+		return errors.Join(err, sock.restoreGroups(items))
+	}
+	return nil
+}
+
+// freeGroup returns a group that no link has; 0 is every link's first group.
+func (s *session) freeGroup() uint32 {
+	used := map[uint32]bool{0: true}
+	for _, link := range s.linkList {
+		used[link.group] = true
+	}
+	for {
+		// Negative numbers stand for "no group" in the kernel.
+		if group := rand.Uint32() >> 1; !used[group] {
+			return group
+		}
+	}
+}
+
+func (r *rtnl) setGroup(index int, group uint32) error {
+	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	msg.Index = int32(index)
+	return r.change(unix.RTM_SETLINK, msg, nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
+}
+
+func (r *rtnl) restoreGroups(items []groupItem) error {
+	var errs errorSet
+	for _, item := range items {
+		if err := r.setGroup(item.index, item.group); err != nil && !gone(err) {
+			errs.add(fmt.Errorf("restore the group of link %s: %w", item.name, err))
+		}
+	}
+	return errs.join()
 }

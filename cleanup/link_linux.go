@@ -5,6 +5,7 @@ package cleanup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/vishvananda/netlink/nl"
@@ -155,8 +156,12 @@ func removeLink(s *session, ref linkRef) error {
 	}
 	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	msg.Index = int32(ref.index)
-	if err := sock.change(unix.RTM_DELLINK, msg); err != nil && !gone(err) {
+	err = sock.change(unix.RTM_DELLINK, msg)
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return fmt.Errorf("%w (a device of kind %q cannot be deleted)", err, ref.kind)
+	case err != nil && !gone(err):
 		return err
 	}
-	return nil
+	return s.verifyDeleted(link)
 }

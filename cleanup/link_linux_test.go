@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -86,4 +87,62 @@ func TestLinkThatWasReplacedIsLeft(t *testing.T) {
 	run(t, "ip", "link", "show", "dev", "mine")
 	run(t, "ip", "link", "del", "dev", "mine")
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+}
+
+// Enough links to be deleted in groups, whatever groups they are in.
+func TestCLN9_LinksInGroups(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	endpoints(t, 60)
+	for i := range 20 {
+		run(t, "ip", "link", "set", "dev", fmt.Sprintf("lxc%08x", i), "group", fmt.Sprint(i%3+1))
+	}
+	veth(t, "cilium_host", "cilium_net") // both ends are listed
+	run(t, "ip", "link", "add", "dev", "cilium_vxlan", "type", "vxlan", "id", "5", "dstport", "8472")
+	tap(t, "cilium_tap")
+	veth(t, "eth0", "eth1")
+	run(t, "ip", "link", "set", "dev", "eth0", "group", "1")
+	run(t, "ip", "link", "set", "dev", "eth1", "group", "4711")
+	twins := func() string { return listing(t, "lo") + listing(t, "eth0") + listing(t, "eth1") }
+	before := twins()
+
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	inv := inventory(t, c)
+	total := len(inv.Items)
+	require.Equal(t, 60*3+4, total, "filters, clsact qdiscs, links")
+	removed := map[string]int{}
+	c.Progress = func(done, of int, item string, err error) {
+		require.NoError(t, err)
+		require.Equal(t, total, of)
+		removed[item]++
+		require.Len(t, removed, done)
+	}
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+	require.Len(t, removed, total, "each item once")
+	require.Equal(t, 3, linkCount(t))
+	require.Equal(t, before, twins())
+}
+
+// tap makes a link of a kind that is deleted like any other.
+func tap(t testing.TB, name string) {
+	t.Helper()
+	run(t, "ip", "tuntap", "add", "dev", name, "mode", "tap")
+}
+
+func TestCancelledSaysWhatIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	endpoints(t, 20)
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	inv := inventory(t, c)
+	ctx, cancel := context.WithCancel(context.Background())
+	c.Progress = func(int, int, string, error) { cancel() }
+	err := c.Remove(ctx, inv.Items)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "stopped with 52 of 60 items left", "the first 8 links went together")
+
+	_, err = c.Inventory(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, c.Apply(ctx), context.Canceled)
+	c.Progress = nil
+	apply(t, c)
+	require.Equal(t, 1, linkCount(t))
 }

@@ -40,7 +40,7 @@ func (s *session) ownsProgram(id uint32) (bool, error) {
 
 func bpfHint(err error) error {
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("%w (needs CAP_SYS_ADMIN)", err)
+		return hinted{err, "needs CAP_SYS_ADMIN"}
 	}
 	return err
 }

@@ -200,22 +200,35 @@ func appendStep(steps []step, f finder, items []Item) []step {
 	return append(steps, step{f, items})
 }
 
-// hint adds to an error what is missing.
+// hinted is an error that says what is missing.
+type hinted struct {
+	error
+	missing string
+}
+
+func (h hinted) Error() string { return h.error.Error() + " (" + h.missing + ")" }
+
+func (h hinted) Unwrap() error { return h.error }
+
+// hint adds to an error what is missing, unless that is said already.
 func hint(kind string, err error) error {
+	if _, said := errors.AsType[hinted](err); said {
+		return err
+	}
 	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 	switch {
 	case errors.Is(err, unix.EROFS):
-		return fmt.Errorf("%w (the file system is mounted read-only)", err)
+		return hinted{err, "the file system is mounted read-only"}
 	case !denied:
 		return err
 	}
 	switch kind {
 	case kindFilter, kindClsact, kindXDP, kindLink:
-		return fmt.Errorf("%w (needs CAP_NET_ADMIN, and CAP_SYS_ADMIN to look at BPF programs)", err)
+		return hinted{err, "needs CAP_NET_ADMIN"}
 	case kindMount:
-		return fmt.Errorf("%w (needs CAP_SYS_ADMIN)", err)
+		return hinted{err, "needs CAP_SYS_ADMIN"}
 	case kindPin, kindPinDir:
-		return fmt.Errorf("%w (needs to own the file, or CAP_DAC_OVERRIDE)", err)
+		return hinted{err, "needs to be the owner, or CAP_DAC_OVERRIDE"}
 	}
 	return err
 }

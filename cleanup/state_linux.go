@@ -36,7 +36,9 @@ func (c Cleanup) kept() map[string]bool {
 func findState(ctx context.Context, s *session) error {
 	var errs errorSet
 	for _, path := range s.own.StateDirs {
-		errs.add(s.findStateDir(ctx, path))
+		if err := s.findStateDir(ctx, path); err != nil {
+			errs.add(fmt.Errorf("%s: %w", path, err))
+		}
 	}
 	return errs.join()
 }
@@ -80,7 +82,7 @@ func stateDetail(t *tree, files, dirs int, stays bool) string {
 	if !t.dir {
 		return "a file"
 	}
-	detail := fmt.Sprintf("%d files, %d directories", files, dirs)
+	detail := count(files, "file", "files") + ", " + count(dirs, "directory", "directories")
 	switch {
 	case t.mount:
 		return detail + "; a mount point: emptied, not removed"
@@ -88,6 +90,13 @@ func stateDetail(t *tree, files, dirs int, stays bool) string {
 		return detail + "; something in it is kept"
 	}
 	return detail
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 func (s *session) findMounts(t *tree, kept map[string]bool) error {

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+// What the fuzz targets and the tests of single parts call.
+var (
+	ParseLink   = func(b []byte) error { _, err := parseLink(b); return err }
+	ParseFilter = func(b []byte) error { _, err := parseFilter(b); return err }
+	ParseXDP    = func(b []byte) error { _, err := parseXDP(b); return err }
+	RetryDump   = retryDump
+)
+
+// DumpTries is how often a dump is tried.
+const DumpTries = dumpTries
