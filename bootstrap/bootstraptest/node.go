@@ -39,7 +39,7 @@ type Node struct {
 
 // NewNode starts a node for the test t, at whose end it is gone. It needs
 // Linux 5.7 with a mounted cgroup2, and root with the capabilities SYS_ADMIN,
-// SYS_CHROOT, SYS_PTRACE, NET_ADMIN and MKNOD. Where these are missing the test
+// SYS_CHROOT, NET_ADMIN and MKNOD. Where these are missing the test
 // is skipped; it fails instead if the environment variable
 // SLIPWAY_TEST_REQUIRE_ROOT is 1.
 func NewNode(t testing.TB) *Node {

@@ -188,10 +188,10 @@ func buildDev() error {
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
 		path := filepath.Join(dev, name)
 		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))); err != nil {
-			return fmt.Errorf("make device %s (needs CAP_MKNOD): %w", path, err)
+			return fmt.Errorf("make device /dev/%s (needs CAP_MKNOD): %w", name, err)
 		}
 		if err := unix.Chmod(path, 0o666); err != nil {
-			return fmt.Errorf("make device %s: %w", path, err)
+			return fmt.Errorf("make device /dev/%s: %w", name, err)
 		}
 	}
 	var errs []error
