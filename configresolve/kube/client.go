@@ -97,10 +97,7 @@ func (c Connection) servers() ([]*url.URL, error) {
 	var servers []*url.URL
 	for _, text := range c.Servers {
 		u, err := url.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("API server URL: %w", err)
-		}
-		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
 			return nil, fmt.Errorf("API server URL %q: want http:// or https://, a host, and no path", text)
 		}
 		servers = append(servers, &url.URL{Scheme: u.Scheme, Host: u.Host})
@@ -109,27 +106,30 @@ func (c Connection) servers() ([]*url.URL, error) {
 }
 
 func (c Connection) base(servers []*url.URL) (*rest.Config, error) {
-	if c.Kubeconfig != "" {
-		rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
-		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
-		if err != nil {
-			return nil, fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
-		}
-		return config, nil
-	}
 	plain := 0
 	for _, u := range servers {
 		if u.Scheme == "http" {
 			plain++
 		}
 	}
-	switch {
-	case plain == 0:
-		return inCluster()
-	case plain < len(servers):
-		return nil, errors.New("API server URLs: http and https ones cannot be mixed, since credentials go only to https")
+	if c.Kubeconfig != "" {
+		rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
+		}
+		if rest.IsConfigTransportTLS(*config) && plain > 0 {
+			return nil, fmt.Errorf("API server URLs: the credentials of kubeconfig %s do not go to http ones", c.Kubeconfig)
+		}
+		return config, nil
 	}
-	return &rest.Config{}, nil
+	switch plain {
+	case 0:
+		return inCluster()
+	case len(servers):
+		return &rest.Config{}, nil
+	}
+	return nil, errors.New("API server URLs: http and https ones cannot be mixed, since credentials go only to https")
 }
 
 func inCluster() (*rest.Config, error) {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+// An agent's configuration from its ConfigMap, the node configs that select its
+// node, and the node's annotations.
+func Example() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	client, err := kube.Connection{Kubeconfig: "/etc/kubernetes/kubelet.conf"}.Client()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	node := os.Getenv("NODE_NAME")
+	config, err := configresolve.Resolve(ctx,
+		kube.ConfigMap{Client: client, Namespace: "kube-system", Name: "cilium-config"},
+		kube.NodeConfigs{Client: client, Namespace: "kube-system", NodeName: node},
+		kube.Node{Client: client, Name: node})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(config.Explain())
+}
+
+func ExampleClient_Source() {
+	client := &kube.Client{}
+	spec, err := configresolve.ParseSpec("cilium-node-config", configresolve.SpecDefaults{Namespace: "kube-system"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	source, err := client.Source(spec, "worker-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(source.Ref())
+	// Output: cilium-node-config:kube-system
+}

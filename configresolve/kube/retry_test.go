@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+// transport answers requests without a network.
+type transport func(n int, req *http.Request) (*http.Response, error)
+
+// connect returns a source over servers that answer as transport does, and the
+// requests that they saw.
+func connect(t *testing.T, answer transport, servers ...string) (configresolve.Source, *[]string) {
+	t.Helper()
+	var seen []string
+	client, err := kube.Connection{Servers: servers, Wrap: func(http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			seen = append(seen, req.URL.Host)
+			return answer(len(seen), req)
+		})
+	}}.Client()
+	require.NoError(t, err)
+	return kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"}, &seen
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func respond(code int, body string, header ...string) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		recorder.Header().Set(header[i], header[i+1])
+	}
+	recorder.WriteHeader(code)
+	fmt.Fprint(recorder, body)
+	response := recorder.Result()
+	return response, nil
+}
+
+func found() (*http.Response, error) {
+	return respond(200, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cfg","namespace":"kube-system"},"data":{"a":"1"}}`)
+}
+
+func TestCFG8_RetriesUntilAnswered(t *testing.T) {
+	for name, failure := range map[string]func(req *http.Request) (*http.Response, error){
+		"429":     func(*http.Request) (*http.Response, error) { return respond(429, "slow down") },
+		"500":     func(*http.Request) (*http.Response, error) { return respond(500, "etcd") },
+		"503":     func(*http.Request) (*http.Response, error) { return respond(503, "starting") },
+		"504":     func(*http.Request) (*http.Response, error) { return respond(504, "timeout") },
+		"refused": func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"body broke": func(*http.Request) (*http.Response, error) {
+			r, err := respond(200, "")
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"apiVersion":`), broken{}))
+			return r, err
+		},
+		"hangs": func(req *http.Request) (*http.Response, error) {
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source, seen := connect(t, func(n int, req *http.Request) (*http.Response, error) {
+					if n <= 12 {
+						return failure(req)
+					}
+					return found()
+				}, "http://a")
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				layers, err := source.Read(ctx)
+				require.NoError(t, err)
+				require.Equal(t, values{"a": "1"}, layers[0].Values)
+				require.Len(t, *seen, 13)
+			})
+		})
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestCFG8_HonoursRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, seen := connect(t, func(n int, _ *http.Request) (*http.Response, error) {
+			if n == 1 {
+				return respond(429, "", "Retry-After", "7")
+			}
+			return found()
+		}, "http://a", "http://b")
+		start := time.Now()
+		_, err := source.Read(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(start), 7*time.Second)
+		require.Less(t, time.Since(start), 8*time.Second)
+		require.Equal(t, []string{"a", "a"}, *seen, "another server is not burdened with it")
+	})
+}
+
+func TestCFG8_FullJitter(t *testing.T) {
+	least := func(int64) int64 { return 0 }
+	most := func(n int64) int64 { return n - 1 }
+	windows := []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second}
+	for attempt, window := range windows {
+		require.Zero(t, kube.Delay(attempt, 0, least))
+		require.Equal(t, window-1, kube.Delay(attempt, 0, most))
+		require.Equal(t, 3*time.Second, kube.Delay(attempt, 3*time.Second, least))
+	}
+	require.Equal(t, 10*time.Second-1, kube.Delay(1000, 0, most))
+}
+
+func TestCFG8_BoundedByTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, _ := connect(t, func(int, *http.Request) (*http.Response, error) { return respond(503, "starting") }, "http://a")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		_, err := source.Read(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "the last: the API server answers 503 Service Unavailable")
+		require.ErrorContains(t, err, "get configmaps kube-system/cfg")
+		require.Equal(t, time.Minute, time.Since(start))
+	})
+}
+
+func TestCFG8_FinalAnswers(t *testing.T) {
+	status := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"%s","code":%d,"details":{"name":"cfg","kind":"configmaps"}}`
+	for code, test := range map[int]struct {
+		reason string
+		is     func(error) bool
+	}{
+		401: {"Unauthorized", apierrors.IsUnauthorized},
+		403: {"Forbidden", apierrors.IsForbidden},
+		404: {"NotFound", func(err error) bool { return errors.Is(err, configresolve.ErrMissing) }},
+	} {
+		source, seen := connect(t, func(int, *http.Request) (*http.Response, error) {
+			return respond(code, fmt.Sprintf(status, test.reason, code))
+		}, "http://a", "http://b")
+		_, err := source.Read(t.Context())
+		require.True(t, test.is(err), err)
+		require.Len(t, *seen, 1)
+	}
+}
+
+func TestCFG8_ServersAreTriedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := "c"
+		source, seen := connect(t, func(_ int, req *http.Request) (*http.Response, error) {
+			switch {
+			case req.URL.Host == up:
+				return found()
+			case req.URL.Host == "a":
+				return nil, errors.New("connection refused")
+			}
+			return respond(503, "starting")
+		}, "http://a", "http://b", "http://c")
+		start := time.Now()
+		_, err := source.Read(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"a", "b", "c"}, *seen)
+		_, err = source.Read(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"a", "b", "c", "c"}, *seen, "the one that answered is asked first")
+		require.Zero(t, time.Since(start), "with no wait between servers")
+		up = "b"
+		_, err = source.Read(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"a", "b", "c", "c", "c", "a", "b"}, *seen)
+	})
+}
+
+func TestCFG8_CertificateErrorsAreFinal(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	read := func(connection kube.Connection) error {
+		client, err := connection.Client()
+		require.NoError(t, err)
+		_, err = kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"}.Read(t.Context())
+		return err
+	}
+	kubeconfig := writeKubeconfig(t, server.URL)
+	require.ErrorContains(t, read(kube.Connection{Kubeconfig: kubeconfig}), "x509")
+	require.ErrorContains(t, read(kube.Connection{Kubeconfig: kubeconfig, Servers: []string{server.URL, server.URL}}), "x509")
+
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	https := strings.Replace(plain.URL, "http:", "https:", 1)
+	require.ErrorContains(t, read(kube.Connection{Kubeconfig: kubeconfig, Servers: []string{https}}), "HTTP")
+}
+
+func writeKubeconfig(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: %q}}]
+users: [{name: u, user: {token: secret}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`, server), 0o600))
+	return path
+}
+
+func TestConnectionByKubeconfig(t *testing.T) {
+	var seen *http.Request
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = r
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"me","labels":{"config.cilium.io/a":"1"}}}`)
+	}))
+	defer server.Close()
+	client, err := kube.Connection{Kubeconfig: writeKubeconfig(t, server.URL), UserAgent: "agent/1"}.Client()
+	require.NoError(t, err)
+	require.Equal(t, values{"a": "1"}, all(resolve(t, kube.Node{Client: client, Name: "me"})))
+	require.Equal(t, "/api/v1/nodes/me", seen.URL.Path)
+	require.Equal(t, "agent/1", seen.Header.Get("User-Agent"))
+	require.Contains(t, seen.Header.Get("Accept"), "as=PartialObjectMetadata", "metadata only")
+	require.Empty(t, seen.Header.Get("Authorization"), "no token in clear text")
+}
+
+func TestConnectionErrors(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for want, connection := range map[string]kube.Connection{
+		"outside a pod, give a kubeconfig": {},
+		"credentials of the cluster":       {Servers: []string{"https://10.0.0.1:6443"}},
+		"cannot be mixed":                  {Servers: []string{"https://a", "http://b"}},
+		"want http:// or https://":         {Servers: []string{"10.0.0.1:6443/x"}},
+		"do not go to http":                {Kubeconfig: writeKubeconfig(t, "https://a"), Servers: []string{"http://a"}},
+		`"ftp://a"`:                        {Servers: []string{"ftp://a"}},
+		"and no path":                      {Servers: []string{"https://a/b"}},
+		"no-such-file":                     {Kubeconfig: filepath.Join(t.TempDir(), "no-such-file")},
+	} {
+		_, err := connection.Client()
+		require.ErrorContains(t, err, want)
+	}
+}
