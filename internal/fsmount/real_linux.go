@@ -79,8 +79,7 @@ func (r Real) detached(fstype, options string) (fd int, err error) {
 	defer unix.Close(ctx)
 	attr, _, rest := split(options)
 	for _, o := range append(rest, "source="+fstype) {
-		key, value, _ := strings.Cut(o, "=")
-		if err := unix.FsconfigSetString(ctx, key, value); err != nil {
+		if err := configure(ctx, o); err != nil {
 			return -1, pathError("fsconfig "+o, fstype, err)
 		}
 	}
@@ -89,6 +88,13 @@ func (r Real) detached(fstype, options string) (fd int, err error) {
 	}
 	fd, err = unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
 	return fd, pathError("fsmount", fstype, err)
+}
+
+func configure(ctx int, option string) error {
+	if key, value, ok := strings.Cut(option, "="); ok {
+		return unix.FsconfigSetString(ctx, key, value)
+	}
+	return unix.FsconfigSetFlag(ctx, option)
 }
 
 func mountOld(path, fstype, options string, before func(root, mount string) error) error {

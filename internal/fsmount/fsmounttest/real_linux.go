@@ -87,8 +87,11 @@ func mount(t testing.TB, fstype, path string, options []string) {
 			attributes |= a
 			continue
 		}
-		key, value, _ := strings.Cut(o, "=")
-		require.NoError(t, unix.FsconfigSetString(ctx, key, value))
+		if key, value, ok := strings.Cut(o, "="); ok {
+			require.NoError(t, unix.FsconfigSetString(ctx, key, value))
+			continue
+		}
+		require.NoError(t, unix.FsconfigSetFlag(ctx, o))
 	}
 	require.NoError(t, unix.FsconfigCreate(ctx))
 	fd, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attributes)

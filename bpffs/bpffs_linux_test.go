@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpffs_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// Another mount namespace stands for the host that must see the mount too.
+func TestBPF3_OnTheRealKernel(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Propagation: bpffs.Shared}
+	private(t, m, n.Dir())
+
+	require.NoError(t, unix.Mount("", n.Dir(), "", unix.MS_SHARED, ""))
+	host := exec.Command("cat")
+	host.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
+	stdin, err := host.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, host.Start())
+	defer func() {
+		require.NoError(t, stdin.Close())
+		require.NoError(t, host.Wait())
+	}()
+	require.NoError(t, m.Apply(t.Context()))
+
+	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(host.Process.Pid), "mountinfo"))
+	require.NoError(t, err)
+	defer f.Close()
+	infos, err := fsmount.ParseMounts(f)
+	require.NoError(t, err)
+	require.Len(t, fsmount.On(infos, m.Path), 1)
+	require.NoError(t, unix.Unmount(m.Path, 0))
+}
+
+// Two processes, each on a thread of the test's mount namespace.
+func TestBPF1_TwoAtOnce(t *testing.T) {
+	dir := fsmounttest.NewReal(t, false).Dir()
+	ns, err := os.Open("/proc/thread-self/ns/mnt")
+	require.NoError(t, err)
+	defer ns.Close()
+	for round := range 50 {
+		path := filepath.Join(dir, fmt.Sprint("bpf", round))
+		start := make(chan struct{})
+		errs := make(chan error)
+		var ready sync.WaitGroup
+		for range 2 {
+			ready.Add(1)
+			go func() {
+				runtime.LockOSThread()
+				err := unix.Unshare(unix.CLONE_FS)
+				if err == nil {
+					err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)
+				}
+				ready.Done()
+				<-start
+				if err == nil {
+					err = bpffs.EnsureMounted(path)
+				}
+				errs <- err
+			}()
+		}
+		ready.Wait()
+		close(start)
+		require.NoError(t, <-errs)
+		require.NoError(t, <-errs)
+		infos, err := fsmount.Mounts(fsmount.Real{})
+		require.NoError(t, err)
+		require.Len(t, fsmount.On(infos, path), 1)
+	}
+}
+
+// crowd makes about count mounts beside path.
+func crowd(t testing.TB, dir string, count int) {
+	t.Helper()
+	source := filepath.Join(dir, "source")
+	require.NoError(t, os.Mkdir(source, 0o755))
+	for i := range count {
+		point := filepath.Join(dir, strconv.Itoa(i))
+		require.NoError(t, os.Mkdir(point, 0o755))
+		require.NoError(t, unix.Mount(source, point, "", unix.MS_BIND, ""))
+	}
+}
+
+// fastest is the time of the quickest of many calls over what is mounted.
+func fastest(t testing.TB, path string) time.Duration {
+	t.Helper()
+	best := time.Hour
+	for range 2000 {
+		start := time.Now()
+		err := bpffs.EnsureMounted(path)
+		best = min(best, time.Since(start))
+		require.NoError(t, err)
+	}
+	return best
+}
+
+func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
+	dir := fsmounttest.NewReal(t, false).Dir()
+	path := filepath.Join(dir, "bpf")
+	require.NoError(t, bpffs.EnsureMounted(path))
+	cost := map[int]time.Duration{}
+	for _, count := range []int{10, 10_000} {
+		beside := filepath.Join(dir, "beside"+strconv.Itoa(count))
+		require.NoError(t, os.Mkdir(beside, 0o755))
+		crowd(t, beside, count)
+		cost[count] = fastest(t, path)
+	}
+	ratio := float64(cost[10_000]) / float64(cost[10])
+	t.Logf("EnsureMounted, already mounted: %v with 10 mounts, %v with 10,000: ratio %.2f", cost[10], cost[10_000], ratio)
+	// Reading mountinfo would make it a thousand times as dear.
+	require.Less(t, ratio, 3.0)
+}
+
+func BenchmarkEnsureMounted(b *testing.B) {
+	for _, count := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("mounts=%d", count), func(b *testing.B) {
+			testns.Enter(b, testns.Mount)
+			dir := testns.TempDir(b)
+			require.NoError(b, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+			path := filepath.Join(dir, "bpf")
+			require.NoError(b, bpffs.EnsureMounted(path))
+			crowd(b, dir, count)
+			for b.Loop() {
+				if err := bpffs.EnsureMounted(path); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

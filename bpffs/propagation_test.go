@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpffs_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+)
+
+// private asserts that m refuses a mount that would end with the container, and
+// says how to make it last.
+func private(t *testing.T, m bpffs.Mount, parent string) {
+	t.Helper()
+	_, err := m.Check(t.Context())
+	for _, err := range []error{err, m.Apply(t.Context())} {
+		require.ErrorContains(t, err, m.Path)
+		require.ErrorContains(t, err, "mountPropagation: Bidirectional")
+		require.ErrorContains(t, err, "mount --make-shared "+parent)
+	}
+	require.NoDirExists(t, m.Path)
+}
+
+func TestBPF3_PrivateIsRefusedWhereAsked(t *testing.T) {
+	n := fsmounttest.NewFake(t)
+	n.K.Private = true
+	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.K, Propagation: bpffs.Shared}
+	private(t, m, "/")
+
+	m.Propagation = bpffs.AnyPropagation
+	require.NoError(t, m.Apply(t.Context()))
+	m.Propagation = bpffs.Shared
+	changes, err := m.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes, "what is mounted came from outside")
+}
+
+func TestBPF3_SharedIsMounted(t *testing.T) {
+	n := fsmounttest.NewFake(t)
+	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.K, Propagation: bpffs.Shared}
+	require.NoError(t, m.Apply(t.Context()))
+	require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cgroup_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+)
+
+// unified and hybrid lay cgroups out in a folder as systemd does in
+// /sys/fs/cgroup.
+func unified(t testing.TB, n fsmounttest.Node) string {
+	t.Helper()
+	path := fsmounttest.Mkdir(t, n, "unified-node")
+	n.Put(path, "cgroup2", "")
+	return path
+}
+
+func v1(t testing.TB, n fsmounttest.Node) string {
+	t.Helper()
+	path := fsmounttest.Mkdir(t, n, "v1-node")
+	n.Put(path, "tmpfs", "mode=755")
+	hierarchy := fsmounttest.Mkdir(t, n, "v1-node", "systemd")
+	// A new hierarchy shows in every process of the machine, so one that is
+	// there is better.
+	infos, err := fsmount.Mounts(fsmount.Real{})
+	require.NoError(t, err)
+	for _, i := range infos {
+		if i.FSType == "cgroup" {
+			require.NoError(t, unix.Mount(i.Point, hierarchy, "", unix.MS_BIND, ""))
+			return path
+		}
+	}
+	n.Put(hierarchy, "cgroup", "none,name=slipway-test")
+	return path
+}
+
+func hybrid(t testing.TB, n fsmounttest.Node) string {
+	t.Helper()
+	path := v1(t, n)
+	n.Put(fsmounttest.Mkdir(t, n, "v1-node", "unified"), "cgroup2", "")
+	return path
+}
+
+func TestCG3_Detect(t *testing.T) {
+	for want, lay := range map[cgroup.Layout]func(testing.TB, fsmounttest.Node) string{
+		cgroup.V1: v1, cgroup.Hybrid: hybrid, cgroup.Unified: unified,
+	} {
+		t.Run(want.String(), func(t *testing.T) {
+			got, err := cgroup.Detect(lay(t, fsmounttest.NewReal(t, false)))
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+func TestCG3_DetectDoesNotGuess(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	tmpfs := fsmounttest.Mkdir(t, n, "tmpfs")
+	n.Put(tmpfs, "tmpfs", "")
+	fsmounttest.Mkdir(t, n, "tmpfs", "unified")
+	sysfs := fsmounttest.Mkdir(t, n, "sysfs")
+	n.Put(sysfs, "sysfs", "")
+	for _, path := range []string{tmpfs, sysfs, filepath.Join(n.Dir(), "missing")} {
+		layout, err := cgroup.Detect(path)
+		require.ErrorContains(t, err, path)
+		require.Zero(t, layout)
+	}
+}
+
+func TestCG3_ID(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	one, two := fsmounttest.Mkdir(t, n, "one"), fsmounttest.Mkdir(t, n, "two")
+	n.Put(one, "cgroup2", "")
+	n.Put(two, "cgroup2", "")
+	name := "slipway-test-id-" + strconv.Itoa(os.Getpid())
+	require.NoError(t, os.Mkdir(filepath.Join(one, name), 0o755))
+	t.Cleanup(func() { require.NoError(t, os.Remove(filepath.Join(one, name))) })
+	for _, dir := range []string{".", name} {
+		id, err := cgroup.ID(filepath.Join(one, dir))
+		require.NoError(t, err)
+		again, err := cgroup.ID(filepath.Join(two, dir))
+		require.NoError(t, err)
+		require.Equal(t, id, again)
+		var s unix.Stat_t
+		require.NoError(t, unix.Stat(filepath.Join(one, dir), &s))
+		if strconv.IntSize == 64 { // there the inode's number is the id
+			require.Equal(t, s.Ino, id)
+		}
+	}
+	root, err := cgroup.ID(one)
+	require.NoError(t, err)
+	below, err := cgroup.ID(filepath.Join(one, name))
+	require.NoError(t, err)
+	require.NotEqual(t, root, below)
+}
+
+func TestCG3_OpenChecksTheType(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	path := unified(t, n)
+	f, err := cgroup.Open(path)
+	require.NoError(t, err)
+	names, err := f.Readdirnames(-1)
+	require.NoError(t, err)
+	require.Contains(t, names, "cgroup.procs")
+	require.NoError(t, f.Close())
+
+	_, err = cgroup.Open(n.Dir())
+	require.ErrorIs(t, err, cgroup.ErrForeign)
+	require.ErrorContains(t, err, n.Dir())
+	_, err = cgroup.ID(n.Dir())
+	require.ErrorIs(t, err, cgroup.ErrForeign)
+	_, err = cgroup.Open(filepath.Join(path, "cgroup.procs"))
+	require.ErrorIs(t, err, unix.ENOTDIR)
+	_, err = cgroup.Open(filepath.Join(path, "missing"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestCG4_UnifiedAndHybridNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		lay  func(testing.TB, fsmounttest.Node) string
+		find string
+	}{"unified": {unified, "."}, "hybrid": {hybrid, "unified"}} {
+		t.Run(name, func(t *testing.T) {
+			n := fsmounttest.NewReal(t, false)
+			own := filepath.Join(c.lay(t, n), c.find)
+			changes, err := cgroup.Mount{Path: own}.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes, "the node's own serves")
+
+			path := filepath.Join(n.Dir(), "run", "cgroupv2")
+			require.NoError(t, cgroup.EnsureMounted(path))
+			var a, b unix.Stat_t
+			require.NoError(t, unix.Stat(own, &a))
+			require.NoError(t, unix.Stat(path, &b))
+			require.Equal(t, []uint64{a.Dev, a.Ino}, []uint64{b.Dev, b.Ino})
+		})
+	}
+}
+
+func TestCG1_ForeignV1(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	hierarchy := filepath.Join(v1(t, n), "systemd")
+	for _, path := range []string{hierarchy, filepath.Join(hierarchy, "slipway-test-missing")} {
+		err := cgroup.EnsureMounted(path)
+		require.ErrorIs(t, err, cgroup.ErrForeign)
+		require.ErrorContains(t, err, "cgroup v1")
+		require.NoDirExists(t, filepath.Join(hierarchy, "slipway-test-missing"))
+	}
+}
+
+// A bind mount shows the root, or it does not.
+func TestCG1_BindMounts(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		t.Run(fmt.Sprint("old ", old), func(t *testing.T) {
+			n := fsmounttest.NewReal(t, old)
+			top := unified(t, n)
+			below := filepath.Join(top, "slipway-test-bind-"+strconv.Itoa(os.Getpid()))
+			require.NoError(t, os.Mkdir(below, 0o755))
+			t.Cleanup(func() { require.NoError(t, os.Remove(below)) })
+			whole, part := fsmounttest.Mkdir(t, n, "whole"), fsmounttest.Mkdir(t, n, "part")
+			require.NoError(t, unix.Mount(top, whole, "", unix.MS_BIND, ""))
+			require.NoError(t, unix.Mount(below, part, "", unix.MS_BIND, ""))
+
+			changes, err := cgroup.Mount{Path: whole, Kernel: n.Kernel()}.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes)
+			m := cgroup.Mount{Path: part, Kernel: n.Kernel()}
+			require.ErrorIs(t, m.Apply(t.Context()), cgroup.ErrNotRoot)
+			m.Repair = true
+			require.NoError(t, m.Apply(t.Context()))
+			changes, err = cgroup.Mount{Path: part, Kernel: n.Kernel()}.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes)
+		})
+	}
+}
+
+// What the calls of Linux 5.2 tell and what mountinfo tells is the same.
+func TestCG1_MountinfoTellsTheSame(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	good, bad := fsmounttest.Mkdir(t, n, "good"), fsmounttest.Mkdir(t, n, "bad")
+	n.Put(good, "cgroup2", "")
+	n.Put(bad, "cgroup2", "root=/container")
+	for _, k := range []fsmount.Kernel{nil, fsmount.Real{Old: true}} {
+		_, err := cgroup.Mount{Path: good, Kernel: k}.Check(t.Context())
+		require.NoError(t, err)
+		_, err = cgroup.Mount{Path: bad, Kernel: k}.Check(t.Context())
+		require.ErrorIs(t, err, cgroup.ErrNotRoot)
+	}
+}
+
+// Two processes, each on a thread of the test's mount namespace.
+func TestCG1_TwoAtOnce(t *testing.T) {
+	dir := fsmounttest.NewReal(t, false).Dir()
+	ns, err := os.Open("/proc/thread-self/ns/mnt")
+	require.NoError(t, err)
+	defer ns.Close()
+	for round := range 20 {
+		path := filepath.Join(dir, fmt.Sprint("cgroup", round))
+		start := make(chan struct{})
+		errs := make(chan error)
+		var ready sync.WaitGroup
+		for range 2 {
+			ready.Add(1)
+			go func() {
+				runtime.LockOSThread()
+				err := unix.Unshare(unix.CLONE_FS)
+				if err == nil {
+					err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)
+				}
+				ready.Done()
+				<-start
+				if err == nil {
+					err = cgroup.EnsureMounted(path)
+				}
+				errs <- err
+			}()
+		}
+		ready.Wait()
+		close(start)
+		require.NoError(t, <-errs)
+		require.NoError(t, <-errs)
+		infos, err := fsmount.Mounts(fsmount.Real{})
+		require.NoError(t, err)
+		require.Len(t, fsmount.On(infos, path), 1)
+	}
+}
+
+func crowd(t testing.TB, n fsmounttest.Node, count int) {
+	t.Helper()
+	source := fsmounttest.Mkdir(t, n, "source")
+	for i := range count {
+		require.NoError(t, unix.Mount(source, fsmounttest.Mkdir(t, n, "crowd", strconv.Itoa(i)), "", unix.MS_BIND, ""))
+	}
+}
+
+func TestBPF6_CgroupCostsTheSameWith10And10000Mounts(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	path := filepath.Join(n.Dir(), "cgroup")
+	require.NoError(t, cgroup.EnsureMounted(path))
+	cost := map[int]time.Duration{}
+	for _, count := range []int{10, 10_000} {
+		crowd(t, n, count-len(cost)*10)
+		best := time.Hour
+		for range 500 {
+			start := time.Now()
+			err := cgroup.EnsureMounted(path)
+			best = min(best, time.Since(start))
+			require.NoError(t, err)
+		}
+		cost[count] = best
+	}
+	ratio := float64(cost[10_000]) / float64(cost[10])
+	t.Logf("EnsureMounted, already mounted: %v with 10 mounts, %v with 10,000: ratio %.2f", cost[10], cost[10_000], ratio)
+	require.Less(t, ratio, 3.0)
+}
+
+func BenchmarkEnsureMounted(b *testing.B) {
+	for _, count := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("mounts=%d", count), func(b *testing.B) {
+			n := fsmounttest.NewReal(b, false)
+			path := filepath.Join(n.Dir(), "cgroup")
+			require.NoError(b, cgroup.EnsureMounted(path))
+			crowd(b, n, count)
+			for b.Loop() {
+				if err := cgroup.EnsureMounted(path); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
