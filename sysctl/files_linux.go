@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // procSys is the directory that shows the kernel's values. Each call opens it
@@ -115,4 +117,14 @@ func learntRouter(line string) (link string, ok bool, err error) {
 	}
 	const learnt = rtfDefault | rtfAddrconf
 	return fields[9], fields[1] == "00" && flags&learnt == learnt, nil
+}
+
+// capabilities are the calling thread's effective ones, in hex.
+func capabilities() string {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%08x%08x", data[1].Effective, data[0].Effective)
 }

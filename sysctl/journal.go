@@ -26,6 +26,7 @@ const bootIDPath = "kernel/random/boot_id"
 type journal struct {
 	book  *record.Book
 	boot  string // of values that a reboot undoes
+	terms string // under which the kernel refuses: this boot, these capabilities
 	begun []begun
 }
 
@@ -63,14 +64,16 @@ func (j *journal) pending(changes []Change, failed map[Key]bool) []Change {
 	return rest
 }
 
-func refusal(c Change) string { return fmt.Sprintf("not %s but %s", c.New, c.Old) }
+func (j *journal) refusal(wanted, kept string) string {
+	return fmt.Sprintf("not %s but %s, %s", wanted, kept, j.terms)
+}
 
 func (j *journal) refused(c Change) bool {
 	if j.book == nil || !c.ignore {
 		return false
 	}
 	e := j.lookup(c.Key)
-	return e != nil && e.Done && e.After.Target == refusal(c)
+	return e != nil && e.Done && e.After.Target == j.refusal(c.New, c.Old)
 }
 
 // begin notes what changes will alter, first what the kernel alters by itself.
@@ -151,7 +154,7 @@ func (j *journal) end(k Kernel, changes []Change) error {
 			b.After = state(now)
 			done = append(done, b.Entry)
 		case b.prior != nil || err == nil && b.Kind == kindOwn && ignore[b.cause]:
-			done = append(done, b.stayed(ignore[b.cause]))
+			done = append(done, j.stayed(b, ignore[b.cause]))
 		default:
 			dropped = append(dropped, b.Object)
 		}
@@ -164,23 +167,31 @@ func (j *journal) end(k Kernel, changes []Change) error {
 }
 
 // stayed is the entry of a value that did not change.
-func (b begun) stayed(ignore bool) record.Entry {
+func (j *journal) stayed(b begun, ignore bool) record.Entry {
 	e := b.Entry
 	wanted := e.After.Value
 	if e.After = e.Before; b.prior != nil {
 		e.After = b.prior.After
 	}
 	if e.After.Target = ""; ignore && e.Kind == kindOwn {
-		e.After.Target = refusal(Change{New: wanted, Old: e.Before.Value})
+		e.After.Target = j.refusal(wanted, b.Before.Value)
 	}
 	return e
 }
 
-// bootID reads the boot id through k, so that a fake may have one.
-func (k Kernel) bootID() (string, error) {
-	id, err := k.read(bootIDPath)
-	if err != nil {
-		return "", fmt.Errorf("boot id: %w", err)
+// openJournal opens the book of one action.
+func (k Kernel) openJournal(stateDir, name string) (*journal, error) {
+	if stateDir == "" {
+		return &journal{}, nil
 	}
-	return strings.TrimSpace(id), nil
+	book, err := record.Open(stateDir, "sysctl-"+name)
+	if err != nil {
+		return nil, err
+	}
+	id, err := k.read(bootIDPath) // through k, so that a fake may have one
+	if err != nil {
+		return nil, fmt.Errorf("boot id: %w", err)
+	}
+	id = strings.TrimSpace(id)
+	return &journal{book: book, boot: id, terms: id + " " + capabilities()}, nil
 }

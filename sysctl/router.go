@@ -24,7 +24,7 @@ func (k Kernel) guardRouters(changes []Change) ([]Change, error) {
 	}
 	links, err := lister.Routers()
 	if err != nil {
-		return without6(changes), fmt.Errorf("turn IPv6 forwarding on: %w", err)
+		return without6(changes), fmt.Errorf("turn IPv6 forwarding on: whether %w: %w", errRouter, err)
 	}
 	var guards []Change
 	var errs []error
@@ -57,8 +57,10 @@ func (k Kernel) guard(link string) (*Change, error) {
 	return &Change{Key: keyOf(at), Old: value, New: "2", Why: why, guard: true}, nil
 }
 
+var errRouter = errors.New("a default route would be lost")
+
 func keepsOff(link string, err error) error {
-	return fmt.Errorf("turn IPv6 forwarding on: link %s would lose its default route, which it has from router advertisements: %w", link, err)
+	return fmt.Errorf("turn IPv6 forwarding on: %w: link %s has it from router advertisements: %w", errRouter, link, err)
 }
 
 func anyForwards6(changes []Change) bool { return len(without6(changes)) < len(changes) }

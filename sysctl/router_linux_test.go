@@ -110,7 +110,7 @@ func TestSYS8_RealForwardingStaysOffWhereTheRouteWouldBeLost(t *testing.T) {
 	off := sysctl.Setting{Key: "net.ipv6.conf.eth0.accept_ra", Value: "0"}
 	require.NoError(t, sysctl.Kernel{}.Set(off))
 	for _, key := range []sysctl.Key{"net.ipv6.conf.all.forwarding", "net.ipv6.conf.ra0.forwarding"} {
-		require.ErrorContains(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: key, Value: "1"}), "link eth0 would lose its default route")
+		require.ErrorContains(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: key, Value: "1"}), "a default route would be lost: link eth0")
 		require.True(t, hasDefault(t, "eth0"))
 	}
 	require.NoError(t, procWrite("net/ipv6/conf/ra0/forwarding", "1"))

@@ -51,7 +51,7 @@ func (k Kernel) writeAll(ctx context.Context, changes []Change, failed map[Key]b
 		switch {
 		case err != nil:
 		case unguarded && c.forwards6():
-			err = errors.New("left off, for a link would lose its default route")
+			err = fmt.Errorf("left off: %w", errRouter)
 		case c.guard: // the next change relies on it
 			err = k.put(c.Key, c.New)
 		default:

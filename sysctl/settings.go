@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/slipway-dev/slipway/internal/record"
 )
 
 // Settings is an action that sets kernel values and keeps no file: they last
@@ -26,19 +24,10 @@ type Settings struct {
 }
 
 func (s Settings) open() (*journal, error) {
-	if s.StateDir == "" {
-		return &journal{}, nil
+	if s.Name == "" {
+		s.Name = "values"
 	}
-	name := s.Name
-	if name == "" {
-		name = "values"
-	}
-	book, err := record.Open(s.StateDir, "sysctl-"+name)
-	if err != nil {
-		return nil, err
-	}
-	boot, err := s.Kernel.bootID()
-	return &journal{book: book, boot: boot}, err
+	return s.Kernel.openJournal(s.StateDir, s.Name)
 }
 
 // Check lists the values that Apply would set (see [Kernel.Diff]). One that

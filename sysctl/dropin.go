@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// DropIn is an action that writes a sysctl.d file and has the kernel take its
+// values, so that they hold now, and again after the next boot. On hosts with
+// systemd, udev applies the file's globs to links that come later; without it
+// nobody does.
+type DropIn struct {
+	// Dir is where the file is. Zero: /etc/sysctl.d.
+	Dir string
+	// Name is the file's, and ends with .conf. Zero:
+	// 99-zzz-override_cilium.conf, the name that Cilium gives it.
+	Name string
+	// Settings are its lines. Nil: Cilium's, which turn the reverse path
+	// filter off on its links (lxc*, cilium_*) and, since the kernel takes the
+	// larger of the two, for all.
+	Settings []Setting
+	// CreateDir has Dir made, with mode 0755, where it is missing. Otherwise
+	// that is an error.
+	CreateDir bool
+	// Reload has the values applied. Nil: they are set directly, and no others
+	// (as are those that Reload left different). [Systemd] applies all files.
+	Reload Reloader
+	// Dirs are the directories with files that may override this one, first in
+	// rank first. Nil: systemd's, if Dir is one of them; else Dir alone.
+	Dirs []string
+	// Kernel is where values are read and set. Zero: the calling thread's.
+	Kernel Kernel
+	// StateDir is where the file that stood there and previous values are
+	// noted before they change. Empty: nowhere, and Revert can do nothing.
+	StateDir string
+}
+
+func (d DropIn) dir() string {
+	if d.Dir == "" {
+		return "/etc/sysctl.d"
+	}
+	return filepath.Clean(d.Dir)
+}
+
+func (d DropIn) name() string {
+	if d.Name == "" {
+		return "99-zzz-override_cilium.conf"
+	}
+	return d.Name
+}
+
+func (d DropIn) path() string { return filepath.Join(d.dir(), d.name()) }
+
+func (d DropIn) settings() []Setting {
+	if d.Settings != nil {
+		return d.Settings
+	}
+	return []Setting{
+		{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0", IgnoreFailure: true},
+		{Key: "net.ipv4.conf.cilium_*.rp_filter", Value: "0", IgnoreFailure: true},
+		{Key: "net.ipv4.conf.all.rp_filter", Value: "0"},
+	}
+}
+
+func (d DropIn) dirs() []string {
+	switch {
+	case d.Dirs != nil:
+		return d.Dirs
+	case slices.Contains(systemdDirs(), d.dir()):
+		return systemdDirs()
+	}
+	return []string{d.dir()}
+}
+
+func (d DropIn) open() (*journal, error) {
+	j, err := d.Kernel.openJournal(d.StateDir, strings.TrimSuffix(d.name(), ".conf"))
+	if j != nil {
+		j.boot = "" // the file brings the values back after a reboot
+	}
+	return j, err
+}
+
+// Check says what Apply would do: make the directory, write the file, reload,
+// and which values that changes. With a Reloader these are also other files'
+// values that differ now; each names its file. Where there is nobody to reload,
+// a line says that values are set directly, and why.
+//
+// A file that is right and a value that is not is a change too. Settings that
+// have no effect are no changes: see [DropIn.Advise].
+func (d DropIn) Check(ctx context.Context) ([]string, error) {
+	j, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	p, err := d.plan(ctx, j)
+	if p == nil {
+		return nil, err
+	}
+	return p.lines(), errors.Join(err, ctx.Err())
+}
+
+// Apply writes the file, unless it is right, and has the values that differ
+// applied and read back. Previous values are noted first, with those that the
+// kernel changes along with them, and those of other files if all are
+// reloaded.
+func (d DropIn) Apply(ctx context.Context) error {
+	j, err := d.open()
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	p, err := d.plan(ctx, j)
+	if p == nil || errors.Is(err, errRouter) || !p.any() {
+		return err
+	}
+	if err := p.writeFile(j.book); err != nil {
+		return fmt.Errorf("write %s: %w", p.path, fileHint(err))
+	}
+	err = p.reload(ctx, d.Kernel, j)
+	return errors.Join(err, d.Kernel.converge(ctx, p.own, j))
+}
+
+// Revert removes the file, or brings back what stood there, and puts back the
+// values that are still as Apply left them. What is not stays, and the error
+// names it. Without StateDir the error matches [errors.ErrUnsupported].
+func (d DropIn) Revert(ctx context.Context) error {
+	j, err := d.recorded()
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	err = undoFiles(ctx, j.book)
+	return errors.Join(err, d.Kernel.undoValues(ctx, j.book, j.boot))
+}
+
+// CheckRevert lists what Revert would do.
+func (d DropIn) CheckRevert(ctx context.Context) ([]string, error) {
+	j, err := d.recorded()
+	if err != nil {
+		return nil, err
+	}
+	changes, fileErr := fileLines(j.book)
+	more, err := memoLines(d.Kernel.judge(j.book, j.boot))
+	return append(changes, more...), errors.Join(fileErr, err, ctx.Err())
+}
+
+func (d DropIn) recorded() (*journal, error) {
+	if d.StateDir == "" {
+		return nil, errNoState
+	}
+	return d.open()
+}

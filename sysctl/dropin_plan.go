@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// dropInPlan is what has to be done for a DropIn.
+type dropInPlan struct {
+	path     string
+	content  []byte
+	file     record.State // what it shall be
+	makeDir  bool
+	write    bool
+	own      []Assignment // the file's, with what other files keep globs from
+	changes  []Change     // of our keys
+	beyond   []otherChange
+	reloader Reloader // nil: none, or none that can
+	how      string   // one line on how values get applied
+
+	reloadErr error // why it is not known
+}
+
+// otherChange is a value that a reload sets for another file's sake.
+type otherChange struct {
+	Change
+	by string
+}
+
+// plan looks at the file, the kernel and the other files. The plan is nil if
+// nothing may be done; otherwise it stands, whatever the error.
+func (d DropIn) plan(ctx context.Context, j *journal) (*dropInPlan, error) {
+	p := &dropInPlan{path: d.path()}
+	var err error
+	if p.content, err = encode(d.settings()); err != nil {
+		return nil, err
+	}
+	if d.name() != filepath.Base(d.name()) || filepath.Ext(d.name()) != ".conf" || d.name()[0] == '.' {
+		return nil, fmt.Errorf("drop-in name %q is not that of a file that ends with .conf", d.name())
+	}
+	if err := p.lookAtFile(d.CreateDir); err != nil {
+		return nil, err
+	}
+	others, _ := effective(d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
+	p.own = slices.Concat(keepOff(others, p.path), d.assignments())
+	p.changes, err = d.Kernel.diff(p.own)
+	p.changes = j.pending(p.changes, nil)
+	if len(p.changes) == 0 && !p.write {
+		return p, err
+	}
+	return p, errors.Join(err, p.howToReload(ctx, d, others))
+}
+
+func (d DropIn) assignments() []Assignment {
+	as := assignments(d.settings())
+	for i := range as {
+		as[i].File = d.path()
+	}
+	return as
+}
+
+// keepOff makes exclusions of the explicit keys of other files than path: our
+// globs leave them alone, as systemd's would.
+func keepOff(as []Assignment, path string) []Assignment {
+	var off []Assignment
+	for _, a := range as {
+		if at, err := a.Key.path(); err == nil && a.File != path && !isGlob(at) {
+			off = append(off, Assignment{Setting: Setting{Key: a.Key, Exclude: true}, File: a.File, Line: a.Line})
+		}
+	}
+	return off
+}
+
+func (p *dropInPlan) lookAtFile(createDir bool) error {
+	dir := filepath.Dir(p.path)
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist) && createDir:
+		p.makeDir = true
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("directory %s does not exist: make it, or set CreateDir", dir)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	}
+	now, err := record.Snapshot(p.path)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", p.path, err)
+	}
+	if now.Type == "dir" {
+		return fmt.Errorf("%s is a directory", p.path)
+	}
+	sum := sha256.Sum256(p.content)
+	p.file = record.State{
+		Type: "file", Mode: 0o644, UID: max(os.Geteuid(), 0), GID: now.GID, // the directory may decide the group
+		Size: int64(len(p.content)), SHA256: hex.EncodeToString(sum[:]),
+	}
+	if now.Type == "" {
+		p.file.GID = max(os.Getegid(), 0)
+	}
+	p.write = !now.Same(p.file)
+	return nil
+}
+
+// howToReload finds out who applies the values, and what else that changes.
+func (p *dropInPlan) howToReload(ctx context.Context, d DropIn, others []Assignment) error {
+	if d.Reload == nil {
+		return nil
+	}
+	how, err := d.Reload.Reloading(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
+		p.how = fmt.Sprintf("set the values directly, without a reload: %v", err)
+		return nil
+	}
+	if err != nil {
+		p.reloadErr = fmt.Errorf("reload: %w", err)
+		return p.reloadErr
+	}
+	p.how, p.reloader = how, d.Reload
+	return p.lookBeyond(d.Kernel, others)
+}
+
+// lookBeyond lists what a reload changes besides our keys. What cannot be read
+// or written it passes over, as systemd does.
+func (p *dropInPlan) lookBeyond(k Kernel, others []Assignment) error {
+	ours := map[string]bool{}
+	targets, _ := expand(k.files(), p.own)
+	for _, t := range targets {
+		ours[t.path] = true
+	}
+	targets, _ = expand(k.files(), others)
+	by := map[Key]string{}
+	var changes []Change
+	for _, t := range targets {
+		t.IgnoreFailure = true
+		if c, _ := k.differs(t); c != nil && !ours[t.path] {
+			by[c.Key] = fmt.Sprintf("by %s:%d", t.File, t.Line)
+			changes = append(changes, *c)
+		}
+	}
+	changes, err := k.guardRouters(changes)
+	for _, c := range changes {
+		p.beyond = append(p.beyond, otherChange{c, by[c.Key]})
+	}
+	return err
+}
+
+func (p *dropInPlan) any() bool { return p.write || len(p.changes) > 0 }
+
+func (p *dropInPlan) lines() []string {
+	var all []string
+	if p.makeDir {
+		all = append(all, "create directory "+filepath.Dir(p.path))
+	}
+	if p.write {
+		all = append(all, "write "+p.path)
+	}
+	if p.how != "" {
+		all = append(all, p.how)
+	}
+	all = append(all, lines(p.changes)...)
+	for _, c := range p.beyond {
+		all = append(all, strings.TrimSuffix(c.String()+", "+c.by, ", "))
+	}
+	return all
+}

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/sysctl/sysctltest"
+)
+
+var _ bootstrap.CheckReverter = sysctl.DropIn{}
+
+const ciliumFile = "99-zzz-override_cilium.conf"
+
+// node is a directory tree with a fake kernel.
+type node struct {
+	*sysctltest.Kernel
+	root string
+}
+
+func newNode(t *testing.T, links ...string) node {
+	t.Helper()
+	n := node{sysctltest.New(links...), t.TempDir()}
+	require.NoError(t, os.MkdirAll(n.dir(), 0o755))
+	return n
+}
+
+func (n node) dir() string           { return filepath.Join(n.root, "etc") }
+func (n node) file() string          { return filepath.Join(n.dir(), ciliumFile) }
+func (n node) state() string         { return filepath.Join(n.root, "state") }
+func (n node) dropIn() sysctl.DropIn { return n.dropInWith(nil) }
+func (n node) dropInWith(reload sysctl.Reloader) sysctl.DropIn {
+	return sysctl.DropIn{
+		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
+		Kernel: n.Kernel.Kernel(), StateDir: n.state(), Reload: reload,
+	}
+}
+
+func (n node) put(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(n.root, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
+}
+
+func settingLines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if line[0] != '#' {
+			all = append(all, strings.TrimSpace(line))
+		}
+	}
+	return all
+}
+
+func TestSYS3_ZeroDropInIsCiliums(t *testing.T) {
+	n := newNode(t, "eth0", "lxc1", "cilium_host")
+	n.Put("net.ipv4.conf.lxc1.rp_filter", "1")
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	n.Put("net.ipv4.conf.eth0.rp_filter", "1")
+	require.Equal(t, []string{
+		"write " + n.file(),
+		"set net.ipv4.conf.lxc1.rp_filter = 0 (is 1)",
+		"set net.ipv4.conf.all.rp_filter = 0 (is 2)",
+	}, check(t, n.dropIn()))
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	require.Equal(t, []string{
+		"-net.ipv4.conf.lxc*.rp_filter = 0",
+		"-net.ipv4.conf.cilium_*.rp_filter = 0",
+		"net.ipv4.conf.all.rp_filter = 0",
+	}, settingLines(read(t, n.file())))
+	require.Empty(t, check(t, n.dropIn()))
+	require.Equal(t, "1", n.Values()["net.ipv4.conf.eth0.rp_filter"])
+	if runtime.GOOS != "windows" {
+		info, err := os.Stat(n.file())
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o644), info.Mode())
+	}
+}
+
+func TestDropInKeepsTheContract(t *testing.T) {
+	for name, reload := range map[string]sysctl.Reloader{"direct": nil, "no systemd": sysctl.Systemd{Root: t.TempDir()}} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, "eth0", "lxc1")
+			n.Put("net.ipv4.conf.lxc1.rp_filter", "1")
+			before := n.Values()
+			bootstraptest.Conform(t, func() bootstrap.Action {
+				d := n.dropInWith(reload)
+				d.Dir, d.CreateDir = filepath.Join(n.root, "new", "dir"), true
+				d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"})
+				return d
+			})
+			require.Equal(t, before, n.Values())
+			require.NoDirExists(t, filepath.Join(n.root, "new"))
+			require.NoDirExists(t, n.state())
+		})
+	}
+}
+
+func TestSYS3_DirectoryIsMadeOnlyIfAsked(t *testing.T) {
+	n := newNode(t)
+	d := n.dropIn()
+	d.Dir = filepath.Join(n.root, "none")
+	_, err := d.Check(t.Context())
+	require.ErrorContains(t, err, d.Dir)
+	require.ErrorContains(t, err, "CreateDir")
+	require.ErrorContains(t, d.Apply(t.Context()), "CreateDir")
+	require.NoDirExists(t, d.Dir)
+	require.NoDirExists(t, n.state())
+
+	for _, state := range []string{n.state(), ""} {
+		d.CreateDir, d.StateDir = true, state
+		d.Dir = filepath.Join(n.root, "none"+filepath.Base(state))
+		require.Equal(t, "create directory "+d.Dir, check(t, d)[0])
+		require.NoError(t, d.Apply(t.Context()))
+		require.FileExists(t, filepath.Join(d.Dir, ciliumFile))
+		require.Empty(t, check(t, d))
+	}
+	d.Dir = n.file()
+	require.NoError(t, os.WriteFile(n.file(), nil, 0o600))
+	require.ErrorContains(t, d.Apply(t.Context()), "not a directory")
+}
+
+func TestSYS3_ALinkInItsPlaceIsReplaced(t *testing.T) {
+	n := newNode(t)
+	d := n.dropIn()
+	require.NoError(t, d.Apply(t.Context()))
+	target := n.put(t, "target", read(t, n.file())) // even if its content is right
+	require.NoError(t, d.Revert(t.Context()))
+	require.NoError(t, os.Symlink(target, n.file()))
+	d.Settings = []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}
+	right := read(t, target)
+
+	require.NoError(t, d.Apply(t.Context()))
+	info, err := os.Lstat(n.file())
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+	require.Equal(t, right, read(t, target), "what it points to is not written")
+	require.NoError(t, d.Revert(t.Context()))
+	link, err := os.Readlink(n.file())
+	require.NoError(t, err)
+	require.Equal(t, target, link)
+}
+
+func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
+	n := newNode(t)
+	for name, d := range map[string]sysctl.DropIn{
+		"key":       {Settings: []sysctl.Setting{{Key: "net/../x", Value: "1"}}},
+		"equals":    {Settings: []sysctl.Setting{{Key: "net.a=b.c", Value: "1"}}},
+		"comment":   {Settings: []sysctl.Setting{{Key: "#net.b.c", Value: "1"}}},
+		"injection": {Settings: []sysctl.Setting{{Key: "net.b.c", Value: "1\nkernel.core_pattern = |/x"}}},
+		"nul":       {Settings: []sysctl.Setting{{Key: "net.b.c", Value: "\x00"}}},
+		"path":      {Name: "../x.conf"},
+		"suffix":    {Name: "cilium"},
+		"hidden":    {Name: ".conf"},
+	} {
+		d.Dir, d.Kernel, d.StateDir = n.dir(), n.Kernel.Kernel(), n.state()
+		_, err := d.Check(t.Context())
+		require.Error(t, err, name)
+		require.Error(t, d.Apply(t.Context()), name)
+	}
+	left, err := os.ReadDir(n.dir())
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.Empty(t, n.Writes())
+	require.NoDirExists(t, n.state())
+}
+
+func TestSYS4_ARightFileAndAWrongValueIsAChange(t *testing.T) {
+	n := newNode(t, "lxc1")
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	n.Put("net.ipv4.conf.lxc1.rp_filter", "1")
+	want := []string{"set net.ipv4.conf.lxc1.rp_filter = 0 (is 1)", "set net.ipv4.conf.all.rp_filter = 0 (is 2)"}
+	require.Equal(t, want, check(t, n.dropIn()))
+	before, err := os.Stat(n.file())
+	require.NoError(t, err)
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	require.Empty(t, check(t, n.dropIn()))
+	after, err := os.Stat(n.file())
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after), "the file is not written again")
+}
+
+func TestSYS4_DirectSetsOnlyOurKeys(t *testing.T) {
+	n := newNode(t, "lxc1", "lxc2", "lxc3")
+	n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.lxc2.rp_filter = 1\n-net.ipv4.conf.lxc3.rp_filter\nkernel.timer_migration = 0\n")
+	d := n.dropIn()
+	d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"}}
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, []string{"net.ipv4.conf.lxc1.rp_filter = 2"}, n.Writes(), "a glob leaves other files' explicit keys alone")
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		filepath.Join(n.root, "usr", "50-distribution.conf") + ":1 sets net.ipv4.conf.lxc2.rp_filter = 1, and overrides 2 at the next boot",
+		filepath.Join(n.root, "usr", "50-distribution.conf") + ":2 excludes net.ipv4.conf.lxc3.rp_filter from globs, and so from " + n.file(),
+	}, advice)
+}
+
+// manager stands for systemd: it applies all files, as far as the fake goes.
+type manager struct {
+	node
+	err, reloading error
+	reloads        int
+}
+
+func (m *manager) Reloading(context.Context) (string, error) { return "restart it", m.reloading }
+
+func (m *manager) Reload(context.Context) error {
+	m.reloads++
+	if m.err != nil {
+		return m.err
+	}
+	all, err := sysctl.Effective(filepath.Join(m.root, "etc"), filepath.Join(m.root, "usr"))
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		a.IfExists = true
+		err = errors.Join(err, m.Kernel.Kernel().Set(a.Setting))
+	}
+	return err
+}
+
+func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
+	n := newNode(t, "eth0", "lxc1")
+	other := n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.all.rp_filter = 1\nnet.ipv4.conf.eth*.rp_filter = 2\nkernel.timer_migration = 1\nnot.a.key = 7\n")
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.Put("kernel.timer_migration", "0") // an administrator's runtime value
+	before := n.Values()
+	m := &manager{node: n}
+	d := n.dropInWith(m)
+	require.Equal(t, []string{
+		"write " + n.file(),
+		"restart it",
+		"set net.ipv4.conf.all.rp_filter = 0 (is 1)",
+		"set net.ipv4.conf.eth0.rp_filter = 2 (is 0), by " + other + ":2",
+		"set kernel.timer_migration = 1 (is 0), by " + other + ":3",
+	}, check(t, d))
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, 1, m.reloads)
+	require.Equal(t, "2", n.Values()["net.ipv4.conf.eth0.rp_filter"])
+	require.Empty(t, check(t, d))
+
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, 1, m.reloads, "nothing to do, nothing reloaded")
+	n.Put("kernel.timer_migration", "0")
+	require.Empty(t, check(t, d), "other files' values alone are no reason to reload")
+	n.Put("kernel.timer_migration", "1")
+
+	require.NoError(t, d.Revert(t.Context()))
+	require.Equal(t, before, n.Values(), "what the reload changed comes back too")
+	require.NoFileExists(t, n.file())
+}
+
+func TestSYS4_AHigherFileWins(t *testing.T) {
+	n := newNode(t, "lxc1")
+	higher := n.put(t, "etc/zzz.conf", "net.ipv4.conf.all.rp_filter = 1\n")
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	for _, reload := range []sysctl.Reloader{nil, &manager{node: n}} {
+		d := n.dropInWith(reload)
+		require.NoError(t, d.Apply(t.Context()))
+		require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"], "ours is read back, and set")
+		require.Empty(t, check(t, d))
+		advice, err := d.Advise(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{higher + ":1 sets net.ipv4.conf.all.rp_filter = 1, and overrides 0 at the next boot"}, advice)
+		require.NoError(t, d.Revert(t.Context()))
+		require.Equal(t, "1", n.Values()["net.ipv4.conf.all.rp_filter"])
+	}
+}
+
+func TestSYS4_AFailedReloadIsAnError(t *testing.T) {
+	n := newNode(t)
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	m := &manager{node: n, err: errors.New("the job ended with failed")}
+	require.ErrorContains(t, n.dropInWith(m).Apply(t.Context()), "the job ended with failed")
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"], "ours is set all the same")
+
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	m = &manager{node: n, reloading: errors.New("who knows")}
+	_, err := n.dropInWith(m).Check(t.Context())
+	require.ErrorContains(t, err, "who knows")
+	require.ErrorContains(t, n.dropInWith(m).Apply(t.Context()), "who knows")
+	require.Zero(t, m.reloads)
+}
+
+func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
+	n := newNode(t)
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	d := n.dropInWith(sysctl.Systemd{Root: n.root})
+	changes := check(t, d)
+	require.Len(t, changes, 3)
+	require.Contains(t, changes[1], "set the values directly, without a reload: no systemd")
+	require.NoError(t, d.Apply(t.Context()))
+	require.Empty(t, check(t, d))
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Len(t, advice, 1)
+	require.Contains(t, advice[0], "no systemd")
+
+	m := &manager{node: n, err: errors.Join(errors.New("nobody on the bus"), errors.ErrUnsupported)}
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	require.NoError(t, n.dropInWith(m).Apply(t.Context()))
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
+}
+
+func TestSYS6_LoweringOnlyOneOfTwoIsSaid(t *testing.T) {
+	for name, tc := range map[string]struct {
+		all, eth0, lxc1 string
+		settings        []sysctl.Setting
+		want            []string
+	}{
+		"all stays higher": {
+			all: "1", lxc1: "1",
+			settings: []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0"}},
+			want:     []string{"lower rp_filter of lxc1 has no effect while net.ipv4.conf.all.rp_filter = 1: the kernel takes the larger"},
+		},
+		"the link stays higher": {
+			all: "1", eth0: "2", lxc1: "1",
+			settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: "0"}, {Key: "net.ipv4.conf.lxc1.rp_filter", Value: "0"}},
+			want:     []string{"net.ipv4.conf.all.rp_filter = 0 does not lower net.ipv4.conf.eth0.rp_filter = 2: the kernel takes the larger"},
+		},
+		"both are lowered": {
+			all: "1", lxc1: "1",
+			settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: "0"}, {Key: "net.ipv4.conf.lxc1.rp_filter", Value: "0"}},
+		},
+		"one is raised": {settings: []sysctl.Setting{{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"}}},
+		"not concerned": {all: "1", settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, "eth0", "lxc1")
+			for link, value := range map[string]string{"all": tc.all, "eth0": tc.eth0, "lxc1": tc.lxc1} {
+				if value != "" {
+					n.Put("net.ipv4.conf."+link+".rp_filter", value)
+				}
+			}
+			s := sysctl.Settings{Values: tc.settings, Kernel: n.Kernel.Kernel()}
+			d := n.dropIn()
+			d.Settings = tc.settings
+			for _, applied := range []bool{false, true} {
+				if applied {
+					require.NoError(t, d.Apply(t.Context()))
+					require.Empty(t, check(t, d), "it is no change")
+				}
+				advice, err := s.Advise(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, tc.want, advice)
+				advice, err = d.Advise(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, tc.want, advice)
+			}
+		})
+	}
+}
+
+func TestSYS8_ADropInNeverCostsADefaultRoute(t *testing.T) {
+	n := newNode(t, "eth0")
+	n.LearnRouter("eth0")
+	before := n.Values()
+	m := &manager{node: n}
+	d := n.dropInWith(m)
+	d.Settings = sysctl.Forwarding()
+	n.Fail("net.ipv6.conf.eth0.accept_ra", syscall.EPERM)
+	require.ErrorContains(t, d.Apply(t.Context()), "eth0")
+	require.Zero(t, m.reloads)
+	require.Equal(t, "0", n.Values()["net.ipv6.conf.all.forwarding"])
+
+	n.Fail("net.ipv6.conf.eth0.accept_ra", nil)
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, 1, m.reloads)
+	routers, err := n.Routers()
+	require.NoError(t, err)
+	require.Equal(t, []string{"eth0"}, routers)
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Len(t, advice, 1)
+	require.Contains(t, advice[0], "net.ipv6.conf.eth0.accept_ra = 2 is not")
+	require.NoError(t, d.Revert(t.Context()))
+	require.Equal(t, before, n.Values())
+
+	n.Put("net.ipv6.conf.eth0.accept_ra", "0")
+	require.ErrorContains(t, d.Apply(t.Context()), "accept_ra is 0")
+	require.NoFileExists(t, n.file())
+
+	// another file's forwarding, which a reload would turn on
+	n.put(t, "usr/50.conf", "net.ipv6.conf.all.forwarding = 1\n")
+	d.Settings = nil
+	require.ErrorContains(t, d.Apply(t.Context()), "accept_ra is 0")
+	require.Equal(t, 1, m.reloads)
+}
+
+func TestSYS9_RevertBringsBackWhatStoodThere(t *testing.T) {
+	for name, content := range map[string]string{"small": "net.ipv4.ip_forward = 1\n", "big": strings.Repeat("# long\n", 2000)} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, "lxc1")
+			n.Put("net.ipv4.conf.all.rp_filter", "2")
+			before := n.Values()
+			n.put(t, "etc/"+ciliumFile, content)
+			require.NoError(t, os.Chmod(n.file(), 0o640))
+			info, err := os.Stat(n.file())
+			require.NoError(t, err)
+
+			for range 3 {
+				require.NoError(t, n.dropIn().Apply(t.Context()))
+				n.Put("net.ipv4.conf.all.rp_filter", "1")
+			}
+			require.NoError(t, n.dropIn().Apply(t.Context()))
+			require.Equal(t, []string{"restore " + n.file(), "set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, checkRevert(t, n.dropIn()))
+			require.NoError(t, n.dropIn().Revert(t.Context()))
+			require.Equal(t, content, read(t, n.file()))
+			after, err := os.Stat(n.file())
+			require.NoError(t, err)
+			require.Equal(t, info.Mode(), after.Mode())
+			require.Equal(t, before, n.Values())
+			require.NoDirExists(t, n.state())
+		})
+	}
+}
+
+func TestSYS9_RevertAfterARebootTakesBackWhatTheFileSet(t *testing.T) {
+	n := newNode(t, "lxc1")
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	n.Reboot() // and systemd applies the file
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoError(t, n.dropIn().Revert(t.Context()))
+	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoFileExists(t, n.file())
+}
+
+func TestSYS9_AnEditedFileStays(t *testing.T) {
+	n := newNode(t)
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	n.put(t, "etc/"+ciliumFile, "# edited\n")
+	require.Equal(t, "leave "+n.file()+": no longer as it was left", checkRevert(t, n.dropIn())[0])
+	require.ErrorContains(t, n.dropIn().Revert(t.Context()), n.file())
+	require.Equal(t, "# edited\n", read(t, n.file()))
+	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoDirExists(t, n.state())
+	d := n.dropIn()
+	d.StateDir = ""
+	require.ErrorIs(t, d.Revert(t.Context()), errors.ErrUnsupported)
+}
+
+func TestSYS9_TwoActionsShareAStateDir(t *testing.T) {
+	n := newNode(t, "lxc1")
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	before := n.Values()
+	s := sysctl.Settings{Values: sysctl.Datapath()[:3], Kernel: n.Kernel.Kernel(), StateDir: n.state()}
+	f := forwarding(n.Kernel, n.state())
+	f.Name = "forwarding"
+	actions := []bootstrap.Reverter{n.dropIn(), s, f}
+	for _, a := range actions {
+		require.NoError(t, a.Apply(t.Context()))
+	}
+	require.NoError(t, actions[1].Revert(t.Context()))
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"], "the drop-in's")
+	require.NoError(t, actions[2].Revert(t.Context()))
+	require.NoError(t, actions[0].Revert(t.Context()))
+	require.Equal(t, before, n.Values())
+	require.NoDirExists(t, n.state())
+}

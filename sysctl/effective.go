@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// systemdDirs are the directories that systemd reads, first in rank first.
+// Where /lib is not /usr/lib, its sysctl.d comes last.
+func systemdDirs() []string {
+	return []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"}
+}
+
+// Effective is what systemd-sysctl makes of the .conf files in dirs, in the
+// order in which it would set them (sysctl.d(5)). Files come in the order of
+// their names, whichever directory they are in; of two with one name the one
+// in the earlier directory counts, also if it is empty or a link to /dev/null.
+// Of two lines for one key the later counts. Globs stay globs.
+//
+// Without dirs it reads /etc, /run, /usr/local/lib, /usr/lib and /lib, each
+// with /sysctl.d. Lines and files that cannot be read are left out, as systemd
+// does, and joined in the error; a directory that is not there is empty.
+func Effective(dirs ...string) ([]Assignment, error) {
+	if len(dirs) == 0 {
+		dirs = systemdDirs()
+	}
+	return effective(dirs, "", nil)
+}
+
+// effective takes planned for the content of the file at path, which need not
+// be there yet.
+func effective(dirs []string, path string, planned []byte) ([]Assignment, error) {
+	files, err := confFiles(dirs, path)
+	errs := []error{err}
+	var as []Assignment
+	for _, file := range files {
+		content := planned
+		if file != path {
+			if content, err = os.ReadFile(file); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		more, err := parse(bytes.NewReader(content), file)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", file, err))
+		}
+		as = append(as, more...)
+	}
+	as, err = override(as)
+	return as, errors.Join(append(errs, err)...)
+}
+
+// confFiles lists the files that count, by name. That of path is taken as
+// there.
+func confFiles(dirs []string, path string) ([]string, error) {
+	byName := map[string]string{}
+	masked := map[string]bool{}
+	var errs []error
+	for _, dir := range dirs {
+		if path != "" && filepath.Dir(path) == filepath.Clean(dir) {
+			claim(byName, masked, path)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, e := range entries {
+			if name := e.Name(); strings.HasSuffix(name, ".conf") && name[0] != '.' {
+				errs = append(errs, consider(byName, masked, filepath.Join(dir, name)))
+			}
+		}
+	}
+	var files []string
+	for _, file := range byName {
+		files = append(files, file)
+	}
+	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+	return files, errors.Join(errs...)
+}
+
+func claim(byName map[string]string, masked map[string]bool, file string) {
+	if name := filepath.Base(file); byName[name] == "" && !masked[name] {
+		byName[name] = file
+	}
+}
+
+// consider takes file, unless one of its name has been taken. One that is
+// empty masks those to come.
+func consider(byName map[string]string, masked map[string]bool, file string) error {
+	name := filepath.Base(file)
+	if byName[name] != "" || masked[name] {
+		return nil
+	}
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a link to nothing
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().IsRegular() && info.Size() > 0:
+		claim(byName, masked, file)
+	case info.Mode().IsRegular() || isDevNull(file):
+		masked[name] = true
+	}
+	return nil
+}
+
+func isDevNull(file string) bool {
+	target, err := filepath.EvalSymlinks(file)
+	return err == nil && target == os.DevNull
+}
