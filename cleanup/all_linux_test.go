@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -154,6 +156,25 @@ func dropCapability(t testing.TB, capability uint) {
 	data := before
 	data[capability/32].Effective &^= 1 << (capability % 32)
 	require.NoError(t, unix.Capset(&hdr, &data[0]))
+}
+
+func TestConformance(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	c := dirtyNode(t)
+	bootstraptest.Conform(t, func() bootstrap.Action { return c })
+}
+
+// Names that others chose do not break a line or reach a terminal.
+func TestNamesAreQuoted(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	c := bpfState(t)
+	veth(t, "eth0", "eth1")
+	clsact(t, "eth0")
+	filter(t, "eth0", ingress, 1, "cil_x\nremove link eth0\x1b[2J", program(t, ebpf.SchedCLS, "x"))
+	changes, err := c.Check(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []string{`remove tc filter "eth0 ingress cil_x\nremove link eth0\x1b[2J"`, "remove clsact qdisc eth0"}, changes)
+	apply(t, c)
 }
 
 func TestItemThatNoInventoryListed(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -167,11 +166,6 @@ func ours() cleanup.Ownership {
 	own := cleanup.Cilium()
 	own.StateDirs, own.PidFiles = nil, nil
 	return own
-}
-
-func TestMain(m *testing.M) {
-	runtime.LockOSThread()
-	os.Exit(m.Run())
 }
 
 func sorted(list []string) []string {

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // The kinds of items, as they are printed.
@@ -40,6 +42,19 @@ type Item struct {
 
 // String returns kind and object.
 func (i Item) String() string { return i.Kind + " " + i.Object }
+
+// printable returns the item with names quoted that others chose so that they
+// would not stay on one line, or would speak to a terminal.
+func (i Item) printable() Item {
+	quote := func(s string) string {
+		if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return strconv.Quote(s)
+		}
+		return s
+	}
+	i.Object, i.Detail = quote(i.Object), quote(i.Detail)
+	return i
+}
 
 // Inventory is what was found.
 type Inventory struct {
@@ -77,7 +92,7 @@ func groups(items []Item) []group {
 
 // MarshalJSON returns {"count": N, "groups": [{"kind", "count", "items"}],
 // "left": [...]}; lists are never null.
-func (inv *Inventory) MarshalJSON() ([]byte, error) {
+func (inv Inventory) MarshalJSON() ([]byte, error) {
 	doc := struct {
 		Count  int     `json:"count"`
 		Groups []group `json:"groups"`
@@ -96,7 +111,7 @@ func (inv *Inventory) MarshalJSON() ([]byte, error) {
 // kind, a line for each item. Of a kind with more than fold items only the
 // first ones are shown, fold lines in all, with the number of the others; 0
 // shows everything.
-func (inv *Inventory) WriteText(w io.Writer, fold int) error {
+func (inv Inventory) WriteText(w io.Writer, fold int) error {
 	var b strings.Builder
 	if len(inv.Items) == 0 {
 		b.WriteString("nothing to remove\n")
@@ -137,7 +152,7 @@ func writeGroup(b *strings.Builder, heading string, items []Item, fold int, line
 const changeFold = 20
 
 // changes returns one line for each item, long lists folded.
-func (inv *Inventory) changes() []string {
+func (inv Inventory) changes() []string {
 	var out []string
 	for _, g := range groups(inv.Items) {
 		show := g.Items

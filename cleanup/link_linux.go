@@ -123,8 +123,8 @@ func findLinks(ctx context.Context, s *session) error {
 	return nil
 }
 
-// programNames returns the names of the programs that a link carries, as far
-// as the finders of programs have seen them.
+// programNames returns the names of the owned programs that a link carries, as
+// far as the finders of programs have seen them.
 func (s *session) programNames(link linkInfo) []string {
 	var names []string
 	if tc := s.qdiscs[link.index]; tc != nil {
@@ -133,7 +133,9 @@ func (s *session) programNames(link linkInfo) []string {
 		}
 	}
 	for _, x := range link.xdp {
-		names = append(names, s.programs[x.prog].name)
+		if program := s.programs[x.prog]; program.owned {
+			names = append(names, program.name)
+		}
 	}
 	return names
 }

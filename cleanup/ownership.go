@@ -46,8 +46,8 @@ type LinkRule struct {
 	// Kind is the kind of link as the kernel calls it, such as "veth".
 	Kind string `json:"kind,omitempty"`
 
-	// Programs are prefixes of names of programs, one of which is attached to
-	// the link, as a tc filter or by XDP.
+	// Programs are prefixes of names of owned programs, one of which is
+	// attached to the link, as a tc filter or by XDP.
 	Programs []string `json:"programs,omitempty"`
 }
 
@@ -160,6 +160,9 @@ func validStatePath(dir string) error {
 	}
 	return nil
 }
+
+// ownsPrograms reports whether any program could be owned.
+func (o *owned) ownsPrograms() bool { return len(o.ProgramPrefixes)+len(o.Pins) > 0 }
 
 // hasPrefix reports whether name starts with one of prefixes.
 func hasPrefix(name string, prefixes []string) bool {

@@ -21,7 +21,7 @@ type bpfProgram struct {
 // ownsProgram reports whether a program is owned: by its name, by a map that
 // it uses, or because it is pinned. A program that is gone is nobody's.
 func (s *session) ownsProgram(id uint32) (bool, error) {
-	if id == 0 {
+	if id == 0 || !s.own.ownsPrograms() {
 		return false, nil
 	}
 	if known, ok := s.programs[id]; ok {

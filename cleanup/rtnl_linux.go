@@ -99,17 +99,19 @@ func gone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV)
 }
 
-// attrs calls f with the type and the value of each attribute, nested flags
-// taken off.
+// attrs calls f with the type and the value of each attribute (struct rtattr),
+// nested flags taken off.
 func attrs(b []byte, f func(typ uint16, value []byte) error) error {
-	list, err := nl.ParseRouteAttr(b)
-	if err != nil {
-		return fmt.Errorf("netlink attributes: %w", err)
-	}
-	for _, a := range list {
-		if err := f(a.Attr.Type&nl.NLA_TYPE_MASK, a.Value); err != nil {
+	for len(b) >= unix.SizeofRtAttr {
+		size := int(nl.NativeEndian().Uint16(b))
+		if size < unix.SizeofRtAttr || size > len(b) {
+			return fmt.Errorf("netlink attribute of %d bytes in %d", size, len(b))
+		}
+		typ := nl.NativeEndian().Uint16(b[2:]) & nl.NLA_TYPE_MASK
+		if err := f(typ, b[unix.SizeofRtAttr:size]); err != nil {
 			return err
 		}
+		b = b[min(len(b), (size+unix.RTA_ALIGNTO-1)&^(unix.RTA_ALIGNTO-1)):]
 	}
 	return nil
 }

@@ -9,11 +9,7 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
 )
-
-// errOther says that another object is at the place of the one that was listed.
-var errOther = errors.New("another one is there by now; left as it is")
 
 // finder lists one sort of things, and removes them.
 type finder struct {
@@ -92,9 +88,9 @@ func (s *session) netlink() (*rtnl, error) {
 	return s.sock, nil
 }
 
-func (s *session) found(item Item) { s.inv.Items = append(s.inv.Items, item) }
+func (s *session) found(item Item) { s.inv.Items = append(s.inv.Items, item.printable()) }
 
-func (s *session) leave(item Item) { s.inv.Left = append(s.inv.Left, item) }
+func (s *session) leave(item Item) { s.inv.Left = append(s.inv.Left, item.printable()) }
 
 func (c Cleanup) inventory(ctx context.Context, own *owned) (*Inventory, error) {
 	s := newSession(c, own)
@@ -198,37 +194,4 @@ func appendStep(steps []step, f finder, items []Item) []step {
 		return steps
 	}
 	return append(steps, step{f, items})
-}
-
-// hinted is an error that says what is missing.
-type hinted struct {
-	error
-	missing string
-}
-
-func (h hinted) Error() string { return h.error.Error() + " (" + h.missing + ")" }
-
-func (h hinted) Unwrap() error { return h.error }
-
-// hint adds to an error what is missing, unless that is said already.
-func hint(kind string, err error) error {
-	if _, said := errors.AsType[hinted](err); said {
-		return err
-	}
-	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
-	switch {
-	case errors.Is(err, unix.EROFS):
-		return hinted{err, "the file system is mounted read-only"}
-	case !denied:
-		return err
-	}
-	switch kind {
-	case kindFilter, kindClsact, kindXDP, kindLink:
-		return hinted{err, "needs CAP_NET_ADMIN"}
-	case kindMount:
-		return hinted{err, "needs CAP_SYS_ADMIN"}
-	case kindPin, kindPinDir:
-		return hinted{err, "needs to be the owner, or CAP_DAC_OVERRIDE"}
-	}
-	return err
 }
