@@ -206,7 +206,7 @@ func (j *job) apply(ctx context.Context) error {
 		return err
 	}
 	if err := j.sweep(); err != nil {
-		return fmt.Errorf("remove what a killed run left: %w", hint(err))
+		return err
 	}
 	if len(j.changes()) == 0 {
 		return nil
@@ -234,16 +234,21 @@ func (j *job) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return j.sweep()
 }
 
-// sweep removes what dead writers left, and nothing of a living one.
+// sweep removes what dead writers left, and nothing of a living one. It is done
+// first, for the room, and again last: a program that a writer was just
+// starting when it was killed holds the writer's locks until it has started.
 func (j *job) sweep() error {
 	errs := []error{durable.Sweep(j.BinDir), durable.Sweep(j.ConfDir)}
 	if j.StateDir != "" {
 		errs = append(errs, durable.Sweep(j.StateDir))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove what a killed run left: %w", hint(err))
+	}
+	return nil
 }
 
 // prepare does all that can go wrong beside the files' places.

@@ -6,6 +6,8 @@ package cniinstall_test
 import (
 	"context"
 	"encoding/binary"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,6 +145,29 @@ func TestCNI1_FIFOInTheWay(t *testing.T) {
 	require.NoError(t, os.MkdirAll(n.conf, 0o755))
 	require.NoError(t, unix.Mkfifo(n.confFile(), 0o600))
 	require.ErrorContains(t, n.install().Apply(t.Context()), n.confFile()+" is in the way: it is a FIFO, not a file")
+}
+
+// A leftover whose lock goes only while the next run is at work is removed by
+// that run; a living writer's stays.
+func TestCNI1_LeftoverUnlockedMeanwhile(t *testing.T) {
+	n := newNode(t)
+	lock := func(name string) *os.File {
+		write(t, n.plugin(name), "half", 0o755)
+		f, err := os.Open(n.plugin(name))
+		require.NoError(t, err)
+		t.Cleanup(func() { f.Close() })
+		require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB))
+		return f
+	}
+	dying, living := lock(".slipway-AAAAAAAAAAAAAAAA.tmp"), lock(".slipway-BBBBBBBBBBBBBBBB.tmp")
+	i := n.install()
+	i.Plugins = &brokenFS{FS: i.Plugins, name: "cilium-cni", at: 1, read: func(f fs.File) io.Reader {
+		dying.Close()
+		return f
+	}}
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoFileExists(t, dying.Name())
+	require.FileExists(t, living.Name())
 }
 
 // A watcher of the folders, as containerd is one, sees every file renamed

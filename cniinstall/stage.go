@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -49,10 +50,14 @@ func (t *target) tryStage(ctx context.Context, sum bool) (*staged, error) {
 		return nil, err
 	}
 	s := &staged{path: f.Name()}
-	ok, err := s.seal(f, t.fill(ctx, f.File))
-	if err == nil && ok {
-		err = s.verify(ctx, t, sum)
+	err = t.fill(ctx, f.File)
+	if err == nil {
+		s.sum, err = t.verify(ctx, f.File, sum)
 	}
+	if err == nil {
+		err = f.Sync()
+	}
+	ok, err := s.seal(f, err)
 	if err != nil || !ok {
 		s.discard()
 		return nil, err
@@ -78,10 +83,8 @@ func (t *target) fill(ctx context.Context, f *os.File) error {
 			return err
 		}
 	}
-	if err := setAttributes(f, t); err != nil {
-		return err
-	}
-	return f.Sync()
+	startWriteback(f)
+	return setAttributes(f, t)
 }
 
 // seal closes the file for writing, also in a child that is just being forked,
@@ -98,21 +101,20 @@ func (s *staged) seal(f *durable.File, err error) (bool, error) {
 	return lockStaged(s.lock)
 }
 
-// verify reads back what was written.
-func (s *staged) verify(ctx context.Context, t *target, sum bool) error {
+// verify reads back what was written, and gives its hash where asked for one.
+func (t *target) verify(ctx context.Context, f *os.File, sum bool) (string, error) {
 	h, also := sha256.New(), io.Discard
 	if sum {
 		also = h
 	}
-	same, err := t.isIn(ctx, s.lock, also)
+	same, err := t.isIn(ctx, io.NewSectionReader(f, 0, math.MaxInt64), also)
 	if err != nil {
-		return fmt.Errorf("read back: %w", err)
+		return "", fmt.Errorf("read back: %w", err)
 	}
 	if !same {
-		return errors.New("what was written reads back differently")
+		return "", errors.New("what was written reads back differently")
 	}
-	s.sum = hex.EncodeToString(h.Sum(nil))
-	return nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // publish puts the file in its place.

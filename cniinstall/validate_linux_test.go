@@ -68,7 +68,9 @@ func TestCNI2_PluginThatHangs(t *testing.T) {
 	err := validate(t, t.Context(), hang)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "run CNI plugin cilium-cni for its version: gave no answer in time")
-	require.InDelta(t, 5, time.Since(start).Seconds(), 2.5)
+	took := time.Since(start)
+	require.GreaterOrEqual(t, took, 5*time.Second)
+	require.Less(t, took, 30*time.Second, "not the plugin's 1,000")
 	raw, err := os.ReadFile(pids)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return gone(strings.TrimSpace(string(raw))) }, 5*time.Second, time.Millisecond,
