@@ -88,6 +88,63 @@ func TestBPF1_TwoAtOnce(t *testing.T) {
 	}
 }
 
+// capabilities leaves the test's thread, which ends with the test, only those
+// of the set; user and group stay root's.
+func capabilities(t testing.TB, set ...uint) {
+	t.Helper()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	for _, c := range set {
+		data[c/32].Effective |= 1 << (c % 32)
+		data[c/32].Permitted |= 1 << (c % 32)
+	}
+	require.NoError(t, unix.Capset(&header, &data[0]))
+}
+
+func TestPLAN7_OneCapabilityIsEnough(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		t.Run(fmt.Sprint("old ", old), func(t *testing.T) {
+			n := fsmounttest.NewReal(t, old)
+			capabilities(t, unix.CAP_SYS_ADMIN)
+			m := applied(t, n)
+			require.NoError(t, m.Apply(t.Context()))
+			require.NoError(t, m.Revert(t.Context()))
+			clean(t, n)
+		})
+	}
+}
+
+func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		t.Run(fmt.Sprint("old ", old), func(t *testing.T) {
+			testns.Enter(t, testns.Mount)
+			dir := t.TempDir()
+			capabilities(t)
+			m := bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf"), StateDir: filepath.Join(dir, "state"), Kernel: fsmount.Real{Old: old}}
+			changes, err := m.Check(t.Context())
+			require.NoError(t, err, "looking needs none")
+			require.Len(t, changes, 3)
+			err = m.Apply(t.Context())
+			require.ErrorIs(t, err, unix.EPERM)
+			require.ErrorContains(t, err, "CAP_SYS_ADMIN in the initial user namespace")
+			require.ErrorContains(t, err, m.Path)
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, left, "nothing was changed")
+		})
+	}
+}
+
+func TestPLAN5_ReadOnlyFileSystem(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	n.Put(n.Dir(), "tmpfs", "ro")
+	path := filepath.Join(n.Dir(), "bpf")
+	err := bpffs.EnsureMounted(path)
+	require.ErrorIs(t, err, unix.EROFS)
+	require.ErrorContains(t, err, path)
+	require.ErrorContains(t, err, "mount it read-write")
+}
+
 // crowd makes about count mounts beside path.
 func crowd(t testing.TB, dir string, count int) {
 	t.Helper()

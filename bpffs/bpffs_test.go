@@ -283,11 +283,13 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 func TestBPF1_WithoutTheCapability(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	n.K.Denied = true
-	path := fsmounttest.Mkdir(t, n, "bpf")
-	m := bpffs.Mount{Path: path, Kernel: n.K, StateDir: filepath.Join(n.Dir(), "state")}
-	err := m.Apply(t.Context())
-	require.ErrorIs(t, err, os.ErrPermission)
-	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
-	require.ErrorContains(t, err, path)
-	require.NoDirExists(t, m.StateDir)
+	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.K}
+	for _, state := range []string{"", filepath.Join(n.Dir(), "state")} {
+		m.StateDir = state
+		err := m.Apply(t.Context())
+		require.ErrorIs(t, err, os.ErrPermission)
+		require.ErrorContains(t, err, "CAP_SYS_ADMIN")
+		require.ErrorContains(t, err, m.Path)
+		clean(t, n)
+	}
 }

@@ -39,7 +39,10 @@ func (m Mount) checkPropagation(k fsmount.Kernel, p fsmount.Place) error {
 		return fmt.Errorf("bpffs on %s: %w", p.Path, err)
 	}
 	parent, ok := fsmount.Holding(infos, p.Path)
-	if ok && parent.Shared {
+	switch {
+	case !ok:
+		return fmt.Errorf("bpffs on %s: the mount that it would be made upon is not listed in %s", p.Path, fsmount.MountinfoPath)
+	case parent.Shared:
 		return nil
 	}
 	return fmt.Errorf("mount bpf on %s: it would vanish with this container, since the mount on %s is not shared: "+

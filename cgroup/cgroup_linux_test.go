@@ -204,6 +204,29 @@ func TestCG1_MountinfoTellsTheSame(t *testing.T) {
 	}
 }
 
+// Without the capability to make mounts Check answers by mountinfo.
+func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	good, bad := fsmounttest.Mkdir(t, n, "good"), fsmounttest.Mkdir(t, n, "bad")
+	n.Put(good, "cgroup2", "")
+	n.InCgroup("/container", func() { n.Put(bad, "cgroup2", "") })
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var was, none [2]unix.CapUserData
+	require.NoError(t, unix.Capget(&header, &was[0]))
+	none[0].Permitted, none[1].Permitted = was[0].Permitted, was[1].Permitted
+	require.NoError(t, unix.Capset(&header, &none[0]))
+	t.Cleanup(func() { require.NoError(t, unix.Capset(&header, &was[0])) })
+
+	changes, err := cgroup.Mount{Path: good}.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	_, err = cgroup.Mount{Path: bad}.Check(t.Context())
+	require.ErrorIs(t, err, cgroup.ErrNotRoot)
+	err = cgroup.EnsureMounted(fsmounttest.Mkdir(t, n, "new"))
+	require.ErrorIs(t, err, unix.EPERM)
+	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
+}
+
 // Two processes, each on a thread of the test's mount namespace.
 func TestCG1_TwoAtOnce(t *testing.T) {
 	dir := fsmounttest.NewReal(t, false).Dir()

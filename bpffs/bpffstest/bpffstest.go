@@ -16,6 +16,7 @@
 package bpffstest
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -183,6 +184,9 @@ func (k *Kernel) Mount(path, fstype, options string, before func(root, mount str
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, err := k.directory("mount", path); err != nil {
+		if errors.Is(err, syscall.ENOTDIR) && !k.Old {
+			return &fs.PathError{Op: "move_mount", Path: path, Err: syscall.EINVAL} // mount(2) is more exact
+		}
 		return err
 	}
 	if on := k.visible(path); on != nil && on.point == path && on.fstype == fstype {

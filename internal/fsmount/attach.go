@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -39,13 +41,14 @@ func Attach(k Kernel, stateDir, name string, p Place, r Request) error {
 	if err != nil {
 		return err
 	}
-	var undo func() error
+	var undo []func() error // what was done, newest last
 	err = k.Mount(p.Path, r.FSType, r.Options, func(_, mount string) error {
+		undo = append(undo, func() error { return removeDirs(book, p) })
 		if err := makeDirs(book, p); err != nil {
 			return err
 		}
 		if book != nil {
-			undo = unbegin(book, p.Path)
+			undo = append(undo, unbegin(book, p.Path))
 			if err := book.Begin(entry(p.Path, mount, boot, r.Before)); err != nil {
 				return err
 			}
@@ -55,12 +58,14 @@ func Attach(k Kernel, stateDir, name string, p Place, r Request) error {
 		}
 		return nil
 	})
-	switch {
-	case err != nil && undo != nil:
-		return errors.Join(hint(r.FSType, err), undo())
-	case err != nil:
-		return hint(r.FSType, err)
-	case book == nil:
+	if err != nil {
+		err = hint(r.FSType, err)
+		for _, f := range slices.Backward(undo) {
+			err = errors.Join(err, f())
+		}
+		return err
+	}
+	if book == nil {
 		return nil
 	}
 	return complete(k, book, p.Path)
@@ -112,13 +117,14 @@ func complete(k Kernel, book *record.Book, path string) error {
 	return book.Complete(entry(path, mount, "", record.State{}))
 }
 
+// makeDirs makes the directories that p misses.
 func makeDirs(book *record.Book, p Place) error {
 	if book != nil && len(p.Missing) > 0 {
 		return dirHint(p.Path, book.MkdirAll(p.Path, 0o755))
 	}
 	for _, dir := range p.Missing {
 		err := os.Mkdir(dir, 0o755)
-		if errors.Is(err, os.ErrExist) {
+		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err == nil {
@@ -126,6 +132,22 @@ func makeDirs(book *record.Book, p Place) error {
 		}
 		if err != nil {
 			return dirHint(p.Path, err)
+		}
+	}
+	return nil
+}
+
+// removeDirs takes back what makeDirs made, as far as nobody uses it.
+func removeDirs(book *record.Book, p Place) error {
+	for _, dir := range slices.Backward(p.Missing) {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil // in use
+		}
+		if book == nil {
+			continue
+		}
+		if err := book.Forget(dir); err != nil {
+			return err
 		}
 	}
 	return nil

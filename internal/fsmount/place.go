@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Place is a path where a file system is, or shall be, mounted.
@@ -110,12 +111,7 @@ func ReadDir(k Kernel, path string) ([]fs.DirEntry, error) {
 		return nil, &fs.PathError{Op: "readdir", Path: path, Err: errors.New("not a directory")}
 	}
 	entries, err := dir.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
-		if a.Name() < b.Name() {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, err
 }
 

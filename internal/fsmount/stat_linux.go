@@ -69,10 +69,12 @@ func describe(fd int, path string) (*status, error) {
 	}
 	s.fstype = typeOf(int64(f.Type))
 	var unique unix.Statx_t
-	for mask, buf := range map[int]*unix.Statx_t{unix.STATX_MNT_ID: &s.stat, unix.STATX_MNT_ID_UNIQUE: &unique} {
-		if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|mask, buf); err != nil {
-			return nil, pathError("statx", path, err)
-		}
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &s.stat)
+	if err == nil {
+		err = unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID_UNIQUE, &unique)
+	}
+	if err != nil {
+		return nil, pathError("statx", path, err)
 	}
 	if unique.Mask&unix.STATX_MNT_ID_UNIQUE != 0 {
 		s.unique = unique.Mnt_id
@@ -80,7 +82,6 @@ func describe(fd int, path string) (*status, error) {
 	if s.id = s.stat.Mnt_id; s.stat.Mask&unix.STATX_MNT_ID != 0 {
 		return s, nil
 	}
-	var err error
 	s.id, err = mountID(fd) // Linux before 5.8
 	return s, err
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpffstest_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/bpffs/bpffstest"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+)
+
+var (
+	ctx               = context.Background()
+	_   bpffs.Kernel  = (*bpffstest.Kernel)(nil)
+	_   cgroup.Kernel = (*bpffstest.Kernel)(nil)
+)
+
+func mount(k fsmount.Kernel, path, fstype string) error {
+	return k.Mount(path, fstype, "nosuid,mode=700", func(string, string) error { return nil })
+}
+
+// isOld reports whether k tells what a mount will be only afterwards.
+func isOld(k fsmount.Kernel, path string) (old bool) {
+	_ = k.Mount(path, "bpf", "", func(root, _ string) error {
+		old = root == ""
+		return errors.New("seen")
+	})
+	return old
+}
+
+// What the kernel answers, the fake answers.
+func TestAnswersAsTheKernelDoes(t *testing.T) {
+	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
+		k := fsmount.Or(n.Kernel())
+		path := fsmounttest.Mkdir(t, n, "a b")
+		missing, file := filepath.Join(n.Dir(), "missing"), filepath.Join(n.Dir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+
+		_, _, _, err := k.Stat(missing)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, mount(k, missing, "bpf"), fs.ErrNotExist)
+		notDir := syscall.EINVAL // of move_mount(2)
+		if isOld(k, path) {
+			notDir = syscall.ENOTDIR // of mount(2)
+		}
+		require.ErrorIs(t, mount(k, file, "bpf"), notDir)
+		require.ErrorIs(t, mount(k, path, "slipwayfs"), syscall.ENODEV)
+		require.ErrorIs(t, k.Unmount(missing), fs.ErrNotExist)
+		require.ErrorIs(t, k.Unmount(path), syscall.EINVAL)
+
+		require.NoError(t, mount(k, path, "bpf"))
+		fstype, root, first, err := k.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, "bpf", fstype)
+		require.NotEmpty(t, root)
+		require.NotEmpty(t, first)
+		require.ErrorIs(t, mount(k, path, "bpf"), syscall.EBUSY)
+		require.NoError(t, mount(k, path, "tmpfs"), "another type is stacked")
+		require.Equal(t, []string{"bpf", "tmpfs"}, n.Mounts(path))
+		require.NoError(t, k.Unmount(path))
+		_, _, again, err := k.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+
+		infos, err := fsmount.Mounts(k)
+		require.NoError(t, err)
+		on := fsmount.On(infos, path)
+		require.Len(t, on, 1)
+		require.Contains(t, on[0].Options, "nosuid")
+		require.True(t, on[0].Whole())
+
+		entries, err := fsmount.ReadDir(k, path)
+		require.NoError(t, err)
+		require.Len(t, entries, 2)
+		require.Equal(t, []string{"maps.debug", "progs.debug"}, []string{entries[0].Name(), entries[1].Name()})
+		n.Pin(filepath.Join(path, "tc", "pin"))
+		entries, err = fsmount.ReadDir(k, filepath.Join(path, "tc"))
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+		require.False(t, entries[0].IsDir())
+		release := n.Hold(path)
+		require.ErrorIs(t, k.Unmount(path), syscall.EBUSY)
+		release()
+		require.NoError(t, k.Unmount(path), "pins do not keep it")
+		require.ErrorIs(t, k.Unmount(path), syscall.EINVAL)
+	})
+}
+
+func TestMountBelowKeepsTheUpperBusy(t *testing.T) {
+	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
+		k := fsmount.Or(n.Kernel())
+		top := fsmounttest.Mkdir(t, n, "top")
+		n.Put(top, "tmpfs", "mode=755")
+		below := fsmounttest.Mkdir(t, n, "top", "below")
+		require.NoError(t, mount(k, below, "bpf"))
+		require.ErrorIs(t, k.Unmount(top), syscall.EBUSY)
+		require.NoError(t, k.Unmount(below))
+		require.NoError(t, k.Unmount(top))
+	})
+}
+
+func TestCgroupsAreOneFileSystem(t *testing.T) {
+	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
+		k := fsmount.Or(n.Kernel())
+		roots := map[string]string{}
+		for _, name := range []string{"one", "two", "container"} {
+			path := fsmounttest.Mkdir(t, n, name)
+			options := ""
+			if name == "container" {
+				options = "root=/container"
+			}
+			n.Put(path, "cgroup2", options)
+			_, root, _, err := k.Stat(path)
+			require.NoError(t, err)
+			roots[name] = root
+		}
+		require.Equal(t, roots["one"], roots["two"])
+		require.NotEqual(t, roots["one"], roots["container"])
+	})
+}
+
+func TestDenied(t *testing.T) {
+	k := &bpffstest.Kernel{Denied: true}
+	dir := t.TempDir()
+	require.ErrorIs(t, mount(k, dir, "bpf"), syscall.EPERM)
+	require.ErrorIs(t, k.Unmount(dir), syscall.EPERM)
+	require.NoError(t, k.Put(dir, "bpf", ""), "others have it")
+}
+
+func TestRebootForgetsMounts(t *testing.T) {
+	k := &bpffstest.Kernel{}
+	dir := t.TempDir()
+	boot := func() string {
+		f, err := k.Open(fsmount.BootIDPath)
+		require.NoError(t, err)
+		defer f.Close()
+		id := make([]byte, 64)
+		n, err := f.Read(id)
+		require.NoError(t, err)
+		return string(id[:n])
+	}
+	require.NoError(t, mount(k, dir, "bpf"))
+	before := boot()
+	k.Reboot()
+	require.NotEqual(t, before, boot())
+	require.Empty(t, k.Mounts(dir))
+}
+
+func TestPinNeedsABpffs(t *testing.T) {
+	k := &bpffstest.Kernel{}
+	dir := t.TempDir()
+	require.ErrorIs(t, k.Pin(filepath.Join(dir, "pin")), syscall.EINVAL)
+	require.NoError(t, k.Put(dir, "tmpfs", ""))
+	require.ErrorIs(t, k.Pin(filepath.Join(dir, "pin")), syscall.EINVAL)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	k := &bpffstest.Kernel{}
+	path := filepath.Join(t.TempDir(), "bpf")
+	errs := make([]error, 16)
+	var callers sync.WaitGroup
+	for i := range errs {
+		callers.Go(func() { errs[i] = bpffs.Mount{Path: path, Kernel: k}.Apply(ctx) })
+	}
+	callers.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, []string{"bpf"}, k.Mounts(path))
+}

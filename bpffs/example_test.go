@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpffs_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/bpffs/bpffstest"
+)
+
+// On a node Kernel stays nil, which means the running kernel; here it is a fake
+// one, so that the example needs no root.
+func ExampleMount() {
+	dir, err := os.MkdirTemp("", "node-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	kernel := &bpffstest.Kernel{}
+	path := filepath.Join(dir, "bpf")
+	m := bpffs.Mount{Path: path, StateDir: filepath.Join(dir, "state"), Kernel: kernel}
+
+	changes, err := m.Check(ctx)
+	fmt.Println(len(changes), err)
+	fmt.Println(m.Apply(ctx), kernel.Mounts(path))
+	changes, err = m.Check(ctx)
+	fmt.Println(len(changes), err)
+	fmt.Println(m.Revert(ctx), kernel.Mounts(path))
+	// Output:
+	// 2 <nil>
+	// <nil> [bpf]
+	// 0 <nil>
+	// <nil> []
+}

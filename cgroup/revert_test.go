@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cgroup_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+func applied(t *testing.T, n fsmounttest.Node) cgroup.Mount {
+	t.Helper()
+	m := cgroup.Mount{
+		Path: filepath.Join(n.Dir(), "run", "cgroupv2"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state"),
+	}
+	require.NoError(t, m.Apply(t.Context()))
+	return m
+}
+
+func TestPLAN6_RevertTakesBackItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		changes, err := m.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"unmount cgroup2 from " + m.Path,
+			"remove directory " + m.Path + " if it is empty",
+			"remove directory " + filepath.Dir(m.Path) + " if it is empty",
+		}, changes)
+		require.NoError(t, cgroup.Mount{StateDir: m.StateDir, Kernel: m.Kernel}.Revert(t.Context()), "the record knows the path")
+		require.NoDirExists(t, filepath.Dir(m.Path))
+		require.NoDirExists(t, m.StateDir)
+	})
+}
+
+func TestPLAN6_OthersMountStays(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "cgroupv2")
+		n.Put(path, "cgroup2", "")
+		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		require.NoError(t, m.Apply(t.Context()))
+		require.NoDirExists(t, m.StateDir)
+		require.NoError(t, m.Revert(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
+	})
+}
+
+func TestPLAN6_MountedAnewBySomebody(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		n.Unmount(m.Path)
+		require.NoError(t, os.Mkdir(m.Path+"-aside", 0o755)) // takes the identity that older kernels give again
+		n.Put(m.Path+"-aside", "tmpfs", "")
+		n.Put(m.Path, "cgroup2", "")
+		require.ErrorIs(t, m.Revert(t.Context()), record.ErrChanged)
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
+		require.NoError(t, m.Revert(t.Context()), "reported once")
+	})
+}
+
+func TestPLAN6_BusyIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		release := n.Hold(m.Path)
+		err := m.Revert(t.Context())
+		require.ErrorContains(t, err, "busy")
+		require.ErrorContains(t, err, m.Path)
+		release()
+		require.NoError(t, m.Revert(t.Context()))
+		require.NoDirExists(t, filepath.Dir(m.Path))
+	})
+}
+
+func TestPLAN6_AnotherBoot(t *testing.T) {
+	n := fsmounttest.NewFake(t)
+	m := applied(t, n)
+	n.K.Reboot()
+	n.Put(m.Path, "cgroup2", "")
+	require.ErrorIs(t, m.Revert(t.Context()), record.ErrChanged, "the directory is somebody's mount now")
+	require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
+}
+
+// A repair that fails keeps the record of what Apply mounted before.
+func TestPLAN6_FailedRepairForgetsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := cgroup.Mount{
+			Path: filepath.Join(n.Dir(), "cgroupv2"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state"), Repair: true,
+		}
+		n.InCgroup("/container", func() { require.NoError(t, m.Apply(t.Context())) })
+		release := n.Hold(m.Path)
+		require.ErrorContains(t, m.Apply(t.Context()), "busy")
+		release()
+		require.NoError(t, m.Revert(t.Context()))
+		require.Empty(t, n.Mounts(m.Path))
+		require.NoDirExists(t, m.StateDir)
+	})
+}
+
+// racing is a kernel on which somebody else mounts just before.
+type racing struct {
+	fsmount.Kernel
+	n fsmounttest.Node
+}
+
+func (k racing) Mount(path, fstype, options string, before func(root, mount string) error) error {
+	return k.Kernel.Mount(path, fstype, options, func(root, mount string) error {
+		err := before(root, mount)
+		if err == nil {
+			k.n.Put(path, fstype, "")
+		}
+		return err
+	})
+}
+
+func TestCG2_SomebodyElseIsFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := cgroup.Mount{
+			Path: fsmounttest.Mkdir(t, n, "cgroupv2"), StateDir: filepath.Join(n.Dir(), "state"),
+			Kernel: racing{fsmount.Or(n.Kernel()), n},
+		}
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
+		require.NoDirExists(t, m.StateDir, "it is not ours")
+		require.NoError(t, m.Revert(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
+	})
+}
+
+func TestRevertWithoutARecord(t *testing.T) {
+	_, err := cgroup.Mount{}.CheckRevert(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorIs(t, cgroup.Mount{}.Revert(t.Context()), errors.ErrUnsupported)
+}
