@@ -135,7 +135,14 @@ func (s *Spec) parseConfigMap(rest string, d SpecDefaults) error {
 			s.Name = rest
 		}
 	}
-	return errors.Join(checkNamespace(s.Namespace), checkName(s.Name))
+	return s.checkObject()
+}
+
+func (s *Spec) checkObject() error {
+	if err := checkNamespace(s.Namespace); err != nil {
+		return err
+	}
+	return checkName(s.Name)
 }
 
 func (s *Spec) parseNodeConfig(rest string, d SpecDefaults) error {
@@ -145,7 +152,7 @@ func (s *Spec) parseNodeConfig(rest string, d SpecDefaults) error {
 		s.Namespace = d.Namespace
 	}
 	if named {
-		return errors.Join(checkNamespace(s.Namespace), checkName(s.Name))
+		return s.checkObject()
 	}
 	return checkNamespace(s.Namespace)
 }

@@ -117,7 +117,7 @@ func TestSpecSource(t *testing.T) {
 }
 
 func FuzzParseSpec(f *testing.F) {
-	for _, seed := range []string{"config-map:ns/name", "cilium-node-config:ns", "node", "dir:/x", "file:a,b", "env:P_", "config-map:../x", ":", "node:\x00"} {
+	for _, seed := range []string{"config-map:ns/name", "cilium-node-config:ns", "node", "dir:/x", "file:a,b", "env:P_", "config-map:../x", ":", "node:\x00", "config-map:/"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
