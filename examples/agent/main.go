@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command agent is the smallest agent that prepares its own node: it resolves
+// its configuration, brings the node to the state it needs, looks again on a
+// timer and repairs what has changed, and answers a health probe from the last
+// report. A real agent would go on from here to its datapath.
+//
+// It is an example of embedding: everything it does to the node is in plan.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &agent{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	flag.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted; empty: this process's own namespaces")
+	flag.StringVar(&a.sources, "source", "env:AGENT_", "configuration sources: dir:PATH, file:PATH, env:PREFIX, separated by commas")
+	flag.StringVar(&a.dest, "dest", "/run/slipway-agent/config", "directory to write the resolved configuration to")
+	flag.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "where changes to the node are recorded, on the host")
+	flag.StringVar(&a.health, "health", "127.0.0.1:9879", "address of the health probe")
+	flag.DurationVar(&a.interval, "interval", time.Minute, "how often to look at the node again")
+	flag.Parse()
+	if err := a.run(ctx); err != nil {
+		a.log.Error("the agent ends", "error", err)
+		os.Exit(1)
+	}
+	a.log.Info("the agent ends")
+}
+
+type agent struct {
+	hostProc, sources, dest, stateDir, health string
+	interval                                  time.Duration
+	log                                       *slog.Logger
+
+	mu     sync.Mutex
+	report *bootstrap.Report
+	err    error
+}
+
+// run serves until ctx ends. What it has done to the node stays: an agent is
+// restarted more often than it is removed.
+func (a *agent) run(ctx context.Context) error {
+	listener, err := net.Listen("tcp", a.health)
+	if err != nil {
+		return fmt.Errorf("health probe: %w", err)
+	}
+	server := &http.Server{Handler: a.handler(), ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	a.log.Info("health probe", "address", listener.Addr().String())
+
+	err = a.keepUp(ctx, served)
+	down, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, server.Shutdown(down))
+}
+
+// keepUp applies the plan, now and at every tick.
+func (a *agent) keepUp(ctx context.Context, served <-chan error) error {
+	tick := time.NewTicker(a.interval)
+	defer tick.Stop()
+	for {
+		a.apply(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-served:
+			return fmt.Errorf("health probe: %w", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// apply keeps the outcome for the probe. A failure is not the end: the next
+// tick tries again.
+func (a *agent) apply(ctx context.Context) {
+	report, err := a.bringUp(ctx)
+	if ctx.Err() != nil {
+		return // told to leave in the middle: not the node's fault
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.report, a.err = report, err
+	if err != nil {
+		a.log.Error("the node is not ready", "error", err)
+	}
+}
+
+func (a *agent) bringUp(ctx context.Context) (*bootstrap.Report, error) {
+	config, err := a.resolve(ctx)
+	if err != nil {
+		return a.plan(nil, false).Fail(ctx, "config", err)
+	}
+	forwarding, err := configresolve.Get(config, "enable-ip-forwarding", strconv.ParseBool)
+	switch {
+	case errors.Is(err, configresolve.ErrUnset):
+		forwarding = true
+	case err != nil:
+		return a.plan(nil, false).Fail(ctx, "config", err)
+	}
+	return a.plan(config, forwarding).Apply(ctx)
+}
+
+func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
+	specs, err := configresolve.ParseSpecs(strings.Split(a.sources, ","), configresolve.SpecDefaults{})
+	if err != nil {
+		return nil, err
+	}
+	var sources []configresolve.Source
+	for _, spec := range specs {
+		source, err := spec.Source(os.Environ())
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, configresolve.Optional(source))
+	}
+	return configresolve.Resolve(ctx, sources...)
+}
+
+// plan is what this agent needs of a node.
+func (a *agent) plan(config *configresolve.Config, forwarding bool) *bootstrap.Plan {
+	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
+	return &bootstrap.Plan{
+		Trace: bootstrap.LogTrace(a.log),
+		Lock:  a.lock,
+		Steps: []bootstrap.Step{
+			{Name: "config", Action: configresolve.Write{Dir: a.dest, Config: config}},
+			{Name: "cgroup", Action: a.onHost(mount|hostns.Cgroup, cgroup.Mount{StateDir: a.stateDir})},
+			{Name: "bpffs", Action: a.onHost(mount, bpffs.Mount{StateDir: a.stateDir})},
+			{Name: "sysctl", Action: a.onHost(net, sysctl.DropIn{CreateDir: true, StateDir: a.stateDir})},
+			{
+				Name: "ip-forwarding", After: []string{"sysctl"}, Skip: !forwarding,
+				Action: a.onHost(net, sysctl.Settings{Values: sysctl.Forwarding(), StateDir: a.stateDir}),
+			},
+		},
+	}
+}
+
+// onHost makes an action run in the host's namespaces.
+func (a *agent) onHost(ns hostns.Namespace, action hostns.Action) bootstrap.Action {
+	if a.hostProc == "" {
+		return action
+	}
+	return hostns.In(filepath.Join(a.hostProc, "1"), ns, action)
+}
+
+// lock keeps a run of nodeinit on the same node and this one apart.
+func (a *agent) lock(ctx context.Context) (unlock func() error, err error) {
+	file := flock.File{Path: filepath.Join(a.stateDir, "lock"), Owner: "agent"}
+	if a.hostProc == "" {
+		return file.Lock(ctx)
+	}
+	err = hostns.Do(ctx, filepath.Join(a.hostProc, "1"), hostns.Mount, func(ctx context.Context) error {
+		unlock, err = file.Lock(ctx)
+		return err
+	})
+	return unlock, err
+}
+
+// handler answers 200 when the node was last seen as it should be, else 503;
+// a request with the header "brief: true" gets one line.
+func (a *agent) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		report, err := a.report, a.err
+		a.mu.Unlock()
+		status, text := http.StatusOK, "ok"
+		switch {
+		case report == nil:
+			status, text = http.StatusServiceUnavailable, "the node has not been looked at yet"
+		case err != nil:
+			status, text = http.StatusServiceUnavailable, err.Error()
+		}
+		w.WriteHeader(status)
+		if r.Header.Get("brief") == "true" || report == nil {
+			fmt.Fprintln(w, text)
+			return
+		}
+		if err := report.WriteText(w); err != nil {
+			a.log.Warn("health probe", "error", err)
+		}
+	})
+	return mux
+}

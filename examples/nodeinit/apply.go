@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+func (a *app) applyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "apply", Args: arguments(0),
+		Short: "Bring the node to the state that the agent needs",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needsRoot(os.Geteuid(), "apply"); err != nil {
+				return err
+			}
+			return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply)
+		},
+	}
+	a.planFlags(c)
+	return c
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "check", Args: arguments(0),
+		Short: "Say what apply would change: exit status 0 for nothing, 2 for something",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runPlan(cmd.Context(), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+				report, err := p.Check(ctx)
+				if err == nil && report.Changed() {
+					err = errChanges
+				}
+				return report, err
+			})
+		},
+	}
+	a.planFlags(c)
+	return c
+}
+
+func (a *app) uninstallCommand() *cobra.Command {
+	var dryRun bool
+	c := &cobra.Command{
+		Use: "uninstall", Args: arguments(0),
+		Short: "Take back what apply and the other commands recorded",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.stateDir == "" {
+				return usageError{errors.New("--state-dir is empty: there is no record to undo")}
+			}
+			run := (*bootstrap.Plan).CheckRevert
+			if !dryRun {
+				if err := needsRoot(os.Geteuid(), "uninstall"); err != nil {
+					return err
+				}
+				run = (*bootstrap.Plan).Revert
+			}
+			plan, closeAll, err := a.undoPlan()
+			if err != nil {
+				return err
+			}
+			defer closeAll()
+			return a.show(cmd.Context(), plan, run)
+		},
+	}
+	a.planFlags(c)
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be undone, and change nothing")
+	return c
+}
+
+func (a *app) planFlags(c *cobra.Command) {
+	f := c.Flags()
+	a.outputFlag(f)
+	a.sourceFlags(f)
+	a.cgroupFlags(f)
+	a.bpfFlags(f)
+	a.sysctlFlags(f)
+	a.cniFlags(f)
+	a.stateFlags(f)
+	a.stepFlags(f)
+}
+
+// undoPlan is the node's plan without what only an apply needs.
+func (a *app) undoPlan() (*bootstrap.Plan, func() error, error) {
+	plan, closeAll, err := a.nodePlan(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, s := range plan.Steps {
+		plan.Steps[i].Skip = a.leftOut(s.Name) || s.Name == stepCleanup
+	}
+	return plan, closeAll, nil
+}
+
+// runPlan resolves the configuration, builds the plan from it and runs it.
+func (a *app) runPlan(ctx context.Context, run runner) error {
+	config, resolveErr := a.resolvePlanConfig(ctx)
+	plan, closeAll, err := a.nodePlan(config)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	if resolveErr != nil {
+		return a.show(ctx, plan, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+			return p.Fail(ctx, stepConfig, resolveErr)
+		})
+	}
+	return a.show(ctx, plan, run)
+}
+
+func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, error) {
+	if len(a.sources) == 0 || a.leftOut(stepConfig) {
+		return nil, nil
+	}
+	return a.resolve(ctx)
+}
+
+// runner is one of the plan's methods.
+type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
+
+// show runs the plan and shows it: as it goes, or in the end as one document.
+func (a *app) show(ctx context.Context, plan *bootstrap.Plan, run runner) error {
+	if a.output == formatJSON {
+		plan.Trace = bootstrap.LogTrace(a.logger())
+		report, err := run(plan, ctx)
+		return errors.Join(err, report.WriteJSON(a.stdout))
+	}
+	plan.Trace = newProgress(a.stdout).trace()
+	start := time.Now()
+	report, err := run(plan, ctx)
+	fmt.Fprintln(a.stdout, summary(report, time.Since(start)))
+	return err
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/yaml"
+)
+
+var allSteps = []string{"config", "cleanup", "host-paths", "cgroup", "sysctl", "bpffs", "cni"}
+
+func each(status string, skipped ...string) map[string]string {
+	m := map[string]string{}
+	for _, step := range allSteps {
+		if m[step] = status; slices.Contains(skipped, step) {
+			m[step] = "skipped"
+		}
+	}
+	return m
+}
+
+func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
+	newNode(t) // skips where there can be none
+	before := machine(t)
+	o := here(t, nil, "demo")
+	require.Zero(t, o.code, o.stdout+o.stderr)
+	require.Empty(t, o.stderr)
+	require.Empty(t, before.Diff(machine(t)))
+	for _, scene := range []string{
+		"--- apply\n", "--- apply again: nothing to do", "--- three things break", "--- check: what is wrong now",
+		"--- apply: repair that, and nothing else", "--- uninstall: take it all back", "Nothing is left:", "Done.",
+	} {
+		require.Contains(t, o.stdout, scene)
+	}
+	require.Contains(t, o.stdout, "7 steps: 6 changed, 1 skipped")
+	require.Contains(t, o.stdout, "7 steps: 6 unchanged, 1 skipped")
+	require.Contains(t, o.stdout, "7 steps: 3 would-change, 3 unchanged, 1 skipped")
+	require.Contains(t, o.stdout, "7 steps: 3 changed, 3 unchanged, 1 skipped")
+}
+
+func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {
+	n := newNode(t)
+	first := n.run(n.args("apply", "--output", "json")...)
+	require.Zero(t, first.code, first.stderr)
+	require.Equal(t, each("changed", "cleanup"), first.report(t).statuses())
+	before := n.state()
+
+	second := n.run(n.args("apply", "--output", "json")...)
+	require.Zero(t, second.code, second.stderr)
+	require.Equal(t, each("unchanged", "cleanup"), second.report(t).statuses())
+	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestPLAN4_CheckTellsByItsStatusAndChangesNothing(t *testing.T) {
+	n := newNode(t)
+	before := n.state()
+	o := n.run(n.args("check", "--output", "json")...)
+	require.Equal(t, 2, o.code, o.stderr)
+	require.Equal(t, each("would-change", "cleanup"), o.report(t).statuses())
+	require.Empty(t, before.Diff(n.state()), "a dry run creates nothing, not even a lock")
+
+	require.Zero(t, n.run(n.args("apply")...).code)
+	o = n.run(n.args("check")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "7 steps: 6 unchanged, 1 skipped")
+	require.Empty(t, o.stderr)
+
+	n.shell("umount /sys/fs/bpf && mount -t tmpfs tmpfs /sys/fs/bpf")
+	o = n.run(n.args("check", "--output", "json")...)
+	require.Equal(t, 1, o.code)
+	require.Equal(t, "failed", o.report(t).statuses()["bpffs"])
+}
+
+func TestPLAN6_UninstallLeavesTheNodeAsItWas(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /etc/sysctl.d /etc/cni/net.d && echo '{}' > /etc/cni/net.d/05-cilium.conflist && chmod 644 /etc/cni/net.d/05-cilium.conflist && echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter")
+	before := n.state()
+	require.Zero(t, n.run(n.args("apply")...).code)
+	require.NotEmpty(t, before.Diff(n.state()))
+	require.Zero(t, n.run(n.args("apply")...).code)
+
+	plan := n.run("uninstall", "--dry-run", "--output", "json")
+	require.Zero(t, plan.code, plan.stderr)
+	require.Equal(t, each("would-change", "cleanup"), plan.report(t).statuses())
+	o := n.run("uninstall", "--output", "json")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, each("changed", "cleanup"), o.report(t).statuses())
+	require.Empty(t, before.Diff(n.state()))
+
+	o = n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "6 unchanged")
+	require.Empty(t, before.Diff(n.state()))
+}
+
+// realistic states a ConfigMap of the size that a chart renders for an agent.
+func realistic(t *testing.T) (path string, data map[string]string) {
+	t.Helper()
+	path, err := filepath.Abs("../../configresolve/testdata/configmap.yaml")
+	require.NoError(t, err)
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var manifest struct{ Data map[string]string }
+	require.NoError(t, yaml.Unmarshal(raw, &manifest))
+	require.Len(t, manifest.Data, 144)
+	return path, manifest.Data
+}
+
+func TestApplyWritesEveryKeyOfARealConfiguration(t *testing.T) {
+	n := newNode(t)
+	path, data := realistic(t)
+	copied := filepath.Join(n.work, "configmap.yaml") // where the node sees it too
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(copied, raw, 0o644))
+
+	o := n.run("apply", "--source", "file:"+copied, "--dest", "/run/agent-config", "--only", "config")
+	require.Zero(t, o.code, o.stderr)
+	written := map[string]string{}
+	n.do(func() error {
+		entries, err := os.ReadDir("/run/agent-config")
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "..") {
+				continue
+			}
+			content, err := os.ReadFile(filepath.Join("/run/agent-config", e.Name()))
+			if err != nil {
+				return err
+			}
+			written[e.Name()] = string(content)
+		}
+		return err
+	})
+	want := maps.Clone(data)
+	want["config-sources"], want["config-sources-overrides"] = written["config-sources"], written["config-sources-overrides"]
+	require.Equal(t, want, written)
+	require.JSONEq(t, `{"allowConfigKeys":[],"denyConfigKeys":[]}`, written["config-sources-overrides"])
+}
+
+// container is a script that runs the rest of its arguments as a container
+// runtime would: a cgroup, mount, cgroup and pid namespaces of its own, and of
+// the host only its /proc, at /hostproc.
+const container = `
+mkdir -p /sys/fs/cgroup/pod /tmp/hostproc.$$
+point=/tmp/hostproc.$$
+echo $$ > /sys/fs/cgroup/pod/cgroup.procs
+exec unshare --mount --cgroup --pid --fork --propagation private sh -euc '
+	mount --rbind /proc "$0"
+	mount -t proc proc /proc
+	mount -t tmpfs tmpfs /run
+	mount -t tmpfs tmpfs /opt
+	mount -t tmpfs tmpfs /etc
+	mkdir /run/inside
+	mount -t cgroup2 cgroup2 /run/inside
+	echo "child $(stat -c %d:%i /run/inside)"
+	bin=$1; command=$2; shift 2
+	"$bin" --host-proc "$0" "$command" "$@"
+' "$point" "$@"
+`
+
+func TestFromInsideAContainer(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /opt/cni/bin")
+	before := n.state()
+	var child string
+	for _, args := range [][]string{{"mount-cgroup", "/run/cilium/cgroupv2"}, {"mount-bpffs", "/sys/fs/bpf"}} {
+		out := n.shell(strings.Join(append([]string{"set --", binary}, args...), " ") + container)
+		require.Contains(t, out, "changed")
+		child = strings.Fields(out)[1]
+	}
+
+	var cgroup, own, bpf unix.Stat_t
+	var magic unix.Statfs_t
+	n.do(func() error {
+		if err := os.Mkdir("/run/own", 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount("cgroup2", "/run/own", "cgroup2", 0, ""); err != nil {
+			return err
+		}
+		defer unix.Unmount("/run/own", 0)
+		for path, st := range map[string]*unix.Stat_t{"/run/own": &own, "/run/cilium/cgroupv2": &cgroup, "/sys/fs/bpf": &bpf} {
+			if err := unix.Stat(path, st); err != nil {
+				return err
+			}
+		}
+		return unix.Statfs("/sys/fs/bpf", &magic)
+	})
+	identity := func(st unix.Stat_t) string { return fmt.Sprintf("%d:%d", st.Dev, st.Ino) }
+	require.Equal(t, identity(own), identity(cgroup), "the host's root")
+	require.NotEqual(t, child, identity(cgroup), "not the container's")
+	require.EqualValues(t, unix.BPF_FS_MAGIC, magic.Type)
+
+	for _, line := range before.Diff(n.state()) {
+		require.NotContains(t, line, "/opt/cni", "no helper binary")
+		require.NotContains(t, line, "/etc/", "no configuration")
+	}
+	o := n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("rmdir /run/own")
+	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestPLAN3_KilledAnywhereAndRunAgain(t *testing.T) {
+	const kills = 50
+	clean := newNode(t)
+	start := time.Now()
+	require.Zero(t, clean.run(clean.args("apply")...).code)
+	took := time.Since(start)
+	want := clean.state()
+	ignoreRecord(want)
+
+	n := newNode(t)
+	origin := n.state()
+	killed := 0
+	for i := range kills {
+		cmd := n.Command(binary, n.args("apply")...)
+		require.NoError(t, cmd.Start())
+		timer := time.AfterFunc(took*time.Duration(i)/kills, func() { cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		if err != nil {
+			require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), "kill %d", i)
+			killed++
+		}
+		o := n.run(n.args("apply")...)
+		require.Zero(t, o.code, "after kill %d: %s", i, o.stderr)
+		got := n.state()
+		ignoreRecord(got)
+		require.Empty(t, want.Diff(got), "after kill %d", i)
+		for object := range got {
+			require.NotContains(t, object, ".slipway-", "a temporary file, after kill %d", i)
+			require.NotRegexp(t, `^mount .* #2$`, object, "a doubled mount, after kill %d", i)
+		}
+
+		o = n.run("uninstall")
+		require.Zero(t, o.code, "uninstall after kill %d: %s", i, o.stderr)
+		require.Empty(t, origin.Diff(n.state()), "uninstall after kill %d", i)
+	}
+	require.Greater(t, killed, kills/2, "most of the kills hit")
+}
+
+// ignoreRecord leaves out what names the time, the boot or the node.
+func ignoreRecord(s map[string]string) {
+	for object := range s {
+		if strings.HasPrefix(object, "file /var/lib/slipway/") || strings.Contains(object, "/run/agent-config/..") ||
+			strings.HasPrefix(object, "mount /") && !strings.Contains(object, "/run/cilium") && !strings.Contains(object, "/sys/fs/bpf") {
+			delete(s, object)
+		}
+	}
+}
+
+func TestPLAN2_SecondRunWaitsForTheFirst(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir /var/lib/slipway")
+	hold := n.Command("flock", "/var/lib/slipway/lock", "sh", "-c", "echo held; read end")
+	stdin, err := hold.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := hold.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, hold.Start())
+	_, err = stdout.Read(make([]byte, 5))
+	require.NoError(t, err)
+
+	before := n.state()
+	o := n.run(n.args("apply", "--lock-timeout", "100ms")...)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "/var/lib/slipway/lock")
+	require.Empty(t, before.Diff(n.state()))
+	require.Equal(t, 2, n.run(n.args("check")...).code, "a dry run takes no lock")
+
+	require.NoError(t, stdin.Close())
+	hold.Wait()
+	require.Zero(t, n.run(n.args("apply")...).code)
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+func (a *app) buildConfigCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "build-config", Args: arguments(0),
+		Short: "Merge all configuration of this node into one directory",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.dest == "" {
+				return usageError{errors.New("--dest is empty: there is nowhere to write to")}
+			}
+			if len(a.sources) == 0 {
+				a.sources = []string{configresolve.KindConfigMap, configresolve.KindNodeConfig}
+			}
+			step := bootstrap.Step{Name: stepConfig}
+			config, err := a.resolve(cmd.Context())
+			run := (*bootstrap.Plan).Apply
+			if err != nil {
+				run = func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+					return p.Fail(ctx, stepConfig, err)
+				}
+			} else {
+				step.Action = configresolve.Write{Dir: a.dest, Config: config}
+			}
+			return a.show(cmd.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{step}}, run)
+		},
+	}
+	a.sourceFlags(c.Flags())
+	a.outputFlag(c.Flags())
+	return c
+}
+
+// resolve reads all sources, and logs what an administrator should know.
+func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
+	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, NodeName: a.nodeName})
+	if err != nil {
+		return nil, fmt.Errorf("--source: %w", err)
+	}
+	sources, err := a.open(specs)
+	if err != nil {
+		return nil, err
+	}
+	config, err := configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys}.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	log := a.logger()
+	for _, finding := range config.Findings() {
+		log.Warn(finding.String(), "step", stepConfig)
+	}
+	return config, nil
+}
+
+// open makes sources of specs, with one client for all that need a cluster.
+func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, err error) {
+	var client *kube.Client
+	for _, spec := range specs {
+		if spec.Cluster() && client == nil {
+			connection := kube.Connection{Kubeconfig: a.kubeconfig, Servers: a.apiServers, UserAgent: "slipway-nodeinit"}
+			if client, err = connection.Client(); err != nil {
+				return nil, err
+			}
+		}
+		var source configresolve.Source
+		if spec.Cluster() {
+			source, err = client.Source(spec, a.nodeName)
+		} else {
+			source, err = spec.Source(os.Environ())
+		}
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
+}

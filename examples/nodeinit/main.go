@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command nodeinit brings a node to the state that an eBPF CNI agent needs
+// before it starts, and takes it all back. It takes the place of a chain of
+// privileged init containers: `nodeinit apply` of all of them in one, the
+// other commands each of one, with its flags and environment.
+//
+// It exits with 0 when all is well, 1 on an error, 64 when it was called
+// wrongly; `nodeinit check` exits with 2 when there is something to do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, getenv: os.LookupEnv}
+	code := a.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// The exit statuses that mean more than success and failure.
+const (
+	exitError   = 1
+	exitChanges = 2
+	exitUsage   = 64 // EX_USAGE of sysexits(3)
+)
+
+// errChanges makes check exit with its own status.
+var errChanges = errors.New("there is something to do")
+
+// usageError is a command line, a variable or a configuration file that
+// cannot be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// app is one run of the program, and what it has of the outside.
+type app struct {
+	stdout, stderr io.Writer
+	getenv         func(string) (string, bool)
+	options
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.command()
+	root.SetArgs(args)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errChanges):
+		return exitChanges
+	case errors.As(err, &usage):
+		fmt.Fprintf(a.stderr, "nodeinit: %v\n\n%s", err, cmd.UsageString())
+		return exitUsage
+	}
+	a.printError(err)
+	return exitError
+}
+
+// printError says what went wrong, one line for each thing that did.
+func (a *app) printError(err error) {
+	log := a.logger()
+	for _, err := range flatten(err) {
+		if a.logFormat == formatJSON {
+			log.Error(oneLine(err.Error()))
+			continue
+		}
+		fmt.Fprintf(a.stderr, "nodeinit: %s\n", oneLine(err.Error()))
+	}
+}
+
+// flatten takes joined errors apart, and names the step for each part.
+func flatten(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+		var all []error
+		for _, err := range joined.Unwrap() {
+			all = append(all, flatten(err)...)
+		}
+		return all
+	}
+	if step, ok := err.(*bootstrap.StepError); ok {
+		var all []error
+		for _, err := range flatten(step.Err) {
+			all = append(all, &bootstrap.StepError{Step: step.Step, Op: step.Op, Err: err})
+		}
+		return all
+	}
+	return []error{err}
+}
+
+func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ") }
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "nodeinit",
+		Short:         "Bring a node to the state that an eBPF CNI agent needs, and take it back",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return a.complete(cmd.Flags())
+	}
+	a.commonFlags(root.PersistentFlags())
+	root.AddCommand(
+		a.applyCommand(), a.checkCommand(), a.uninstallCommand(),
+		a.buildConfigCommand(), a.mountCgroupCommand(), a.mountBPFFSCommand(),
+		a.sysctlfixCommand(), a.cleanupCommand(), a.installCNICommand(), a.uninstallCNICommand(),
+		a.demoCommand(),
+	)
+	return root
+}
+
+// arguments allows at most n arguments.
+func arguments(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usageError{fmt.Errorf("unexpected argument %q", args[n])}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// binary is the program under test, built as a user would build it.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "nodeinit-test-")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "nodeinit")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(fmt.Errorf("build nodeinit: %w", err))
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// outcome is how one run of the program ended.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// finish runs a prepared command that is not started yet.
+func finish(t testing.TB, run func() error, stdout, stderr *bytes.Buffer) outcome {
+	t.Helper()
+	err := run()
+	o := outcome{stdout: stdout.String(), stderr: stderr.String()}
+	if exit, ok := err.(*exec.ExitError); ok {
+		o.code = exit.ExitCode()
+	} else {
+		require.NoError(t, err)
+	}
+	return o
+}
+
+// here runs the program without a node, for what it does before it acts.
+func here(t testing.TB, env []string, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	return finish(t, cmd.Run, &stdout, &stderr)
+}
+
+// report is what --output json prints.
+type report struct {
+	Results []struct {
+		Step      string   `json:"step"`
+		Status    string   `json:"status"`
+		Changes   []string `json:"changes"`
+		Error     string   `json:"error"`
+		ElapsedMs float64  `json:"elapsedMs"`
+	} `json:"results"`
+}
+
+func (o outcome) report(t testing.TB) report {
+	t.Helper()
+	var r report
+	d := json.NewDecoder(bytes.NewBufferString(o.stdout))
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&r), o.stdout)
+	require.False(t, d.More(), "one document: %s", o.stdout)
+	return r
+}
+
+// statuses maps each step to its status.
+func (r report) statuses() map[string]string {
+	m := map[string]string{}
+	for _, result := range r.Results {
+		m[result.Step] = result.Status
+	}
+	return m
+}
+
+func TestPLAN5_UsageErrorsExit64(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(config, []byte("no-such-flag: 1\n"), 0o600))
+	for name, tc := range map[string]struct {
+		env  []string
+		args []string
+		says string
+	}{
+		"unknown command":        {args: []string{"aply"}, says: `unknown command "aply"`},
+		"unknown flag":           {args: []string{"apply", "--no-such-flag"}, says: "unknown flag: --no-such-flag"},
+		"value":                  {args: []string{"apply", "--lock-timeout", "soon"}, says: `"soon"`},
+		"output":                 {args: []string{"check", "--output", "xml"}, says: "must be one of text, json"},
+		"variable":               {env: []string{"SLIPWAY_LOCK_TIMEOUT=soon"}, args: []string{"apply"}, says: "SLIPWAY_LOCK_TIMEOUT"},
+		"variable of installers": {env: []string{"OVERWRITE_CILIUM=perhaps"}, args: []string{"install-cni"}, says: "OVERWRITE_CILIUM"},
+		"configuration file":     {args: []string{"apply", "--config", config}, says: `unknown flag "no-such-flag"`},
+		"unknown step":           {args: []string{"check", "--skip", "bpf"}, says: `unknown step "bpf": the steps are config, cleanup, host-paths, cgroup, sysctl, bpffs, cni`},
+		"argument":               {args: []string{"check", "now"}, says: `unexpected argument "now"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := here(t, tc.env, tc.args...)
+			require.Equal(t, 64, o.code, o.stderr)
+			require.Contains(t, o.stderr, tc.says)
+			require.Contains(t, o.stderr, "Usage:")
+			require.Empty(t, o.stdout)
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	o := here(t, nil, "--help")
+	require.Zero(t, o.code)
+	for _, command := range []string{
+		"apply", "check", "uninstall", "build-config", "mount-cgroup", "mount-bpffs", "sysctlfix", "cleanup",
+		"install-cni", "uninstall-cni", "demo",
+	} {
+		require.Regexp(t, `(?m)^  `+command+` +\S`, o.stdout)
+	}
+	for _, command := range []string{"apply", "mount-cgroup", "build-config", "cleanup"} {
+		require.Contains(t, here(t, nil, command, "--help").stdout, "--host-proc", command)
+	}
+}
+
+func TestCLN8_CleanupWithoutAScopeDoesNothingAndSaysSo(t *testing.T) {
+	o := here(t, nil, "cleanup", "-f")
+	require.Zero(t, o.code)
+	require.Contains(t, o.stderr, "nothing selected")
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/internal/snapshot"
+)
+
+// node is a throw-away node with what an administrator would give to nodeinit.
+type node struct {
+	*bootstraptest.Node
+	t       testing.TB
+	work    string // seen here and there under the same path
+	plugins string
+	conf    string
+	source  string
+}
+
+const conflist = `{"cniVersion":"1.0.0","name":"test","plugins":[{"type":"test-cni"}]}` + "\n"
+
+const plugin = `#!/bin/sh
+echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","1.0.0"]}'
+`
+
+func newNode(t testing.TB) *node {
+	t.Helper()
+	work := t.TempDir()
+	n := &node{
+		Node: bootstraptest.NewNode(t), t: t, work: work,
+		plugins: filepath.Join(work, "plugins"), conf: filepath.Join(work, "test.conflist"),
+		source: filepath.Join(work, "config.yaml"),
+	}
+	require.NoError(t, os.Mkdir(n.plugins, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(n.plugins, "test-cni"), []byte(plugin), 0o755))
+	require.NoError(t, os.WriteFile(n.conf, []byte(conflist), 0o644))
+	require.NoError(t, os.WriteFile(n.source, []byte("cluster-name: test\ncluster-id: \"7\"\n"), 0o644))
+	n.write("/run/xtables.lock", "") // as on any node that has ever run iptables
+	return n
+}
+
+// args are those of apply with everything it can do.
+func (n *node) args(command string, more ...string) []string {
+	return append([]string{
+		command, "--source", "file:" + n.source, "--dest", "/run/agent-config",
+		"--plugins", n.plugins, "--cni-conf", n.conf,
+	}, more...)
+}
+
+// run runs the program on the node.
+func (n *node) run(args ...string) outcome { return n.runEnv(nil, args...) }
+
+func (n *node) runEnv(env []string, args ...string) outcome {
+	n.t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := n.Command(binary, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	return finish(n.t, cmd.Run, &stdout, &stderr)
+}
+
+// shell runs a script on the node and returns what it prints.
+func (n *node) shell(script string) string {
+	n.t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := n.Command("sh", "-euc", script)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	o := finish(n.t, cmd.Run, &stdout, &stderr)
+	require.Zero(n.t, o.code, "%s: %s", script, o.stderr)
+	return strings.TrimSpace(o.stdout)
+}
+
+// do runs f in the node's namespaces.
+func (n *node) do(f func() error) {
+	n.t.Helper()
+	require.NoError(n.t, n.Do(context.Background(), func(context.Context) error { return f() }))
+}
+
+func (n *node) write(path, content string) {
+	n.t.Helper()
+	n.do(func() error { return os.WriteFile(path, []byte(content), 0o644) })
+}
+
+func (n *node) read(path string) (content string) {
+	n.t.Helper()
+	n.do(func() error {
+		raw, err := os.ReadFile(path)
+		content = string(raw)
+		return err
+	})
+	return content
+}
+
+// state is all that apply may change on a node.
+func (n *node) state() snapshot.Snapshot {
+	n.t.Helper()
+	s := snapshot.Snapshot{}
+	n.do(func() error {
+		return errors.Join(s.Files("/etc", "/opt", "/run", "/var"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
+	})
+	return s
+}
+
+// machine is what no test may change.
+func machine(t testing.TB) snapshot.Snapshot {
+	t.Helper()
+	s := snapshot.Snapshot{}
+	require.NoError(t, errors.Join(s.Files("/etc", "/opt"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6", "kernel")))
+	for object := range s { // these live on their own
+		for _, moving := range []string{"kernel/random/", "kernel/ns_last_pid", "kernel/pty/nr", "/neigh/", "ipv4/route/flush", "fs/"} {
+			if strings.Contains(object, moving) {
+				delete(s, object)
+			}
+		}
+	}
+	return s
+}

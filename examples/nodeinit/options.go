@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+)
+
+// options are the values of all flags; a command registers those it has.
+type options struct {
+	hostProc, configFile, logFormat, logLevel, output string
+
+	sources, allowKeys, denyKeys          []string
+	nodeName, namespace, kubeconfig, dest string
+	apiServers                            []string
+	apiServer                             string
+
+	cgroupRoot, bpfRoot                                  string
+	sysctlConfDir, sysctlConfFile, sysctlUnit            string
+	plugins, cniBinDir, cniConf, cniConfDir, cniConfName string
+	overwriteLoopback, overwritePlugins, userManagedConf bool
+	writeWhenReady, hostPrefix, cniDir                   string
+	stateDir, owner                                      string
+	lockTimeout                                          time.Duration
+	skip, only                                           []string
+}
+
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+func (a *app) commonFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted, such as /hostproc; empty: act in the namespaces this process is in")
+	f.StringVar(&a.configFile, "config", "", "YAML file with values for flags, as `FLAG: VALUE` lines; flags and environment win over it")
+	f.Var(newChoice(&a.logFormat, formatText, formatJSON), "log-format", "text or json")
+	f.Var(newChoice(&a.logLevel, "warn", "info", "debug", "error"), "log-level", "debug, info, warn or error")
+}
+
+func (a *app) outputFlag(f *pflag.FlagSet) {
+	f.Var(newChoice(&a.output, formatText, formatJSON), "output", "text, or json: one document on standard output")
+}
+
+func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
+	f.StringSliceVar(&a.sources, "source", sources, "where configuration comes from, in order, a later one over an earlier one: config-map:[NAMESPACE/]NAME, cilium-node-config:NAMESPACE[/NAME], node:[NAME], dir:PATH, file:PATH, env:PREFIX")
+	f.StringSliceVar(&a.allowKeys, "allow-config-keys", nil, "the only keys that sources after the first may set; wins over --deny-config-keys")
+	f.StringSliceVar(&a.denyKeys, "deny-config-keys", nil, "keys that sources after the first may not set")
+	f.StringVar(&a.nodeName, "node-name", "", "the node's name in the cluster (default: the host name)")
+	f.StringVar(&a.namespace, "k8s-namespace", "", "the namespace of sources that name none")
+	f.StringVar(&a.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig to read the cluster with (default: the pod's service account)")
+	f.StringSliceVar(&a.apiServers, "k8s-api-server-urls", nil, "API servers, tried in turn")
+	f.StringVar(&a.apiServer, "k8s-api-server", "", "one API server; the older form of --k8s-api-server-urls")
+	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, on this side")
+}
+
+func (a *app) cgroupFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.cgroupRoot, "cgroup-root", "/run/cilium/cgroupv2", "where cgroup2 is to be mounted, on the host")
+}
+
+func (a *app) bpfFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.bpfRoot, "bpf-root", "/sys/fs/bpf", "where the BPF file system is to be mounted, on the host")
+}
+
+func (a *app) sysctlFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", "/etc/sysctl.d", "directory of the sysctl drop-in, on the host")
+	f.StringVar(&a.sysctlConfFile, "sysctl-config-file", "99-zzz-override_cilium.conf", "name of the sysctl drop-in")
+}
+
+func (a *app) systemdFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.sysctlUnit, "systemd-sysctl-unit", "systemd-sysctl.service", "the systemd unit that applies sysctl drop-ins")
+}
+
+func (a *app) cniFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.plugins, "plugins", "", "folder of CNI plugins to install, on this side; empty: none")
+	f.StringVar(&a.cniBinDir, "cni-bin-dir", "/opt/cni/bin", "where CNI plugins go, on the host")
+	f.StringVar(&a.cniConf, "cni-conf", "", "CNI configuration to install, a file on this side; empty: none")
+	f.StringVar(&a.cniConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the CNI configuration goes, on the host")
+	f.StringVar(&a.cniConfName, "cni-conf-name", "05-cilium.conflist", "name of the CNI configuration file")
+	f.BoolVar(&a.overwriteLoopback, "overwrite-loopback", false, "install the loopback plugin over one that is there")
+	f.BoolVar(&a.overwritePlugins, "overwrite-plugins", true, "install plugins over those that are there")
+	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "the CNI configuration is somebody else's: neither write nor remove it")
+	f.StringVar(&a.writeWhenReady, "write-cni-conf-when-ready", "", "the agent itself writes the CNI configuration, to this path, when it is ready: do not write it")
+	f.StringVar(&a.hostPrefix, "host-prefix", "", "where the host's root is mounted; put before the default CNI folders")
+	f.StringVar(&a.cniDir, "cni-dir", "", "the folder above the CNI plugins' (their folder is bin in it)")
+	for _, name := range []string{"host-prefix", "cni-dir"} {
+		must(f.MarkHidden(name)) // they exist for the environment of older installers
+	}
+}
+
+func (a *app) stateFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "where what has to be undone is recorded, on the host; empty: record nothing")
+	f.StringVar(&a.owner, "owner", "host", "who installs: an older owner's uninstall does nothing")
+	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node")
+}
+
+func (a *app) stepFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.skip, "skip", nil, "steps to leave out")
+	f.StringSliceVar(&a.only, "only", nil, "the only steps to take")
+}
+
+// must is for what cannot fail unless this program is wrong.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// variables are the names by which agents' deployments already pass a flag's
+// value in the environment. Each flag also has SLIPWAY_FLAG_NAME.
+var variables = map[string][]string{
+	"cgroup-root":               {"CGROUP_ROOT"},
+	"node-name":                 {"K8S_NODE_NAME", "NODE_NAME"},
+	"k8s-namespace":             {"CILIUM_K8S_NAMESPACE", "POD_NAMESPACE"},
+	"owner":                     {"POD_UID"},
+	"host-prefix":               {"HOST_PREFIX"},
+	"cni-dir":                   {"CNI_DIR"},
+	"cni-conf-name":             {"CNI_CONF_NAME"},
+	"overwrite-loopback":        {"OVERWRITE_LOOPBACK"},
+	"overwrite-plugins":         {"OVERWRITE_CILIUM"},
+	"custom-cni-conf":           {"CILIUM_CUSTOM_CNI_CONF"},
+	"write-cni-conf-when-ready": {"WRITE_CNI_CONF_WHEN_READY"},
+}
+
+// complete fills in the flags that were not given: from the environment, else
+// from the configuration file, else their defaults.
+func (a *app) complete(f *pflag.FlagSet) error {
+	if err := a.fromEnvironment(f); err != nil {
+		return err
+	}
+	if err := a.fromFile(f); err != nil {
+		return err
+	}
+	if !f.Changed("log-level") && a.output == formatJSON {
+		a.logLevel = "info" // the progress that text output shows otherwise
+	}
+	if a.nodeName == "" {
+		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
+	}
+	if a.apiServer != "" {
+		a.apiServers = append(a.apiServers, a.apiServer)
+	}
+	a.olderInstallerPaths(f)
+	return nil
+}
+
+func (a *app) fromEnvironment(f *pflag.FlagSet) (err error) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed || err != nil {
+			return
+		}
+		own := "SLIPWAY_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		for _, name := range append([]string{own}, variables[flag.Name]...) {
+			value, ok := a.getenv(name)
+			if !ok || value == "" {
+				continue
+			}
+			if e := f.Set(flag.Name, value); e != nil {
+				err = usageError{fmt.Errorf("environment variable %s: %w", name, e)}
+			}
+			return
+		}
+	})
+	return err
+}
+
+func (a *app) fromFile(f *pflag.FlagSet) error {
+	if a.configFile == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(a.configFile)
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	values := map[string]any{}
+	if err := yaml.UnmarshalStrict(raw, &values); err != nil {
+		return fmt.Errorf("--config: %s: %w", a.configFile, err)
+	}
+	for name, value := range values {
+		flag := f.Lookup(name)
+		if flag == nil || name == "config" {
+			if a.knownElsewhere(name) {
+				continue // one file serves all commands
+			}
+			return usageError{fmt.Errorf("--config: %s: unknown flag %q", a.configFile, name)}
+		}
+		if flag.Changed {
+			continue
+		}
+		if err := f.Set(name, flagText(value)); err != nil {
+			return usageError{fmt.Errorf("--config: %s: %w", a.configFile, err)}
+		}
+	}
+	return nil
+}
+
+// knownElsewhere reports whether some command has the flag.
+func (a *app) knownElsewhere(name string) bool {
+	scratch := (&app{}).command()
+	return slices.ContainsFunc(scratch.Commands(), func(c *cobra.Command) bool {
+		return c.Flags().Lookup(name) != nil
+	})
+}
+
+func flagText(value any) string {
+	list, ok := value.([]any)
+	if !ok {
+		return fmt.Sprint(value)
+	}
+	var parts []string
+	for _, v := range list {
+		parts = append(parts, fmt.Sprint(v))
+	}
+	return strings.Join(parts, ",")
+}
+
+// olderInstallerPaths derives the CNI folders as shell installers do, which
+// know the host's root by a prefix, where no flag says otherwise.
+func (a *app) olderInstallerPaths(f *pflag.FlagSet) {
+	if a.hostProc != "" {
+		return // paths are the host's own
+	}
+	unset := func(name string) bool { flag := f.Lookup(name); return flag != nil && !flag.Changed }
+	if unset("cni-bin-dir") {
+		switch {
+		case a.cniDir != "":
+			a.cniBinDir = filepath.Join(a.cniDir, "bin")
+		case a.hostPrefix != "":
+			a.cniBinDir = filepath.Join(a.hostPrefix, a.cniBinDir)
+		}
+	}
+	if unset("cni-conf-dir") && a.hostPrefix != "" {
+		a.cniConfDir = filepath.Join(a.hostPrefix, a.cniConfDir)
+	}
+}
+
+func (a *app) logger() *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
+		level = slog.LevelWarn
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if a.logFormat == formatJSON {
+		return slog.New(slog.NewJSONHandler(a.stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, o))
+}
+
+// choice is a flag with a few possible values, of which the first is the default.
+type choice struct {
+	value   *string
+	allowed []string
+}
+
+func newChoice(value *string, allowed ...string) *choice {
+	*value = allowed[0]
+	return &choice{value, allowed}
+}
+
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "string" }
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.allowed, s) {
+		return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
+	}
+	*c.value = s
+	return nil
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// The steps of a node's plan, in their order.
+const (
+	stepConfig    = "config"
+	stepCleanup   = "cleanup"
+	stepHostPaths = "host-paths"
+	stepCgroup    = "cgroup"
+	stepSysctl    = "sysctl"
+	stepBPFFS     = "bpffs"
+	stepCNI       = "cni"
+)
+
+var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, stepSysctl, stepBPFFS, stepCNI}
+
+// hostPaths are what an agent's pod mounts from the host and expects to exist.
+var hostPaths = []hostpath.Path{
+	{Path: "/var/run/cilium", Type: hostpath.DirectoryOrCreate},
+	{Path: "/var/run/netns", Type: hostpath.DirectoryOrCreate},
+	{Path: "/run/xtables.lock", Type: hostpath.FileOrCreate},
+}
+
+// nodePlan is the whole plan. Its steps need config, which is resolved
+// beforehand; nil is for a plan that is only reverted, or one that failed.
+func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAll func() error, err error) {
+	install, closeAll, err := a.install()
+	if err != nil {
+		return nil, nil, err
+	}
+	p = &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
+		{Name: stepConfig, Action: a.configStep(config), Skip: len(a.sources) == 0},
+		a.cleanupStep(config),
+		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.onHost(hostns.Mount, hostpath.Action{Paths: hostPaths, StateDir: a.stateDir})},
+		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
+		{Name: stepSysctl, After: []string{stepCleanup}, Action: a.sysctlStep(nil)},
+		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
+		// The configuration tells the kubelet that the node's network is ready,
+		// so it comes when everything that an agent needs is there.
+		{
+			Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
+			Action: a.onHost(hostns.Mount, install), Skip: install.Plugins == nil && install.Config == nil,
+		},
+	}}
+	return p, closeAll, a.choose(p)
+}
+
+// choose leaves out the steps that --skip and --only say.
+func (a *app) choose(p *bootstrap.Plan) error {
+	for _, name := range slices.Concat(a.skip, a.only) {
+		if !slices.Contains(stepNames, name) {
+			return usageError{fmt.Errorf("unknown step %q: the steps are %s", name, strings.Join(stepNames, ", "))}
+		}
+	}
+	for i, s := range p.Steps {
+		if a.leftOut(s.Name) {
+			p.Steps[i].Skip = true
+		}
+	}
+	return nil
+}
+
+func (a *app) leftOut(step string) bool {
+	return slices.Contains(a.skip, step) || len(a.only) > 0 && !slices.Contains(a.only, step)
+}
+
+// onHost makes an action run in the host's namespaces, if there is a host
+// beside this process.
+func (a *app) onHost(ns hostns.Namespace, action hostns.Action) bootstrap.Action {
+	if a.hostProc == "" {
+		return action
+	}
+	return hostns.In(a.hostInit(), ns, action)
+}
+
+func (a *app) hostInit() string { return filepath.Join(a.hostProc, "1") }
+
+// hostDo runs f on the host.
+func (a *app) hostDo(ctx context.Context, ns hostns.Namespace, f func(context.Context) error) error {
+	if a.hostProc == "" {
+		return f(ctx)
+	}
+	return hostns.Do(ctx, a.hostInit(), ns, f)
+}
+
+// lock is the node's: one run at a time.
+func (a *app) lock() func(context.Context) (func() error, error) {
+	if a.stateDir == "" {
+		return nil
+	}
+	file := flock.File{Path: filepath.Join(a.stateDir, "lock"), Timeout: a.lockTimeout, Owner: a.owner}
+	return func(ctx context.Context) (unlock func() error, err error) {
+		err = a.hostDo(ctx, hostns.Mount, func(ctx context.Context) error {
+			unlock, err = file.Lock(ctx)
+			return err
+		})
+		return unlock, err
+	}
+}
+
+func (a *app) cgroupStep() bootstrap.Action {
+	return a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, StateDir: a.stateDir})
+}
+
+func (a *app) bpffsStep() bootstrap.Action {
+	return a.onHost(hostns.Mount, bpffs.Mount{Path: a.bpfRoot, StateDir: a.stateDir})
+}
+
+func (a *app) sysctlStep(reload sysctl.Reloader) bootstrap.Action {
+	return a.onHost(hostns.Mount|hostns.Net, sysctl.DropIn{
+		Dir: a.sysctlConfDir, Name: a.sysctlConfFile, CreateDir: true, Reload: reload, StateDir: a.stateDir,
+	})
+}
+
+// configStep writes the resolved configuration. Its directory is on this side:
+// it is the node's, and so recorded, only where there is no other side.
+func (a *app) configStep(config *configresolve.Config) bootstrap.Action {
+	w := configresolve.Write{Dir: a.dest, Config: config}
+	if a.hostProc == "" {
+		w.StateDir = a.stateDir
+	}
+	return w
+}
+
+// cleanupStep runs where the environment or the configuration asks for it.
+// What this plan makes stays: it is uninstall's.
+func (a *app) cleanupStep(config *configresolve.Config) bootstrap.Step {
+	scope := cleanup.ScopeFromEnv(a.getenv)
+	if config != nil {
+		scope = max(scope, cleanup.ScopeFromConfig(config.Lookup))
+	}
+	keep := []string{a.cgroupRoot, a.bpfRoot}
+	for _, p := range hostPaths {
+		keep = append(keep, p.Path)
+	}
+	return bootstrap.Step{
+		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0,
+		Action: a.onHost(hostns.Mount|hostns.Net|hostns.Cgroup, cleanup.Cleanup{
+			Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, Keep: keep,
+		}),
+	}
+}
+
+// needsRoot explains what would otherwise fail in the middle.
+func needsRoot(euid int, command string) error {
+	if euid == 0 {
+		return nil
+	}
+	return errors.New(command + " needs root: it mounts, writes below /proc/sys and installs files (try: sudo nodeinit " + command + ")")
+}

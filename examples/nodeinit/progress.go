@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+// progress shows a plan as it runs: one line a step. On a terminal the line
+// is there from the step's start and is replaced at its end.
+type progress struct {
+	w        io.Writer
+	terminal bool
+}
+
+func newProgress(w io.Writer) *progress {
+	f, ok := w.(*os.File)
+	return &progress{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
+}
+
+func (p *progress) trace() *bootstrap.Trace {
+	return &bootstrap.Trace{StepStart: p.start, StepDone: p.done}
+}
+
+func (p *progress) start(ctx context.Context, step string) context.Context {
+	if p.terminal {
+		fmt.Fprintf(p.w, "  %-12s ...", step)
+	}
+	return ctx
+}
+
+func (p *progress) done(_ context.Context, r bootstrap.Result) {
+	if p.terminal {
+		fmt.Fprint(p.w, "\r\033[K")
+	}
+	details := append([]string{}, r.Changes...)
+	if r.Err != nil {
+		details = append(details, reason(r.Err))
+	}
+	first := ""
+	if len(details) > 0 {
+		first = details[0]
+	}
+	line := fmt.Sprintf("  %-12s %-12s %8s  %s", r.Step, r.Status, elapsed(r.Elapsed), first)
+	fmt.Fprintln(p.w, strings.TrimRight(line, " "))
+	for i, d := range details {
+		if i > 0 {
+			fmt.Fprintf(p.w, "%37s  %s\n", "", d)
+		}
+	}
+}
+
+// reason is the error without the step, which the line names already.
+func reason(err error) string {
+	var step *bootstrap.StepError
+	if errors.As(err, &step) {
+		err = step.Err
+	}
+	return oneLine(err.Error())
+}
+
+func elapsed(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+}
+
+// summary counts the steps by their status.
+func summary(r *bootstrap.Report, took time.Duration) string {
+	var parts []string
+	for _, s := range []bootstrap.Status{
+		bootstrap.Changed, bootstrap.WouldChange, bootstrap.Unchanged, bootstrap.Unknown,
+		bootstrap.Failed, bootstrap.Blocked, bootstrap.NotRun, bootstrap.Skipped,
+	} {
+		if n := r.Count(s); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return fmt.Sprintf("%d steps: %s (%s)", len(r.Results), strings.Join(parts, ", "), elapsed(took))
+}

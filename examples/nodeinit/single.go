@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+func (a *app) mountCgroupCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "mount-cgroup [PATH]", Args: arguments(1),
+		Short: "Mount cgroup2 with the host's root",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				a.cgroupRoot = args[0]
+			}
+			return a.single(cmd, stepCgroup, a.cgroupStep())
+		},
+	}
+	a.cgroupFlags(c.Flags())
+	a.singleFlags(c)
+	return c
+}
+
+func (a *app) mountBPFFSCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "mount-bpffs [PATH]", Args: arguments(1),
+		Short: "Mount the BPF file system",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				a.bpfRoot = args[0]
+			}
+			return a.single(cmd, stepBPFFS, a.bpffsStep())
+		},
+	}
+	a.bpfFlags(c.Flags())
+	a.singleFlags(c)
+	return c
+}
+
+func (a *app) sysctlfixCommand() *cobra.Command {
+
+	c := &cobra.Command{
+		Use: "sysctlfix", Args: arguments(0),
+		Short: "Write the sysctl drop-in, have systemd apply it, and verify the kernel's values",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.single(cmd, stepSysctl, a.sysctlStep(sysctl.Systemd{Unit: a.sysctlUnit}))
+		},
+	}
+	a.sysctlFlags(c.Flags())
+	a.systemdFlags(c.Flags())
+	a.singleFlags(c)
+	return c
+}
+
+func (a *app) singleFlags(c *cobra.Command) {
+	a.outputFlag(c.Flags())
+	a.stateFlags(c.Flags())
+}
+
+// single runs a plan of one step. Where there is nothing to do it takes no
+// lock and writes nothing: it is called at every start of a pod.
+func (a *app) single(cmd *cobra.Command, name string, action bootstrap.Action) error {
+	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
+		return err
+	}
+	plan := &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{{Name: name, Action: action}}}
+	return a.show(cmd.Context(), plan, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+		quiet := &bootstrap.Plan{Steps: p.Steps}
+		if report, err := quiet.Check(ctx); err == nil && !report.Changed() {
+			p.Trace.StepDone(ctx, report.Results[0])
+			return report, nil
+		}
+		return p.Apply(ctx)
+	})
+}
