@@ -5,11 +5,16 @@ package cleanup_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -145,4 +150,68 @@ func TestCancelledSaysWhatIsLeft(t *testing.T) {
 	c.Progress = nil
 	apply(t, c)
 	require.Equal(t, 1, linkCount(t))
+}
+
+// Links that somebody else deletes while they are being removed.
+func TestCLN4_LinksThatDisappear(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	endpoints(t, 40)
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	inv := inventory(t, c)
+	c.Progress = func(done, _ int, _ string, _ error) {
+		if done <= 3 {
+			run(t, "ip", "link", "del", "dev", fmt.Sprintf("lxc%08x", 40-done*5))
+		}
+	}
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+	require.Equal(t, 1, linkCount(t))
+}
+
+// Other links come and go meanwhile, which interrupts dumps.
+func TestCLN9_Churn(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	endpoints(t, 30)
+	stop := churn(t)
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	for range 50 {
+		inv, err := c.Inventory(context.Background())
+		require.NoError(t, err)
+		require.Len(t, inv.Items, 90)
+	}
+	apply(t, c)
+	stop()
+	require.Equal(t, 1, linkCount(t))
+}
+
+// churn makes and deletes foreign links, in the test's network namespace on
+// another thread, until the returned function is called.
+func churn(t testing.TB) (end func()) {
+	t.Helper()
+	ns, err := os.Open("/proc/thread-self/ns/net")
+	require.NoError(t, err)
+	stop, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good: the thread is in another namespace
+		defer ns.Close()
+		result <- func() error {
+			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+				return err
+			}
+			for {
+				link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "other0"}, PeerName: "other1"}
+				if err := errors.Join(netlink.LinkAdd(link), netlink.LinkDel(link)); err != nil {
+					return err
+				}
+				select {
+				case <-stop:
+					return nil
+				default:
+				}
+			}
+		}()
+	}()
+	return func() {
+		close(stop)
+		require.NoError(t, <-result)
+	}
 }

@@ -58,8 +58,9 @@ type session struct {
 	inv Inventory
 
 	sock     *rtnl
-	linkList []linkInfo       // one dump, nil before
-	qdiscs   map[int]*tcState // by link, nil before
+	linkList []linkInfo         // one dump, nil before
+	qdiscs   map[int]*tcState   // by link, nil before
+	blocks   map[filterRef]bool // filters of shared blocks that were listed
 	programs map[uint32]bpfProgram
 	pinned   *pinnedObjects        // nil before
 	xdpLinks map[xdpSlot][]link.ID // ids of bpf_links, nil before
@@ -67,7 +68,7 @@ type session struct {
 }
 
 func newSession(c Cleanup, own *owned) *session {
-	return &session{Cleanup: c, own: own, programs: map[uint32]bpfProgram{}}
+	return &session{Cleanup: c, own: own, programs: map[uint32]bpfProgram{}, blocks: map[filterRef]bool{}}
 }
 
 func (s *session) close() {

@@ -19,7 +19,8 @@ const (
 	parentEgress  = 0xfffffff3
 	parentPlain   = 0xffff0000 // of the filters of an ingress qdisc
 
-	// magicBlock stands for the link in messages on filters of a shared block.
+	// magicBlock stands for the link in messages on filters of a shared block;
+	// the parent is the block's index then.
 	magicBlock = -1
 )
 
@@ -123,7 +124,7 @@ func (f rawFilter) head() filterRef {
 }
 
 func (s *session) ownsFilter(f rawFilter) (bool, error) {
-	if f.kind != "bpf" || f.handle == 0 || f.link == magicBlock {
+	if f.kind != "bpf" || f.handle == 0 {
 		return false, nil
 	}
 	if hasPrefix(f.name, s.own.ProgramPrefixes) {
@@ -163,9 +164,11 @@ func findFilters(ctx context.Context, s *session) error {
 
 func (s *session) foundFilters(link linkInfo, state *tcState) {
 	for _, f := range state.filters {
-		side := "ingress"
-		if f.parent == parentEgress {
-			side = "egress"
+		if f.link == magicBlock {
+			if s.blocks[f.filterRef] {
+				continue // the block was seen at another link
+			}
+			s.blocks[f.filterRef] = true
 		}
 		name := f.name
 		if name == "" {
@@ -173,11 +176,21 @@ func (s *session) foundFilters(link linkInfo, state *tcState) {
 		}
 		s.found(Item{
 			Kind:   kindFilter,
-			Object: fmt.Sprintf("%s %s %s", link.name, side, name),
+			Object: f.where(link.name) + " " + name,
 			Detail: fmt.Sprintf("pref %d handle 0x%x program %d", f.info>>16, f.handle, f.prog),
 			ref:    f.filterRef,
 		})
 	}
+}
+
+func (r filterRef) where(link string) string {
+	switch {
+	case r.link == magicBlock:
+		return fmt.Sprintf("block %d", r.parent)
+	case r.parent == parentEgress:
+		return link + " egress"
+	}
+	return link + " ingress"
 }
 
 func (s *session) foundClsact(link linkInfo, state *tcState) {

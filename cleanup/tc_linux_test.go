@@ -143,6 +143,30 @@ func TestCLN6_FilterChains(t *testing.T) {
 	require.Equal(t, before, everything(t))
 }
 
+// A block of filters that several links share: ours goes, once, and the qdiscs
+// stay with the foreign one.
+func TestCLN6_SharedBlock(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	for _, dev := range []string{"eth0", "eth1"} {
+		run(t, "tc", "qdisc", "add", "dev", dev, "ingress_block", "7", "clsact")
+	}
+	block := func() string { return run(t, "tc", "filter", "show", "block", "7") }
+	path := pinAt(t, program(t, ebpf.SchedCLS, "foreign"), bpfDir(t), "x")
+	run(t, "tc", "filter", "add", "block", "7", "prio", "9", "protocol", "all", "bpf", "da", "pinned", path)
+	before := everything(t) + block()
+	path = pinAt(t, program(t, ebpf.SchedCLS, "cil_x"), bpfDir(t), "x")
+	run(t, "tc", "filter", "add", "block", "7", "prio", "3", "protocol", "all", "bpf", "da", "pinned", path)
+
+	c := bpfState(t)
+	inv := inventory(t, c)
+	require.Len(t, inv.Items, 1)
+	require.Contains(t, inv.Items[0].Object, "block 7 ")
+	require.Equal(t, []string{"clsact qdisc eth0", "clsact qdisc eth1"}, sorted(objects(inv.Left)))
+	apply(t, c)
+	require.Equal(t, before, everything(t)+block())
+}
+
 func TestCLN1_FilterThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
