@@ -22,7 +22,8 @@ var ErrNotOwner = fmt.Errorf("installed by another owner since: %w", errors.ErrU
 // errNoState is the answer of Revert where nothing was recorded.
 var errNoState = fmt.Errorf("no StateDir, so nothing is recorded that could be taken back: %w", errors.ErrUnsupported)
 
-// hint adds what is missing to an error that says only that something is.
+// hint adds what is missing to an error that says only that something is; nil
+// stays nil.
 func hint(err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS):

@@ -55,13 +55,13 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, stdin []byte, envi
 	killGroup(c)
 	switch err := c.Run(); {
 	case err == nil:
-		return stdout.Bytes(), nil
+		return stdout.kept, nil
 	case errors.Is(err, syscall.ETXTBSY):
 		return nil, fmt.Errorf("%w: it is just being written: %w", ErrPluginMissing, err)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("gave no answer in time: %w", ctx.Err())
 	default:
-		return nil, pluginError(err, stdout.Bytes(), stderr.Bytes())
+		return nil, pluginError(err, stdout.kept, stderr.kept)
 	}
 }
 
@@ -99,11 +99,10 @@ func pluginError(err error, stdout, stderr []byte) error {
 }
 
 // limited keeps the first outputLimit bytes and takes the rest without a word.
-type limited struct{ bytes.Buffer }
+// It embeds no buffer, whose ReadFrom would be used in place of Write.
+type limited struct{ kept []byte }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if room := outputLimit - l.Len(); room > 0 {
-		l.Buffer.Write(p[:min(len(p), room)])
-	}
+	l.kept = append(l.kept, p[:min(len(p), outputLimit-len(l.kept))]...)
 	return len(p), nil
 }

@@ -221,7 +221,7 @@ func (j *job) apply(ctx context.Context) error {
 	}
 	if j.book != nil {
 		if err := j.book.SetOwner(j.Owner); err != nil {
-			return err
+			return hint(err)
 		}
 	}
 	for _, t := range j.pending(attributes, content) {

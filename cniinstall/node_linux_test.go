@@ -76,6 +76,73 @@ func TestCNI1_NoSpace(t *testing.T) {
 	requireNoTemp(t, n.root)
 }
 
+// Nothing is changed that cannot be recorded.
+func TestStateDirCannotBeWritten(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	for _, foldersThere := range []bool{false, true} {
+		n := newNode(t)
+		require.NoError(t, os.Mkdir(n.state, 0o700))
+		readOnly(t, n.state)
+		if foldersThere {
+			write(t, n.plugin("cilium-cni"), "old", 0o755)
+			write(t, n.confFile(), "old", 0o644)
+		}
+		before := tree(t, n.root)
+		err := n.install().Apply(t.Context())
+		require.ErrorIs(t, err, unix.EROFS)
+		require.ErrorContains(t, err, n.state)
+		require.ErrorContains(t, err, "needs a file system mounted read-write")
+		require.Equal(t, before, tree(t, n.root))
+	}
+}
+
+// A rename that the kernel refuses, between two that it allows: what is named
+// is whole, the configuration is not published, and the next run and Revert
+// find their way.
+func TestCNI1_RenameRefused(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	busy := n.plugin("middle")
+	write(t, busy, "old", 0o755)
+	write(t, n.plugin("zzz"), "old", 0o755)
+	write(t, n.confFile(), "old", 0o644)
+	require.NoError(t, unix.Mount(busy, busy, "", unix.MS_BIND, ""))
+	n.source("middle", script("1.0.0"))
+	n.source("zzz", script("1.0.0"))
+	i := n.install()
+	err := i.Apply(t.Context())
+	require.ErrorIs(t, err, unix.EBUSY)
+	require.ErrorContains(t, err, "put "+busy+" in place")
+	requireContent(t, n.confFile(), "old", 0o644)
+	requireContent(t, busy, "old", 0o755)
+	requireContent(t, n.plugin("zzz"), "old", 0o755)
+	requireNoTemp(t, n.root)
+
+	require.NoError(t, unix.Unmount(busy, 0))
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.NoError(t, i.Revert(t.Context()))
+	requireContent(t, busy, "old", 0o755)
+	requireContent(t, n.confFile(), "old", 0o644)
+	require.NoFileExists(t, n.plugin("cilium-cni"))
+}
+
+// If the configuration cannot be taken away, the plugins that it needs stay.
+func TestCNI8_ConfigurationCannotGo(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoError(t, unix.Mount(n.confFile(), n.confFile(), "", unix.MS_BIND, ""))
+	err := i.Revert(t.Context())
+	require.ErrorIs(t, err, unix.EBUSY)
+	require.ErrorContains(t, err, "plugins stay while the configuration that needs them does")
+	require.NoError(t, unix.Unmount(n.confFile(), 0))
+	requireConverged(t, i, n.root)
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.bin)
+}
+
 // Mounted noexec: the error names it, before anything is touched.
 func TestCNI2_NoExec(t *testing.T) {
 	testns.Enter(t, testns.Mount)

@@ -30,12 +30,12 @@ func (j *job) put(ctx context.Context, t *target) error {
 		return err
 	}
 	if err := j.book.BeginFile(t.path, after); err != nil {
-		return err
+		return hint(err)
 	}
 	if err := t.put(); err != nil {
 		return err
 	}
-	return j.book.Complete(record.Entry{Object: t.path, After: after})
+	return hint(j.book.Complete(record.Entry{Object: t.path, After: after}))
 }
 
 // recorded is how the target will be left.

@@ -148,3 +148,26 @@ func TestCorruptRecord(t *testing.T) {
 	}
 	require.Equal(t, before, tree(t, n.root))
 }
+
+// An entry of a kind that this version does not know is kept.
+func TestUnknownKindIsKept(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.Mkdir(n.state, 0o700))
+	raw := `{"schema":1,"entries":[{"kind":"later","object":"x","before":{},"after":{},"done":true}]}`
+	write(t, filepath.Join(n.state, "cni.json"), raw, 0o600)
+	before := tree(t, n.root)
+	require.ErrorContains(t, n.install().Revert(t.Context()), `x: unknown kind "later" of entry`)
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// A run that was killed before it recorded anything leaves an empty book.
+func TestEmptyBookGoes(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.Mkdir(n.state, 0o700))
+	write(t, filepath.Join(n.state, "cni.json"), `{"schema":1,"owner":"host","generation":1,"entries":null}`, 0o600)
+	changes, err := n.install().CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	require.NoError(t, n.install().Revert(t.Context()))
+	require.NoDirExists(t, n.state)
+}
