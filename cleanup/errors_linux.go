@@ -39,10 +39,8 @@ func hint(kind string, err error) error {
 		return hinted{err, "needs CAP_NET_ADMIN"}
 	case kindMount:
 		return hinted{err, "needs CAP_SYS_ADMIN"}
-	case kindPin, kindPinDir:
-		return hinted{err, "needs to be the owner, or CAP_DAC_OVERRIDE"}
 	}
-	return err
+	return hinted{err, "needs to be the owner, or CAP_DAC_OVERRIDE and CAP_FOWNER"}
 }
 
 // errorSet joins errors, each text once: thousands of links fail alike.

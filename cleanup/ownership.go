@@ -51,7 +51,7 @@ type LinkRule struct {
 	Programs []string `json:"programs,omitempty"`
 }
 
-// Cilium returns what Cilium owns, v1.6 to v1.20.
+// Cilium returns what Cilium owns, the names of its older versions included.
 //
 // An endpoint's link is a veth that has the name that Cilium gives (lxc and
 // hexadecimal digits), or another name that starts with lxc and a program that

@@ -191,6 +191,26 @@ func TestCLN4_ImmutableFileIsReportedAndTheRestGoes(t *testing.T) {
 	require.Equal(t, "cilium\ncilium/stuck\ncilium/stuck/file\n", run(t, "find", dir, "-mindepth", "1", "-printf", "%P\n"))
 }
 
+func TestCLN4_StateDirWithoutPermission(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	files(t, dir, "cilium/closed/file", "cilium/x")
+	require.NoError(t, os.Chmod(filepath.Join(dir, "cilium", "closed"), 0o500))
+	dropCapability(t, unix.CAP_DAC_OVERRIDE)
+	err := stateOnly(filepath.Join(dir, "cilium")).Apply(context.Background())
+	require.ErrorIs(t, err, unix.EACCES)
+	require.ErrorContains(t, err, dir+"/cilium/closed/file: permission denied (needs to be the owner, or CAP_DAC_OVERRIDE and CAP_FOWNER)")
+	require.NoFileExists(t, filepath.Join(dir, "cilium", "x"))
+
+	ro := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", ro, "tmpfs", 0, ""))
+	files(t, ro, "cilium/x")
+	require.NoError(t, unix.Mount("", ro, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+	err = stateOnly(filepath.Join(ro, "cilium")).Apply(context.Background())
+	require.ErrorIs(t, err, unix.EROFS)
+	require.ErrorContains(t, err, "(the file system is mounted read-only)")
+}
+
 // What another record holds stays, and once only that is there nothing is left
 // to do.
 func TestCLN8_KeptPathsStay(t *testing.T) {

@@ -251,7 +251,7 @@ func unlinkHint(dir int, name string, err error) error {
 		return err
 	}
 	if attr := blockingAttr(dir); attr != "" {
-		return fmt.Errorf("%w (its directory is %s)", err, attr)
+		return hinted{err, "its directory is " + attr}
 	}
 	fd, openErr := openBelow(dir, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if openErr != nil {
@@ -259,7 +259,7 @@ func unlinkHint(dir int, name string, err error) error {
 	}
 	defer unix.Close(fd)
 	if attr := blockingAttr(fd); attr != "" {
-		return fmt.Errorf("%w (it is %s)", err, attr)
+		return hinted{err, "it is " + attr}
 	}
 	return err
 }
