@@ -147,7 +147,7 @@ func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
 	}
 	first := err
 	if p, err = lookAt(k, m.Fallback); err != nil {
-		return place{}, k, errors.Join(first, fmt.Errorf("fallback: %w", err))
+		return place{}, k, fmt.Errorf("%w; fallback: %w", first, err)
 	}
 	return place{Place: p, why: path + " holds another file system"}, k, nil
 }

@@ -290,6 +290,7 @@ func TestBPF1_WithoutTheCapability(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrPermission)
 		require.ErrorContains(t, err, "CAP_SYS_ADMIN")
 		require.ErrorContains(t, err, m.Path)
+		require.NotContains(t, err.Error(), "\n", "one line")
 		clean(t, n)
 	}
 }

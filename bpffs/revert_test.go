@@ -268,9 +268,15 @@ func TestAnUnwritableStateDirChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		file := filepath.Join(n.Dir(), "file")
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
-		m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel(), StateDir: filepath.Join(file, "state")}
-		err := m.Apply(t.Context())
-		require.ErrorContains(t, err, m.StateDir)
-		require.NoDirExists(t, m.Path)
+		there := fsmounttest.Mkdir(t, n, "there")
+		for _, state := range []string{filepath.Join(file, "state"), filepath.Join(n.Dir(), "no", "state")} {
+			for _, path := range []string{there, filepath.Join(n.Dir(), "missing", "bpf")} {
+				err := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: state}.Apply(t.Context())
+				require.ErrorContains(t, err, state)
+				require.NotContains(t, err.Error(), "\n", "one line")
+				require.Empty(t, n.Mounts(path))
+				require.NoDirExists(t, filepath.Join(n.Dir(), "missing"))
+			}
+		}
 	})
 }

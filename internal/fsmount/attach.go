@@ -41,18 +41,13 @@ func Attach(k Kernel, stateDir, name string, p Place, r Request) error {
 	if err != nil {
 		return err
 	}
-	var undo []func() error // what was done, newest last
+	identity, begun := "", false
+	unbegin := unbegin(book, p.Path)
 	err = k.Mount(p.Path, r.FSType, r.Options, func(_, mount string) error {
-		undo = append(undo, func() error { return removeDirs(book, p) })
-		if err := makeDirs(book, p); err != nil {
+		if err := prepare(book, p, entry(p.Path, mount, boot, r.Before)); err != nil {
 			return err
 		}
-		if book != nil {
-			undo = append(undo, unbegin(book, p.Path))
-			if err := book.Begin(entry(p.Path, mount, boot, r.Before)); err != nil {
-				return err
-			}
-		}
+		identity, begun = mount, true
 		if r.Clear != nil {
 			return r.Clear(p.Path)
 		}
@@ -60,19 +55,39 @@ func Attach(k Kernel, stateDir, name string, p Place, r Request) error {
 	})
 	if err != nil {
 		err = hint(r.FSType, err)
-		for _, f := range slices.Backward(undo) {
-			err = errors.Join(err, f())
+		if begun {
+			err = errors.Join(err, unbegin())
+		}
+		if begun && !errors.Is(err, syscall.EBUSY) { // else another's mount is on them
+			err = errors.Join(err, removeDirs(book, p))
 		}
 		return err
 	}
 	if book == nil {
 		return nil
 	}
-	return complete(k, book, p.Path)
+	return complete(k, book, p.Path, identity)
+}
+
+// prepare makes the directories and begins the entry, if there is a book.
+func prepare(book *record.Book, p Place, e record.Entry) error {
+	err := makeDirs(book, p)
+	if err == nil && book != nil {
+		err = book.Begin(e)
+	}
+	if err != nil {
+		// What cannot be removed or forgotten now is a directory begun in the
+		// record, or nothing: Revert takes it back. The first error tells more.
+		_ = removeDirs(book, p)
+	}
+	return err
 }
 
 // unbegin returns what brings back the page that path has in book now.
 func unbegin(book *record.Book, path string) func() error {
+	if book == nil {
+		return func() error { return nil }
+	}
 	was, known := book.Lookup(Object(path))
 	return func() error {
 		if !known {
@@ -109,12 +124,16 @@ func entry(path, mount, boot string, before record.State) record.Entry {
 	}
 }
 
-func complete(k Kernel, book *record.Book, path string) error {
-	_, _, mount, err := k.Stat(path)
-	if err != nil {
-		return err
+// complete notes that the mount was attached; its identity is looked up where it
+// was not known before.
+func complete(k Kernel, book *record.Book, path, identity string) error {
+	if identity == "" {
+		var err error
+		if _, _, identity, err = k.Stat(path); err != nil {
+			return err
+		}
 	}
-	return book.Complete(entry(path, mount, "", record.State{}))
+	return book.Complete(entry(path, identity, "", record.State{}))
 }
 
 // makeDirs makes the directories that p misses.

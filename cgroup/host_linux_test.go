@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cgroup_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+)
+
+// host is a process in mount and cgroup namespaces of its own, the latter rooted
+// at a cgroup that is removed with the test: what pid 1 of a nested node is to
+// its containers.
+func host(t *testing.T, n fsmounttest.Node) (procDir, cgroupDir string) {
+	t.Helper()
+	hierarchy := unified(t, n)
+	cgroupDir = filepath.Join(hierarchy, "slipway-test-host-"+strconv.Itoa(os.Getpid()))
+	require.NoError(t, os.Mkdir(cgroupDir, 0o755))
+	t.Cleanup(func() { require.NoError(t, os.Remove(cgroupDir)) })
+	dir, err := os.Open(cgroupDir)
+	require.NoError(t, err)
+	defer dir.Close()
+	cat := exec.Command("cat")
+	cat.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNS, Unshareflags: unix.CLONE_NEWCGROUP,
+		UseCgroupFD: true, CgroupFD: int(dir.Fd()), Pdeathsig: unix.SIGKILL,
+	}
+	stdin, err := cat.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cat.Start())
+	t.Cleanup(func() {
+		require.NoError(t, stdin.Close())
+		require.NoError(t, cat.Wait())
+	})
+	return filepath.Join("/proc", strconv.Itoa(cat.Process.Pid)), cgroupDir
+}
+
+// From a container, the mount appears on the host, with the host's root, and
+// not with the container's.
+func TestCG1_FromAContainer(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		t.Run("old "+strconv.FormatBool(old), func(t *testing.T) {
+			n := fsmounttest.NewReal(t, old)
+			procDir, cgroupDir := host(t, n)
+			path := filepath.Join(n.Dir(), "run", "cgroupv2")
+			state := filepath.Join(n.Dir(), "state")
+			action := hostns.In(procDir, hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: path, StateDir: state, Kernel: n.Kernel()})
+
+			require.NoError(t, action.Apply(t.Context()))
+			changes, err := action.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes)
+			require.Empty(t, n.Mounts(path), "the container does not see it")
+			var want, got unix.Stat_t
+			require.NoError(t, unix.Stat(cgroupDir, &want))
+			require.NoError(t, unix.Stat(filepath.Join(procDir, "root", path), &got))
+			require.Equal(t, []uint64{want.Dev, want.Ino}, []uint64{got.Dev, got.Ino})
+
+			changes, err = action.CheckRevert(t.Context())
+			require.NoError(t, err)
+			require.NotEmpty(t, changes)
+			require.NoError(t, action.Revert(t.Context()))
+			_, err = os.Stat(filepath.Join(procDir, "root", filepath.Dir(path)))
+			require.ErrorIs(t, err, os.ErrNotExist)
+
+			// Only the mount namespace entered: what is mounted has the
+			// container's root, and the host says so.
+			half := hostns.In(procDir, hostns.Mount, cgroup.Mount{Path: path, Kernel: n.Kernel()})
+			require.NoError(t, half.Apply(t.Context()))
+			_, err = action.Check(t.Context())
+			require.ErrorIs(t, err, cgroup.ErrNotRoot)
+		})
+	}
+}
