@@ -63,6 +63,9 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, j *journal) error {
 	for _, c := range p.beyond {
 		changes = append(changes, c.Change)
 	}
+	for i := range changes {
+		changes[i].ignore = false // what comes of a reload is no refusal by the kernel
+	}
 	if err := j.begin(k, changes); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -42,14 +41,14 @@ func (Systemd) bus() string     { return "run/dbus/system_bus_socket" }
 // Reload restarts the unit and waits until its job is done or ctx is.
 func (s Systemd) Reload(ctx context.Context) error {
 	sockets, err := s.sockets()
-	if err != nil {
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
 	var errs []error
 	for _, socket := range sockets {
 		manager, err := connect(ctx, socket, filepath.Base(socket) != filepath.Base(s.private()))
 		if err != nil {
-			errs = append(errs, fmt.Errorf("connect to %s: %w (needs root)", socket, err))
+			errs = append(errs, fmt.Errorf("connect to %s: %w (needs root)", socket, errors.Join(err, ctx.Err())))
 			continue
 		}
 		return s.restart(ctx, manager)
@@ -63,18 +62,14 @@ type manager struct {
 	closed []<-chan struct{} // of the sockets, one for calls and one for signals
 }
 
-// connect is what go-systemd has for each of its two ways, but for the path,
-// and with [net.DialUnix], which connects on the calling thread.
+// connect is what go-systemd has for each of its two ways, but for the path.
+// Dial connects on the calling thread. (Over a stream of our own, D-Bus's
+// decoder would panic if it were closed within a message.)
 func connect(ctx context.Context, socket string, isBus bool) (*manager, error) {
 	m := &manager{}
 	dial := func() (*dbus.Conn, error) {
-		stream, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
+		conn, err := dbus.Dial("unix:path="+dbus.EscapeBusAddressValue(socket), dbus.WithContext(ctx))
 		if err != nil {
-			return nil, err
-		}
-		conn, err := dbus.NewConn(stream, dbus.WithContext(ctx))
-		if err != nil {
-			stream.Close()
 			return nil, err
 		}
 		err = conn.Auth([]dbus.Auth{dbus.AuthExternal(strconv.Itoa(os.Geteuid()))})

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "lxc1234567890", "lxc2.7")
+	veth(t, "cilium_net", "cilium_host")
+	veth(t, "eth0", "eth1")
+	require.NoError(t, sysctl.Kernel{}.Set(
+		sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"},
+		sysctl.Setting{Key: "net.ipv4.conf.eth1.rp_filter", Value: "1"}))
+	before := values(t)
+	root := t.TempDir()
+	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), CreateDir: true, StateDir: filepath.Join(root, "state")}
+	require.NoError(t, d.Apply(t.Context()))
+
+	want := map[string]string{}
+	for _, name := range []string{"all", "lxc1234567890", "lxc2.7", "cilium_net", "cilium_host"} {
+		want["net/ipv4/conf/"+name+"/rp_filter"] = "0"
+	}
+	require.Equal(t, want, differing(before, values(t)))
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"net.ipv4.conf.all.rp_filter = 0 does not lower net.ipv4.conf.eth0.rp_filter = 2, " +
+		"net.ipv4.conf.eth1.rp_filter = 1, net.ipv4.conf.lo.rp_filter = 2: the kernel takes the larger"}, advice)
+	require.Empty(t, check(t, d))
+
+	require.NoError(t, d.Revert(t.Context()))
+	require.Empty(t, differing(before, values(t)))
+	left, err := os.ReadDir(root)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "lxc1", "eth0")
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
+	before := values(t)
+	root := t.TempDir()
+	bootstraptest.Conform(t, func() bootstrap.Action {
+		return sysctl.DropIn{Dir: root, StateDir: filepath.Join(root, "state"), Reload: sysctl.Systemd{Root: root}}
+	})
+	require.Empty(t, differing(before, values(t)))
+}
+
+// Inside another process's namespaces the file, the values and systemd's
+// socket are the other's.
+func TestDropInActsInTheHostsNamespaces(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "lxc1", "eth0")
+	host := testns.TempDir(t)
+	d := &systemdd{result: "done"}
+	socket := d.start(t).Root // on the host alone, as this thread's mount namespace has it
+	require.NoError(t, unix.Mount("tmpfs", host, "tmpfs", 0, ""))
+	require.NoError(t, os.Mkdir(filepath.Join(host, "root"), 0o755))
+	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
+	dropIn := sysctl.DropIn{
+		Dir: filepath.Join(host, "sysctl.d"), CreateDir: true, StateDir: filepath.Join(host, "state"),
+		Reload: sysctl.Systemd{Root: filepath.Join(host, "root")},
+	}
+	target, err := os.Readlink("/proc/thread-self")
+	require.NoError(t, err)
+
+	applied := make(chan error)
+	seen := true
+	go func() { // a goroutine of the process, which is in its own namespaces
+		_, err := os.Stat(filepath.Join(host, "root"))
+		seen = err == nil
+		applied <- hostns.In(filepath.Join("/proc", target), hostns.Mount|hostns.Net, dropIn).Apply(context.Background())
+	}()
+	require.NoError(t, <-applied)
+	require.False(t, seen, "the test shows nothing if the process sees what the host does")
+	require.Equal(t, []string{"systemd-sysctl.service replace"}, d.restarted())
+	require.FileExists(t, filepath.Join(host, "sysctl.d", ciliumFile))
+	value, err := sysctl.Kernel{}.Get("net.ipv4.conf.lxc1.rp_filter")
+	require.NoError(t, err)
+	require.Equal(t, "0", value)
+}
+
+const systemdSysctl = "/usr/lib/systemd/systemd-sysctl"
+
+// What Effective and Set make of files is what systemd's own program makes of
+// them.
+func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
+	if _, err := os.Stat(systemdSysctl); err != nil {
+		testns.Skip(t, "needs "+systemdSysctl)
+	}
+	results := map[string]map[string]string{}
+	for name, apply := range map[string]func(t *testing.T, dirs ...string){
+		"systemd": func(t *testing.T, _ ...string) {
+			out, err := exec.Command(systemdSysctl).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		},
+		"ours": func(t *testing.T, dirs ...string) {
+			all, err := sysctl.Effective(dirs...)
+			require.ErrorContains(t, err, "line 2")
+			var settings []sysctl.Setting
+			for _, a := range all {
+				a.IfExists = true
+				settings = append(settings, a.Setting)
+			}
+			require.NoError(t, sysctl.Kernel{}.Set(settings...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testns.Enter(t, testns.Mount|testns.Net)
+			veth(t, "lxc1", "lxc2.7")
+			veth(t, "eth0", "hub0")
+			before := values(t)
+			apply(t, systemdFiles(t)...)
+			results[name] = differing(before, values(t))
+		})
+	}
+	require.NotEmpty(t, results["ours"])
+	require.Equal(t, results["systemd"], results["ours"])
+}
+
+// systemdFiles lays files out where systemd looks for them, in this mount
+// namespace.
+func systemdFiles(t *testing.T) []string {
+	t.Helper()
+	for dir, files := range map[string]map[string]string{
+		"/etc/sysctl.d": {
+			"50-b.conf": "# b\nnet.ipv4.conf.lxc*.rp_filter = 2\n-net.ipv4.conf.eth0.log_martians\n",
+			"40-x.conf": "",
+			"90-z.conf": "net/ipv4/conf/lxc2.7/rp_filter=1\nnet.ipv4.conf.{eth,hub}?.accept_local = 1\nnet.ipv4.conf.lxc[!1]*.arp_ignore=2\n-net.ipv4.no_such_key = 1\n",
+		},
+		"/run": {},
+		"/usr/lib/sysctl.d": {
+			"10-a.conf": "net.ipv4.conf.*.log_martians = 1\nnet.ipv4.conf.lxc1.arp_announce = 1\nnet.ipv4.conf.lxc*.arp_announce = 2\nnet.ipv4.conf.hub*.arp_announce = 1\n",
+			"40-x.conf": "net.ipv4.conf.eth0.arp_ignore = 8\n",
+			"50-b.conf": "net.ipv4.conf.eth0.arp_ignore = 8\n",
+			"60-c.conf": "net.ipv4.conf.h*.arp_announce = 2\nnet.ipv4.tcp_rmem = 4096\t65536 1048576\n-net.ipv4.conf.hub*.arp_announce\nnet.ipv4.conf.lxc*.tag = 5\n-net.ipv4.conf.lxc*.tag\n",
+		},
+	} {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+		for name, content := range files {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+		}
+	}
+	require.NoError(t, os.Mkdir("/run/sysctl.d", 0o755))
+	require.NoError(t, os.WriteFile("/run/sysctl.d/95-bad.conf", []byte("net.ipv4.conf.eth0.tag = 3\n-net..x = 1\n"), 0o644))
+	return nil
+}
