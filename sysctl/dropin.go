@@ -135,7 +135,7 @@ func (d DropIn) Revert(ctx context.Context) error {
 		return err
 	}
 	err = undoFiles(ctx, j.book)
-	return errors.Join(err, d.Kernel.undoValues(ctx, j.book, j.boot))
+	return errors.Join(err, d.Kernel.undoValues(ctx, j.book, j.now))
 }
 
 // CheckRevert lists what Revert would do.
@@ -145,7 +145,7 @@ func (d DropIn) CheckRevert(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	changes, fileErr := fileLines(j.book)
-	more, err := memoLines(d.Kernel.judge(j.book, j.boot))
+	more, err := memoLines(d.Kernel.judge(j.book, j.now))
 	return append(changes, more...), errors.Join(fileErr, err, ctx.Err())
 }
 

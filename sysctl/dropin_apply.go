@@ -59,17 +59,18 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, j *journal) error {
 	if p.reloader == nil {
 		return p.reloadErr
 	}
-	changes := slices.Clone(p.changes)
+	own, beyond := slices.Clone(p.changes), []Change(nil)
 	for _, c := range p.beyond {
-		changes = append(changes, c.Change)
+		beyond = append(beyond, c.Change)
 	}
-	for i := range changes {
-		changes[i].ignore = false // what comes of a reload is no refusal by the kernel
+	for i := range own {
+		own[i].ignore = false // what comes of a reload is no refusal by the kernel
 	}
-	if err := j.begin(k, changes); err != nil {
+	others := j.untilReboot() // the next boot sets them anyway
+	if err := errors.Join(j.begin(k, own), others.begin(k, beyond)); err != nil {
 		return err
 	}
-	guards := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !c.guard })
+	guards := slices.DeleteFunc(slices.Concat(own, beyond), func(c Change) bool { return !c.guard })
 	err := k.writeAll(ctx, guards, map[Key]bool{})
 	if err == nil {
 		err = p.reloader.Reload(ctx)
@@ -77,7 +78,7 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, j *journal) error {
 	if errors.Is(err, errors.ErrUnsupported) { // said so by plan, or a bus with nobody on it
 		err = nil
 	}
-	return errors.Join(err, j.end(k, changes))
+	return errors.Join(err, j.end(k, own), others.end(k, beyond))
 }
 
 // undoFiles removes or brings back the file, then directories that were made.

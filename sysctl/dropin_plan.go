@@ -147,6 +147,7 @@ func (p *dropInPlan) lookBeyond(k Kernel, others []Assignment) error {
 	for _, t := range targets {
 		t.IgnoreFailure = true
 		if c, _ := k.differs(t); c != nil && !ours[t.path] {
+			c.ignore = false
 			by[c.Key] = fmt.Sprintf("by %s:%d", t.File, t.Line)
 			changes = append(changes, *c)
 		}

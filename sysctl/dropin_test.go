@@ -274,6 +274,48 @@ func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
 	require.NoFileExists(t, n.file())
 }
 
+func TestSYS9_ARebootUndoesWhatAReloadDidForOtherFiles(t *testing.T) {
+	n := newNode(t)
+	n.put(t, "usr/50-distribution.conf", "kernel.timer_migration = 2\n")
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	d := n.dropInWith(&manager{node: n})
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, "2", n.Values()["kernel.timer_migration"])
+	n.Reboot()
+	n.Put("kernel.timer_migration", "2") // by its file, at boot
+	require.NoError(t, d.Revert(t.Context()))
+	require.Equal(t, "2", n.Values()["kernel.timer_migration"])
+	require.Equal(t, "1", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoDirExists(t, n.state())
+}
+
+func TestSYS9_AKillAtAnyWriteOfADropInIsMadeGood(t *testing.T) {
+	for kill := range 16 {
+		n := newNode(t, "eth0", "lxc1")
+		n.Put("net.ipv4.conf.lxc1.rp_filter", "1")
+		n.Put("net.ipv6.conf.eth0.forwarding", "1")
+		before := n.Values()
+		d := n.dropIn()
+		d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"})
+		run := func(call func(sysctl.DropIn) error, lives int) {
+			defer func() { _ = recover() }()
+			d := d
+			d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives}
+			_ = call(d)
+		}
+		run(func(d sysctl.DropIn) error { return d.Apply(t.Context()) }, kill)
+		if kill%2 == 0 {
+			require.NoError(t, d.Apply(t.Context()))
+			require.Empty(t, check(t, d))
+		}
+		run(func(d sysctl.DropIn) error { return d.Revert(t.Context()) }, kill)
+		require.NoError(t, d.Revert(t.Context()), "killed at write %d", kill)
+		require.Equal(t, before, n.Values(), "killed at write %d", kill)
+		require.NoFileExists(t, n.file())
+		require.NoDirExists(t, n.state())
+	}
+}
+
 func TestSYS4_AHigherFileWins(t *testing.T) {
 	n := newNode(t, "lxc1")
 	higher := n.put(t, "etc/zzz.conf", "net.ipv4.conf.all.rp_filter = 1\n")

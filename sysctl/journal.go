@@ -25,7 +25,8 @@ const bootIDPath = "kernel/random/boot_id"
 // journal notes values before they change. Without a book it notes nothing.
 type journal struct {
 	book  *record.Book
-	boot  string // of values that a reboot undoes
+	now   string // this boot
+	boot  string // the boot that undoes what is noted; empty: none does
 	terms string // under which the kernel refuses: this boot, these capabilities
 	begun []begun
 }
@@ -33,6 +34,7 @@ type journal struct {
 // begun is an entry that was begun, and why.
 type begun struct {
 	record.Entry
+	old   string // the value, before the change
 	cause Key
 	prior *record.Entry // the same object's, of an earlier run
 }
@@ -46,10 +48,15 @@ func (j *journal) entry(kind string, key Key, before, after string) record.Entry
 // lookup finds the entry of key, unless a reboot has undone it.
 func (j *journal) lookup(key Key) *record.Entry {
 	e, known := j.book.Lookup(string(key))
-	if !known || e.Boot != j.boot {
+	if !known || e.Boot != "" && e.Boot != j.now {
 		return nil
 	}
 	return &e
+}
+
+// untilReboot notes in the same book what the next boot undoes.
+func (j *journal) untilReboot() *journal {
+	return &journal{book: j.book, now: j.now, boot: j.now, terms: j.terms}
 }
 
 // pending leaves out what failed in this run, and what may fail and already
@@ -101,8 +108,17 @@ func (j *journal) begin(k Kernel, changes []Change) error {
 	return j.book.Begin(entries...)
 }
 
+// add adds e. What an earlier run noted stays: the first value, and that no
+// boot undoes it.
 func (j *journal) add(e record.Entry, cause Key) {
-	j.begun = append(j.begun, begun{e, cause, j.lookup(Key(e.Object))})
+	old, prior := e.Before.Value, j.lookup(Key(e.Object))
+	if prior != nil {
+		e.Before = prior.Before
+		if prior.Boot == "" {
+			e.Boot = ""
+		}
+	}
+	j.begun = append(j.begun, begun{e, old, cause, prior})
 }
 
 // addSides adds what c drags along, but for keys in own and those that earlier
@@ -170,11 +186,11 @@ func (j *journal) end(k Kernel, changes []Change) error {
 func (j *journal) stayed(b begun, ignore bool) record.Entry {
 	e := b.Entry
 	wanted := e.After.Value
-	if e.After = e.Before; b.prior != nil {
+	if e.After = state(b.old); b.prior != nil {
 		e.After = b.prior.After
 	}
 	if e.After.Target = ""; ignore && e.Kind == kindOwn {
-		e.After.Target = j.refusal(wanted, b.Before.Value)
+		e.After.Target = j.refusal(wanted, b.old)
 	}
 	return e
 }
@@ -193,5 +209,5 @@ func (k Kernel) openJournal(stateDir, name string) (*journal, error) {
 		return nil, fmt.Errorf("boot id: %w", err)
 	}
 	id = strings.TrimSpace(id)
-	return &journal{book: book, boot: id, terms: id + " " + capabilities()}, nil
+	return &journal{book: book, now: id, boot: id, terms: id + " " + capabilities()}, nil
 }

@@ -61,7 +61,7 @@ func (s Settings) Revert(ctx context.Context) error {
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	return s.Kernel.undoValues(ctx, j.book, j.boot)
+	return s.Kernel.undoValues(ctx, j.book, j.now)
 }
 
 // CheckRevert lists what Revert would do.
@@ -70,7 +70,7 @@ func (s Settings) CheckRevert(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes, err := memoLines(s.Kernel.judge(j.book, j.boot))
+	changes, err := memoLines(s.Kernel.judge(j.book, j.now))
 	return changes, errors.Join(err, ctx.Err())
 }
 

@@ -115,8 +115,8 @@ func (k *Kernel) set(name, value string) error {
 	if name == "kernel/unprivileged_bpf_disabled" && old == "1" && value != "1" {
 		return pathError("write", name, syscall.EPERM)
 	}
-	if len(fields) == 0 && isNumber(old) { // proc_dointvec takes nothing from an empty line
-		return nil
+	if len(fields) == 0 && isNumber(old) {
+		return pathError("write", name, syscall.EINVAL)
 	}
 	k.values[name] = strings.Join(fields, "\t")
 	if k.values[name] != old {

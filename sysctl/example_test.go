@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/sysctl/sysctltest"
+)
+
+// The zero DropIn is the real host's; here it has a directory and a kernel of
+// its own.
+func Example() {
+	dir, err := os.MkdirTemp("", "sysctl")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	kernel := sysctltest.New("eth0", "lxc1")
+	kernel.Put("net.ipv4.conf.lxc1.rp_filter", "1")
+	ctx := context.Background()
+
+	file := sysctl.DropIn{Dir: dir, Kernel: kernel.Kernel(), StateDir: filepath.Join(dir, "state")}
+	changes, err := file.Check(ctx)
+	fmt.Println(changes[1:], err)
+	fmt.Println(file.Apply(ctx))
+	changes, err = file.Check(ctx)
+	fmt.Println(changes, err)
+	fmt.Println(file.Revert(ctx))
+	value, err := kernel.Kernel().Get("net.ipv4.conf.lxc1.rp_filter")
+	fmt.Println(value, err)
+	// Output:
+	// [set net.ipv4.conf.lxc1.rp_filter = 0 (is 1)] <nil>
+	// <nil>
+	// [] <nil>
+	// <nil>
+	// 1 <nil>
+}
+
+func ExampleParseKey() {
+	for _, spelling := range []string{"net.ipv4.conf.eth0/100.rp_filter", "net/ipv4/conf/eth0.100/rp_filter", "net/../passwd"} {
+		fmt.Println(sysctl.ParseKey(spelling))
+	}
+	// Output:
+	// net.ipv4.conf.eth0/100.rp_filter <nil>
+	// net.ipv4.conf.eth0/100.rp_filter <nil>
+	//  not a sysctl key: "net/../passwd" has the element ..
+}
+
+func ExampleKernel_Diff() {
+	kernel := sysctltest.New("eth0").Kernel()
+	changes, err := kernel.Diff(sysctl.Forwarding()...)
+	for _, c := range changes {
+		fmt.Println(c)
+	}
+	fmt.Println(err)
+	// Output:
+	// set net.ipv4.ip_forward = 1 (is 0)
+	// set net.ipv4.conf.all.forwarding = 1 (is 0)
+	// set net.ipv6.conf.all.forwarding = 1 (is 0)
+	// <nil>
+}
