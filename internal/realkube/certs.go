@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package realkube
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Authority signs certificates.
+type Authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	PEM  []byte // its certificate
+}
+
+// NewAuthority makes one that nobody trusts yet.
+func NewAuthority(name string) (*Authority, error) {
+	template := template(name)
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage |= x509.KeyUsageCertSign
+	key, der, err := sign(template, template, nil)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("make certificate authority %s: %w", name, err)
+	}
+	return &Authority{cert, key, block("CERTIFICATE", der)}, nil
+}
+
+// Server makes a certificate for a server of the given hosts, valid until the
+// given time; keyPEM is its key.
+func (a *Authority) Server(until time.Time, hosts ...string) (certPEM, keyPEM []byte, err error) {
+	template := template("kube-apiserver")
+	template.NotAfter = until
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	key, der, err := sign(template, a.cert, a.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	keyPEM, err = keyBlock(key)
+	return block("CERTIFICATE", der), keyPEM, err
+}
+
+func template(name string) *x509.Certificate {
+	now := time.Now()
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(48 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
+	}
+}
+
+// sign makes a key and its certificate; without a signer it signs itself.
+func sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a key: %w", err)
+	}
+	if signer == nil {
+		signer = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	return key, der, nil
+}
+
+func keyBlock(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode a key: %w", err)
+	}
+	return block("EC PRIVATE KEY", der), nil
+}
+
+func block(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// credentials are the files that the API server starts with: ca.crt, tls.crt,
+// tls.key and sa.key. A later start on the same directory keeps them.
+func credentials(dir string) (caPEM []byte, err error) {
+	caPEM, err = os.ReadFile(filepath.Join(dir, "ca.crt"))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return caPEM, err
+	}
+	ca, err := NewAuthority("realkube")
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := ca.Server(time.Now().Add(24*time.Hour), "127.0.0.1", "localhost")
+	if err != nil {
+		return nil, err
+	}
+	serviceAccount, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	saKey, err := keyBlock(serviceAccount)
+	if err != nil {
+		return nil, err
+	}
+	for name, content := range map[string][]byte{"tls.crt": cert, "tls.key": key, "sa.key": saKey, "ca.crt": ca.PEM} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return ca.PEM, nil
+}
