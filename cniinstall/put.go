@@ -49,7 +49,7 @@ func (t *target) recorded(ctx context.Context) (record.State, error) {
 
 func (t *target) put() error {
 	if t.staged != nil {
-		return t.staged.publish(t.path)
+		return t.staged.publish()
 	}
 	f, err := openThere(t.path)
 	if err != nil {

@@ -137,12 +137,8 @@ func wouldUndo(e record.Entry, going map[string]bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	after := e.After
-	if !e.Done { // mode and owner may not have been reached
-		after.Mode, after.UID, after.GID = now.Mode, now.UID, now.GID
-	}
 	switch {
-	case now.Same(e.Before) || !now.Same(after):
+	case now.Same(e.Before) || !e.Left(now):
 		return "", nil
 	case e.Before.Type != "":
 		return "restore " + e.Object, nil

@@ -12,8 +12,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
-	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 )
@@ -22,47 +20,32 @@ import (
 // with its mode and owner, and open for writing in no process: it can be
 // executed, and once renamed nobody meets "text file busy".
 type staged struct {
-	path string
-	lock *os.File // tells sweepers that it is wanted
-	sum  string   // SHA-256 in hex, where asked for
+	file *durable.File
+	path string // the temporary one
+	sum  string // SHA-256 in hex, where asked for
 	done bool
 }
 
 // stage writes the target's content beside its place.
 func (t *target) stage(ctx context.Context, sum bool) error {
-	for range 10 {
-		s, err := t.tryStage(ctx, sum)
-		if err != nil {
-			return fmt.Errorf("write %s: %w", t.path, hint(err))
-		}
-		if s != nil {
-			t.staged = s
-			return nil
-		}
-	}
-	return fmt.Errorf("write %s: its temporary file is removed each time", t.path)
-}
-
-// tryStage gives nil if a sweeper took the file between two locks.
-func (t *target) tryStage(ctx context.Context, sum bool) (*staged, error) {
 	f, err := durable.Create(t.path, t.mode)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
-	s := &staged{path: f.Name()}
+	s := &staged{file: f, path: f.Name()}
 	err = t.fill(ctx, f.File)
 	if err == nil {
 		s.sum, err = t.verify(ctx, f.File, sum)
 	}
 	if err == nil {
-		err = f.Sync()
+		err = f.Seal()
 	}
-	ok, err := s.seal(f, err)
-	if err != nil || !ok {
-		s.discard()
-		return nil, err
+	if err != nil {
+		f.Abort()
+		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
-	return s, nil
+	t.staged = s
+	return nil
 }
 
 // fill copies the content, within the kernel where it can, and puts the owner
@@ -87,20 +70,6 @@ func (t *target) fill(ctx context.Context, f *os.File) error {
 	return setAttributes(f, t)
 }
 
-// seal closes the file for writing, also in a child that is just being forked,
-// and locks it anew for reading. It reports whether the file is still there.
-func (s *staged) seal(f *durable.File, err error) (bool, error) {
-	if err == nil {
-		s.lock, err = os.Open(s.path)
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return false, err
-	}
-	syscall.ForkLock.RLock() // until children forked before the close have exec'd
-	syscall.ForkLock.RUnlock()
-	return lockStaged(s.lock)
-}
-
 // verify reads back what was written, and gives its hash where asked for one.
 func (t *target) verify(ctx context.Context, f *os.File, sum bool) (string, error) {
 	h, also := sha256.New(), io.Discard
@@ -118,25 +87,19 @@ func (t *target) verify(ctx context.Context, f *os.File, sum bool) (string, erro
 }
 
 // publish puts the file in its place.
-func (s *staged) publish(place string) error {
-	if !hasModes { // such a system does not rename what is open
-		s.lock.Close()
-	}
-	if err := os.Rename(s.path, place); err != nil {
-		return fmt.Errorf("put %s in place: %w", place, hint(err))
+func (s *staged) publish() error {
+	if err := s.file.Commit(); err != nil {
+		return hint(err)
 	}
 	s.done = true
-	s.lock.Close()
-	return durable.SyncDir(filepath.Dir(place))
+	return nil
 }
 
 // discard removes the file, unless it is in its place.
 func (s *staged) discard() {
-	if s == nil || s.done {
-		return
+	if s != nil {
+		s.file.Abort()
 	}
-	os.Remove(s.path) // before the lock goes
-	s.lock.Close()
 }
 
 // setAttributes puts mode and owner of the open file right.

@@ -6,7 +6,6 @@
 package cniinstall
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -35,21 +34,4 @@ func ownerOf(info fs.FileInfo) (uid, gid int) {
 		return int(st.Uid), int(st.Gid)
 	}
 	return os.Geteuid(), os.Getegid()
-}
-
-// lockStaged takes over the lock on a staged file and reports whether the file
-// is still there: a sweeper may have come first.
-func lockStaged(f *os.File) (bool, error) {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return false, nil
-	}
-	if err != nil {
-		return false, &os.PathError{Op: "flock", Path: f.Name(), Err: err}
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return false, &os.PathError{Op: "fstat", Path: f.Name(), Err: err}
-	}
-	return st.Nlink > 0, nil
 }

@@ -36,7 +36,7 @@ func open(path string) (*lock, error) {
 func (l *lock) openDir(parent string) (err error) {
 	const flags = unix.O_PATH | unix.O_DIRECTORY
 	if l.parent, err = openat(unix.AT_FDCWD, parent, flags, 0); err != nil {
-		return fmt.Errorf("open directory %s: %w", parent, err)
+		return fmt.Errorf("open directory %s: %w (create it, or name another)", parent, err)
 	}
 	l.dir, err = openat(l.parent, l.dirName, flags, 0)
 	if !errors.Is(err, unix.ENOENT) {

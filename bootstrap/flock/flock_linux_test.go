@@ -163,7 +163,7 @@ func TestLockRefuses(t *testing.T) {
 		fifo:                                "lock " + fifo + ": is not a regular file",
 		dir:                                 "lock " + dir + ": open file: is a directory",
 		filepath.Join(file, "lock"):         "lock " + file + "/lock: open directory file: not a directory",
-		filepath.Join(dir, "a/b/lock"):      "lock " + dir + "/a/b/lock: open directory " + dir + "/a: no such file or directory",
+		filepath.Join(dir, "a/b/lock"):      "lock " + dir + "/a/b/lock: open directory " + dir + "/a: no such file or directory (create it, or name another)",
 		filepath.Join(dir, "dangling/lock"): "lock " + dir + "/dangling/lock: open directory dangling: the lock file or its directory vanished",
 	} {
 		_, err := flock.File{Path: path}.Lock(t.Context())

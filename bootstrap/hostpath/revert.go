@@ -88,12 +88,8 @@ func removable(e record.Entry, gone []string) (bool, error) {
 	if err != nil || now.Type == "" {
 		return false, err
 	}
-	after := e.After
-	if !e.Done { // interrupted before its mode was set
-		after.Mode, after.UID, after.GID = now.Mode, now.UID, now.GID
-	}
-	if !now.Same(after) || e.Kind != record.KindDir {
-		return now.Same(after), nil
+	if !e.Left(now) || e.Kind != record.KindDir {
+		return e.Left(now), nil
 	}
 	entries, err := os.ReadDir(e.Object)
 	return !slices.ContainsFunc(entries, func(d os.DirEntry) bool {

@@ -38,6 +38,7 @@ func (a *app) checkCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runPlan(cmd.Context(), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
 				report, err := p.Check(ctx)
+				a.advise(ctx)
 				if err == nil && report.Changed() {
 					err = errChanges
 				}
@@ -123,6 +124,18 @@ func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, err
 		return nil, nil
 	}
 	return a.resolve(ctx)
+}
+
+// advise logs the advice. That it cannot be had is no reason to fail.
+func (a *app) advise(ctx context.Context) {
+	log := a.logger()
+	lines, err := a.advice(ctx)
+	for _, line := range lines {
+		log.Warn(line)
+	}
+	if err != nil {
+		log.Warn("no advice", "error", oneLine(err.Error()))
+	}
 }
 
 // runner is one of the plan's methods.

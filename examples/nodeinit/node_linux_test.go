@@ -43,7 +43,9 @@ func newNode(t testing.TB) *node {
 		source: filepath.Join(work, "config.yaml"),
 	}
 	require.NoError(t, os.Mkdir(n.plugins, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(n.plugins, "test-cni"), []byte(plugin), 0o755))
+	for _, name := range []string{"test-cni", "loopback"} {
+		require.NoError(t, os.WriteFile(filepath.Join(n.plugins, name), []byte(plugin), 0o755))
+	}
 	require.NoError(t, os.WriteFile(n.conf, []byte(conflist), 0o644))
 	require.NoError(t, os.WriteFile(n.source, []byte("cluster-name: test\ncluster-id: \"7\"\n"), 0o644))
 	n.write("/run/xtables.lock", "") // as on any node that has ever run iptables

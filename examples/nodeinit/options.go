@@ -27,6 +27,7 @@ type options struct {
 	apiServer                             string
 
 	cgroupRoot, bpfRoot                                  string
+	sysctls                                              []string
 	sysctlConfDir, sysctlConfFile, sysctlUnit            string
 	plugins, cniBinDir, cniConf, cniConfDir, cniConfName string
 	overwriteLoopback, overwritePlugins, userManagedConf bool
@@ -75,6 +76,7 @@ func (a *app) bpfFlags(f *pflag.FlagSet) {
 func (a *app) sysctlFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", "/etc/sysctl.d", "directory of the sysctl drop-in, on the host")
 	f.StringVar(&a.sysctlConfFile, "sysctl-config-file", "99-zzz-override_cilium.conf", "name of the sysctl drop-in")
+	f.StringArrayVar(&a.sysctls, "sysctl", nil, "a line of the sysctl drop-in, KEY=VALUE as in sysctl.d(5); repeatable (default: the reverse path filter off, for Cilium's links)")
 }
 
 func (a *app) systemdFlags(f *pflag.FlagSet) {

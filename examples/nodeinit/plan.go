@@ -49,12 +49,16 @@ func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAl
 	if err != nil {
 		return nil, nil, err
 	}
+	sysctls, err := a.sysctlStep(nil)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeAll())
+	}
 	p = &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
 		{Name: stepConfig, Action: a.configStep(config), Skip: len(a.sources) == 0},
 		a.cleanupStep(config),
 		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.onHost(hostns.Mount, hostpath.Action{Paths: hostPaths, StateDir: a.stateDir})},
 		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
-		{Name: stepSysctl, After: []string{stepCleanup}, Action: a.sysctlStep(nil)},
+		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
 		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
 		// The configuration tells the kubelet that the node's network is ready,
 		// so it comes when everything that an agent needs is there.
@@ -123,14 +127,54 @@ func (a *app) cgroupStep() bootstrap.Action {
 	return a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, StateDir: a.stateDir})
 }
 
-func (a *app) bpffsStep() bootstrap.Action {
-	return a.onHost(hostns.Mount, bpffs.Mount{Path: a.bpfRoot, StateDir: a.stateDir})
+func (a *app) bpffsStep() bootstrap.Action { return a.onHost(hostns.Mount, a.bpffsMount()) }
+
+func (a *app) bpffsMount() bpffs.Mount { return bpffs.Mount{Path: a.bpfRoot, StateDir: a.stateDir} }
+
+func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
+	dropIn, err := a.sysctlDropIn(reload)
+	return a.onHost(hostns.Mount|hostns.Net, dropIn), err
 }
 
-func (a *app) sysctlStep(reload sysctl.Reloader) bootstrap.Action {
-	return a.onHost(hostns.Mount|hostns.Net, sysctl.DropIn{
+func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
+	d := sysctl.DropIn{
 		Dir: a.sysctlConfDir, Name: a.sysctlConfFile, CreateDir: true, Reload: reload, StateDir: a.stateDir,
-	})
+	}
+	if len(a.sysctls) == 0 {
+		return d, nil
+	}
+	settings, err := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n")))
+	if err != nil {
+		return d, fmt.Errorf("--sysctl: %w", err)
+	}
+	d.Settings = settings
+	return d, nil
+}
+
+// advice says what is worth an administrator's attention, and is nothing that
+// apply would change.
+func (a *app) advice(ctx context.Context) (lines []string, err error) {
+	dropIn, err := a.sysctlDropIn(nil)
+	if err != nil {
+		return nil, err
+	}
+	for step, ask := range map[string]func(context.Context) ([]string, error){
+		stepSysctl: dropIn.Advise,
+		stepBPFFS:  a.bpffsMount().Inspect,
+	} {
+		if a.leftOut(step) {
+			continue
+		}
+		err = errors.Join(err, a.hostDo(ctx, hostns.Mount|hostns.Net, func(ctx context.Context) error {
+			more, err := ask(ctx)
+			for _, line := range more {
+				lines = append(lines, step+": "+line)
+			}
+			return err
+		}))
+	}
+	slices.Sort(lines)
+	return lines, err
 }
 
 // configStep writes the resolved configuration. Its directory is on this side:

@@ -51,7 +51,11 @@ func (a *app) sysctlfixCommand() *cobra.Command {
 		Use: "sysctlfix", Args: arguments(0),
 		Short: "Write the sysctl drop-in, have systemd apply it, and verify the kernel's values",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.single(cmd, stepSysctl, a.sysctlStep(sysctl.Systemd{Unit: a.sysctlUnit}))
+			action, err := a.sysctlStep(sysctl.Systemd{Unit: a.sysctlUnit})
+			if err != nil {
+				return err
+			}
+			return a.single(cmd, stepSysctl, action)
 		},
 	}
 	a.sysctlFlags(c.Flags())

@@ -46,39 +46,66 @@ func tempName(dir, suffix string) string {
 // *os.File, then comes Commit; Abort, which may be deferred, drops it if it
 // was not committed.
 type File struct {
-	*os.File
-	path string
-	done bool
+	*os.File // for writing, until Seal or Commit
+	path     string
+	temp     string
+	lock     *os.File // open for reading only: says that the writer lives
+	done     bool
 }
 
 // Create opens a temporary file beside path, with mode (permission, setuid,
 // setgid and sticky bits) in force from the start of its life under path.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	for range 100 {
-		f, err := os.OpenFile(tempName(filepath.Dir(path), fileSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
+		f, err := tryCreate(path, mode)
 		if err != nil {
 			return nil, fmt.Errorf("create a temporary file for %s: %w", path, err)
 		}
-		if locked, err := lockTemp(f); err != nil || !locked {
-			f.Close()
-			os.Remove(f.Name())
-			if err != nil {
-				return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
-			}
-			continue // a sweeper was faster
+		if f != nil {
+			return f, nil
 		}
-		if err := f.Chmod(mode); err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			return nil, fmt.Errorf("set the mode of %s: %w", f.Name(), err)
-		}
-		return &File{File: f, path: path}, nil
 	}
 	return nil, fmt.Errorf("create a temporary file for %s: every name is taken", path)
 }
+
+// tryCreate returns nil if the name is taken, or a sweeper was faster.
+func tryCreate(path string, mode fs.FileMode) (*File, error) {
+	temp := tempName(filepath.Dir(path), fileSuffix)
+	w, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &File{File: w, path: path, temp: temp}
+	locked := false
+	if f.lock, locked, err = lockTemp(w); err == nil && locked {
+		if err = w.Chmod(mode); err == nil {
+			return f, nil
+		}
+	}
+	f.Abort()
+	return nil, err
+}
+
+// Seal makes the content durable and closes the file for writing, also in
+// programs that are just being started, so that a program in it can be run
+// before and from the moment it is in its place. Nothing can be written after
+// it. Name still is the temporary file's.
+func (f *File) Seal() error {
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", f.temp, err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", f.temp, err)
+	}
+	awaitNoWriter(f.lock)
+	return nil
+}
+
+// Name returns the path of the temporary file.
+func (f *File) Name() string { return f.temp }
 
 // CommitAs is [File.Commit] with another name in the same directory, for a
 // name that depends on the content.
@@ -87,19 +114,19 @@ func (f *File) CommitAs(path string) error {
 	return f.Commit()
 }
 
-// Commit puts the file in its place: over a file or a symbolic link that is
-// there, which is replaced and not followed.
+// Commit seals the file, unless that was done, and puts it in its place: over
+// a file or a symbolic link that is there, which is replaced and not followed.
 func (f *File) Commit() error {
 	defer f.Abort()
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", f.Name(), err)
+	if err := f.Seal(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
 	}
-	if err := os.Rename(f.Name(), f.path); err != nil {
+	if err := os.Rename(f.temp, f.path); err != nil {
 		return fmt.Errorf("put %s in place: %w", f.path, err)
 	}
 	f.done = true
-	err := f.Close()
-	return errors.Join(err, SyncDir(filepath.Dir(f.path)))
+	f.lock.Close()
+	return SyncDir(filepath.Dir(f.path))
 }
 
 // Abort drops the file, unless it was committed or aborted before.
@@ -108,8 +135,9 @@ func (f *File) Abort() {
 		return
 	}
 	f.done = true
-	os.Remove(f.Name()) // before the lock goes with the descriptor
-	f.Close()
+	f.Close() // an error if it is sealed
+	os.Remove(f.temp)
+	f.lock.Close() // last: without it a sweeper may come
 }
 
 // WriteFile writes content to path with mode.

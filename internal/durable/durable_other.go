@@ -10,7 +10,7 @@ import "os"
 // SyncDir does nothing: directories cannot be synced here.
 func SyncDir(string) error { return nil }
 
-func lockTemp(*os.File) (bool, error)  { return true, nil }
-func lockLinks(string) (func(), error) { return func() {}, nil }
-func sweepFile(string) error           { return nil }
-func sweepLink(string) error           { return nil }
+func lockTemp(*os.File) (*os.File, bool, error) { return nil, true, nil }
+func lockLinks(string) (func(), error)          { return func() {}, nil }
+func sweepFile(string) error                    { return nil }
+func sweepLink(string) error                    { return nil }

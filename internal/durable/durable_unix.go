@@ -27,18 +27,20 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// lockTemp locks a temporary file just made, and reports whether it is still
-// there: between its making and its lock a sweeper may have removed it.
-func lockTemp(f *os.File) (bool, error) {
-	locked, err := flock(f, unix.LOCK_EX|unix.LOCK_NB)
-	if err != nil || !locked {
-		return false, err
+// lockTemp locks a temporary file just made, by a handle that cannot write. It
+// reports false where the file is gone: between its making and its lock a
+// sweeper may have removed it.
+func lockTemp(w *os.File) (lock *os.File, locked bool, err error) {
+	lock, err = os.OpenFile(w.Name(), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, false, ignoreGone(err)
+	}
+	if locked, err = flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil || !locked {
+		return lock, false, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return false, err
-	}
-	return st.Nlink > 0, nil
+	err = unix.Fstat(int(lock.Fd()), &st)
+	return lock, err == nil && st.Nlink > 0, err
 }
 
 // lockLinks lets Symlink say that it is at work in dir: a link itself cannot

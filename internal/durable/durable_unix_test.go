@@ -94,3 +94,35 @@ func TestSweepBesideWriters(t *testing.T) {
 	require.NoError(t, durable.Sweep(dir))
 	require.Len(t, names(t, dir), 8)
 }
+
+// Programs being started inherit the handle that writes, for a moment.
+func TestASealedProgramRunsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					exec.Command("/bin/true").Run()
+				}
+			}
+		})
+	}
+	defer wg.Wait()
+	defer close(stop)
+	for i := range 200 {
+		path := filepath.Join(dir, fmt.Sprint("program", i))
+		f, err := durable.Create(path, 0o755)
+		require.NoError(t, err)
+		_, err = f.WriteString("#!/bin/sh\nexit 0\n")
+		require.NoError(t, err)
+		require.NoError(t, f.Seal())
+		require.NoError(t, exec.Command(f.Name()).Run(), "before it is in its place")
+		require.NoError(t, f.Commit())
+		require.NoError(t, exec.Command(path).Run())
+	}
+}

@@ -210,23 +210,13 @@ func (b *Book) UndoFile(e Entry) error {
 		return fmt.Errorf("undo %s: %w", e.Object, err)
 	case now.Same(e.Before):
 		return nil
-	case !e.left(now):
+	case !e.Left(now):
 		return fmt.Errorf("%s is %w, and stays", e.Object, ErrChanged)
 	}
 	if err := b.restore(e); err != nil {
 		return fmt.Errorf("undo %s: %w", e.Object, err)
 	}
 	return nil
-}
-
-// left reports whether now is how e was left. Before completion mode and owner
-// may not have been reached yet.
-func (e Entry) left(now State) bool {
-	after := e.After
-	if !e.Done {
-		after.Mode, after.UID, after.GID = now.Mode, now.UID, now.GID
-	}
-	return now.Same(after)
 }
 
 func (b *Book) restore(e Entry) error {

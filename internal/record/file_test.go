@@ -151,6 +151,24 @@ func TestPLAN6_ABegunEntryIsDecidedByLooking(t *testing.T) {
 	}
 }
 
+func TestPLAN6_KilledBeforeTheSecondInstallChangedAnything(t *testing.T) {
+	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	put(t, open(t, state), path, "version 1")
+	for range 3 { // begun again and again, and never got to it
+		require.NoError(t, open(t, state).BeginFile(path, record.State{Type: "file", SHA256: "version 2"}))
+	}
+	require.NoError(t, undo(open(t, state)))
+	require.NoFileExists(t, path)
+}
+
+func TestWhatAKilledRunLeftInTheStateDirectoryIsSwept(t *testing.T) {
+	state := t.TempDir()
+	leftover := filepath.Join(state, ".slipway-DEAD.tmp")
+	write(t, leftover, "half a record", 0o600)
+	put(t, open(t, state), filepath.Join(t.TempDir(), "file"), "ours")
+	require.NoFileExists(t, leftover)
+}
+
 func TestPLAN6_WhatOthersChangedStays(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"content":  func(path string) error { return os.WriteFile(path, []byte("edited"), 0o644) },

@@ -62,6 +62,7 @@ type Entry struct {
 	Object string `json:"object"`         // a path or key, once in a book
 	Before State  `json:"before"`         // kept from the first Begin
 	After  State  `json:"after"`          // as it is, or was meant to be, left
+	Was    *State `json:"was,omitempty"`  // begun again: as it was left the time before
 	Done   bool   `json:"done"`           // false: begun; look at the object
 	Boot   string `json:"boot,omitempty"` // the boot that made it, for what a reboot undoes
 }
@@ -78,6 +79,7 @@ type page struct {
 type Book struct {
 	dir, name string
 	page      page
+	swept     bool
 }
 
 // Open reads the book called name in stateDir. One that does not exist is
@@ -168,12 +170,33 @@ func (b *Book) Begin(entries ...Entry) error {
 			b.page.Entries = append(b.page.Entries, e)
 			continue
 		}
-		if old := b.page.Entries[i]; old.Boot == e.Boot {
-			e.Before = old.Before
-		}
-		b.page.Entries[i] = e
+		b.page.Entries[i] = b.page.Entries[i].again(e)
 	}
 	return b.save()
+}
+
+// again is e begun anew as now.
+func (e Entry) again(now Entry) Entry {
+	if e.Boot != now.Boot {
+		return now
+	}
+	now.Before, now.Was = e.Before, e.Was
+	if e.Done {
+		now.Was = &e.After
+	}
+	return now
+}
+
+// Left reports whether now is how e says that its object was left. Before
+// completion that is how it was to be left, with mode and owner not reached
+// yet, or how it was left the time before.
+func (e Entry) Left(now State) bool {
+	if e.Done {
+		return now.Same(e.After)
+	}
+	after := e.After
+	after.Mode, after.UID, after.GID = now.Mode, now.UID, now.GID
+	return now.Same(after) || e.Was != nil && now.Same(*e.Was)
 }
 
 // Complete notes, durably, how entries were left: their After, by Object.
@@ -183,7 +206,8 @@ func (b *Book) Complete(entries ...Entry) error {
 		if i < 0 {
 			return fmt.Errorf("record: %s was never begun", e.Object)
 		}
-		b.page.Entries[i].After, b.page.Entries[i].Done = e.After, true
+		kept := &b.page.Entries[i]
+		kept.After, kept.Was, kept.Done = e.After, nil, true
 	}
 	return b.save()
 }
@@ -245,6 +269,12 @@ func (b *Book) path() string { return filepath.Join(b.dir, b.name+".json") }
 func (b *Book) save() error {
 	if err := b.makeDir(); err != nil {
 		return err
+	}
+	if !b.swept {
+		if err := durable.Sweep(b.dir); err != nil {
+			return fmt.Errorf("clear the state directory of what a killed run left: %w", err)
+		}
+		b.swept = true
 	}
 	raw, err := json.MarshalIndent(b.page, "", " ")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -131,6 +132,8 @@ func ignoreGone(err error) error {
 	return err
 }
 
+var peerGroup = regexp.MustCompile(`\b(shared|master|propagate_from):[0-9]+`)
+
 // Mounts adds the mounts of the calling thread's namespace, by mount point and
 // place in the stack there.
 func (s Snapshot) Mounts() error {
@@ -146,8 +149,9 @@ func (s Snapshot) Mounts() error {
 		}
 		point := fields[4]
 		depth[point]++
-		// Without the ids, which the kernel gives out anew.
-		s[fmt.Sprintf("mount %s #%d", point, depth[point])] = strings.Join(append([]string{fields[3]}, fields[5:]...), " ")
+		// Without the ids of mounts and peer groups, which the kernel gives out anew.
+		text := strings.Join(append([]string{fields[3]}, fields[5:]...), " ")
+		s[fmt.Sprintf("mount %s #%d", point, depth[point])] = peerGroup.ReplaceAllString(text, "$1")
 	}
 	return nil
 }
