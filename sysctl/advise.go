@@ -141,7 +141,10 @@ func (k Kernel) adviseRPFilter(targets []target) ([]string, error) {
 			byLink = append(byLink, fmt.Sprintf("%s = %d", keyOf(at), own))
 		}
 	}
-	var advice []string
+	return rpFilterAdvice(all, byAll, byLink), nil
+}
+
+func rpFilterAdvice(all int64, byAll, byLink []string) (advice []string) {
 	if len(byAll) > 0 {
 		advice = append(advice, fmt.Sprintf("lower rp_filter of %s has no effect while %s = %d: the kernel takes the larger",
 			few(byAll), keyOf(rpFilterAll), all))
@@ -150,7 +153,7 @@ func (k Kernel) adviseRPFilter(targets []target) ([]string, error) {
 		advice = append(advice, fmt.Sprintf("%s = %d does not lower %s: the kernel takes the larger",
 			keyOf(rpFilterAll), all, few(byLink)))
 	}
-	return advice, nil
+	return advice
 }
 
 // rpFilterLinks lists the links, if wanted has anything to do with the filter.

@@ -163,3 +163,35 @@ func systemdFiles(t *testing.T) []string {
 	require.NoError(t, os.WriteFile("/run/sysctl.d/95-bad.conf", []byte("net.ipv4.conf.eth0.tag = 3\n-net..x = 1\n"), 0o644))
 	return nil
 }
+
+// The zero values are the host's: here with empty folders over its own, and
+// with nobody at systemd's sockets.
+func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for _, dir := range []string{"/etc/sysctl.d", "/usr/lib/sysctl.d", "/run"} {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	}
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
+	higher := "/usr/lib/sysctl.d/99-zzzz.conf"
+	require.NoError(t, os.WriteFile(higher, []byte("net.ipv4.conf.all.rp_filter = 1\n"), 0o644))
+	d := sysctl.DropIn{Reload: sysctl.Systemd{}, StateDir: "/run/state"}
+	changes := check(t, d)
+	require.Equal(t, "write /etc/sysctl.d/99-zzz-override_cilium.conf", changes[0])
+	require.Contains(t, changes[1], "set the values directly, without a reload: no systemd")
+	require.NoError(t, d.Apply(t.Context()))
+	require.Empty(t, check(t, d))
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, higher+":1 sets net.ipv4.conf.all.rp_filter = 1, and overrides 0 at the next boot", advice[0])
+
+	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	err = d.Revert(t.Context())
+	require.ErrorIs(t, err, unix.EROFS)
+	require.ErrorContains(t, err, "read-write")
+	other := sysctl.DropIn{Name: "other.conf"}.Apply(t.Context())
+	require.ErrorIs(t, other, unix.EROFS)
+	require.ErrorContains(t, other, "/etc/sysctl.d/other.conf")
+	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT, ""))
+	require.NoError(t, d.Revert(t.Context()), "what could not be undone was kept")
+	require.NoFileExists(t, "/etc/sysctl.d/99-zzz-override_cilium.conf")
+}

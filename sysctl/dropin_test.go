@@ -372,6 +372,20 @@ func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 }
 
+func TestAdviceNamesFewOfManyLinks(t *testing.T) {
+	n := newNode(t, "lxc1", "lxc2", "lxc3", "lxc4", "lxc5", "lxc6")
+	higher := n.put(t, "etc/zzz.conf", "net.ipv4.conf.*.rp_filter = 1\n")
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	d := n.dropIn()
+	d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0"}}
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		higher + ":1 sets net.ipv4.conf.lxc1.rp_filter, net.ipv4.conf.lxc2.rp_filter, net.ipv4.conf.lxc3.rp_filter and 3 more = 1, and overrides 0 at the next boot",
+		"lower rp_filter of lxc1, lxc2, lxc3 and 3 more has no effect while net.ipv4.conf.all.rp_filter = 1: the kernel takes the larger",
+	}, advice)
+}
+
 func TestSYS6_LoweringOnlyOneOfTwoIsSaid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		all, eth0, lxc1 string

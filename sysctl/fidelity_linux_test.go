@@ -22,15 +22,15 @@ func TestFakeIsLikeTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "lxc2.7")
 	fake := sysctltest.New("eth0", "lxc2.7")
-	real := sysctl.Kernel{}
+	machine := sysctl.Kernel{}
 	for key := range fake.Values() { // start alike: a machine has defaults of its own
-		if value, err := real.Get(sysctl.Key(key)); err == nil && strings.HasPrefix(key, "net.ipv") {
-			require.NoError(t, real.Set(sysctl.Setting{Key: sysctl.Key(key), Value: fake.Values()[key], IgnoreFailure: value == ""}))
+		if value, err := machine.Get(sysctl.Key(key)); err == nil && strings.HasPrefix(key, "net.ipv") {
+			require.NoError(t, machine.Set(sysctl.Setting{Key: sysctl.Key(key), Value: fake.Values()[key], IgnoreFailure: value == ""}))
 		}
 	}
 	same := func(step string) {
 		for key, value := range fake.Values() {
-			if got, err := real.Get(sysctl.Key(key)); strings.HasPrefix(key, "net.ipv") {
+			if got, err := machine.Get(sysctl.Key(key)); strings.HasPrefix(key, "net.ipv") {
 				require.NoError(t, err, step)
 				require.Equal(t, value, got, "%s: %s", step, key)
 			}

@@ -201,3 +201,20 @@ func TestSetGoesOverKeysThatDragOthersTwice(t *testing.T) {
 	)
 	require.ErrorContains(t, err, "all the same")
 }
+
+func TestEqualValues(t *testing.T) {
+	for _, tc := range []struct {
+		is, wanted string
+		same       bool
+	}{
+		{"1", " 1 ", true}, {"1", "01", true}, {"8", "010", true}, {"31", "0x1F", true}, {"-1", "-0x1", true},
+		{"1", "0b1", false}, {"8", "0o10", false}, {"1000", "1_000", false}, {"1\t2", "1 2", true}, {"1 2", "1", false},
+		{"cubic", "cubic", true}, {"cubic", "reno", false}, {"", "", true}, {"", "1", false},
+	} {
+		fake := sysctltest.New()
+		fake.Put("net.x", tc.is)
+		changes, err := fake.Kernel().Diff(sysctl.Setting{Key: "net.x", Value: tc.wanted})
+		require.NoError(t, err)
+		require.Equal(t, tc.same, len(changes) == 0, "%q and %q", tc.is, tc.wanted)
+	}
+}

@@ -304,3 +304,23 @@ func TestADoneContextWritesNothing(t *testing.T) {
 	require.Empty(t, fake.Writes())
 	require.NoDirExists(t, state)
 }
+
+func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
+	n := newNode(t)
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	before := n.Values()
+	settings := forwarding(n.Kernel, n.state())
+	n.put(t, "state/sysctl-values.json", "{")
+	n.put(t, "state/sysctl-99-zzz-override_cilium.json", "{")
+	for _, state := range []string{filepath.Join(n.root, "none", "state"), n.state()} {
+		d := n.dropIn()
+		settings.StateDir, d.StateDir = state, state
+		require.ErrorContains(t, settings.Apply(t.Context()), filepath.Dir(state))
+		require.ErrorContains(t, d.Apply(t.Context()), filepath.Dir(state))
+		require.Equal(t, before, n.Values())
+		require.NoFileExists(t, n.file())
+	}
+	require.Error(t, settings.Revert(t.Context()))
+	_, err := settings.CheckRevert(t.Context())
+	require.Error(t, err)
+}

@@ -85,30 +85,25 @@ func (m memo) change() string {
 	return fmt.Sprintf("leave %s = %s: %v (%s)", m.Object, oneLine(m.now), record.ErrChanged, oneLine(m.After.Value))
 }
 
+// drags reports whether putting m back changes other keys.
+func (m memo) drags() bool {
+	return m.Kind == kindOwn && m.verdict == restore && !sameValue(m.now, m.Before.Value) && len(sidePatterns(m.path)) > 0
+}
+
 // undoValues writes back what was recorded: first the values that drag others
 // along, then the others, so that these have the last word.
 func (k Kernel) undoValues(ctx context.Context, book *record.Book, boot string) error {
 	memos := k.judge(book, boot)
-	drags := func(m memo) bool {
-		return m.Kind == kindOwn && m.verdict == restore && !sameValue(m.now, m.Before.Value) && len(sidePatterns(m.path)) > 0
-	}
-	if slices.ContainsFunc(memos, drags) {
-		if err := markSides(book, memos); err != nil {
+	rest := slices.DeleteFunc(slices.Clone(memos), memo.drags)
+	first := slices.DeleteFunc(memos, func(m memo) bool { return !m.drags() })
+	if len(first) > 0 {
+		if err := markSides(book, rest); err != nil {
 			return err
 		}
 	}
-	slices.SortStableFunc(memos, func(a, b memo) int {
-		switch {
-		case drags(a) == drags(b):
-			return 0
-		case drags(a):
-			return -1
-		}
-		return 1
-	})
 	var gone []string
 	var errs []error
-	for _, m := range memos {
+	for _, m := range append(first, rest...) {
 		if err := ctx.Err(); err != nil {
 			errs = append(errs, err)
 			break
