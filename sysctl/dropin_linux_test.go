@@ -103,6 +103,7 @@ const systemdSysctl = "/usr/lib/systemd/systemd-sysctl"
 // What Effective and Set make of files is what systemd's own program makes of
 // them.
 func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
+	testns.Root(t)
 	if _, err := os.Stat(systemdSysctl); err != nil {
 		testns.Skip(t, "needs "+systemdSysctl)
 	}
