@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -168,32 +169,49 @@ func (w writer) makeData() (string, error) {
 	}
 }
 
+// fill writes the files and then syncs them: while the first ones are waited
+// for, the disk is at work on the others.
 func (w writer) fill(ctx context.Context, name string) error {
-	for key, value := range w.want {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		w.step("write " + key)
-		if err := w.writeFile(path.Join(name, key), value); err != nil {
+	const atOnce = 256 // files open at the same time
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(w.want)), atOnce) {
+		if err := w.writeFiles(ctx, name, keys); err != nil {
 			return err
 		}
 	}
 	return w.sync(name)
 }
 
-func (w writer) writeFile(name, value string) error {
-	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
-		return err
+func (w writer) writeFiles(ctx context.Context, dir string, keys []string) (err error) {
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	for _, key := range keys {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.step("write " + key)
+		f, err := w.root.OpenFile(path.Join(dir, key), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		if _, err := f.WriteString(w.want[key]); err != nil {
+			return err
+		}
+		if err := f.Chmod(fileMode); err != nil { // the umask may have taken bits away
+			return err
+		}
+		durable.StartWriteback(f)
 	}
-	_, err = f.WriteString(value)
-	if err == nil {
-		err = f.Chmod(fileMode)
+	for _, f := range files {
+		if err := f.Sync(); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return nil
 }
 
 // link puts a link in its place at once, over what is there.

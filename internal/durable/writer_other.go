@@ -9,3 +9,6 @@ import "os"
 
 // awaitNoWriter is for Linux.
 func awaitNoWriter(*os.File) {}
+
+// StartWriteback is for Linux.
+func StartWriteback(*os.File) {}
