@@ -69,7 +69,9 @@ type Cost struct {
 
 // Since is the cost since before.
 func (m Metrics) Since(before Metrics) Cost {
-	diff := func(name string, labels ...string) float64 { return m.Sum(name, labels...) - before.Sum(name, labels...) }
+	diff := func(name string, labels ...string) float64 {
+		return m.Sum(name, labels...) - before.Sum(name, labels...)
+	}
 	return Cost{
 		EtcdReads: diff("etcd_requests_total", `operation="get"`) + diff("etcd_requests_total", `operation="list"`),
 		Bytes:     diff("apiserver_response_sizes_sum", `verb="GET"`) + diff("apiserver_response_sizes_sum", `verb="LIST"`),

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package config_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+// prepare makes what the vector's cluster holds.
+func (v vector) prepare(t testing.TB) {
+	t.Helper()
+	createNamespace(t, v.namespace())
+	for name, data := range v.configMaps {
+		createConfigMap(t, v.namespace(), name, data)
+	}
+	for _, c := range v.nodeConfigs {
+		createNodeConfig(t, v.namespace(), c)
+	}
+	if !v.noNode {
+		createNode(t, v.node(), v.labels, v.annotations)
+	}
+}
+
+func (v vector) resolver(t testing.TB, client *kube.Client) configresolve.Resolver {
+	t.Helper()
+	list := sources(t, client, v.namespace(), v.node(), v.fill(v.sources)...)
+	if v.optional {
+		list[0] = configresolve.Optional(list[0])
+	}
+	return configresolve.Resolver{Sources: list, AllowKeys: v.allow, DenyKeys: v.deny}
+}
+
+func (v vector) check(t testing.TB, config *configresolve.Config) {
+	t.Helper()
+	require.Equal(t, v.want, maps.Collect(config.All()))
+	var origins, findings []string
+	for _, ref := range config.Sources() {
+		origins = append(origins, ref.String())
+	}
+	for _, f := range config.Findings() {
+		findings = append(findings, short(f))
+	}
+	require.Equal(t, v.fill(v.origins), origins)
+	require.Equal(t, v.fill(v.findings), findings)
+}
+
+// TestCFG_Vectors resolves every vector on the real server, whichever versions
+// of node configs it serves: CFG 1 to 6 and 9.
+func TestCFG_Vectors(t *testing.T) {
+	for _, v := range vectors {
+		v.prepare(t)
+	}
+	defer serve(t, server, v2, v2alpha1)
+	for _, served := range [][]string{{v2, v2alpha1}, {v2}, {v2alpha1}} {
+		t.Run(strings.Join(served, " and "), func(t *testing.T) {
+			serve(t, server, served...)
+			for _, v := range vectors {
+				t.Run(v.name, func(t *testing.T) { v.run(t, served[0] == v2alpha1) })
+			}
+		})
+	}
+}
+
+func (v vector) run(t *testing.T, older bool) {
+	client, userAgent := connect(t, kube.Connection{})
+	config, err := v.resolver(t, client).Resolve(t.Context())
+	require.NoError(t, err)
+	v.check(t, config)
+
+	requests, want := audited(t, userAgent), v.requests
+	if older && strings.Contains(strings.Join(v.sources, " "), "cilium-node-config") {
+		want++
+	}
+	require.Len(t, requests, want, "%s", requests)
+	dir := filepath.Join(t.TempDir(), "config")
+	_, err = configresolve.WriteDir(t.Context(), dir, config)
+	require.NoError(t, err)
+	requireDir(t, dir, v.want, v.fill(v.origins))
+}
+
+// requireDir reads a directory as an agent does: nothing but keys, and links
+// that lead somewhere.
+func requireDir(t testing.TB, dir string, want values, origins []string) {
+	t.Helper()
+	got := readDir(t, dir)
+	var refs []configresolve.Ref
+	require.NoError(t, json.Unmarshal([]byte(got[configresolve.KeySources]), &refs))
+	var list []string
+	for _, ref := range refs {
+		list = append(list, ref.String())
+	}
+	require.Equal(t, origins, list)
+	require.Contains(t, got, configresolve.KeyOverrides)
+	delete(got, configresolve.KeySources)
+	delete(got, configresolve.KeyOverrides)
+	require.Equal(t, want, got)
+}
+
+func readDir(t testing.TB, dir string) values {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	got, data := values{}, 0
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "..") {
+			if e.IsDir() {
+				data++
+			}
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		require.NoError(t, err)
+		got[e.Name()] = string(text)
+	}
+	require.Equal(t, 1, data, "one data directory")
+	return got
+}
+
+func TestCFG3_NodeConfigsNotInstalled(t *testing.T) {
+	const name = "not-installed"
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
+	createNode(t, name, nil, values{"config.cilium.io/b": "n"})
+	serve(t, server)
+	defer serve(t, server, v2, v2alpha1)
+	for _, list := range [][]string{three, {"config-map", "cilium-node-config:" + name + "/one", "node"}} {
+		client, userAgent := connect(t, kube.Connection{})
+		config, err := configresolve.Resolve(t.Context(), sources(t, client, name, name, list...)...)
+		require.NoError(t, err)
+		require.Equal(t, values{"a": "cm", "b": "n"}, maps.Collect(config.All()))
+		require.JSONEq(t, `[{"kind":"config-map","namespace":"not-installed","name":"cilium-config"},{"kind":"node","namespace":"","name":"not-installed"}]`,
+			config.Data()[configresolve.KeySources])
+		require.Empty(t, config.Findings())
+		verb := "list"
+		if len(list[1]) > len("cilium-node-config") {
+			verb = "get"
+		}
+		require.Equal(t, []string{"get v1 configmaps 200", verb + " v2 ciliumnodeconfigs 404", verb + " v2alpha1 ciliumnodeconfigs 404", "get v1 nodes 200"},
+			audited(t, userAgent))
+	}
+}
+
+func TestCFG7_KeysRemovedBetweenRuns(t *testing.T) {
+	const name = "removed"
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", values{"a": "1", "b": "1"})
+	createNodeConfig(t, name, nodeConfig{"x", "{}", values{"c": "1"}})
+	createNode(t, name, nil, values{"config.cilium.io/d": "1"})
+	client, _ := connect(t, kube.Connection{})
+	dir := t.TempDir()
+	write := func() bool {
+		config, err := configresolve.Resolve(t.Context(), sources(t, client, name, name, three...)...)
+		require.NoError(t, err)
+		changed, err := configresolve.WriteDir(t.Context(), dir, config)
+		require.NoError(t, err)
+		return changed
+	}
+	require.True(t, write())
+	require.False(t, write())
+	all := []string{"config-map:removed/cilium-config", "cilium-node-config:removed/x", "node:removed"}
+	requireDir(t, dir, values{"a": "1", "b": "1", "c": "1", "d": "1"}, all)
+
+	merge(t, "/api/v1/namespaces/removed/configmaps/cilium-config", fields{"data": fields{"b": nil}})
+	require.True(t, write())
+	requireDir(t, dir, values{"a": "1", "c": "1", "d": "1"}, all)
+	require.NoError(t, server.Admin().Delete(t.Context(), nodeConfigsPath(v2, name)+"/x"))
+	require.True(t, write())
+	requireDir(t, dir, values{"a": "1", "d": "1"}, slices.Delete(slices.Clone(all), 1, 2))
+	merge(t, "/api/v1/nodes/removed", fields{"metadata": fields{"annotations": fields{"config.cilium.io/d": nil}}})
+	require.True(t, write())
+	requireDir(t, dir, values{"a": "1"}, all[:1])
+}
+
+func merge(t testing.TB, path string, patch fields) {
+	t.Helper()
+	require.NoError(t, server.Admin().Merge(t.Context(), path, patch))
+}
+
+// TestCFG9_AcknowledgedChangesAreNeverMissed reads after each of many changes.
+func TestCFG9_AcknowledgedChangesAreNeverMissed(t *testing.T) {
+	const name = "acknowledged"
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", values{"n": "0"})
+	createNodeConfig(t, name, nodeConfig{"x", `{"matchLabels":{"kubernetes.io/os":"linux"}}`, values{"m": "0"}})
+	createNode(t, name, values{"kubernetes.io/os": "linux"}, values{"config.cilium.io/o": "0"})
+	client, _ := connect(t, kube.Connection{})
+	list := sources(t, client, name, name, three...)
+	for i := range 50 {
+		n := string(rune('A' + i))
+		merge(t, "/api/v1/namespaces/"+name+"/configmaps/cilium-config", fields{"data": fields{"n": n}})
+		merge(t, nodeConfigsPath(v2, name)+"/x", fields{"spec": fields{"defaults": fields{"m": n}}})
+		merge(t, "/api/v1/nodes/"+name, fields{"metadata": fields{"annotations": fields{"config.cilium.io/o": n}}})
+		config, err := configresolve.Resolve(t.Context(), list...)
+		require.NoError(t, err)
+		require.Equal(t, values{"n": n, "m": n, "o": n}, maps.Collect(config.All()))
+	}
+}
