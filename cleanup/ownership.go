@@ -25,8 +25,30 @@ type Ownership struct {
 	// matches is owned with everything in it.
 	Pins []string `json:"pins,omitempty"`
 
-	// Links are rules for network links; one that holds is enough.
+	// Links are rules for network links; one that holds is enough. Routes of
+	// all tables that lead through owned links alone are owned as well.
 	Links []LinkRule `json:"links,omitempty"`
+
+	// Routes are rules for routes that lead through no owned link.
+	Routes []RouteRule `json:"routes,omitempty"`
+
+	// Rules are rules of policy routing, for IPv4 and IPv6. A rule that
+	// selects by anything else beside the mark is not owned.
+	Rules []PolicyRule `json:"rules,omitempty"`
+
+	// SharedTables are routing tables that others use, too. Routes in them and
+	// rules that lead to them are reported in [Inventory.Left] where they are
+	// not owned.
+	SharedTables []uint32 `json:"sharedTables,omitempty"`
+
+	// NetNS are patterns ([path.Match]) of the names of network namespaces
+	// (ip-netns(8)). The name goes; the namespace lives on while a process is
+	// in it.
+	NetNS []string `json:"netNS,omitempty"`
+
+	// XFRM are marks of IPsec policies and states: one is owned if it selects
+	// packets within such a mark.
+	XFRM []Mark `json:"xfrm,omitempty"`
 
 	// StateDirs are absolute paths of directories that are owned with
 	// everything in them. A file there is removed as well.
@@ -58,6 +80,11 @@ type LinkRule struct {
 // Cilium attaches to endpoints only. Links of any other name stay, whatever
 // they carry: in chaining mode a pod's link belongs to the other CNI, and a
 // nested node's eth0 is a veth with programs of Cilium.
+//
+// A route to a single address that is refused, made in the kernel's name, is
+// what is left of an endpoint that is gone.
+//
+// Not among it, because others may use them: [CiliumOnRequest].
 func Cilium() Ownership {
 	return Ownership{
 		ProgramPrefixes: []string{
@@ -70,16 +97,39 @@ func Cilium() Ownership {
 			{Name: `lxc_health`},
 			{Name: `lxc[0-9a-f]{5,12}`, Kind: "veth"},
 			{Name: `lxc.*`, Kind: "veth", Programs: []string{"cil_from_contai", "cil_to_containe", "bpf_lxc"}},
+			{Name: `lxc[0-9a-f]{5,12}`, Kind: "netkit"},
 		},
+		Routes: []RouteRule{
+			{Table: 2004, Type: "local", Dst: "default", Link: "lo"},
+			{Table: tableMain, Type: "unreachable", Dst: "host", Protocol: protoKernel},
+			{Table: tableMain, Type: "blackhole", Dst: "host", Protocol: protoKernel},
+		},
+		Rules: []PolicyRule{
+			{Mark: Mark{Value: 0x200, Mask: 0xf00}, Table: 2004},
+			{Mark: Mark{Value: 0xa00, Mask: 0xf00}, Table: 2005},
+		},
+		SharedTables: []uint32{2004, 2005},
 		StateDirs: []string{"/var/run/cilium", "/var/lib/cilium"},
 		PidFiles:  []string{"/var/run/cilium/cilium.pid"},
+	}
+}
+
+// CiliumOnRequest returns what is only probably Cilium's, to be taken where it
+// is asked for: the network namespaces cilium-* and cni-*, of which the latter
+// may be another runtime's, and IPsec policies and states with the marks of
+// encryption and decryption. Nothing else is set.
+func CiliumOnRequest() Ownership {
+	return Ownership{
+		NetNS: []string{"cilium-*", "cni-*"},
+		XFRM:  []Mark{{Value: 0xd00, Mask: 0xf00}, {Value: 0xe00, Mask: 0xf00}},
 	}
 }
 
 // owned is an Ownership that was checked and compiled.
 type owned struct {
 	Ownership
-	links []linkMatcher
+	links  []linkMatcher
+	routes []routeMatcher
 }
 
 type linkMatcher struct {
@@ -106,6 +156,9 @@ func (o Ownership) compile() (*owned, error) {
 			return nil, err
 		}
 		out.links = append(out.links, m)
+	}
+	if err := out.compileNet(); err != nil {
+		return nil, err
 	}
 	for _, dir := range o.StateDirs {
 		if err := validStatePath(dir); err != nil {
