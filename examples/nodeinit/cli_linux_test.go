@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir /run/flag /run/env /run/older /run/file")
+	n.write("/run/config.yaml", "bpf-root: /run/file\ncgroup-root: /run/file\nsource: [\"env:A_\", \"env:B_\"]\n")
+	env := []string{"SLIPWAY_BPF_ROOT=/run/env", "CGROUP_ROOT=/run/older"}
+
+	o := n.runEnv(env, "mount-bpffs", "--config", "/run/config.yaml", "--bpf-root", "/run/flag")
+	require.Contains(t, o.stdout, "mount bpf on /run/flag", o.stderr)
+	o = n.runEnv(env, "mount-bpffs", "--config", "/run/config.yaml")
+	require.Contains(t, o.stdout, "mount bpf on /run/env", o.stderr)
+	o = n.runEnv(nil, "mount-bpffs", "--config", "/run/config.yaml")
+	require.Contains(t, o.stdout, "mount bpf on /run/file", o.stderr)
+	o = n.runEnv(env, "mount-cgroup", "--config", "/run/config.yaml")
+	require.Contains(t, o.stdout, "mount cgroup2 on /run/older", o.stderr)
+	o = n.runEnv(append(env, "SLIPWAY_CONFIG=/run/config.yaml", "A_X=1", "B_X=2"), "build-config", "--dest", "/run/dest")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "2", n.read("/run/dest/x"))
+}
+
+func TestSingleCommandsConvergeAndTheSecondRunTakesNoLock(t *testing.T) {
+	for _, command := range []string{"mount-cgroup", "mount-bpffs", "sysctlfix"} {
+		t.Run(command, func(t *testing.T) {
+			n := newNode(t)
+			before := n.state()
+			o := n.run(command, "--output", "json")
+			require.Zero(t, o.code, o.stderr)
+			require.Equal(t, "changed", o.report(t).Results[0].Status)
+			applied := n.state()
+
+			// A directory in the lock's place: a run that needs it fails.
+			n.shell("mkdir /var/lib/slipway/lock")
+			o = n.run(command, "--output", "json")
+			require.Zero(t, o.code, o.stderr)
+			require.Equal(t, "unchanged", o.report(t).Results[0].Status)
+			n.shell("rmdir /var/lib/slipway/lock")
+			require.Empty(t, applied.Diff(n.state()))
+
+			o = n.run("uninstall")
+			require.Zero(t, o.code, o.stderr)
+			require.Empty(t, before.Diff(n.state()))
+		})
+	}
+}
+
+func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
+	n := newNode(t)
+	n.shell("echo 2 > /proc/sys/net/ipv4/conf/all/rp_filter")
+	o := n.run("sysctlfix", "--sysctl-config-file", "99-agent.conf")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "directly")
+	require.Equal(t, "0\n", n.read("/proc/sys/net/ipv4/conf/all/rp_filter"))
+	require.Equal(t, "-net.ipv4.conf.lxc*.rp_filter = 0\n-net.ipv4.conf.cilium_*.rp_filter = 0\nnet.ipv4.conf.all.rp_filter = 0\n",
+		settings(n.read("/etc/sysctl.d/99-agent.conf")))
+}
+
+// settings are the lines of a drop-in without comments.
+func settings(content string) string {
+	var b strings.Builder
+	for line := range strings.Lines(content) {
+		if line != "\n" && !strings.HasPrefix(line, "#") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+func TestSysctlLinesAreTheCallers(t *testing.T) {
+	n := newNode(t)
+	o := n.run("apply", "--only", "sysctl", "--sysctl", "net.ipv4.ip_forward=1", "--sysctl", "-net.ipv4.conf.none.forwarding = 1")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "1\n", n.read("/proc/sys/net/ipv4/ip_forward"))
+	require.Equal(t, "net.ipv4.ip_forward = 1\n-net.ipv4.conf.none.forwarding = 1\n", settings(n.read("/etc/sysctl.d/99-zzz-override_cilium.conf")))
+}
+
+func TestSYS6_CheckSaysWhatAFilterOnALinkOverrides(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /etc/sysctl.d && echo 'net.ipv4.conf.all.rp_filter = 2' > /etc/sysctl.d/99-zzzz-later.conf")
+	o := n.run("check", "--only", "sysctl")
+	require.Contains(t, o.stderr, "/etc/sysctl.d/99-zzzz-later.conf")
+}
+
+func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.Remove(filepath.Join(n.plugins, "test-cni")))
+	o := n.run(n.args("check", "--output", "json")...)
+	require.Equal(t, 2, o.code, o.stderr)
+	r := o.report(t)
+	require.Equal(t, "unknown", r.statuses()["cni"], "its plugin may come with an earlier step")
+	require.Contains(t, r.Results[6].Error, "test-cni")
+
+	o = n.run(n.args("apply", "--output", "json", "--skip", "bpffs,cni", "--skip", "cgroup")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, each("changed", "cleanup", "bpffs", "cni", "cgroup"), o.report(t).statuses())
+	o = n.run(n.args("apply", "--output", "json", "--only", "bpffs")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, map[string]string{
+		"config": "skipped", "cleanup": "skipped", "host-paths": "skipped", "cgroup": "skipped", "sysctl": "skipped",
+		"bpffs": "changed", "cni": "skipped",
+	}, o.report(t).statuses())
+}
+
+func TestPLAN8_ConfigurationThatCannotBeHadBlocksTheRest(t *testing.T) {
+	n := newNode(t)
+	before := n.state()
+	for _, command := range []string{"apply", "check"} {
+		o := n.run(command, "--source", "file:/run/missing", "--plugins", n.plugins, "--output", "json")
+		require.Equal(t, 1, o.code)
+		want := each("blocked", "cleanup")
+		want["config"] = "failed"
+		require.Equal(t, want, o.report(t).statuses(), command)
+	}
+	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestPLAN4_LogsAreJSONWhenAsked(t *testing.T) {
+	n := newNode(t)
+	o := n.run(n.args("apply", "--output", "json", "--log-format", "json")...)
+	require.Zero(t, o.code)
+	lines := 0
+	for scanner := bufio.NewScanner(strings.NewReader(o.stderr)); scanner.Scan(); lines++ {
+		require.True(t, json.Valid(scanner.Bytes()), scanner.Text())
+	}
+	require.GreaterOrEqual(t, lines, 6, "a line a step at least")
+}
+
+func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /opt/host/opt/cni/bin /opt/host/etc/cni/net.d /opt/other/bin && echo old > /opt/host/opt/cni/bin/loopback && echo old > /opt/host/opt/cni/bin/test-cni")
+	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--output", "json"}
+
+	keep := []string{"HOST_PREFIX=/opt/host", "OVERWRITE_CILIUM=false", "CILIUM_CUSTOM_CNI_CONF=true", "BIN_PATH=/unused"}
+	o := n.runEnv(keep, args...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "old\n", n.read("/opt/host/opt/cni/bin/test-cni"))
+	require.Equal(t, "old\n", n.read("/opt/host/opt/cni/bin/loopback"))
+	require.Empty(t, n.shell("ls /opt/host/etc/cni/net.d"))
+
+	o = n.runEnv([]string{"HOST_PREFIX=/opt/host", "CNI_CONF_NAME=10-test.conflist"}, args...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, plugin, n.read("/opt/host/opt/cni/bin/test-cni"))
+	require.Equal(t, "old\n", n.read("/opt/host/opt/cni/bin/loopback"), "loopback is the distribution's")
+	require.Equal(t, conflist, n.read("/opt/host/etc/cni/net.d/10-test.conflist"))
+
+	o = n.runEnv([]string{"CNI_DIR=/opt/other", "WRITE_CNI_CONF_WHEN_READY=/etc/cni/net.d/05-cilium.conflist", "OVERWRITE_LOOPBACK=true"}, args...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, plugin, n.read("/opt/other/bin/loopback"))
+	require.Equal(t, "missing", n.shell("test -e /etc/cni && echo there || echo missing"), "the agent writes it itself")
+
+	o = n.run("uninstall-cni")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "old\n", n.read("/opt/host/opt/cni/bin/test-cni"))
+	require.Equal(t, "missing", n.shell("test -e /var/lib/slipway && echo there || echo missing"))
+}
+
+func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
+	n := newNode(t)
+	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}
+	require.Zero(t, n.runEnv([]string{"POD_UID=older"}, args...).code)
+	require.Zero(t, n.runEnv([]string{"POD_UID=newer"}, args...).code)
+	o := n.runEnv([]string{"POD_UID=older"}, "uninstall-cni")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "newer")
+	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
+
+	o = n.runEnv([]string{"POD_UID=newer"}, "uninstall-cni")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "missing", n.shell("test -e /etc/cni && echo there || echo missing"))
+}
+
+func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
+	n := newNode(t)
+	for name, ask := range map[string]func() outcome{
+		"environment":   func() outcome { return n.runEnv([]string{"CILIUM_ALL_STATE=true"}, n.args("apply", "--output", "json")...) },
+		"configuration": func() outcome { return n.run(n.args("apply", "--output", "json")...) },
+	} {
+		n.shell("mkdir -p /run/cilium/state && touch /run/cilium/state/old && ip link add lxc_health type veth peer name cilium_test || true")
+		if name == "configuration" {
+			require.NoError(t, os.WriteFile(n.source, []byte("clean-cilium-state: \"true\"\n"), 0o644))
+		}
+		o := ask()
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, "changed", o.report(t).statuses()["cleanup"], name)
+		require.Equal(t, "gone", n.shell("test -e /run/cilium/state && echo there || echo gone"))
+		require.Empty(t, n.shell("ip -br link show | grep -E 'lxc|cilium' || true"))
+		o = ask()
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, each("unchanged"), o.report(t).statuses(), name)
+	}
+}
+
+func TestCleanupShowsThenRemovesExactlyThat(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /run/cilium && touch /run/cilium/old && ip link add cilium_host type veth peer name cilium_net && ip link add lxcbr0 type bridge")
+	before := n.state()
+	first, second := n.run("cleanup", "--all-state", "--dry-run"), n.run("cleanup", "--all-state", "--dry-run")
+	require.Zero(t, first.code, first.stderr)
+	require.Equal(t, first.stdout, second.stdout)
+	require.Contains(t, first.stdout, "cilium_host")
+	require.NotContains(t, first.stdout, "lxcbr0")
+	require.Empty(t, before.Diff(n.state()))
+
+	o := n.run("cleanup", "--all-state")
+	require.Equal(t, 1, o.code, "nobody to ask")
+	require.Contains(t, o.stderr, "-f")
+	require.Empty(t, before.Diff(n.state()))
+
+	o = n.run("cleanup", "--all-state", "-f", "--output", "json")
+	require.Zero(t, o.code, o.stderr)
+	var inventory struct{ Count int }
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &inventory))
+	require.Positive(t, inventory.Count)
+	require.Equal(t, "lxcbr0", n.shell("ip -o link show | grep -oE 'lxcbr0|cilium_[a-z]+' | sort -u"))
+	require.Equal(t, "gone", n.shell("test -e /run/cilium && echo there || echo gone"))
+	require.Zero(t, n.run("cleanup", "--all-state", "-f").code, "nothing left is success")
+}
