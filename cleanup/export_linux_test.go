@@ -8,7 +8,7 @@ var (
 	ParseLink   = func(b []byte) error { _, err := parseLink(b); return err }
 	ParseFilter = func(b []byte) error { _, err := parseFilter(b); return err }
 	ParseXDP    = func(b []byte) error { _, err := parseXDP(b); return err }
-	RetryDump   = retryDump
+	RetryDump   = retryDump[[][]byte]
 )
 
 // DumpTries is how often a dump is tried.

@@ -78,18 +78,19 @@ func (r *rtnl) dump(ctx context.Context, typ int, reply uint16, data ...nl.Netli
 	})
 }
 
-func retryDump(ctx context.Context, dump func() ([][]byte, error)) ([][]byte, error) {
+func retryDump[T any](ctx context.Context, dump func() (T, error)) (T, error) {
+	var none T
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return none, err
 		}
-		msgs, err := dump()
+		list, err := dump()
 		interrupted := errors.Is(err, nl.ErrDumpInterrupted) || errors.Is(err, unix.EINTR)
 		if !interrupted {
-			return msgs, os.NewSyscallError("netlink dump", err)
+			return list, os.NewSyscallError("netlink dump", err)
 		}
 		if try == dumpTries {
-			return nil, fmt.Errorf("netlink dump: interrupted by changes %d times: %w", try, err)
+			return none, fmt.Errorf("netlink dump: interrupted by changes %d times: %w", try, err)
 		}
 	}
 }
