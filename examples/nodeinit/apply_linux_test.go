@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/sys/unix"
-	"sigs.k8s.io/yaml"
 )
 
 var allSteps = []string{"config", "cleanup", "host-paths", "cgroup", "sysctl", "bpffs", "cni"}

@@ -186,7 +186,9 @@ func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
 func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
 	n := newNode(t)
 	for name, ask := range map[string]func() outcome{
-		"environment":   func() outcome { return n.runEnv([]string{"CILIUM_ALL_STATE=true"}, n.args("apply", "--output", "json")...) },
+		"environment": func() outcome {
+			return n.runEnv([]string{"CILIUM_ALL_STATE=true"}, n.args("apply", "--output", "json")...)
+		},
 		"configuration": func() outcome { return n.run(n.args("apply", "--output", "json")...) },
 	} {
 		n.shell("mkdir -p /run/cilium/state && touch /run/cilium/state/old && ip link add lxc_health type veth peer name cilium_test || true")

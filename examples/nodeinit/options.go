@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // options are the values of all flags; a command registers those it has.
@@ -185,7 +185,7 @@ func (a *app) fromFile(f *pflag.FlagSet) error {
 		return fmt.Errorf("--config: %w", err)
 	}
 	values := map[string]any{}
-	if err := yaml.UnmarshalStrict(raw, &values); err != nil {
+	if err := yaml.Unmarshal(raw, &values); err != nil {
 		return fmt.Errorf("--config: %s: %w", a.configFile, err)
 	}
 	for name, value := range values {
