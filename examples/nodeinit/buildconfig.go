@@ -55,7 +55,9 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys}.Resolve(ctx)
+	config, err := configresolve.Resolver{
+		Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict,
+	}.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}

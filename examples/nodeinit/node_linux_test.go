@@ -119,12 +119,6 @@ func machine(t testing.TB) snapshot.Snapshot {
 	t.Helper()
 	s := snapshot.Snapshot{}
 	require.NoError(t, errors.Join(s.Files("/etc", "/opt"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6", "kernel")))
-	for object := range s { // these live on their own
-		for _, moving := range []string{"kernel/random/", "kernel/ns_last_pid", "kernel/pty/nr", "/neigh/", "ipv4/route/flush", "fs/"} {
-			if strings.Contains(object, moving) {
-				delete(s, object)
-			}
-		}
-	}
+	s.DropMoving()
 	return s
 }

@@ -25,6 +25,7 @@ type options struct {
 	nodeName, namespace, kubeconfig, dest string
 	apiServers                            []string
 	apiServer                             string
+	strict                                bool
 
 	cgroupRoot, bpfRoot                                  string
 	sysctls                                              []string
@@ -57,6 +58,7 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 	f.StringSliceVar(&a.sources, "source", sources, "where configuration comes from, in order, a later one over an earlier one: config-map:[NAMESPACE/]NAME, cilium-node-config:NAMESPACE[/NAME], node:[NAME], dir:PATH, file:PATH, env:PREFIX")
 	f.StringSliceVar(&a.allowKeys, "allow-config-keys", nil, "the only keys that sources after the first may set; wins over --deny-config-keys")
 	f.StringSliceVar(&a.denyKeys, "deny-config-keys", nil, "keys that sources after the first may not set")
+	f.BoolVar(&a.strict, "strict", false, "fail on a key that is none, instead of leaving it out")
 	f.StringVar(&a.nodeName, "node-name", "", "the node's name in the cluster (default: the host name)")
 	f.StringVar(&a.namespace, "k8s-namespace", "", "the namespace of sources that name none")
 	f.StringVar(&a.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig to read the cluster with (default: the pod's service account)")

@@ -169,3 +169,16 @@ func (s Snapshot) Links() error {
 	}
 	return nil
 }
+
+// DropMoving leaves out values that the kernel itself changes all the time.
+func (s Snapshot) DropMoving() {
+	for object := range s {
+		for _, moving := range []string{
+			"kernel/random/", "kernel/ns_last_pid", "kernel/pty/nr", "/neigh/", "/route/", "nf_conntrack_count", "kernel/tainted",
+		} {
+			if strings.HasPrefix(object, "sysctl ") && strings.Contains(object, moving) {
+				delete(s, object)
+			}
+		}
+	}
+}

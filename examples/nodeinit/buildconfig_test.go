@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// cluster answers what build-config asks an API server, for one node.
+type cluster struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []string
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{}
+	objects := map[string]string{
+		"/api/v1/namespaces/ns1/configmaps/cilium-config": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cilium-config","namespace":"ns1"},
+			"data":{"debug":"false","mtu":"1500"}}`,
+		"/api/v1/nodes/node1": `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"node1",
+			"labels":{"zone":"a"},"annotations":{"config.cilium.io/mtu":"9000"}}}`,
+		"/apis/cilium.io/v2/namespaces/ns1/ciliumnodeconfigs": `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{},"items":[
+			{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"zone-a","namespace":"ns1"},
+			 "spec":{"nodeSelector":{"matchLabels":{"zone":"a"}},"defaults":{"debug":"true"}}}]}`,
+	}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		c.requests = append(c.requests, r.URL.Path)
+		c.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		object, known := objects[r.URL.Path]
+		if !known {
+			w.WriteHeader(http.StatusNotFound)
+			object = `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}`
+		}
+		fmt.Fprint(w, object)
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestBuildConfigTakesFlagsAndEnvironmentOfTheInitContainer(t *testing.T) {
+	c := newCluster(t)
+	dest := filepath.Join(t.TempDir(), "config-map")
+	env := []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"}
+	read := func(key string) string {
+		value, err := os.ReadFile(filepath.Join(dest, key))
+		require.NoError(t, err)
+		return string(value)
+	}
+
+	o := here(t, env, "build-config", "--k8s-api-server-urls", c.URL, "--dest", dest)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "true", read("debug"), "by default a ConfigMap, and node configs over it")
+	require.Equal(t, "1500", read("mtu"))
+	require.JSONEq(t, `[{"kind":"config-map","namespace":"ns1","name":"cilium-config"},
+		{"kind":"cilium-node-config","namespace":"ns1","name":"zone-a"}]`, read("config-sources"))
+	require.Len(t, c.requests, 3)
+
+	o = here(t, env, "build-config", "--k8s-api-server", c.URL, "--dest", dest,
+		"--source", "config-map:cilium-config", "--source", "cilium-node-config:ns1,node:node1", "--deny-config-keys", "debug")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "false", read("debug"))
+	require.Equal(t, "9000", read("mtu"))
+	require.Contains(t, o.stderr, "debug", "what was denied is reported")
+}
+
+func TestBuildConfigWithoutItsConfigMapFailsAndNamesIt(t *testing.T) {
+	c := newCluster(t)
+	dest := filepath.Join(t.TempDir(), "config-map")
+	o := here(t, []string{"K8S_NODE_NAME=node1"}, "build-config", "--k8s-api-server-urls", c.URL, "--dest", dest, "--source", "config-map:ns1/other")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "ns1/other")
+	require.NoDirExists(t, dest)
+
+	o = here(t, []string{"K8S_NODE_NAME=node1"}, "build-config", "--k8s-api-server-urls", c.URL, "--dest", dest)
+	require.Equal(t, 1, o.code, "no namespace to look in")
+	require.Contains(t, o.stderr, "namespace")
+}
+
+func TestCFG5_StrictRefusesAKeyThatIsAPath(t *testing.T) {
+	dir := t.TempDir()
+	source, dest := filepath.Join(dir, "keys.yaml"), filepath.Join(dir, "dest")
+	require.NoError(t, os.WriteFile(source, []byte("\"../evil\": x\n"), 0o600))
+	o := here(t, nil, "build-config", "--strict", "--source", "file:"+source, "--dest", dest)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, `../evil`)
+	require.Contains(t, o.stderr, source)
+	require.NoDirExists(t, dest)
+	require.NoFileExists(t, filepath.Join(dir, "evil"))
+}

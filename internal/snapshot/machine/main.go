@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command machine prints what tests must leave as it is on the machine that
+// they run on: mounts, links, sysctls and the files of /etc and /opt, one a
+// line. It is run before and after, and the two are compared.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/snapshot"
+)
+
+func main() {
+	s := snapshot.Snapshot{}
+	if err := errors.Join(s.Files("/etc", "/opt"), s.Mounts(), s.Links(), s.Values("kernel", "net", "vm")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	s.DropMoving()
+	for _, object := range slices.Sorted(maps.Keys(s)) {
+		fmt.Println(object, strings.ReplaceAll(s[object], "\n", " "))
+	}
+}
