@@ -35,7 +35,7 @@ func hint(kind string, err error) error {
 		return err
 	}
 	switch kind {
-	case kindFilter, kindClsact, kindXDP, kindLink:
+	case kindFilter, kindClsact, kindXDP, kindLink, kindNFT, kindLegacy, kindIPSet:
 		return hinted{err, "needs CAP_NET_ADMIN"}
 	case kindMount:
 		return hinted{err, "needs CAP_SYS_ADMIN"}

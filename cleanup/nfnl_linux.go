@@ -43,6 +43,19 @@ func openNfnl() (*nfnl, error) {
 	return &nfnl{&nl.SocketHandle{Socket: sock}}, nil
 }
 
+// netfilter opens the socket on first use, in the thread's network namespace.
+// It is nil on a kernel without netfilter's netlink.
+func (s *session) netfilter() (*nfnl, error) {
+	if s.nfSock == nil {
+		sock, err := openNfnl()
+		if err != nil {
+			return nil, err
+		}
+		s.nfSock = sock
+	}
+	return s.nfSock, nil
+}
+
 func (n *nfnl) close() { n.handle.Close() }
 
 // nfgenmsg is the header of every message (linux/netfilter/nfnetlink.h).
@@ -89,8 +102,11 @@ func nfDump[T any](ctx context.Context, n *nfnl, req *nl.NetlinkRequest, reply i
 		})
 		return out, errors.Join(err, parseErr)
 	})
-	if errors.Is(err, unix.EINVAL) {
+	switch {
+	case errors.Is(err, unix.EINVAL):
 		return nil, nil
+	case errors.Is(err, unix.EPERM):
+		err = hinted{err, "needs CAP_NET_ADMIN"}
 	}
 	return list, err
 }

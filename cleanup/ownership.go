@@ -50,6 +50,28 @@ type Ownership struct {
 	// packets within such a mark.
 	XFRM []Mark `json:"xfrm,omitempty"`
 
+	// ChainPrefixes are prefixes of the names of iptables and ip6tables chains.
+	// Owned are the chains, the rules in them, and the rules that jump to them.
+	ChainPrefixes []string `json:"chainPrefixes,omitempty"`
+
+	// IPSetPrefixes are prefixes of the names of ipsets.
+	IPSetPrefixes []string `json:"ipsetPrefixes,omitempty"`
+
+	// Mounts are rules for mounts. Where a BPF file system that is owned is
+	// mounted, [Ownership.Pins] are looked for as well.
+	Mounts []MountRule `json:"mounts,omitempty"`
+
+	// Files are absolute paths of files. What else is there, such as a
+	// directory, is not owned.
+	Files []string `json:"files,omitempty"`
+
+	// SetAside says which configurations of others the agent renamed, so that
+	// nothing reads them: an absolute path of a directory with * and the suffix
+	// that it appended, such as "/etc/cni/net.d/*.cilium_bak". They get their
+	// name back, unless something has it; those that are named in Files but for
+	// the suffix are removed instead.
+	SetAside []string `json:"setAside,omitempty"`
+
 	// StateDirs are absolute paths of directories that are owned with
 	// everything in them. A file there is removed as well.
 	StateDirs []string `json:"stateDirs,omitempty"`
@@ -108,7 +130,19 @@ func Cilium() Ownership {
 			{Mark: Mark{Value: 0x200, Mask: 0xf00}, Table: 2004},
 			{Mark: Mark{Value: 0xa00, Mask: 0xf00}, Table: 2005},
 		},
-		SharedTables: []uint32{2004, 2005},
+		SharedTables:  []uint32{2004, 2005},
+		ChainPrefixes: []string{"CILIUM_", "OLD_CILIUM_"},
+		IPSetPrefixes: []string{"cilium_"},
+		Mounts: []MountRule{
+			{Path: "/run/cilium/cgroupv2", Type: "cgroup2"},
+			{Path: "/run/cilium/bpffs", Type: "bpf"},
+		},
+		Files: []string{
+			"/etc/cni/net.d/05-cilium.conflist", "/etc/cni/net.d/05-cilium.conf", "/etc/cni/net.d/04-cilium.conflist",
+			"/opt/cni/bin/cilium-cni", "/opt/cni/bin/.cilium-cni.new", "/opt/cni/bin/cilium-cni.old",
+			"/etc/sysctl.d/99-zzz-override_cilium.conf",
+		},
+		SetAside:  []string{"/etc/cni/net.d/*.cilium_bak"},
 		StateDirs: []string{"/var/run/cilium", "/var/lib/cilium"},
 		PidFiles:  []string{"/var/run/cilium/cilium.pid"},
 	}
@@ -123,6 +157,14 @@ func CiliumOnRequest() Ownership {
 		NetNS: []string{"cilium-*", "cni-*"},
 		XFRM:  []Mark{{Value: 0xd00, Mask: 0xf00}, {Value: 0xe00, Mask: 0xf00}},
 	}
+}
+
+// AWSLeftovers returns what the AWS VPC CNI's masquerading leaves in iptables
+// when it is gone: its chains AWS-SNAT-CHAIN-* and AWS-CONNMARK-CHAIN-*, and the
+// rules that jump to them. Under chaining that CNI is alive and needs them, so
+// this is for a [Cleanup] of its own, and part of no other.
+func AWSLeftovers() Ownership {
+	return Ownership{ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}
 }
 
 // owned is an Ownership that was checked and compiled.
@@ -158,6 +200,9 @@ func (o Ownership) compile() (*owned, error) {
 		out.links = append(out.links, m)
 	}
 	if err := out.compileNet(); err != nil {
+		return nil, err
+	}
+	if err := o.validHost(); err != nil {
 		return nil, err
 	}
 	for _, dir := range o.StateDirs {

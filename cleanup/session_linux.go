@@ -33,6 +33,7 @@ func finders() []finder {
 		{"tc filters", BPFState, []string{kindFilter, kindClsact}, findFilters, each(removeFilterItem)},
 		{"xdp programs", BPFState, []string{kindXDP}, findXDP, each(removeXDP)},
 		{"links", AllState, []string{kindLink}, findLinks, removeLinks},
+		{"iptables-nft rules", AllState, []string{kindNFT}, findNFT, removeNFT},
 		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, each(removePin)},
 		{"state directories", AllState, []string{kindMount, kindStateDir}, findState, each(removeState)},
 	}
@@ -58,6 +59,7 @@ type session struct {
 	inv Inventory
 
 	sock     *rtnl
+	nfSock   *nfnl
 	linkList []linkInfo         // one dump, nil before
 	qdiscs   map[int]*tcState   // by link, nil before
 	blocks   map[filterRef]bool // filters of shared blocks that were listed
@@ -74,6 +76,9 @@ func newSession(c Cleanup, own *owned) *session {
 func (s *session) close() {
 	if s.sock != nil {
 		s.sock.close()
+	}
+	if s.nfSock != nil {
+		s.nfSock.close()
 	}
 }
 

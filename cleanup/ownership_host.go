@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// MountRule describes a mount that an agent makes.
+type MountRule struct {
+	// Path is the mount point, an absolute path.
+	Path string `json:"path"`
+
+	// Type is the type of the file system as the kernel calls it, such as
+	// "cgroup2" or "bpf". Another one on Path is not owned.
+	Type string `json:"type"`
+}
+
+// Moved returns the ownership with the directory to in place of from, in
+// [Ownership.Mounts], [Ownership.Files], [Ownership.SetAside],
+// [Ownership.StateDirs] and [Ownership.PidFiles]: for a node that has a place of
+// its own for them, as for CNI configurations in
+// Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").
+func (o Ownership) Moved(from, to string) Ownership {
+	from, to = path.Clean(from), path.Clean(to)
+	moved := func(list []string) []string {
+		list = slices.Clone(list)
+		for i, name := range list {
+			if rest, below := strings.CutPrefix(name, from); below && (rest == "" || rest[0] == '/') {
+				list[i] = to + rest
+			}
+		}
+		return list
+	}
+	o.Files, o.SetAside = moved(o.Files), moved(o.SetAside)
+	o.StateDirs, o.PidFiles = moved(o.StateDirs), moved(o.PidFiles)
+	o.Mounts = slices.Clone(o.Mounts)
+	for i, m := range o.Mounts {
+		o.Mounts[i].Path = moved([]string{m.Path})[0]
+	}
+	return o
+}
+
+// validHost checks what is owned of netfilter and of the node's files.
+func (o Ownership) validHost() error {
+	if slices.Contains(o.ChainPrefixes, "") || slices.Contains(o.IPSetPrefixes, "") {
+		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")
+	}
+	for _, m := range o.Mounts {
+		if err := validPath("mount", m.Path); err != nil {
+			return err
+		}
+		if m.Type == "" {
+			return fmt.Errorf("cleanup: ownership: mount %s: the type of the file system is missing", m.Path)
+		}
+	}
+	for _, file := range o.Files {
+		if err := validPath("file", file); err != nil {
+			return err
+		}
+	}
+	for _, pattern := range o.SetAside {
+		if err := validPath("configurations set aside", pattern); err != nil {
+			return err
+		}
+		if suffix, ok := strings.CutPrefix(path.Base(pattern), "*"); !ok || suffix == "" || strings.ContainsAny(suffix, `*?[\`) {
+			return fmt.Errorf("cleanup: ownership: configurations set aside %s: want a directory, a slash, an asterisk and a suffix", pattern)
+		}
+	}
+	return nil
+}
+
+func validPath(what, name string) error {
+	switch {
+	case !path.IsAbs(name):
+		return fmt.Errorf("cleanup: ownership: %s %q: want an absolute path", what, name)
+	case path.Clean(name) != name:
+		return fmt.Errorf("cleanup: ownership: %s %s: want a path without .., empty and trailing elements", what, name)
+	case name == "/":
+		return fmt.Errorf("cleanup: ownership: %s: the root of the file system is nobody's", what)
+	}
+	return nil
+}
