@@ -34,6 +34,7 @@ func finders() []finder {
 		{"xdp programs", BPFState, []string{kindXDP}, findXDP, each(removeXDP)},
 		{"links", AllState, []string{kindLink}, findLinks, removeLinks},
 		{"iptables-nft rules", AllState, []string{kindNFT}, findNFT, removeNFT},
+		{"ipsets", AllState, []string{kindIPSet}, findIPSets, removeIPSets},
 		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, each(removePin)},
 		{"state directories", AllState, []string{kindMount, kindStateDir}, findState, each(removeState)},
 	}
