@@ -16,7 +16,9 @@
 //
 // [Connection] makes a client that survives an API server that is slow,
 // restarting or overloaded, for as long as the context lets it. An answer of
-// 401 or 403 is final, and the error says what to grant. The client needs no
+// 401 or 403 is final once the API server has said by /readyz that it is ready
+// (one that starts denies everybody for a moment), and the error says what to
+// grant. The client needs no
 // capability; its ServiceAccount needs get on the ConfigMap, list on the custom
 // resource and get on the Node.
 //

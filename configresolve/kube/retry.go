@@ -51,10 +51,17 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.next.RoundTrip(r.to(req.Context(), req, r.current.Load()))
 	}
 	ctx := req.Context()
+	var d doubt
 	for attempt := 0; ; attempt++ {
 		answer := r.round(ctx, req)
+		if denial(answer.response) {
+			answer = r.believe(ctx, req, answer, &d)
+		}
 		if answer.final {
 			return answer.response, answer.err
+		}
+		if answer.now {
+			continue
 		}
 		timer := time.NewTimer(delay(attempt, answer.retryAfter, rand.Int64N))
 		select {
@@ -82,6 +89,7 @@ type answer struct {
 	response   *http.Response
 	err        error
 	final      bool
+	now        bool // ask again without a wait
 	refused    bool // by TLS: another server may have the right certificate
 	busy       bool // alive and asking for patience: no other server is tried
 	retryAfter time.Duration

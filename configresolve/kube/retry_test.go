@@ -146,23 +146,75 @@ func TestCFG8_BoundedByTheContext(t *testing.T) {
 	})
 }
 
+const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"%s","code":%d,"details":{"name":"cfg","kind":"configmaps"}}`
+
+func ready(req *http.Request) bool { return req.URL.Path == "/readyz" }
+
 func TestCFG8_FinalAnswers(t *testing.T) {
-	status := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"%s","code":%d,"details":{"name":"cfg","kind":"configmaps"}}`
 	for code, test := range map[int]struct {
-		reason string
-		is     func(error) bool
+		reason   string
+		is       func(error) bool
+		requests int
 	}{
-		401: {"Unauthorized", apierrors.IsUnauthorized},
-		403: {"Forbidden", apierrors.IsForbidden},
-		404: {"NotFound", func(err error) bool { return errors.Is(err, configresolve.ErrMissing) }},
+		401: {"Unauthorized", apierrors.IsUnauthorized, 3},
+		403: {"Forbidden", apierrors.IsForbidden, 3},
+		404: {"NotFound", func(err error) bool { return errors.Is(err, configresolve.ErrMissing) }, 1},
 	} {
-		source, seen := connect(t, func(int, *http.Request) (*http.Response, error) {
+		source, seen := connect(t, func(_ int, req *http.Request) (*http.Response, error) {
+			if ready(req) {
+				return respond(200, "ok")
+			}
 			return respond(code, fmt.Sprintf(status, test.reason, code))
 		}, "http://a", "http://b")
+		start := time.Now()
 		_, err := source.Read(t.Context())
 		require.True(t, test.is(err), err)
-		require.Len(t, *seen, 1)
+		require.Len(t, *seen, test.requests, "a denial is asked for again once the server says that it is ready")
+		require.NotContains(t, *seen, "b")
+		require.Less(t, time.Since(start), 5*time.Second)
 	}
+}
+
+func TestCFG8_DeniedByAServerThatStarts(t *testing.T) {
+	for name, notReady := range map[string]func() (*http.Response, error){
+		"not ready": func() (*http.Response, error) { return respond(500, "[-]informer-sync failed") },
+		"denied":    func() (*http.Response, error) { return respond(403, fmt.Sprintf(status, "Forbidden", 403)) },
+		"gone":      func() (*http.Response, error) { return nil, errors.New("connection refused") },
+	} {
+		for _, code := range []int{401, 403} {
+			t.Run(fmt.Sprint(name, code), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					source, _ := connect(t, func(n int, req *http.Request) (*http.Response, error) {
+						switch {
+						case n > 8 && ready(req):
+							return respond(200, "ok")
+						case n > 8:
+							return found()
+						case ready(req):
+							return notReady()
+						}
+						return respond(code, fmt.Sprintf(status, "Denied", code))
+					}, "http://a")
+					layers, err := source.Read(t.Context())
+					require.NoError(t, err)
+					require.Equal(t, values{"a": "1"}, layers[0].Values)
+				})
+			})
+		}
+	}
+}
+
+func TestCFG8_AServerThatDeniesTheQuestionIsBelievedInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, _ := connect(t, func(int, *http.Request) (*http.Response, error) {
+			return respond(403, fmt.Sprintf(status, "Forbidden", 403))
+		}, "http://a")
+		start := time.Now()
+		_, err := source.Read(t.Context())
+		require.True(t, apierrors.IsForbidden(err), err)
+		require.GreaterOrEqual(t, time.Since(start), 30*time.Second)
+		require.Less(t, time.Since(start), time.Minute)
+	})
 }
 
 func TestCFG8_ServersAreTriedInTurn(t *testing.T) {

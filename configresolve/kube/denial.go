@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// An API server that has just started denies everybody for a moment: its
+// authorizer has read no rule yet, nor its authenticator a ServiceAccount. So a
+// denial counts only once it is given by a server that has said, by /readyz,
+// that it is ready. A server that denies even that question, which default
+// rules let everybody ask, is believed after readyPatience.
+const (
+	readyPath     = "/readyz"
+	readyPatience = 30 * time.Second
+)
+
+// doubt is what is known about the denials of one request.
+type doubt struct {
+	ready bool      // the server was ready before the last attempt
+	since time.Time // when it first denied the question whether it is
+}
+
+func denial(response *http.Response) bool {
+	return response != nil && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden)
+}
+
+// believe decides whether a denial is final.
+func (r *retrier) believe(ctx context.Context, req *http.Request, a answer, d *doubt) answer {
+	if d.ready {
+		return a
+	}
+	status, err := r.ready(ctx, req, a.response.StatusCode == http.StatusUnauthorized)
+	switch {
+	case ctx.Err() != nil:
+		return a // nothing better will come
+	case err == nil && status == http.StatusOK:
+		d.ready, a.now = true, true
+	case err == nil && (status == http.StatusUnauthorized || status == http.StatusForbidden):
+		if d.since.IsZero() {
+			d.since = time.Now()
+		}
+		if time.Since(d.since) >= readyPatience {
+			return a
+		}
+	}
+	a.err = fmt.Errorf("the API server answers %s, and may not be ready", a.response.Status)
+	a.response, a.final = nil, false
+	return a
+}
+
+// ready asks the server that answered last whether it is ready: as nobody,
+// where it does not accept the credentials.
+func (r *retrier) ready(ctx context.Context, req *http.Request, asNobody bool) (status int, err error) {
+	question := req.Clone(ctx)
+	question.URL.Path, question.URL.RawPath, question.URL.RawQuery = readyPath, "", ""
+	question.Header.Set("Accept", "*/*")
+	if asNobody {
+		question.Header.Del("Authorization")
+	}
+	a := r.ask(ctx, question, r.current.Load())
+	if a.response == nil {
+		return 0, a.err
+	}
+	return a.response.StatusCode, nil
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package config_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+// outage is a way in which the control plane goes away in the middle of a
+// resolution, and comes back.
+type outage struct {
+	begin func()
+	end   func(*testing.T)
+}
+
+var (
+	killed    = outage{begin: func() { server.KillAPIServer() }, end: startAPIServer}
+	stopped   = outage{begin: func() { server.StopAPIServer() }, end: startAPIServer}
+	allKilled = outage{
+		begin: func() { server.KillEtcd(); server.KillAPIServer() },
+		end: func(t *testing.T) {
+			require.NoError(t, server.StartEtcd())
+			startAPIServer(t)
+		},
+	}
+)
+
+func startAPIServer(t *testing.T) { require.NoError(t, server.StartAPIServer(t.Context())) }
+
+// breaking lets a request of the client meet the outage: the first for
+// resource before it is sent, or the answer to it after its first bytes. back
+// is called when the client has failed for the third time.
+func breaking(resource string, inBody bool, begin func(), back func()) func(http.RoundTripper) http.RoundTripper {
+	var begun atomic.Bool
+	var failures atomic.Int64
+	failed := func(err error) {
+		if err != nil && err != io.EOF && begun.Load() && failures.Add(1) == 3 {
+			back()
+		}
+	}
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			mine := strings.Contains(r.URL.Path, resource) && begun.CompareAndSwap(false, true)
+			if mine && !inBody {
+				begin()
+			}
+			res, err := next.RoundTrip(r)
+			if err == nil && mine && inBody {
+				res.Body = &breakingBody{ReadCloser: res.Body, begin: begin, failed: failed}
+			}
+			if err == nil && res.StatusCode >= 500 {
+				failed(errors.New(res.Status))
+			}
+			failed(err)
+			return res, err
+		})
+	}
+}
+
+// breakingBody begins the outage after the first piece.
+type breakingBody struct {
+	io.ReadCloser
+	begin  func()
+	failed func(error)
+}
+
+func (b *breakingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(len(p), 512)])
+	if b.begin != nil {
+		b.begin()
+		b.begin = nil
+	}
+	b.failed(err)
+	return n, err
+}
+
+func TestCFG8_OutageInTheMiddle(t *testing.T) {
+	const name = "outage"
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
+	for i := range 600 { // two pages, each larger than what connections buffer
+		createNodeConfig(t, name, nodeConfig{manyName(i), `{"matchLabels":{"zone":"a"}}`, values{"b": "cr", "last": fmt.Sprint(i)}})
+	}
+	createNode(t, name, values{"zone": "a"}, values{"config.cilium.io/c": "n"})
+	for _, test := range []struct {
+		outage   outage
+		name     string
+		resource string
+		inBody   bool
+	}{
+		{killed, "killed", "configmaps", false},
+		{killed, "killed", "ciliumnodeconfigs", false},
+		{killed, "killed in the answer", "ciliumnodeconfigs", true},
+		{killed, "killed", "nodes", false},
+		{stopped, "stopped", "nodes", false},
+		{allKilled, "etcd killed too", "ciliumnodeconfigs", false},
+	} {
+		t.Run(test.name+" at "+test.resource, func(t *testing.T) {
+			back := make(chan struct{})
+			client, _ := connect(t, kube.Connection{Wrap: breaking(test.resource, test.inBody, test.outage.begin, func() { close(back) })})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			done := make(chan error, 1)
+			var config *configresolve.Config
+			list := sources(t, client, name, name, three...)
+			go func() {
+				var err error
+				config, err = configresolve.Resolve(ctx, list...)
+				done <- err
+			}()
+			select {
+			case <-back:
+			case err := <-done:
+				t.Errorf("it has not met the outage: %v", err)
+			}
+			test.outage.end(t)
+			require.NoError(t, <-done)
+			require.Equal(t, values{"a": "cm", "b": "cr", "last": "599", "c": "n"}, maps.Collect(config.All()))
+		})
+	}
+}
+
+// TestCFG8_RetryAfter has a proxy before the real server that sends every other
+// request away, as a server under priority and fairness does.
+func TestCFG8_RetryAfter(t *testing.T) {
+	const name = "retry-after"
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
+	createNode(t, name, nil, nil)
+	var mu sync.Mutex
+	var arrivals []time.Time
+	url := proxy(t, func(w http.ResponseWriter) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		arrivals = append(arrivals, time.Now())
+		if len(arrivals)%2 == 0 {
+			return false
+		}
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+		return true
+	})
+	client, err := kube.Connection{Servers: []string{url}}.Client()
+	require.NoError(t, err)
+	config, err := configresolve.Resolve(t.Context(), sources(t, client, name, name, three...)...)
+	require.NoError(t, err)
+	require.Equal(t, values{"a": "cm"}, maps.Collect(config.All()))
+	require.Len(t, arrivals, 6)
+	for i := 0; i < len(arrivals); i += 2 {
+		require.GreaterOrEqual(t, arrivals[i+1].Sub(arrivals[i]), time.Second, "nobody comes back before the time")
+	}
+}
+
+// proxy passes on, with agent's token, what reject does not answer itself. It
+// speaks plain HTTP, as a proxy on the node would.
+func proxy(t *testing.T, reject func(http.ResponseWriter) bool) string {
+	t.Helper()
+	target, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(server.CAPEM)
+	reverse := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Set("Authorization", "Bearer "+agent.Token())
+		},
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !reject(w) {
+			reverse.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
