@@ -30,6 +30,11 @@ type Cleanup struct {
 	// not a BPF file system is passed over.
 	BPFRoots []string
 
+	// CgroupRoot is a directory of the cgroup2 hierarchy, on which the agent
+	// attaches its programs: its root, if empty. What is there and is not of
+	// that file system is passed over.
+	CgroupRoot string
+
 	// Keep are absolute paths that stay, such as those that a record of
 	// changes holds to take back later: files, mounts with what is in them,
 	// and directories, of which what lies in them goes unless it is kept too.

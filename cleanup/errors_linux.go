@@ -35,9 +35,12 @@ func hint(kind string, err error) error {
 		return err
 	}
 	switch kind {
-	case kindFilter, kindClsact, kindXDP, kindLink, kindNFT, kindLegacy, kindIPSet:
+	case kindFilter, kindClsact, kindXDP, kindTCX, kindNetkit, kindLink,
+		kindRoute, kindRule, kindXFRMPolicy, kindXFRMState, kindNFT, kindLegacy, kindIPSet:
 		return hinted{err, "needs CAP_NET_ADMIN"}
-	case kindMount:
+	case kindCgroup:
+		return hinted{err, "needs CAP_NET_ADMIN and CAP_BPF"}
+	case kindMount, kindNetNS:
 		return hinted{err, "needs CAP_SYS_ADMIN"}
 	}
 	return hinted{err, "needs to be the owner, or CAP_DAC_OVERRIDE and CAP_FOWNER"}

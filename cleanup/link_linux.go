@@ -132,6 +132,7 @@ func (s *session) programNames(link linkInfo) []string {
 			names = append(names, f.name, s.programs[f.prog].name)
 		}
 	}
+	names = append(names, s.hooked[link.index]...)
 	for _, x := range link.xdp {
 		if program := s.programs[x.prog]; program.owned {
 			names = append(names, program.name)

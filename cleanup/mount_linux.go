@@ -58,6 +58,18 @@ func listMounts() ([]mountPoint, error) {
 	return out, nil
 }
 
+// mountPoints returns the mounts as they were when first asked for.
+func (s *session) mountPoints() ([]mountPoint, error) {
+	if s.mounts == nil {
+		all, err := listMounts()
+		if err != nil {
+			return nil, err
+		}
+		s.mounts = all
+	}
+	return s.mounts, nil
+}
+
 func mountDepth(parents map[int]int, id int) int {
 	depth := 0
 	for depth <= len(parents) {

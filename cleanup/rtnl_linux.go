@@ -14,15 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rtnl is one rtnetlink socket, in the network namespace of the thread that
+// rtnl is one netlink socket, in the network namespace of the thread that
 // opened it, used for every request.
-type rtnl struct{ handle *nl.SocketHandle }
+type rtnl struct {
+	handle *nl.SocketHandle
+	proto  int // NETLINK_ROUTE, or another protocol
+}
 
 // rtnlTimeout is how long the kernel may take for one answer.
 const rtnlTimeout = time.Minute
 
-func openRtnl() (*rtnl, error) {
-	sock, err := nl.Subscribe(unix.NETLINK_ROUTE)
+func openNetlink(proto int) (*rtnl, error) {
+	sock, err := nl.Subscribe(proto)
 	if err != nil {
 		return nil, fmt.Errorf("open a netlink socket: %w", err)
 	}
@@ -33,18 +36,18 @@ func openRtnl() (*rtnl, error) {
 		sock.Close()
 		return nil, fmt.Errorf("netlink socket timeouts: %w", err)
 	}
-	return &rtnl{&nl.SocketHandle{Socket: sock}}, nil
+	return &rtnl{&nl.SocketHandle{Socket: sock}, proto}, nil
 }
 
 func (r *rtnl) close() { r.handle.Close() }
 
 func (r *rtnl) execute(typ, flags int, reply uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
 	req := nl.NewNetlinkRequest(typ, flags)
-	req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: r.handle}
+	req.Sockets = map[int]*nl.SocketHandle{r.proto: r.handle}
 	for _, d := range data {
 		req.AddData(d)
 	}
-	return req.Execute(unix.NETLINK_ROUTE, reply)
+	return req.Execute(r.proto, reply)
 }
 
 // change sends a request that changes something and waits for the answer.
@@ -123,4 +126,12 @@ func u32(b []byte) uint32 {
 		return 0
 	}
 	return nl.NativeEndian().Uint32(b)
+}
+
+// u8 reads one byte; 0 if there is none.
+func u8(b []byte) uint8 {
+	if len(b) == 0 {
+		return 0
+	}
+	return b[0]
 }

@@ -12,7 +12,8 @@ import (
 type Scope uint8
 
 const (
-	// BPFState selects the BPF programs (tc filters, XDP) and the pins.
+	// BPFState selects the BPF programs (tc filters, tcx, netkit, XDP, those of
+	// cgroups) and the pins.
 	BPFState Scope = iota + 1
 
 	// AllState selects everything that is owned.

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 // finder lists one sort of things, and removes them.
@@ -31,8 +31,15 @@ type doneFunc func(Item, error)
 func finders() []finder {
 	return []finder{
 		{"tc filters", BPFState, []string{kindFilter, kindClsact}, findFilters, each(removeFilterItem)},
+		{"tcx programs", BPFState, []string{kindTCX}, findTCX, each(removeHook)},
+		{"netkit programs", BPFState, []string{kindNetkit}, findNetkit, each(removeHook)},
 		{"xdp programs", BPFState, []string{kindXDP}, findXDP, each(removeXDP)},
+		{"cgroup programs", BPFState, []string{kindCgroup}, findCgroupPrograms, each(removeCgroupProgram)},
+		{"ip rules", AllState, []string{kindRule}, findRules, each(removeRule)},
+		{"routes", AllState, []string{kindRoute}, findRoutes, each(removeRoute)},
+		{"xfrm policies and states", AllState, []string{kindXFRMPolicy, kindXFRMState}, findXFRM, each(removeXFRM)},
 		{"links", AllState, []string{kindLink}, findLinks, removeLinks},
+		{"network namespaces", AllState, []string{kindNetNS}, findNetNS, each(removeNetNS)},
 		{"iptables-nft rules", AllState, []string{kindNFT}, findNFT, removeNFT},
 		{"ipsets", AllState, []string{kindIPSet}, findIPSets, removeIPSets},
 		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, each(removePin)},
@@ -65,18 +72,30 @@ type session struct {
 	qdiscs   map[int]*tcState   // by link, nil before
 	blocks   map[filterRef]bool // filters of shared blocks that were listed
 	programs map[uint32]bpfProgram
-	pinned   *pinnedObjects        // nil before
-	xdpLinks map[xdpSlot][]link.ID // ids of bpf_links, nil before
-	mounts   []mountPoint          // nil before
+	hooked   map[int][]string // names of owned programs on hooks, by link
+	pinned   *pinnedObjects   // nil before
+	mounts   []mountPoint     // nil before
+
+	xfrm       *rtnl     // nil before
+	linksOfBPF *bpfLinks // nil before
 }
 
 func newSession(c Cleanup, own *owned) *session {
-	return &session{Cleanup: c, own: own, programs: map[uint32]bpfProgram{}, blocks: map[filterRef]bool{}}
+	return &session{
+		Cleanup:  c,
+		own:      own,
+		programs: map[uint32]bpfProgram{},
+		blocks:   map[filterRef]bool{},
+		hooked:   map[int][]string{},
+	}
 }
 
 func (s *session) close() {
 	if s.sock != nil {
 		s.sock.close()
+	}
+	if s.xfrm != nil {
+		s.xfrm.close()
 	}
 	if s.nfSock != nil {
 		s.nfSock.close()
@@ -86,7 +105,7 @@ func (s *session) close() {
 // netlink opens the socket on first use, in the thread's network namespace.
 func (s *session) netlink() (*rtnl, error) {
 	if s.sock == nil {
-		sock, err := openRtnl()
+		sock, err := openNetlink(unix.NETLINK_ROUTE)
 		if err != nil {
 			return nil, err
 		}

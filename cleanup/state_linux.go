@@ -100,14 +100,11 @@ func count(n int, one, many string) string {
 }
 
 func (s *session) findMounts(t *tree, kept map[string]bool) error {
-	if s.mounts == nil {
-		all, err := listMounts()
-		if err != nil {
-			return err
-		}
-		s.mounts = all
+	all, err := s.mountPoints()
+	if err != nil {
+		return err
 	}
-	for _, m := range mountsBelow(s.mounts, t.path) {
+	for _, m := range mountsBelow(all, t.path) {
 		if keptOrBelow(kept, m.path, t.path) {
 			continue
 		}

@@ -119,34 +119,11 @@ func (s *session) foundXDP(l linkInfo, attached xdpAttached) error {
 
 // xdpLinkIDs returns the bpf_links for XDP with a program at a link's index.
 func (s *session) xdpLinkIDs(index int, prog uint32) ([]link.ID, error) {
-	if s.xdpLinks == nil {
-		all, err := listXDPLinks()
-		if err != nil {
-			return nil, fmt.Errorf("list bpf_links: %w", bpfHint(err))
-		}
-		s.xdpLinks = all
-	}
-	return s.xdpLinks[xdpSlot{index, prog}], nil
-}
-
-func listXDPLinks() (map[xdpSlot][]link.ID, error) {
-	out := map[xdpSlot][]link.ID{}
-	it := new(link.Iterator)
-	defer it.Close()
-	for it.Next() {
-		// A link may end while it is looked at; then it is none of interest.
-		info, err := it.Link.Info()
-		if err != nil || info.XDP() == nil {
-			continue
-		}
-		slot := xdpSlot{int(info.XDP().Ifindex), uint32(info.Program)}
-		out[slot] = append(out[slot], it.ID)
-	}
-	// Kernels before 5.8 have no list of links, and before 5.9 none for XDP.
-	if err := it.Err(); err != nil && !errors.Is(err, unix.EINVAL) {
+	links, err := s.bpfLinks()
+	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return links.xdp[xdpSlot{index, prog}], nil
 }
 
 func removeXDP(_ context.Context, s *session, item Item) error {
@@ -168,7 +145,7 @@ func removeXDP(_ context.Context, s *session, item Item) error {
 	for _, attached := range l.xdp {
 		switch {
 		case attached == ref.xdpAttached && ref.bpfLink != 0:
-			return detachXDPLink(ref)
+			return detachBPFLink(ref.bpfLink)
 		case attached == ref.xdpAttached:
 			return sock.detachXDP(ref)
 		case attached.mode == ref.mode:
@@ -176,20 +153,6 @@ func removeXDP(_ context.Context, s *session, item Item) error {
 		}
 	}
 	return nil
-}
-
-// detachXDPLink ends a bpf_link, whoever holds or pins it. Ids of links are
-// not used again.
-func detachXDPLink(ref xdpRef) error {
-	l, err := link.NewFromID(ref.bpfLink)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	return l.Detach()
 }
 
 // detachXDP takes a program off a link, on the condition that it is still the
