@@ -49,6 +49,12 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
+func (c *cluster) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests)
+}
+
 func TestBuildConfigTakesFlagsAndEnvironmentOfTheInitContainer(t *testing.T) {
 	c := newCluster(t)
 	dest := filepath.Join(t.TempDir(), "config-map")
@@ -65,7 +71,7 @@ func TestBuildConfigTakesFlagsAndEnvironmentOfTheInitContainer(t *testing.T) {
 	require.Equal(t, "1500", read("mtu"))
 	require.JSONEq(t, `[{"kind":"config-map","namespace":"ns1","name":"cilium-config"},
 		{"kind":"cilium-node-config","namespace":"ns1","name":"zone-a"}]`, read("config-sources"))
-	require.Len(t, c.requests, 3)
+	require.Equal(t, 3, c.count())
 
 	o = here(t, env, "build-config", "--k8s-api-server", c.URL, "--dest", dest,
 		"--source", "config-map:cilium-config", "--source", "cilium-node-config:ns1,node:node1", "--deny-config-keys", "debug")
