@@ -68,7 +68,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, fmt.Errorf("%w after %d attempts, the last: %w", ctx.Err(), attempt+1, answer.err)
+			return nil, fmt.Errorf("%w after %d attempts, the last: %w", ended(ctx), attempt+1, answer.err)
 		}
 	}
 }
@@ -185,4 +185,13 @@ func tlsRefused(err error) bool {
 	var remote *net.OpError
 	return errors.As(err, &certificate) || errors.As(err, &alert) || errors.As(err, &record) ||
 		errors.As(err, &remote) && remote.Op == "remote error" // an alert of the other side
+}
+
+// ended is why ctx is done: it matches ctx.Err, and names the cause too.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
