@@ -91,8 +91,10 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.stepFlags(f)
 }
 
-// undoPlan is the node's plan without what only an apply needs.
+// undoPlan is the node's plan without what only an apply needs: what is to be
+// undone, the record says.
 func (a *app) undoPlan() (*bootstrap.Plan, func() error, error) {
+	a.plugins, a.cniConf, a.sysctls = "", "", nil
 	plan, closeAll, err := a.nodePlan(nil)
 	if err != nil {
 		return nil, nil, err

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -73,7 +75,9 @@ func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, 
 	var client *kube.Client
 	for _, spec := range specs {
 		if spec.Cluster() && client == nil {
-			connection := kube.Connection{Kubeconfig: a.kubeconfig, Servers: a.apiServers, UserAgent: "slipway-nodeinit"}
+			connection := kube.Connection{
+				Kubeconfig: a.kubeconfig, Servers: a.apiServers, UserAgent: "slipway-nodeinit", Wrap: a.logAttempts,
+			}
 			if client, err = connection.Client(); err != nil {
 				return nil, err
 			}
@@ -90,4 +94,25 @@ func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, 
 		sources = append(sources, source)
 	}
 	return sources, nil
+}
+
+// logAttempts makes a client say why it tries again.
+func (a *app) logAttempts(next http.RoundTripper) http.RoundTripper {
+	return attempts{next: next, log: a.logger()}
+}
+
+type attempts struct {
+	next http.RoundTripper
+	log  *slog.Logger
+}
+
+func (t attempts) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	switch {
+	case err != nil && r.Context().Err() == nil:
+		t.log.Warn("the API server does not answer", "url", r.URL.String(), "error", err)
+	case err == nil && (response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= 500):
+		t.log.Warn("the API server is not ready", "url", r.URL.String(), "status", response.Status)
+	}
+	return response, err
 }

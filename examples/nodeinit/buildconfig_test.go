@@ -105,3 +105,14 @@ func TestCFG5_StrictRefusesAKeyThatIsAPath(t *testing.T) {
 	require.NoDirExists(t, dest)
 	require.NoFileExists(t, filepath.Join(dir, "evil"))
 }
+
+func TestCFG8_AnAPIServerThatIsNotThereEndsWithTheTimeout(t *testing.T) {
+	c := newCluster(t)
+	c.Close()
+	o := here(t, []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"}, "build-config",
+		"--k8s-api-server-urls", c.URL, "--dest", filepath.Join(t.TempDir(), "dest"), "--timeout", "300ms")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "the API server does not answer")
+	require.Contains(t, o.stderr, "connection refused")
+	require.Contains(t, o.stderr, "--timeout of 300ms is over")
+}

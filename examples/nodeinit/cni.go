@@ -33,6 +33,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 		Use: "uninstall-cni", Args: arguments(0),
 		Short: "Take back what install-cni or apply installed, configuration first",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.plugins, a.cniConf = "", "" // what is to be undone, the record says
 			return a.cniPlan(cmd, (*bootstrap.Plan).Revert)
 		},
 	}

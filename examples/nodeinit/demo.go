@@ -28,7 +28,7 @@ const filterSetting = "/proc/sys/net/ipv4/conf/all/rp_filter"
 
 func (a *app) demoCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "demo", Args: arguments(0),
+		Use: "demo", Args: arguments(0), Annotations: map[string]string{runsForever: "ends by itself"},
 		Short: "Show all of it on a throw-away node made of namespaces; needs root",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if os.Geteuid() != 0 {

@@ -53,8 +53,12 @@ func (e usageError) Unwrap() error { return e.error }
 type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) (string, bool)
+	cleanups       []func() // to be called when the command has ended
 	options
 }
+
+// runsForever marks a command that --timeout does not end.
+const runsForever = "runs-forever"
 
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.command()
@@ -62,6 +66,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	for _, f := range a.cleanups {
+		f()
+	}
 	var usage usageError
 	switch {
 	case err == nil:
@@ -126,7 +133,15 @@ func (a *app) command() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return a.complete(cmd.Flags())
+		if err := a.complete(cmd.Flags()); err != nil {
+			return err
+		}
+		if a.timeout > 0 && cmd.Annotations[runsForever] == "" {
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
+			a.cleanups = append(a.cleanups, cancel)
+			cmd.SetContext(ctx)
+		}
+		return nil
 	}
 	a.commonFlags(root.PersistentFlags())
 	root.AddCommand(

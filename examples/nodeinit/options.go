@@ -34,7 +34,7 @@ type options struct {
 	overwriteLoopback, overwritePlugins, userManagedConf bool
 	writeWhenReady, hostPrefix, cniDir                   string
 	stateDir, owner                                      string
-	lockTimeout                                          time.Duration
+	timeout, lockTimeout                                 time.Duration
 	skip, only                                           []string
 }
 
@@ -46,6 +46,7 @@ const (
 func (a *app) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted, such as /hostproc; empty: act in the namespaces this process is in")
 	f.StringVar(&a.configFile, "config", "", "YAML file with values for flags, as `FLAG: VALUE` lines; flags and environment win over it")
+	f.DurationVar(&a.timeout, "timeout", 5*time.Minute, "how long the command may take in all; 0: as long as it wants")
 	f.Var(newChoice(&a.logFormat, formatText, formatJSON), "log-format", "text or json")
 	f.Var(newChoice(&a.logLevel, "warn", "info", "debug", "error"), "log-level", "debug, info, warn or error")
 }
