@@ -41,6 +41,7 @@ func finders() []finder {
 		{"links", AllState, []string{kindLink}, findLinks, removeLinks},
 		{"network namespaces", AllState, []string{kindNetNS}, findNetNS, each(removeNetNS)},
 		{"iptables-nft rules", AllState, []string{kindNFT}, findNFT, removeNFT},
+		{"iptables-legacy rules", AllState, []string{kindLegacy}, findLegacy, removeLegacy},
 		{"ipsets", AllState, []string{kindIPSet}, findIPSets, removeIPSets},
 		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, each(removePin)},
 		{"state directories", AllState, []string{kindMount, kindStateDir}, findState, each(removeState)},
