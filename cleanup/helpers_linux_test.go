@@ -22,6 +22,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
+// noCgroup is no directory of a cgroup2 hierarchy: the machine's own is none of
+// the tests' business.
+const noCgroup = "/nowhere"
+
 // run runs a tool inside the test's namespaces and returns its output.
 func run(t testing.TB, args ...string) string {
 	t.Helper()

@@ -17,7 +17,7 @@ type Ownership struct {
 	// filters. The kernel keeps the first 15 bytes of a program's name.
 	//
 	// A program is owned, too, if it uses a map that is pinned at one of Pins,
-	// or is pinned there itself.
+	// or if it or a bpf_link with it is pinned there.
 	ProgramPrefixes []string `json:"programPrefixes,omitempty"`
 
 	// Pins are patterns ([path.Match]) of paths below the root of a BPF file

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/pin"
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,8 @@ type pinRef struct {
 	dir  bool
 }
 
-// pinnedObjects are the maps and programs that are pinned at owned places.
+// pinnedObjects are the maps and programs that are pinned at owned places, and
+// the programs of bpf_links that are.
 type pinnedObjects struct {
 	maps     map[ebpf.MapID]bool
 	programs map[ebpf.ProgramID]bool
@@ -94,8 +96,7 @@ func findPins(ctx context.Context, s *session) error {
 	})
 }
 
-// pinnedObjects looks at the owned pins when first asked for. Pins that are
-// no map and no program are of no interest.
+// pinnedObjects looks at the owned pins when first asked for.
 func (s *session) pinnedObjects() (*pinnedObjects, error) {
 	if s.pinned != nil {
 		return s.pinned, nil
@@ -114,6 +115,9 @@ func (s *session) pinnedObjects() (*pinnedObjects, error) {
 
 func (p *pinnedObjects) add(path string) error {
 	object, err := pin.Load(path, &ebpf.LoadPinOptions{ReadOnly: true})
+	if errors.Is(err, unix.EINVAL) {
+		object, err = pin.Load(path, nil) // a bpf_link opens for both only
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -138,6 +142,12 @@ func (p *pinnedObjects) add(path string) error {
 		if id, ok := info.ID(); ok {
 			p.programs[id] = true
 		}
+	case link.Link:
+		info, err := object.Info()
+		if err != nil {
+			return fmt.Errorf("look at pin %s: %w", path, err)
+		}
+		p.programs[info.Program] = true
 	}
 	return nil
 }
