@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,12 +36,12 @@ func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if s.Client == nil || s.Namespace == "" || s.Name == "" {
 		return nil, errors.New("needs a client, a namespace and a name")
 	}
-	object, err := s.Client.Dynamic.Resource(configMaps).Namespace(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
+	object, err := s.Client.get(ctx, configMaps, s.Namespace, s.Name)
 	if apierrors.IsNotFound(err) && !notServed(err) {
 		return nil, fmt.Errorf("ConfigMap %s/%s: %w", s.Namespace, s.Name, configresolve.ErrMissing)
 	}
 	if err != nil {
-		return nil, request{"get", configMaps.GroupResource(), s.Namespace, s.Name}.explain(err)
+		return nil, err
 	}
 	data, err := stringMap(*object, "data")
 	if err != nil {

@@ -6,6 +6,8 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,21 +16,21 @@ import (
 
 // request is one read, as an error describes it and as RBAC sees it.
 type request struct {
-	verb      string
+	verbs     []string // all of which it needs
 	resource  schema.GroupResource
 	namespace string // empty: of the cluster
 	name      string // empty: a list
 }
 
 func (r request) String() string {
-	object := r.resource.String()
+	object, verbs := r.resource.String(), strings.Join(r.verbs, " and ")
 	switch {
 	case r.namespace != "" && r.name != "":
-		return r.verb + " " + object + " " + r.namespace + "/" + r.name
+		return verbs + " " + object + " " + r.namespace + "/" + r.name
 	case r.namespace != "":
-		return r.verb + " " + object + " in namespace " + r.namespace
+		return verbs + " " + object + " in namespace " + r.namespace
 	}
-	return r.verb + " " + object + " " + r.name
+	return verbs + " " + object + " " + r.name
 }
 
 // explain names the request, and what would grant it.
@@ -54,7 +56,11 @@ func (r request) rule() string {
 	if r.name != "" {
 		names = fmt.Sprintf(", resourceNames: [%q]", r.name)
 	}
-	return fmt.Sprintf("%s with the rule {apiGroups: [%q], resources: [%q]%s, verbs: [%q]}", role, r.resource.Group, r.resource.Resource, names, r.verb)
+	var verbs []string
+	for _, v := range r.verbs {
+		verbs = append(verbs, strconv.Quote(v))
+	}
+	return fmt.Sprintf("%s with the rule {apiGroups: [%q], resources: [%q]%s, verbs: [%s]}", role, r.resource.Group, r.resource.Resource, names, strings.Join(verbs, ", "))
 }
 
 // notServed says that the answer was 404 for the resource, not for an object:

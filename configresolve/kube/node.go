@@ -74,10 +74,10 @@ func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMe
 		return nil, errors.New("no node name given")
 	}
 	return configresolve.Once(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		meta, err := c.Metadata.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
+		meta, err := c.getMeta(ctx, nodes, name)
 		if apierrors.IsNotFound(err) && !notServed(err) {
 			return nil, fmt.Errorf("Node %s: %w", name, configresolve.ErrMissing)
 		}
-		return meta, request{"get", nodes.GroupResource(), "", name}.explain(err)
+		return meta, err
 	})
 }

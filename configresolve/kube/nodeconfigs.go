@@ -20,8 +20,6 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-const pageSize = 500
-
 // NodeConfigs is the source of the node configs of a namespace: objects with
 // spec.nodeSelector and spec.defaults, a map of keys to values.
 //
@@ -169,35 +167,14 @@ func (s NodeConfigs) objects(ctx context.Context) ([]unstructured.Unstructured, 
 
 func (s NodeConfigs) read(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	if s.Name == "" {
-		return s.list(ctx, gvr)
+		return s.Client.getAll(ctx, gvr, s.Namespace)
 	}
-	object, err := s.Client.Dynamic.Resource(gvr).Namespace(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
+	object, err := s.Client.get(ctx, gvr, s.Namespace, s.Name)
 	if apierrors.IsNotFound(err) && !notServed(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, request{"get", gvr.GroupResource(), s.Namespace, s.Name}.explain(err)
+		return nil, err
 	}
 	return []unstructured.Unstructured{*object}, nil
-}
-
-// list reads page by page. Where the list has expired between two pages, it is
-// read anew in one piece, which cannot expire.
-func (s NodeConfigs) list(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
-	var objects []unstructured.Unstructured
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := s.Client.Dynamic.Resource(gvr).Namespace(s.Namespace).List(ctx, options)
-		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			objects, options = nil, metav1.ListOptions{}
-			continue
-		}
-		if err != nil {
-			return nil, request{"list", gvr.GroupResource(), s.Namespace, ""}.explain(err)
-		}
-		objects = append(objects, page.Items...)
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return objects, nil
-		}
-	}
 }

@@ -48,7 +48,7 @@ func newRetrier(next http.RoundTripper, servers []*url.URL) *retrier {
 // on as they are.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet || req.URL.Query().Has("watch") {
-		return r.next.RoundTrip(r.to(req.Context(), req, r.current.Load()))
+		return r.once(req)
 	}
 	ctx := req.Context()
 	var d doubt
@@ -71,6 +71,17 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("%w after %d attempts, the last: %w", ended(ctx), attempt+1, answer.err)
 		}
 	}
+}
+
+// once asks one server, and has the next request go to another where this one
+// is not well.
+func (r *retrier) once(req *http.Request) (*http.Response, error) {
+	server := r.current.Load()
+	response, err := r.next.RoundTrip(r.to(req.Context(), req, server))
+	if len(r.servers) > 1 && req.Context().Err() == nil && (err != nil || response.StatusCode >= http.StatusInternalServerError) {
+		r.current.CompareAndSwap(server, (server+1)%int64(len(r.servers)))
+	}
+	return response, err
 }
 
 // delay is the time to wait after the given number of attempts, counted from

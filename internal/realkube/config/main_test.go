@@ -28,10 +28,12 @@ type (
 // own.
 var server *realkube.Server
 
-// agent may read what the sources read, and no more; nobody may read nothing.
+// agent may read what the sources read, watcher may watch it too, and neither
+// may do more; nobody may do nothing.
 var (
-	agent  = realkube.ServiceAccount("kube-system", "agent")
-	nobody = realkube.ServiceAccount("kube-system", "nobody")
+	agent   = realkube.ServiceAccount("kube-system", "agent")
+	watcher = realkube.ServiceAccount("kube-system", "watcher")
+	nobody  = realkube.ServiceAccount("kube-system", "nobody")
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -49,15 +51,17 @@ func run(m *testing.M) int {
 
 // start starts a server on which agent has its rights and node configs exist.
 func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
-	o.Users, o.Log = append(o.Users, agent, nobody), os.Stderr
+	o.Users, o.Log = append(o.Users, agent, watcher, nobody), os.Stderr
 	s, err := realkube.Start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	for path, manifest := range map[string][]byte{
-		crdPath: crd(v2, v2alpha1),
-		"/apis/rbac.authorization.k8s.io/v1/clusterroles/agent":        []byte(agentRole),
-		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/agent": []byte(agentBinding),
+		crdPath:                                  crd(v2, v2alpha1),
+		rbacPath + "clusterroles/agent":          []byte(agentRole),
+		rbacPath + "clusterroles/watcher":        []byte(watcherRole),
+		rbacPath + "clusterrolebindings/agent":   binding("agent"),
+		rbacPath + "clusterrolebindings/watcher": binding("watcher"),
 	} {
 		if err := s.Admin().ApplyYAML(ctx, path, manifest); err != nil {
 			s.Close()
@@ -76,13 +80,26 @@ rules:
 - {apiGroups: [cilium.io], resources: [ciliumnodeconfigs], verbs: [get, list]}
 `
 
-const agentBinding = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: agent}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: agent}
-subjects:
-- {kind: ServiceAccount, namespace: kube-system, name: agent}
+const watcherRole = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: watcher}
+rules:
+- {apiGroups: [""], resources: [configmaps, nodes], verbs: [list, watch]}
+- {apiGroups: [cilium.io], resources: [ciliumnodeconfigs], verbs: [list, watch]}
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], resourceNames: [ciliumnodeconfigs.cilium.io], verbs: [list, watch]}
 `
+
+const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
+
+// binding gives a role to the ServiceAccount of its name.
+func binding(name string) []byte {
+	return fmt.Appendf(nil, `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{kind: ServiceAccount, namespace: kube-system, name: %[1]s}]
+`, name)
+}
 
 var clients atomic.Int64
 

@@ -20,6 +20,29 @@ import (
 type wire struct {
 	url                   string
 	up, down, connections atomic.Int64
+
+	mu   sync.Mutex
+	cut  bool
+	ends []net.Conn
+}
+
+// setCut cuts the wire, or mends it.
+func (w *wire) setCut(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+	for _, c := range w.ends {
+		c.Close()
+	}
+	w.ends = nil
+}
+
+// keep notes the ends of a connection, and says whether there may be one.
+func (w *wire) keep(ends ...net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends = append(w.ends, ends...)
+	return !w.cut
 }
 
 func newWire(t testing.TB, s *realkube.Server) *wire {
@@ -28,8 +51,6 @@ func newWire(t testing.TB, s *realkube.Server) *wire {
 	require.NoError(t, err)
 	w := &wire{url: "https://" + listener.Addr().String()}
 	var open sync.WaitGroup
-	var mu sync.Mutex
-	var ends []net.Conn
 	open.Go(func() {
 		for {
 			client, err := listener.Accept()
@@ -42,20 +63,18 @@ func newWire(t testing.TB, s *realkube.Server) *wire {
 				client.Close()
 				continue
 			}
-			mu.Lock()
-			ends = append(ends, client, upstream)
-			mu.Unlock()
+			if !w.keep(client, upstream) {
+				client.Close()
+				upstream.Close()
+				continue
+			}
 			open.Go(func() { pass(client, upstream, &w.up) })
 			open.Go(func() { pass(upstream, client, &w.down) })
 		}
 	})
 	t.Cleanup(func() {
 		listener.Close()
-		mu.Lock()
-		for _, c := range ends {
-			c.Close()
-		}
-		mu.Unlock()
+		w.setCut(true)
 		open.Wait()
 	})
 	return w

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Change is one key that differs between two configurations: in its value, or
+// in where that comes from. One of Old and New may be not set.
+type Change struct {
+	Key string `json:"key"`
+	Old Entry  `json:"old"`
+	New Entry  `json:"new"`
+}
+
+// String formats c as one line: what is set now and from where, and what was.
+func (c Change) String() string {
+	switch {
+	case !c.New.Set:
+		return fmt.Sprintf("%s is no longer set (was %s)", c.Key, c.Old.given())
+	case !c.Old.Set:
+		return c.Key + " = " + c.New.given()
+	}
+	return fmt.Sprintf("%s = %s (was %s)", c.Key, c.New.given(), c.Old.given())
+}
+
+func (e Entry) given() string {
+	if e.Source == (Ref{}) {
+		return quote(e.Value) // one of the keys that the writer adds
+	}
+	return quote(e.Value) + " from " + origin(e.Source, e.Part)
+}
+
+// Diff lists the keys in which two configurations differ, sorted, [KeySources]
+// and [KeyOverrides] among them. A nil one has no keys.
+func Diff(old, now *Config) []Change {
+	before, after := old.written(), now.written()
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	var changes []Change
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		was, is := before[key], after[key]
+		if was.Set != is.Set || was.Value != is.Value || was.Source != is.Source || was.Part != is.Part {
+			changes = append(changes, Change{Key: key, Old: was, New: is})
+		}
+	}
+	return changes
+}
+
+// written is an entry for each key of Data.
+func (c *Config) written() map[string]Entry {
+	entries := map[string]Entry{}
+	if c == nil {
+		return entries
+	}
+	for key, value := range c.Data() {
+		if reserved(key) {
+			entries[key] = Entry{Key: key, Set: true, Value: value}
+		} else {
+			entries[key] = c.explain(key)
+		}
+	}
+	return entries
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Pauses of a feed are random parts of a window that doubles, so that nodes
+// whose watches break together do not come back together. A watch is renewed
+// after a random time between watchLife and twice that.
+const (
+	feedWindow     = time.Second
+	feedLastWindow = time.Minute
+	watchLife      = 5 * time.Minute
+	unservedPause  = time.Minute // at least; where nobody says that a custom resource is installed
+)
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// feed holds the present state of what its key names: it lists once and then
+// follows a watch.
+type feed struct {
+	hub    *hub
+	key    feedKey
+	ctx    context.Context
+	cancel context.CancelFunc
+	turn   int // the last resolution that needed it
+
+	mu      sync.Mutex
+	objects map[string]metav1.Object
+	err     error
+	known   bool          // objects or err is set
+	next    chan struct{} // closed at the next change
+
+	pauses int // since the watch was last well
+}
+
+func newFeed(h *hub, key feedKey) *feed {
+	f := &feed{hub: h, key: key, next: make(chan struct{})}
+	f.ctx, f.cancel = context.WithCancel(h.ctx)
+	return f
+}
+
+// read waits for the first state.
+func (f *feed) read(ctx context.Context) ([]metav1.Object, error) {
+	for {
+		objects, known, next, err := f.look()
+		if known {
+			return objects, err
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (f *feed) look() (objects []metav1.Object, known bool, next <-chan struct{}, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range f.objects {
+		objects = append(objects, o)
+	}
+	return objects, f.known, f.next, f.err
+}
+
+// change changes the state and tells everybody.
+func (f *feed) change(change func()) {
+	f.mu.Lock()
+	change()
+	f.known = true
+	close(f.next)
+	f.next = make(chan struct{})
+	f.mu.Unlock()
+	f.hub.signal()
+}
+
+func (f *feed) run() {
+	defer f.cancel()
+	for {
+		objects, version, err := f.list()
+		if f.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			f.fail(err)
+			f.untilServed(err)
+			continue
+		}
+		f.change(func() { f.objects, f.err = objects, nil })
+		f.follow(version)
+		f.pause()
+	}
+}
+
+func (f *feed) fail(err error) {
+	f.change(func() { f.objects, f.err = nil, f.request().explain(err) })
+}
+
+func (f *feed) request() request {
+	return request{verbs: []string{"list", "watch"}, resource: f.key.gvr.GroupResource(), namespace: f.key.namespace, name: f.key.name}
+}
+
+func (f *feed) options() metav1.ListOptions {
+	if f.key.name == "" {
+		return metav1.ListOptions{}
+	}
+	return metav1.ListOptions{FieldSelector: "metadata.name=" + f.key.name}
+}
+
+func (f *feed) list() (map[string]metav1.Object, string, error) {
+	list, version, err := f.key.client.list(f.ctx, f.key, f.options())
+	objects := make(map[string]metav1.Object, len(list))
+	for _, o := range list {
+		objects[o.GetName()] = slim(o)
+	}
+	return objects, version, err
+}
+
+// slim leaves out what no source reads.
+func slim(o metav1.Object) metav1.Object {
+	o.SetManagedFields(nil)
+	return o
+}
+
+// follow watches from version on, over connections that break and servers that
+// restart, until only a new list can tell the state.
+func (f *feed) follow(version string) {
+	for f.ctx.Err() == nil {
+		options := f.options()
+		options.ResourceVersion, options.AllowWatchBookmarks = version, true
+		options.TimeoutSeconds = new(int64((watchLife + rand.N(watchLife)) / time.Second))
+		w, err := f.key.client.watch(f.ctx, f.key, options)
+		switch {
+		case err == nil:
+			if lost := f.consume(w, &version); lost {
+				return
+			}
+		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return // the list asks again, and knows what to say
+		}
+		f.pause()
+	}
+}
+
+// consume follows one connection to its end. lost says that version is of no
+// use any more.
+func (f *feed) consume(w watch.Interface, version *string) (lost bool) {
+	start := time.Now()
+	defer func() {
+		w.Stop()
+		if time.Since(start) > feedLastWindow {
+			f.pauses = 0
+		}
+	}()
+	for {
+		select {
+		case <-f.ctx.Done():
+			return false
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return false
+			}
+			object, isObject := event.Object.(metav1.Object)
+			if event.Type == watch.Error || !isObject {
+				return true
+			}
+			*version, f.pauses = object.GetResourceVersion(), 0
+			f.take(event.Type, object)
+		}
+	}
+}
+
+func (f *feed) take(kind watch.EventType, object metav1.Object) {
+	switch kind {
+	case watch.Added, watch.Modified:
+		f.change(func() { f.objects[object.GetName()] = slim(object) })
+	case watch.Deleted:
+		f.change(func() { delete(f.objects, object.GetName()) })
+	}
+}
+
+// pause waits a random part of a window that doubles.
+func (f *feed) pause() { f.wait(f.window(), nil) }
+
+func (f *feed) window() time.Duration {
+	window := feedLastWindow
+	if f.pauses < 6 {
+		window = feedWindow << f.pauses
+	}
+	f.pauses++
+	return rand.N(window)
+}
+
+func (f *feed) wait(d time.Duration, early <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-early:
+	case <-f.ctx.Done():
+	}
+}
+
+// untilServed waits until it is worth while to list again after err: where the
+// resource is not served, until its definition changes.
+func (f *feed) untilServed(err error) {
+	if !notServed(err) || f.key.gvr.Group == "" || f.key.gvr == definitions {
+		f.pause()
+		return
+	}
+	definition := f.hub.feed(feedKey{client: f.key.client, gvr: definitions, name: f.key.gvr.Resource + "." + f.key.gvr.Group})
+	if _, err := definition.read(f.ctx); f.ctx.Err() != nil {
+		return
+	} else if err != nil {
+		f.wait(unservedPause+rand.N(unservedPause), nil)
+		return
+	}
+	objects, _, next, _ := definition.look()
+	if len(objects) > 0 {
+		f.wait(f.window(), next) // it is there and about to be served, or in other versions only
+		return
+	}
+	f.pauses = 0
+	select {
+	case <-next:
+	case <-f.ctx.Done():
+	}
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package config_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+// watching is a Watch in progress.
+type watching struct {
+	t         *testing.T
+	userAgent string
+	updates   chan kube.Update
+	stop      func() error
+}
+
+// watchThree watches three sources, over the given URL of the API server.
+func watchThree(t *testing.T, name, url string) *watching {
+	t.Helper()
+	path, err := server.Kubeconfig(t.TempDir(), watcher, url)
+	require.NoError(t, err)
+	client, userAgent := connect(t, kube.Connection{Kubeconfig: path})
+	w := &watching{t: t, userAgent: userAgent, updates: make(chan kube.Update, 100)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	list := sources(t, client, name, name, three...)
+	go func() {
+		done <- kube.Watch(ctx, configresolve.Resolver{Sources: list}, func(u kube.Update) error {
+			w.updates <- u
+			return nil
+		})
+	}()
+	w.stop = func() error {
+		cancel()
+		return <-done
+	}
+	t.Cleanup(func() { require.ErrorIs(t, w.stop(), context.Canceled) })
+	stop := w.stop
+	var stopped error
+	var once bool
+	w.stop = func() error {
+		if !once {
+			once, stopped = true, stop()
+		}
+		return stopped
+	}
+	return w
+}
+
+// next waits for the next report.
+func (w *watching) next() kube.Update {
+	w.t.Helper()
+	select {
+	case u := <-w.updates:
+		return u
+	case <-time.After(90 * time.Second):
+		stacks := make([]byte, 1<<16)
+		w.t.Fatalf("no report\n%s", stacks[:runtime.Stack(stacks, true)])
+		panic("unreachable")
+	}
+}
+
+// expect waits until these changes are reported, config-sources left out, in
+// one report or several.
+func (w *watching) expect(lines ...string) kube.Update {
+	w.t.Helper()
+	var got []string
+	for {
+		u := w.next()
+		require.NoError(w.t, u.Err)
+		for _, c := range u.Changes {
+			if c.Key != configresolve.KeySources {
+				got = append(got, c.String())
+			}
+		}
+		if len(got) >= len(lines) {
+			require.Equal(w.t, lines, got)
+			return u
+		}
+	}
+}
+
+func setUpWatch(t *testing.T, name string) {
+	t.Helper()
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", values{"a": "cm", "b": "cm"})
+	createNodeConfig(t, name, nodeConfig{"x", `{"matchLabels":{"zone":"a"}}`, values{"b": "cr"}})
+	createNodeConfig(t, name, nodeConfig{"y", `{"matchLabels":{"zone":"b"}}`, values{"b": "cr-b", "c": "cr-b"}})
+	createNode(t, name, values{"zone": "a"}, nil)
+}
+
+func TestCFG10_ReportsWhatChangedAndFromWhere(t *testing.T) {
+	const name = "watch"
+	setUpWatch(t, name)
+	w := watchThree(t, name, "")
+	first := w.next()
+	require.NoError(t, first.Err)
+	require.Equal(t, values{"a": "cm", "b": "cr"}, maps.Collect(first.Config.All()))
+	require.Len(t, first.Changes, 4)
+
+	configMap, annotate := "/api/v1/namespaces/watch/configmaps/cilium-config", func(v any) {
+		merge(t, "/api/v1/nodes/watch", fields{"metadata": fields{"annotations": fields{"config.cilium.io/a": v}}})
+	}
+	merge(t, configMap, fields{"data": fields{"a": "cm2"}})
+	w.expect(`a = "cm2" from config-map:watch/cilium-config (was "cm" from config-map:watch/cilium-config)`)
+	annotate("n")
+	w.expect(`a = "n" from node:watch (annotations) (was "cm2" from config-map:watch/cilium-config)`)
+	merge(t, nodeConfigsPath(v2, name)+"/x", fields{"spec": fields{"defaults": fields{"b": "cr2", "d": "\n"}}})
+	w.expect(`b = "cr2" from cilium-node-config:watch/x (was "cr" from cilium-node-config:watch/x)`, `d = "\n" from cilium-node-config:watch/x`)
+	createNodeConfig(t, name, nodeConfig{"z", `{}`, values{"b": "z"}})
+	w.expect(`b = "z" from cilium-node-config:watch/z (was "cr2" from cilium-node-config:watch/x)`)
+	require.NoError(t, server.Admin().Delete(t.Context(), nodeConfigsPath(v2, name)+"/z"))
+	w.expect(`b = "cr2" from cilium-node-config:watch/x (was "z" from cilium-node-config:watch/z)`)
+
+	merge(t, "/api/v1/nodes/watch", fields{"metadata": fields{"labels": fields{"zone": "b"}}})
+	w.expect(`b = "cr-b" from cilium-node-config:watch/y (was "cr2" from cilium-node-config:watch/x)`,
+		`c = "cr-b" from cilium-node-config:watch/y`, `d is no longer set (was "\n" from cilium-node-config:watch/x)`)
+
+	// What makes no difference makes no report.
+	merge(t, configMap, fields{"metadata": fields{"labels": fields{"x": "y"}}})
+	merge(t, configMap, fields{"data": fields{"b": "hidden"}})
+	merge(t, "/api/v1/nodes/watch/status", fields{"status": fields{"phase": "Running"}})
+	annotate(nil)
+	last := w.expect(`a = "cm2" from config-map:watch/cilium-config (was "n" from node:watch (annotations))`)
+	require.Equal(t, values{"a": "cm2", "b": "cr-b", "c": "cr-b"}, maps.Collect(last.Config.All()))
+
+	require.ErrorIs(t, w.stop(), context.Canceled)
+	requireNoGoroutine(t)
+	require.Empty(t, w.updates)
+	var lists int
+	for _, request := range audited(t, w.userAgent) {
+		if strings.HasPrefix(request, "list") {
+			lists++
+		} else {
+			require.True(t, strings.HasPrefix(request, "watch"), request)
+		}
+	}
+	require.Equal(t, 3, lists, "a change costs no request")
+}
+
+func requireNoGoroutine(t *testing.T) {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	text := string(stacks[:runtime.Stack(stacks, true)])
+	for _, stack := range strings.Split(text, "\n\n") {
+		require.False(t, strings.Contains(stack, "configresolve/kube.(*feed)") || strings.Contains(stack, "configresolve/kube.Watch"), stack)
+	}
+}
+
+func TestCFG10_DeletedAndBack(t *testing.T) {
+	const name = "watch-deleted"
+	setUpWatch(t, name)
+	w := watchThree(t, name, "")
+	first := w.next()
+	path := "/api/v1/namespaces/" + name + "/configmaps"
+	require.NoError(t, server.Admin().Delete(t.Context(), path+"/cilium-config"))
+	gone := w.next()
+	require.ErrorIs(t, gone.Err, configresolve.ErrMissing)
+	require.ErrorContains(t, gone.Err, "ConfigMap watch-deleted/cilium-config")
+	require.Empty(t, configresolve.Diff(first.Config, gone.Config))
+	require.Empty(t, gone.Changes)
+	createConfigMap(t, name, "cilium-config", values{"a": "new", "b": "cm"})
+	back := w.next()
+	require.NoError(t, back.Err)
+	require.Equal(t, "a", back.Changes[0].Key)
+	require.Len(t, back.Changes, 1)
+}
+
+func TestCFG10_EndsWithTheReportersError(t *testing.T) {
+	const name = "watch-report"
+	setUpWatch(t, name)
+	client, _ := connect(t, kube.Connection{Kubeconfig: kubeconfig(t, server, watcher)})
+	full := errors.New("no space left on device")
+	err := kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(kube.Update) error { return full })
+	require.Equal(t, full, err)
+	requireNoGoroutine(t)
+
+	client, _ = connect(t, kube.Connection{})
+	err = kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(kube.Update) error { return nil })
+	require.ErrorContains(t, err, `(grant it by a Role in namespace watch-report with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cilium-config"], verbs: ["list", "watch"]})`)
+	requireNoGoroutine(t)
+}
+
+func TestCFG10_APIServerRestarts(t *testing.T) {
+	const name = "watch-restart"
+	setUpWatch(t, name)
+	w := watchThree(t, name, "")
+	w.next()
+	for _, o := range []outage{killed, allKilled, killed} {
+		o.begin()
+		o.end(t)
+		value := time.Now().String()
+		eventually(t, func(ctx context.Context) error { // until the new server has read its rules
+			return server.Admin().Merge(ctx, "/api/v1/namespaces/"+name+"/configmaps/cilium-config", fields{"data": fields{"a": value}})
+		})
+		u := w.next()
+		require.NoError(t, u.Err)
+		require.Len(t, u.Changes, 1)
+		require.Equal(t, value, u.Changes[0].New.Value)
+	}
+}
+
+// TestCFG10_ExpiredVersions comes back after a cut to a server that does not
+// know the versions any more from which the watches would go on.
+func TestCFG10_ExpiredVersions(t *testing.T) {
+	const name = "watch-expired"
+	setUpWatch(t, name)
+	wire := newWire(t, server)
+	w := watchThree(t, name, wire.url)
+	w.next()
+	wire.setCut(true)
+	merge(t, "/api/v1/namespaces/"+name+"/configmaps/cilium-config", fields{"data": fields{"a": "1"}})
+	merge(t, nodeConfigsPath(v2, name)+"/x", fields{"spec": fields{"defaults": fields{"b": "2"}}})
+	merge(t, "/api/v1/nodes/"+name, fields{"metadata": fields{"annotations": fields{"config.cilium.io/n": "3"}}})
+	killed.begin()
+	killed.end(t)
+	before := countLists(t, w.userAgent)
+	wire.setCut(false)
+	got := values{}
+	for len(got) < 3 {
+		u := w.next()
+		require.NoError(t, u.Err)
+		for _, c := range u.Changes {
+			if c.Key != configresolve.KeySources {
+				got[c.Key] = c.New.Value
+			}
+		}
+	}
+	require.Equal(t, values{"a": "1", "b": "2", "n": "3"}, got)
+	require.Greater(t, countLists(t, w.userAgent), before, "it had to list anew")
+}
+
+func countLists(t *testing.T, userAgent string) (n int) {
+	t.Helper()
+	for _, request := range audited(t, userAgent) {
+		if strings.HasPrefix(request, "list") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
+	const name = "watch-crd"
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
+	createNode(t, name, values{"zone": "a"}, nil)
+	serve(t, server)
+	w := watchThree(t, name, "")
+	w.next()
+	for _, version := range []string{v2alpha1, v2} {
+		serve(t, server, version)
+		object := nodeConfig{"x", `{"matchLabels":{"zone":"a"}}`, values{"b": version}}.object()
+		object["apiVersion"] = "cilium.io/" + version
+		create(t, nodeConfigsPath(version, name), object)
+		w.expect(`b = "` + version + `" from cilium-node-config:watch-crd/x`)
+		serve(t, server)
+		w.expect(`b is no longer set (was "` + version + `" from cilium-node-config:watch-crd/x)`)
+	}
+	serve(t, server, v2, v2alpha1)
+}
+
+// TestCFG10_DefinitionsDenied may not watch the definition of the custom
+// resource: then it still starts, and works with what is there.
+func TestCFG10_DefinitionsDenied(t *testing.T) {
+	const name = "watch-definitions"
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
+	createNode(t, name, nil, nil)
+	role := strings.Replace(watcherRole, "name: watcher", "name: blind", 1)
+	role = role[:strings.Index(role, "- {apiGroups: [apiextensions")]
+	require.NoError(t, server.Admin().ApplyYAML(t.Context(), rbacPath+"clusterroles/blind", []byte(role)))
+	require.NoError(t, server.Admin().ApplyYAML(t.Context(), rbacPath+"clusterrolebindings/blind",
+		[]byte(strings.Replace(string(binding("blind")), "namespace: kube-system, name: blind", "namespace: kube-system, name: nobody", 1))))
+	serve(t, server)
+	defer serve(t, server, v2, v2alpha1)
+	defer func() {
+		require.NoError(t, server.Admin().Delete(context.WithoutCancel(t.Context()), rbacPath+"clusterrolebindings/blind"))
+	}()
+	eventually(t, func(ctx context.Context) error {
+		_, err := server.Client(nobody).Do(ctx, http.MethodGet, "/api/v1/nodes", "", nil)
+		return err
+	})
+	path, err := server.Kubeconfig(t.TempDir(), nobody, "")
+	require.NoError(t, err)
+	client, _ := connect(t, kube.Connection{Kubeconfig: path})
+	enough := errors.New("enough")
+	err = kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(u kube.Update) error {
+		require.NoError(t, u.Err)
+		require.Equal(t, values{"a": "cm"}, maps.Collect(u.Config.All()))
+		return enough
+	})
+	require.Equal(t, enough, err)
+}
