@@ -15,6 +15,10 @@ import (
 // come: another project's installer may be at work.
 var ErrPluginMissing = errors.New("plugin missing")
 
+// ErrTargetMissing says that the network which a [Chained] is to join is not in
+// the folder, or not valid. It may come: the other CNI may be starting.
+var ErrTargetMissing = errors.New("network to chain onto is missing")
+
 // ErrNotOwner says that another owner has installed since, whose files stay. It
 // matches [errors.ErrUnsupported]: there is nothing to revert.
 var ErrNotOwner = fmt.Errorf("installed by another owner since: %w", errors.ErrUnsupported)

@@ -16,6 +16,8 @@ const (
 	defaultConfDir  = "/etc/cni/net.d"
 	defaultConfName = "05-cilium.conflist"
 	defaultOwner    = "host"
+
+	defaultBackupSuffix = ".cilium_bak"
 )
 
 // confSuffixes are what runtimes load.
@@ -51,11 +53,20 @@ type Install struct {
 	ConfDir  string
 	ConfName string
 
+	// Exclusive sets the other configurations in ConfDir aside: each is renamed
+	// to its name with BackupSuffix (zero: .cilium_bak), with a number behind it
+	// if there is such a file that we did not make. Revert puts them back.
+	Exclusive    bool
+	BackupSuffix string
+
 	// StateDir is where the prior state is noted before each change, for
 	// Revert; zero: nothing is, and there is no Revert. Owner is who installs,
 	// such as a pod's UID; zero: host. Only the last owner can revert.
 	StateDir string
 	Owner    string
+
+	// KeepConf lets Revert leave configurations alone: they are the user's.
+	KeepConf bool
 
 	// Warn is called with what is worth knowing and no error; nil: it is not.
 	Warn func(text string)

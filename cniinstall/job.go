@@ -25,6 +25,7 @@ type job struct {
 	plugins []*target
 	conf    *target // nil: none
 	net     *network
+	asides  []aside  // in the order in which they go
 	dirs    []string // that are missing, outermost first
 	book    *record.Book
 	from    string // the owner before
@@ -36,6 +37,9 @@ type job struct {
 func (i Install) survey(ctx context.Context) (*job, error) {
 	i, err := i.withDefaults()
 	if err != nil {
+		return nil, err
+	}
+	if err := i.checkExclusive(); err != nil {
 		return nil, err
 	}
 	j := &job{Install: i}
@@ -56,7 +60,10 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 	if err := j.findDirs(); err != nil {
 		return nil, err
 	}
-	return j, j.openBook()
+	if err := j.openBook(); err != nil {
+		return nil, err
+	}
+	return j, j.findAsides()
 }
 
 func (j *job) openBook() (err error) {
@@ -196,11 +203,14 @@ func (j *job) changes() []string {
 	for _, t := range j.pending(attributes, content) {
 		changes = append(changes, t.change())
 	}
+	for _, a := range j.asides {
+		changes = append(changes, a.change())
+	}
 	return changes
 }
 
 // apply makes the changes: everything is staged and validated, then the
-// plugins are published, then the configuration.
+// plugins are published, then the configuration, then others' are set aside.
 func (j *job) apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -224,6 +234,15 @@ func (j *job) apply(ctx context.Context) error {
 			return hint(err)
 		}
 	}
+	if err := j.publish(ctx); err != nil {
+		return err
+	}
+	return j.sweep()
+}
+
+// publish puts everything in its place. It stops where something fails: the
+// next file that is set aside must not let one be first that never was.
+func (j *job) publish(ctx context.Context) error {
 	for _, t := range j.pending(attributes, content) {
 		if t == j.conf {
 			if err := j.speak(ctx, j.late()); err != nil {
@@ -234,7 +253,15 @@ func (j *job) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	return j.sweep()
+	for _, a := range j.asides {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := j.setAside(a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sweep removes what dead writers left, and nothing of a living one. It is done

@@ -50,6 +50,8 @@ func (e *InvalidError) Unwrap() error { return e.Err }
 type network struct {
 	file    string
 	raw     []byte
+	name    string
+	isList  bool
 	version string   // what a runtime asks of the plugins; never empty
 	types   []string // of the plugins, in their order
 }
@@ -66,6 +68,7 @@ func parse(file string, raw []byte) (*network, error) {
 		return nil, n.invalid(-1, errors.New("it is null, not an object"))
 	}
 	_, isList := top["plugins"]
+	n.isList = isList
 	if err := kindFits(file, isList, top["type"] != nil); err != nil {
 		return nil, n.invalid(-1, err)
 	}
@@ -144,6 +147,7 @@ func (n *network) adopt(list *libcni.NetworkConfigList) error {
 	if _, _, _, err := version.ParseVersion(list.CNIVersion); err != nil {
 		return n.invalid(-1, fmt.Errorf("cniVersion %q: %w", list.CNIVersion, err))
 	}
+	n.name = list.Name
 	if n.version = list.CNIVersion; n.version == "" {
 		n.version = "0.1.0" // the specification's default
 	}

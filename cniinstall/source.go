@@ -123,7 +123,7 @@ func (i Install) render(ctx context.Context) (*target, *network, error) {
 	if i.Config == nil {
 		return nil, nil, nil
 	}
-	raw, err := i.Config.Render(ctx, i.ConfDir)
+	raw, err := i.renderConfig(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,6 +135,17 @@ func (i Install) render(ctx context.Context) (*target, *network, error) {
 	return &target{path: filepath.Join(i.ConfDir, i.ConfName), mode: 0o600, size: int64(len(raw)), open: open}, n, nil
 }
 
+// renderConfig lets a configuration that builds on others know more of the
+// folder than its path.
+func (i Install) renderConfig(ctx context.Context) ([]byte, error) {
+	if c, ok := i.Config.(interface {
+		renderIn(context.Context, folder) ([]byte, error)
+	}); ok {
+		return c.renderIn(ctx, i.folder())
+	}
+	return i.Config.Render(ctx, i.ConfDir)
+}
+
 func (i Install) searchDirs() []string { return append([]string{i.BinDir}, i.SearchDirs...) }
 
 // withDefaults fills in the zero fields and checks the rest.
@@ -143,6 +154,7 @@ func (i Install) withDefaults() (Install, error) {
 	i.ConfDir = filepath.Clean(cmp.Or(i.ConfDir, defaultConfDir))
 	i.ConfName = cmp.Or(i.ConfName, defaultConfName)
 	i.Owner = cmp.Or(i.Owner, defaultOwner)
+	i.BackupSuffix = cmp.Or(i.BackupSuffix, defaultBackupSuffix)
 	if i.Optional == nil {
 		i.Optional = []string{"loopback"}
 	}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Modes of an [Agent], by the names that Cilium's "cni-chaining-mode" has.
+const (
+	ModeNone        = "none"
+	ModePortmap     = "portmap"
+	ModeFlannel     = "flannel"
+	ModeAWS         = "aws-cni"
+	ModeGenericVeth = "generic-veth"
+)
+
+// The plugins that stand beside the agent's in a template.
+const (
+	portmapPlugin    = `{"type": "portmap", "capabilities": {"portMappings": true}}`
+	awsPortmapPlugin = `{"type": "portmap", "capabilities": {"portMappings": true}, "snat": true}`
+	flannelPlugin    = `{"type": "flannel", "delegate": {"hairpinMode": true, "isDefaultGateway": true}}`
+	awsPlugin        = `{"name": "aws-cni", "type": "aws-cni", "vethPrefix": "eni"}`
+)
+
+// template is the chain that the agent's plugin is one of.
+func (a Agent) template() ([]any, error) {
+	var before, after []json.RawMessage
+	switch a.Mode {
+	case "", ModeNone:
+	case ModePortmap:
+		after = raw(portmapPlugin)
+	case ModeFlannel:
+		before = raw(flannelPlugin, portmapPlugin)
+	case ModeAWS:
+		before = raw(awsPlugin, awsPortmapPlugin)
+	case ModeGenericVeth:
+		if len(a.Base) == 0 {
+			return nil, errors.New("mode generic-veth completes other plugins: give them, or chain onto a configuration of the node's")
+		}
+	default:
+		return nil, fmt.Errorf("unknown mode %q, known are %q", a.Mode,
+			[]string{ModeNone, ModePortmap, ModeFlannel, ModeAWS, ModeGenericVeth})
+	}
+	if a.Base != nil {
+		before = a.Base
+	}
+	var chain []any
+	for _, p := range before {
+		chain = append(chain, p)
+	}
+	chain = append(chain, a.entry())
+	for _, p := range after {
+		chain = append(chain, p)
+	}
+	return chain, nil
+}
+
+func raw(plugins ...string) []json.RawMessage {
+	var all []json.RawMessage
+	for _, p := range plugins {
+		all = append(all, json.RawMessage(p))
+	}
+	return all
+}
+
+// chainingMode is what the agent's plugin is told. Standing first, as in
+// portmap, it is on its own.
+func (a Agent) chainingMode() string {
+	if slices.Contains([]string{"", ModeNone, ModePortmap}, a.Mode) {
+		return ""
+	}
+	return a.Mode
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// golden compares what was rendered with a file, and lets libcni read it.
+func golden(t *testing.T, name string, got []byte) *libcni.NetworkConfigList {
+	t.Helper()
+	path := filepath.Join("testdata", name+".conflist")
+	if *update {
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+	list, err := libcni.NetworkConfFromBytes(got)
+	require.NoError(t, err)
+	return list
+}
+
+func plugins(list *libcni.NetworkConfigList) (types []string) {
+	for _, p := range list.Plugins {
+		types = append(types, p.Network.Type)
+	}
+	return types
+}
+
+// option is what the plugin at index in the list is given under key.
+func option(t *testing.T, list *libcni.NetworkConfigList, index int, key string) any {
+	t.Helper()
+	var plugin map[string]any
+	require.NoError(t, json.Unmarshal(list.Plugins[index].Bytes, &plugin))
+	return plugin[key]
+}
+
+const quotes = `it's "quoted"`
+
+func TestCNI3_TemplatesGolden(t *testing.T) {
+	base := []json.RawMessage{json.RawMessage(`{"type": "calico", "mtu": 1440, "ipam": {"type": "calico-ipam"}, "note": "it's \"quoted\""}`)}
+	tests := []struct {
+		name  string
+		agent cniinstall.Agent
+		net   string
+		types []string
+		at    int // the agent's plugin
+		mode  any
+	}{
+		{"template-none", cniinstall.Agent{Mode: "none"}, "cilium", []string{"cilium-cni"}, 0, nil},
+		{"template-portmap", cniinstall.Agent{Mode: "portmap"}, "portmap", []string{"cilium-cni", "portmap"}, 0, nil},
+		{"template-flannel", cniinstall.Agent{Mode: "flannel"}, "flannel", []string{"flannel", "portmap", "cilium-cni"}, 2, "flannel"},
+		{"template-aws-cni", cniinstall.Agent{Mode: "aws-cni"}, "aws-cni", []string{"aws-cni", "portmap", "cilium-cni"}, 2, "aws-cni"},
+		{"template-generic-veth", cniinstall.Agent{Mode: "generic-veth", Base: base}, "generic-veth", []string{"calico", "cilium-cni"}, 1, "generic-veth"},
+		{"template-flannel-base", cniinstall.Agent{Mode: "flannel", Network: "cbr0", CNIVersion: "1.0.0", Base: base, Debug: true},
+			"cbr0", []string{"calico", "cilium-cni"}, 1, "flannel"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.agent.LogFile = "/var/log/" + quotes
+			got, err := tt.agent.Render(t.Context(), "")
+			require.NoError(t, err)
+			list := golden(t, tt.name, got)
+			require.Equal(t, tt.net, list.Name)
+			require.Equal(t, tt.types, plugins(list))
+			require.Equal(t, tt.mode, option(t, list, tt.at, "chaining-mode"))
+			require.Equal(t, "/var/log/"+quotes, option(t, list, tt.at, "log-file"))
+		})
+	}
+}
+
+// A ' and a " in every string of every template come out as they went in.
+func TestCNI3_QuotesInEveryTemplate(t *testing.T) {
+	base := json.RawMessage(`{"type": "a'\"b", "it's \"a key\"": "it's \"quoted\""}`)
+	for _, mode := range []string{"", "none", "portmap", "flannel", "aws-cni", "generic-veth"} {
+		agent := cniinstall.Agent{Mode: mode, Network: quotes, CNIVersion: quotes, Plugin: quotes, LogFile: quotes, Base: []json.RawMessage{base}}
+		got, err := agent.Render(t.Context(), "")
+		require.NoError(t, err)
+		var list struct {
+			Name, CNIVersion string
+			Plugins          []map[string]any
+		}
+		require.NoError(t, json.Unmarshal(got, &list))
+		require.Equal(t, []string{quotes, quotes}, []string{list.Name, list.CNIVersion})
+		require.Equal(t, map[string]any{"type": `a'"b`, `it's "a key"`: quotes}, list.Plugins[0])
+		require.Equal(t, quotes, list.Plugins[1]["type"])
+		require.Equal(t, quotes, list.Plugins[1]["log-file"])
+	}
+}
+
+func TestCNI3_TemplatesThatCannotBe(t *testing.T) {
+	tests := map[string]struct {
+		agent cniinstall.Agent
+		want  string
+	}{
+		"unknown":      {cniinstall.Agent{Mode: quotes}, `unknown mode "it's \"quoted\"", known are ["none" "portmap" "flannel" "aws-cni" "generic-veth"]`},
+		"no base":      {cniinstall.Agent{Mode: "generic-veth"}, "mode generic-veth completes other plugins"},
+		"base no JSON": {cniinstall.Agent{Mode: "flannel", Base: []json.RawMessage{[]byte("{")}}, "unexpected end of JSON input"},
+		"not UTF-8":    {cniinstall.Agent{LogFile: "\xff"}, `"\xff" is not UTF-8`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := tt.agent.Render(t.Context(), "")
+			require.ErrorContains(t, err, "render the CNI configuration: ")
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+// Each template is installed once its plugins are there, and not before.
+func TestCNI3_TemplatesAreInstalled(t *testing.T) {
+	base := []json.RawMessage{json.RawMessage(`{"type": "calico"}`)}
+	for mode, others := range map[string]string{
+		"portmap": "portmap", "flannel": "flannel portmap", "aws-cni": "aws-cni portmap", "generic-veth": "calico",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			n := newNode(t)
+			i := n.install()
+			agent := cniinstall.Agent{Mode: mode}
+			if mode == "generic-veth" {
+				agent.Base = base
+			}
+			i.Config = agent
+			before := tree(t, n.root)
+			require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
+			require.Equal(t, before, tree(t, n.root))
+			for _, plugin := range strings.Fields(others) {
+				write(t, n.plugin(plugin), script("0.3.1"), 0o755)
+			}
+			require.NoError(t, i.Apply(t.Context()))
+			requireConverged(t, i, n.root)
+		})
+	}
+}
