@@ -143,11 +143,11 @@ func (s *session) sortCgroup(at cgroupRef, fd int, links []cgroupLink) error {
 	}
 	errs.add(err)
 	for _, a := range attached {
-		if byLink[a.ID]--; byLink[a.ID] >= 0 {
+		if byLink[a.id]--; byLink[a.id] >= 0 {
 			continue
 		}
 		ref := at
-		ref.prog = a.ID
+		ref.prog = a.id
 		errs.add(s.foundCgroup(ref))
 	}
 	return errs.join()
@@ -202,7 +202,7 @@ func removeCgroupProgram(_ context.Context, _ *session, item Item) error {
 		return err
 	}
 	for _, a := range attached {
-		if a.ID == ref.prog {
+		if a.id == ref.prog {
 			return detachProgram(int(dir.Fd()), ref.attach, ref.prog)
 		}
 	}

@@ -39,13 +39,11 @@ var (
 	}
 )
 
-// hookRef identifies a program on a hook: bpfLink is 0 for one that was
-// attached by itself.
+// hookRef identifies a program on a hook.
 type hookRef struct {
-	link    int
-	attach  ebpf.AttachType
-	prog    ebpf.ProgramID
-	bpfLink link.ID
+	link   int
+	attach ebpf.AttachType
+	attachedProgram
 }
 
 func (r hookRef) onLink() int { return r.link }
@@ -89,44 +87,25 @@ func (s *session) findHooks(ctx context.Context, hooks []hook, has func(linkInfo
 	return errs.join()
 }
 
-// attachedTo lists what is attached to a link or, for the types of cgroups, to
-// an open cgroup. A link that is gone has nothing.
-func attachedTo(target int, attach ebpf.AttachType) ([]link.AttachedProgram, error) {
-	result, err := link.QueryPrograms(link.QueryOptions{Target: target, Attach: attach})
-	switch {
-	case gone(err):
-		return nil, nil
-	case err != nil:
-		return nil, bpfHint(err)
-	}
-	return result.Programs, nil
-}
-
-// unsupportedHook reports whether a kernel does not know a hook.
-func unsupportedHook(err error) bool {
-	return errors.Is(err, unix.EINVAL) || errors.Is(err, ebpf.ErrNotSupported)
-}
-
-func (s *session) sortHook(l linkInfo, h hook, attached []link.AttachedProgram) error {
+func (s *session) sortHook(l linkInfo, h hook, attached []attachedProgram) error {
 	var errs errorSet
 	for _, a := range attached {
-		owned, err := s.ownsProgram(uint32(a.ID))
+		owned, err := s.ownsProgram(uint32(a.id))
 		errs.add(err)
 		if !owned {
 			continue
 		}
-		s.hooked[l.index] = append(s.hooked[l.index], s.programs[uint32(a.ID)].name)
+		name := s.programs[uint32(a.id)].name
+		s.hooked[l.index] = append(s.hooked[l.index], name)
 		item := Item{
 			Kind:   h.kind,
-			Object: l.name + " " + h.name + " " + s.programs[uint32(a.ID)].name,
-			Detail: fmt.Sprintf("program %d", a.ID),
+			Object: l.name + " " + h.name + " " + name,
+			Detail: fmt.Sprintf("program %d", a.id),
+			ref:    hookRef{l.index, h.attach, a},
 		}
-		ref := hookRef{link: l.index, attach: h.attach, prog: a.ID}
-		if id, ok := a.LinkID(); ok {
-			ref.bpfLink = id
-			item.Detail += fmt.Sprintf(" bpf_link %d", id)
+		if a.bpfLink != 0 {
+			item.Detail += fmt.Sprintf(" bpf_link %d", a.bpfLink)
 		}
-		item.ref = ref
 		s.found(item)
 	}
 	return errs.join()
@@ -140,7 +119,7 @@ func removeHook(_ context.Context, _ *session, item Item) error {
 	if ref.bpfLink != 0 {
 		return detachBPFLink(ref.bpfLink)
 	}
-	return detachProgram(ref.link, ref.attach, ref.prog)
+	return detachProgram(ref.link, ref.attach, ref.id)
 }
 
 // detachBPFLink ends a bpf_link, whoever holds or pins it. Ids of links are

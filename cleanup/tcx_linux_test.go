@@ -68,16 +68,21 @@ func hooks(t testing.TB, attach ...ebpf.AttachType) []string {
 			result, err := link.QueryPrograms(link.QueryOptions{Target: l.Attrs().Index, Attach: at})
 			require.NoError(t, err)
 			for _, p := range result.Programs {
-				prog, err := ebpf.NewProgramFromID(p.ID)
-				require.NoError(t, err)
-				info, err := prog.Info()
-				require.NoError(t, err)
-				require.NoError(t, prog.Close())
-				out = append(out, fmt.Sprintf("%s %v %s", l.Attrs().Name, at, info.Name))
+				out = append(out, fmt.Sprintf("%s %v %s", l.Attrs().Name, at, programName(t, p.ID)))
 			}
 		}
 	}
 	return out
+}
+
+func programName(t testing.TB, id ebpf.ProgramID) string {
+	t.Helper()
+	prog, err := ebpf.NewProgramFromID(id)
+	require.NoError(t, err)
+	defer prog.Close()
+	info, err := prog.Info()
+	require.NoError(t, err)
+	return info.Name
 }
 
 // Each way of attaching, on both sides, beside a foreign program.
