@@ -40,6 +40,12 @@ type Cleanup struct {
 	// and directories, of which what lies in them goes unless it is kept too.
 	Keep []string
 
+	// StateDir is where the other packages of this module record their changes
+	// on this node, as their fields of that name say. What their records hold
+	// stays as if it were in Keep; a record that cannot be read is an error, and
+	// nothing is removed. None: nothing is looked up.
+	StateDir string
+
 	// Progress, if set, is called after each item that Remove dealt with, on
 	// the calling goroutine: err is nil for one that is gone.
 	Progress func(done, total int, item string, err error)
@@ -98,6 +104,11 @@ func (c Cleanup) compile() (*owned, error) {
 	for _, keep := range c.Keep {
 		if err := validStatePath(keep); err != nil {
 			return nil, fmt.Errorf("keep: %w", err)
+		}
+	}
+	if c.StateDir != "" {
+		if err := validStatePath(c.StateDir); err != nil {
+			return nil, err
 		}
 	}
 	return c.Ownership.compile()

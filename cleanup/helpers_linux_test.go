@@ -168,7 +168,7 @@ func apply(t testing.TB, c cleanup.Cleanup) {
 // ours is Cilium's ownership without the host's paths.
 func ours() cleanup.Ownership {
 	own := cleanup.Cilium()
-	own.StateDirs, own.PidFiles = nil, nil
+	own.StateDirs, own.PidFiles, own.Mounts, own.Files, own.SetAside = nil, nil, nil, nil, nil
 	return own
 }
 

@@ -25,6 +25,8 @@ const (
 	kindPinDir   = "pin directory"
 	kindMount    = "mount"
 	kindStateDir = "state directory"
+	kindFile     = "file"
+	kindAside    = "configuration set aside"
 )
 
 // Item is one thing that [Cleanup.Inventory] found.
@@ -45,6 +47,14 @@ type Item struct {
 
 // String returns kind and object.
 func (i Item) String() string { return i.Kind + " " + i.Object }
+
+// verb says what removal does with an item.
+func (i Item) verb() string {
+	if i.Kind == kindAside {
+		return "restore"
+	}
+	return "remove"
+}
 
 // printable returns the item with names quoted that others chose so that they
 // would not stay on one line, or would speak to a terminal.
@@ -163,10 +173,10 @@ func (inv Inventory) changes() []string {
 			show = show[:changeFold-1]
 		}
 		for _, item := range show {
-			out = append(out, "remove "+item.String())
+			out = append(out, item.verb()+" "+item.String())
 		}
 		if more := len(g.Items) - len(show); more > 0 {
-			out = append(out, fmt.Sprintf("remove %d more of kind %s", more, g.Kind))
+			out = append(out, fmt.Sprintf("%s %d more of kind %s", g.Items[0].verb(), more, g.Kind))
 		}
 	}
 	return out

@@ -230,9 +230,7 @@ func TestCLN2_AWSLeftovers(t *testing.T) {
 	}
 	dirty := all()
 	for _, scope := range []cleanup.Scope{cleanup.BPFState, cleanup.AllState} {
-		own := ours()
-		own.Files, own.SetAside, own.Mounts = nil, nil, nil
-		inv, err := cleanup.Cleanup{Ownership: own, Scope: scope}.Inventory(context.Background())
+		inv, err := cleanup.Cleanup{Ownership: ours(), Scope: scope}.Inventory(context.Background())
 		require.NoError(t, err)
 		require.Empty(t, inv.Items, "no scope takes them")
 	}

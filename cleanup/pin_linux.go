@@ -35,7 +35,7 @@ type pinnedObjects struct {
 // that can become empty; what is mounted among them stays.
 func (s *session) walkPins(ctx context.Context, visit func(entry)) error {
 	var errs errorSet
-	for _, root := range s.bpfRoots() {
+	for _, root := range s.pinRoots() {
 		if !isBPFFS(root) {
 			continue
 		}

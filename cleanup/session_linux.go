@@ -44,7 +44,10 @@ func finders() []finder {
 		{"iptables-legacy rules", AllState, []string{kindLegacy}, findLegacy, removeLegacy},
 		{"ipsets", AllState, []string{kindIPSet}, findIPSets, removeIPSets},
 		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, each(removePin)},
-		{"state directories", AllState, []string{kindMount, kindStateDir}, findState, each(removeState)},
+		{"mounts", AllState, []string{kindMount}, findMounts, each(removeMount)},
+		{"state directories", AllState, []string{kindStateDir}, findState, each(removeState)},
+		{"files", AllState, []string{kindFile}, findFiles, each(removeFile)},
+		{"configurations set aside", AllState, []string{kindAside}, findAside, each(restoreAside)},
 	}
 }
 
@@ -69,13 +72,14 @@ type session struct {
 
 	sock     *rtnl
 	nfSock   *nfnl
+	kept     map[string]bool    // paths that stay
+	mounts   []mountPoint       // nil before
 	linkList []linkInfo         // one dump, nil before
 	qdiscs   map[int]*tcState   // by link, nil before
 	blocks   map[filterRef]bool // filters of shared blocks that were listed
 	programs map[uint32]bpfProgram
 	hooked   map[int][]string // names of owned programs on hooks, by link
 	pinned   *pinnedObjects   // nil before
-	mounts   []mountPoint     // nil before
 
 	xfrm       *rtnl     // nil before
 	linksOfBPF *bpfLinks // nil before
@@ -122,6 +126,9 @@ func (s *session) leave(item Item) { s.inv.Left = append(s.inv.Left, item.printa
 func (c Cleanup) inventory(ctx context.Context, own *owned) (*Inventory, error) {
 	s := newSession(c, own)
 	defer s.close()
+	if err := s.readKept(); err != nil {
+		return &s.inv, err
+	}
 	var errs []error
 	for _, f := range finders() {
 		if c.Scope < f.least {
@@ -141,12 +148,15 @@ func (c Cleanup) inventory(ctx context.Context, own *owned) (*Inventory, error) 
 func (c Cleanup) remove(ctx context.Context, own *owned, items []Item) error {
 	s := newSession(c, own)
 	defer s.close()
+	if err := s.readKept(); err != nil {
+		return err
+	}
 	var errs []error
 	handled := 0
 	done := func(item Item, err error) {
 		handled++
 		if err != nil {
-			err = fmt.Errorf("remove %s: %w", item, hint(item.Kind, err))
+			err = fmt.Errorf("%s %s: %w", item.verb(), item, hint(item.Kind, err))
 			errs = append(errs, err)
 		}
 		if c.Progress != nil {

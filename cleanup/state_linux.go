@@ -19,20 +19,7 @@ type stateRef struct {
 	id   inode
 }
 
-// kept returns the paths to keep, with no symbolic link among their parents.
-func (c Cleanup) kept() map[string]bool {
-	out := map[string]bool{}
-	for _, path := range c.Keep {
-		path = filepath.Clean(path)
-		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-			path = filepath.Join(dir, filepath.Base(path))
-		}
-		out[path] = true
-	}
-	return out
-}
-
-// findState lists the state directories, and before each the mounts in it.
+// findState lists the state directories.
 func findState(ctx context.Context, s *session) error {
 	var errs errorSet
 	for _, path := range s.own.StateDirs {
@@ -49,10 +36,7 @@ func (s *session) findStateDir(ctx context.Context, path string) error {
 		return err
 	}
 	defer t.close()
-	kept := s.kept()
-	if err := s.findMounts(t, kept); err != nil {
-		return err
-	}
+	kept := s.kept
 	files, dirs := 0, 0
 	full, err := t.walk(ctx, func(e entry) (bool, error) {
 		switch {
@@ -99,20 +83,6 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (s *session) findMounts(t *tree, kept map[string]bool) error {
-	all, err := s.mountPoints()
-	if err != nil {
-		return err
-	}
-	for _, m := range mountsBelow(all, t.path) {
-		if keptOrBelow(kept, m.path, t.path) {
-			continue
-		}
-		s.found(Item{Kind: kindMount, Object: m.path, Detail: m.fstype, ref: m.mountRef})
-	}
-	return nil
-}
-
 // keptOrBelow reports whether a mount point, or a mount point that it lies in,
 // is kept.
 func keptOrBelow(kept map[string]bool, path, top string) bool {
@@ -125,10 +95,7 @@ func keptOrBelow(kept map[string]bool, path, top string) bool {
 }
 
 func removeState(ctx context.Context, s *session, item Item) error {
-	switch ref := item.ref.(type) {
-	case mountRef:
-		return unmount(ref)
-	case stateRef:
+	if ref, ok := item.ref.(stateRef); ok {
 		return s.removeStateDir(ctx, ref)
 	}
 	return fmt.Errorf("identity of type %T", item.ref)
@@ -143,7 +110,7 @@ func (s *session) removeStateDir(ctx context.Context, ref stateRef) error {
 	if t.id != ref.id {
 		return errOther
 	}
-	kept := s.kept()
+	kept := s.kept
 	full, err := t.walk(ctx, func(e entry) (bool, error) {
 		switch {
 		case kept[e.path] || e.full:

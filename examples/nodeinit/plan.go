@@ -201,7 +201,7 @@ func (a *app) cleanupStep(config *configresolve.Config) bootstrap.Step {
 	return bootstrap.Step{
 		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0,
 		Action: a.onHost(hostns.Mount|hostns.Net|hostns.Cgroup, cleanup.Cleanup{
-			Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, Keep: keep,
+			Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, Keep: keep, StateDir: a.stateDir,
 		}),
 	}
 }
