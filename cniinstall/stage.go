@@ -4,14 +4,14 @@
 package cniinstall
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"io/fs"
 	"os"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 )
@@ -33,14 +33,12 @@ func (t *target) stage(ctx context.Context, sum bool) error {
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
 	s := &staged{file: f, path: f.Name()}
-	err = t.fill(ctx, f.File)
-	if err == nil {
-		s.sum, err = t.verify(ctx, f.File, sum)
-	}
+	h := startHasher(sum)
+	err = t.fill(ctx, f.File, h)
 	if err == nil {
 		err = f.Seal()
 	}
-	if err != nil {
+	if s.sum = h.finish(); err != nil {
 		f.Abort()
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
@@ -48,42 +46,85 @@ func (t *target) stage(ctx context.Context, sum bool) error {
 	return nil
 }
 
-// fill copies the content, within the kernel where it can, and puts the owner
-// right, which in a folder with setgid is not the process's.
-func (t *target) fill(ctx context.Context, f *os.File) error {
+// fill copies the content, reads it back, and puts the owner right, which in a
+// folder with setgid is not the process's.
+func (t *target) fill(ctx context.Context, f *os.File, h *hasher) error {
 	src, err := t.open()
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if _, err := io.CopyN(f, src, 8<<20); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
+	before, err := changed(src)
+	if err != nil {
+		return err
 	}
-	startWriteback(f)
+	size, err := copyTo(ctx, f, src, h)
+	if err != nil {
+		return err
+	}
+	after, err := changed(src)
+	if err != nil {
+		return err
+	}
+	if size != t.size || !after.Equal(before) {
+		return errors.New("the source changed while it was being copied")
+	}
 	return setAttributes(f, t)
 }
 
-// verify reads back what was written, and gives its hash where asked for one.
-func (t *target) verify(ctx context.Context, f *os.File, sum bool) (string, error) {
-	h, also := sha256.New(), io.Discard
-	if sum {
-		also = h
+// changed is when src was; of what is no file, the zero time.
+func changed(src io.Reader) (time.Time, error) {
+	file, ok := src.(fs.File)
+	if !ok {
+		return time.Time{}, nil
 	}
-	same, err := t.isIn(ctx, io.NewSectionReader(f, 0, math.MaxInt64), also)
+	info, err := file.Stat()
 	if err != nil {
-		return "", fmt.Errorf("read back: %w", err)
+		return time.Time{}, err
 	}
-	if !same {
-		return "", errors.New("what was written reads back differently")
+	return info.ModTime(), nil
+}
+
+// copyTo copies src, reading back each piece. The disk is at work meanwhile,
+// and h.
+func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher) (size int64, err error) {
+	back := make([]byte, piece)
+	for last := false; !last; {
+		if err := ctx.Err(); err != nil {
+			return size, err
+		}
+		buf := h.buffer()
+		n, err := io.ReadFull(src, buf)
+		if last = err != nil; realError(err) != nil {
+			return size, err
+		}
+		if _, err := f.Write(buf[:n]); err != nil {
+			return size, err
+		}
+		startWriteback(f, size, int64(n))
+		if err := readBack(f, size, buf[:n], back); err != nil {
+			return size, err
+		}
+		h.add(buf[:n])
+		size += int64(n)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return size, nil
+}
+
+// readBack compares what is in f from offset with what was written there, in
+// pieces that fit into back.
+func readBack(f *os.File, offset int64, wrote, back []byte) error {
+	for len(wrote) > 0 {
+		n := min(len(wrote), len(back))
+		if _, err := f.ReadAt(back[:n], offset); err != nil {
+			return fmt.Errorf("read back: %w", err)
+		}
+		if !bytes.Equal(wrote[:n], back[:n]) {
+			return errors.New("what was written reads back differently")
+		}
+		wrote, offset = wrote[n:], offset+int64(n)
+	}
+	return nil
 }
 
 // publish puts the file in its place.

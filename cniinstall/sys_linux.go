@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startWriteback lets the disk begin, so that what was written can be read back
-// meanwhile. It is a hint: fsync follows.
-func startWriteback(f *os.File) {
-	unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+// startWriteback lets the disk begin with size bytes from offset, while the
+// rest is being copied and hashed. It is a hint: fsync follows.
+func startWriteback(f *os.File, offset, size int64) {
+	unix.SyncFileRange(int(f.Fd()), offset, size, unix.SYNC_FILE_RANGE_WRITE)
 }

@@ -4,12 +4,12 @@
 package cniinstall
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	"github.com/slipway-dev/slipway/internal/record"
@@ -73,17 +73,20 @@ func (t *target) holds(ctx context.Context) (bool, error) {
 		return false, hint(err)
 	}
 	defer f.Close()
-	return t.isIn(ctx, f, io.Discard)
+	return t.isIn(ctx, f)
 }
 
-// isIn compares the target's content with f, and gives what f holds to also.
-func (t *target) isIn(ctx context.Context, f io.Reader, also io.Writer) (bool, error) {
+// isIn compares the target's content with that of f.
+func (t *target) isIn(ctx context.Context, f *os.File) (bool, error) {
 	want, err := t.open()
 	if err != nil {
 		return false, err
 	}
 	defer want.Close()
-	return equal(ctx, want, f, also)
+	if file, ok := want.(*os.File); ok {
+		return equalFiles(ctx, file, f)
+	}
+	return equal(ctx, want, io.NewSectionReader(f, 0, math.MaxInt64), make([]byte, 2*piece))
 }
 
 // modeFits: a plugin may also lack its write bit, as in a read-only image.
@@ -106,37 +109,6 @@ func (t *target) change() string {
 		return fmt.Sprintf("set mode %04o and owner %d:%d of %s (is %s)", t.mode, os.Geteuid(), os.Getegid(), t.path, t.found)
 	}
 	return "write " + t.path
-}
-
-// equal compares two streams, reading each once, in pieces that stay in the
-// processor's cache: 70 MB take no longer than it takes to read them.
-func equal(ctx context.Context, a, b io.Reader, also io.Writer) (bool, error) {
-	const piece = 128 << 10
-	bufs := make([]byte, 2*piece)
-	for {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		n, errA := io.ReadFull(a, bufs[:piece])
-		m, errB := io.ReadFull(b, bufs[piece:])
-		if err := errors.Join(realError(errA), realError(errB)); err != nil {
-			return false, err
-		}
-		also.Write(bufs[piece : piece+m]) // a hash, or nothing: neither fails
-		if n != m || !bytes.Equal(bufs[:n], bufs[piece:piece+m]) {
-			return false, nil
-		}
-		if n < piece {
-			return true, nil
-		}
-	}
-}
-
-func realError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return err
 }
 
 func unixMode(m fs.FileMode) uint32 {
