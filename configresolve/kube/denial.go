@@ -13,7 +13,7 @@ import (
 // An API server that has just started denies everybody for a moment: its
 // authorizer has read no rule yet, nor its authenticator a ServiceAccount. So a
 // denial counts only once it is given by a server that has said, by /readyz,
-// that it is ready. A server that denies even that question, which default
+// that it is ready. One that has no answer to that question, which default
 // rules let everybody ask, is believed after readyPatience.
 const (
 	readyPath     = "/readyz"
@@ -23,7 +23,7 @@ const (
 // doubt is what is known about the denials of one request.
 type doubt struct {
 	ready bool      // the server was ready before the last attempt
-	since time.Time // when it first denied the question whether it is
+	since time.Time // when it first had no answer to whether it is
 }
 
 func denial(response *http.Response) bool {
@@ -41,7 +41,7 @@ func (r *retrier) believe(ctx context.Context, req *http.Request, a answer, d *d
 		return a // nothing better will come
 	case err == nil && status == http.StatusOK:
 		d.ready, a.now = true, true
-	case err == nil && (status == http.StatusUnauthorized || status == http.StatusForbidden):
+	case err == nil && status < http.StatusInternalServerError:
 		if d.since.IsZero() {
 			d.since = time.Now()
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"time"
 
 	"github.com/slipway-dev/slipway/configresolve"
@@ -49,4 +50,31 @@ func ExampleClient_Source() {
 	}
 	fmt.Println(source.Ref())
 	// Output: cilium-node-config:kube-system
+}
+
+// Keeps a directory up to date, and says what changed and from where.
+func ExampleWatch() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	client, err := kube.Connection{Kubeconfig: "/etc/kubernetes/kubelet.conf"}.Client()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resolver := configresolve.Resolver{Sources: []configresolve.Source{
+		kube.ConfigMap{Client: client, Namespace: "kube-system", Name: "cilium-config"},
+		kube.Node{Client: client, Name: os.Getenv("NODE_NAME")},
+	}}
+	err = kube.Watch(ctx, resolver, func(u kube.Update) error {
+		if u.Err != nil {
+			fmt.Println(u.Err)
+			return nil
+		}
+		for _, change := range u.Changes {
+			fmt.Println(change)
+		}
+		_, err := configresolve.WriteDir(ctx, "/run/agent/config", u.Config)
+		return err
+	})
+	fmt.Println(err)
 }

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+const (
+	mapsPath        = "/api/v1/namespaces/kube-system/configmaps"
+	nodesPath       = "/api/v1/nodes"
+	v2Path          = "/apis/cilium.io/v2/namespaces/kube-system/ciliumnodeconfigs"
+	olderPath       = "/apis/cilium.io/v2alpha1/namespaces/kube-system/ciliumnodeconfigs"
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+)
+
+// watchAPI is an API server that lists and watches, without a network.
+type watchAPI struct {
+	mu      sync.Mutex
+	version int
+	objects map[string]map[string]fields // by path and name
+	streams map[string]*io.PipeWriter    // the open watch of a path
+	seen    []string                     // "list PATH", "watch PATH from VERSION at HOST"
+	answer  func(req *http.Request) (*http.Response, error)
+}
+
+// serve makes an API server that serves only the paths that it has objects of.
+func serve(objects map[string]map[string]fields) *watchAPI {
+	return &watchAPI{version: 100, objects: objects, streams: map[string]*io.PipeWriter{}}
+}
+
+func (a *watchAPI) RoundTrip(req *http.Request) (*http.Response, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	path, query := req.URL.Path, req.URL.Query()
+	if ready(req) {
+		return respond(200, "ok")
+	}
+	if query.Has("watch") {
+		a.seen = append(a.seen, fmt.Sprintf("watch %s from %s at %s", short(path), query.Get("resourceVersion"), req.URL.Host))
+	} else {
+		a.seen = append(a.seen, "list "+short(path))
+	}
+	if a.answer != nil {
+		if response, err := a.answer(req); response != nil || err != nil {
+			return response, err
+		}
+	}
+	objects, served := a.objects[path]
+	switch {
+	case !served:
+		return respond(404, "404 page not found")
+	case query.Has("watch"):
+		reader, writer := io.Pipe()
+		a.streams[path] = writer
+		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{"Content-Type": {"application/json"}}, Body: reader, Request: req}, nil
+	}
+	items := []fields{}
+	for _, o := range objects {
+		items = append(items, o)
+	}
+	list := fields{"kind": "List", "apiVersion": "v1", "metadata": fields{"resourceVersion": fmt.Sprint(a.version)}, "items": items}
+	if path == nodesPath || path == definitionsPath {
+		list["kind"], list["apiVersion"] = "PartialObjectMetadataList", "meta.k8s.io/v1"
+	}
+	text, _ := json.Marshal(list)
+	return respond(200, string(text))
+}
+
+func short(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+
+// set changes an object and tells the watch of its path.
+func (a *watchAPI) set(path, kind string, o fields) {
+	a.mu.Lock()
+	a.version++
+	meta := o["metadata"].(fields)
+	meta["resourceVersion"] = fmt.Sprint(a.version)
+	if kind == "DELETED" {
+		delete(a.objects[path], meta["name"].(string))
+	} else {
+		a.objects[path][meta["name"].(string)] = o
+	}
+	stream := a.streams[path]
+	a.mu.Unlock()
+	if stream != nil {
+		a.event(path, kind, o)
+	}
+}
+
+func (a *watchAPI) event(path, kind string, o fields) {
+	text, _ := json.Marshal(fields{"type": kind, "object": o})
+	a.mu.Lock()
+	stream := a.streams[path]
+	a.mu.Unlock()
+	fmt.Fprintf(stream, "%s\n", text)
+}
+
+// end ends the watch of a path, as an API server does when its time is over.
+func (a *watchAPI) end(path string) {
+	a.mu.Lock()
+	stream := a.streams[path]
+	delete(a.streams, path)
+	a.mu.Unlock()
+	stream.Close()
+}
+
+func (a *watchAPI) asked() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	asked := a.seen
+	a.seen = nil
+	return asked
+}
+
+// reports collects what a Watch reports.
+type reports struct {
+	mu    sync.Mutex
+	lines []string
+	end   func() error
+}
+
+// take returns the reports since the last call, once nothing moves any more.
+func (r *reports) take() []string {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lines := r.lines
+	r.lines = nil
+	return lines
+}
+
+func (r *reports) add(u kube.Update) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if u.Err != nil {
+		r.lines = append(r.lines, "error: "+u.Err.Error())
+	}
+	for _, c := range u.Changes {
+		if !strings.HasPrefix(c.Key, configresolve.KeySources) {
+			r.lines = append(r.lines, c.String())
+		}
+	}
+	return nil
+}
+
+// watch starts a Watch of what sources makes.
+func (a *watchAPI) watch(t *testing.T, sources func(*kube.Client) []configresolve.Source, servers ...string) *reports {
+	t.Helper()
+	if servers == nil {
+		servers = []string{"http://a"}
+	}
+	client, err := kube.Connection{Servers: servers, Wrap: func(http.RoundTripper) http.RoundTripper { return a }}.Client()
+	require.NoError(t, err)
+	r := &reports{}
+	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { done <- kube.Watch(ctx, configresolve.Resolver{Sources: sources(client)}, r.add) }()
+	r.end = func() error {
+		cancel()
+		return <-done
+	}
+	return r
+}
+
+func oneMap(c *kube.Client) []configresolve.Source {
+	return []configresolve.Source{kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}}
+}
+
+func withNode(c *kube.Client) []configresolve.Source {
+	return append(oneMap(c), kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me"}, kube.Node{Client: c, Name: "me"})
+}
+
+func mapObject(value string) fields {
+	return fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": "cfg", "namespace": namespace}, "data": fields{"a": value}}
+}
+
+func nodeObject(zone string) fields {
+	return fields{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": fields{"name": "me", "labels": fields{"zone": zone}}}
+}
+
+func crObject(name, zone string) fields {
+	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": name, "namespace": namespace},
+		"spec": fields{"nodeSelector": fields{"matchLabels": fields{"zone": zone}}, "defaults": fields{"b": name}}}
+}
+
+func TestCFG10_WatchGoesOnWhereItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
+		r := a.watch(t, oneMap)
+		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
+		require.Equal(t, []string{"list configmaps", "watch configmaps from 100 at a"}, a.asked())
+
+		a.set(mapsPath, "MODIFIED", mapObject("2"))
+		require.Equal(t, []string{`a = "2" from config-map:kube-system/cfg (was "1" from config-map:kube-system/cfg)`}, r.take())
+		a.set(mapsPath, "MODIFIED", mapObject("2"))
+		require.Empty(t, r.take(), "what is no change is not reported")
+
+		a.event(mapsPath, "BOOKMARK", fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"resourceVersion": "150"}})
+		a.end(mapsPath)
+		time.Sleep(time.Minute)
+		require.Empty(t, r.take())
+		require.Equal(t, []string{"watch configmaps from 150 at a"}, a.asked(), "a watch that ends goes on without a list")
+
+		a.set(mapsPath, "DELETED", mapObject("2"))
+		require.Equal(t, []string{"error: read source config-map:kube-system/cfg: ConfigMap kube-system/cfg: source does not exist"}, r.take())
+		a.set(mapsPath, "ADDED", mapObject("2"))
+		require.Empty(t, r.take())
+		a.set(mapsPath, "MODIFIED", mapObject("3"))
+		require.Equal(t, []string{`a = "3" from config-map:kube-system/cfg (was "2" from config-map:kube-system/cfg)`}, r.take())
+		require.ErrorIs(t, r.end(), context.Canceled)
+	})
+}
+
+func TestCFG10_ExpiredVersionsAreListedAnew(t *testing.T) {
+	expired := fields{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "too old resource version", "reason": "Expired", "code": 410}
+	text, err := json.Marshal(expired)
+	require.NoError(t, err)
+	for name, expire := range map[string]func(*watchAPI){
+		"as an event": func(a *watchAPI) { a.event(mapsPath, "ERROR", expired) },
+		"as an answer": func(a *watchAPI) {
+			a.mu.Lock()
+			a.answer = func(req *http.Request) (*http.Response, error) {
+				if req.URL.Query().Get("resourceVersion") == "100" {
+					return respond(410, string(text))
+				}
+				return nil, nil
+			}
+			a.mu.Unlock()
+			a.end(mapsPath)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
+				r := a.watch(t, oneMap)
+				r.take()
+				a.mu.Lock()
+				a.version, a.objects[mapsPath]["cfg"] = 200, mapObject("missed")
+				a.mu.Unlock()
+				expire(a)
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{`a = "missed" from config-map:kube-system/cfg (was "1" from config-map:kube-system/cfg)`}, r.take())
+				require.Contains(t, a.asked(), "watch configmaps from 200 at a")
+				require.ErrorIs(t, r.end(), context.Canceled)
+			})
+		})
+	}
+}
+
+func TestCFG10_ServerAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
+		r := a.watch(t, oneMap, "http://a", "http://b")
+		r.take()
+		a.asked()
+		a.mu.Lock()
+		a.answer = func(req *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
+		a.mu.Unlock()
+		a.end(mapsPath)
+		time.Sleep(10 * time.Minute)
+		require.Empty(t, r.take(), "no news while nobody is there to tell")
+		asked := a.asked()
+		require.Contains(t, asked, "watch configmaps from 100 at a")
+		require.Contains(t, asked, "watch configmaps from 100 at b")
+		require.Less(t, len(asked), 60, "%d", len(asked))
+
+		a.mu.Lock()
+		a.answer = nil
+		a.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		a.set(mapsPath, "MODIFIED", mapObject("2"))
+		require.Len(t, r.take(), 1)
+		require.ErrorIs(t, r.end(), context.Canceled)
+	})
+}
+
+func TestCFG10_NodeIsRelabelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(map[string]map[string]fields{
+			mapsPath: {"cfg": mapObject("1")}, nodesPath: {"me": nodeObject("a")},
+			v2Path: {"x": crObject("x", "a"), "y": crObject("y", "b")},
+		})
+		r := a.watch(t, withNode)
+		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`, `b = "x" from cilium-node-config:kube-system/x`}, r.take())
+		require.Len(t, a.asked(), 6, "a list and a watch of each")
+		a.set(nodesPath, "MODIFIED", nodeObject("b"))
+		require.Equal(t, []string{`b = "y" from cilium-node-config:kube-system/y (was "x" from cilium-node-config:kube-system/x)`}, r.take())
+		a.set(v2Path, "DELETED", crObject("y", "b"))
+		require.Equal(t, []string{`b is no longer set (was "y" from cilium-node-config:kube-system/y)`}, r.take())
+		require.Empty(t, a.asked(), "a change costs no request")
+		require.ErrorIs(t, r.end(), context.Canceled)
+	})
+}
+
+func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
+	definition := fields{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": fields{"name": "ciliumnodeconfigs.cilium.io"}}
+	for name, test := range map[string]struct {
+		version string
+		watched bool          // the definitions
+		within  time.Duration // it is noticed
+	}{
+		v2Path + " and told":        {v2Path, true, 5 * time.Second},
+		olderPath + " and told":     {olderPath, true, 5 * time.Second},
+		v2Path + " and not told":    {v2Path, false, 3 * time.Minute},
+		olderPath + " and not told": {olderPath, false, 3 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}, nodesPath: {"me": nodeObject("a")}, definitionsPath: {}})
+				if !test.watched {
+					a.answer = func(req *http.Request) (*http.Response, error) {
+						if req.URL.Path == definitionsPath {
+							return respond(403, fmt.Sprintf(status, "Forbidden", 403))
+						}
+						return nil, nil
+					}
+				}
+				r := a.watch(t, withNode)
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
+				a.asked()
+				if test.watched {
+					time.Sleep(24 * time.Hour)
+					require.Empty(t, a.asked(), "nobody asks for what is not there")
+				}
+				a.mu.Lock()
+				a.objects[test.version] = map[string]fields{"x": crObject("x", "a")}
+				a.mu.Unlock()
+				if test.watched {
+					a.set(definitionsPath, "ADDED", definition)
+				}
+				time.Sleep(test.within)
+				require.Equal(t, []string{`b = "x" from cilium-node-config:kube-system/x`}, r.take())
+				require.ErrorIs(t, r.end(), context.Canceled)
+			})
+		})
+	}
+}
+
+func TestCFG10_FirstResolutionFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(map[string]map[string]fields{mapsPath: {}})
+		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper { return a }}.Client()
+		require.NoError(t, err)
+		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: oneMap(client)}, func(kube.Update) error { return nil })
+		require.ErrorIs(t, err, configresolve.ErrMissing)
+	})
+}
