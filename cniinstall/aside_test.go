@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// exclusive is the agent's installation as the only one.
+func (n node) exclusive() cniinstall.Install {
+	i := n.install()
+	i.Exclusive = true
+	return i
+}
+
+func (n node) other(name string) string { return filepath.Join(n.conf, name) }
+
+// others are configurations that other CNIs have put there, before and after
+// ours, and files that no runtime loads.
+func (n node) others() {
+	write(n.t, n.other("00-multus.conf"), `{"name":"multus","type":"multus"}`, 0o600)
+	write(n.t, n.other("01-broken.conflist"), "{", 0o644)
+	write(n.t, n.other("10-aws.conflist"), awsConf, 0o644)
+	write(n.t, n.other("99-loopback.json"), `{"name":"lo","type":"loopback"}`, 0o640)
+	write(n.t, n.other("README"), "not loaded", 0o644)
+	write(n.t, n.other("10-aws.conflist.old"), "not loaded", 0o644)
+	require.NoError(n.t, os.MkdirAll(n.other("50-dir.conf"), 0o755))
+	require.NoError(n.t, os.MkdirAll(n.bin, 0o755))
+}
+
+// requireReverted undoes, as CheckRevert said, and compares with before: also
+// the times, since what was set aside comes back as the same file.
+func requireReverted(t *testing.T, i cniinstall.Install, n node, before map[string]string, want ...string) {
+	t.Helper()
+	changes, err := i.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, changes)
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+func TestCNI5_SetAsideAndBack(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	before := tree(t, n.root)
+	i := n.exclusive()
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"write " + n.plugin("cilium-cni"), "write " + n.plugin("loopback"), "write " + n.confFile(),
+		"set aside " + n.other("99-loopback.json") + " as 99-loopback.json.cilium_bak",
+		"set aside " + n.other("10-aws.conflist") + " as 10-aws.conflist.cilium_bak",
+		"set aside " + n.other("01-broken.conflist") + " as 01-broken.conflist.cilium_bak",
+		"set aside " + n.other("00-multus.conf") + " as 00-multus.conf.cilium_bak",
+	}, changes)
+	require.Equal(t, before, tree(t, n.root), "Check changes nothing")
+
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	after := tree(t, n.root)
+	for _, name := range []string{"00-multus.conf", "01-broken.conflist", "10-aws.conflist", "99-loopback.json"} {
+		require.NotContains(t, after, n.other(name))
+		require.Equal(t, before[n.other(name)], after[n.other(name)+".cilium_bak"])
+	}
+	for _, name := range []string{"README", "10-aws.conflist.old", "50-dir.conf"} {
+		require.Equal(t, before[n.other(name)], after[n.other(name)])
+	}
+	requireReverted(t, i, n, before,
+		"restore "+n.other("00-multus.conf"), "restore "+n.other("01-broken.conflist"),
+		"restore "+n.other("10-aws.conflist"), "restore "+n.other("99-loopback.json"),
+		"remove "+n.confFile(), "remove "+n.plugin("loopback"), "remove "+n.plugin("cilium-cni"))
+}
+
+// A backup that was there before stays as it is: the new one gets a number.
+func TestCNI5_NeverOverABackup(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	write(t, n.other("10-aws.conflist.cilium_bak"), "an earlier one", 0o600)
+	require.NoError(t, os.Symlink("nowhere", n.other("10-aws.conflist.cilium_bak.1")))
+	require.NoError(t, os.Mkdir(n.other("99-loopback.json.cilium_bak"), 0o700))
+	before := tree(t, n.root)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	after := tree(t, n.root)
+	require.Equal(t, before[n.other("10-aws.conflist.cilium_bak")], after[n.other("10-aws.conflist.cilium_bak")])
+	require.Equal(t, before[n.other("10-aws.conflist")], after[n.other("10-aws.conflist.cilium_bak.2")])
+	require.Equal(t, before[n.other("99-loopback.json")], after[n.other("99-loopback.json.cilium_bak.1")])
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// Without a record nothing comes back by itself, and still no backup is lost.
+func TestCNI5_WithoutState(t *testing.T) {
+	n := newNode(t)
+	n.state = ""
+	n.others()
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-aws.conflist"), "again", 0o644)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak"), awsConf, 0o644)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak.1"), "again", 0o644)
+}
+
+// Its owner writes the file again: it is set aside again, and the last version
+// is what comes back.
+func TestCNI5_OwnerWritesItAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		versions []string
+		foreign  bool // a backup of somebody else's is in the way
+	}{
+		"the same":       {versions: []string{awsConf}},
+		"another":        {versions: []string{"version 2"}},
+		"several":        {versions: []string{"version 2", awsConf, "version 3", "version 3", strings.Repeat("version 4", 2000)}},
+		"beside another": {versions: []string{"version 2", "version 3"}, foreign: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.others()
+			backup := "10-aws.conflist.cilium_bak"
+			if tt.foreign {
+				write(t, n.other(backup), "foreign", 0o600)
+				backup += ".1"
+			}
+			before := tree(t, n.root)
+			i := n.exclusive()
+			require.NoError(t, i.Apply(t.Context()))
+			for _, version := range tt.versions {
+				write(t, n.other("10-aws.conflist"), version, 0o644)
+				before[n.other("10-aws.conflist")] = tree(t, n.conf)[n.other("10-aws.conflist")]
+				changes, err := i.Check(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, []string{"set aside " + n.other("10-aws.conflist") + " as " + backup}, changes)
+				require.NoError(t, i.Apply(t.Context()))
+				requireConverged(t, i, n.root)
+				requireContent(t, n.other(backup), version, 0o644)
+			}
+			require.NoError(t, i.Revert(t.Context()))
+			require.Equal(t, before, tree(t, n.root))
+		})
+	}
+}
+
+// What is in the place of a file that was set aside stays, and so does the
+// backup; both are reported, once.
+func TestCNI5_RestoreClobbersNothing(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-aws.conflist"), "its owner's newer one", 0o644)
+	changes, err := i.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(changes, "\n"), "10-aws")
+	err = i.Revert(t.Context())
+	require.ErrorContains(t, err, n.other("10-aws.conflist")+" is no longer as it was left, and stays")
+	require.ErrorContains(t, err, n.other("10-aws.conflist.cilium_bak")+", which was set aside, stays beside it")
+	requireContent(t, n.other("10-aws.conflist"), "its owner's newer one", 0o644)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak"), awsConf, 0o644)
+	require.FileExists(t, n.other("00-multus.conf"))
+	require.NoFileExists(t, n.confFile())
+	require.NoDirExists(t, n.state)
+	require.NoError(t, i.Revert(t.Context()))
+}
+
+// Somebody has put the file back already, or taken the backup away, or edited
+// it.
+func TestCNI5_BackupsThatChanged(t *testing.T) {
+	const live, backup = "10-aws.conflist", "10-aws.conflist.cilium_bak"
+	for name, tt := range map[string]struct {
+		change func(n node)
+		want   string // error
+		stays  string // content of the backup
+	}{
+		"put back":         {func(n node) { require.NoError(n.t, os.Rename(n.other(backup), n.other(live))) }, "", ""},
+		"copied back":      {func(n node) { write(n.t, n.other(live), awsConf, 0o644) }, "", ""},
+		"backup gone":      {func(n node) { require.NoError(n.t, os.Remove(n.other(backup))) }, "", ""},
+		"backup edited":    {func(n node) { write(n.t, n.other(backup), "edited", 0o644) }, backup + " is no longer as it was left", "edited"},
+		"backup of a mode": {func(n node) { require.NoError(n.t, os.Chmod(n.other(backup), 0o600)) }, backup + " is no longer as it was left", awsConf},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			write(t, n.other(live), awsConf, 0o644)
+			i := n.exclusive()
+			require.NoError(t, i.Apply(t.Context()))
+			tt.change(n)
+			err := i.Revert(t.Context())
+			if tt.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.want)
+			}
+			requireContent(t, n.other(live), awsConf, 0o644)
+			require.NoFileExists(t, n.confFile())
+			require.NoDirExists(t, n.state)
+			if tt.stays == "" {
+				require.NoFileExists(t, n.other(backup))
+				return
+			}
+			raw, err := os.ReadFile(n.other(backup))
+			require.NoError(t, err)
+			require.Equal(t, tt.stays, string(raw))
+		})
+	}
+}
+
+func TestCNI5_SymbolicLinks(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	write(t, n.root+"/elsewhere/aws", awsConf, 0o644)
+	require.NoError(t, os.Symlink("../../../elsewhere/aws", n.other("15-link.conflist")))
+	require.NoError(t, os.Symlink("missing", n.other("16-dangling.conflist")))
+	before := tree(t, n.root)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.Equal(t, "-> missing", tree(t, n.root)[n.other("16-dangling.conflist.cilium_bak")])
+	require.NoError(t, os.Remove(n.other("16-dangling.conflist.cilium_bak")))
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// Chained onto what it sets aside: it finds it there, time and again, and
+// follows when its owner writes it anew.
+func TestCNI5_CNI4_ChainedAndExclusive(t *testing.T) {
+	for _, target := range []string{"*", "cbr0"} {
+		n := newNode(t)
+		n.source("cilium-cni", script("0.3.0"))
+		write(t, n.plugin("bridge"), script("0.3.0"), 0o755)
+		write(t, n.other("20-bridge.conf"), singleConf, 0o644)
+		before := tree(t, n.root)
+		i := n.exclusive()
+		i.Config = cniinstall.Chained{Target: target}
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, n.root)
+		newer := strings.Replace(singleConf, "10.0.0.0/24", "10.1.0.0/16", 1)
+		write(t, n.other("20-bridge.conf"), newer, 0o644)
+		before[n.other("20-bridge.conf")] = tree(t, n.conf)[n.other("20-bridge.conf")]
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, n.root)
+		raw, err := os.ReadFile(n.confFile())
+		require.NoError(t, err)
+		require.Contains(t, string(raw), "10.1.0.0/16")
+		require.NoError(t, i.Revert(t.Context()))
+		require.Equal(t, before, tree(t, n.root))
+	}
+}
+
+func TestCNI5_Suffix(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	before := tree(t, n.root)
+	i := n.exclusive()
+	i.BackupSuffix = ".conf.aside"
+	i.Config = cniinstall.Chained{Target: "aws-cni"}
+	for _, plugin := range []string{"aws-cni", "portmap"} {
+		write(t, n.plugin(plugin), script("0.4.0"), 0o755)
+		before[n.plugin(plugin)] = tree(t, n.bin)[n.plugin(plugin)]
+	}
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.FileExists(t, n.other("10-aws.conflist.conf.aside"))
+	i.BackupSuffix = "" // the record knows
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+
+	for _, suffix := range []string{".conf", ".x.json", ".conflist", "bak", ".", "./bak", "..", ".bak."} {
+		i := n.exclusive()
+		i.BackupSuffix = suffix
+		require.ErrorContains(t, i.Apply(t.Context()), "backup suffix", suffix)
+	}
+	i = n.exclusive()
+	i.Config = nil
+	require.ErrorContains(t, i.Apply(t.Context()), "no CNI configuration is given that could be the only one")
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// Ours under another name than before: the older goes, and does not come back.
+func TestCNI5_OursOfAnOlderName(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	before := tree(t, n.root)
+	older := n.exclusive()
+	older.ConfName = "04-cilium.conflist"
+	require.NoError(t, older.Apply(t.Context()))
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.NoFileExists(t, n.other("04-cilium.conflist"))
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// Ours comes under the name of one that was set aside.
+func TestCNI5_OursInTheirPlace(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	before := withoutTimes(t, n)
+	require.NoError(t, n.exclusive().Apply(t.Context()))
+	i := n.exclusive()
+	i.ConfName = "10-aws.conflist"
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.other("10-aws.conflist"), agentConf, 0o600)
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, withoutTimes(t, n))
+	require.NoDirExists(t, n.state)
+}
+
+func TestCNI5_Conform(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	bootstraptest.Conform(t, func() bootstrap.Action { return n.exclusive() })
+}
+
+// Cancelled at every point where the context is looked at, then run again, then
+// undone: as before.
+func TestCNI5_CancelledAnywhere(t *testing.T) {
+	for at := 0; ; at++ {
+		n := newNode(t)
+		n.others()
+		before := tree(t, n.root)
+		i := n.exclusive()
+		err := i.Apply(&cancelAt{Context: t.Context(), n: at})
+		requireNoTemp(t, n.root)
+		if at%2 == 0 && err != nil {
+			require.NoError(t, i.Apply(t.Context()))
+			requireConverged(t, i, n.root)
+		}
+		for undo := 0; i.Revert(&cancelAt{Context: t.Context(), n: undo}) != nil; undo++ {
+			require.Less(t, undo, 100)
+		}
+		require.Equal(t, before, tree(t, n.root))
+		if err == nil {
+			require.Greater(t, at, 8, "the context was looked at often")
+			return
+		}
+	}
+}
+
+// Many owners, one after the other, while the other CNI writes its file again
+// and again.
+func TestCNI8_ManyOwnersGiveBackTheOriginal(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	before := tree(t, n.root)
+	big := strings.Repeat("0123456789abcdef", 70<<20>>4)
+	write(t, n.plugin("cilium-cni"), big, 0o711)
+	before[n.plugin("cilium-cni")] = ""
+	i := n.exclusive()
+	for k := range 150 {
+		n.source("cilium-cni", script("0.3.1")+strings.Repeat("#", k%7))
+		i.Owner, i.Config = "pod-"+string(rune('a'+k%26)), cniinstall.Agent{Debug: k%2 == 0}
+		require.NoError(t, i.Apply(t.Context()))
+		if k%50 == 0 {
+			write(t, n.other("99-loopback.json"), strings.Repeat("x", k), 0o640)
+			before[n.other("99-loopback.json")] = tree(t, n.conf)[n.other("99-loopback.json")]
+			require.NoError(t, i.Apply(t.Context()))
+		}
+	}
+	requireBeside(t, n.state, int64(len(big)))
+	n.source("cilium-cni", script("0.3.1", "0.4.0", "1.0.0"))
+	require.NoError(t, i.Revert(t.Context()))
+	requireContent(t, n.plugin("cilium-cni"), big, 0o711)
+	require.NoDirExists(t, n.state)
+	after := tree(t, n.root)
+	after[n.plugin("cilium-cni")] = ""
+	for _, source := range []map[string]string{before, after} { // it was written anew
+		delete(source, filepath.Join(n.src, "cilium-cni"))
+	}
+	require.Equal(t, before, after)
+}
+
+// requireBeside: content of that size lies beside the record, once, and
+// nothing of it in the record.
+func requireBeside(t *testing.T, state string, size int64) {
+	t.Helper()
+	files, err := os.ReadDir(state)
+	require.NoError(t, err)
+	beside := 0
+	for _, f := range files {
+		info, err := f.Info()
+		require.NoError(t, err)
+		if f.Name() == "cni.json" {
+			require.Less(t, info.Size(), int64(32<<10))
+		} else if info.Size() == size {
+			beside++
+		}
+		require.Zero(t, info.Mode().Perm()&0o077)
+	}
+	require.Equal(t, 1, beside)
+}
