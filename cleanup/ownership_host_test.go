@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cleanup"
+)
+
+func TestCLN2_BadOwnershipOfFilesAndNetfilterRemovesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		own  cleanup.Ownership
+		want string
+	}{
+		"chain prefix":      {cleanup.Ownership{ChainPrefixes: []string{"CILIUM_", ""}}, "an empty prefix"},
+		"set prefix":        {cleanup.Ownership{IPSetPrefixes: []string{""}}, "an empty prefix"},
+		"relative mount":    {cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: "run", Type: "bpf"}}}, `mount "run": want an absolute path`},
+		"mount type":        {cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: "/run/x"}}}, "mount /run/x: the type of the file system is missing"},
+		"root mount":        {cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: "/", Type: "ext4"}}}, "the root of the file system"},
+		"no file":           {cleanup.Ownership{Files: []string{""}}, `file "": want an absolute path`},
+		"file above":        {cleanup.Ownership{Files: []string{"/etc/../x"}}, "want a path without .."},
+		"file with a slash": {cleanup.Ownership{Files: []string{"/etc/"}}, "want a path without .."},
+		"aside everything":  {cleanup.Ownership{SetAside: []string{"/etc/cni/net.d/*"}}, "an asterisk and a suffix"},
+		"aside nothing":     {cleanup.Ownership{SetAside: []string{"/etc/cni/net.d"}}, "an asterisk and a suffix"},
+		"aside pattern":     {cleanup.Ownership{SetAside: []string{"/etc/cni/net.d/*.[ab]"}}, "an asterisk and a suffix"},
+		"aside relative":    {cleanup.Ownership{SetAside: []string{"*.bak"}}, "want an absolute path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c2 := cleanup.Cleanup{Ownership: c.own, Scope: cleanup.AllState}
+			inv, err := c2.Inventory(context.Background())
+			require.ErrorContains(t, err, c.want)
+			require.Empty(t, inv.Items)
+			require.ErrorContains(t, c2.Apply(context.Background()), c.want)
+		})
+	}
+}
+
+func TestOwnershipMoved(t *testing.T) {
+	own := cleanup.Cilium().
+		Moved("/etc/cni/net.d/", "/etc/kubernetes/cni").
+		Moved("/var/run/cilium", "/host/run/cilium").
+		Moved("/run/cilium", "/host/run/cilium").
+		Moved("/opt/cni/bi", "/nowhere")
+	require.Equal(t, []string{"/etc/kubernetes/cni/*.cilium_bak"}, own.SetAside)
+	require.Equal(t, "/etc/kubernetes/cni/05-cilium.conflist", own.Files[0])
+	require.Contains(t, own.Files, "/opt/cni/bin/cilium-cni", "whole elements only")
+	require.Equal(t, []string{"/host/run/cilium", "/var/lib/cilium"}, own.StateDirs)
+	require.Equal(t, []string{"/host/run/cilium/cilium.pid"}, own.PidFiles)
+	require.Equal(t, []cleanup.MountRule{{Path: "/host/run/cilium/cgroupv2", Type: "cgroup2"}, {Path: "/host/run/cilium/bpffs", Type: "bpf"}}, own.Mounts)
+	require.Equal(t, cleanup.Cilium(), cleanup.Cilium().Moved("/nowhere", "/else"), "and the original is its own")
+}
+
+// What an AWS node still needs while its CNI is chained is no preset's part.
+func TestCLN2_AWSChainsAreInNoOtherPreset(t *testing.T) {
+	require.NotContains(t, cleanup.Cilium().ChainPrefixes, "AWS-SNAT-CHAIN")
+	require.Equal(t, cleanup.Ownership{ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}, cleanup.AWSLeftovers())
+}
