@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "explain [KEY...]", Args: cobra.ArbitraryArgs,
+		Short: "Show where each value of the configuration comes from, what it overrides, and what was denied",
+		RunE: func(cmd *cobra.Command, keys []string) error {
+			if len(a.sources) == 0 {
+				a.sources = []string{configresolve.KindConfigMap, configresolve.KindNodeConfig}
+			}
+			resolver, err := a.resolver()
+			if err != nil {
+				return err
+			}
+			config, err := resolver.Resolve(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.showExplanation(config.Explain(keys...))
+		},
+	}
+	a.sourceFlags(c.Flags())
+	a.outputFlag(c.Flags())
+	return c
+}
+
+func (a *app) showExplanation(x configresolve.Explanation) error {
+	if a.output == formatJSON {
+		e := json.NewEncoder(a.stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(x)
+	}
+	_, err := fmt.Fprint(a.stdout, x)
+	return err
+}
