@@ -20,18 +20,35 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
+// sample has one of each kind, in the order of removal, and many of one.
 func sample() *cleanup.Inventory {
 	inv := &cleanup.Inventory{
 		Items: []cleanup.Item{
 			{Kind: "tc filter", Object: "eth0 ingress cil_from_netdev", Detail: "pref 1 handle 0x1 program 12"},
 			{Kind: "clsact qdisc", Object: "eth0"},
+			{Kind: "xdp program", Object: "eth0 cil_xdp_entry", Detail: "native program 14"},
 		},
-		Left: []cleanup.Item{{Kind: "clsact qdisc", Object: "eth1", Detail: "foreign filter on it: u32 filter pref 9"}},
+		Left: []cleanup.Item{
+			{Kind: "clsact qdisc", Object: "eth1", Detail: "foreign filter on it: u32 filter pref 9"},
+			{Kind: "mount", Object: "/run/cilium/bpffs", Detail: "bpf; a pin of somebody else's is in it: x"},
+			{Kind: "configuration set aside", Object: "/etc/cni/net.d/10-a.conf.cilium_bak", Detail: "10-a.conf is there"},
+		},
 	}
 	for i := range 12 {
 		inv.Items = append(inv.Items, cleanup.Item{Kind: "link", Object: fmt.Sprintf("lxc%05x", i), Detail: "veth"})
 	}
-	inv.Items = append(inv.Items, cleanup.Item{Kind: "state directory", Object: "/var/run/cilium", Detail: "3 files, 1 directory"})
+	inv.Items = append(inv.Items,
+		cleanup.Item{Kind: "iptables-nft", Object: "ip nat rule POSTROUTING -> CILIUM_POST_nat", Detail: "handle 7"},
+		cleanup.Item{Kind: "iptables-nft", Object: "ip nat chain CILIUM_POST_nat", Detail: "3 rules"},
+		cleanup.Item{Kind: "iptables-legacy", Object: "ip6 raw rule OUTPUT -> CILIUM_OUTPUT_raw", Detail: `-m comment --comment "cilium-feeder: CILIUM_OUTPUT_raw" -j CILIUM_OUTPUT_raw`},
+		cleanup.Item{Kind: "iptables-legacy", Object: "ip6 raw chain CILIUM_OUTPUT_raw", Detail: "1 rule"},
+		cleanup.Item{Kind: "ipset", Object: "cilium_node_set_v4", Detail: "hash:ip"},
+		cleanup.Item{Kind: "pin", Object: "/sys/fs/bpf/tc/globals/cilium_ct4_global"},
+		cleanup.Item{Kind: "mount", Object: "/run/cilium/cgroupv2", Detail: "cgroup2"},
+		cleanup.Item{Kind: "state directory", Object: "/var/run/cilium", Detail: "3 files, 1 directory"},
+		cleanup.Item{Kind: "file", Object: "/etc/cni/net.d/05-cilium.conflist"},
+		cleanup.Item{Kind: "configuration set aside", Object: "/etc/cni/net.d/87-podman.conflist.cilium_bak", Detail: "gets its name back: 87-podman.conflist"},
+	)
 	return inv
 }
 
