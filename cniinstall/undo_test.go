@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// editRecord changes every entry of the record, as a crash would have left it.
+func editRecord(t *testing.T, n node, edit func(e map[string]any)) {
+	t.Helper()
+	path := filepath.Join(n.state, "cni.json")
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var page map[string]any
+	require.NoError(t, json.Unmarshal(raw, &page))
+	for _, e := range page["entries"].([]any) {
+		edit(e.(map[string]any))
+	}
+	raw, err = json.Marshal(page)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+}
+
+// Entries of every kind that were begun and not completed: whether the change
+// was made is seen from the node. Each file alone, and all, with the change
+// made and not made.
+func TestCNI8_BegunAndNotCompleted(t *testing.T) {
+	n := newNode(t)
+	i := n.exclusive()
+	n.others()
+	write(t, n.confFile(), "ours, older", 0o644)
+	write(t, n.plugin("cilium-cni"), "old", 0o755)
+	before := tree(t, n.root)
+	unmade := map[string]func(){ // as it is when a change was begun only
+		n.confFile():           func() { write(t, n.confFile(), "ours, older", 0o644) },
+		n.plugin("cilium-cni"): func() { write(t, n.plugin("cilium-cni"), "old", 0o755) },
+		n.plugin("loopback"):   func() { require.NoError(t, os.Remove(n.plugin("loopback"))) },
+	}
+	for _, name := range []string{"00-multus.conf", "01-broken.conflist", "10-aws.conflist", "99-loopback.json"} {
+		back := func() { require.NoError(t, os.Rename(n.other(name)+".cilium_bak", n.other(name))) }
+		unmade[n.other(name)], unmade[n.other(name)+".cilium_bak"] = back, back
+	}
+	times := func(found map[string]string) map[string]string { // ours were written anew
+		for _, path := range []string{n.confFile(), n.plugin("cilium-cni")} {
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			raw, err := os.ReadFile(path)
+			require.NoError(t, err)
+			found[path] = info.Mode().String() + string(raw)
+		}
+		return found
+	}
+	before = times(before)
+	for _, made := range []bool{true, false} {
+		for object := range unmade {
+			require.NoError(t, i.Apply(t.Context()))
+			requireConverged(t, i, n.root)
+			editRecord(t, n, func(e map[string]any) {
+				if e["object"] == object {
+					e["done"] = false
+				}
+			})
+			if !made {
+				unmade[object]()
+			}
+			require.NoError(t, i.Revert(t.Context()), object)
+			require.Equal(t, before, times(tree(t, n.root)), object)
+		}
+	}
+	require.NoError(t, i.Apply(t.Context()))
+	editRecord(t, n, func(e map[string]any) { e["done"] = false })
+	require.NoError(t, i.Apply(t.Context()))
+	editRecord(t, n, func(e map[string]any) { e["done"] = false })
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, times(tree(t, n.root)))
+}
+
+// Directories that were begun only, or made and not completed.
+func TestCNI8_DirectoriesBegunOnly(t *testing.T) {
+	for _, made := range []bool{true, false} {
+		n := newNode(t)
+		before := tree(t, n.root)
+		i := n.install()
+		require.NoError(t, i.Apply(t.Context()))
+		editRecord(t, n, func(e map[string]any) { e["done"] = false })
+		if !made {
+			require.NoError(t, os.RemoveAll(n.root+"/opt"))
+			require.NoError(t, os.RemoveAll(n.root+"/etc"))
+		}
+		require.NoError(t, i.Revert(t.Context()))
+		require.Equal(t, before, tree(t, n.root))
+	}
+}
+
+// A record that is corrupt, or of a newer version: nothing at all is undone or
+// done, and the error says which file.
+func TestCNI8_RecordThatCannotBeRead(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	path := filepath.Join(n.state, "cni.json")
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for name, content := range map[string]string{
+		"empty":        "",
+		"torn":         string(good[:len(good)/2]),
+		"newer schema": `{"schema":2,"entries":[]}`,
+		"unknown key":  `{"schema":1,"entries":[],"later":true}`,
+		"zeros":        string(make([]byte, len(good))),
+		"twice":        string(good) + string(good),
+	} {
+		write(t, path, content, 0o600)
+		require.NoError(t, os.RemoveAll(n.confFile()))
+		before := tree(t, n.root)
+		for _, err := range []error{
+			i.Revert(t.Context()), second(i.CheckRevert(t.Context())), i.Apply(t.Context()), second(i.Check(t.Context())),
+		} {
+			require.ErrorContains(t, err, path, name)
+			require.ErrorContains(t, err, "nothing is undone by guess", name)
+		}
+		require.Equal(t, before, tree(t, n.root), name)
+	}
+	write(t, path, string(good), 0o600)
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.state)
+}
+
+// A configuration that the user has taken over is kept with the plugins that
+// it names; once it is asked for, all of it goes.
+func TestCNI8_KeepConf(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	n.source("extra", script("0.3.1"))
+	before := tree(t, n.root)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	kept := tree(t, n.conf)
+
+	user := i
+	user.KeepConf, user.Config, user.Exclusive = true, nil, false
+	changes, err := user.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"remove " + n.plugin("loopback"), "remove " + n.plugin("extra")}, changes)
+	require.NoError(t, user.Revert(t.Context()))
+	require.Equal(t, kept, tree(t, n.conf))
+	require.FileExists(t, n.plugin("cilium-cni"), "the configuration names it")
+	require.NoFileExists(t, n.plugin("extra"))
+	changes, err = user.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// The user's own configuration at our place was never ours: it stays.
+func TestCNI8_UserManagedConfiguration(t *testing.T) {
+	n := newNode(t)
+	write(t, n.confFile(), "the user's", 0o644)
+	before := tree(t, n.root)
+	i := n.install()
+	i.Config = nil
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.confFile(), "the user's", 0o644)
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+
+	i = n.install() // and one that the user has made of ours
+	require.NoError(t, os.Remove(n.confFile()))
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.confFile(), agentConf+"\n", 0o600)
+	require.ErrorContains(t, i.Revert(t.Context()), n.confFile()+" is no longer as it was left, and stays")
+	requireContent(t, n.confFile(), agentConf+"\n", 0o600)
+}
+
+// An older pod's late uninstall does nothing, with what is set aside as well.
+func TestCNI8_LateUninstallLeavesWhatIsSetAside(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	before := tree(t, n.root)
+	older, newer := n.exclusive(), n.exclusive()
+	older.Owner, newer.Owner = "pod-1", "pod-2"
+	require.NoError(t, older.Apply(t.Context()))
+	require.NoError(t, newer.Apply(t.Context()))
+	now := tree(t, n.root)
+	require.ErrorIs(t, older.Revert(t.Context()), cniinstall.ErrNotOwner)
+	require.Equal(t, now, tree(t, n.root))
+	require.NoError(t, newer.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
