@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// renames lists what happened to names in a folder, as a watcher sees it: each
+// rename as from, to; each removal with no to.
+func (w watcher) renames() (seen [][2]string) {
+	buf := make([]byte, 64<<10)
+	n, err := unix.Read(w.fd, buf)
+	if err == unix.EAGAIN {
+		return nil
+	}
+	require.NoError(w.t, err)
+	from := map[uint32]string{}
+	for _, e := range inotifyEvents(buf[:n]) {
+		switch {
+		case e.mask&unix.IN_MOVED_FROM != 0:
+			from[e.cookie] = e.name
+		case e.mask&unix.IN_MOVED_TO != 0:
+			seen = append(seen, [2]string{from[e.cookie], e.name})
+		case e.mask&unix.IN_DELETE != 0:
+			seen = append(seen, [2]string{e.name, ""})
+		}
+	}
+	return seen
+}
+
+type inotifyEvent struct {
+	mask, cookie uint32
+	name         string
+}
+
+func inotifyEvents(b []byte) (events []inotifyEvent) {
+	for len(b) > 0 {
+		size := binary.NativeEndian.Uint32(b[12:])
+		events = append(events, inotifyEvent{binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:]),
+			strings.TrimRight(string(b[16:16+size]), "\x00")})
+		b = b[16+size:]
+	}
+	return events
+}
+
+// firsts replays renames over the names that were there, and lists which file
+// a runtime took, each time that this changed.
+func firsts(names []string, seen [][2]string) (taken []string) {
+	look := func() {
+		first := "none"
+		slices.Sort(names)
+		for _, name := range names {
+			if ext := filepath.Ext(name); ext == ".conf" || ext == ".conflist" || ext == ".json" {
+				first = name
+				break
+			}
+		}
+		if len(taken) == 0 || taken[len(taken)-1] != first {
+			taken = append(taken, first)
+		}
+	}
+	look()
+	for _, r := range seen {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == r[0] || name == r[1] })
+		if r[1] != "" {
+			names = append(names, r[1])
+		}
+		look()
+	}
+	return taken
+}
+
+// At no moment a runtime, which loads at each rename, finds no configuration,
+// or a first one that was neither first before nor is to be: from the one that
+// was first to ours, and back, in one step each.
+func TestCNI5_NeverAWrongFirst(t *testing.T) {
+	const ours = "05-cilium.conflist"
+	for name, tt := range map[string]struct {
+		there []string
+		want  []string
+	}{
+		"none":                  {nil, []string{"none", ours}},
+		"later":                 {[]string{"10-a.conf", "20-b.json"}, []string{"10-a.conf", ours}},
+		"earlier":               {[]string{"00-a.conflist", "01-b.conf", "04-c.json"}, []string{"00-a.conflist", ours}},
+		"earlier and later":     {[]string{"00-a.conflist", "01-b.conf", "10-c.json", "20-d.conf"}, []string{"00-a.conflist", ours}},
+		"ours, and one earlier": {[]string{"00-a.conflist", ours, "10-c.json"}, []string{"00-a.conflist", ours}},
+		"ours first":            {[]string{ours, "10-c.json"}, []string{ours}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			require.NoError(t, os.MkdirAll(n.conf, 0o755))
+			for _, name := range tt.there {
+				write(t, n.other(name), "not even valid", 0o644)
+			}
+			w := watch(t, n.conf)
+			i := n.exclusive()
+			require.NoError(t, i.Apply(t.Context()))
+			require.Equal(t, tt.want, firsts(slices.Clone(tt.there), w.renames()))
+
+			slices.Reverse(tt.want)
+			require.NoError(t, i.Revert(t.Context()))
+			names := []string{ours}
+			for _, name := range tt.there {
+				if name != ours {
+					names = append(names, name+".cilium_bak")
+				}
+			}
+			require.Equal(t, tt.want, firsts(names, w.renames()))
+		})
+	}
+}
+
+// A file that cannot be set aside: the one that is first stays first, and what
+// is before it is not touched. Then it can, and all comes back.
+func TestCNI5_CannotBeSetAside(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	n.others()
+	before := tree(t, n.root)
+	busy := n.other("01-broken.conflist")
+	require.NoError(t, unix.Mount(busy, busy, "", unix.MS_BIND, ""))
+	i := n.exclusive()
+	err := i.Apply(t.Context())
+	require.ErrorIs(t, err, unix.EBUSY)
+	require.ErrorContains(t, err, "set aside: rename "+busy)
+	require.FileExists(t, n.other("00-multus.conf"))
+	require.FileExists(t, busy)
+	require.NoFileExists(t, n.other("10-aws.conflist"))
+	requireContent(t, n.confFile(), agentConf, 0o600)
+
+	require.NoError(t, unix.Unmount(busy, 0))
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// What cannot be put back: ours stays, with its plugins, so that the node has
+// a configuration; the next attempt finds its way.
+func TestCNI5_CannotBePutBack(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	n.others()
+	before := tree(t, n.root)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	busy := n.other("10-aws.conflist.cilium_bak")
+	require.NoError(t, unix.Mount(busy, busy, "", unix.MS_BIND, ""))
+	err := i.Revert(t.Context())
+	require.ErrorIs(t, err, unix.EBUSY)
+	require.ErrorContains(t, err, "plugins stay while the configuration that needs them does")
+	requireContent(t, n.confFile(), agentConf, 0o600)
+	require.FileExists(t, n.plugin("cilium-cni"))
+	require.NoError(t, unix.Unmount(busy, 0))
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+func TestCNI5_ReadOnlyConfDir(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
+	readOnly(t, n.conf)
+	i.Exclusive = true
+	err := i.Apply(t.Context())
+	require.ErrorIs(t, err, unix.EROFS)
+	require.ErrorContains(t, err, n.other("10-aws.conflist"))
+	require.ErrorContains(t, err, "needs a file system mounted read-write")
+	require.FileExists(t, n.other("10-aws.conflist"))
+	require.ErrorIs(t, i.Revert(t.Context()), unix.EROFS)
+	require.FileExists(t, n.plugin("cilium-cni"))
+}
+
+// What would block a reader is passed over as a target, named in the advice,
+// and set aside like any other.
+func TestCNI4_CNI5_CNI6_FIFO(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.conf, 0o755))
+	require.NoError(t, unix.Mkfifo(n.other("00-fifo.conf"), 0o600))
+	_, err := cniinstall.Chained{}.Render(t.Context(), n.conf)
+	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
+	require.ErrorContains(t, err, "00-fifo.conf is a FIFO, not a file")
+	i := n.install()
+	require.Contains(t, n.advice(i)[0], "is a FIFO, not a file")
+	before := tree(t, n.root)
+	i.Exclusive = true
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
