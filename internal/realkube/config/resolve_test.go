@@ -18,7 +18,18 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// prepare makes what the vector's cluster holds.
+var prepared = map[string]bool{}
+
+// prepareOnce makes what the vector's cluster holds, for the first test that
+// needs it.
+func (v vector) prepareOnce(t testing.TB) {
+	t.Helper()
+	if !prepared[v.name] {
+		prepared[v.name] = true
+		v.prepare(t)
+	}
+}
+
 func (v vector) prepare(t testing.TB) {
 	t.Helper()
 	createNamespace(t, v.namespace())
@@ -60,7 +71,7 @@ func (v vector) check(t testing.TB, config *configresolve.Config) {
 // of node configs it serves: CFG 1 to 6 and 9.
 func TestCFG_Vectors(t *testing.T) {
 	for _, v := range vectors {
-		v.prepare(t)
+		v.prepareOnce(t)
 	}
 	defer serve(t, server, v2, v2alpha1)
 	for _, served := range [][]string{{v2, v2alpha1}, {v2}, {v2alpha1}} {

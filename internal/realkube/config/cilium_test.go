@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package config_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/realkube"
+)
+
+// The comparison with Cilium's build-config builds that first, so it runs where
+// it is asked for: SLIPWAY_COMPARE=1.
+func comparing(t *testing.T) (ours, theirs string) {
+	t.Helper()
+	if os.Getenv("SLIPWAY_COMPARE") == "" {
+		t.Skip("the comparison with cilium-dbg is for SLIPWAY_COMPARE=1: building it takes 3 CPU-minutes once")
+	}
+	theirs, err := realkube.Cilium(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	ours = filepath.Join(t.TempDir(), "nodeinit")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", ours, "./examples/nodeinit")
+	build.Dir, build.Env = "../../..", append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	text, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	return ours, theirs
+}
+
+// buildConfig runs a build-config, ours or theirs: the flags are the same.
+func buildConfig(t testing.TB, program, kubeconfig, namespace, node, dest string, args ...string) (wall time.Duration, peak int64) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"build-config", "--k8s-kubeconfig-path", kubeconfig,
+		"--node-name", node, "--dest", dest}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CILIUM_K8S_NAMESPACE=" + namespace, "K8S_NODE_NAME=" + node}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	start := time.Now()
+	err := cmd.Run()
+	wall = time.Since(start)
+	require.NoError(t, err, "%s", out.String())
+	return wall, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * 1024
+}
+
+func (v vector) flags() []string {
+	var args []string
+	for _, source := range v.fill(v.sources) {
+		args = append(args, "--source", source)
+	}
+	for flag, keys := range map[string][]string{"--allow-config-keys": v.allow, "--deny-config-keys": v.deny} {
+		if len(keys) > 0 {
+			args = append(args, flag, strings.Join(keys, ","))
+		}
+	}
+	return args
+}
+
+// TestCompatible_SameDirectoryAsCilium compares every key and every value, also
+// of the two keys that the writer adds.
+func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
+	ours, theirs := comparing(t)
+	peer := kubeconfig(t, server, realkube.Admin)
+	for _, v := range vectors {
+		if v.differs != "" {
+			t.Logf("%s: differs on purpose: %s", v.name, v.differs)
+			continue
+		}
+		t.Run(v.name, func(t *testing.T) {
+			v.prepareOnce(t)
+			mine, its := filepath.Join(t.TempDir(), "mine"), filepath.Join(t.TempDir(), "its")
+			buildConfig(t, theirs, peer, v.namespace(), v.node(), its, v.flags()...)
+			if v.optional { // which the command line does not offer
+				client, _ := connect(t, kube.Connection{})
+				config, err := v.resolver(t, client).Resolve(t.Context())
+				require.NoError(t, err)
+				_, err = configresolve.WriteDir(t.Context(), mine, config)
+				require.NoError(t, err)
+			} else {
+				buildConfig(t, ours, kubeconfig(t, server, agent), v.namespace(), v.node(), mine, v.flags()...)
+			}
+			require.Equal(t, readDir(t, its), readDir(t, mine))
+		})
+	}
+}
+
+// TestCompare_CostOfANode runs both programs in turn on a node with three
+// sources, and prints what each costs.
+func TestCompare_CostOfANode(t *testing.T) {
+	ours, theirs := comparing(t)
+	const name, rounds = "compare", 15
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", agentConfig())
+	createNodeConfig(t, name, nodeConfig{"x", `{"matchLabels":{"zone":"a"}}`, values{"debug": "true"}})
+	createBusyNode(t, name, values{"zone": "a"}, values{"config.cilium.io/debug": "false"})
+	var results []cost
+	for _, program := range []string{ours, theirs} {
+		results = append(results, costOf(t, program, name))
+	}
+	for range rounds {
+		for i, program := range []string{ours, theirs} {
+			dest := filepath.Join(t.TempDir(), "config")
+			wall, peak := buildConfig(t, program, kubeconfig(t, server, realkube.Admin), name, name, dest, threeFlags...)
+			results[i].walls = append(results[i].walls, wall)
+			results[i].peak = max(results[i].peak, peak)
+		}
+	}
+	mine, its := results[0], results[1]
+	t.Logf("%-24s %12s %12s %8s", "", "nodeinit", "cilium-dbg", "ratio")
+	row := func(what string, a, b float64, unit string) {
+		t.Logf("%-24s %9.1f %-2s %9.1f %-2s %7.1fx", what, a, unit, b, unit, b/a)
+	}
+	row("requests", float64(mine.requests), float64(its.requests), "")
+	row("reads of the whole Node", float64(mine.nodes), float64(its.nodes), "")
+	row("bytes on the wire", float64(mine.bytes)/1000, float64(its.bytes)/1000, "kB")
+	row("wall time, median", milliseconds(mine.median()), milliseconds(its.median()), "ms")
+	row("peak memory", float64(mine.peak)/(1<<20), float64(its.peak)/(1<<20), "Mi")
+
+	require.LessOrEqual(t, mine.requests, 3)
+	require.Zero(t, mine.nodes)
+	require.Less(t, mine.bytes, int64(20_000))
+	require.LessOrEqual(t, 4*mine.median(), its.median(), "at least four times as fast")
+	require.LessOrEqual(t, 3*mine.peak, its.peak, "at most a third of the memory")
+}
+
+var threeFlags = []string{"--source", "config-map", "--source", "cilium-node-config", "--source", "node"}
+
+type cost struct {
+	requests, nodes int
+	bytes, peak     int64
+	walls           []time.Duration
+}
+
+func (c cost) median() time.Duration {
+	sorted := slices.Sorted(slices.Values(c.walls))
+	return sorted[len(sorted)/2]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// costOf runs a program once through a wire that counts.
+func costOf(t *testing.T, program, name string) cost {
+	t.Helper()
+	wire := newWire(t, server)
+	path, err := server.Kubeconfig(t.TempDir(), realkube.Admin, wire.url)
+	require.NoError(t, err)
+	mark, err := server.AuditMark()
+	require.NoError(t, err)
+	whole := wholeNodes(t)
+	buildConfig(t, program, path, name, name, filepath.Join(t.TempDir(), "config"), threeFlags...)
+	events, err := server.Audit(mark, "")
+	require.NoError(t, err)
+	c := cost{requests: len(events), bytes: wire.up.Load() + wire.down.Load(), nodes: wholeNodes(t) - whole}
+	for _, e := range events {
+		t.Logf("%s: %s", filepath.Base(program), e)
+	}
+	return c
+}
+
+// wholeNodes counts the answers with a Node of more than 10 kB.
+func wholeNodes(t *testing.T) int {
+	t.Helper()
+	m, err := server.Metrics(t.Context())
+	require.NoError(t, err)
+	count := func(le string) float64 {
+		return m.Sum("apiserver_response_sizes_bucket", `resource="nodes"`, `verb="GET"`, fmt.Sprintf("le=%q", le))
+	}
+	return int(count("+Inf") - count("10000"))
+}
