@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/snapshot"
+)
+
+// The folders of a real node.
+const nodeConf, nodeBin = "/etc/cni/net.d", "/opt/cni/bin"
+
+// nodeFile is a file of a node, or a symbolic link.
+type nodeFile struct {
+	path, content, link string
+	mode                os.FileMode
+	owner               int
+}
+
+func (f nodeFile) put(t *testing.T) {
+	require.NoError(t, os.MkdirAll(filepath.Dir(f.path), 0o755))
+	if f.link != "" {
+		require.NoError(t, os.Symlink(f.link, f.path))
+	} else {
+		require.NoError(t, os.WriteFile(f.path, []byte(f.content), f.mode))
+		require.NoError(t, os.Chmod(f.path, f.mode))
+	}
+	require.NoError(t, os.Lchown(f.path, f.owner, f.owner))
+}
+
+var (
+	oldPlugin = nodeFile{path: nodeBin + "/cilium-cni", content: strings.Repeat("old", 5000), mode: 0o755}
+	flannel   = nodeFile{path: nodeConf + "/10-flannel.conflist", content: `{"name":"cbr0","cniVersion":"0.3.1","plugins":[{"type":"flannel"}]}`, mode: 0o644}
+	multus    = nodeFile{path: nodeConf + "/00-multus.conf", content: `{"name":"multus","cniVersion":"0.3.1","type":"multus"}`, mode: 0o600, owner: 4711}
+)
+
+// startingPoints are nodes as they are met.
+func startingPoints() map[string]startingPoint {
+	ours := nodeConf + "/05-cilium.conflist"
+	chained := strings.Replace(tkeChain, "tke-route-eni", "flannel", 1)
+	return map[string]startingPoint{
+		"clean":          {},
+		"two other CNIs": {files: []nodeFile{flannel, multus, {path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o755}}},
+		"a chained one": {files: []nodeFile{{path: ours, content: chained, mode: 0o600}, flannel, oldPlugin,
+			{path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o755}}},
+		"an earlier backup with our suffix": {files: []nodeFile{flannel, multus,
+			{path: flannel.path + ".cilium_bak", content: "an earlier one", mode: 0o640, owner: 12},
+			{path: multus.path + ".cilium_bak", link: "nowhere"},
+			{path: nodeConf + "/20-gone.conf.cilium_bak", content: "of one that is gone", mode: 0o600}}},
+		"0644 of ours from an older version": {files: []nodeFile{flannel, oldPlugin,
+			{path: ours, content: `{"name":"cilium","cniVersion":"0.2.0","plugins":[{"type":"cilium-cni"}]}`, mode: 0o644},
+			{path: nodeConf + "/05-cilium.conf", content: `{"name":"cilium","cniVersion":"0.2.0","type":"cilium-cni"}`, mode: 0o644}}},
+		"a read-only folder with the plugins baked in": {readOnly: true, files: []nodeFile{flannel,
+			{path: nodeBin + "/cilium-cni", content: script("0.3.1", "0.4.0", "1.0.0"), mode: 0o555},
+			{path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o555},
+			{path: nodeBin + "/loopback", content: "the image's", mode: 0o555}}},
+		"ours is a link": {files: []nodeFile{{path: ours, link: "10-flannel.conflist"}, flannel,
+			{path: nodeBin + "/loopback", link: "/usr/bin/true"}}},
+	}
+}
+
+type startingPoint struct {
+	files    []nodeFile
+	readOnly bool
+}
+
+func (s startingPoint) set(t *testing.T) {
+	require.NoError(t, os.MkdirAll("/var/lib", 0o755))
+	for _, f := range s.files {
+		f.put(t)
+	}
+}
+
+// lookAt describes the whole node.
+func lookAt(t *testing.T) snapshot.Snapshot {
+	s := snapshot.Snapshot{}
+	require.NoError(t, s.Files("/etc", "/opt", "/run", "/var"))
+	require.NoError(t, s.Mounts())
+	require.NoError(t, s.Links())
+	require.NoError(t, s.Values("net/ipv4/conf", "net/ipv6/conf"))
+	require.NotEmpty(t, s)
+	return s
+}
+
+// Whatever a node is like, and whatever is installed on it: after the uninstall
+// it is as it was, its files with content, mode and owner, its mounts and
+// values. An upgrade, or the other CNI at work, comes between.
+func TestCNI5_CNI8_NodeIsAsBefore(t *testing.T) {
+	for name, start := range startingPoints() {
+		for _, exclusive := range []bool{false, true} {
+			for config, c := range map[string]cniinstall.Config{
+				"alone": cniinstall.Agent{}, "chained": cniinstall.Chained{Target: "cbr0"},
+			} {
+				if config == "chained" && !start.has(nodeBin+"/flannel") {
+					continue
+				}
+				if exclusive {
+					config += ", exclusive"
+				}
+				t.Run(name+", "+config, func(t *testing.T) {
+					n := newNode(t)
+					i := n.install()
+					i.BinDir, i.ConfDir, i.StateDir = "", "", "/var/lib/slipway" // the node's own
+					i.Config, i.Exclusive = c, exclusive
+					testAsBefore(t, n, start, i)
+				})
+			}
+		}
+	}
+}
+
+func (s startingPoint) has(path string) bool {
+	return slices.ContainsFunc(s.files, func(f nodeFile) bool { return f.path == path })
+}
+
+// testAsBefore installs from a container onto a throw-away node, twice, and
+// uninstalls.
+func testAsBefore(t *testing.T, n node, start startingPoint, i cniinstall.Install) {
+	host := bootstraptest.NewNode(t)
+	on := func(f func()) {
+		t.Helper()
+		require.NoError(t, host.Do(t.Context(), func(context.Context) error { f(); return nil }))
+	}
+	var before snapshot.Snapshot
+	on(func() { start.set(t) })
+	if start.readOnly {
+		out, err := host.Command("sh", "-c", "mount --bind "+nodeBin+" "+nodeBin+" && mount -o remount,ro,bind "+nodeBin).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	on(func() {
+		if start.readOnly {
+			require.ErrorIs(t, os.WriteFile(nodeBin+"/x", nil, 0o600), unix.EROFS)
+		}
+		before = lookAt(t)
+	})
+
+	act := hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
+	require.NoError(t, act.Apply(t.Context()))
+	on(func() {
+		changed := before.Diff(lookAt(t))
+		require.NotEmpty(t, changed, "it can be told apart")
+		requireContentOfOurs(t)
+	})
+	changes, err := act.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	if !start.readOnly {
+		n.source("cilium-cni", script("0.3.1")) // an upgrade
+	}
+	i.Owner = "the next pod"
+	act = hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
+	require.NoError(t, act.Apply(t.Context()))
+	require.NoError(t, act.Revert(t.Context()))
+	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
+}
+
+func requireContentOfOurs(t *testing.T) {
+	info, err := os.Lstat(nodeConf + "/05-cilium.conflist")
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+}
+
+// The managed cloud's case on a throw-away node: the chained configuration is a
+// key of a ConfigMap, the cloud's plugins come late, and its own configuration,
+// which it writes anew meanwhile, comes back.
+func TestCNI3_CNI5_ManagedCloud(t *testing.T) {
+	volume := t.TempDir()
+	write(t, filepath.Join(volume, "..data/cni-config"), tkeChain, 0o644)
+	require.NoError(t, os.Symlink("..data/cni-config", filepath.Join(volume, "cni-config")))
+	config, err := configresolve.Resolve(t.Context(), configresolve.Dir{Path: volume})
+	require.NoError(t, err)
+	whole, ok := config.Lookup("cni-config")
+	require.True(t, ok)
+
+	n := newNode(t)
+	i := n.install()
+	i.BinDir, i.ConfDir, i.StateDir = "", "", "/var/lib/slipway"
+	i.Config, i.Exclusive = cniinstall.Whole(whole), true
+	cloudConf := nodeFile{path: nodeConf + "/00-multus.conf", content: `{"cniVersion":"0.3.1","name":"tke","type":"tke-bridge"}`, mode: 0o644}
+	cloudPlugin := nodeFile{path: nodeBin + "/tke-route-eni", content: script("0.3.0", "0.3.1"), mode: 0o755}
+
+	host := bootstraptest.NewNode(t)
+	act := hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
+	var before snapshot.Snapshot
+	on := func(f func()) {
+		t.Helper()
+		require.NoError(t, host.Do(t.Context(), func(context.Context) error { f(); return nil }))
+	}
+	on(func() { startingPoint{files: []nodeFile{cloudConf, oldPlugin}}.set(t); before = lookAt(t) })
+	require.ErrorIs(t, act.Apply(t.Context()), cniinstall.ErrPluginMissing)
+	on(func() { require.Empty(t, before.Diff(lookAt(t)), "nothing is touched while it is missing") })
+	on(func() { cloudPlugin.put(t); before = lookAt(t) })
+
+	require.NoError(t, act.Apply(t.Context()))
+	on(func() {
+		requireContent(t, nodeConf+"/05-cilium.conflist", tkeChain, 0o600)
+		require.NoError(t, cniinstall.Validate(t.Context(), []byte(tkeChain)))
+		require.NoFileExists(t, cloudConf.path)
+		requireContent(t, cloudConf.path+".cilium_bak", cloudConf.content, 0o644)
+		cloudConf.put(t) // the cloud's agent starts anew
+	})
+	require.NoError(t, act.Apply(t.Context()))
+	on(func() { require.NoFileExists(t, cloudConf.path) })
+	require.NoError(t, act.Revert(t.Context()))
+	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
+}
