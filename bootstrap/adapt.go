@@ -110,7 +110,7 @@ func (r retry) do(ctx context.Context, f func() error) error {
 }
 
 func (r retry) again(err error) bool {
-	if errors.Is(err, errors.ErrUnsupported) {
+	if nothingToRevert(err) {
 		return false
 	}
 	return r.retryable == nil || r.retryable(err)

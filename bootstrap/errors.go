@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"syscall"
 )
 
 // ErrNotConverged says that an action was applied, or reverted, without an
@@ -14,9 +17,15 @@ import (
 var ErrNotConverged = errors.New("still not as it should be")
 
 var (
-	errNoRevert      = fmt.Errorf("the action cannot be reverted: %w", errors.ErrUnsupported)
-	errNoCheckRevert = fmt.Errorf("the action cannot say beforehand what it would revert: %w", errors.ErrUnsupported)
+	errNoRevert      = plainError("the action cannot be reverted")
+	errNoCheckRevert = cannotSayError{plainError("the action cannot say beforehand what it would revert")}
 )
+
+// plainError matches [errors.ErrUnsupported] without repeating its text.
+type plainError string
+
+func (e plainError) Error() string        { return string(e) }
+func (e plainError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // StepError is what went wrong in one step of a plan.
 type StepError struct {
@@ -54,3 +63,39 @@ func ended(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w: %w", err, cause)
 }
+
+// nothingToRevert reports whether err says, by matching [errors.ErrUnsupported],
+// that there is nothing to revert. The errnos of calls that a kernel or a file
+// system does not have (ENOSYS, EOPNOTSUPP) match it too, but say that a Revert
+// went wrong; and of joined errors all have to say it.
+func nothingToRevert(err error) bool {
+	if err == nil {
+		return false
+	}
+	if _, errno := err.(syscall.Errno); errno {
+		return false
+	}
+	if is, ok := err.(interface{ Is(error) bool }); err == errors.ErrUnsupported || ok && is.Is(errors.ErrUnsupported) {
+		return true
+	}
+	switch wrapper := err.(type) {
+	case interface{ Unwrap() error }:
+		return nothingToRevert(wrapper.Unwrap())
+	case interface{ Unwrap() []error }:
+		if joined := errors.Join(nil, err); reflect.TypeOf(joined) == reflect.TypeOf(err) {
+			return !slices.ContainsFunc(wrapper.Unwrap(), func(err error) bool { return !nothingToRevert(err) })
+		}
+		return slices.ContainsFunc(wrapper.Unwrap(), nothingToRevert)
+	}
+	return false
+}
+
+// cannotSay is in the error of the CheckRevert of a wrapper, over an action
+// that can be reverted but is no [CheckReverter].
+type cannotSay interface{ CannotSay() }
+
+type cannotSayError struct{ error }
+
+func (cannotSayError) CannotSay() {}
+
+func (e cannotSayError) Unwrap() error { return e.error }

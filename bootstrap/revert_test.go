@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
 // reverter is a Script without CheckRevert.
@@ -98,7 +101,7 @@ func TestNS6_NothingToRevertIsNoFailure(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, lines("blind-retried changed", "blind changed", "unrecorded-too skipped", "unrecorded skipped", "retried skipped", "final skipped"), statuses(report))
 	require.EqualError(t, report.Results[2].Err, "step unrecorded-too: revert: no state directory: unsupported operation")
-	require.EqualError(t, report.Results[5].Err, "step final: revert: the action cannot be reverted: unsupported operation")
+	require.EqualError(t, report.Results[5].Err, "step final: revert: the action cannot be reverted")
 	require.False(t, report.Results[5].Status == bootstrap.Failed)
 }
 
@@ -133,4 +136,45 @@ func TestRevertStopsWhenCancelled(t *testing.T) {
 	require.EqualError(t, err, "step a: start: context canceled")
 	require.Equal(t, lines("b unchanged", "a not-run"), statuses(report))
 	require.Empty(t, a.Calls())
+}
+
+// reverter is an action whose Revert ends as a test says, and which cannot say
+// beforehand what it would do.
+type reverter struct{ err error }
+
+func (reverter) Check(context.Context) ([]string, error) { return nil, nil }
+func (reverter) Apply(context.Context) error             { return nil }
+func (r reverter) Revert(context.Context) error          { return r.err }
+
+func TestAFailureIsNotTakenForNothingToRevert(t *testing.T) {
+	nothing := fmt.Errorf("no state directory: %w", errors.ErrUnsupported)
+	for name, tc := range map[string]struct {
+		err  error
+		want bootstrap.Status
+	}{
+		"nothing to revert":           {nothing, bootstrap.Skipped},
+		"wrapped beside a sentinel":   {fmt.Errorf("%w: %w", errors.New("not the owner"), errors.ErrUnsupported), bootstrap.Skipped},
+		"all of several":              {errors.Join(nothing, nothing), bootstrap.Skipped},
+		"one of several":              {errors.Join(errors.New("half of it"), nothing), bootstrap.Failed},
+		"a call the kernel lacks":     {&os.PathError{Op: "rename", Path: "/x", Err: syscall.EOPNOTSUPP}, bootstrap.Failed},
+		"a call the kernel lacks too": {fmt.Errorf("undo: %w", syscall.ENOSYS), bootstrap.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, a := range []bootstrap.Action{reverter{tc.err}, bootstrap.Retry(reverter{tc.err}, nil)} {
+				p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "s", Action: a}}}
+				report, err := p.Revert(t.Context())
+				require.Equal(t, tc.want, report.Results[0].Status)
+				require.Equal(t, tc.want == bootstrap.Failed, err != nil)
+			}
+		})
+	}
+}
+
+func TestWhatCannotSayBeforehandIsUnknownAlsoThroughWrappers(t *testing.T) {
+	for _, a := range []bootstrap.Action{reverter{}, bootstrap.Retry(reverter{}, nil), hostns.In("/proc/self", hostns.Net, reverter{})} {
+		p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "s", Action: a}}}
+		report, err := p.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, bootstrap.Unknown, report.Results[0].Status, "%T", a)
+	}
 }

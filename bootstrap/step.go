@@ -58,7 +58,9 @@ func (s *Step) checkRevert(ctx context.Context) Result {
 	}
 	changes, err := r.CheckRevert(ctx)
 	switch {
-	case errors.Is(err, errors.ErrUnsupported):
+	case errors.As(err, new(cannotSay)):
+		return s.result(Unknown, "revert", nil, err)
+	case nothingToRevert(err):
 		return s.result(Skipped, "revert", nil, err)
 	case err != nil:
 		return s.result(Failed, "check-revert", changes, err)
@@ -78,7 +80,7 @@ func (s *Step) revert(ctx context.Context) Result {
 	}
 	changes, err := cr.CheckRevert(ctx)
 	switch {
-	case errors.Is(err, errors.ErrUnsupported):
+	case nothingToRevert(err):
 		return s.revertBlind(ctx, r)
 	case err != nil:
 		return s.result(Failed, "check-revert", changes, err)
@@ -103,7 +105,7 @@ func (s *Step) revertBlind(ctx context.Context, r Reverter) Result {
 
 // notFor is the status of a Revert that erred.
 func notFor(err error) Status {
-	if errors.Is(err, errors.ErrUnsupported) {
+	if nothingToRevert(err) {
 		return Skipped
 	}
 	return Failed

@@ -53,7 +53,7 @@ func (w Wrapped) Apply(ctx context.Context) error {
 func (w Wrapped) Revert(ctx context.Context) error {
 	a, ok := w.action.(interface{ Revert(context.Context) error })
 	if !ok {
-		return fmt.Errorf("revert %T: %w", w.action, errors.ErrUnsupported)
+		return unsupported(fmt.Sprintf("a %T cannot be reverted", w.action))
 	}
 	return Do(ctx, w.procDir, w.ns, a.Revert)
 }
@@ -66,7 +66,10 @@ func (w Wrapped) CheckRevert(ctx context.Context) (changes []string, err error) 
 		CheckRevert(context.Context) ([]string, error)
 	})
 	if !ok {
-		return nil, fmt.Errorf("check revert of %T: %w", w.action, errors.ErrUnsupported)
+		if _, reverter := w.action.(interface{ Revert(context.Context) error }); reverter {
+			return nil, cannotSay{unsupported(fmt.Sprintf("a %T cannot say beforehand what it would revert", w.action))}
+		}
+		return nil, unsupported(fmt.Sprintf("a %T cannot be reverted", w.action))
 	}
 	err = Do(ctx, w.procDir, w.ns, func(ctx context.Context) (err error) {
 		changes, err = a.CheckRevert(ctx)
@@ -74,3 +77,17 @@ func (w Wrapped) CheckRevert(ctx context.Context) (changes []string, err error) 
 	})
 	return changes, err
 }
+
+// unsupported matches [errors.ErrUnsupported] without repeating its text.
+type unsupported string
+
+func (e unsupported) Error() string        { return string(e) }
+func (e unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// cannotSay tells a plan that there may be something to revert all the same.
+type cannotSay struct{ error }
+
+// CannotSay marks the error, for package bootstrap.
+func (cannotSay) CannotSay() {}
+
+func (e cannotSay) Unwrap() error { return e.error }

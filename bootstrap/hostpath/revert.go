@@ -6,9 +6,6 @@ package hostpath
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/internal/record"
@@ -17,7 +14,13 @@ import (
 // bookName is the record's name in the state directory.
 const bookName = "hostpath"
 
-var errNoState = fmt.Errorf("host paths were not recorded, since no state directory is set: %w", errors.ErrUnsupported)
+var errNoState error = nothingRecorded{}
+
+// nothingRecorded matches errors.ErrUnsupported without repeating its text.
+type nothingRecorded struct{}
+
+func (nothingRecorded) Error() string        { return "no state directory, so no host path was recorded" }
+func (nothingRecorded) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // Revert removes what Apply made and recorded in StateDir, last made first:
 // files that are still empty and as they were made, directories that are empty.
@@ -32,8 +35,8 @@ func (a Action) Revert(ctx context.Context) error {
 		return err
 	}
 	err = book.Undo(ctx, func(_ context.Context, e record.Entry) error {
-		if gone, err := beyondUndo(e); gone || err != nil {
-			return err
+		if kept(e.Object) {
+			return nil
 		}
 		return book.UndoFile(e)
 	})
@@ -49,17 +52,18 @@ func (a Action) CheckRevert(ctx context.Context) (changes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var gone []string
+	going := map[string]bool{}
 	for _, e := range slices.Backward(book.Entries()) {
-		removable, err := removable(e, gone)
+		if kept(e.Object) {
+			continue
+		}
+		change, err := book.WouldUndo(e, going)
 		if err != nil {
 			return nil, hint("look at host path "+e.Object, err)
 		}
-		if !removable {
-			continue
+		if change != "" {
+			changes = append(changes, change)
 		}
-		gone = append(gone, e.Object)
-		changes = append(changes, "remove "+noun(e)+" "+e.Object)
 	}
 	return changes, nil
 }
@@ -76,40 +80,4 @@ func (a Action) open(ctx context.Context) (*record.Book, error) {
 		return nil, hint("host paths", err)
 	}
 	return book, nil
-}
-
-// removable reports whether Revert would remove e's object, once what is in
-// gone is gone.
-func removable(e record.Entry, gone []string) (bool, error) {
-	if gone, err := beyondUndo(e); gone || err != nil {
-		return false, err
-	}
-	now, err := record.Snapshot(e.Object)
-	if err != nil || now.Type == "" {
-		return false, err
-	}
-	if !e.Left(now) || e.Kind != record.KindDir {
-		return e.Left(now), nil
-	}
-	entries, err := os.ReadDir(e.Object)
-	return !slices.ContainsFunc(entries, func(d os.DirEntry) bool {
-		return !slices.Contains(gone, filepath.Join(e.Object, d.Name()))
-	}), err
-}
-
-// beyondUndo reports whether there is nothing to undo for e, whatever is at its
-// path: a file that is kept for ever, or something that a reboot took away, so
-// that what is there now is somebody else's.
-func beyondUndo(e record.Entry) (bool, error) {
-	if kept(e.Object) {
-		return true, nil
-	}
-	return e.Outlived()
-}
-
-func noun(e record.Entry) string {
-	if e.Kind == record.KindDir {
-		return "directory"
-	}
-	return "file"
 }

@@ -27,7 +27,7 @@ type Undoer struct {
 // open reads the book; without a state directory nothing was ever recorded.
 func (u Undoer) open() (*record.Book, string, error) {
 	if u.StateDir == "" {
-		return nil, "", fmt.Errorf("revert %s: no state directory, so nothing was recorded: %w", u.Name, errors.ErrUnsupported)
+		return nil, "", nothingRecorded(u.Name)
 	}
 	book, err := record.Open(u.StateDir, u.Name)
 	if err != nil || len(book.Entries()) == 0 {
@@ -163,3 +163,12 @@ func (i Info) is(identity string) bool {
 	id, _, _ := strings.Cut(identity, " ")
 	return id == fmt.Sprintf("id=%d", i.ID)
 }
+
+// nothingRecorded matches errors.ErrUnsupported without repeating its text.
+type nothingRecorded string
+
+func (name nothingRecorded) Error() string {
+	return fmt.Sprintf("no state directory, so no mount of %s was recorded", string(name))
+}
+
+func (nothingRecorded) Is(target error) bool { return target == errors.ErrUnsupported }

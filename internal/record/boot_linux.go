@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootOf names the boot with which what is in dir goes away: the running one
+// BootOf names the boot with which what is in dir goes away: the running one
 // if dir is kept in memory, else "".
-func bootOf(dir string) (string, error) {
+func BootOf(dir string) (string, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return "", fmt.Errorf("statfs %s: %w", dir, err)

@@ -5,5 +5,5 @@
 
 package record
 
-// bootOf is for Linux: no other system tells which boot is running.
-func bootOf(string) (string, error) { return "", nil }
+// BootOf is for Linux: no other system tells which boot is running.
+func BootOf(string) (string, error) { return "", nil }

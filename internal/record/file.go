@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 )
@@ -62,7 +63,7 @@ func hashFile(path string, content io.Writer) (sum string, size int64, err error
 // BeginFile begins the entry of the file at path, which shall become after.
 // The first time, what is there now is kept with its content.
 func (b *Book) BeginFile(path string, after State) error {
-	boot, err := bootOf(filepath.Dir(path))
+	boot, err := BootOf(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
@@ -75,11 +76,16 @@ func (b *Book) BeginFile(path string, after State) error {
 	return b.Begin(e)
 }
 
-// CompleteFile notes how the file at path was left.
+// CompleteFile notes how the file at path was left. If its content is not what
+// it was meant to become, somebody else has written it since: then what was
+// meant is noted, so that theirs is not taken for ours.
 func (b *Book) CompleteFile(path string) error {
 	after, err := Snapshot(path)
 	if err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
+	}
+	if e, _ := b.Lookup(path); e.After.SHA256 != "" && e.After.SHA256 != after.SHA256 {
+		after = e.After
 	}
 	return b.Complete(Entry{Object: path, After: after})
 }
@@ -171,7 +177,7 @@ func makeDir(path string, mode fs.FileMode) (made bool, err error) {
 // makes it and reports whether it did. What somebody else was faster to make
 // is theirs, and not recorded.
 func (b *Book) Make(kind, path string, after State, create func() (made bool, err error)) error {
-	boot, err := bootOf(filepath.Dir(path))
+	boot, err := BootOf(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
@@ -224,7 +230,7 @@ func (b *Book) restore(e Entry) error {
 	switch was.Type {
 	case "":
 		if e.After.Type == "dir" {
-			return removeEmpty(e.Object)
+			return b.removeEmpty(e.Object)
 		}
 		return durable.Remove(e.Object)
 	case "symlink":
@@ -235,15 +241,54 @@ func (b *Book) restore(e Entry) error {
 	return fmt.Errorf("cannot bring back a %s", was.Type)
 }
 
-func removeEmpty(dir string) error {
+// removeEmpty removes a directory. One that holds something is ours still, and
+// may be empty another time; one that something is mounted on is in use by
+// somebody else.
+func (b *Book) removeEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	if len(entries) > 0 {
-		return fmt.Errorf("it holds %s and is %w, so it stays", entries[0].Name(), ErrChanged)
+	for _, entry := range entries {
+		if _, ours := b.Lookup(filepath.Join(dir, entry.Name())); !ours {
+			return fmt.Errorf("it holds %s, so it stays", entry.Name())
+		}
 	}
-	return durable.Remove(dir)
+	if len(entries) > 0 {
+		return errBelow
+	}
+	err = durable.Remove(dir)
+	if errors.Is(err, syscall.EBUSY) {
+		return fmt.Errorf("something is mounted on it: it is %w, and stays", ErrChanged)
+	}
+	return err
+}
+
+// WouldUndo says in one line what UndoFile would do about e, or nothing. A
+// directory is empty for it if all that it holds is in going, to which what
+// would be removed is added: entries are asked for newest first.
+func (b *Book) WouldUndo(e Entry, going map[string]bool) (string, error) {
+	if outlived, err := e.Outlived(); err != nil || outlived {
+		return "", err
+	}
+	now, err := Snapshot(e.Object)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look at %s: %w", e.Object, err)
+	case now.Same(e.Before) || !e.Left(now):
+		return "", nil
+	case e.Before.Type != "":
+		return "restore " + e.Object, nil
+	case e.Kind != KindDir:
+		going[e.Object] = true
+		return "remove file " + e.Object, nil
+	}
+	entries, err := os.ReadDir(e.Object)
+	if err != nil || slices.ContainsFunc(entries, func(d os.DirEntry) bool { return !going[filepath.Join(e.Object, d.Name())] }) {
+		return "", err
+	}
+	going[e.Object] = true
+	return "remove directory " + e.Object, nil
 }
 
 func (b *Book) restoreContent(path string, was State) error {

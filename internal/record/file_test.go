@@ -198,12 +198,61 @@ func TestMkdirAllIsUndoneWhereEmpty(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o755), info.Mode().Perm())
 
-	write(t, filepath.Join(root, "a", "b", "theirs"), "", 0o600)
-	err = undo(open(t, state))
-	require.ErrorIs(t, err, record.ErrChanged)
-	require.ErrorContains(t, err, filepath.Join(root, "a", "b")+": it holds theirs")
-	require.NoDirExists(t, deep)
-	require.FileExists(t, filepath.Join(root, "a", "b", "theirs"))
+	theirs := filepath.Join(root, "a", "b", "theirs")
+	write(t, theirs, "", 0o600)
+	for range 2 { // it may be empty another time
+		err = undo(open(t, state))
+		require.EqualError(t, err, "undo "+filepath.Join(root, "a", "b")+": it holds theirs, so it stays")
+		require.NoDirExists(t, deep)
+		require.FileExists(t, theirs)
+	}
+	require.NoError(t, os.Remove(theirs))
+	require.NoError(t, undo(open(t, state)))
+	require.NoDirExists(t, filepath.Join(root, "a"))
+	require.NoDirExists(t, state)
+}
+
+func TestWouldUndoSaysWhatUndoDoes(t *testing.T) {
+	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	path := func(name string) string { return filepath.Join(root, name) }
+	write(t, path("replaced"), "original", 0o600)
+	b := open(t, state)
+	require.NoError(t, b.MkdirAll(path("dir/deep"), 0o755))
+	require.NoError(t, b.MkdirAll(path("full"), 0o755))
+	for _, name := range []string{"dir/deep/file", "replaced", "edited"} {
+		put(t, b, path(name), "ours")
+	}
+	write(t, path("edited"), "theirs", 0o600)
+	write(t, path("full/theirs"), "", 0o600)
+
+	going, lines := map[string]bool{}, []string{}
+	entries := b.Entries()
+	for i := len(entries) - 1; i >= 0; i-- {
+		line, err := b.WouldUndo(entries[i], going)
+		require.NoError(t, err)
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	require.Equal(t, []string{
+		"restore " + path("replaced"), "remove file " + path("dir/deep/file"),
+		"remove directory " + path("dir/deep"), "remove directory " + path("dir"),
+	}, lines)
+}
+
+func TestPLAN6_WhatWasWrittenBeforeCompletionIsNotTakenForOurs(t *testing.T) {
+	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	sample := filepath.Join(t.TempDir(), "sample")
+	write(t, sample, "ours", 0o644)
+	b := open(t, state)
+	require.NoError(t, b.BeginFile(path, snapshot(t, sample)))
+	write(t, path, "ours", 0o644)
+	write(t, path, "theirs", 0o644)
+	require.NoError(t, b.CompleteFile(path))
+	require.ErrorIs(t, undo(open(t, state)), record.ErrChanged)
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "theirs", string(content))
 }
 
 func TestMkdirAllOverAFile(t *testing.T) {

@@ -30,6 +30,10 @@ var ErrChanged = errors.New("no longer as it was left")
 // ErrUnreadable says that a book exists and cannot be understood.
 var ErrUnreadable = errors.New("unreadable record")
 
+// errBelow says that a directory stays because of what is recorded below it:
+// that has been reported already.
+var errBelow = errors.New("something below it stays")
+
 // Kinds of entries that this package itself can undo (see [Book.UndoFile]).
 const (
 	KindFile = "file"
@@ -92,6 +96,9 @@ func Open(stateDir, name string) (*Book, error) {
 	raw, err := os.ReadFile(b.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("read the record: %w (needs root)", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the record: %w", err)
@@ -239,6 +246,9 @@ func (b *Book) Undo(ctx context.Context, undo func(context.Context, Entry) error
 			break
 		}
 		err := undo(ctx, e)
+		if errors.Is(err, errBelow) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 		}
