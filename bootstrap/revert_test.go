@@ -138,13 +138,13 @@ func TestRevertStopsWhenCancelled(t *testing.T) {
 	require.Empty(t, a.Calls())
 }
 
-// reverter is an action whose Revert ends as a test says, and which cannot say
+// ending is an action whose Revert ends as a test says, and which cannot say
 // beforehand what it would do.
-type reverter struct{ err error }
+type ending struct{ err error }
 
-func (reverter) Check(context.Context) ([]string, error) { return nil, nil }
-func (reverter) Apply(context.Context) error             { return nil }
-func (r reverter) Revert(context.Context) error          { return r.err }
+func (ending) Check(context.Context) ([]string, error) { return nil, nil }
+func (ending) Apply(context.Context) error             { return nil }
+func (r ending) Revert(context.Context) error          { return r.err }
 
 func TestAFailureIsNotTakenForNothingToRevert(t *testing.T) {
 	nothing := fmt.Errorf("no state directory: %w", errors.ErrUnsupported)
@@ -160,7 +160,7 @@ func TestAFailureIsNotTakenForNothingToRevert(t *testing.T) {
 		"a call the kernel lacks too": {fmt.Errorf("undo: %w", syscall.ENOSYS), bootstrap.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, a := range []bootstrap.Action{reverter{tc.err}, bootstrap.Retry(reverter{tc.err}, nil)} {
+			for _, a := range []bootstrap.Action{ending{tc.err}, bootstrap.Retry(ending{tc.err}, nil)} {
 				p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "s", Action: a}}}
 				report, err := p.Revert(t.Context())
 				require.Equal(t, tc.want, report.Results[0].Status)
@@ -171,7 +171,7 @@ func TestAFailureIsNotTakenForNothingToRevert(t *testing.T) {
 }
 
 func TestWhatCannotSayBeforehandIsUnknownAlsoThroughWrappers(t *testing.T) {
-	for _, a := range []bootstrap.Action{reverter{}, bootstrap.Retry(reverter{}, nil), hostns.In("/proc/self", hostns.Net, reverter{})} {
+	for _, a := range []bootstrap.Action{ending{}, bootstrap.Retry(ending{}, nil), hostns.In("/proc/self", hostns.Net, ending{})} {
 		p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "s", Action: a}}}
 		report, err := p.CheckRevert(t.Context())
 		require.NoError(t, err)
