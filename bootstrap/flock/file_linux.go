@@ -6,9 +6,12 @@ package flock
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // lock is an open lock file. It holds on to the directories too, so that they
@@ -42,11 +45,23 @@ func (l *lock) openDir(parent string) (err error) {
 	if !errors.Is(err, unix.ENOENT) {
 		return hint(err, "open", "directory "+l.dirName)
 	}
-	if err := unix.Mkdirat(l.parent, l.dirName, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := unix.Mkdirat(l.parent, l.dirName, stateDirMode); err != nil && !errors.Is(err, unix.EEXIST) {
 		return hint(err, "make", "directory "+l.dirName)
 	}
 	l.dir, err = openat(l.parent, l.dirName, flags, 0)
 	return hint(vanished(err), "open", "directory "+l.dirName)
+}
+
+// stateDirMode is durable.StateDirMode, in the kernel's bits.
+const stateDirMode = unix.S_ISVTX | uint32(durable.StateDirMode&fs.ModePerm)
+
+// removeDir removes the directory if it was made here and nothing is in it.
+// Whatever hinders it, the lock is free.
+func (l *lock) removeDir() {
+	var st unix.Stat_t
+	if unix.Fstat(l.dir, &st) == nil && st.Mode&0o7777 == stateDirMode {
+		_ = unix.Unlinkat(l.parent, l.dirName, unix.AT_REMOVEDIR)
+	}
 }
 
 func (l *lock) openFile() (err error) {
@@ -89,8 +104,7 @@ func (l *lock) unlock() error {
 		_ = unix.Ftruncate(l.file, 0) // it stays, but names no holder
 		return hint(err, "unlock: remove", "lock file "+l.name)
 	}
-	// Mostly it is not empty. Whatever else may hinder it, the lock is free.
-	_ = unix.Unlinkat(l.parent, l.dirName, unix.AT_REMOVEDIR)
+	l.removeDir()
 	return nil
 }
 

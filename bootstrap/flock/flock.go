@@ -43,9 +43,9 @@ const (
 // File is a lock file.
 type File struct {
 	// Path of the file, absolute. If its directory is missing it is made, with
-	// mode 0700; the directory above must exist. A symbolic link at Path is an
-	// error. The directory is regarded as the lock's own: unlock removes it if
-	// nothing else is in it.
+	// mode 01700; the directory above must exist. A symbolic link at Path is an
+	// error. Unlock removes the directory if it has that mode, so was made
+	// here, and nothing else is in it.
 	Path string
 
 	// Timeout is how long Lock waits for another holder. Zero: 60 seconds.

@@ -39,7 +39,7 @@ func TestLockMakesAndUnlockRemoves(t *testing.T) {
 	unlock, err := flock.File{Path: path, Owner: "me"}.Lock(t.Context())
 	require.NoError(t, err)
 
-	for path, mode := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, path: 0o600} {
+	for path, mode := range map[string]fs.FileMode{dir: fs.ModeDir | fs.ModeSticky | 0o700, path: 0o600} {
 		info, err := os.Lstat(path)
 		require.NoError(t, err)
 		require.Equal(t, mode, info.Mode(), path)
@@ -62,6 +62,16 @@ func TestLockMakesAndUnlockRemoves(t *testing.T) {
 	require.NoError(t, unlock())
 	require.NoFileExists(t, path)
 	require.FileExists(t, filepath.Join(dir, "record.json"), "and so the directory stays")
+}
+
+func TestADirectoryThatWasThereStays(t *testing.T) {
+	dir := t.TempDir()
+	unlock, err := flock.File{Path: filepath.Join(dir, "lock")}.Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, unlock())
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }
 
 func TestProgramsDoNotInheritTheLock(t *testing.T) {

@@ -38,6 +38,12 @@ const (
 	linkSuffix = ".lnk"
 )
 
+// StateDirMode is the mode of a state directory that slipway itself has made,
+// and so may remove when nothing is left in it. The sticky bit says so: it means
+// nothing where only the owner may write, it is there from the directory's first
+// moment, and one that an administrator has made has none, and stays.
+const StateDirMode = 0o700 | fs.ModeSticky
+
 func tempName(dir, suffix string) string {
 	return filepath.Join(dir, tempPrefix+rand.Text()[:16]+suffix)
 }

@@ -6,7 +6,7 @@
 // can put it back.
 //
 // A [Book] is one package's record, a JSON file STATEDIR/NAME.json that only
-// its owner reads or writes (mode 0600, in a directory of mode 0700). Each
+// its owner reads or writes (mode 0600, in a directory of mode 01700). Each
 // [Entry] is one object: a file, a directory, a mount, a kernel value. Its
 // life:
 //

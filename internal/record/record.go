@@ -299,7 +299,7 @@ func (b *Book) save() error {
 // makeDir makes the state directory, of which only the last element may be
 // missing: what would be made above it could not be recorded.
 func (b *Book) makeDir() error {
-	err := os.Mkdir(b.dir, 0o700)
+	err := os.Mkdir(b.dir, durable.StateDirMode)
 	switch {
 	case err == nil:
 		return durable.SyncDir(filepath.Dir(b.dir))
@@ -325,6 +325,18 @@ func (b *Book) discard() error {
 	if err := errors.Join(b.sweepBlobs(), durable.Sweep(b.dir)); err != nil {
 		return err
 	}
-	os.Remove(b.dir) // fails, rightly, while anything else is in it
+	return b.removeDir()
+}
+
+// removeDir removes the state directory if it was made here and nothing is
+// left in it.
+func (b *Book) removeDir() error {
+	info, err := os.Lstat(b.dir)
+	if err != nil {
+		return fmt.Errorf("look at the state directory: %w", err)
+	}
+	if info.Mode() == fs.ModeDir|durable.StateDirMode {
+		os.Remove(b.dir) // fails, rightly, while anything is in it
+	}
 	return nil
 }

@@ -191,3 +191,14 @@ func FuzzOpen(f *testing.F) {
 		require.Equal(t, before, open(t, dir).Entries())
 	})
 }
+
+func TestPLAN6_AnAdministratorsStateDirectoryStays(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	b := open(t, dir)
+	require.NoError(t, b.Begin(setting("a", "0", "1")))
+	require.NoError(t, b.Forget("a"))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
