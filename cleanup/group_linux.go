@@ -4,10 +4,12 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink/nl"
@@ -16,12 +18,13 @@ import (
 
 // The kernel deletes the links of a group in one go and waits for its readers
 // once, not once for each link. It holds the RTNL lock meanwhile, so the groups
-// are small: as large as keeps one deletion near groupTime.
+// are small: as large as keeps one deletion near groupTime, of which somebody
+// else waits for the lock about two thirds.
 const (
 	minGroup   = 8 // fewer links than this go one by one
-	maxGroup   = 250
+	maxGroup   = 128
 	firstGroup = 8
-	groupTime  = 90 * time.Millisecond
+	groupTime  = 50 * time.Millisecond
 )
 
 // removeLinks deletes links in groups, and one by one what is no group's
@@ -66,7 +69,37 @@ func (s *session) groupable(ctx context.Context, items []Item) (together []group
 			rest = append(rest, item)
 		}
 	}
+	// The youngest first: the kernel has lists of all clsact qdiscs, with the
+	// youngest in front, in which it looks for each one that goes.
+	slices.SortStableFunc(together, func(a, b groupItem) int { return cmp.Compare(b.index, a.index) })
 	return together, rest
+}
+
+// withoutGone deals with the items whose link is gone by now, and returns the
+// others.
+func (s *session) withoutGone(ctx context.Context, items []Item, done doneFunc) (rest []Item) {
+	if s.remain == nil {
+		sock, err := s.netlink()
+		if err != nil {
+			return items
+		}
+		links, err := sock.links(ctx)
+		if err != nil {
+			return items
+		}
+		s.remain = make(map[int]bool, len(links))
+		for _, link := range links {
+			s.remain[link.index] = true
+		}
+	}
+	for _, item := range items {
+		if at, ok := item.ref.(onLink); ok && !s.remain[at.onLink()] {
+			done(item, nil)
+		} else {
+			rest = append(rest, item)
+		}
+	}
+	return rest
 }
 
 // removeInGroups returns the items that it could not remove.

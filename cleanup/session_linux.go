@@ -80,6 +80,7 @@ type session struct {
 	programs map[uint32]bpfProgram
 	hooked   map[int][]string // names of owned programs on hooks, by link
 	pinned   *pinnedObjects   // nil before
+	remain   map[int]bool     // links after some were removed, nil before
 
 	xfrm       *rtnl     // nil before
 	linksOfBPF *bpfLinks // nil before
@@ -168,9 +169,13 @@ func (c Cleanup) remove(ctx context.Context, own *owned, items []Item) error {
 		done(item, errors.New("it was not listed by an inventory"))
 	}
 	for _, step := range steps {
-		if ctx.Err() == nil {
-			step.remove(ctx, s, step.items, done)
+		if ctx.Err() != nil {
+			break
 		}
+		if step.attached {
+			step.items = s.withoutGone(ctx, step.items, done)
+		}
+		step.remove(ctx, s, step.items, done)
 	}
 	if left := len(items) - handled; left > 0 {
 		errs = append(errs, fmt.Errorf("stopped with %d of %d items left: %w", left, len(items), ctx.Err()))
@@ -184,7 +189,8 @@ func (c Cleanup) remove(ctx context.Context, own *owned, items []Item) error {
 // step is items that one finder removes together.
 type step struct {
 	finder
-	items []Item
+	items    []Item
+	attached bool // to links that went before
 }
 
 // onLink is implemented by identities of things that go when their link goes.
@@ -212,23 +218,23 @@ func plan(items []Item) (steps []step, unknown []Item) {
 	}
 	for _, f := range finders() {
 		for _, kind := range f.kinds {
-			steps = appendStep(steps, f, now[kind])
+			steps = appendStep(steps, step{f, now[kind], false})
 		}
 		if f.name != "links" {
 			continue
 		}
 		for _, attached := range finders() {
 			for _, kind := range attached.kinds {
-				steps = appendStep(steps, attached, later[kind])
+				steps = appendStep(steps, step{attached, later[kind], true})
 			}
 		}
 	}
 	return steps, unknown
 }
 
-func appendStep(steps []step, f finder, items []Item) []step {
-	if len(items) == 0 {
+func appendStep(steps []step, s step) []step {
+	if len(s.items) == 0 {
 		return steps
 	}
-	return append(steps, step{f, items})
+	return append(steps, s)
 }
