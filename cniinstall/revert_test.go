@@ -80,7 +80,8 @@ func TestCNI8_ConfigurationFirst(t *testing.T) {
 	}, changes)
 }
 
-// What was changed since stays, is reported, and is not asked about again.
+// What was changed since stays, is reported, and is not asked about again; a
+// directory that holds it is ours still, and goes when it is empty.
 func TestCNI8_ChangedSinceStays(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -96,8 +97,19 @@ func TestCNI8_ChangedSinceStays(t *testing.T) {
 	requireContent(t, n.confFile(), "edited", 0o600)
 	requireContent(t, n.plugin("foreign"), "foreign", 0o755)
 	require.NoFileExists(t, n.plugin("cilium-cni"))
-	require.NoDirExists(t, n.state)
+
+	for range 2 {
+		err = i.Revert(t.Context())
+		require.NotContains(t, err.Error(), "no longer as it was left")
+		require.Equal(t, "revert the CNI installation: undo "+n.conf+": it holds 05-cilium.conflist, so it stays\n"+
+			"undo "+n.bin+": it holds foreign, so it stays", err.Error())
+	}
+	require.NoError(t, os.Remove(n.confFile()))
+	require.NoError(t, os.Remove(filepath.Join(n.bin, "foreign")))
 	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.root+"/opt")
+	require.NoDirExists(t, n.root+"/etc")
+	require.NoDirExists(t, n.state)
 }
 
 // A pod's late uninstall, after the next pod has installed: the same files, or

@@ -113,6 +113,9 @@ func (s undoStep) undo(book *record.Book) error {
 	if s.Kind != record.KindFile && s.Kind != record.KindDir {
 		return fmt.Errorf("%s: unknown kind %q of entry, which a newer version may have made", s.Object, s.Kind)
 	}
+	if s.Kind == record.KindDir && holdsOnlyOurs(s.Object, book) {
+		return nil // it has been told why what is below it stays
+	}
 	err := s.putBack(book)
 	changed := errors.Is(err, record.ErrChanged)
 	if err != nil && !changed {
@@ -131,6 +134,15 @@ func (s undoStep) undo(book *record.Book) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, book.Forget(gone...))...)
+}
+
+// holdsOnlyOurs: there is something in dir, and all of it is in the record.
+func holdsOnlyOurs(dir string, book *record.Book) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		_, ours := book.Lookup(filepath.Join(dir, e.Name()))
+		return !ours
+	})
 }
 
 // stays tells of a backup whose place is taken.
