@@ -45,6 +45,9 @@ func saved(t testing.TB, tool string) string {
 	t.Helper()
 	var b strings.Builder
 	for line := range strings.Lines(run(t, tool+"-save")) {
+		if chain, _, ok := strings.Cut(line, " ["); ok && line[0] == ':' {
+			line = chain + "\n"
+		}
 		if !strings.HasPrefix(line, "#") {
 			b.WriteString(line)
 		}
