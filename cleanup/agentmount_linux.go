@@ -45,7 +45,7 @@ func findMounts(ctx context.Context, s *session) error {
 		}
 		t.close()
 		for _, m := range mountsBelow(all, t.path) {
-			if !listed[m.mountRef] && !keptOrBelow(s.kept, m.path, t.path) {
+			if !listed[m.mountRef] && !s.kept.holds(m.path) {
 				s.foundMount(m, m.mountRef)
 				listed[m.mountRef] = true
 			}
@@ -53,7 +53,7 @@ func findMounts(ctx context.Context, s *session) error {
 	}
 	for _, rule := range s.own.Mounts {
 		for _, m := range mountsOn(all, rule) {
-			if listed[m.mountRef] || s.kept[m.path] {
+			if listed[m.mountRef] || s.kept.holds(m.path) {
 				continue
 			}
 			listed[m.mountRef] = true

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // DefaultBPFRoot is where the BPF file system is mounted on a node.
@@ -35,15 +36,16 @@ type Cleanup struct {
 	// that file system is passed over.
 	CgroupRoot string
 
-	// Keep are absolute paths that stay, such as those that a record of
-	// changes holds to take back later: files, mounts with what is in them,
-	// and directories, of which what lies in them goes unless it is kept too.
-	Keep []string
+	// Keep are absolute paths that stay: files, mounts, and directories with
+	// everything in them. KeepDirs are directories that stay themselves, while
+	// what is in them goes.
+	Keep, KeepDirs []string
 
 	// StateDir is where the other packages of this module record their changes
-	// on this node, as their fields of that name say. What their records hold
-	// stays as if it were in Keep; a record that cannot be read is an error, and
-	// nothing is removed. None: nothing is looked up.
+	// on this node, as their fields of that name say. It stays, as if it were in
+	// Keep, and so does what the records hold; of directories that were made the
+	// content goes. A record that cannot be read is an error, and nothing is
+	// removed. None: nothing is looked up.
 	StateDir string
 
 	// Progress, if set, is called after each item that Remove dealt with, on
@@ -101,7 +103,7 @@ func (c Cleanup) compile() (*owned, error) {
 	if err := c.Scope.validate(); err != nil {
 		return nil, err
 	}
-	for _, keep := range c.Keep {
+	for _, keep := range slices.Concat(c.Keep, c.KeepDirs) {
 		if err := validStatePath(keep); err != nil {
 			return nil, fmt.Errorf("keep: %w", err)
 		}

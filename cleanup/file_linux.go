@@ -43,7 +43,7 @@ func (s *session) foundFile(path string) error {
 	defer t.close()
 	item := Item{Kind: kindFile, Object: path, ref: fileRef{path, t.id}}
 	switch {
-	case s.kept[t.path]:
+	case s.kept.holds(t.path):
 	case t.mount:
 		s.leaveAs(item, "something is mounted on it")
 	case t.dir:
@@ -119,7 +119,7 @@ func (s *session) foundAside(path, name, suffix string) error {
 	original := filepath.Join(filepath.Dir(path), name)
 	item := Item{Kind: kindAside, Object: path, Detail: "gets its name back: " + name, ref: asideRef{fileRef{path, t.id}, name}}
 	switch {
-	case s.kept[t.path], s.kept[filepath.Join(filepath.Dir(t.path), name)]:
+	case s.kept.holds(t.path), s.kept.holds(filepath.Join(filepath.Dir(t.path), name)):
 	case t.mount:
 		s.leaveAs(item, "something is mounted on it")
 	case t.dir:

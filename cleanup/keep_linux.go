@@ -15,15 +15,37 @@ import (
 // readKept collects the paths to keep, with no symbolic link among their
 // parents. Nothing may be removed where a record cannot be read.
 func (s *session) readKept() error {
-	recorded, err := recordedPaths(s.StateDir)
+	whole, dirs, err := recordedPaths(s.StateDir)
 	if err != nil {
 		return fmt.Errorf("cleanup: what to keep: %w", err)
 	}
-	s.kept = map[string]bool{}
-	for _, path := range append(recorded, s.Keep...) {
-		s.kept[resolveParents(path)] = true
+	s.kept = kept{map[string]bool{}, map[string]bool{}}
+	for _, path := range append(whole, s.Keep...) {
+		s.kept.whole[resolveParents(path)] = true
+	}
+	for _, path := range append(dirs, s.KeepDirs...) {
+		s.kept.dirs[resolveParents(path)] = true
 	}
 	return nil
+}
+
+// kept are paths that stay, with no symbolic link among their parents.
+type kept struct {
+	whole map[string]bool // with everything below
+	dirs  map[string]bool // directories, but not what is in them
+}
+
+// holds reports whether path stays.
+func (k kept) holds(path string) bool {
+	if k.dirs[path] {
+		return true
+	}
+	for ; !k.whole[path]; path = filepath.Dir(path) {
+		if path == filepath.Dir(path) {
+			return false
+		}
+	}
+	return true
 }
 
 // resolveParents returns a path as it is without symbolic links among its
@@ -36,27 +58,33 @@ func resolveParents(path string) string {
 	return path
 }
 
-// recordedPaths returns the files, directories and mount points that the
-// records in a state directory hold.
-func recordedPaths(stateDir string) (paths []string, err error) {
+// recordedPaths returns the files and mount points, and the directories, that
+// the records in a state directory hold.
+func recordedPaths(stateDir string) (whole, dirs []string, err error) {
 	if stateDir == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
+	whole = []string{stateDir}
 	const suffix = ".json"
 	names, err := filepath.Glob(filepath.Join(stateDir, "*"+suffix))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, name := range names {
 		book, err := record.Open(stateDir, strings.TrimSuffix(filepath.Base(name), suffix))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, entry := range book.Entries() {
-			if path := strings.TrimPrefix(entry.Object, fsmount.Object("")); filepath.IsAbs(path) {
-				paths = append(paths, path)
+			path := strings.TrimPrefix(entry.Object, fsmount.Object(""))
+			switch {
+			case !filepath.IsAbs(path):
+			case entry.Kind == record.KindDir:
+				dirs = append(dirs, path)
+			default:
+				whole = append(whole, path)
 			}
 		}
 	}
-	return paths, nil
+	return whole, dirs, nil
 }

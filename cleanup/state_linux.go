@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,7 +39,7 @@ func (s *session) findStateDir(ctx context.Context, path string) error {
 	files, dirs := 0, 0
 	full, err := t.walk(ctx, func(e entry) (bool, error) {
 		switch {
-		case kept[e.path] || e.full:
+		case kept.holds(e.path) || e.full:
 			return true, nil
 		case e.dir:
 			dirs++
@@ -49,7 +48,7 @@ func (s *session) findStateDir(ctx context.Context, path string) error {
 		}
 		return false, nil
 	})
-	stays := full || t.mount || kept[t.path]
+	stays := full || t.mount || kept.holds(t.path)
 	if stays && files+dirs == 0 {
 		return err
 	}
@@ -83,17 +82,6 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// keptOrBelow reports whether a mount point, or a mount point that it lies in,
-// is kept.
-func keptOrBelow(kept map[string]bool, path, top string) bool {
-	for ; path != top && path != "/"; path = filepath.Dir(path) {
-		if kept[path] {
-			return true
-		}
-	}
-	return false
-}
-
 func removeState(ctx context.Context, s *session, item Item) error {
 	if ref, ok := item.ref.(stateRef); ok {
 		return s.removeStateDir(ctx, ref)
@@ -113,7 +101,7 @@ func (s *session) removeStateDir(ctx context.Context, ref stateRef) error {
 	kept := s.kept
 	full, err := t.walk(ctx, func(e entry) (bool, error) {
 		switch {
-		case kept[e.path] || e.full:
+		case kept.holds(e.path) || e.full:
 			return true, nil
 		case e.mount:
 			return true, &os.PathError{Op: "remove", Path: e.path, Err: errors.New("something is mounted on it")}
@@ -121,7 +109,7 @@ func (s *session) removeStateDir(ctx context.Context, ref stateRef) error {
 		err := unlink(e.parent, e.name, e.path, e.dir)
 		return err != nil, err
 	})
-	if err != nil || full || t.mount || kept[t.path] {
+	if err != nil || full || t.mount || kept.holds(t.path) {
 		return err
 	}
 	err = unlink(int(t.parent.Fd()), t.name, t.path, t.dir)

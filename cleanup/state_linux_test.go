@@ -217,15 +217,16 @@ func TestCLN8_KeptPathsStay(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	dir, live := testns.TempDir(t), t.TempDir()
 	files(t, live, "x")
-	files(t, dir, "run/cilium/cgroupv2/", "run/cilium/other/", "run/cilium/state/x", "run/cilium/conf", "run/cilium/made/y", "var/run -> ../run")
+	files(t, dir, "run/cilium/cgroupv2/", "run/cilium/other/", "run/cilium/state/x", "run/cilium/conf", "run/cilium/made/y", "run/cilium/record/lock", "var/run -> ../run")
 	cilium := filepath.Join(dir, "var", "run", "cilium")
 	for _, at := range []string{"cgroupv2", "other"} {
 		require.NoError(t, unix.Mount(live, filepath.Join(cilium, at), "", unix.MS_BIND, ""))
 	}
 	c := stateOnly(cilium)
-	c.Keep = []string{cilium + "/cgroupv2", cilium + "/conf", dir + "/run/cilium/made", dir + "/gone/x"}
+	c.Keep = []string{cilium + "/cgroupv2", cilium + "/conf", dir + "/gone/x", cilium + "/record"}
+	c.KeepDirs = []string{dir + "/run/cilium/made"}
 	apply(t, c)
-	require.Equal(t, "cgroupv2\ncgroupv2/x\nconf\nmade\n",
+	require.Equal(t, "cgroupv2\ncgroupv2/x\nconf\nmade\nrecord\nrecord/lock\n",
 		strings.Join(sorted(strings.SplitAfter(run(t, "find", cilium+"/", "-mindepth", "1", "-printf", "%P\n"), "\n")), ""))
 
 	c.Keep = []string{"/"}

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
@@ -58,21 +57,20 @@ func (a *app) cleanupCommand() *cobra.Command {
 }
 
 // cleanUp shows what it found, asks, and removes exactly that.
-func (a *app) cleanUp(cmd *cobra.Command, scope cleanup.Scope, dryRun, force bool) error {
+func (a *app) cleanUp(cmd *cobra.Command, scope cleanup.Scope, dryRun, force bool) (err error) {
 	ctx := cmd.Context()
-	c := cleanup.Cleanup{Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, Progress: a.removed}
-	if !dryRun && force {
-		if lock := a.lock(); lock != nil {
-			unlock, err := lock(ctx)
-			if err != nil {
-				return err
-			}
-			defer unlock()
-		}
+	c := cleanup.Cleanup{
+		Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir, Progress: a.removed,
 	}
-	const where = hostns.Mount | hostns.Net | hostns.Cgroup
+	if lock := a.lock(); lock != nil && !dryRun {
+		unlock, lockErr := lock(ctx)
+		if lockErr != nil {
+			return lockErr
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
 	var found *cleanup.Inventory
-	findErr := a.hostDo(ctx, where, func(ctx context.Context) (err error) {
+	findErr := a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
 		return err
 	})
@@ -90,7 +88,7 @@ func (a *app) cleanUp(cmd *cobra.Command, scope cleanup.Scope, dryRun, force boo
 			return err
 		}
 	}
-	return errors.Join(findErr, a.hostDo(ctx, where, func(ctx context.Context) error {
+	return errors.Join(findErr, a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) error {
 		return c.Remove(ctx, found.Items)
 	}))
 }

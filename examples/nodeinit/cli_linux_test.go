@@ -206,6 +206,27 @@ func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
 	}
 }
 
+// What the plan itself keeps in the agent's folders survives.
+func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /var/lib/cilium /run/cilium && touch /var/lib/cilium/old /run/cilium/old")
+	args := []string{
+		"apply", "--source", "file:" + n.source, "--dest", "/var/run/cilium/config-map", "--state-dir", "/var/lib/cilium/slipway",
+		"--plugins", n.plugins, "--cni-conf", n.conf, "--output", "json",
+	}
+	require.Zero(t, n.run(args...).code)
+	for _, want := range []string{"changed", "unchanged"} {
+		o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, args...)
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, want, o.report(t).statuses()["cleanup"], o.stdout)
+		require.Equal(t, "test", n.read("/run/cilium/config-map/cluster-name"))
+		require.Equal(t, "gone", n.shell("test -e /var/lib/cilium/old || test -e /run/cilium/old && echo there || echo gone"))
+	}
+	o := n.run("uninstall", "--state-dir", "/var/lib/cilium/slipway")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, n.shell("ls -A /var/lib/cilium; ls -A /run/cilium 2>/dev/null || true"))
+}
+
 func TestCleanupShowsThenRemovesExactlyThat(t *testing.T) {
 	n := newNode(t)
 	n.shell("mkdir -p /run/cilium && touch /run/cilium/old && ip link add cilium_host type veth peer name cilium_net && ip link add lxcbr0 type bridge")

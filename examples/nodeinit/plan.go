@@ -194,17 +194,23 @@ func (a *app) cleanupStep(config *configresolve.Config) bootstrap.Step {
 	if config != nil {
 		scope = max(scope, cleanup.ScopeFromConfig(config.Lookup))
 	}
-	keep := []string{a.cgroupRoot, a.bpfRoot}
+	c := cleanup.Cleanup{
+		Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir,
+		Keep: []string{a.cgroupRoot, a.bpfRoot},
+	}
+	if a.hostProc == "" {
+		c.Keep = append(c.Keep, a.dest)
+	}
 	for _, p := range hostPaths {
-		keep = append(keep, p.Path)
+		c.KeepDirs = append(c.KeepDirs, p.Path)
 	}
 	return bootstrap.Step{
 		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0,
-		Action: a.onHost(hostns.Mount|hostns.Net|hostns.Cgroup, cleanup.Cleanup{
-			Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, Keep: keep, StateDir: a.stateDir,
-		}),
+		Action: a.onHost(cleanupNamespaces, c),
 	}
 }
+
+const cleanupNamespaces = hostns.Mount | hostns.Net | hostns.Cgroup
 
 // needsRoot explains what would otherwise fail in the middle.
 func needsRoot(euid int, command string) error {
