@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -41,6 +42,12 @@ type Connection struct {
 
 	// UserAgent is what the API server's audit log shows. Empty: client-go's.
 	UserAgent string
+
+	// Spread is over how long nodes that fail together come back: the longest
+	// random wait between two attempts. Zero: 40 seconds, with which thousands
+	// of nodes can boot while their API server restarts. A cluster of a few
+	// nodes may have it shorter.
+	Spread time.Duration
 
 	// Wrap, if set, wraps the transport below retries: it sees each attempt.
 	Wrap func(http.RoundTripper) http.RoundTripper
@@ -89,7 +96,7 @@ func (c Connection) Config() (*rest.Config, error) {
 	if c.Wrap != nil {
 		config.Wrap(c.Wrap)
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newRetrier(next, servers) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newRetrier(next, servers, c.Spread) })
 	return config, nil
 }
 

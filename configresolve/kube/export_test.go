@@ -3,5 +3,5 @@
 
 package kube
 
-// Delay is the wait of the retrying transport.
-var Delay = delay
+// Window is within which the retrying transport tries again.
+var Window = window

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -110,6 +111,7 @@ func connect(t testing.TB, c kube.Connection) (*kube.Client, string) {
 	if c.Kubeconfig == "" {
 		c.Kubeconfig = kubeconfig(t, server, agent)
 	}
+	c.Spread = time.Second // an outage here is over in a few
 	c.UserAgent = fmt.Sprintf("test-%d", clients.Add(1))
 	client, err := c.Client()
 	require.NoError(t, err)
