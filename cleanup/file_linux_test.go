@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,7 +152,7 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "etc/cni/net.d")
-	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/10-a.conf.cilium_bak", "etc/cni/net.d/20-b.conf.cilium_bak", "opt/cni/bin/cilium-cni", "run/cilium/made/x")
+	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/10-a.conf.cilium_bak", "etc/cni/net.d/20-b.conf.cilium_bak", "opt/cni/bin/cilium-cni", "run/cilium/made/x", "run/cilium/old")
 	state := filepath.Join(dir, "state")
 	require.NoError(t, os.Mkdir(state, 0o700))
 	book := `{"schema": 1, "entries": [
@@ -161,7 +162,9 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 		{"kind": "sysctl", "object": "net.ipv4.ip_forward", "done": true}]}`
 	require.NoError(t, os.WriteFile(filepath.Join(state, "cni.json"), []byte(book), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(state, "bpffs.json"),
-		[]byte(`{"schema": 1, "entries": [{"kind": "mount", "object": "mount on `+dir+`/run/cilium/made", "done": true}]}`), 0o600))
+		[]byte(`{"schema": 1, "entries": [
+			{"kind": "dir", "object": "`+dir+`/run/cilium/made", "done": true},
+			{"kind": "mount", "object": "mount on `+dir+`/run/cilium/mounted", "done": true}]}`), 0o600))
 	c := filesOnly(dir)
 	c.Ownership.StateDirs = []string{filepath.Join(dir, "run/cilium")}
 	c.StateDir = state
@@ -173,7 +176,8 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 		"restore configuration set aside " + conf + "/20-b.conf.cilium_bak",
 	}, changes)
 	apply(t, c)
-	require.DirExists(t, filepath.Join(dir, "run/cilium/made"))
+	require.FileExists(t, filepath.Join(dir, "run/cilium/made/x"))
+	require.NoFileExists(t, filepath.Join(dir, "run/cilium/old"))
 	require.FileExists(t, filepath.Join(conf, "10-a.conf.cilium_bak"))
 
 	require.NoError(t, os.WriteFile(filepath.Join(state, "cni.json"), []byte(`{"schema": 99}`), 0o600))
