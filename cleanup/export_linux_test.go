@@ -8,6 +8,10 @@ var (
 	ParseLink   = func(b []byte) error { _, err := parseLink(b); return err }
 	ParseFilter = func(b []byte) error { _, err := parseFilter(b); return err }
 	ParseXDP    = func(b []byte) error { _, err := parseXDP(b); return err }
+	ParseRoute  = func(b []byte) error { _, _, err := parseRoute(b); return err }
+	ParseRule   = func(b []byte) error { _, err := parseRule(b); return err }
+	ParsePolicy = func(b []byte) error { _, err := parsePolicy(b); return err }
+	ParseState  = func(b []byte) error { _, err := parseState(b); return err }
 	RetryDump   = retryDump[[][]byte]
 )
 

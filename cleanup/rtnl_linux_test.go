@@ -30,8 +30,17 @@ func FuzzNetlinkMessages(f *testing.F) {
 	f.Add(header(16, attr(unix.IFLA_XDP, attr(unix.IFLA_XDP_SKB_PROG_ID, []byte{1, 0, 0, 0}))))
 	f.Add(header(20, attr(nl.TCA_KIND, []byte("bpf\x00")), attr(nl.TCA_OPTIONS, attr(nl.TCA_BPF_NAME, []byte("x\x00")))))
 	f.Add(header(20, attr(nl.TCA_CHAIN, []byte{1})))
+	f.Add(append([]byte{unix.AF_INET, 24, 0, 0, 254, 2, 0, 1, 0, 0, 0, 0},
+		header(0, attr(unix.RTA_DST, []byte{10, 0, 0, 0}), attr(unix.RTA_OIF, []byte{1, 0, 0, 0}), attr(unix.RTA_MULTIPATH, make([]byte, 8)))...))
+	f.Add(append([]byte{unix.AF_INET6, 0, 0, 0, 254, 0, 0, 1, 0, 0, 0, 0},
+		header(0, attr(nl.FRA_FWMARK, []byte{0, 2, 0, 0}), attr(nl.FRA_PROTOCOL, nil))...))
+	f.Add(header(nl.SizeofXfrmUserpolicyInfo, attr(nl.XFRMA_MARK, make([]byte, 8))))
+	f.Add(header(nl.SizeofXfrmUsersaInfo, attr(nl.XFRMA_MARK, make([]byte, 7))))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, parse := range []func([]byte) error{cleanup.ParseLink, cleanup.ParseFilter, cleanup.ParseXDP} {
+		for _, parse := range []func([]byte) error{
+			cleanup.ParseLink, cleanup.ParseFilter, cleanup.ParseXDP,
+			cleanup.ParseRoute, cleanup.ParseRule, cleanup.ParsePolicy, cleanup.ParseState,
+		} {
 			if err := parse(b); err != nil && err.Error() == "" {
 				t.Error("an error without words")
 			}
