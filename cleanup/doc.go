@@ -16,13 +16,23 @@
 // [Scope]; the zero value is an error that matches [ErrNoScope].
 //
 // It acts on the network namespace and the mount namespace of the calling
-// thread, and starts no goroutine. Objects go in an order in which packets
-// still find what they need: programs, then links, then pins, then mounts,
-// then directories. A failing item is reported and the rest goes on; the error
+// thread, and starts no goroutine but those that feed a tool, which end with
+// it. Objects go in an order in which packets still find what they need:
+// programs, then routes and links, then netfilter's rules, then pins, mounts,
+// directories and files; last, configurations that the agent set aside get
+// their names back. A failing item is reported and the rest goes on; the error
 // joins one error for each item that is still there, naming it. Removing what
 // is gone already is success.
 //
-// Needed are CAP_NET_ADMIN for filters, XDP and links, CAP_SYS_ADMIN to look
+// Chains of iptables-nft go by netlink in one transaction, each rule by its
+// handle; ipsets go by netlink as well. Chains of legacy iptables are looked for
+// without a tool. Where there are some, iptables-legacy-restore of the thread's
+// mount namespace removes them, one transaction for each table, given nothing
+// but deletions; where that tool is missing, the error says so. Both variants
+// are looked at, whichever the node uses, and tables that do not exist stay so.
+//
+// Needed are CAP_NET_ADMIN for everything of the network, CAP_NET_RAW for the
+// tools of legacy iptables, CAP_SYS_ADMIN to look
 // at BPF programs by id and to unmount, and Linux 5.6 for directories
 // (openat2). On other systems every method returns an error that matches
 // [errors.ErrUnsupported].

@@ -152,7 +152,7 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "etc/cni/net.d")
-	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/10-a.conf.cilium_bak", "etc/cni/net.d/20-b.conf.cilium_bak", "opt/cni/bin/cilium-cni", "run/cilium/made/x", "run/cilium/old")
+	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/10-a.conf.cilium_bak", "etc/cni/net.d/20-b.conf.cilium_bak", "opt/cni/bin/cilium-cni", "run/cilium/made/x", "run/cilium/mounted/y", "run/cilium/old")
 	state := filepath.Join(dir, "state")
 	require.NoError(t, os.Mkdir(state, 0o700))
 	book := `{"schema": 1, "entries": [
@@ -176,8 +176,8 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 		"restore configuration set aside " + conf + "/20-b.conf.cilium_bak",
 	}, changes)
 	apply(t, c)
-	require.FileExists(t, filepath.Join(dir, "run/cilium/made/x"))
-	require.NoFileExists(t, filepath.Join(dir, "run/cilium/old"))
+	require.Equal(t, "made\nmounted\nmounted/y\n", strings.Join(sorted(strings.SplitAfter(
+		run(t, "find", dir+"/run/cilium", "-mindepth", "1", "-printf", "%P\n"), "\n")), ""))
 	require.FileExists(t, filepath.Join(conf, "10-a.conf.cilium_bak"))
 
 	require.NoError(t, os.WriteFile(filepath.Join(state, "cni.json"), []byte(`{"schema": 99}`), 0o600))

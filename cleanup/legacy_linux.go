@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // legacyChainRef identifies a chain of a legacy table.
@@ -70,7 +72,7 @@ func (s *session) legacy(ctx context.Context, f legacyFamily) (*legacyState, err
 		}
 		text, err := t.save.run(ctx, "", "-t", table)
 		if err != nil {
-			return state, err
+			return state, legacyHint(err)
 		}
 		s.own.parseSave(state, f.name, table, text)
 	}
@@ -273,6 +275,19 @@ func (s *session) removeLegacyItems(ctx context.Context, f legacyFamily, items [
 	}
 	const seconds = "5" // to wait for the lock that all of iptables share
 	_, err = f.legacyTool(ctx).restore.run(ctx, input, "-w", seconds, "--noflush")
+	return legacyHint(err)
+}
+
+// legacyHint names the capability that the tools need for a raw socket, and do
+// not tell of.
+func legacyHint(err error) error {
+	if err == nil {
+		return nil
+	}
+	may, capErr := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_NET_RAW, 0, 0, 0)
+	if capErr == nil && may == 0 {
+		return hinted{err, "needs CAP_NET_RAW"}
+	}
 	return err
 }
 

@@ -203,6 +203,22 @@ func TestCLN4_LegacyLockIsHeld(t *testing.T) {
 	apply(t, c)
 }
 
+func TestCLN4_LegacyWithoutCapability(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy")
+	rules(t, "iptables-legacy", "*filter", ":CILIUM_x - [0:0]", "COMMIT")
+	c := netfilterOnly()
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	// A container without it; the thread ends with the test.
+	require.NoError(t, unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_NET_RAW, 0, 0, 0))
+	err = c.Remove(context.Background(), inv.Items)
+	require.ErrorContains(t, err, "remove iptables-legacy ip filter chain CILIUM_x: /usr/sbin/iptables-legacy-")
+	require.ErrorContains(t, err, "(needs CAP_NET_RAW)")
+	dropCapability(t, unix.CAP_NET_ADMIN)
+	_, err = c.Inventory(context.Background())
+	require.ErrorContains(t, err, "look at table ip filter: getsockopt: operation not permitted (needs CAP_NET_ADMIN)")
+}
+
 // The AWS VPC CNI's chains are nobody's but by a request of their own.
 func TestCLN2_AWSLeftovers(t *testing.T) {
 	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
@@ -230,7 +246,7 @@ func TestCLN2_AWSLeftovers(t *testing.T) {
 	}
 	dirty := all()
 	for _, scope := range []cleanup.Scope{cleanup.BPFState, cleanup.AllState} {
-		inv, err := cleanup.Cleanup{Ownership: ours(), Scope: scope}.Inventory(context.Background())
+		inv, err := cleanup.Cleanup{Ownership: ours(), Scope: scope, CgroupRoot: noCgroup}.Inventory(context.Background())
 		require.NoError(t, err)
 		require.Empty(t, inv.Items, "no scope takes them")
 	}
