@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // DropIn is an action that writes a sysctl.d file and has the kernel take its
@@ -26,9 +25,9 @@ type DropIn struct {
 	// filter off on its links (lxc*, cilium_*) and, since the kernel takes the
 	// larger of the two, for all.
 	Settings []Setting
-	// CreateDir has Dir made, with mode 0755, where it is missing. Otherwise
-	// that is an error.
-	CreateDir bool
+	// ExistingDir makes it an error that Dir is missing. Otherwise it is made,
+	// with mode 0755.
+	ExistingDir bool
 	// Reload has the values applied. Nil: they are set directly, and no others
 	// (as are those that Reload left different). [Systemd] applies all files.
 	Reload Reloader
@@ -79,13 +78,8 @@ func (d DropIn) dirs() []string {
 	return []string{d.dir()}
 }
 
-func (d DropIn) open() (*journal, error) {
-	j, err := d.Kernel.openJournal(d.StateDir, strings.TrimSuffix(d.name(), ".conf"))
-	if j != nil {
-		j.boot = "" // the file brings the values back after a reboot
-	}
-	return j, err
-}
+// open opens a book whose name no [Settings] of the same name have.
+func (d DropIn) open() (*journal, error) { return d.Kernel.openJournal(d.StateDir, d.name()) }
 
 // Check says what Apply would do: make the directory, write the file, reload,
 // and which values that changes. With a Reloader these are also other files'
@@ -106,10 +100,19 @@ func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	return p.lines(), errors.Join(err, ctx.Err())
 }
 
-// Apply writes the file, unless it is right, and has the values that differ
-// applied and read back. Previous values are noted first, with those that the
-// kernel changes along with them, and those of other files if all are
-// reloaded.
+// Apply sets the values that differ and reads them back, then writes the file,
+// unless it is right, then has all files reloaded, and reads back again.
+// Previous values are noted before each change, with those that the kernel
+// changes along with them, and those of other files if all are reloaded.
+//
+// The kernel comes first so that no file holds what it does not take, for
+// every later boot to stumble over: if it refuses a value that may not fail,
+// the file is left as it was. What it did take stays set, and recorded. Only
+// where a Reloader may write values and this process may not is the file
+// written untried.
+//
+// Killed at any point and run again, it comes to the same end; that includes
+// the reload if there is a StateDir.
 func (d DropIn) Apply(ctx context.Context) error {
 	j, err := d.open()
 	if err = errors.Join(err, ctx.Err()); err != nil {
@@ -119,11 +122,20 @@ func (d DropIn) Apply(ctx context.Context) error {
 	if p == nil || errors.Is(err, errRouter) || !p.any() {
 		return err
 	}
-	if err := p.writeFile(j.book); err != nil {
+	if err := d.Kernel.converge(ctx, p.own, j); err != nil && !p.leftToReloader(err) {
+		return p.unwritten(err)
+	}
+	if err := p.writeFile(d.Kernel, j); err != nil {
 		return fmt.Errorf("write %s: %w", p.path, fileHint(err))
 	}
 	err = p.reload(ctx, d.Kernel, j)
-	return errors.Join(err, d.Kernel.converge(ctx, p.own, j))
+	if p.reloader != nil { // it may have set other files' values over ours
+		err = errors.Join(err, d.Kernel.converge(ctx, p.own, j))
+	}
+	if err != nil {
+		return err
+	}
+	return p.complete(j)
 }
 
 // Revert removes the file, or brings back what stood there, and puts back the
@@ -134,7 +146,7 @@ func (d DropIn) Revert(ctx context.Context) error {
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	err = undoFiles(ctx, j.book)
+	err = undoFiles(ctx, []*journal{j})
 	return errors.Join(err, d.Kernel.undoValues(ctx, j.book, j.now))
 }
 
@@ -144,7 +156,7 @@ func (d DropIn) CheckRevert(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes, fileErr := fileLines(j.book)
+	changes, fileErr := fileLines([]*journal{j})
 	more, err := memoLines(d.Kernel.judge(j.book, j.now))
 	return append(changes, more...), errors.Join(fileErr, err, ctx.Err())
 }

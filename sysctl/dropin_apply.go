@@ -8,38 +8,61 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/record"
 )
 
-func (p *dropInPlan) writeFile(book *record.Book) error {
+// leftToReloader reports whether all that err says is that values may not be
+// written here, and somebody else may.
+func (p *dropInPlan) leftToReloader(err error) bool { return p.reloader != nil && denied(err) }
+
+func denied(err error) bool {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !denied(err) })
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// unwritten is err, with what it means for the file.
+func (p *dropInPlan) unwritten(err error) error {
+	if !p.write {
+		return err
+	}
+	return fmt.Errorf("%s is not written, since its values cannot be set: %w", p.path, err)
+}
+
+// writeFile begins the file's entry, which [dropInPlan.complete] completes
+// when everything is done: until then the next Apply does it all again.
+func (p *dropInPlan) writeFile(k Kernel, j *journal) error {
+	if p.lasting {
+		if err := j.outlast(k, p.own); err != nil {
+			return err
+		}
+	}
 	if !p.write {
 		return nil
 	}
 	dir := filepath.Dir(p.path)
-	if book == nil {
-		if p.makeDir {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-		}
-		return errors.Join(durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content))
+	if j.book == nil {
+		return errors.Join(durable.MkdirAll(dir, 0o755), durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content))
 	}
-	if err := book.MkdirAll(dir, 0o755); err != nil {
+	if err := j.book.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := book.BeginFile(p.path, p.file); err != nil {
+	if err := j.book.BeginFile(p.path, p.file); err != nil {
 		return err
 	}
-	if err := errors.Join(durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content)); err != nil {
-		return err
+	return errors.Join(durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content))
+}
+
+func (p *dropInPlan) complete(j *journal) error {
+	if j.book == nil || !p.write {
+		return nil
 	}
-	return book.CompleteFile(p.path)
+	return j.book.CompleteFile(p.path)
 }
 
 func fileHint(err error) error {
@@ -59,7 +82,14 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, j *journal) error {
 	if p.reloader == nil {
 		return p.reloadErr
 	}
-	own, beyond := slices.Clone(p.changes), []Change(nil)
+	own, err := k.diff(p.own) // none, but for those that may not be set here
+	if errors.Is(err, errRouter) {
+		return err
+	}
+	if err := p.lookBeyond(k); err != nil { // our own values may have moved others
+		return err
+	}
+	var beyond []Change
 	for _, c := range p.beyond {
 		beyond = append(beyond, c.Change)
 	}
@@ -71,65 +101,16 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, j *journal) error {
 		return err
 	}
 	guards := slices.DeleteFunc(slices.Concat(own, beyond), func(c Change) bool { return !c.guard })
-	err := k.writeAll(ctx, guards, map[Key]bool{})
-	if err == nil {
-		err = p.reloader.Reload(ctx)
-	}
-	if errors.Is(err, errors.ErrUnsupported) { // said so by plan, or a bus with nobody on it
-		err = nil
+	if err = k.writeAll(ctx, guards, map[Key]bool{}); err == nil {
+		err = p.restart(ctx)
 	}
 	return errors.Join(err, j.end(k, own), others.end(k, beyond))
 }
 
-// undoFiles removes or brings back the file, then directories that were made.
-func undoFiles(ctx context.Context, book *record.Book) error {
-	var gone []string
-	var errs []error
-	for _, e := range slices.Backward(book.Entries()) {
-		if e.Kind != record.KindFile && e.Kind != record.KindDir {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			errs = append(errs, err)
-			break
-		}
-		if e.Kind == record.KindFile {
-			errs = append(errs, durable.Sweep(filepath.Dir(e.Object)))
-		}
-		err := book.UndoFile(e)
-		if err != nil {
-			errs = append(errs, fileHint(err))
-		}
-		if err == nil || errors.Is(err, record.ErrChanged) {
-			gone = append(gone, e.Object)
-		}
+// restart reloads, if that is not a bus with nobody on it.
+func (p *dropInPlan) restart(ctx context.Context) error {
+	if err := p.reloader.Reload(ctx); !errors.Is(err, ErrNoSystemd) {
+		return err
 	}
-	if len(gone) > 0 {
-		errs = append(errs, book.Forget(gone...))
-	}
-	return errors.Join(errs...)
-}
-
-// fileLines says what undoFiles would do.
-func fileLines(book *record.Book) ([]string, error) {
-	var all []string
-	var errs []error
-	for _, e := range slices.Backward(book.Entries()) {
-		if e.Kind != record.KindFile && e.Kind != record.KindDir {
-			continue
-		}
-		now, err := record.Snapshot(e.Object)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case now.Same(e.Before):
-		case e.Done && !now.Same(e.After):
-			all = append(all, fmt.Sprintf("leave %s: %v", e.Object, record.ErrChanged))
-		case e.Before.Type == "":
-			all = append(all, "remove "+e.Object)
-		default:
-			all = append(all, "restore "+e.Object)
-		}
-	}
-	return all, errors.Join(errs...)
+	return nil
 }

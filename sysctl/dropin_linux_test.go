@@ -30,7 +30,7 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 		sysctl.Setting{Key: "net.ipv4.conf.eth1.rp_filter", Value: "1"}))
 	before := values(t)
 	root := t.TempDir()
-	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), CreateDir: true, StateDir: filepath.Join(root, "state")}
+	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), StateDir: filepath.Join(root, "state")}
 	require.NoError(t, d.Apply(t.Context()))
 
 	want := map[string]string{}
@@ -76,7 +76,7 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
 	dropIn := sysctl.DropIn{
-		Dir: filepath.Join(host, "sysctl.d"), CreateDir: true, StateDir: filepath.Join(host, "state"),
+		Dir: filepath.Join(host, "sysctl.d"), StateDir: filepath.Join(host, "state"),
 		Reload: sysctl.Systemd{Root: filepath.Join(host, "root")},
 	}
 	target, err := os.Readlink("/proc/thread-self")

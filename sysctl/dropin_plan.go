@@ -25,7 +25,9 @@ type dropInPlan struct {
 	file     record.State // what it shall be
 	makeDir  bool
 	write    bool
+	lasting  bool         // the file is ours, and brings its values back after a reboot
 	own      []Assignment // the file's, with what other files keep globs from
+	others   []Assignment // all files', as systemd would apply them
 	changes  []Change     // of our keys
 	beyond   []otherChange
 	reloader Reloader // nil: none, or none that can
@@ -51,17 +53,17 @@ func (d DropIn) plan(ctx context.Context, j *journal) (*dropInPlan, error) {
 	if d.name() != filepath.Base(d.name()) || filepath.Ext(d.name()) != ".conf" || d.name()[0] == '.' {
 		return nil, fmt.Errorf("drop-in name %q is not that of a file that ends with .conf", d.name())
 	}
-	if err := p.lookAtFile(d.CreateDir); err != nil {
+	if err := p.lookAtFile(d.ExistingDir, j); err != nil {
 		return nil, err
 	}
-	others, _ := effective(d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
-	p.own = slices.Concat(keepOff(others, p.path), d.assignments())
+	p.others, _ = effective(d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
+	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
 	p.changes, err = d.Kernel.diff(p.own)
 	p.changes = j.pending(p.changes, nil)
 	if len(p.changes) == 0 && !p.write {
 		return p, err
 	}
-	return p, errors.Join(err, p.howToReload(ctx, d, others))
+	return p, errors.Join(err, p.howToReload(ctx, d))
 }
 
 func (d DropIn) assignments() []Assignment {
@@ -84,13 +86,13 @@ func keepOff(as []Assignment, path string) []Assignment {
 	return off
 }
 
-func (p *dropInPlan) lookAtFile(createDir bool) error {
+func (p *dropInPlan) lookAtFile(existingDir bool, j *journal) error {
 	dir := filepath.Dir(p.path)
 	switch info, err := os.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist) && createDir:
-		p.makeDir = true
+	case errors.Is(err, fs.ErrNotExist) && existingDir:
+		return fmt.Errorf("directory %s does not exist, and is not to be made", dir)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("directory %s does not exist: make it, or set CreateDir", dir)
+		p.makeDir = true
 	case err != nil:
 		return err
 	case !info.IsDir():
@@ -111,17 +113,19 @@ func (p *dropInPlan) lookAtFile(createDir bool) error {
 	if now.Type == "" {
 		p.file.GID = max(os.Getegid(), 0)
 	}
-	p.write = !now.Same(p.file)
-	return nil
+	ours, err := j.file(p.path)
+	p.write = !now.Same(p.file) || ours != nil && !ours.Done // an earlier run did not get to its end
+	p.lasting = p.write || ours != nil
+	return err
 }
 
 // howToReload finds out who applies the values, and what else that changes.
-func (p *dropInPlan) howToReload(ctx context.Context, d DropIn, others []Assignment) error {
+func (p *dropInPlan) howToReload(ctx context.Context, d DropIn) error {
 	if d.Reload == nil {
 		return nil
 	}
 	how, err := d.Reload.Reloading(ctx)
-	if errors.Is(err, errors.ErrUnsupported) {
+	if errors.Is(err, ErrNoSystemd) {
 		p.how = fmt.Sprintf("set the values directly, without a reload: %v", err)
 		return nil
 	}
@@ -130,18 +134,18 @@ func (p *dropInPlan) howToReload(ctx context.Context, d DropIn, others []Assignm
 		return p.reloadErr
 	}
 	p.how, p.reloader = how, d.Reload
-	return p.lookBeyond(d.Kernel, others)
+	return p.lookBeyond(d.Kernel)
 }
 
 // lookBeyond lists what a reload changes besides our keys. What cannot be read
 // or written it passes over, as systemd does.
-func (p *dropInPlan) lookBeyond(k Kernel, others []Assignment) error {
+func (p *dropInPlan) lookBeyond(k Kernel) error {
 	ours := map[string]bool{}
 	targets, _ := expand(k.files(), p.own)
 	for _, t := range targets {
 		ours[t.path] = true
 	}
-	targets, _ = expand(k.files(), others)
+	targets, _ = expand(k.files(), p.others)
 	by := map[Key]string{}
 	var changes []Change
 	for _, t := range targets {
@@ -153,6 +157,7 @@ func (p *dropInPlan) lookBeyond(k Kernel, others []Assignment) error {
 		}
 	}
 	changes, err := k.guardRouters(changes)
+	p.beyond = nil
 	for _, c := range changes {
 		p.beyond = append(p.beyond, otherChange{c, by[c.Key]})
 	}
@@ -164,7 +169,7 @@ func (p *dropInPlan) any() bool { return p.write || len(p.changes) > 0 }
 func (p *dropInPlan) lines() []string {
 	var all []string
 	if p.makeDir {
-		all = append(all, "create directory "+filepath.Dir(p.path))
+		all = append(all, "make directory "+filepath.Dir(p.path))
 	}
 	if p.write {
 		all = append(all, "write "+p.path)

@@ -6,6 +6,7 @@ package sysctl_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -107,7 +108,7 @@ func TestDropInKeepsTheContract(t *testing.T) {
 			before := n.Values()
 			bootstraptest.Conform(t, func() bootstrap.Action {
 				d := n.dropInWith(reload)
-				d.Dir, d.CreateDir = filepath.Join(n.root, "new", "dir"), true
+				d.Dir = filepath.Join(n.root, "new", "dir")
 				d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"})
 				return d
 			})
@@ -118,25 +119,34 @@ func TestDropInKeepsTheContract(t *testing.T) {
 	}
 }
 
-func TestSYS3_DirectoryIsMadeOnlyIfAsked(t *testing.T) {
+func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
-	d.Dir = filepath.Join(n.root, "none")
+	d.Dir, d.ExistingDir = filepath.Join(n.root, "none"), true
 	_, err := d.Check(t.Context())
-	require.ErrorContains(t, err, d.Dir)
-	require.ErrorContains(t, err, "CreateDir")
-	require.ErrorContains(t, d.Apply(t.Context()), "CreateDir")
+	require.EqualError(t, err, "directory "+d.Dir+" does not exist, and is not to be made")
+	require.EqualError(t, d.Apply(t.Context()), err.Error())
+	require.Empty(t, n.Writes())
 	require.NoDirExists(t, d.Dir)
 	require.NoDirExists(t, n.state())
 
 	for _, state := range []string{n.state(), ""} {
-		d.CreateDir, d.StateDir = true, state
+		d.ExistingDir, d.StateDir = false, state
 		d.Dir = filepath.Join(n.root, "none"+filepath.Base(state))
-		require.Equal(t, "create directory "+d.Dir, check(t, d)[0])
+		require.Equal(t, "make directory "+d.Dir, check(t, d)[0])
 		require.NoError(t, d.Apply(t.Context()))
 		require.FileExists(t, filepath.Join(d.Dir, ciliumFile))
 		require.Empty(t, check(t, d))
+		if runtime.GOOS != "windows" {
+			info, err := os.Stat(d.Dir)
+			require.NoError(t, err)
+			require.Equal(t, os.ModeDir|0o755, info.Mode())
+		}
 	}
+	d.Dir, d.StateDir = filepath.Join(n.root, "none"+filepath.Base(n.state())), n.state()
+	require.Equal(t, []string{"remove file " + filepath.Join(d.Dir, ciliumFile), "remove directory " + d.Dir}, checkRevert(t, d))
+	require.NoError(t, d.Revert(t.Context()))
+	require.NoDirExists(t, d.Dir)
 	d.Dir = n.file()
 	require.NoError(t, os.WriteFile(n.file(), nil, 0o600))
 	require.ErrorContains(t, d.Apply(t.Context()), "not a directory")
@@ -366,7 +376,7 @@ func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
 	require.Len(t, advice, 1)
 	require.Contains(t, advice[0], "no systemd")
 
-	m := &manager{node: n, err: errors.Join(errors.New("nobody on the bus"), errors.ErrUnsupported)}
+	m := &manager{node: n, err: fmt.Errorf("nobody on the bus: %w", sysctl.ErrNoSystemd)}
 	n.Put("net.ipv4.conf.all.rp_filter", "1")
 	require.NoError(t, n.dropInWith(m).Apply(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
@@ -515,7 +525,7 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	n.Put("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
 	n.put(t, "etc/"+ciliumFile, "# edited\n")
-	require.Equal(t, "leave "+n.file()+": no longer as it was left", checkRevert(t, n.dropIn())[0])
+	require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, checkRevert(t, n.dropIn()))
 	require.ErrorContains(t, n.dropIn().Revert(t.Context()), n.file())
 	require.Equal(t, "# edited\n", read(t, n.file()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])

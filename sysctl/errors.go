@@ -11,6 +11,19 @@ import (
 	"syscall"
 )
 
+// ErrNoSystemd says that there is nobody who could reload sysctl.d files. It
+// matches [errors.ErrUnsupported], as errors of a system that has no such call
+// do too; of the two only this one makes [DropIn] set values directly.
+var ErrNoSystemd error = &unsupported{"no systemd"}
+
+var errNoState error = &unsupported{"no state directory, so nothing is recorded"}
+
+// unsupported matches [errors.ErrUnsupported] without repeating its text.
+type unsupported struct{ text string }
+
+func (u *unsupported) Error() string      { return u.text }
+func (*unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
+
 var errNotDir = syscall.ENOTDIR
 
 // hint adds to err what is missing on the node or in the pod.

@@ -5,17 +5,14 @@
 
 package sysctl
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // procSys stands in where there is none.
 type procSys string
 
-func (p procSys) unsupported() error {
-	return fmt.Errorf("%s: kernel values are Linux's: %w", string(p), errors.ErrUnsupported)
-}
+var errNotLinux error = &unsupported{"kernel values are Linux's"}
+
+func (p procSys) unsupported() error { return fmt.Errorf("%s: %w", string(p), errNotLinux) }
 
 func (p procSys) ReadFile(string) ([]byte, error)  { return nil, p.unsupported() }
 func (p procSys) WriteFile(string, []byte) error   { return p.unsupported() }

@@ -19,6 +19,9 @@ const (
 	kindSide = "sysctl-side" // rewritten by the kernel when one of ours changed
 )
 
+// bookPrefix is what every book of this package is called after.
+const bookPrefix = "sysctl-"
+
 // bootIDPath names the running boot (random(4)).
 const bootIDPath = "kernel/random/boot_id"
 
@@ -57,6 +60,56 @@ func (j *journal) lookup(key Key) *record.Entry {
 // untilReboot notes in the same book what the next boot undoes.
 func (j *journal) untilReboot() *journal {
 	return &journal{book: j.book, now: j.now, boot: j.now, terms: j.terms}
+}
+
+// outlast notes that what was set, or is about to be, comes back with the next
+// boot: a file of ours sets as. What the kernel changes along with it does too.
+func (j *journal) outlast(k Kernel, as []Assignment) error {
+	j.boot = ""
+	if j.book == nil {
+		return nil
+	}
+	targets, _ := expand(k.files(), as) // what is wrong with it has been said
+	brought := map[string]bool{}
+	for _, t := range targets {
+		dragged, err := sides(k.files(), t.path)
+		if err != nil {
+			return err
+		}
+		for _, p := range append(dragged, t.path) {
+			brought[string(keyOf(p))] = true
+		}
+	}
+	var all, done []record.Entry
+	for _, e := range j.book.Entries() {
+		if e.Boot == "" || e.Boot != j.now || !brought[e.Object] {
+			continue
+		}
+		e.Boot = ""
+		if all = append(all, e); e.Done {
+			done = append(done, e)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return errors.Join(j.book.Begin(all...), j.book.Complete(done...))
+}
+
+// file finds the entry of the file at path, unless a reboot has taken it away.
+func (j *journal) file(path string) (*record.Entry, error) {
+	if j.book == nil {
+		return nil, nil
+	}
+	e, known := j.book.Lookup(path)
+	if !known {
+		return nil, nil
+	}
+	outlived, err := e.Outlived()
+	if err != nil || outlived {
+		return nil, err
+	}
+	return &e, nil
 }
 
 // pending leaves out what failed in this run, and what may fail and already
@@ -200,7 +253,7 @@ func (k Kernel) openJournal(stateDir, name string) (*journal, error) {
 	if stateDir == "" {
 		return &journal{}, nil
 	}
-	book, err := record.Open(stateDir, "sysctl-"+name)
+	book, err := record.Open(stateDir, bookPrefix+name)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 )
 
 // Settings is an action that sets kernel values and keeps no file: they last
@@ -26,6 +27,9 @@ type Settings struct {
 func (s Settings) open() (*journal, error) {
 	if s.Name == "" {
 		s.Name = "values"
+	}
+	if s.Name != filepath.Base(s.Name) {
+		return nil, fmt.Errorf("name %q of settings is not that of a file", s.Name)
 	}
 	return s.Kernel.openJournal(s.StateDir, s.Name)
 }
@@ -80,8 +84,6 @@ func (s Settings) recorded() (*journal, error) {
 	}
 	return s.open()
 }
-
-var errNoState = fmt.Errorf("no state directory, so no previous values are known: %w", errors.ErrUnsupported)
 
 func lines(changes []Change) []string {
 	var all []string

@@ -311,7 +311,7 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 	before := n.Values()
 	settings := forwarding(n.Kernel, n.state())
 	n.put(t, "state/sysctl-values.json", "{")
-	n.put(t, "state/sysctl-99-zzz-override_cilium.json", "{")
+	n.put(t, "state/sysctl-99-zzz-override_cilium.conf.json", "{")
 	for _, state := range []string{filepath.Join(n.root, "none", "state"), n.state()} {
 		d := n.dropIn()
 		settings.StateDir, d.StateDir = state, state

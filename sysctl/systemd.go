@@ -6,8 +6,8 @@ package sysctl
 import "context"
 
 // Reloader has the files in sysctl.d applied by whoever does that on a node.
-// Both errors may match [errors.ErrUnsupported]: there is nobody, and the
-// values are set directly.
+// Both errors may match [ErrNoSystemd]: there is nobody, and values are set
+// directly.
 type Reloader interface {
 	// Reloading says in one line what Reload would do, such as "restart
 	// systemd-sysctl.service". It changes nothing.

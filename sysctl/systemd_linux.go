@@ -30,7 +30,7 @@ func (s Systemd) sockets() ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no systemd (neither %s nor %s below %s is a socket): %w", s.private(), s.bus(), root, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%w: neither %s nor %s below %s is a socket", ErrNoSystemd, s.private(), s.bus(), root)
 	}
 	return found, nil
 }
@@ -124,7 +124,7 @@ func noManager(err error) error {
 	if errors.As(err, &answer) {
 		switch answer.Name {
 		case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner":
-			return fmt.Errorf("%w: no systemd on the bus: %w", err, errors.ErrUnsupported)
+			return fmt.Errorf("%w on the bus: %w", ErrNoSystemd, err)
 		}
 	}
 	return err

@@ -153,7 +153,7 @@ func (a *agent) plan(config *configresolve.Config, forwarding bool) *bootstrap.P
 			{Name: "config", Action: configresolve.Write{Dir: a.dest, Config: config}},
 			{Name: "cgroup", Action: a.onHost(mount|hostns.Cgroup, cgroup.Mount{StateDir: a.stateDir})},
 			{Name: "bpffs", Action: a.onHost(mount, bpffs.Mount{StateDir: a.stateDir})},
-			{Name: "sysctl", Action: a.onHost(net, sysctl.DropIn{CreateDir: true, StateDir: a.stateDir})},
+			{Name: "sysctl", Action: a.onHost(net, sysctl.DropIn{StateDir: a.stateDir})},
 			{
 				Name: "ip-forwarding", After: []string{"sysctl"}, Skip: !forwarding,
 				Action: a.onHost(net, sysctl.Settings{Values: sysctl.Forwarding(), StateDir: a.stateDir}),

@@ -138,7 +138,7 @@ func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
 
 func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	d := sysctl.DropIn{
-		Dir: a.sysctlConfDir, Name: a.sysctlConfFile, CreateDir: true, Reload: reload, StateDir: a.stateDir,
+		Dir: a.sysctlConfDir, Name: a.sysctlConfFile, Reload: reload, StateDir: a.stateDir,
 	}
 	if len(a.sysctls) == 0 {
 		return d, nil
