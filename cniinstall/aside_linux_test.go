@@ -125,23 +125,27 @@ func TestCNI5_NeverAWrongFirst(t *testing.T) {
 
 // Whatever was recorded in which order: ours goes last.
 func TestCNI5_NeverNoneAfterAnotherName(t *testing.T) {
-	n := newNode(t)
-	write(t, n.other("00-a.conflist"), "a", 0o644)
-	write(t, n.other("10-b.conflist"), "b", 0o644)
-	older := n.exclusive()
-	older.ConfName = "07-cilium.conflist"
-	require.NoError(t, older.Apply(t.Context()))
-	i := n.exclusive()
-	w := watch(t, n.conf)
-	require.NoError(t, i.Apply(t.Context()))
-	require.Equal(t, []string{"07-cilium.conflist", "05-cilium.conflist"}, firsts([]string{"07-cilium.conflist"}, w.renames()))
-	write(t, n.other("00-a.conflist"), "a again", 0o644)
-	require.NoError(t, i.Apply(t.Context()))
-	w.renames()
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, []string{"05-cilium.conflist", "00-a.conflist"},
-		firsts([]string{"00-a.conflist.cilium_bak", "05-cilium.conflist", "10-b.conflist.cilium_bak"}, w.renames()))
-	requireContent(t, n.other("00-a.conflist"), "a again", 0o644)
+	for _, again := range []bool{false, true} {
+		n := newNode(t)
+		write(t, n.other("00-a.conflist"), "a", 0o644)
+		write(t, n.other("10-b.conflist"), "b", 0o644)
+		older := n.exclusive()
+		older.ConfName = "07-cilium.conflist"
+		require.NoError(t, older.Apply(t.Context()))
+		i := n.exclusive()
+		w := watch(t, n.conf)
+		require.NoError(t, i.Apply(t.Context()))
+		require.Equal(t, []string{"07-cilium.conflist", "05-cilium.conflist"}, firsts([]string{"07-cilium.conflist"}, w.renames()))
+		if again {
+			write(t, n.other("00-a.conflist"), "a again", 0o644)
+			require.NoError(t, i.Apply(t.Context()))
+			w.renames()
+		}
+		require.NoError(t, i.Revert(t.Context()))
+		require.Equal(t, []string{"05-cilium.conflist", "00-a.conflist"},
+			firsts([]string{"00-a.conflist.cilium_bak", "05-cilium.conflist", "10-b.conflist.cilium_bak"}, w.renames()))
+		require.FileExists(t, n.other("10-b.conflist"))
+	}
 }
 
 // A file that cannot be set aside: the one that is first stays first, and what

@@ -216,6 +216,25 @@ func TestCNI5_BackupsThatChanged(t *testing.T) {
 	}
 }
 
+// A backup that somebody has edited is no longer ours: the next version gets
+// another name, and comes back.
+func TestCNI5_EditedBackupStays(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
+	write(t, n.other("10-aws.conflist"), "version 2", 0o644)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak.1"), "version 2", 0o644)
+	require.ErrorContains(t, i.Revert(t.Context()), "10-aws.conflist.cilium_bak is no longer as it was left, and stays")
+	requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
+	require.NoFileExists(t, n.other("10-aws.conflist.cilium_bak.1"))
+}
+
 func TestCNI5_SymbolicLinks(t *testing.T) {
 	n := newNode(t)
 	n.others()

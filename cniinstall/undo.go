@@ -172,7 +172,7 @@ func (s undoStep) putBack(book *record.Book) error {
 		if err != nil {
 			return err
 		}
-		if kept.Type == "" || !b.Left(kept) || !kept.Same(s.Before) {
+		if kept.Type == "" || !kept.Same(s.Before) {
 			continue
 		}
 		if err := renameNew(b.Object, s.Object); err != nil {
