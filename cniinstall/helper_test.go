@@ -29,8 +29,9 @@ type node struct {
 
 // newNode makes a source with plugins cilium-cni and loopback, and no folder
 // of the node's.
-func newNode(t *testing.T) node {
-	root := t.TempDir()
+func newNode(t *testing.T) node { return newNodeIn(t, t.TempDir()) }
+
+func newNodeIn(t *testing.T, root string) node {
 	n := node{t: t, root: root, src: filepath.Join(root, "src"), bin: filepath.Join(root, "opt/cni/bin"),
 		conf: filepath.Join(root, "etc/cni/net.d"), state: filepath.Join(root, "state")}
 	require.NoError(t, os.MkdirAll(n.src, 0o755))

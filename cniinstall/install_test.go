@@ -317,3 +317,21 @@ func TestBadFields(t *testing.T) {
 	}
 	require.Equal(t, before, tree(t, n.root))
 }
+
+// A folder that is a link to nothing is somebody's, whose target may come: it
+// is neither made nor removed.
+func TestCNI9_LinkThatLeadsNowhere(t *testing.T) {
+	for _, recorded := range []bool{true, false} {
+		n := newNode(t)
+		if !recorded {
+			n.state = ""
+		}
+		require.NoError(t, os.MkdirAll(n.root+"/etc", 0o755))
+		require.NoError(t, os.Symlink("/nowhere", n.root+"/etc/cni"))
+		before := tree(t, n.root)
+		err := n.install().Apply(t.Context())
+		require.ErrorContains(t, err, n.root+"/etc/cni is a symbolic link that leads nowhere")
+		require.ErrorIs(t, err, os.ErrNotExist)
+		require.Equal(t, before, tree(t, n.root))
+	}
+}

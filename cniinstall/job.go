@@ -187,6 +187,9 @@ func missingDirs(dir string) ([]string, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, hint(err)
 		}
+		if _, linkErr := os.Lstat(dir); linkErr == nil { // it is somebody's: not to be made, nor taken back
+			return nil, fmt.Errorf("%s is a symbolic link that leads nowhere: %w", dir, err)
+		}
 		missing = append(missing, dir)
 	}
 }

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+const slow = 20 * time.Second // far more than anything here takes
+
+// guarded is a guard at work.
+type guarded struct {
+	t        *testing.T
+	repaired chan []string
+	trouble  chan error
+	ended    chan error
+	cancel   context.CancelFunc
+}
+
+// start runs the guard until the test ends.
+func start(t *testing.T, g cniinstall.Guard, run func(context.Context, cniinstall.Guard) error) *guarded {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &guarded{t, make(chan []string, 10000), make(chan error, 10000), make(chan error, 1), cancel}
+	g.Repaired = func(changes []string) { r.repaired <- changes }
+	g.Trouble = func(err error) { r.trouble <- err }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.ended <- run(ctx, g)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return r
+}
+
+func plainly(ctx context.Context, g cniinstall.Guard) error { return g.Run(ctx) }
+
+// repair waits for a repair.
+func (r *guarded) repair() []string {
+	r.t.Helper()
+	select {
+	case changes := <-r.repaired:
+		return changes
+	case err := <-r.ended:
+		require.NoError(r.t, err, "the guard has ended")
+	case err := <-r.trouble:
+		require.NoError(r.t, err, "the guard is in trouble")
+	case <-time.After(slow):
+		require.Fail(r.t, "nothing is repaired")
+	}
+	return nil
+}
+
+func (r *guarded) end() error {
+	r.t.Helper()
+	return receive(r.t, r.ended)
+}
+
+func receive[T any](t *testing.T, from chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(slow):
+		require.Fail(t, "nothing happens")
+	}
+	return v
+}
+
+// guardedNode is a node with an installation that is guarded.
+func guardedNode(t *testing.T) (node, *guarded) {
+	n := newNodeIn(t, fastDir(t, "/bin/true"))
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	return n, start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+}
+
+func (n node) lock(ctx context.Context) (func() error, error) {
+	return flock.File{Path: filepath.Join(n.state, "lock"), Timeout: slow}.Lock(ctx)
+}
+
+// exchange puts an empty directory in the place of dir.
+func exchange(t *testing.T, dir string) {
+	require.NoError(t, os.Mkdir(dir+".new", 0o755))
+	require.NoError(t, unix.Renameat2(unix.AT_FDCWD, dir+".new", unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE))
+	require.NoError(t, os.RemoveAll(dir+".new"))
+}
+
+// inTime is how long a repair may take: one second, but more where programs get
+// less than half of the processor time that they could use (proc(5), pressure).
+func inTime() time.Duration {
+	raw, _ := os.ReadFile("/proc/pressure/cpu")
+	_, avg10, _ := strings.Cut(string(raw), "some avg10=")
+	share, _, _ := strings.Cut(avg10, " ")
+	if pressure, err := strconv.ParseFloat(share, 64); err == nil && pressure > 50 {
+		return 5 * time.Second
+	}
+	return time.Second
+}
+
+// Edited, deleted, renamed away, its directory replaced: a hundred times each,
+// as fast as they are repaired; a plugin and its directory as well.
+func TestCNI7_RepairedWithinASecond(t *testing.T) {
+	rounds := 100
+	if testing.Short() || raceEnabled {
+		rounds = 10
+	}
+	n, g := guardedNode(t)
+	plugin := script("0.3.1", "0.4.0", "1.0.0")
+	total, most, repairs, late := time.Duration(0), time.Duration(0), 0, 0
+	broken := func(what string, round int, f func()) {
+		begin := time.Now()
+		f()
+		g.repair()
+		took := time.Since(begin)
+		require.Less(t, took, inTime(), "round %d: %s", round, what)
+		if took > time.Second {
+			late++
+		}
+		total, most, repairs = total+took, max(most, took), repairs+1
+		requireContent(t, n.confFile(), agentConf, 0o600)
+		requireContent(t, n.plugin("cilium-cni"), plugin, 0o755)
+	}
+	for round := range rounds {
+		broken("edit", round, func() { write(t, n.confFile(), fmt.Sprint("edited ", round), 0o600) })
+		broken("delete", round, func() { require.NoError(t, os.Remove(n.confFile())) })
+		broken("rename away", round, func() { require.NoError(t, os.Rename(n.confFile(), n.conf+"/away")) })
+		broken("replace directory", round, func() { exchange(t, n.conf) })
+		if round%4 != 0 {
+			continue
+		}
+		broken("edit plugin", round, func() { write(t, n.plugin("cilium-cni"), fmt.Sprint("#", round, plugin), 0o755) })
+		broken("mode of plugin", round, func() { require.NoError(t, os.Chmod(n.plugin("cilium-cni"), 0o644)) })
+		broken("replace directory of plugins", round, func() { exchange(t, n.bin) })
+	}
+	t.Logf("%d repairs, %v on average, %v at most, %d over a second", repairs,
+		(total / time.Duration(repairs)).Round(time.Millisecond), most.Round(time.Millisecond), late)
+	g.cancel()
+	require.ErrorIs(t, g.end(), context.Canceled)
+	require.NoError(t, os.RemoveAll(n.conf+"/away"))
+	requireConverged(t, n.install(), n.root)
+	require.Empty(t, g.trouble)
+}
+
+// Every folder on the way may be replaced, a symbolic link among them too; and
+// what is put where one was is watched.
+func TestCNI7_FoldersOnTheWay(t *testing.T) {
+	n := newNodeIn(t, fastDir(t, "/bin/true"))
+	real1, real2 := filepath.Join(n.root, "real/1/net.d"), filepath.Join(n.root, "real/2")
+	require.NoError(t, os.MkdirAll(real1, 0o755))
+	require.NoError(t, os.MkdirAll(real2, 0o755))
+	link := filepath.Join(n.root, "etc/cni")
+	require.NoError(t, os.MkdirAll(filepath.Dir(link), 0o755))
+	require.NoError(t, os.Symlink("../real/1", link))
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+	repaired := func(f func()) {
+		t.Helper()
+		begin := time.Now()
+		f()
+		g.repair()
+		require.Less(t, time.Since(begin), inTime())
+		requireContent(t, n.confFile(), agentConf, 0o600)
+		require.FileExists(t, n.plugin("cilium-cni"))
+	}
+	repaired(func() { // the link leads elsewhere
+		require.NoError(t, os.Symlink("../real/2", link+".new"))
+		require.NoError(t, os.Rename(link+".new", link))
+	})
+	requireContent(t, real2+"/net.d/05-cilium.conflist", agentConf, 0o600)
+	repaired(func() { exchange(t, real2) }) // what it leads to is another folder
+	repaired(func() { exchange(t, filepath.Join(n.root, "opt")) })
+	repaired(func() { exchange(t, filepath.Join(n.root, "opt/cni")) })
+	repaired(func() { require.NoError(t, os.RemoveAll(filepath.Join(n.root, "opt"))) })
+	require.Empty(t, g.trouble)
+	require.NoError(t, os.Rename(real2, real2+".away")) // a link that leads nowhere is not replaced
+	require.ErrorContains(t, receive(t, g.trouble), link+" is a symbolic link that leads nowhere")
+	require.NoError(t, os.Rename(real2+".away", real2))
+	require.NoError(t, os.Remove(n.confFile()))
+	receive(t, g.repaired)
+	requireContent(t, real2+"/net.d/05-cilium.conflist", agentConf, 0o600)
+}
+
+// A configuration that another CNI brings is set aside.
+func TestCNI5_CNI7_ExclusiveIsGuarded(t *testing.T) {
+	n := newNodeIn(t, fastDir(t, "/bin/true"))
+	i := n.install()
+	i.Exclusive = true
+	require.NoError(t, i.Apply(t.Context()))
+	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+	write(t, n.conf+"/00-other.conflist", "other", 0o644)
+	g.repair()
+	require.NoFileExists(t, n.conf+"/00-other.conflist")
+	requireContent(t, n.conf+"/00-other.conflist.cilium_bak", "other", 0o644)
+}
+
+// What is none of its business does not make it look, and it does not look at
+// what it did itself for ever: the lock is taken once for each repair.
+func TestCNI7_LockForTheRepairOnly(t *testing.T) {
+	n := newNodeIn(t, fastDir(t, "/bin/true"))
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	taken, held := make(chan bool, 100), make(chan bool, 100)
+	g := start(t, cniinstall.Guard{Install: i, Lock: func(context.Context) (func() error, error) {
+		taken <- true
+		return func() error { held <- true; return nil }, nil
+	}}, plainly)
+	for range 3 {
+		write(t, n.conf+"/other-kubeconfig", "token", 0o600)
+		write(t, n.conf+"/99-other.conflist", "other", 0o600)
+		require.NoError(t, os.Remove(n.confFile()))
+		g.repair()
+		receive(t, taken)
+		receive(t, held)
+	}
+	require.Empty(t, taken)
+	require.Empty(t, g.repaired)
+}
+
+// Two guards that want different things: told at once, rate limited, and the
+// one with less patience gives way.
+func TestCNI7_TwoGuardsThatFight(t *testing.T) {
+	n := newNodeIn(t, fastDir(t, "/bin/true"))
+	n.state = ""
+	i := n.install()
+	other := i
+	other.Config = cniinstall.Agent{Debug: true}
+	require.NoError(t, i.Apply(t.Context()))
+	begin := time.Now()
+	short := start(t, cniinstall.Guard{Install: i, Patience: 2 * time.Second}, plainly)
+	long := start(t, cniinstall.Guard{Install: other}, plainly)
+	require.ErrorIs(t, receive(t, short.trouble), cniinstall.ErrContested)
+	require.ErrorIs(t, receive(t, long.trouble), cniinstall.ErrContested)
+	err := short.end()
+	require.ErrorIs(t, err, cniinstall.ErrContested)
+	require.ErrorContains(t, err, "gave up after 2s")
+	lasted := time.Since(begin)
+	require.Less(t, lasted, 10*time.Second)
+	require.Less(t, len(short.repaired)+len(long.repaired), 40, "they are slow")
+	t.Logf("%v: %d and %d repairs, %v", lasted.Round(time.Millisecond), len(short.repaired), len(long.repaired), err)
+	require.Empty(t, long.ended)
+	require.Eventually(t, func() bool {
+		changes, err := other.Check(t.Context())
+		return err == nil && len(changes) == 0
+	}, slow, 10*time.Millisecond)
+	require.Empty(t, short.trouble, "told once")
+}
+
+// Somebody who deletes without end is repaired after within a second each, but
+// not as often as possible, and told of once.
+func TestCNI7_StubbornDeleter(t *testing.T) {
+	n, g := guardedNode(t)
+	begin, most := time.Now(), time.Duration(0)
+	for range 10 {
+		deleted := time.Now()
+		require.NoError(t, os.Remove(n.confFile()))
+		receive(t, g.repaired)
+		most = max(most, time.Since(deleted))
+	}
+	require.Less(t, most, inTime())
+	require.Greater(t, time.Since(begin), 3*400*time.Millisecond)
+	require.ErrorIs(t, receive(t, g.trouble), cniinstall.ErrContested)
+	require.Empty(t, g.trouble)
+	require.Empty(t, g.ended)
+}
+
+// An uninstall under the same lock ends it, and what was removed stays removed.
+func TestCNI7_UninstallEndsIt(t *testing.T) {
+	for range 20 {
+		n, g := guardedNode(t)
+		require.NoError(t, os.Remove(n.plugin("loopback"))) // it is awake when the uninstall comes
+		unlock, err := n.lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, n.install().Revert(t.Context()))
+		require.NoError(t, unlock())
+		require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
+		require.NoFileExists(t, n.confFile())
+		require.NoFileExists(t, n.plugin("cilium-cni"))
+		requireNoTemp(t, n.root)
+	}
+}
+
+// A later installation ends it, though no file differs: by another owner, or
+// by this one with other content.
+func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
+	n, g := guardedNode(t)
+	i := n.install()
+	i.Owner = "pod-b"
+	require.NoError(t, i.Apply(t.Context()))
+	err := g.end()
+	require.ErrorIs(t, err, cniinstall.ErrNotOwner)
+	require.ErrorContains(t, err, "last was pod-b (generation 2), this is host")
+
+	second := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+	require.NoError(t, os.Remove(n.confFile()))
+	second.repair()
+	i.Config = cniinstall.Agent{Debug: true}
+	require.NoError(t, i.Apply(t.Context()))
+	err = second.end()
+	require.ErrorIs(t, err, cniinstall.ErrNotOwner)
+	require.ErrorContains(t, err, "as pod-b, with other content of "+n.confFile())
+	requireConverged(t, i, n.root)
+
+	late := n.install() // the older one, started late
+	late.Owner = "pod-b"
+	require.ErrorIs(t, start(t, cniinstall.Guard{Install: late, Lock: n.lock}, plainly).end(), cniinstall.ErrNotOwner)
+	requireConverged(t, i, n.root)
+}
+
+// What was never installed is not installed.
+func TestCNI7_InstallsNothingAnew(t *testing.T) {
+	n := newNode(t)
+	before := tree(t, n.root)
+	require.ErrorIs(t, start(t, cniinstall.Guard{Install: n.install()}, plainly).end(), cniinstall.ErrUninstalled)
+	require.Equal(t, before, tree(t, n.root))
+
+	i := n.install()
+	i.ConfName = "no-suffix"
+	require.ErrorContains(t, start(t, cniinstall.Guard{Install: i}, plainly).end(), "no runtime loads it")
+}
+
+// An error is told once and tried again, at once when something happens.
+func TestCNI7_TroubleIsToldAndTriedAgain(t *testing.T) {
+	n, g := guardedNode(t)
+	require.NoError(t, os.Remove(n.confFile()))
+	g.repair()
+	require.NoError(t, os.Mkdir(n.confFile()+".new", 0o755))
+	require.NoError(t, unix.Renameat2(unix.AT_FDCWD, n.confFile()+".new", unix.AT_FDCWD, n.confFile(), unix.RENAME_EXCHANGE))
+	require.ErrorContains(t, receive(t, g.trouble), n.confFile()+" is in the way: it is a directory, not a file")
+	require.NoError(t, os.Remove(n.confFile()))
+	g.repair()
+	requireContent(t, n.confFile(), agentConf, 0o600)
+}
+
+// Inside the host's mount namespace: the source exists only in the container's,
+// the folders only on the host.
+func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	hidden := filepath.Join(n.root, "hidden")
+	require.NoError(t, os.Mkdir(hidden, 0o755))
+	require.NoError(t, unix.Mount("tmpfs", hidden, "tmpfs", 0, ""))
+	t.Cleanup(func() { unix.Unmount(hidden, unix.MNT_DETACH) })
+	write(t, filepath.Join(hidden, "cilium-cni"), script("0.3.1"), 0o644)
+	root, err := os.OpenRoot(hidden)
+	require.NoError(t, err)
+	t.Cleanup(func() { root.Close() })
+	i := n.install()
+	i.Plugins = root.FS()
+	require.NoError(t, hostns.In("/proc/self", hostns.Mount, i).Apply(t.Context()))
+	require.NoError(t, os.Mkdir(n.root+"/covered", 0o755))
+	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host
+	t.Cleanup(func() { unix.Unmount(n.conf, unix.MNT_DETACH) })
+
+	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
+		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
+	})
+	for range 3 {
+		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
+			return errors.Join(os.Remove(n.confFile()), os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755))
+		}))
+		g.repair()
+		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
+			requireContent(t, n.plugin("cilium-cni"), script("0.3.1"), 0o755)
+			requireContent(t, n.confFile(), agentConf, 0o600)
+			return nil
+		}))
+	}
+	require.NoFileExists(t, n.confFile(), "in the container's namespace there is another folder")
+	g.cancel()
+	require.ErrorIs(t, g.end(), context.Canceled)
+}
+
+// It leaves no goroutine and no open file.
+func TestCNI7_LeavesNothing(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	files := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(entries)
+	}
+	goroutines, open := runtime.NumGoroutine(), files()
+	for k := range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		repaired := make(chan bool, 10)
+		done := make(chan error, 1)
+		require.NoError(t, os.Remove(n.confFile()))
+		go func() {
+			done <- cniinstall.Guard{Install: i, Repaired: func([]string) { repaired <- true }}.Run(ctx)
+		}()
+		receive(t, repaired)
+		if k%2 == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+		require.ErrorIs(t, receive(t, done), context.Canceled)
+	}
+	require.Eventually(t, func() bool { // in a goroutine of its own
+		return runtime.NumGoroutine() <= goroutines+1
+	}, slow, time.Millisecond)
+	require.Equal(t, open, files())
+}

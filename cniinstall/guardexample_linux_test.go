@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing/fstest"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// An agent has installed, and keeps the installation as it is until it ends.
+func ExampleGuard() {
+	node, err := os.MkdirTemp("", "node")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(node)
+	install := cniinstall.Install{
+		Plugins: fstest.MapFS{"my-cni": {Data: []byte("#!/bin/sh\n")}},
+		BinDir:  filepath.Join(node, "bin"),
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := install.Apply(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(install.BinDir, "my-cni")); err != nil { // somebody tidies up
+		log.Fatal(err)
+	}
+	guard := cniinstall.Guard{
+		Install: install,
+		Repaired: func(changes []string) {
+			fmt.Println("repaired:", strings.ReplaceAll(strings.Join(changes, ", "), node, ""))
+			cancel() // a real one goes on
+		},
+	}
+	fmt.Println(errors.Is(guard.Run(ctx), context.Canceled))
+	// Output:
+	// repaired: write /bin/my-cni
+	// true
+}
