@@ -111,8 +111,7 @@ func (s *session) legacyChains(f legacyFamily) (out []legacyChainRef, err error)
 // parseSave reads what iptables-save writes of one table. A rule that jumps to
 // a chain has nothing behind the chain's name; quotes and blanks are in no name.
 func (o *owned) parseSave(state *legacyState, family, table, text string) {
-	lines := strings.Split(text, "\n")
-	for _, line := range lines {
+	for line := range strings.Lines(text) {
 		chain, isChain := strings.CutPrefix(line, ":")
 		name, counters, _ := strings.Cut(chain, " ")
 		if isChain && strings.HasPrefix(counters, "- ") && hasPrefix(name, o.ChainPrefixes) {
@@ -120,8 +119,8 @@ func (o *owned) parseSave(state *legacyState, family, table, text string) {
 		}
 	}
 	seen := map[legacyRuleRef]int{}
-	for _, line := range lines {
-		rule, isRule := strings.CutPrefix(line, "-A ")
+	for line := range strings.Lines(text) {
+		rule, isRule := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "-A ")
 		chain, spec, _ := strings.Cut(rule, " ")
 		if !isRule {
 			continue

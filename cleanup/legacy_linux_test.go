@@ -88,6 +88,15 @@ func TestCLN2_LookingMakesNoLegacyTable(t *testing.T) {
 	require.Equal(t, "mangle\n", names())
 }
 
+// A /proc that does not show the thread tells nothing of its tables.
+func TestCLN2_LegacyTablesOutOfSight(t *testing.T) {
+	enterNetfilter(t)
+	require.NoError(t, unix.Mount("tmpfs", "/proc", "tmpfs", 0, ""))
+	_, err := netfilterOnly().Inventory(context.Background())
+	require.NoError(t, unix.Unmount("/proc", 0))
+	require.ErrorContains(t, err, "find iptables-legacy rules: stat /proc/thread-self/net: no such file or directory")
+}
+
 // toolsOnly leaves the host the named tools only, as copies of others, until
 // restore is called.
 func toolsOnly(t testing.TB, tools map[string]string) (restore func()) {

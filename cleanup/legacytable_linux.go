@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"unsafe"
@@ -43,8 +44,10 @@ func legacyFamilies() []legacyFamily {
 // namespace.
 func (f legacyFamily) tables() ([]string, error) {
 	text, err := os.ReadFile(f.proc)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
-		return nil, nil // the kernel has none, or has no IPv6
+	if errors.Is(err, unix.ENOENT) {
+		// The kernel has none, or has no IPv6; or this is a /proc that does not
+		// show the thread, and says nothing about it.
+		_, err = os.Stat(filepath.Dir(f.proc))
 	}
 	return strings.Fields(string(text)), err
 }
