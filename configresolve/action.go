@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 )
 
@@ -23,6 +21,10 @@ type Write struct {
 	// is noted, and Revert returns an error matching errors.ErrUnsupported. One
 	// state directory serves one Dir.
 	StateDir string
+
+	// AllowEmpty lets a Config without keys replace one that has some. Where it
+	// is false that is an error, ErrEmpty, and nothing is changed.
+	AllowEmpty bool
 }
 
 var errNoConfig = errors.New("no configuration given: resolve one first")
@@ -33,12 +35,16 @@ func (w Write) Check(ctx context.Context) ([]string, error) {
 	if w.Config == nil {
 		return nil, hint(w.Dir, errNoConfig)
 	}
-	want := w.Config.Data()
-	l, err := look(ctx, w.Dir, want)
+	j := w.job(w.Dir)
+	l, err := j.look(ctx)
 	if err != nil {
 		return nil, hint(w.Dir, err)
 	}
-	return l.changes(w.Dir, want), nil
+	return l.changes(w.Dir, j.want), nil
+}
+
+func (w Write) job(dir string) job {
+	return job{dir: dir, want: w.Config.Data(), allowEmpty: w.AllowEmpty}
 }
 
 // Apply writes the directory.
@@ -46,31 +52,14 @@ func (w Write) Apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return hint(w.Dir, err)
 	}
+	if w.Config == nil {
+		return hint(w.Dir, errNoConfig)
+	}
 	if w.StateDir != "" {
-		return w.applyRecorded(ctx)
+		return w.applyRecorded(ctx, nil)
 	}
-	_, err := WriteDir(ctx, w.Dir, w.Config)
+	_, err := w.job(w.Dir).run(ctx)
 	return err
-}
-
-// look inspects dir, which need not exist.
-func look(ctx context.Context, dir string, want map[string]string) (*layout, error) {
-	if dir == "" {
-		return nil, errNoDir
-	}
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &layout{add: slices.Sorted(maps.Keys(want))}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	l, err := inspect(ctx, root, want)
-	if err == nil {
-		err = l.blocked
-	}
-	return l, err
 }
 
 // changes says what write would do, a line for each key once there is a

@@ -93,52 +93,6 @@ func TestWriteCheckNamesKeys(t *testing.T) {
 	require.NotEqual(t, before, state(t, dir))
 }
 
-func TestWriteRevertRestoresAfterManyApplies(t *testing.T) {
-	root := t.TempDir()
-	dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
-	write(t, filepath.Join(dir, "b"), "a person's file")
-	write(t, filepath.Join(dir, "other"), "another")
-	before := tree(t, root)
-	action := func(v values) configresolve.Write {
-		return configresolve.Write{Dir: dir, Config: config(t, v), StateDir: stateDir}
-	}
-	for _, v := range []values{{"a": "1"}, {"a": "2", "b": "1"}, {"b": "2", "c": ""}, {"c": "3"}, {"c": "3"}, {"a": "1", "b": "3"}, {"a": "4"}} {
-		require.NoError(t, action(v).Apply(t.Context()))
-		changes, err := action(v).Check(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, changes)
-	}
-	lines, err := configresolve.Write{StateDir: stateDir}.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, lines, "remove configuration from "+dir)
-	require.Contains(t, lines, "restore "+filepath.Join(dir, "b"))
-	require.NoError(t, configresolve.Write{StateDir: stateDir}.Revert(t.Context()))
-	require.Equal(t, before, tree(t, root))
-}
-
-func TestWriteRevertLeavesWhatSomebodyChanged(t *testing.T) {
-	root := t.TempDir()
-	dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
-	action := configresolve.Write{Dir: dir, Config: config(t, values{"a": "1"}), StateDir: stateDir}
-	require.NoError(t, action.Apply(t.Context()))
-	theirs := config(t, values{"a": "theirs"})
-	writeDir(t, dir, theirs)
-	require.ErrorContains(t, action.Revert(t.Context()), dir)
-	requireLayout(t, dir, theirs)
-	require.NoDirExists(t, stateDir)
-	require.NoError(t, action.Revert(t.Context()), "reported once")
-}
-
-func TestWriteRevertLeavesAnOlderLayout(t *testing.T) {
-	root := t.TempDir()
-	dir := filepath.Join(root, "d")
-	writeDir(t, dir, config(t, values{"a": "older"}))
-	action := configresolve.Write{Dir: dir, Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
-	require.NoError(t, action.Apply(t.Context()))
-	require.ErrorContains(t, action.Revert(t.Context()), "not kept")
-	requireLayout(t, dir, config(t, values{"a": "1"}))
-}
-
 func TestWriteUnchangedApplyWritesNothing(t *testing.T) {
 	root := t.TempDir()
 	action := configresolve.Write{Dir: filepath.Join(root, "d"), Config: wholeConfig(t), StateDir: filepath.Join(root, "state")}
@@ -150,13 +104,51 @@ func TestWriteUnchangedApplyWritesNothing(t *testing.T) {
 
 func TestWriteWithoutWhatItNeeds(t *testing.T) {
 	dir := t.TempDir()
-	require.ErrorIs(t, configresolve.Write{Dir: dir}.Revert(t.Context()), errors.ErrUnsupported)
 	_, err := configresolve.Write{Dir: dir}.CheckRevert(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+	for _, err := range []error{err, configresolve.Write{Dir: dir}.Revert(t.Context())} {
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		require.EqualError(t, err, "no state directory, so no configuration was recorded")
+	}
 	for _, w := range []configresolve.Write{{Dir: dir}, {Dir: dir, StateDir: dir}, {Config: config(t, nil)}, {Config: config(t, nil), StateDir: dir}} {
 		require.Error(t, w.Apply(t.Context()))
 		_, err := w.Check(t.Context())
 		require.Error(t, err)
 		require.Empty(t, list(t, dir))
+	}
+}
+
+// What an unset variable or an empty file would do to an agent.
+func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		root := t.TempDir()
+		w := configresolve.Write{Dir: filepath.Join(root, "d")}
+		if recorded {
+			w.StateDir = filepath.Join(root, "state")
+		}
+		none, err := configresolve.Resolve(t.Context(), configresolve.File{Path: write(t, filepath.Join(root, "empty.yaml"), "")})
+		require.NoError(t, err)
+		w.Config = none
+		require.NoError(t, w.Apply(t.Context()), "nothing is lost")
+		require.NoError(t, w.Apply(t.Context()))
+
+		w.Config = config(t, values{"a": "1", "b": "2"})
+		require.NoError(t, w.Apply(t.Context()))
+		before := state(t, root)
+		w.Config = none
+		_, checkErr := w.Check(t.Context())
+		_, writeErr := configresolve.WriteDir(t.Context(), w.Dir, none)
+		for _, err := range []error{checkErr, writeErr, w.Apply(t.Context())} {
+			require.ErrorIs(t, err, configresolve.ErrEmpty)
+			require.ErrorContains(t, err, w.Dir)
+			require.ErrorContains(t, err, "2 keys would be removed")
+		}
+		require.Equal(t, before, state(t, root))
+
+		w.AllowEmpty = true
+		changes, err := w.Check(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, changes, "remove "+w.Dir+"/a")
+		require.NoError(t, w.Apply(t.Context()))
+		requireLayout(t, w.Dir, none)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,16 +89,16 @@ func (d Dir) readOnce(ctx context.Context) (map[string]string, error) {
 	return values, nil
 }
 
-// readKeyFile looks before it opens, since opening a FIFO would wait for its
-// writer.
+// readKeyFile reads a file, and reports false for a directory.
 func readKeyFile(path string) (value string, ok bool, err error) {
-	info, err := os.Stat(path)
-	if err != nil || info.IsDir() {
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return "", false, err
 	}
-	if !info.Mode().IsRegular() {
-		return "", false, fmt.Errorf("%s is not a regular file", path)
+	f, err := openRegular(path)
+	if err != nil {
+		return "", false, err
 	}
-	content, err := os.ReadFile(path)
+	defer f.Close()
+	content, err := io.ReadAll(f)
 	return string(content), err == nil, err
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 )
 
 // File is a YAML or JSON file that holds either a map of keys to scalars or a
@@ -30,8 +29,12 @@ const maxFile = 8 << 20
 // Ref names the source file:PATH.
 func (f File) Ref() Ref { return Ref{Kind: KindFile, Name: f.Path} }
 
-// Read reads and parses the file. One that does not exist matches [ErrMissing].
-func (f File) Read(context.Context) ([]Layer, error) {
+// Read reads and parses the file. One that does not exist matches [ErrMissing];
+// a FIFO, a device or anything else that is no regular file is an error.
+func (f File) Read(ctx context.Context) ([]Layer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	content, err := f.content()
 	if err != nil {
 		return nil, err
@@ -44,7 +47,7 @@ func (f File) Read(context.Context) ([]Layer, error) {
 }
 
 func (f File) content() ([]byte, error) {
-	file, err := os.Open(f.Path)
+	file, err := openRegular(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("file %s: %w", f.Path, ErrMissing)
 	}

@@ -112,6 +112,25 @@ func (l *layout) compare(root *os.Root, kinds map[string]fs.FileMode, want map[s
 	l.blocked = errors.Join(blocked...)
 }
 
+// emptied is an error where want has no keys and there are some.
+func (l *layout) emptied(want map[string]string) error {
+	held := 0
+	for key := range l.content {
+		if !reserved(key) {
+			held++
+		}
+	}
+	for key := range want {
+		if !reserved(key) {
+			return nil
+		}
+	}
+	if held == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w, and %d keys would be removed: look at the sources (an unset variable? an empty file?)", ErrEmpty, held)
+}
+
 // readData reads a data directory and says whether it holds exactly want, with
 // the modes that it should have. Files that are no part of want are not read.
 func readData(ctx context.Context, root *os.Root, name string, want map[string]string) (content map[string]string, same bool, err error) {
@@ -145,12 +164,12 @@ func readData(ctx context.Context, root *os.Root, name string, want map[string]s
 }
 
 func readFile(root *os.Root, name string) (string, fs.FileMode, error) {
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return "", 0, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	info, err := regular(f)
 	if err != nil {
 		return "", 0, err
 	}

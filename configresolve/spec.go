@@ -75,8 +75,9 @@ func ParseSpec(text string, defaults SpecDefaults) (Spec, error) {
 }
 
 // ParseSpecs reads a list of source strings of which each may be several,
-// separated by commas. Empty ones are passed over. A path that holds a comma
-// cannot be given this way; use [ParseSpec].
+// separated by commas. Empty ones are passed over, but a list of nothing else is
+// an error: it comes of variables that are not set. No list at all is none. A
+// path that holds a comma cannot be given this way; use [ParseSpec].
 func ParseSpecs(list []string, defaults SpecDefaults) ([]Spec, error) {
 	var specs []Spec
 	var errs []error
@@ -89,6 +90,9 @@ func ParseSpecs(list []string, defaults SpecDefaults) ([]Spec, error) {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
+	}
+	if len(list) > 0 && len(specs) == 0 {
+		return nil, fmt.Errorf("source list %s names no source", quote(strings.Join(list, ",")))
 	}
 	return specs, nil
 }

@@ -88,6 +88,10 @@ func TestParseSpecs(t *testing.T) {
 	specs, err = configresolve.ParseSpecs(nil, specDefaults)
 	require.NoError(t, err)
 	require.Empty(t, specs)
+	for _, list := range [][]string{{""}, {","}, {" ", ",,"}} { // variables that are not set
+		_, err = configresolve.ParseSpecs(list, specDefaults)
+		require.ErrorContains(t, err, "names no source", "%q", list)
+	}
 }
 
 func TestSpecSource(t *testing.T) {

@@ -9,16 +9,18 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 )
+
+// ErrEmpty is matched by the error of a write that would replace a
+// configuration by one that has no keys. That is seldom meant: an unset
+// variable in the name of a source, or a file that is empty, resolves to no
+// keys without an error. [Write] with AllowEmpty does it.
+var ErrEmpty = errors.New("no source sets any key")
 
 // WriteDir brings dir to hold config as the kubelet mounts a ConfigMap: files
 // of mode 0644 in one dated directory that the link ..data shows, and a link
@@ -31,7 +33,8 @@ import (
 // interrupted run, or another writer of this layout, has left: data directories
 // that nothing shows, links of keys that are no more, files in the place of a
 // key's link. Other files are left alone. A directory in the place of a key is
-// an error that names it, and nothing is changed then.
+// an error that names it, and nothing is changed then. Nor is anything where
+// config has no keys and dir has: that is [ErrEmpty].
 //
 // Where dir holds config already, nothing is written and changed is false. Two
 // writers of one directory wait for each other, as long as ctx lets them.
@@ -39,39 +42,83 @@ func WriteDir(ctx context.Context, dir string, config *Config) (changed bool, er
 	if config == nil {
 		return false, hint(dir, errNoConfig)
 	}
-	return writeDir(ctx, dir, config.Data(), func(string) {})
+	return job{dir: dir, want: config.Data()}.run(ctx)
 }
 
-// writeDir calls step with a description before each change that it makes.
-func writeDir(ctx context.Context, dir string, want map[string]string, step func(string)) (bool, error) {
+// job is one write of a directory.
+type job struct {
+	dir        string
+	want       map[string]string
+	allowEmpty bool
+	begin      func(*os.Root, *layout) error // called before the first change, with dir locked; may be nil
+	step       func(string)                  // called with a description before each change; may be nil
+}
+
+func (j job) run(ctx context.Context) (changed bool, err error) {
+	if j.step == nil {
+		j.step = func(string) {}
+	}
 	if err := ctx.Err(); err != nil {
-		return false, hint(dir, err)
+		return false, hint(j.dir, err)
 	}
-	made, err := makeDirs(dir, step)
+	made, err := makeDirs(j.dir, j.step)
 	if err != nil {
-		return false, hint(dir, err)
+		return false, hint(j.dir, err)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(j.dir)
 	if err != nil {
-		return false, hint(dir, err)
+		return made, hint(j.dir, err)
 	}
 	defer root.Close()
-	unlock, err := lockDir(ctx, dir)
+	unlock, err := lockDir(ctx, j.dir)
 	if err != nil {
-		return false, hint(dir, err)
+		return made, hint(j.dir, err)
 	}
 	defer unlock()
-	l, err := inspect(ctx, root, want)
+	wrote, err := j.write(ctx, root)
+	return made || wrote, hint(j.dir, err)
+}
+
+// write brings a directory, which is locked, to what it should be.
+func (j job) write(ctx context.Context, root *os.Root) (changed bool, err error) {
+	l, err := j.inspect(ctx, root)
+	if err != nil || l.done() {
+		return false, err
+	}
+	if j.begin != nil {
+		if err := j.begin(root, l); err != nil {
+			return false, err
+		}
+	}
+	return true, writer{root: root, want: j.want, step: j.step}.write(ctx, l)
+}
+
+// inspect looks at a directory, and for what forbids to write it.
+func (j job) inspect(ctx context.Context, root *os.Root) (*layout, error) {
+	l, err := inspect(ctx, root, j.want)
 	if err == nil {
 		err = l.blocked
 	}
+	if err == nil && !j.allowEmpty {
+		err = l.emptied(j.want)
+	}
+	return l, err
+}
+
+// look is inspect of a directory that need not exist.
+func (j job) look(ctx context.Context) (*layout, error) {
+	if j.dir == "" {
+		return nil, errNoDir
+	}
+	root, err := os.OpenRoot(j.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &layout{add: slices.Sorted(maps.Keys(j.want))}, nil
+	}
 	if err != nil {
-		return made, hint(dir, err)
+		return nil, err
 	}
-	if l.done() {
-		return made, nil
-	}
-	return true, hint(dir, writer{root, want, step}.write(ctx, l))
+	defer root.Close()
+	return j.inspect(ctx, root)
 }
 
 // makeDirs makes dir and its missing parents, each synced into its parent.
@@ -102,188 +149,18 @@ func makeDirs(dir string, step func(string)) (bool, error) {
 	return true, durable.SyncDir(parent)
 }
 
-// writer makes changes, each a single system call or made good by the next
-// run. The temporary names of package durable would be taken for keys by the
-// readers of this directory, hence names of its own, below "..".
-type writer struct {
-	root *os.Root
-	want map[string]string
-	step func(string)
-}
-
-// write makes the directory as it should be. The order is such that no link of
-// a key ever leads nowhere: links of keys that go are removed before the swap,
-// those of new keys made after it.
-func (w writer) write(ctx context.Context, l *layout) error {
-	fresh := ""
-	if !l.same {
-		var err error
-		if fresh, err = w.newData(ctx); err != nil {
-			return err
-		}
-	}
-	if err := w.removeLinks(l.remove); err != nil {
-		return err
-	}
-	if fresh != "" {
-		if err := errors.Join(w.sync("."), w.link(fresh, dataLink), w.sync(".")); err != nil {
-			return err
-		}
-		if l.data != "" {
-			l.litter = append(l.litter, l.data)
-		}
-	}
-	for _, key := range l.add {
-		if err := w.link(path.Join(dataLink, key), key); err != nil {
-			return err
-		}
-	}
-	return errors.Join(w.removeLitter(l.litter), w.sync("."))
-}
-
-// newData writes a data directory, which nothing shows yet, and syncs it. What
-// a failure leaves of it is removed.
-func (w writer) newData(ctx context.Context) (string, error) {
-	name, err := w.makeData()
-	if err != nil {
-		return "", err
-	}
-	if err := w.fill(ctx, name); err != nil {
-		return "", errors.Join(err, w.removeData(name))
-	}
-	return name, nil
-}
-
-// makeData takes a name that no other run has, be it within the same second.
-func (w writer) makeData() (string, error) {
-	for {
-		name := time.Now().UTC().Format("..2006_01_02_15_04_05.") + strconv.FormatUint(rand.Uint64(), 10)
-		w.step("make directory " + name)
-		err := w.root.Mkdir(name, dirMode)
-		if err == nil {
-			return name, w.root.Chmod(name, dirMode)
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
-	}
-}
-
-// fill writes the files and then syncs them: while the first ones are waited
-// for, the disk is at work on the others.
-func (w writer) fill(ctx context.Context, name string) error {
-	const atOnce = 256 // files open at the same time
-	for keys := range slices.Chunk(slices.Sorted(maps.Keys(w.want)), atOnce) {
-		if err := w.writeFiles(ctx, name, keys); err != nil {
-			return err
-		}
-	}
-	return w.sync(name)
-}
-
-func (w writer) writeFiles(ctx context.Context, dir string, keys []string) (err error) {
-	var files []*os.File
-	defer func() {
-		for _, f := range files {
-			err = errors.Join(err, f.Close())
-		}
-	}()
-	for _, key := range keys {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		w.step("write " + key)
-		f, err := w.root.OpenFile(path.Join(dir, key), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-		if err != nil {
-			return err
-		}
-		files = append(files, f)
-		if _, err := f.WriteString(w.want[key]); err != nil {
-			return err
-		}
-		if err := f.Chmod(fileMode); err != nil { // the umask may have taken bits away
-			return err
-		}
-		durable.StartWriteback(f)
-	}
-	for _, f := range files {
-		if err := f.Sync(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// link puts a link in its place at once, over what is there.
-func (w writer) link(target, name string) error {
-	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
-	w.step("make link for " + name)
-	if err := w.root.Symlink(target, temp); err != nil {
-		return err
-	}
-	w.step("rename link to " + name)
-	if err := w.root.Rename(temp, name); err != nil {
-		return errors.Join(err, w.root.Remove(temp))
-	}
-	return nil
-}
-
-func (w writer) removeLinks(names []string) error {
-	for _, name := range names {
-		w.step("remove link " + name)
-		if err := w.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w writer) removeLitter(names []string) error {
-	var errs []error
-	for _, name := range slices.Compact(names) {
-		errs = append(errs, w.removeData(name))
-	}
-	return errors.Join(errs...)
-}
-
-// removeData removes a link, or a directory with its files. It goes no deeper:
-// a data directory has none in it.
-func (w writer) removeData(name string) error {
-	info, err := w.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		entries, err := fs.ReadDir(w.root.FS(), name)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			w.step("remove " + e.Name())
-			if err := w.root.Remove(path.Join(name, e.Name())); err != nil {
-				return fmt.Errorf("remove an old version: %w", err)
-			}
-		}
-	}
-	w.step("remove " + name)
-	return w.root.Remove(name)
-}
-
-func (w writer) sync(name string) error {
-	return durable.SyncDir(filepath.Join(w.root.Name(), name))
-}
-
 var errNoDir = errors.New("no directory given")
 
-// hint names the directory and, where access is denied, what is missing.
+// hint names the directory, and what is missing where access is denied.
 func hint(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("write configuration to %s: %w", dir, err)
+	return remedy(fmt.Errorf("write configuration to %s: %w", dir, err))
+}
+
+// remedy says what is missing where access is denied.
+func remedy(err error) error {
 	switch {
 	case errors.Is(err, errReadOnly):
 		return fmt.Errorf("%w (the mount is read-only: mount an emptyDir or a hostPath there without readOnly)", err)

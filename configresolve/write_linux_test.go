@@ -4,6 +4,9 @@
 package configresolve_test
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -39,4 +42,77 @@ func TestWriteDirOnAReadOnlyMount(t *testing.T) {
 	require.ErrorContains(t, err, dir)
 	require.ErrorContains(t, err, "the mount is read-only: mount an emptyDir")
 	requireLayout(t, dir, c)
+}
+
+// rebooted makes the record one of another boot.
+func rebooted(t *testing.T, stateDir string) {
+	t.Helper()
+	path := filepath.Join(stateDir, "config.json")
+	book, err := os.ReadFile(path)
+	require.NoError(t, err)
+	boot := regexp.MustCompile(`"boot": "[^"]+"`)
+	require.Regexp(t, boot, string(book))
+	require.NoError(t, os.WriteFile(path, boot.ReplaceAll(book, []byte(`"boot": "another"`)), 0o600))
+}
+
+func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	memory := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
+	for _, start := range []func(t *testing.T, dir string){func(*testing.T, string) {}, earlier["of this package"]} {
+		w := configresolve.Write{
+			Dir: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(testns.TempDir(t), "state"),
+		}
+		start(t, w.Dir)
+		require.NoError(t, w.Apply(t.Context()))
+		rebooted(t, w.StateDir)
+		require.NoError(t, os.RemoveAll(w.Dir))
+		writeDir(t, w.Dir, w.Config) // the same, by another run
+		before := tree(t, w.Dir)
+
+		lines, err := w.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, lines)
+		require.NoError(t, w.Revert(t.Context()))
+		require.Equal(t, before, tree(t, w.Dir))
+		require.NoDirExists(t, w.StateDir)
+		require.NoError(t, os.RemoveAll(w.Dir))
+	}
+}
+
+// What was kept before the reboot is of no use after it.
+func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	memory := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
+	w := configresolve.Write{
+		Dir: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(testns.TempDir(t), "state"),
+	}
+	writeDir(t, w.Dir, config(t, values{"a": "before the reboot"}))
+	require.NoError(t, w.Apply(t.Context()))
+	rebooted(t, w.StateDir)
+	require.NoError(t, os.RemoveAll(w.Dir))
+	writeDir(t, w.Dir, config(t, values{"a": "after the reboot"}))
+	before := tree(t, w.Dir)
+	require.NoError(t, w.Apply(t.Context()))
+	require.NoError(t, w.Revert(t.Context()))
+	require.Equal(t, before, tree(t, w.Dir))
+}
+
+func TestPLAN6_OwnersComeBack(t *testing.T) {
+	testns.Root(t)
+	root := testns.TempDir(t)
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
+	other(t, w.Dir, "..data_17", values{"a": "older", "b": ""}, 0o600)
+	paths := []string{filepath.Join(w.Dir, "..data_17"), filepath.Join(w.Dir, "..data_17", "a")}
+	for _, path := range paths {
+		require.NoError(t, os.Chown(path, 4242, 4243))
+	}
+	require.NoError(t, w.Apply(t.Context()))
+	require.NoError(t, w.Revert(t.Context()))
+	for _, path := range paths {
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(path, &st))
+		require.Equal(t, []uint32{4242, 4243}, []uint32{st.Uid, st.Gid}, path)
+	}
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build unix
+
+package configresolve_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+// A FIFO without a writer, and a device without an end, are not waited for.
+func TestSourcesThatAreNoFiles(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	require.NoError(t, unix.Mkfifo(fifo, 0o600))
+	device, directory := filepath.Join(t.TempDir(), "device"), t.TempDir()
+	require.NoError(t, os.Symlink("/dev/zero", device))
+	for path, kind := range map[string]string{fifo: "a FIFO", device: "a device", directory: "a directory"} {
+		_, err := configresolve.File{Path: path}.Read(t.Context())
+		require.EqualError(t, err, path+" is "+kind+", not a regular file")
+		require.NotErrorIs(t, err, configresolve.ErrMissing)
+	}
+	for path, kind := range map[string]string{fifo: "a FIFO", device: "a device"} {
+		_, err := configresolve.Dir{Path: filepath.Dir(path)}.Read(t.Context())
+		require.EqualError(t, err, path+" is "+kind+", not a regular file")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), "a: b")}.Read(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A FIFO that comes between the look and the open is not waited for either.
+func TestOpenDoesNotWaitForAFIFO(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	require.NoError(t, err)
+	defer root.Close()
+	require.NoError(t, unix.Mkfifo(filepath.Join(root.Name(), "fifo"), 0o600))
+	require.ErrorContains(t, configresolve.OpenInRoot(root, "fifo"), "is a FIFO, not a regular file")
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/record"
+)
+
+// writer makes changes, each a single system call or made good by the next
+// run. The temporary names of package durable would be taken for keys by the
+// readers of this directory, hence names of its own, below "..".
+type writer struct {
+	root *os.Root
+	want map[string]string
+	was  *prior // modes and owners to give; nil: those of the kubelet
+	step func(string)
+}
+
+// write makes the directory as it should be. The order is such that no link of
+// a key ever leads nowhere: links of keys that go are removed before the swap,
+// those of new keys made after it.
+func (w writer) write(ctx context.Context, l *layout) error {
+	fresh := ""
+	if !l.same {
+		var err error
+		if fresh, err = w.newData(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.removeLinks(l.remove); err != nil {
+		return err
+	}
+	if fresh != "" {
+		if err := errors.Join(w.sync("."), w.link(fresh, dataLink), w.sync(".")); err != nil {
+			return err
+		}
+		if l.data != "" {
+			l.litter = append(l.litter, l.data)
+		}
+	}
+	for _, key := range l.add {
+		if err := w.link(path.Join(dataLink, key), key); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.removeLitter(l.litter), w.sync("."))
+}
+
+// newData writes a data directory, which nothing shows yet, and syncs it. What
+// a failure leaves of it is removed.
+func (w writer) newData(ctx context.Context) (string, error) {
+	name, err := w.makeData()
+	if err != nil {
+		return "", err
+	}
+	if err := w.fill(ctx, name); err != nil {
+		return "", errors.Join(err, w.removeData(name))
+	}
+	return name, nil
+}
+
+// makeData takes a name that no other run has, be it within the same second.
+func (w writer) makeData() (string, error) {
+	for {
+		name := time.Now().UTC().Format("..2006_01_02_15_04_05.") + strconv.FormatUint(rand.Uint64(), 10)
+		w.step("make directory " + name)
+		err := w.root.Mkdir(name, dirMode)
+		if err == nil {
+			return name, w.root.Chmod(name, dirMode)
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+}
+
+// fill writes the files and then syncs them: while the first ones are waited
+// for, the disk is at work on the others.
+func (w writer) fill(ctx context.Context, name string) error {
+	const atOnce = 256 // files open at the same time
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(w.want)), atOnce) {
+		if err := w.writeFiles(ctx, name, keys); err != nil {
+			return err
+		}
+	}
+	if w.was != nil {
+		if err := w.finish(name); err != nil {
+			return err
+		}
+	}
+	return w.sync(name)
+}
+
+func (w writer) writeFiles(ctx context.Context, dir string, keys []string) (err error) {
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	for _, key := range keys {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.step("write " + key)
+		name := path.Join(dir, key)
+		f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		if _, err := f.WriteString(w.want[key]); err != nil {
+			return err
+		}
+		if err := w.dress(f, name, key); err != nil {
+			return err
+		}
+		durable.StartWriteback(f)
+	}
+	for _, f := range files {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dress gives a file its mode, and its owner where that is not ours.
+func (w writer) dress(f *os.File, name, key string) error {
+	if w.was != nil {
+		return w.own(name, w.was.Files[key])
+	}
+	return f.Chmod(fileMode)
+}
+
+// finish gives a data directory what one of ours has not: links among the
+// values, an owner and, last, a mode.
+func (w writer) finish(dir string) error {
+	for name, s := range w.was.Files {
+		if s.Type != "symlink" {
+			continue
+		}
+		name = path.Join(dir, name)
+		w.step("make link " + name)
+		if err := errors.Join(w.root.Symlink(s.Target, name), w.own(name, s)); err != nil {
+			return err
+		}
+	}
+	return w.own(dir, w.was.Dir)
+}
+
+// own gives name its owner and then its mode, from which a change of owner may
+// take bits.
+func (w writer) own(name string, s record.State) error {
+	if err := chown(w.root, name, s); err != nil || s.Type == "symlink" {
+		return err
+	}
+	return w.root.Chmod(name, goMode(s.Mode))
+}
+
+// file puts a file in its place at once, over what is there.
+func (w writer) file(name string, s record.State) error {
+	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
+	w.step("write " + temp)
+	f, err := w.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(s.Content)
+	if err = errors.Join(err, w.own(temp, s), f.Sync(), f.Close()); err == nil {
+		w.step("rename file to " + name)
+		err = w.root.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, w.root.Remove(temp))
+	}
+	return nil
+}
+
+// link puts a link in its place at once, over what is there.
+func (w writer) link(target, name string) error {
+	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
+	w.step("make link for " + name)
+	if err := w.root.Symlink(target, temp); err != nil {
+		return err
+	}
+	w.step("rename link to " + name)
+	if err := w.root.Rename(temp, name); err != nil {
+		return errors.Join(err, w.root.Remove(temp))
+	}
+	return nil
+}
+
+func (w writer) removeLinks(names []string) error {
+	for _, name := range names {
+		w.step("remove link " + name)
+		if err := w.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w writer) removeLitter(names []string) error {
+	var errs []error
+	for _, name := range slices.Compact(names) {
+		errs = append(errs, w.removeData(name))
+	}
+	return errors.Join(errs...)
+}
+
+// removeData removes a link, or a directory with its files. It goes no deeper:
+// a data directory has none in it.
+func (w writer) removeData(name string) error {
+	info, err := w.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		entries, err := fs.ReadDir(w.root.FS(), name)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			w.step("remove " + e.Name())
+			if err := w.root.Remove(path.Join(name, e.Name())); err != nil {
+				return fmt.Errorf("remove an old version: %w", err)
+			}
+		}
+	}
+	w.step("remove " + name)
+	return w.root.Remove(name)
+}
+
+func (w writer) sync(name string) error {
+	return durable.SyncDir(filepath.Join(w.root.Name(), name))
+}
