@@ -12,8 +12,17 @@
 // configuration comes last and is validated first, by libcni and by running its
 // plugins with CNI_COMMAND=VERSION; an invalid one changes nothing at all.
 // What is equal already is not written, so a folder baked into a read-only
-// image is no error. Folders are never removed or replaced, except on Revert
-// those that Install made, if they are empty.
+// image is no error.
+//
+// The configuration is given [Whole], is an [Agent]'s by a template, or is
+// another CNI's that the agent's plugin joins ([Chained]). With Exclusive the
+// others are set aside once ours is in its place, the last in the order of
+// names first: runtimes, which load the folder at each change and use its first
+// file, go from the one that was first to ours in one step, and on Revert back.
+// Without it, [Install.Advise] tells of files that win over ours.
+//
+// Folders are never removed or replaced, except on Revert those that Install
+// made, if they are empty.
 //
 // # Needs
 //
@@ -37,7 +46,7 @@
 //
 // [InvalidError]: the configuration is wrong, and where. [ErrPluginMissing]: a
 // plugin that it names is not on the node (yet), which may be worth waiting
-// for. [ErrNotOwner]: somebody else has installed since, so there is nothing
+// for; so may [ErrTargetMissing], a network to join. [ErrNotOwner]: somebody else has installed since, so there is nothing
 // to revert. Everything else is the file system's, with operation, path and
 // remedy.
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Nothing recorded, and no place for a record.
@@ -175,7 +176,7 @@ func TestUnknownKindIsKept(t *testing.T) {
 // A run that was killed before it recorded anything leaves an empty book.
 func TestEmptyBookGoes(t *testing.T) {
 	n := newNode(t)
-	require.NoError(t, os.Mkdir(n.state, 0o700))
+	require.NoError(t, os.Mkdir(n.state, durable.StateDirMode)) // as a record makes it
 	write(t, filepath.Join(n.state, "cni.json"), `{"schema":1,"owner":"host","generation":1,"entries":null}`, 0o600)
 	changes, err := n.install().CheckRevert(t.Context())
 	require.NoError(t, err)

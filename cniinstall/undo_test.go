@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,14 +18,32 @@ import (
 // editRecord changes every entry of the record, as a crash would have left it.
 func editRecord(t *testing.T, n node, edit func(e map[string]any)) {
 	t.Helper()
+	editPage(t, n, func(entries []any) []any {
+		for _, e := range entries {
+			edit(e.(map[string]any))
+		}
+		return entries
+	})
+}
+
+// dropEntry removes an object from the record.
+func dropEntry(t *testing.T, n node, object string) {
+	t.Helper()
+	editPage(t, n, func(entries []any) []any {
+		left := slices.DeleteFunc(slices.Clone(entries), func(e any) bool { return e.(map[string]any)["object"] == object })
+		require.Len(t, left, len(entries)-1)
+		return left
+	})
+}
+
+func editPage(t *testing.T, n node, edit func(entries []any) []any) {
+	t.Helper()
 	path := filepath.Join(n.state, "cni.json")
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var page map[string]any
 	require.NoError(t, json.Unmarshal(raw, &page))
-	for _, e := range page["entries"].([]any) {
-		edit(e.(map[string]any))
-	}
+	page["entries"] = edit(page["entries"].([]any))
 	raw, err = json.Marshal(page)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, raw, 0o600))

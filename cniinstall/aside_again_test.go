@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Its owner writes the file again: it is set aside again, and the last version
+// is what comes back.
+func TestCNI5_OwnerWritesItAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		versions []string
+		foreign  bool // a backup of somebody else's is in the way
+	}{
+		"the same":       {versions: []string{awsConf}},
+		"another":        {versions: []string{"version 2"}},
+		"several":        {versions: []string{"version 2", awsConf, "version 3", "version 3", strings.Repeat("version 4", 2000)}},
+		"beside another": {versions: []string{"version 2", "version 3"}, foreign: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.others()
+			backup := "10-aws.conflist.cilium_bak"
+			if tt.foreign {
+				write(t, n.other(backup), "foreign", 0o600)
+				backup += ".1"
+			}
+			before := tree(t, n.root)
+			i := n.exclusive()
+			require.NoError(t, i.Apply(t.Context()))
+			for _, version := range tt.versions {
+				write(t, n.other("10-aws.conflist"), version, 0o644)
+				before[n.other("10-aws.conflist")] = tree(t, n.conf)[n.other("10-aws.conflist")]
+				changes, err := i.Check(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, []string{"set aside " + n.other("10-aws.conflist") + " as " + backup}, changes)
+				require.NoError(t, i.Apply(t.Context()))
+				requireConverged(t, i, n.root)
+				requireContent(t, n.other(backup), version, 0o644)
+			}
+			require.NoError(t, i.Revert(t.Context()))
+			require.Equal(t, before, tree(t, n.root))
+		})
+	}
+}
+
+// What is in the place of a file that was set aside stays, and so does the
+// backup; both are reported, once.
+func TestCNI5_RestoreClobbersNothing(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-aws.conflist"), "its owner's newer one", 0o644)
+	changes, err := i.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(changes, "\n"), "10-aws")
+	err = i.Revert(t.Context())
+	require.ErrorContains(t, err, n.other("10-aws.conflist")+" is no longer as it was left, and stays")
+	require.ErrorContains(t, err, n.other("10-aws.conflist.cilium_bak")+", which was set aside, stays beside it")
+	requireContent(t, n.other("10-aws.conflist"), "its owner's newer one", 0o644)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak"), awsConf, 0o644)
+	require.FileExists(t, n.other("00-multus.conf"))
+	require.NoFileExists(t, n.confFile())
+	require.NoDirExists(t, n.state)
+	require.NoError(t, i.Revert(t.Context()))
+}
+
+// Somebody has put the file back already, or taken the backup away, or edited
+// it.
+func TestCNI5_BackupsThatChanged(t *testing.T) {
+	const live, backup = "10-aws.conflist", "10-aws.conflist.cilium_bak"
+	for name, tt := range map[string]struct {
+		change func(n node)
+		want   string // error
+		stays  string // content of the backup
+	}{
+		"put back":         {func(n node) { require.NoError(n.t, os.Rename(n.other(backup), n.other(live))) }, "", ""},
+		"copied back":      {func(n node) { write(n.t, n.other(live), awsConf, 0o644) }, "", ""},
+		"backup gone":      {func(n node) { require.NoError(n.t, os.Remove(n.other(backup))) }, "", ""},
+		"backup edited":    {func(n node) { write(n.t, n.other(backup), "edited", 0o644) }, backup + " is no longer as it was left", "edited"},
+		"backup of a mode": {func(n node) { require.NoError(n.t, os.Chmod(n.other(backup), 0o600)) }, backup + " is no longer as it was left", awsConf},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			write(t, n.other(live), awsConf, 0o644)
+			i := n.exclusive()
+			require.NoError(t, i.Apply(t.Context()))
+			tt.change(n)
+			err := i.Revert(t.Context())
+			if tt.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.want)
+			}
+			requireContent(t, n.other(live), awsConf, 0o644)
+			require.NoFileExists(t, n.confFile())
+			require.NoDirExists(t, n.state)
+			if tt.stays == "" {
+				require.NoFileExists(t, n.other(backup))
+				return
+			}
+			raw, err := os.ReadFile(n.other(backup))
+			require.NoError(t, err)
+			require.Equal(t, tt.stays, string(raw))
+		})
+	}
+}
+
+// A backup that somebody has edited is no longer ours: the next version gets
+// another name, and comes back.
+func TestCNI5_EditedBackupStays(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
+	write(t, n.other("10-aws.conflist"), "version 2", 0o644)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak.1"), "version 2", 0o644)
+	require.ErrorContains(t, i.Revert(t.Context()), "10-aws.conflist.cilium_bak is no longer as it was left, and stays")
+	requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
+	requireContent(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
+	require.NoFileExists(t, n.other("10-aws.conflist.cilium_bak.1"))
+}
+
+// Killed between forgetting the older version and noting the newer one: the
+// newer one stays in its place, the older backup goes.
+func TestCNI5_KilledBetweenTwoVersions(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		n := newNode(t)
+		write(t, n.other("10-aws.conflist"), awsConf, 0o644)
+		i := n.exclusive()
+		require.NoError(t, i.Apply(t.Context()))
+		write(t, n.other("10-aws.conflist"), "version 2", 0o644)
+		dropEntry(t, n, n.other("10-aws.conflist"))
+		if again {
+			require.NoError(t, i.Apply(t.Context()))
+			requireConverged(t, i, n.root)
+		}
+		require.NoError(t, i.Revert(t.Context()))
+		require.Equal(t, []string{n.conf, n.other("10-aws.conflist")}, slices.Sorted(maps.Keys(tree(t, n.conf))))
+		requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
+	}
+}
