@@ -44,7 +44,7 @@ type Connection struct {
 	UserAgent string
 
 	// Spread is over how long nodes that fail together come back: the longest
-	// random wait between two attempts. Zero: 40 seconds, with which thousands
+	// random wait between two attempts. Zero: a minute, with which thousands
 	// of nodes can boot while their API server restarts. A cluster of a few
 	// nodes may have it shorter.
 	Spread time.Duration

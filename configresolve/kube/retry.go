@@ -24,8 +24,8 @@ import (
 // time within the spread, so that nodes that fail together do not come back
 // together. The windows do not grow in between: while they grow, those who have
 // just met an outage are the first to come back after it, and all of them in the
-// same second. With a spread of 40 s, an API server that was away for 20 s meets
-// less than twice the requests that it had before.
+// same second. With a spread of a minute, an API server that was away for 20 s
+// meets about one and a half times the requests that it had before.
 //
 // A server that answers 429 is there, and paces its clients itself: for it the
 // windows double from busyWindow on.
@@ -33,7 +33,7 @@ import (
 // An attempt, with its body, may take attemptTimeout.
 const (
 	firstWindow    = 500 * time.Millisecond
-	defaultSpread  = 40 * time.Second
+	defaultSpread  = time.Minute
 	busyWindow     = time.Second
 	attemptTimeout = 30 * time.Second
 	maxBody        = 64 << 20

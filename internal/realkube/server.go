@@ -187,6 +187,9 @@ func (s *Server) waitReady(ctx context.Context) error {
 	}
 }
 
+// Dir is where its data, certificates and logs are.
+func (s *Server) Dir() string { return s.dir }
+
 // StopAPIServer lets the API server end by itself (SIGTERM).
 func (s *Server) StopAPIServer() { s.apiserver.end(syscall.SIGTERM) }
 

@@ -17,43 +17,10 @@ import (
 )
 
 const (
-	crdPath  = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ciliumnodeconfigs.cilium.io"
+	crdPath  = realkube.NodeConfigsPath
 	v2       = "v2"
 	v2alpha1 = "v2alpha1"
 )
-
-// crd is the custom resource of node configs. Its selector may be absent or
-// null, as the rules for it allow.
-func crd(served ...string) []byte {
-	version := func(name string, stored bool) string {
-		on := false
-		for _, v := range served {
-			on = on || v == name
-		}
-		return fmt.Sprintf(`
-  - name: %s
-    served: %v
-    storage: %v
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              defaults: {type: object, nullable: true, additionalProperties: {type: string}}
-              nodeSelector: {type: object, nullable: true, x-kubernetes-preserve-unknown-fields: true}
-`, name, on, stored)
-	}
-	return []byte(`apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: ciliumnodeconfigs.cilium.io}
-spec:
-  group: cilium.io
-  scope: Namespaced
-  names: {kind: CiliumNodeConfig, listKind: CiliumNodeConfigList, plural: ciliumnodeconfigs, singular: ciliumnodeconfig}
-  versions:` + version(v2, true) + version(v2alpha1, false))
-}
 
 // serve makes the API server serve node configs in these versions, and no
 // other; with none it has no such resource.
@@ -62,7 +29,7 @@ func serve(t testing.TB, s *realkube.Server, versions ...string) {
 	if len(versions) == 0 {
 		require.NoError(t, s.Admin().Delete(t.Context(), crdPath))
 	} else {
-		require.NoError(t, s.Admin().ApplyYAML(t.Context(), crdPath, crd(versions...)))
+		require.NoError(t, s.Admin().ApplyYAML(t.Context(), crdPath, realkube.NodeConfigs(versions...)))
 	}
 	want := map[string]bool{}
 	for _, v := range versions {

@@ -58,7 +58,7 @@ func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
 		return nil, err
 	}
 	for path, manifest := range map[string][]byte{
-		crdPath:                                  crd(v2, v2alpha1),
+		crdPath:                                  realkube.NodeConfigs(v2, v2alpha1),
 		rbacPath + "clusterroles/agent":          []byte(agentRole),
 		rbacPath + "clusterroles/watcher":        []byte(watcherRole),
 		rbacPath + "clusterrolebindings/agent":   binding("agent"),
