@@ -6,16 +6,18 @@ package cleanup_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -207,34 +209,80 @@ func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
 	require.Empty(t, shown(t, dir))
 }
 
-// Programs for security hooks are at places of their own. A kernel in lockdown
-// does not load any.
+// securityProgram loads a program for a security hook, which the library does
+// not do for those of cgroups; nil where the kernel allows none.
+func securityProgram(t testing.TB, name string) *ebpf.Program {
+	t.Helper()
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		testns.Skip(t, "needs a kernel that tells its types: "+err.Error())
+	}
+	var hook *btf.Func
+	require.NoError(t, kernel.TypeByName("bpf_lsm_socket_bind", &hook))
+	id, err := kernel.TypeID(hook)
+	require.NoError(t, err)
+	insns := []uint64{0x1_0000_00b7, 0x95} // r0 = 1; exit
+	license := []byte("GPL\x00")
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&insns[0])
+	pin.Pin(&license[0])
+	attr := struct {
+		typ, count     uint32
+		insns, license uint64
+		_              [2]uint32
+		_              uint64
+		_              [2]uint32
+		name           [16]byte
+		_, attach      uint32
+		_              [2]uint32
+		_              uint64
+		_              [2]uint32
+		_              uint64
+		_              uint32
+		attachTo       uint32
+	}{
+		typ: uint32(ebpf.LSM), count: uint32(len(insns)), attach: uint32(ebpf.AttachLSMCgroup), attachTo: uint32(id),
+		insns:   uint64(uintptr(unsafe.Pointer(&insns[0]))),
+		license: uint64(uintptr(unsafe.Pointer(&license[0]))),
+	}
+	copy(attr.name[:15], name)
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno == unix.EPERM {
+		t.Logf("no program for a security hook is allowed here: %v", errno)
+		return nil
+	}
+	require.Zero(t, errno, "%v", errno)
+	prog, err := ebpf.NewProgramFromFD(int(fd))
+	require.NoError(t, err)
+	t.Cleanup(func() { prog.Close() })
+	return prog
+}
+
+// Programs for security hooks are listed all together.
 func TestCLN2_CgroupSecurityHooks(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	load := func(name string) (*ebpf.Program, error) {
-		return ebpf.NewProgram(&ebpf.ProgramSpec{
-			Name: name, Type: ebpf.LSM, AttachType: ebpf.AttachLSMCgroup, AttachTo: "socket_bind", License: "GPL",
-			Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 1), asm.Return()},
-		})
-	}
-	ours, err := load("cil_lsm")
-	if errors.Is(err, unix.EPERM) {
-		t.Logf("not allowed here: %v", err)
+	dir := cgroupDir(t)
+	c := cgroupOnly(t, dir)
+	require.Empty(t, inventory(t, c).Items, "no error where nothing is there")
+	ours, foreign := securityProgram(t, "cil_lsm"), securityProgram(t, "foreign")
+	if ours == nil || foreign == nil {
 		return
 	}
-	require.NoError(t, err)
-	defer ours.Close()
-	foreign, err := load("foreign")
-	require.NoError(t, err)
-	defer foreign.Close()
-	dir := cgroupDir(t)
 	attachCgroup(t, dir, ebpf.AttachLSMCgroup, foreign)
-	attachCgroup(t, dir, ebpf.AttachLSMCgroup, ours)
 	progAttach(t, dir, ebpf.AttachLSMCgroup, ours, allowMulti)
-	c := cgroupOnly(t, dir)
-	require.Equal(t, []string{dir + " LSMCgroup cil_lsm", dir + " LSMCgroup cil_lsm"}, ofKind("cgroup program", inventory(t, c).Items))
+	attachCgroup(t, dir, ebpf.AttachLSMCgroup, ours)
+	require.Len(t, linkIDs(t, ours), 1)
+	inv := inventory(t, c)
+	require.Equal(t, []string{dir + " LSMCgroup cil_lsm", dir + " LSMCgroup cil_lsm"}, ofKind("cgroup program", inv.Items))
 	apply(t, c)
-	require.Len(t, shown(t, dir), 1)
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+	require.Len(t, linkIDs(t, foreign), 1)
+	cgroup, err := os.Open(dir)
+	require.NoError(t, err)
+	defer cgroup.Close()
+	err = link.RawDetachProgram(link.RawDetachProgramOptions{Target: int(cgroup.Fd()), Program: ours, Attach: ebpf.AttachLSMCgroup})
+	require.ErrorIs(t, err, unix.ENOENT, "it is not attached")
 }
 
 func TestCLN6_ForeignCgroupProgramsSurvive(t *testing.T) {

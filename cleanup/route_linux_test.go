@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -15,12 +16,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// routing is what ip says of all tables and rules.
+// routing is what ip says of all tables and rules, but for the routes of
+// multicast, which the kernel makes at a time of its own.
 func routing(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
 	for _, family := range []string{"-4", "-6"} {
-		b.WriteString(run(t, "ip", "-d", family, "route", "show", "table", "all"))
+		for line := range strings.Lines(run(t, "ip", "-d", family, "route", "show", "table", "all")) {
+			if !strings.HasPrefix(line, "multicast ff00::/8 ") {
+				b.WriteString(line)
+			}
+		}
 		b.WriteString(run(t, "ip", "-d", family, "rule", "show"))
 	}
 	return b.String()
@@ -46,6 +52,13 @@ func ofKind(kind string, items []cleanup.Item) []string {
 		}
 	}
 	return out
+}
+
+// noAddresses keeps the kernel from giving links addresses, and so routes, at a
+// time of its own.
+func noAddresses(t testing.TB) {
+	t.Helper()
+	require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode", []byte("1"), 0))
 }
 
 // foreignRoutes makes a twin of each kind of route and rule that is ours.
@@ -83,6 +96,7 @@ func foreignRoutes(t testing.TB) {
 
 func TestCLN2_RoutesAndRules(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
 	veth(t, "eth0", "eth1")
 	foreignRoutes(t)
 	before := routing(t)
@@ -172,6 +186,7 @@ func TestCLN2_RoutesAndRules(t *testing.T) {
 // Routes go by themselves, not only with their links.
 func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
 	before := routing(t)
 	veth(t, "cilium_host", "cilium_net")
 	for _, command := range []string{
@@ -208,6 +223,7 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 // A route over a link of ours and a foreign one is not ours alone.
 func TestCLN6_SharedMultipathRouteIsReported(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
 	veth(t, "eth0", "eth1")
 	veth(t, "cilium_host", "cilium_net")
 	for _, dev := range []string{"eth0", "eth1", "cilium_host", "cilium_net"} {
@@ -222,6 +238,7 @@ func TestCLN6_SharedMultipathRouteIsReported(t *testing.T) {
 // A route or rule that took the place of the listed one stays.
 func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
 	veth(t, "eth0", "eth1")
 	veth(t, "cilium_host", "cilium_net")
 	for _, command := range []string{
@@ -262,6 +279,7 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 
 func TestCLN4_RoutesWithoutCapability(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
 	veth(t, "cilium_host", "cilium_net")
 	for _, command := range []string{
 		"link set dev cilium_net up", "link set dev cilium_host up",

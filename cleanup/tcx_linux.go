@@ -74,8 +74,11 @@ func (s *session) findHooks(ctx context.Context, hooks []hook, has func(linkInfo
 		}
 		for _, h := range hooks {
 			attached, err := attachedTo(l.index, h.attach)
-			if unsupportedHook(err) {
+			switch {
+			case unsupportedHook(err):
 				return errs.join()
+			case errors.Is(err, unix.EACCES) && h.kind == kindNetkit:
+				continue // the peer of a pair, of which the primary device has the hooks
 			}
 			errs.add(err)
 			errs.add(s.sortHook(l, h, attached))
