@@ -46,6 +46,10 @@ func main() {
 	flag.StringVar(&a.health, "health", "127.0.0.1:9879", "address of the health probe")
 	flag.DurationVar(&a.interval, "interval", time.Minute, "how often to look at the node again")
 	flag.Parse()
+	if a.interval <= 0 || a.stateDir == "" {
+		fmt.Fprintln(os.Stderr, "agent: --interval must be positive, and --state-dir a directory")
+		os.Exit(2)
+	}
 	if err := a.run(ctx); err != nil {
 		a.log.Error("the agent ends", "error", err)
 		os.Exit(1)
@@ -138,7 +142,7 @@ func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, configresolve.Optional(source))
+		sources = append(sources, source)
 	}
 	return configresolve.Resolve(ctx, sources...)
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -135,14 +136,15 @@ func TestTheAgentPreparesItsNodeAndKeepsItSo(t *testing.T) {
 
 func TestTheProbeTellsWhatIsWrong(t *testing.T) {
 	n := bootstraptest.NewNode(t)
-	cmd, lines := start(t, n, "--source", "file:/run/config.yaml")
-	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
-
 	write := func(content string) {
 		require.NoError(t, n.Do(context.Background(), func(context.Context) error {
 			return os.WriteFile("/run/config.yaml", []byte(content), 0o600)
 		}))
 	}
+	cmd, lines := start(t, n, "--source", "file:/run/config.yaml")
+	eventually(t, lines, "503", func() bool { status, body, _ := get(n, ""); return status == 503 && strings.Contains(body, "config.yaml") })
+	write("cluster-name: test\n")
+	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
 	write("enable-ip-forwarding: perhaps\n")
 	eventually(t, lines, "503", func() bool { status, _, _ := get(n, ""); return status == 503 })
 	_, body, err := get(n, "brief: true\r\n")

@@ -38,7 +38,9 @@ func (a *app) checkCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runPlan(cmd.Context(), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
 				report, err := p.Check(ctx)
-				a.advise(ctx)
+				if err == nil {
+					a.advise(ctx)
+				}
 				if err == nil && report.Changed() {
 					err = errChanges
 				}
@@ -56,27 +58,31 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Use: "uninstall", Args: arguments(0),
 		Short: "Take back what apply and the other commands recorded",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.stateDir == "" {
-				return usageError{errors.New("--state-dir is empty: there is no record to undo")}
-			}
-			run := (*bootstrap.Plan).CheckRevert
-			if !dryRun {
-				if err := needsRoot(os.Geteuid(), "uninstall"); err != nil {
-					return err
-				}
-				run = (*bootstrap.Plan).Revert
-			}
 			plan, closeAll, err := a.undoPlan()
 			if err != nil {
 				return err
 			}
 			defer closeAll()
-			return a.show(cmd.Context(), plan, run)
+			return a.takeBack(cmd, plan, dryRun)
 		},
 	}
 	a.planFlags(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be undone, and change nothing")
 	return c
+}
+
+// takeBack undoes what the record holds, or says what that would be.
+func (a *app) takeBack(cmd *cobra.Command, plan *bootstrap.Plan, dryRun bool) error {
+	if a.stateDir == "" {
+		return usageError{errors.New("--state-dir is empty: there is no record to undo")}
+	}
+	if dryRun {
+		return a.show(cmd.Context(), plan, (*bootstrap.Plan).CheckRevert)
+	}
+	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
+		return err
+	}
+	return a.show(cmd.Context(), plan, a.undo)
 }
 
 func (a *app) planFlags(c *cobra.Command) {
@@ -145,6 +151,10 @@ type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 
 // show runs the plan and shows it: as it goes, or in the end as one document.
 func (a *app) show(ctx context.Context, plan *bootstrap.Plan, run runner) error {
+	if err := a.checkHost(); err != nil {
+		return err
+	}
+	a.shown = true
 	if a.output == formatJSON {
 		plan.Trace = bootstrap.LogTrace(a.logger())
 		report, err := run(plan, ctx)

@@ -59,10 +59,13 @@ func (a *app) cleanupCommand() *cobra.Command {
 // cleanUp shows what it found, asks, and removes exactly that.
 func (a *app) cleanUp(cmd *cobra.Command, scope cleanup.Scope, dryRun, force bool) (err error) {
 	ctx := cmd.Context()
+	if err := a.checkHost(); err != nil {
+		return err
+	}
 	c := cleanup.Cleanup{
 		Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir, Progress: a.removed,
 	}
-	if lock := a.lock(); lock != nil && !dryRun {
+	if lock := a.plainLock(); lock != nil && !dryRun {
 		unlock, lockErr := lock(ctx)
 		if lockErr != nil {
 			return lockErr
@@ -94,6 +97,7 @@ func (a *app) cleanUp(cmd *cobra.Command, scope cleanup.Scope, dryRun, force boo
 }
 
 func (a *app) showInventory(found *cleanup.Inventory) error {
+	a.shown = true
 	if a.output == formatJSON {
 		e := json.NewEncoder(a.stdout)
 		e.SetIndent("", "  ")

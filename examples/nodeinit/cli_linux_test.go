@@ -175,12 +175,138 @@ func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
 	require.Zero(t, n.runEnv([]string{"POD_UID=newer"}, args...).code)
 	o := n.runEnv([]string{"POD_UID=older"}, "uninstall-cni")
 	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stdout, "newer")
+	require.Contains(t, o.stderr, "the last was newer (this is older); nothing is undone")
 	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
 
 	o = n.runEnv([]string{"POD_UID=newer"}, "uninstall-cni")
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "missing", n.shell("test -e /etc/cni && echo there || echo missing"))
+}
+
+// A rolling update: the older pod's uninstall comes after the newer one's apply.
+func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
+	n := newNode(t)
+	before := n.state()
+	require.Zero(t, n.runEnv([]string{"POD_UID=older"}, n.args("apply")...).code)
+	o := n.runEnv([]string{"POD_UID=newer"}, n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
+	applied := n.state()
+	o = n.runEnv([]string{"POD_UID=older"}, "uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stderr, "nothing is undone")
+	require.Empty(t, applied.Diff(n.state()))
+	o = n.runEnv([]string{"POD_UID=newer"}, "uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestUninstallNamesWhatAnotherProgramRecorded(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run("mount-bpffs").code)
+	n.write("/var/lib/slipway/theirs.json", `{"schema":1,"entries":[]}`)
+	o := n.run("uninstall")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "theirs")
+	require.Contains(t, o.stdout, "unmount bpf from /sys/fs/bpf")
+}
+
+func TestUninstallWhereNothingWasRecordedCreatesNothing(t *testing.T) {
+	n := newNode(t)
+	before := n.state()
+	for _, dir := range []string{"/var/lib/slipway", "/run/missing/state"} {
+		o := n.run("uninstall", "--state-dir", dir)
+		require.Zero(t, o.code, o.stderr)
+	}
+	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestTheCommandLineIsNotGuessed(t *testing.T) {
+	dir := t.TempDir()
+	file := func(content string) string {
+		path := filepath.Join(dir, "config.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		return path
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"sources that name none": {[]string{"build-config", "--source", ","}, "--source is given and names nothing"},
+		"only no step":           {[]string{"check", "--only", ""}, "--only is given and names nothing"},
+		"empty path":             {[]string{"mount-cgroup", ""}, "the path is empty"},
+		"null in the file":       {[]string{"check", "--config", file("dest:\n")}, "line 1: dest: must be a value"},
+		"uninstall of no record": {[]string{"uninstall-cni", "--state-dir", ""}, "--state-dir is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "file") {
+				file("dest:\n")
+			}
+			o := here(t, nil, tc.args...)
+			require.Equal(t, 64, o.code, o.stderr)
+			require.Contains(t, o.stderr, tc.says)
+		})
+	}
+	o := here(t, []string{"SLIPWAY_OUTPU=json"}, "cleanup")
+	require.Contains(t, o.stderr, "SLIPWAY_OUTPU")
+}
+
+func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
+	n := newNode(t)
+	n.write("/run/config.yaml", "sysctl: [net.ipv4.ip_forward=1, 'net.ipv4.tcp_rmem=4096 131072 6291456']\nowner: 0123\n")
+	want := "net.ipv4.ip_forward = 1\nnet.ipv4.tcp_rmem = 4096 131072 6291456\n"
+	o := n.run("apply", "--only", "sysctl", "--config", "/run/config.yaml")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, want, settings(n.read("/etc/sysctl.d/99-zzz-override_cilium.conf")))
+	require.Contains(t, n.read("/var/lib/slipway/owner.json"), `"0123"`)
+
+	o = n.runEnv([]string{"SLIPWAY_SYSCTL=net.ipv4.ip_forward=0\nnet.ipv4.tcp_rmem=4096 131072 6291456"}, "apply", "--only", "sysctl")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "0\n", n.read("/proc/sys/net/ipv4/ip_forward"))
+}
+
+func TestPLAN4_OneDocumentAlsoWhereNoPlanCouldBeBuilt(t *testing.T) {
+	for _, args := range [][]string{
+		{"check", "--plugins", "/nonexistent"},
+		{"apply", "--sysctl", "bad line"},
+		{"mount-bpffs", "--host-proc", "/nonexistent"},
+	} {
+		o := here(t, nil, append(args, "--output", "json")...)
+		require.Equal(t, 1, o.code, o.stderr)
+		r := o.report(t)
+		require.Len(t, r.Results, 1)
+		require.Equal(t, "failed", r.Results[0].Status)
+		require.NotEmpty(t, r.Results[0].Error)
+	}
+}
+
+func TestCG1_RepairOfAContainersCgroup(t *testing.T) {
+	n := newNode(t)
+	n.shell(`mkdir -p /sys/fs/cgroup/pod /run/cilium/cgroupv2 && mount -n --bind /sys/fs/cgroup/pod /run/cilium/cgroupv2`)
+	o := n.run("mount-cgroup")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "/run/cilium/cgroupv2")
+	o = n.run("mount-cgroup", "--cgroup-repair")
+	require.Zero(t, o.code, o.stderr)
+	require.Zero(t, n.run("mount-cgroup").code)
+}
+
+func TestBPF3_AMountThatNobodyElseWouldSeeIsRefusedWhereAsked(t *testing.T) {
+	n := newNode(t)
+	before := n.state()
+	script := "unshare --mount --propagation private " + binary + " mount-bpffs --bpf-shared 2>&1 || true"
+	out := n.shell(script)
+	require.Contains(t, out, "mountPropagation: Bidirectional")
+	require.Contains(t, out, "mount --make-shared")
+	require.Empty(t, before.Diff(n.state()))
+	require.Zero(t, n.run("mount-bpffs", "--bpf-shared").code)
+}
+
+func TestBPF4_FallbackOfTheCommand(t *testing.T) {
+	n := newNode(t)
+	n.shell("mount -n -t tmpfs tmpfs /sys/fs/bpf")
+	o := n.run("mount-bpffs", "--bpf-fallback", "/run/bpf")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "mount bpf on /run/bpf")
 }
 
 func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {

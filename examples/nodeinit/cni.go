@@ -20,7 +20,10 @@ func (a *app) installCNICommand() *cobra.Command {
 		Use: "install-cni", Args: arguments(0),
 		Short: "Install CNI plugins, and the network configuration after them",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.cniPlan(cmd, (*bootstrap.Plan).Apply)
+			if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
+				return err
+			}
+			return a.cniPlan(cmd, func(p *bootstrap.Plan) error { return a.show(cmd.Context(), p, (*bootstrap.Plan).Apply) })
 		},
 	}
 	a.cniFlags(c.Flags())
@@ -29,31 +32,31 @@ func (a *app) installCNICommand() *cobra.Command {
 }
 
 func (a *app) uninstallCNICommand() *cobra.Command {
+	var dryRun bool
 	c := &cobra.Command{
 		Use: "uninstall-cni", Args: arguments(0),
 		Short: "Take back what install-cni or apply installed, configuration first",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.plugins, a.cniConf = "", "" // what is to be undone, the record says
-			return a.cniPlan(cmd, (*bootstrap.Plan).Revert)
+			return a.cniPlan(cmd, func(p *bootstrap.Plan) error { return a.takeBack(cmd, p, dryRun) })
 		},
 	}
 	a.cniFlags(c.Flags())
 	a.singleFlags(c)
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be undone, and change nothing")
 	return c
 }
 
-func (a *app) cniPlan(cmd *cobra.Command, run runner) error {
-	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-		return err
-	}
+// cniPlan builds the plan of the one step and runs it.
+func (a *app) cniPlan(cmd *cobra.Command, run func(*bootstrap.Plan) error) error {
 	install, closeAll, err := a.install()
 	if err != nil {
 		return err
 	}
 	defer closeAll()
-	return a.show(cmd.Context(), &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
+	return run(&bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
 		{Name: stepCNI, Action: a.onHost(hostns.Mount, install)},
-	}}, run)
+	}})
 }
 
 // install says what goes into the CNI folders. Its sources are on this side,

@@ -54,6 +54,7 @@ type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) (string, bool)
 	cleanups       []func() // to be called when the command has ended
+	shown          bool     // the one document has been printed
 	options
 }
 
@@ -78,6 +79,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(a.stderr, "nodeinit: %v\n\n%s", err, cmd.UsageString())
 		return exitUsage
+	}
+	if a.output == formatJSON && !a.shown {
+		report := &bootstrap.Report{Results: []bootstrap.Result{{Step: cmd.Name(), Status: bootstrap.Failed, Err: err}}}
+		err = errors.Join(err, report.WriteJSON(a.stdout))
 	}
 	a.printError(err)
 	return exitError
@@ -135,6 +140,9 @@ func (a *app) command() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := a.complete(cmd.Flags()); err != nil {
 			return err
+		}
+		for _, name := range a.mistyped(os.Environ()) {
+			a.logger().Warn("the environment variable is no flag's", "name", name)
 		}
 		if a.timeout > 0 && cmd.Annotations[runsForever] == "" {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))

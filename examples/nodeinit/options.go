@@ -6,15 +6,12 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 )
 
 // options are the values of all flags; a command registers those it has.
@@ -27,7 +24,8 @@ type options struct {
 	apiServer                             string
 	strict                                bool
 
-	cgroupRoot, bpfRoot                                  string
+	cgroupRoot, bpfRoot, bpfFallback                     string
+	cgroupRepair, bpfShared                              bool
 	sysctls                                              []string
 	sysctlConfDir, sysctlConfFile, sysctlUnit            string
 	plugins, cniBinDir, cniConf, cniConfDir, cniConfName string
@@ -45,7 +43,7 @@ const (
 
 func (a *app) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted, such as /hostproc; empty: act in the namespaces this process is in")
-	f.StringVar(&a.configFile, "config", "", "YAML file with values for flags, as `FLAG: VALUE` lines; flags and environment win over it")
+	f.StringVar(&a.configFile, "config", "", "YAML file with values for flags, one FLAG: VALUE a line; flags and environment win over it")
 	f.DurationVar(&a.timeout, "timeout", 5*time.Minute, "how long the command may take in all; 0: as long as it wants")
 	f.Var(newChoice(&a.logFormat, formatText, formatJSON), "log-format", "text or json")
 	f.Var(newChoice(&a.logLevel, "warn", "info", "debug", "error"), "log-level", "debug, info, warn or error")
@@ -70,10 +68,13 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 
 func (a *app) cgroupFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.cgroupRoot, "cgroup-root", "/run/cilium/cgroupv2", "where cgroup2 is to be mounted, on the host")
+	f.BoolVar(&a.cgroupRepair, "cgroup-repair", false, "unmount a cgroup2 that is there and does not show the host's root, and mount anew")
 }
 
 func (a *app) bpfFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.bpfRoot, "bpf-root", "/sys/fs/bpf", "where the BPF file system is to be mounted, on the host")
+	f.StringVar(&a.bpfFallback, "bpf-fallback", "", "where else, if another file system occupies --bpf-root; empty: that is an error")
+	f.BoolVar(&a.bpfShared, "bpf-shared", false, "fail unless a new mount will be seen outside of this mount namespace (for a pod without --host-proc)")
 }
 
 func (a *app) sysctlFlags(f *pflag.FlagSet) {
@@ -106,7 +107,7 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 func (a *app) stateFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "where what has to be undone is recorded, on the host; empty: record nothing")
 	f.StringVar(&a.owner, "owner", "host", "who installs: an older owner's uninstall does nothing")
-	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node")
+	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node; 0: not at all")
 }
 
 func (a *app) stepFlags(f *pflag.FlagSet) {
@@ -119,114 +120,6 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// variables are the names by which agents' deployments already pass a flag's
-// value in the environment. Each flag also has SLIPWAY_FLAG_NAME.
-var variables = map[string][]string{
-	"cgroup-root":               {"CGROUP_ROOT"},
-	"node-name":                 {"K8S_NODE_NAME", "NODE_NAME"},
-	"k8s-namespace":             {"CILIUM_K8S_NAMESPACE", "POD_NAMESPACE"},
-	"owner":                     {"POD_UID"},
-	"host-prefix":               {"HOST_PREFIX"},
-	"cni-dir":                   {"CNI_DIR"},
-	"cni-conf-name":             {"CNI_CONF_NAME"},
-	"overwrite-loopback":        {"OVERWRITE_LOOPBACK"},
-	"overwrite-plugins":         {"OVERWRITE_CILIUM"},
-	"custom-cni-conf":           {"CILIUM_CUSTOM_CNI_CONF"},
-	"write-cni-conf-when-ready": {"WRITE_CNI_CONF_WHEN_READY"},
-}
-
-// complete fills in the flags that were not given: from the environment, else
-// from the configuration file, else their defaults.
-func (a *app) complete(f *pflag.FlagSet) error {
-	if err := a.fromEnvironment(f); err != nil {
-		return err
-	}
-	if err := a.fromFile(f); err != nil {
-		return err
-	}
-	if !f.Changed("log-level") && a.output == formatJSON {
-		a.logLevel = "info" // the progress that text output shows otherwise
-	}
-	if a.nodeName == "" {
-		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
-	}
-	if a.apiServer != "" {
-		a.apiServers = append(a.apiServers, a.apiServer)
-	}
-	a.olderInstallerPaths(f)
-	return nil
-}
-
-func (a *app) fromEnvironment(f *pflag.FlagSet) (err error) {
-	f.VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed || err != nil {
-			return
-		}
-		own := "SLIPWAY_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
-		for _, name := range append([]string{own}, variables[flag.Name]...) {
-			value, ok := a.getenv(name)
-			if !ok || value == "" {
-				continue
-			}
-			if e := f.Set(flag.Name, value); e != nil {
-				err = usageError{fmt.Errorf("environment variable %s: %w", name, e)}
-			}
-			return
-		}
-	})
-	return err
-}
-
-func (a *app) fromFile(f *pflag.FlagSet) error {
-	if a.configFile == "" {
-		return nil
-	}
-	raw, err := os.ReadFile(a.configFile)
-	if err != nil {
-		return fmt.Errorf("--config: %w", err)
-	}
-	values := map[string]any{}
-	if err := yaml.Unmarshal(raw, &values); err != nil {
-		return fmt.Errorf("--config: %s: %w", a.configFile, err)
-	}
-	for name, value := range values {
-		flag := f.Lookup(name)
-		if flag == nil || name == "config" {
-			if a.knownElsewhere(name) {
-				continue // one file serves all commands
-			}
-			return usageError{fmt.Errorf("--config: %s: unknown flag %q", a.configFile, name)}
-		}
-		if flag.Changed {
-			continue
-		}
-		if err := f.Set(name, flagText(value)); err != nil {
-			return usageError{fmt.Errorf("--config: %s: %w", a.configFile, err)}
-		}
-	}
-	return nil
-}
-
-// knownElsewhere reports whether some command has the flag.
-func (a *app) knownElsewhere(name string) bool {
-	scratch := (&app{}).command()
-	return slices.ContainsFunc(scratch.Commands(), func(c *cobra.Command) bool {
-		return c.Flags().Lookup(name) != nil
-	})
-}
-
-func flagText(value any) string {
-	list, ok := value.([]any)
-	if !ok {
-		return fmt.Sprint(value)
-	}
-	var parts []string
-	for _, v := range list {
-		parts = append(parts, fmt.Sprint(v))
-	}
-	return strings.Join(parts, ",")
 }
 
 // olderInstallerPaths derives the CNI folders as shell installers do, which

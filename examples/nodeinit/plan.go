@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bpffs"
@@ -98,6 +98,17 @@ func (a *app) onHost(ns hostns.Namespace, action hostns.Action) bootstrap.Action
 	return hostns.In(a.hostInit(), ns, action)
 }
 
+// checkHost says early, and once, that the host cannot be entered.
+func (a *app) checkHost() error {
+	if a.hostProc == "" {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(a.hostInit(), "ns")); err != nil {
+		return fmt.Errorf("--host-proc %s: %w (it must be where the host's /proc is mounted, with the host's pid 1 in it)", a.hostProc, err)
+	}
+	return nil
+}
+
 func (a *app) hostInit() string { return filepath.Join(a.hostProc, "1") }
 
 // hostDo runs f on the host.
@@ -108,28 +119,19 @@ func (a *app) hostDo(ctx context.Context, ns hostns.Namespace, f func(context.Co
 	return hostns.Do(ctx, a.hostInit(), ns, f)
 }
 
-// lock is the node's: one run at a time.
-func (a *app) lock() func(context.Context) (func() error, error) {
-	if a.stateDir == "" {
-		return nil
-	}
-	file := flock.File{Path: filepath.Join(a.stateDir, "lock"), Timeout: a.lockTimeout, Owner: a.owner}
-	return func(ctx context.Context) (unlock func() error, err error) {
-		err = a.hostDo(ctx, hostns.Mount, func(ctx context.Context) error {
-			unlock, err = file.Lock(ctx)
-			return err
-		})
-		return unlock, err
-	}
-}
-
 func (a *app) cgroupStep() bootstrap.Action {
-	return a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, StateDir: a.stateDir})
+	return a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair, StateDir: a.stateDir})
 }
 
 func (a *app) bpffsStep() bootstrap.Action { return a.onHost(hostns.Mount, a.bpffsMount()) }
 
-func (a *app) bpffsMount() bpffs.Mount { return bpffs.Mount{Path: a.bpfRoot, StateDir: a.stateDir} }
+func (a *app) bpffsMount() bpffs.Mount {
+	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, StateDir: a.stateDir}
+	if a.bpfShared {
+		m.Propagation = bpffs.Shared
+	}
+	return m
+}
 
 func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
 	dropIn, err := a.sysctlDropIn(reload)
@@ -217,5 +219,5 @@ func needsRoot(euid int, command string) error {
 	if euid == 0 {
 		return nil
 	}
-	return errors.New(command + " needs root: it mounts, writes below /proc/sys and installs files (try: sudo nodeinit " + command + ")")
+	return fmt.Errorf("%s needs root (type: sudo nodeinit %s)", command, command)
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,8 @@ func (a *app) mountCgroupCommand() *cobra.Command {
 		Use: "mount-cgroup [PATH]", Args: arguments(1),
 		Short: "Mount cgroup2 with the host's root",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				a.cgroupRoot = args[0]
+			if err := argument(args, &a.cgroupRoot); err != nil {
+				return err
 			}
 			return a.single(cmd, stepCgroup, a.cgroupStep())
 		},
@@ -34,8 +35,8 @@ func (a *app) mountBPFFSCommand() *cobra.Command {
 		Use: "mount-bpffs [PATH]", Args: arguments(1),
 		Short: "Mount the BPF file system",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				a.bpfRoot = args[0]
+			if err := argument(args, &a.bpfRoot); err != nil {
+				return err
 			}
 			return a.single(cmd, stepBPFFS, a.bpffsStep())
 		},
@@ -62,6 +63,19 @@ func (a *app) sysctlfixCommand() *cobra.Command {
 	a.systemdFlags(c.Flags())
 	a.singleFlags(c)
 	return c
+}
+
+// argument is the path, if one is given; an empty one is a variable that is
+// not set.
+func argument(args []string, path *string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case args[0] == "":
+		return usageError{errors.New("the path is empty")}
+	}
+	*path = args[0]
+	return nil
 }
 
 func (a *app) singleFlags(c *cobra.Command) {

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// variables are the names by which agents' deployments already pass a flag's
+// value in the environment. Each flag also has SLIPWAY_FLAG_NAME.
+var variables = map[string][]string{
+	"cgroup-root":               {"CGROUP_ROOT"},
+	"node-name":                 {"K8S_NODE_NAME", "NODE_NAME"},
+	"k8s-namespace":             {"CILIUM_K8S_NAMESPACE", "POD_NAMESPACE"},
+	"owner":                     {"POD_UID"},
+	"host-prefix":               {"HOST_PREFIX"},
+	"cni-dir":                   {"CNI_DIR"},
+	"cni-conf-name":             {"CNI_CONF_NAME"},
+	"overwrite-loopback":        {"OVERWRITE_LOOPBACK"},
+	"overwrite-plugins":         {"OVERWRITE_CILIUM"},
+	"custom-cni-conf":           {"CILIUM_CUSTOM_CNI_CONF"},
+	"write-cni-conf-when-ready": {"WRITE_CNI_CONF_WHEN_READY"},
+}
+
+// complete fills in the flags that were not given: from the environment, else
+// from the configuration file, else their defaults.
+func (a *app) complete(f *pflag.FlagSet) error {
+	if err := a.fromEnvironment(f); err != nil {
+		return err
+	}
+	if err := a.fromFile(f); err != nil {
+		return err
+	}
+	if !f.Changed("log-level") && a.output == formatJSON {
+		a.logLevel = "info" // the progress that text output shows otherwise
+	}
+	if err := a.emptyLists(f); err != nil {
+		return err
+	}
+	if a.nodeName == "" {
+		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
+	}
+	if a.apiServer != "" {
+		a.apiServers = append(a.apiServers, a.apiServer)
+	}
+	a.olderInstallerPaths(f)
+	return nil
+}
+
+// emptyLists refuses a list that was given and names nothing: it comes from a
+// variable that is not set, and would mean the opposite of what was wanted.
+func (a *app) emptyLists(f *pflag.FlagSet) error {
+	for _, name := range []string{"source", "only"} {
+		flag := f.Lookup(name)
+		if flag == nil || !flag.Changed {
+			continue
+		}
+		values := flag.Value.(pflag.SliceValue).GetSlice()
+		if !slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) != "" }) {
+			return usageError{fmt.Errorf("--%s is given and names nothing", name)}
+		}
+	}
+	return nil
+}
+
+const ownPrefix = "SLIPWAY_"
+
+func ownVariable(flag string) string {
+	return ownPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+func (a *app) fromEnvironment(f *pflag.FlagSet) (err error) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed || err != nil {
+			return
+		}
+		for _, name := range append([]string{ownVariable(flag.Name)}, variables[flag.Name]...) {
+			value, ok := a.getenv(name)
+			if !ok || value == "" {
+				continue
+			}
+			if e := setFlag(f, flag, splitVariable(flag, value)); e != nil {
+				err = usageError{fmt.Errorf("environment variable %s: %w", name, e)}
+			}
+			return
+		}
+	})
+	return err
+}
+
+// splitVariable takes a variable's value apart for a flag whose values may hold
+// commas: there each line is one.
+func splitVariable(flag *pflag.Flag, value string) []string {
+	if flag.Value.Type() == "stringArray" {
+		return strings.Split(strings.TrimSpace(value), "\n")
+	}
+	if _, list := flag.Value.(pflag.SliceValue); list {
+		return strings.Split(value, ",")
+	}
+	return []string{value}
+}
+
+// setFlag gives a flag its values, as they are: one, but for a list.
+func setFlag(f *pflag.FlagSet, flag *pflag.Flag, values []string) error {
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		flag.Changed = true
+		return list.Replace(values)
+	}
+	if len(values) != 1 {
+		return fmt.Errorf("--%s takes one value", flag.Name)
+	}
+	return f.Set(flag.Name, values[0])
+}
+
+// mistyped lists the variables that are named as ours are, and are no flag's.
+func (a *app) mistyped(environ []string) (names []string) {
+	known := map[string]bool{}
+	for _, c := range append((&app{}).command().Commands(), (&app{}).command()) {
+		for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+			flags.VisitAll(func(flag *pflag.Flag) { known[ownVariable(flag.Name)] = true })
+		}
+	}
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, ownPrefix) && !strings.HasPrefix(name, ownPrefix+"TEST_") && !known[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (a *app) fromFile(f *pflag.FlagSet) error {
+	if a.configFile == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(a.configFile)
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(raw, &document); err != nil {
+		return fmt.Errorf("--config: %s: %w", a.configFile, err)
+	}
+	if len(document.Content) == 0 {
+		return nil // an empty file
+	}
+	top := document.Content[0]
+	if top.Kind != yaml.MappingNode {
+		return fmt.Errorf("--config: %s: line %d: must be a map of flags to values", a.configFile, top.Line)
+	}
+	seen := map[string]bool{}
+	for pair := range slices.Chunk(top.Content, 2) {
+		name := pair[0].Value
+		err := a.setFromFile(f, name, pair[1])
+		if seen[name] {
+			err = usageError{fmt.Errorf("%s is there twice", name)}
+		}
+		seen[name] = true
+		if err != nil {
+			return usageError{fmt.Errorf("--config: %s: line %d: %w", a.configFile, pair[0].Line, err)}
+		}
+	}
+	return nil
+}
+
+func (a *app) setFromFile(f *pflag.FlagSet, name string, value *yaml.Node) error {
+	flag := f.Lookup(name)
+	switch {
+	case flag == nil && knownElsewhere(name):
+		return nil // one file serves all commands
+	case flag == nil || name == "config":
+		return fmt.Errorf("unknown flag %q", name)
+	case flag.Changed:
+		return nil
+	}
+	values, err := scalars(value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return setFlag(f, flag, values)
+}
+
+// scalars are the texts of a value or of a list of them, as they are written.
+func scalars(n *yaml.Node) ([]string, error) {
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Tag != "!!null":
+		return []string{n.Value}, nil
+	case n.Kind == yaml.SequenceNode:
+		var all []string
+		for _, item := range n.Content {
+			one, err := scalars(item)
+			if err != nil || len(one) != 1 {
+				return nil, errors.Join(err, errors.New("must be a list of values"))
+			}
+			all = append(all, one...)
+		}
+		return all, nil
+	}
+	return nil, errors.New("must be a value or a list of values")
+}
+
+// knownElsewhere reports whether some command has the flag.
+func knownElsewhere(name string) bool {
+	return slices.ContainsFunc((&app{}).command().Commands(), func(c *cobra.Command) bool {
+		return c.Flags().Lookup(name) != nil
+	})
+}
