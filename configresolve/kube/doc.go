@@ -14,13 +14,17 @@
 // server answers from etcd or from a cache that it has checked against etcd):
 // a change that the API server has acknowledged is never missed.
 //
+// [Watch] keeps a configuration up to date: it says which keys changed and from
+// where, and asks the API server for nothing that has not changed.
+//
 // [Connection] makes a client that survives an API server that is slow,
 // restarting or overloaded, for as long as the context lets it. An answer of
 // 401 or 403 is final once the API server has said by /readyz that it is ready
 // (one that starts denies everybody for a moment), and the error says what to
-// grant. The client needs no
-// capability; its ServiceAccount needs get on the ConfigMap, list on the custom
-// resource and get on the Node.
+// grant. What fails is tried again at once and then within a minute, at random,
+// so that thousands of nodes do not come back in one wave ([Connection.Spread]).
+// The client needs no capability; its ServiceAccount needs get on the ConfigMap,
+// list on the custom resource and get on the Node.
 //
 // Do not use it where a ConfigMap can be mounted instead: configresolve.Dir
 // needs no API server to boot.

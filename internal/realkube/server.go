@@ -199,13 +199,6 @@ func (s *Server) KillAPIServer() { s.apiserver.end(syscall.SIGKILL) }
 // KillEtcd ends etcd at once (SIGKILL).
 func (s *Server) KillEtcd() { s.etcd.end(syscall.SIGKILL) }
 
-// FreezeAPIServer stops the API server from running (SIGSTOP) until thaw is
-// called: its connections stay open and nothing answers on them.
-func (s *Server) FreezeAPIServer() (thaw func()) {
-	s.apiserver.cmd.Process.Signal(stopSignal)
-	return func() { s.apiserver.cmd.Process.Signal(continueSignal) }
-}
-
 // CPU is the processor time that the API server and etcd have used since they
 // were started last.
 func (s *Server) CPU() (apiserver, etcd time.Duration, err error) {

@@ -32,6 +32,7 @@ type fields = map[string]any
 type cluster struct {
 	server     *realkube.Server
 	kubeconfig string
+	spread     time.Duration
 }
 
 const role = `apiVersion: rbac.authorization.k8s.io/v1
@@ -50,7 +51,7 @@ subjects: [{kind: ServiceAccount, namespace: kube-system, name: agent}]
 `
 
 func newCluster(ctx context.Context, p plan) (_ *cluster, err error) {
-	c := &cluster{}
+	c := &cluster{spread: p.spread}
 	if c.server, err = realkube.Start(ctx, realkube.Options{Users: []realkube.User{agent}, NoAudit: true, Log: os.Stderr}); err != nil {
 		return nil, err
 	}

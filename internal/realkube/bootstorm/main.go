@@ -31,6 +31,8 @@ type plan struct {
 	nodes, nodeConfigs int
 	over               time.Duration // all nodes boot
 	away               time.Duration // the API server, in the outage
+	spread             time.Duration // of the nodes' retries; 0: the default
+	wave               float64       // the most that may follow an outage
 	manifests          string        // of priority and fairness
 	run                []string
 }
@@ -43,6 +45,8 @@ func main() {
 	flag.IntVar(&p.nodeConfigs, "crs", 200, "how many node configs there are")
 	flag.DurationVar(&p.over, "over", 2*time.Minute, "the time over which they boot")
 	flag.DurationVar(&p.away, "away", 20*time.Second, "how long the API server is away in the outage")
+	flag.DurationVar(&p.spread, "spread", 0, "over how long nodes that fail together come back (default: that of the package)")
+	flag.Float64Var(&p.wave, "wave", 2, "the most requests that may come after an outage, for each before it")
 	flag.StringVar(&p.manifests, "manifests", "../../examples/deploy/priority.yaml", "FlowSchema and PriorityLevelConfiguration")
 	run := flag.String("run", strings.Join(scenarios, ","), "what to run")
 	flag.Parse()
@@ -77,6 +81,9 @@ func (p plan) storm(ctx context.Context, out io.Writer) error {
 		fmt.Fprintln(out, r)
 		if r.failed > 0 && name != "peer" {
 			return fmt.Errorf("%s: %d nodes have not resolved: %w", name, r.failed, r.err)
+		}
+		if r.wave > p.wave {
+			return fmt.Errorf("%s: the wave is more than %.1f times the steady rate", name, p.wave)
 		}
 	}
 	return nil

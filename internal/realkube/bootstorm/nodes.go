@@ -55,7 +55,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func (c *cluster) resolve(ctx context.Context, i int, t *traffic) error {
 	transport, done := c.transport(t)
 	defer done()
-	client, err := kube.Connection{Kubeconfig: c.kubeconfig, Wrap: func(http.RoundTripper) http.RoundTripper { return transport }}.Client()
+	client, err := kube.Connection{Kubeconfig: c.kubeconfig, Spread: c.spread, Wrap: func(http.RoundTripper) http.RoundTripper { return transport }}.Client()
 	if err != nil {
 		return err
 	}
