@@ -10,9 +10,10 @@
 // and it reads back: a write that the kernel or a security module swallows is
 // an error. [Settings] and [DropIn] are actions over it, which note previous
 // values in a state directory and can put them back; the first keeps no file,
-// the second writes one and may have systemd apply it ([Systemd]). [Effective]
-// says what systemd makes of all files, [Forwarding] and [Datapath] what
-// agents set.
+// the second writes one, of values that the kernel has taken, and may have
+// systemd apply it ([Systemd]). [Recorded] undoes both, whatever they were
+// named. [Effective] says what systemd makes of all files, [Forwarding] and
+// [Datapath] what agents set.
 //
 // Not every value stands alone. The kernel rewrites every link's forwarding
 // when the global one changes; that is noted, and put back. Turning IPv6

@@ -6,7 +6,6 @@ package sysctl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 )
@@ -126,7 +125,7 @@ func (d DropIn) Apply(ctx context.Context) error {
 		return p.unwritten(err)
 	}
 	if err := p.writeFile(d.Kernel, j); err != nil {
-		return fmt.Errorf("write %s: %w", p.path, fileHint(err))
+		return err
 	}
 	err = p.reload(ctx, d.Kernel, j)
 	if p.reloader != nil { // it may have set other files' values over ours
@@ -146,8 +145,8 @@ func (d DropIn) Revert(ctx context.Context) error {
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	err = undoFiles(ctx, []*journal{j})
-	return errors.Join(err, d.Kernel.undoValues(ctx, j.book, j.now))
+	forgetFiles, err := undoFiles(ctx, []*journal{j})
+	return errors.Join(err, d.Kernel.undoValues(ctx, j.book, j.now), forgetFiles())
 }
 
 // CheckRevert lists what Revert would do.

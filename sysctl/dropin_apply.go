@@ -46,16 +46,19 @@ func (p *dropInPlan) writeFile(k Kernel, j *journal) error {
 		return nil
 	}
 	dir := filepath.Dir(p.path)
-	if j.book == nil {
-		return errors.Join(durable.MkdirAll(dir, 0o755), durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content))
+	mkdirAll := durable.MkdirAll
+	if j.book != nil {
+		mkdirAll = j.book.MkdirAll
 	}
-	if err := j.book.MkdirAll(dir, 0o755); err != nil {
-		return err
+	if err := mkdirAll(dir, 0o755); err != nil {
+		return fileHint(err)
 	}
-	if err := j.book.BeginFile(p.path, p.file); err != nil {
-		return err
+	if j.book != nil {
+		if err := j.book.BeginFile(p.path, p.file); err != nil {
+			return err
+		}
 	}
-	return errors.Join(durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content))
+	return fileHint(errors.Join(durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content)))
 }
 
 func (p *dropInPlan) complete(j *journal) error {

@@ -196,3 +196,49 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoError(t, d.Revert(t.Context()), "what could not be undone was kept")
 	require.NoFileExists(t, "/etc/sysctl.d/99-zzz-override_cilium.conf")
 }
+
+func TestPLAN6_RecordedUndoesEverythingOnTheRealKernel(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "lxc1", "eth0")
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
+	before := values(t)
+	root := t.TempDir()
+	state := filepath.Join(root, "state")
+	for _, a := range []bootstrap.Action{
+		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), StateDir: state},
+		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Name: "90-x.conf", StateDir: state, Settings: []sysctl.Setting{
+			{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"}, {Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"},
+		}},
+		sysctl.Settings{Values: sysctl.Forwarding(), StateDir: state},
+	} {
+		require.NoError(t, a.Apply(t.Context()))
+	}
+	require.NotEmpty(t, differing(before, values(t)))
+	require.NoError(t, sysctl.Recorded{StateDir: state}.Revert(t.Context()))
+	require.Empty(t, differing(before, values(t)))
+	left, err := os.ReadDir(root)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	before := values(t)
+	root := t.TempDir()
+	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), StateDir: filepath.Join(root, "state"), Settings: []sysctl.Setting{
+		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "99"},
+	}}
+	require.ErrorIs(t, d.Apply(t.Context()), unix.EINVAL)
+	require.NoDirExists(t, d.Dir)
+	require.NoError(t, d.Revert(t.Context()))
+	require.Empty(t, differing(before, values(t)))
+	left, err := os.ReadDir(root)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestARootThatIsNotThereIsNamed(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "none")
+	_, err := sysctl.Kernel{Root: root}.Get("net.ipv4.ip_forward")
+	require.ErrorContains(t, err, root)
+}

@@ -26,6 +26,14 @@ func (*unsupported) Is(target error) bool { return target == errors.ErrUnsupport
 
 var errNotDir = syscall.ENOTDIR
 
+// pathless is err without the path of a file, which says no more than the key.
+func pathless(err error) error {
+	if at, ok := err.(*fs.PathError); ok {
+		return at.Err
+	}
+	return err
+}
+
 // hint adds to err what is missing on the node or in the pod.
 func hint(key Key, err error) error {
 	var remedy string

@@ -38,8 +38,10 @@ func filePages(js []*journal) []page {
 	return append(files, dirs...)
 }
 
-// undoFiles removes or brings back the files, then the directories.
-func undoFiles(ctx context.Context, js []*journal) error {
+// undoFiles removes or brings back the files, then the directories. They are
+// to be forgotten when the values are back: a book's time says when it was
+// last changed by an Apply, and a file that is back is so when asked again.
+func undoFiles(ctx context.Context, js []*journal) (forget func() error, err error) {
 	var errs []error
 	var kept []string
 	gone := map[*record.Book][]string{}
@@ -61,10 +63,13 @@ func undoFiles(ctx context.Context, js []*journal) error {
 			kept = append(kept, p.Object)
 		}
 	}
-	for _, j := range js {
-		if objects := gone[j.book]; len(objects) > 0 {
-			errs = append(errs, j.book.Forget(objects...))
-		}
+	return func() error { return forgetAll(gone) }, errors.Join(errs...)
+}
+
+func forgetAll(objects map[*record.Book][]string) error {
+	var errs []error
+	for book, gone := range objects {
+		errs = append(errs, book.Forget(gone...))
 	}
 	return errors.Join(errs...)
 }

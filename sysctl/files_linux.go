@@ -22,7 +22,7 @@ type procSys string
 func (p procSys) open(name string, flag int) (*os.File, error) {
 	root, err := os.OpenRoot(string(p))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("kernel values: %w", err)
 	}
 	defer root.Close()
 	return root.OpenFile(name, flag, 0)

@@ -64,9 +64,18 @@ func (k Kernel) Get(key Key) (string, error) {
 }
 
 func (k Kernel) read(path string) (string, error) {
+	value, err := k.look(path)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", keyOf(path), err)
+	}
+	return value, nil
+}
+
+// look is read with an error that does not name the key.
+func (k Kernel) look(path string) (string, error) {
 	raw, err := k.files().ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", keyOf(path), hint(keyOf(path), err))
+		return "", hint(keyOf(path), pathless(err))
 	}
 	return strings.TrimRight(string(raw), "\n"), nil
 }
@@ -101,7 +110,7 @@ func (k Kernel) diff(as []Assignment) ([]Change, error) {
 
 // differs returns nil if t is as it should be, or may stay as it is.
 func (k Kernel) differs(t target) (*Change, error) {
-	old, err := k.read(t.path)
+	old, err := k.look(t.path)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && (t.IgnoreFailure || missing && (t.IfExists || t.byGlob)):

@@ -42,11 +42,12 @@ func (r Recorded) Revert(ctx context.Context) error {
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	errs := []error{undoFiles(ctx, js)}
+	forgetFiles, err := undoFiles(ctx, js)
+	errs := []error{err}
 	r.Kernel.newestFirst(js, func(j *journal) {
 		errs = append(errs, r.Kernel.undoValues(ctx, j.book, j.now))
 	})
-	return errors.Join(errs...)
+	return errors.Join(append(errs, forgetFiles())...)
 }
 
 // CheckRevert lists what Revert would do.
@@ -118,9 +119,8 @@ func (r Recorded) open() ([]*journal, error) {
 	return js, errors.Join(errs...)
 }
 
-// newestFirst visits books so that of two with one key that has the value of
-// only one of them, this one comes first; otherwise in their order. Values may
-// change between visits.
+// newestFirst visits books so that of two with one key the one that left it as
+// it is comes first; otherwise in their order. Values may change between visits.
 func (k Kernel) newestFirst(js []*journal, visit func(*journal)) {
 	for rest := slices.Clone(js); len(rest) > 0; {
 		first, least := 0, -1
@@ -134,12 +134,12 @@ func (k Kernel) newestFirst(js []*journal, visit func(*journal)) {
 	}
 }
 
-// overridden counts the values of j's keys that are not as j left them, but as
-// one of others did.
+// overridden counts the values of j's keys that are neither as j found nor as
+// it left them, but as one of others did.
 func (k Kernel) overridden(j *journal, others []*journal) int {
 	n := 0
 	for _, m := range k.judge(j.book, j.now) {
-		if m.err != nil || sameValue(m.now, m.After.Value) {
+		if m.err != nil || m.left() || sameValue(m.now, m.Before.Value) {
 			continue
 		}
 		if slices.ContainsFunc(others, func(o *journal) bool {

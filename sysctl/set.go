@@ -78,7 +78,7 @@ func (k Kernel) write(key Key, value string) error {
 	if now, err := k.read(at); err == nil && sameValue(now, value) {
 		return nil
 	}
-	return hint(key, k.files().WriteFile(at, []byte(value+"\n")))
+	return hint(key, pathless(k.files().WriteFile(at, []byte(value+"\n"))))
 }
 
 // put is write, and reads back.

@@ -55,20 +55,26 @@ func (k Kernel) judge(book *record.Book, boot string) []memo {
 }
 
 func (m memo) judge(boot string) verdict {
-	before, after := m.Before.Value, m.After.Value
+	before := m.Before.Value
 	switch {
 	case m.Boot != "" && m.Boot != boot:
 		return settled
-	case m.Kind == kindOwn && m.Done && sameValue(before, after): // it was refused
+	case m.Kind == kindOwn && m.Done && sameValue(before, m.After.Value): // it was refused
 		return settled
 	case sameValue(m.now, before):
 		return restore
-	case !sameValue(m.now, after) && (m.Done || m.Kind == kindOwn):
+	case !m.left() && (m.Done || m.Kind == kindOwn):
 		return changed
 	case forGood(m.path, m.now):
 		return lasting
 	}
 	return restore
+}
+
+// left reports whether the value is as it was left, or, where that was not
+// completed, as it was left the time before.
+func (m memo) left() bool {
+	return sameValue(m.now, m.After.Value) || m.Was != nil && sameValue(m.now, m.Was.Value)
 }
 
 // change is one line on what Revert will do. Empty: nothing.

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/sysctl/sysctltest"
+)
+
+const bad = "net.ipv4.conf.all.rp_filter"
+
+// withBad has a good value, and one that the kernel does not take.
+func withBad(d sysctl.DropIn) sysctl.DropIn {
+	d.Settings = []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: bad, Value: "loose"}}
+	return d
+}
+
+func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
+	for _, recorded := range []bool{true, false} {
+		n := newNode(t, "eth0")
+		before := n.Values()
+		m := &manager{node: n}
+		d := withBad(n.dropInWith(m))
+		d.Dir = filepath.Join(n.root, "new")
+		if !recorded {
+			d.StateDir = ""
+		}
+		for range 2 {
+			err := d.Apply(t.Context())
+			require.ErrorIs(t, err, syscall.EINVAL)
+			require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written")
+			require.ErrorContains(t, err, "set "+bad+" = loose")
+		}
+		require.NoDirExists(t, d.Dir)
+		require.Zero(t, m.reloads)
+		require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"], "one bad key does not stop the rest")
+		if recorded {
+			require.NoError(t, d.Revert(t.Context()))
+			require.Equal(t, before, n.Values())
+			require.NoDirExists(t, n.state())
+		}
+	}
+}
+
+func TestSYS4_ARefusedValueLeavesTheFileAsItWas(t *testing.T) {
+	for _, reload := range []bool{false, true} {
+		n := newNode(t, "eth0")
+		m := &manager{node: n}
+		d := n.dropIn()
+		if reload {
+			d = n.dropInWith(m)
+		}
+		n.Put(bad, "1")
+		before := n.Values()
+		require.NoError(t, d.Apply(t.Context()))
+		good, reloads := read(t, n.file()), m.reloads
+		require.ErrorIs(t, withBad(d).Apply(t.Context()), syscall.EINVAL)
+		require.Equal(t, good, read(t, n.file()))
+		require.Equal(t, reloads, m.reloads)
+		require.NoError(t, d.Revert(t.Context()))
+		require.Equal(t, before, n.Values())
+		require.NoFileExists(t, n.file())
+	}
+}
+
+func TestSYS4_AValueThatMayFailIsInTheFile(t *testing.T) {
+	n := newNode(t)
+	d := withBad(n.dropIn())
+	d.Settings[1].IgnoreFailure = true
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, []string{"net.ipv4.ip_forward = 1", "-" + bad + " = loose"}, settingLines(read(t, n.file())))
+	require.Empty(t, check(t, d))
+}
+
+// What no file brings back, the next boot undoes.
+func TestSYS9_ValuesOfAFileThatWasNotWrittenEndWithTheBoot(t *testing.T) {
+	n := newNode(t, "eth0")
+	d := withBad(n.dropIn())
+	require.Error(t, d.Apply(t.Context()))
+	n.Reboot()
+	n.Put("net.ipv4.ip_forward", "1") // the node's own configuration, since
+	require.Empty(t, checkRevert(t, d))
+	require.NoError(t, d.Revert(t.Context()))
+	require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"])
+	require.NoDirExists(t, n.state())
+}
+
+// deniedFiles may be read here, and written by somebody else.
+type deniedFiles struct {
+	*sysctltest.Kernel
+	errno syscall.Errno
+}
+
+func (d deniedFiles) Writable(name string) error {
+	return &fs.PathError{Op: "open", Path: name, Err: d.errno}
+}
+
+func (d deniedFiles) WriteFile(name string, _ []byte) error { return d.Writable(name) }
+
+func TestSYS4_WhereOnlyTheReloaderMayWriteTheFileComesFirst(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EROFS, syscall.EACCES} {
+		n := newNode(t, "eth0")
+		n.Put("net.ipv4.conf.all.rp_filter", "2")
+		before := n.Values()
+		m := &manager{node: n}
+		d := n.dropInWith(m)
+		d.Settings = append(sysctl.Forwarding()[:2], sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "0"})
+		allowed := d
+		d.Kernel.Files = deniedFiles{n.Kernel, errno}
+
+		direct := d
+		direct.Reload = nil
+		require.ErrorIs(t, direct.Apply(t.Context()), errno)
+		require.NoFileExists(t, n.file(), "there is nobody else")
+
+		require.NoError(t, d.Apply(t.Context()))
+		require.Equal(t, 1, m.reloads)
+		require.Empty(t, check(t, d))
+		require.Equal(t, "1", n.Values()["net.ipv4.conf.eth0.forwarding"])
+		require.NoError(t, allowed.Revert(t.Context()))
+		require.Equal(t, before, n.Values(), "what the reload set was recorded")
+		require.NoDirExists(t, n.state())
+	}
+}
+
+// fatal is a manager under which the process is killed, before the reload or
+// after it.
+type fatal struct {
+	manager
+	after bool
+}
+
+func (f *fatal) Reload(ctx context.Context) error {
+	if f.after {
+		_ = f.manager.Reload(ctx)
+	}
+	panic("killed")
+}
+
+func TestSYS4_AKillAtEachStepIsMadeGood(t *testing.T) {
+	setUp := func() (node, sysctl.DropIn, *manager) {
+		n := newNode(t, "eth0", "eth1")
+		n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.eth1.rp_filter = 2\nnet.ipv4.conf.eth1.forwarding = 0\n")
+		n.Put("net.ipv6.conf.eth1.forwarding", "1")
+		m := &manager{node: n}
+		d := n.dropInWith(m)
+		d.Dir = filepath.Join(n.root, "new")
+		d.Dirs = []string{d.Dir, filepath.Join(n.root, "usr")}
+		d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.eth0.rp_filter", Value: "2"})
+		return n, d, m
+	}
+	n, d, _ := setUp()
+	require.NoError(t, d.Apply(t.Context()))
+	want := n.Values()
+
+	kills := map[string]func(d sysctl.DropIn, n node){
+		"before the reload": func(d sysctl.DropIn, n node) {
+			d.Reload = &fatal{manager{node: n}, false}
+			_ = d.Apply(t.Context())
+		},
+		"after the reload": func(d sysctl.DropIn, n node) {
+			d.Reload = &fatal{manager{node: n}, true}
+			_ = d.Apply(t.Context())
+		},
+	}
+	for _, lives := range []int{0, 1, 2, 3, 4, 5} {
+		kills["at a write of the kernel, "+string(rune('0'+lives))] = func(d sysctl.DropIn, n node) {
+			d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives}
+			_ = d.Apply(t.Context())
+		}
+	}
+	for name, kill := range kills {
+		for _, fileToo := range []bool{true, false} {
+			for _, again := range []bool{true, false} {
+				n, d, m := setUp()
+				before := n.Values()
+				func() {
+					defer func() { require.NotNil(t, recover(), "%s: it was not killed", name) }()
+					kill(d, n)
+				}()
+				file := filepath.Join(d.Dir, ciliumFile)
+				if !fileToo { // begun, and not written yet
+					os.Remove(file)
+				}
+				if again {
+					require.NotEmpty(t, check(t, d), name)
+					require.NoError(t, d.Apply(t.Context()), name)
+					require.Equal(t, 1, m.reloads, "%s: files are reloaded again", name)
+					require.Empty(t, check(t, d), name)
+					require.Equal(t, want, n.Values(), name)
+					require.FileExists(t, file)
+				}
+				require.NoError(t, d.Revert(t.Context()), name)
+				require.Equal(t, before, n.Values(), name)
+				require.NoDirExists(t, d.Dir)
+				require.NoDirExists(t, n.state())
+			}
+		}
+	}
+}
+
+func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
+	n := newNode(t, "eth0")
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	func() {
+		defer func() { require.NotNil(t, recover()) }()
+		d := n.dropIn()
+		d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: 1} // the value is set, and that is all
+		_ = d.Apply(t.Context())
+	}()
+	require.NoFileExists(t, n.file())
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	n.Reboot() // and systemd applies the file
+	require.NoError(t, n.dropIn().Revert(t.Context()))
+	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
+}
+
+// ENOSYS, EOPNOTSUPP and ENOTSUP match errors.ErrUnsupported, and are failures.
+func TestSYS4_ACallThatTheSystemLacksIsNotTheLackOfSystemd(t *testing.T) {
+	for _, errno := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP} {
+		require.ErrorIs(t, errno, errors.ErrUnsupported)
+		n := newNode(t, "eth0")
+		d := n.dropInWith(&manager{node: n, err: errno})
+		require.ErrorIs(t, d.Apply(t.Context()), errno)
+		require.NotEmpty(t, check(t, d), "the reload is still to be done")
+
+		n = newNode(t, "eth0")
+		d = n.dropInWith(&manager{node: n, reloading: errno})
+		_, err := d.Check(t.Context())
+		require.ErrorIs(t, err, errno)
+		require.ErrorIs(t, d.Apply(t.Context()), errno)
+
+		n = newNode(t, "eth0")
+		n.LearnRouter("eth0")
+		n.put(t, "usr/50.conf", "net.ipv6.conf.all.forwarding = 1\n")
+		n.Fail("net.ipv6.conf.eth0.accept_ra", errno)
+		m := &manager{node: n}
+		require.ErrorIs(t, n.dropInWith(m).Apply(t.Context()), errno)
+		require.Zero(t, m.reloads, "the route is not kept, so nothing is reloaded")
+		require.Equal(t, "0", n.Values()["net.ipv6.conf.all.forwarding"])
+	}
+	require.ErrorIs(t, sysctl.ErrNoSystemd, errors.ErrUnsupported)
+	require.EqualError(t, sysctl.ErrNoSystemd, "no systemd")
+}
+
+func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
+	n := newNode(t)
+	d := n.dropIn()
+	d.StateDir = ""
+	require.NoError(t, d.Apply(t.Context())) // as an administrator would write it
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	n.Reboot()
+	require.NoError(t, n.dropIn().Revert(t.Context()))
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.FileExists(t, n.file())
+}
+
+func TestANameOfSettingsIsAFiles(t *testing.T) {
+	n := newNode(t)
+	s := forwarding(n.Kernel, n.state())
+	s.Name = "x/../../y"
+	require.ErrorContains(t, s.Apply(t.Context()), s.Name)
+	require.Empty(t, n.Writes())
+}
+
+func TestErrorsNameEachThingOnce(t *testing.T) {
+	n := newNode(t, "eth0")
+	require.EqualError(t, withBad(n.dropIn()).Apply(t.Context()), n.file()+" is not written, since its values cannot be set: "+
+		"set "+bad+" = loose: invalid argument (the kernel does not take this value)")
+	require.EqualError(t, n.Kernel.Kernel().Set(sysctl.Setting{Key: "no.such", Value: "1"}),
+		"set no.such = 1: no such file or directory (this kernel does not have the key, or the module that brings it is not loaded)")
+	_, err := n.Kernel.Kernel().Get("net.ipv4")
+	require.EqualError(t, err, "read net.ipv4: is a directory")
+	_, err = sysctl.Systemd{Root: n.root}.Reloading(t.Context())
+	require.ErrorIs(t, err, sysctl.ErrNoSystemd)
+	require.NotContains(t, err.Error(), "unsupported operation")
+	d := n.dropIn()
+	d.StateDir = filepath.Join(n.root, "none", "state")
+	d.Settings = []sysctl.Setting{} // the file alone
+	require.NotContains(t, d.Apply(t.Context()).Error(), n.file(), "it is the state directory that is missing")
+}
