@@ -22,6 +22,7 @@ const (
 	feedWindow     = time.Second
 	feedLastWindow = time.Minute
 	watchLife      = 5 * time.Minute
+	believeDenied  = 2           // denied watches: an API server that has just started denies everything
 	unservedPause  = time.Minute // at least; where nobody says that a custom resource is installed
 )
 
@@ -43,6 +44,7 @@ type feed struct {
 	next    chan struct{} // closed at the next change
 
 	pauses int // since the watch was last well
+	denied int // watches, one after the other, while the list was granted
 }
 
 func newFeed(h *hub, key feedKey) *feed {
@@ -98,7 +100,11 @@ func (f *feed) run() {
 			f.untilServed(err)
 			continue
 		}
-		f.change(func() { f.objects, f.err = objects, nil })
+		f.change(func() {
+			if f.objects = objects; f.denied < believeDenied {
+				f.err = nil
+			}
+		})
 		f.follow(version)
 		f.pause()
 	}
@@ -144,14 +150,28 @@ func (f *feed) follow(version string) {
 		w, err := f.key.client.watch(f.ctx, f.key, options)
 		switch {
 		case err == nil:
+			f.granted()
 			if lost := f.consume(w, &version); lost {
 				return
 			}
-		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			if f.denied++; f.denied == believeDenied {
+				f.change(func() { f.err = f.request().explain(err) })
+			}
+			return
+		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsNotFound(err):
 			return // the list asks again, and knows what to say
 		}
 		f.pause()
 	}
+}
+
+// granted notes that there is a watch.
+func (f *feed) granted() {
+	if f.denied >= believeDenied {
+		f.change(func() { f.err = nil })
+	}
+	f.denied = 0
 }
 
 // consume follows one connection to its end. lost says that version is of no

@@ -353,6 +353,33 @@ func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 	}
 }
 
+func TestCFG10_WatchDenied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
+		a.answer = func(req *http.Request) (*http.Response, error) {
+			if req.URL.Query().Has("watch") {
+				return respond(403, fmt.Sprintf(status, "Forbidden", 403))
+			}
+			return nil, nil
+		}
+		r := a.watch(t, oneMap)
+		time.Sleep(time.Hour)
+		lines := r.take()
+		require.Len(t, lines, 2)
+		require.Equal(t, `a = "1" from config-map:kube-system/cfg`, lines[0])
+		require.Contains(t, lines[1], `error: read source config-map:kube-system/cfg: list and watch configmaps kube-system/cfg: no (grant it by `)
+		require.Contains(t, lines[1], `verbs: ["list", "watch"]`)
+
+		a.mu.Lock()
+		a.answer = nil
+		a.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		a.set(mapsPath, "MODIFIED", mapObject("2"))
+		require.Equal(t, []string{`a = "2" from config-map:kube-system/cfg (was "1" from config-map:kube-system/cfg)`}, r.take())
+		require.ErrorIs(t, r.end(), context.Canceled)
+	})
+}
+
 func TestCFG10_FirstResolutionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {}})
