@@ -4,13 +4,17 @@
 package cniinstall_test
 
 import (
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // Its owner writes the file again: it is set aside again, and the last version
@@ -152,4 +156,18 @@ func TestCNI5_KilledBetweenTwoVersions(t *testing.T) {
 		require.Equal(t, []string{n.conf, n.other("10-aws.conflist")}, slices.Sorted(maps.Keys(tree(t, n.conf))))
 		requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
 	}
+}
+
+// Where a file system cannot look and rename at once, it is looked first.
+func TestCNI5_RenameWithoutTheKernel(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	write(t, from, "mine", 0o600)
+	require.NoError(t, os.Symlink("nowhere", to))
+	require.ErrorIs(t, cniinstall.RenameChecked(from, to), fs.ErrExist)
+	require.FileExists(t, from)
+	require.NoError(t, os.Remove(to))
+	require.NoError(t, cniinstall.RenameChecked(from, to))
+	requireContent(t, to, "mine", 0o600)
+	require.ErrorIs(t, cniinstall.RenameChecked(from, to+"2"), fs.ErrNotExist)
 }

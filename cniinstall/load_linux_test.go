@@ -340,6 +340,7 @@ func installOnce() int {
 func recordedFleet(dir string, program []byte, version int) cniinstall.Install {
 	i := fleet(dir, program, version)
 	i.StateDir = filepath.Join(dir, "state")
+	i.Exclusive = version > 0 // so that the upgrade sets others aside
 	return i
 }
 
@@ -369,6 +370,9 @@ func killedAfter(t *testing.T, path string, program []byte, after time.Duration)
 	dir := fastDir(t, path)
 	old := filepath.Join(dir, "bin", "cilium-cni")
 	write(t, old, "original", 0o711)
+	for _, name := range []string{"00-a.conflist", "01-b.conf", "10-c.json"} {
+		write(t, filepath.Join(dir, "net.d", name), name, 0o640)
+	}
 	before := tree(t, dir)
 	require.NoError(t, recordedFleet(dir, program, 0).Apply(t.Context()))
 
