@@ -19,12 +19,14 @@ import (
 // The kernel deletes the links of a group in one go and waits for its readers
 // once, not once for each link. It holds the RTNL lock meanwhile, so the groups
 // are small: as large as keeps one deletion near groupTime, of which somebody
-// else waits for the lock about two thirds.
+// else waits for the lock about two thirds. For a link with tcx it waits once
+// more, each time, so those have groups of their own.
 const (
 	minGroup   = 8 // fewer links than this go one by one
-	maxGroup   = 128
-	firstGroup = 8
-	groupTime  = 50 * time.Millisecond
+	maxGroup   = 192
+	firstGroup = 16
+	slowGroup  = 2 // the first group of links with tcx
+	groupTime  = 60 * time.Millisecond
 )
 
 // removeLinks deletes links in groups, and one by one what is no group's
@@ -33,8 +35,9 @@ const (
 func removeLinks(ctx context.Context, s *session, items []Item, done doneFunc) {
 	single := items
 	if len(items) >= minGroup {
-		together, rest := s.groupable(ctx, items)
-		single = append(rest, s.removeInGroups(ctx, together, done)...)
+		fast, slow, rest := s.groupable(ctx, items)
+		single = append(rest, s.removeInGroups(ctx, fast, firstGroup, done)...)
+		single = append(single, s.removeInGroups(ctx, slow, slowGroup, done)...)
 	}
 	each(func(_ context.Context, s *session, item Item) error {
 		ref, ok := item.ref.(linkRef)
@@ -52,10 +55,10 @@ type groupItem struct {
 }
 
 // groupable looks at all links again and returns those that may go in groups.
-func (s *session) groupable(ctx context.Context, items []Item) (together []groupItem, rest []Item) {
+func (s *session) groupable(ctx context.Context, items []Item) (fast, slow []groupItem, rest []Item) {
 	links, err := s.links(ctx)
 	if err != nil {
-		return nil, items
+		return nil, nil, items
 	}
 	now := make(map[linkRef]linkInfo, len(links))
 	for _, link := range links {
@@ -63,16 +66,31 @@ func (s *session) groupable(ctx context.Context, items []Item) (together []group
 	}
 	for _, item := range items {
 		ref, _ := item.ref.(linkRef)
-		if link, ok := now[ref]; ok && link.kind != "" {
-			together = append(together, groupItem{item, link})
-		} else {
+		link, ok := now[ref]
+		switch {
+		case !ok || link.kind == "":
 			rest = append(rest, item)
+		case s.slow[link.index]:
+			slow = append(slow, groupItem{item, link})
+		default:
+			fast = append(fast, groupItem{item, link})
 		}
 	}
 	// The youngest first: the kernel has lists of all clsact qdiscs, with the
 	// youngest in front, in which it looks for each one that goes.
-	slices.SortStableFunc(together, func(a, b groupItem) int { return cmp.Compare(b.index, a.index) })
-	return together, rest
+	slices.SortStableFunc(fast, func(a, b groupItem) int { return cmp.Compare(b.index, a.index) })
+	return fast, slow, rest
+}
+
+// slowLinks returns the links with programs on tcx among the items.
+func slowLinks(items []Item) map[int]bool {
+	out := map[int]bool{}
+	for _, item := range items {
+		if at, ok := item.ref.(hookRef); ok {
+			out[at.link] = true
+		}
+	}
+	return out
 }
 
 // withoutGone deals with the items whose link is gone by now, and returns the
@@ -103,18 +121,17 @@ func (s *session) withoutGone(ctx context.Context, items []Item, done doneFunc) 
 }
 
 // removeInGroups returns the items that it could not remove.
-func (s *session) removeInGroups(ctx context.Context, items []groupItem, done doneFunc) (rest []Item) {
-	size := firstGroup
+func (s *session) removeInGroups(ctx context.Context, items []groupItem, size int, done doneFunc) (rest []Item) {
 	for len(items) > 0 && ctx.Err() == nil {
 		chunk := items[:min(size, len(items))]
 		items = items[len(chunk):]
-		start := time.Now()
-		if err := s.removeGroup(chunk); err != nil {
+		took, err := s.removeGroup(chunk)
+		if err != nil {
 			size = max(size/2, 1)
 			rest = appendItems(rest, chunk)
 			continue
 		}
-		size = nextGroupSize(size, len(chunk), time.Since(start))
+		size = nextGroupSize(size, len(chunk), took)
 		for _, item := range chunk {
 			done(item.Item, s.verifyDeleted(item.linkInfo))
 		}
@@ -157,24 +174,26 @@ func appendItems(to []Item, items []groupItem) []Item {
 }
 
 // removeGroup puts links into a group that no other link has, and deletes the
-// group. Where that fails they are in their own groups again.
-func (s *session) removeGroup(items []groupItem) error {
+// group. Where that fails they are in their own groups again. It returns how
+// long the deletion took.
+func (s *session) removeGroup(items []groupItem) (time.Duration, error) {
 	sock, err := s.netlink()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	group := s.freeGroup()
 	for i, item := range items {
 		if err := sock.setGroup(item.index, group); err != nil && !gone(err) {
-			return errors.Join(err, sock.restoreGroups(items[:i]))
+			return 0, errors.Join(err, sock.restoreGroups(items[:i]))
 		}
 	}
+	start := time.Now()
 	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	err = sock.change(unix.RTM_DELLINK, msg, nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
 	if err != nil && !gone(err) {
-		return errors.Join(err, sock.restoreGroups(items))
+		return 0, errors.Join(err, sock.restoreGroups(items))
 	}
-	return nil
+	return time.Since(start), nil
 }
 
 // freeGroup returns a group that no link has; 0 is every link's first group.

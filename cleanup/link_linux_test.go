@@ -142,7 +142,7 @@ func TestCancelledSaysWhatIsLeft(t *testing.T) {
 	c.Progress = func(int, int, string, error) { cancel() }
 	err := c.Remove(ctx, inv.Items)
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "stopped with 52 of 60 items left", "the first 8 links went together")
+	require.ErrorContains(t, err, "stopped with 44 of 60 items left", "the first 16 links went together")
 
 	_, err = c.Inventory(ctx)
 	require.ErrorIs(t, err, context.Canceled)

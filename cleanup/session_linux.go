@@ -81,6 +81,7 @@ type session struct {
 	hooked   map[int][]string // names of owned programs on hooks, by link
 	pinned   *pinnedObjects   // nil before
 	remain   map[int]bool     // links after some were removed, nil before
+	slow     map[int]bool     // links that take long to delete
 
 	xfrm       *rtnl     // nil before
 	linksOfBPF *bpfLinks // nil before
@@ -164,6 +165,7 @@ func (c Cleanup) remove(ctx context.Context, own *owned, items []Item) error {
 			c.Progress(handled, len(items), item.String(), err)
 		}
 	}
+	s.slow = slowLinks(items)
 	steps, unknown := plan(items)
 	for _, item := range unknown {
 		done(item, errors.New("it was not listed by an inventory"))
