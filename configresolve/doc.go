@@ -15,13 +15,15 @@
 // does not need client-go does not link it.
 //
 // Nothing here needs a capability or root, only the right to read the sources
-// and to write the directory. Everything acts on the calling process's own view
+// and to write the directory; a Revert that gives an earlier configuration back
+// to another owner needs CHOWN. Everything acts on the calling process's own view
 // of the file system, so resolve before entering another mount namespace. The
 // package reads no environment, keeps no goroutine and prints nothing; a caller
 // logs [Config.Findings].
 //
 // Errors name the source and the object. A source that does not exist matches
-// [ErrMissing] and is tolerated through [Optional].
+// [ErrMissing] and is tolerated through [Optional]. A configuration without keys
+// does not replace one that has some: that is [ErrEmpty].
 //
 // Do not use it for secrets: files are written world-readable, and Explain
 // prints every value.
