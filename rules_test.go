@@ -52,7 +52,7 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		if d.IsDir() {
-			if name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" {
+			if name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isNestedModule(name) {
 				return fs.SkipDir
 			}
 			return nil
@@ -74,6 +74,13 @@ func sources(t *testing.T) []source {
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
 	return all
+}
+
+// isNestedModule reports whether dir is a module of its own, whose needs no
+// user of this one sees.
+func isNestedModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return dir != "." && err == nil
 }
 
 func imports(s source) []string {

@@ -142,7 +142,10 @@ func TestTheProbeTellsWhatIsWrong(t *testing.T) {
 		}))
 	}
 	cmd, lines := start(t, n, "--source", "file:/run/config.yaml")
-	eventually(t, lines, "503", func() bool { status, body, _ := get(n, ""); return status == 503 && strings.Contains(body, "config.yaml") })
+	eventually(t, lines, "503", func() bool {
+		status, body, _ := get(n, "")
+		return status == 503 && strings.Contains(body, "config.yaml")
+	})
 	write("cluster-name: test\n")
 	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
 	write("enable-ip-forwarding: perhaps\n")

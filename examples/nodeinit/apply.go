@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/sysctl"
 )
 
 func (a *app) applyCommand() *cobra.Command {
@@ -107,6 +109,9 @@ func (a *app) undoPlan() (*bootstrap.Plan, func() error, error) {
 	}
 	for i, s := range plan.Steps {
 		plan.Steps[i].Skip = a.leftOut(s.Name) || s.Name == stepCleanup
+		if s.Name == stepSysctl { // whatever the drop-in was called
+			plan.Steps[i].Action = a.onHost(hostns.Mount|hostns.Net, sysctl.Recorded{StateDir: a.stateDir})
+		}
 	}
 	return plan, closeAll, nil
 }

@@ -200,6 +200,16 @@ func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
+func TestUninstallNeedsNoneOfTheFlagsOfApply(t *testing.T) {
+	n := newNode(t)
+	before := n.state()
+	require.Zero(t, n.run(n.args("apply", "--sysctl-config-file", "50-mine.conf", "--sysctl", "net.ipv4.ip_forward=1",
+		"--bpf-root", "/run/bpf", "--cgroup-root", "/run/cg", "--cni-conf-name", "10-a.conflist", "--cni-bin-dir", "/opt/bin")...).code)
+	o := n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, before.Diff(n.state()))
+}
+
 func TestUninstallNamesWhatAnotherProgramRecorded(t *testing.T) {
 	n := newNode(t)
 	require.Zero(t, n.run("mount-bpffs").code)
