@@ -193,7 +193,7 @@ func netLeftovers() []leftover {
 		{"cilium_host and cilium_net", "link cilium_host", false,
 			do("link add dev my_cilium type veth peer name ciliumx"),
 			do("link add dev cilium_host type veth peer name cilium_net", "link set dev cilium_host up addrgenmode none", "link set dev cilium_net up addrgenmode none",
-				"addr add 10.0.0.1/32 dev cilium_host", "addr add fd00::1/128 dev cilium_host nodad")},
+				"addr add 10.0.0.1/32 dev cilium_host")},
 		{"cilium_vxlan", "link cilium_vxlan", false,
 			do("link add dev vxlan.calico type vxlan id 4096 dstport 4789 dev eth0"),
 			do("link add dev cilium_vxlan type vxlan external dstport 8472")},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
@@ -104,11 +105,29 @@ func makeAll(t *testing.T, all []leftover) (clean, dirty sight) {
 			l.twin(t)
 		}
 	}
+	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "eth0")
+	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "eth1")
+	waitFor(t, "local fd09::1 dev eth0", "ip", "-6", "route", "show", "table", "local")
 	clean = sightOf(t)
 	for _, l := range all {
 		l.make(t)
 	}
+	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "cilium_host")
+	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "cilium_net")
 	return clean, sightOf(t)
+}
+
+// waitFor runs a tool until it says something: the kernel brings links up in
+// its own time.
+func waitFor(t testing.TB, want string, args ...string) {
+	t.Helper()
+	said := ""
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		if said = run(t, args...); strings.Contains(said, want) {
+			return
+		}
+	}
+	require.Contains(t, said, want)
 }
 
 // missing says which leftovers an inventory does not list.
