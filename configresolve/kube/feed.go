@@ -19,7 +19,8 @@ import (
 // whose watches break together do not come back together. A watch is renewed
 // after a random time between watchLife and twice that.
 const (
-	feedWindow     = time.Second
+	feedWindow     = 5 * time.Second // after a watch that broke
+	servedWindow   = time.Second     // after a custom resource was installed
 	feedLastWindow = time.Minute
 	watchLife      = 5 * time.Minute
 	believeDenied  = 2           // denied watches: an API server that has just started denies everything
@@ -212,13 +213,10 @@ func (f *feed) take(kind watch.EventType, object metav1.Object) {
 }
 
 // pause waits a random part of a window that doubles.
-func (f *feed) pause() { f.wait(f.window(), nil) }
+func (f *feed) pause() { f.wait(f.random(feedWindow), nil) }
 
-func (f *feed) window() time.Duration {
-	window := feedLastWindow
-	if f.pauses < 6 {
-		window = feedWindow << f.pauses
-	}
+func (f *feed) random(window time.Duration) time.Duration {
+	window = min(window<<min(f.pauses, 6), feedLastWindow)
 	f.pauses++
 	return rand.N(window)
 }
@@ -249,7 +247,7 @@ func (f *feed) untilServed(err error) {
 	}
 	objects, _, next, _ := definition.look()
 	if len(objects) > 0 {
-		f.wait(f.window(), next) // it is there and about to be served, or in other versions only
+		f.wait(f.random(servedWindow), next) // it is there and about to be served, or in other versions only
 		return
 	}
 	f.pauses = 0

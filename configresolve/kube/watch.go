@@ -32,10 +32,10 @@ type Update struct {
 //
 // It holds a watch on each object that the sources of this package need, and
 // asks the API server for nothing else: a change costs no request. What was
-// missed while the API server was away is made up for as soon as it is back. A
-// custom resource that is installed later counts from then on, and so do node
-// configs that select the node once its labels have changed. Several changes
-// that come at once may be one report.
+// missed while the API server was away is made up for once it is back, within a
+// minute or two. A custom resource that is installed later counts from then on,
+// and so do node configs that select the node once its labels have changed.
+// Several changes that come at once may be one report.
 //
 // Beside the verbs that the sources need, it takes list and watch on the same
 // objects, and on the definition of the custom resource. Where the latter is
