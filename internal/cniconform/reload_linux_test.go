@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniconform_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// speaker is a plugin that says its versions.
+const speaker = `#!/bin/sh
+echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","0.4.0","1.0.0"]}'
+`
+
+// node is a node's folders.
+type node struct {
+	t                      *testing.T
+	root, bin, conf, state string
+}
+
+func newNode(t *testing.T) node {
+	root := fastDir(t)
+	n := node{t, root, filepath.Join(root, "bin"), filepath.Join(root, "net.d"), filepath.Join(root, "state")}
+	require.NoError(t, os.Mkdir(n.conf, 0o755))
+	return n
+}
+
+func (n node) install(config cniinstall.Config) cniinstall.Install {
+	return cniinstall.Install{
+		Plugins: fstest.MapFS{"cilium-cni": {Data: []byte(speaker)}, "provider-cni": {Data: []byte(speaker)}},
+		BinDir:  n.bin, ConfDir: n.conf, StateDir: n.state, Config: config,
+	}
+}
+
+// fastDir is in memory, where that allows programs: this is no test of the disk.
+func fastDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "cniconform-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	probe := filepath.Join(dir, "probe")
+	require.NoError(t, os.WriteFile(probe, []byte(speaker), 0o700))
+	if exec.Command(probe).Run() != nil {
+		return t.TempDir()
+	}
+	require.NoError(t, os.Remove(probe))
+	return dir
+}
+
+// provider is another CNI's configuration, of which there are versions.
+func provider(version int) string {
+	return fmt.Sprintf(`{"cniVersion":"0.3.1","name":"provider","plugins":[{"type":"provider-cni","mtu":%d}]}`, 1500+version)
+}
+
+// publish puts the other CNI's configuration in its place, as a careful one does.
+func (n node) publish(content string) {
+	temp := filepath.Join(n.conf, ".provider")
+	require.NoError(n.t, os.WriteFile(temp, []byte(content), 0o644))
+	require.NoError(n.t, os.Rename(temp, filepath.Join(n.conf, "10-provider.conflist")))
+}
+
+// observed is a node that is read all the time.
+type observed struct {
+	node
+	runtime *containerd
+	reader  *reader
+	changes int
+}
+
+// applied installs, and waits until the runtime has noticed.
+func (o *observed) applied(what string, i cniinstall.Install) {
+	o.t.Helper()
+	content, err := i.Config.Render(o.t.Context(), o.conf)
+	require.NoError(o.t, err)
+	o.reader.expect(string(content))
+	require.NoError(o.t, i.Apply(o.t.Context()))
+	o.runtime.await(what, string(content))
+	o.changes++
+}
+
+func (o *observed) reverted(what string, i cniinstall.Install, want string) {
+	o.t.Helper()
+	require.NoError(o.t, i.Revert(o.t.Context()))
+	o.runtime.await(what, want)
+	o.changes++
+}
+
+// Runtimes read while we install, install again, chain, set aside and take
+// back: never half a file, never an invalid one, never none where there is one
+// all the time, and each change is noticed though nothing follows it.
+func TestCNI2_CNI4_CNI5_CNI8_RuntimesReadMeanwhile(t *testing.T) {
+	rounds := 40
+	if testing.Short() {
+		rounds = 10
+	}
+	n := newNode(t)
+	o := &observed{node: n, runtime: startContainerd(t, nil, n.conf, n.bin), reader: startReader(t, n.conf)}
+	chained := json.RawMessage(`{"type":"cilium-cni","chaining-mode":"generic-veth"}`)
+	for round := range rounds {
+		o.applied("install", n.install(cniinstall.Agent{Debug: true, Network: fmt.Sprint("net", round)}))
+		o.applied("install again", n.install(cniinstall.Agent{Network: fmt.Sprint("net", round)}))
+		o.reverted("uninstall", n.install(nil), "")
+
+		theirs, newer := provider(2*round), provider(2*round+1)
+		o.reader.expect(theirs)
+		o.reader.expect(newer)
+		n.publish(theirs)
+		o.runtime.await("the other CNI comes", theirs)
+		o.reader.always(true)
+
+		alone := n.install(cniinstall.Agent{})
+		alone.Exclusive = true
+		o.applied("set the other aside", alone)
+		alone.Config = cniinstall.Agent{Debug: true}
+		o.applied("install again beside what is aside", alone)
+		o.reverted("put it back", alone, theirs)
+
+		chain := n.install(cniinstall.Chained{Plugin: chained})
+		o.applied("chain", chain)
+		n.publish(newer)
+		o.applied("chain onto a newer one", chain)
+		o.reverted("take the chained one away", chain, newer)
+		named := n.install(cniinstall.Chained{Target: "provider", Plugin: chained})
+		named.Exclusive = true
+		o.applied("chain and set aside", named)
+		o.reverted("put it back again", named, newer)
+
+		o.reader.always(false)
+		require.NoError(t, os.Remove(filepath.Join(n.conf, "10-provider.conflist")))
+		o.runtime.await("the other CNI goes", "")
+	}
+	o.reader.finish()
+	require.Empty(t, o.reader.faults)
+	require.Empty(t, o.runtime.faults())
+	require.NoDirExists(t, n.state)
+	left, err := os.ReadDir(n.conf)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	t.Logf("%d changes, each noticed; %d loadings by containerd's loader, %d by libcni, of which %d found a file gone after listing it",
+		o.changes, o.runtime.loads.Load(), o.reader.reads.Load(), o.reader.vanished.Load())
+}
+
+// The same observers find fault with an installer that copies in place, and
+// containerd with one that renames from another folder, so that the test above
+// could fail.
+func TestObserversFindFault(t *testing.T) {
+	n := newNode(t)
+	first, second := provider(1), provider(2)
+	path := filepath.Join(n.conf, "05-cilium.conflist")
+	r := startReader(t, n.conf)
+	r.expect(first)
+	r.expect(second)
+	require.Eventually(t, func() bool {
+		for _, content := range []string{first, second} {
+			f, err := os.Create(path)
+			if err != nil {
+				return false
+			}
+			f.WriteString(content[:len(content)/2])
+			f.WriteString(content[len(content)/2:])
+			f.Close()
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.faults) > 0
+	}, patience, 1)
+
+	marked := make(chan bool)
+	c := startContainerd(t, func(e fsnotify.Event) {
+		if filepath.Base(e.Name) == "mark" && e.Has(fsnotify.Create) {
+			marked <- true
+		}
+	}, n.conf, n.bin)
+	c.await("at the start", second)
+	elsewhere := filepath.Join(n.root, "elsewhere")
+	require.NoError(t, os.WriteFile(elsewhere, []byte(first), 0o600))
+	require.NoError(t, os.Rename(elsewhere, path))
+	require.NoError(t, os.Mkdir(filepath.Join(n.conf, "mark"), 0o700)) // the event after that of the rename
+	<-marked
+	require.Equal(t, int64(1), c.loads.Load(), "the rename was not noticed")
+	require.Equal(t, second, c.network())
+}
