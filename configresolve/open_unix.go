@@ -31,7 +31,7 @@ func chown(root *os.Root, name string, s record.State) error {
 	}
 	err = root.Lchown(name, s.UID, s.GID)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w (needs the capability CHOWN: it belonged to another user)", err)
+		return fmt.Errorf("%w (%w)", err, errNeedsChown)
 	}
 	return err
 }

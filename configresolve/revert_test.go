@@ -293,3 +293,15 @@ func TestCheckRevertNamesWhatRevertDoes(t *testing.T) {
 	require.NoError(t, os.Rename(made, made+"-away"))
 	require.Empty(t, check(), "it is gone")
 }
+
+func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
+	root := t.TempDir()
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
+	before := tree(t, root)
+	require.NoError(t, w.Apply(t.Context()))
+	data, err := os.Readlink(filepath.Join(w.Dir, "..data"))
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(filepath.Join(w.Dir, data)))
+	require.NoError(t, w.Revert(t.Context()))
+	require.Equal(t, before, tree(t, root))
+}

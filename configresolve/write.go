@@ -159,9 +159,14 @@ func hint(dir string, err error) error {
 	return remedy(fmt.Errorf("write configuration to %s: %w", dir, err))
 }
 
+// errNeedsChown goes with the error of a change of owner.
+var errNeedsChown = errors.New("needs the capability CHOWN: it belonged to another user")
+
 // remedy says what is missing where access is denied.
 func remedy(err error) error {
 	switch {
+	case errors.Is(err, errNeedsChown):
+		return err
 	case errors.Is(err, errReadOnly):
 		return fmt.Errorf("%w (the mount is read-only: mount an emptyDir or a hostPath there without readOnly)", err)
 	case errors.Is(err, fs.ErrPermission):

@@ -100,7 +100,7 @@ func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
 }
 
 func TestPLAN6_OwnersComeBack(t *testing.T) {
-	testns.Root(t)
+	testns.Enter(t, testns.Mount) // for a thread of its own
 	root := testns.TempDir(t)
 	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
 	other(t, w.Dir, "..data_17", values{"a": "older", "b": ""}, 0o600)
@@ -108,11 +108,34 @@ func TestPLAN6_OwnersComeBack(t *testing.T) {
 	for _, path := range paths {
 		require.NoError(t, os.Chown(path, 4242, 4243))
 	}
+	before := tree(t, root)
 	require.NoError(t, w.Apply(t.Context()))
+
+	withoutCapabilities(t, func() {
+		err := w.Revert(t.Context())
+		require.ErrorIs(t, err, unix.EPERM)
+		require.ErrorContains(t, err, "revert configuration in "+w.Dir)
+		require.ErrorContains(t, err, "needs the capability CHOWN")
+		require.NotContains(t, err.Error(), "DAC_OVERRIDE")
+		requireLayout(t, w.Dir, w.Config)
+	})
 	require.NoError(t, w.Revert(t.Context()))
+	require.Equal(t, before, tree(t, root))
 	for _, path := range paths {
 		var st unix.Stat_t
 		require.NoError(t, unix.Stat(path, &st))
 		require.Equal(t, []uint32{4242, 4243}, []uint32{st.Uid, st.Gid}, path)
 	}
+}
+
+// withoutCapabilities runs f, on a locked thread, as root that has none.
+func withoutCapabilities(t *testing.T, f func()) {
+	t.Helper()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var was, none [2]unix.CapUserData
+	require.NoError(t, unix.Capget(&header, &was[0]))
+	none[0].Permitted, none[1].Permitted = was[0].Permitted, was[1].Permitted
+	require.NoError(t, unix.Capset(&header, &none[0]))
+	defer func() { require.NoError(t, unix.Capset(&header, &was[0])) }()
+	f()
 }
