@@ -23,7 +23,7 @@ import (
 // dirtyNode makes one of each kind, beside foreign twins.
 func dirtyNode(t testing.TB) cleanup.Cleanup {
 	t.Helper()
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	dir := testns.TempDir(t)
 	c.Ownership.StateDirs = []string{filepath.Join(dir, "cilium")}
 	veth(t, "eth0", "eth1")
@@ -126,7 +126,7 @@ func TestCLN4_FinderFailsAndTheRestIsFound(t *testing.T) {
 // Without the capability everything is reported by name, and nothing changes.
 func TestCLN4_MissingCapabilityIsNamed(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	endpoints(t, 20)
 	veth(t, "eth0", "eth1")
 	setXDP(t, "eth0", program(t, ebpf.XDP, "cil_xdp_entry"), 0)

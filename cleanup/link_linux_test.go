@@ -45,7 +45,7 @@ func TestCLN2_Links(t *testing.T) {
 	filter(t, "eni1", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_contai"))
 	twins := []string{"lxcbr0", "lxc123456", "lxcfoo", "lxc1234", "uplink", "eth0", "eni1"}
 
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
 	var links []string
 	for _, item := range inv.Items {
@@ -76,7 +76,7 @@ func TestCLN2_LinksStayInBPFState(t *testing.T) {
 	veth(t, "cilium_host", "cilium_net")
 	clsact(t, "cilium_host")
 	filter(t, "cilium_host", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_host"))
-	apply(t, cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, BPFRoots: []string{bpfDir(t)}})
+	apply(t, cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}})
 	require.NotContains(t, listing(t, "cilium_host"), "bpf")
 	require.NotContains(t, listing(t, "cilium_host"), "clsact")
 }
@@ -84,7 +84,7 @@ func TestCLN2_LinksStayInBPFState(t *testing.T) {
 func TestLinkThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "cilium_host", "x")
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
 	require.Equal(t, []string{"link cilium_host"}, objects(inv.Items))
 	run(t, "ip", "link", "set", "dev", "cilium_host", "name", "mine")
@@ -110,7 +110,7 @@ func TestCLN9_LinksInGroups(t *testing.T) {
 	twins := func() string { return listing(t, "lo") + listing(t, "eth0") + listing(t, "eth1") }
 	before := twins()
 
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
 	total := len(inv.Items)
 	require.Equal(t, 60*3+4, total, "filters, clsact qdiscs, links")
@@ -136,7 +136,7 @@ func tap(t testing.TB, name string) {
 func TestCancelledSaysWhatIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	endpoints(t, 20)
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.Progress = func(int, int, string, error) { cancel() }
@@ -156,7 +156,7 @@ func TestCancelledSaysWhatIsLeft(t *testing.T) {
 func TestCLN4_LinksThatDisappear(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	endpoints(t, 40)
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
 	c.Progress = func(done, _ int, _ string, _ error) {
 		if done <= 3 {
@@ -172,7 +172,7 @@ func TestCLN9_Churn(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	endpoints(t, 30)
 	stop := churn(t)
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	for range 50 {
 		inv, err := c.Inventory(context.Background())
 		require.NoError(t, err)

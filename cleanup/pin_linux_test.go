@@ -29,7 +29,7 @@ func TestCLN2_Pins(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(bpf, "other"), filepath.Join(bpf, "cilium", "link")))
 	inside := filepath.Join(bpf, "cilium", "devices")
 
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, BPFRoots: []string{"/nowhere", "/tmp", bpf}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{"/nowhere", "/tmp", bpf}}
 	inv := inventory(t, c)
 	require.ElementsMatch(t, []string{
 		"pin " + bpf + "/cilium/a",
@@ -59,7 +59,7 @@ func TestCLN5_MountAmongPinsIsNotEntered(t *testing.T) {
 	require.NoError(t, os.Mkdir(hole, 0o700))
 	require.NoError(t, unix.Mount(other, hole, "", unix.MS_BIND, ""))
 
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, BPFRoots: []string{bpf}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpf}}
 	inv := inventory(t, c)
 	require.Equal(t, []string{"pin " + hole}, objects(inv.Left))
 
@@ -73,7 +73,7 @@ func TestPinThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	bpf := bpfDir(t)
 	path := pinAt(t, array(t, "cilium_x"), bpf, "tc", "globals", "cilium_x")
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, BPFRoots: []string{bpf}}
+	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpf}}
 	inv := inventory(t, c)
 	require.Len(t, inv.Items, 1)
 

@@ -15,7 +15,7 @@ import (
 )
 
 func bpfState(t testing.TB) cleanup.Cleanup {
-	return cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, BPFRoots: []string{bpfDir(t)}}
+	return cleanup.Cleanup{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 }
 
 // Each way in which a filter is known to be ours, on both sides of a clsact.
