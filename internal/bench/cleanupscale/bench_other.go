@@ -18,6 +18,7 @@ type bench struct {
 	counts           []int
 	runs, singleRuns int
 	tcx              bool
+	nice             int
 	cilium           string
 }
 

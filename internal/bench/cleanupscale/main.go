@@ -32,8 +32,9 @@ func main() {
 	single := flag.Int("single-runs", 1, "how often deletion one by one is measured, which takes long")
 	cilium := flag.String("cilium", "", `a cilium-dbg to measure as well, or "build" to build one from its module (minutes, once)`)
 	tcx := flag.Bool("tcx", false, "attach the programs by tcx, not by tc filters")
+	nice := flag.Int("nice", -10, "the priority of everything that is measured, so that other work on the machine counts less")
 	flag.Parse()
-	b := bench{runs: *runs, singleRuns: *single, tcx: *tcx}
+	b := bench{runs: *runs, singleRuns: *single, tcx: *tcx, nice: *nice}
 	exit(func() (err error) {
 		if b.counts, err = numbers(*links); err != nil {
 			return err

@@ -21,11 +21,15 @@ type probe struct {
 	ended   chan error
 }
 
-func newProbe() (*probe, error) {
+func newProbe(nice int) (*probe, error) {
 	p := &probe{quit: make(chan struct{}), ended: make(chan error, 1)}
 	ready := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // for good: the thread goes with its namespace
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
+			ready <- fmt.Errorf("set priority: %w", err)
+			return
+		}
 		p.ended <- p.loop(ready)
 	}()
 	return p, <-ready
