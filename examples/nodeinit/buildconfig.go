@@ -19,6 +19,7 @@ import (
 )
 
 func (a *app) buildConfigCommand() *cobra.Command {
+	var watch bool
 	c := &cobra.Command{
 		Use: "build-config", Args: arguments(0),
 		Short: "Merge all configuration of this node into one directory",
@@ -26,8 +27,9 @@ func (a *app) buildConfigCommand() *cobra.Command {
 			if a.dest == "" {
 				return usageError{errors.New("--dest is empty: there is nowhere to write to")}
 			}
-			if len(a.sources) == 0 {
-				a.sources = []string{configresolve.KindConfigMap, configresolve.KindNodeConfig}
+			a.defaultSources()
+			if watch {
+				return a.watchConfig(cmd.Context())
 			}
 			step := bootstrap.Step{Name: stepConfig}
 			config, err := a.resolve(cmd.Context())
@@ -44,30 +46,46 @@ func (a *app) buildConfigCommand() *cobra.Command {
 	}
 	a.sourceFlags(c.Flags())
 	a.outputFlag(c.Flags())
+	c.Flags().BoolVar(&watch, "watch", false, "go on, write each change, and print what changed and from where; until SIGTERM")
 	return c
+}
+
+// defaultSources are those of Cilium's init container.
+func (a *app) defaultSources() {
+	if len(a.sources) == 0 {
+		a.sources = []string{configresolve.KindConfigMap, configresolve.KindNodeConfig}
+	}
 }
 
 // resolve reads all sources, and logs what an administrator should know.
 func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
-	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, NodeName: a.nodeName})
-	if err != nil {
-		return nil, fmt.Errorf("--source: %w", err)
-	}
-	sources, err := a.open(specs)
+	resolver, err := a.resolver()
 	if err != nil {
 		return nil, err
 	}
-	config, err := configresolve.Resolver{
-		Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict,
-	}.Resolve(ctx)
+	config, err := resolver.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
+	a.logFindings(config)
+	return config, nil
+}
+
+func (a *app) logFindings(config *configresolve.Config) {
 	log := a.logger()
 	for _, finding := range config.Findings() {
 		log.Warn(finding.String(), "step", stepConfig)
 	}
-	return config, nil
+}
+
+// resolver reads what the flags say, under their policy.
+func (a *app) resolver() (configresolve.Resolver, error) {
+	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, NodeName: a.nodeName})
+	if err != nil {
+		return configresolve.Resolver{}, fmt.Errorf("--source: %w", err)
+	}
+	sources, err := a.open(specs)
+	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict}, err
 }
 
 // open makes sources of specs, with one client for all that need a cluster.

@@ -4,6 +4,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -115,4 +116,23 @@ func TestCFG8_AnAPIServerThatIsNotThereEndsWithTheTimeout(t *testing.T) {
 	require.Contains(t, o.stderr, "the API server does not answer")
 	require.Contains(t, o.stderr, "connection refused")
 	require.Contains(t, o.stderr, "--timeout of 300ms is over")
+}
+
+func TestCFG6_ExplainSaysWhereEachValueCameFrom(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(source, []byte("mtu: 1500\ndebug: false\n"), 0o600))
+	env := []string{"X_MTU=9000", "X_DEBUG=true"}
+	args := []string{"explain", "--source", "file:" + source, "--source", "env:X_", "--deny-config-keys", "debug"}
+	o := here(t, env, append(args, "mtu", "debug")...)
+	require.Zero(t, o.code, o.stderr)
+	for _, part := range []string{`mtu = "9000"`, `"1500"`, "file:" + source, `debug = "false"`, "in the deny list"} {
+		require.Contains(t, o.stdout, part)
+	}
+	o = here(t, env, append(args, "--output", "json")...)
+	require.Zero(t, o.code, o.stderr)
+	var x struct {
+		Keys []struct{ Key, Value string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &x))
+	require.Len(t, x.Keys, 2)
 }

@@ -17,9 +17,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Use: "explain [KEY...]", Args: cobra.ArbitraryArgs,
 		Short: "Show where each value of the configuration comes from, what it overrides, and what was denied",
 		RunE: func(cmd *cobra.Command, keys []string) error {
-			if len(a.sources) == 0 {
-				a.sources = []string{configresolve.KindConfigMap, configresolve.KindNodeConfig}
-			}
+			a.defaultSources()
 			resolver, err := a.resolver()
 			if err != nil {
 				return err

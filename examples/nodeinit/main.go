@@ -144,7 +144,8 @@ func (a *app) command() *cobra.Command {
 		for _, name := range a.mistyped(os.Environ()) {
 			a.logger().Warn("the environment variable is no flag's", "name", name)
 		}
-		if a.timeout > 0 && cmd.Annotations[runsForever] == "" {
+		watch := cmd.Flags().Lookup("watch")
+		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Changed; a.timeout > 0 && !forever {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
 			a.cleanups = append(a.cleanups, cancel)
 			cmd.SetContext(ctx)
@@ -154,7 +155,7 @@ func (a *app) command() *cobra.Command {
 	a.commonFlags(root.PersistentFlags())
 	root.AddCommand(
 		a.applyCommand(), a.checkCommand(), a.uninstallCommand(),
-		a.buildConfigCommand(), a.mountCgroupCommand(), a.mountBPFFSCommand(),
+		a.buildConfigCommand(), a.explainCommand(), a.mountCgroupCommand(), a.mountBPFFSCommand(),
 		a.sysctlfixCommand(), a.cleanupCommand(), a.installCNICommand(), a.uninstallCNICommand(),
 		a.demoCommand(),
 	)

@@ -130,7 +130,7 @@ func TestHelp(t *testing.T) {
 	o := here(t, nil, "--help")
 	require.Zero(t, o.code)
 	for _, command := range []string{
-		"apply", "check", "uninstall", "build-config", "mount-cgroup", "mount-bpffs", "sysctlfix", "cleanup",
+		"apply", "check", "uninstall", "build-config", "explain", "mount-cgroup", "mount-bpffs", "sysctlfix", "cleanup",
 		"install-cni", "uninstall-cni", "demo",
 	} {
 		require.Regexp(t, `(?m)^  `+command+` +\S`, o.stdout)

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/slipway-dev/slipway/configresolve"
@@ -20,16 +21,16 @@ func (a *app) watchConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resolver.Strict = a.strict
 	err = kube.Watch(ctx, resolver, func(u kube.Update) error {
 		if u.Err != nil {
 			a.logger().Error(u.Err.Error(), "step", stepConfig)
 			return nil
 		}
-		for _, finding := range u.Config.Findings() {
-			a.logger().Warn(finding.String(), "step", stepConfig)
-		}
-		if _, err := configresolve.WriteDir(ctx, a.dest, u.Config); err != nil {
+		a.logFindings(u.Config)
+		if _, err := configresolve.WriteDir(ctx, a.dest, u.Config); errors.Is(err, configresolve.ErrEmpty) {
+			a.logger().Error(oneLine(err.Error()), "step", stepConfig) // the agent keeps what it has
+			return nil
+		} else if err != nil {
 			return err
 		}
 		return a.showChanges(u.Changes)
@@ -38,16 +39,6 @@ func (a *app) watchConfig(ctx context.Context) error {
 		return nil // told to end
 	}
 	return err
-}
-
-// resolver merges what the flags name.
-func (a *app) resolver() (configresolve.Resolver, error) {
-	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, NodeName: a.nodeName})
-	if err != nil {
-		return configresolve.Resolver{}, fmt.Errorf("--source: %w", err)
-	}
-	sources, err := a.open(specs)
-	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys}, err
 }
 
 // showChanges prints a line for each change, or one JSON document for all that
