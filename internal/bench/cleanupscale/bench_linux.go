@@ -36,6 +36,7 @@ type outcome struct {
 	Inventory time.Duration `json:"inventory"`
 	stall     time.Duration // the longest wait for RTNL elsewhere
 	idle      time.Duration // the same before it began
+	cpu       time.Duration // of the process
 	memory    int64         // bytes, at most
 	left      int           // links that are still there
 }
@@ -67,8 +68,8 @@ func (b bench) run(w io.Writer) error {
 				if err != nil {
 					return fmt.Errorf("%s with %d links: %w", way.name, n, err)
 				}
-				fmt.Fprintf(w, "# %s, %d links: %v, stall %v (idle %v), %d MiB, %d links left, load %s\n", way.name, n,
-					got.Total.Round(time.Millisecond), got.stall.Round(time.Millisecond), got.idle.Round(time.Millisecond),
+				fmt.Fprintf(w, "# %s, %d links: %v, CPU %v, stall %v (idle %v), %d MiB, %d links left, load %s\n", way.name, n,
+					ms(got.Total), ms(got.cpu), ms(got.stall), ms(got.idle),
 					got.memory>>20, got.left, loadAverage())
 				*way.out = append(*way.out, got)
 			}
@@ -140,6 +141,7 @@ func (b bench) measureHere(role string, links int) (outcome, error) {
 		}
 	}
 	out.stall, out.idle = stall, idle
+	out.cpu = cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
 	out.memory = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	out.left, err = countLinks()
 	out.left -= 1 // lo
@@ -163,7 +165,7 @@ func total(o outcome) time.Duration { return o.Total }
 
 func table(w io.Writer, rows []row, cilium bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "links\tours\tof it inventory\tper link\tstall median\tstall worst\tidle worst\tmemory\tone by one\tper link\tratio\t")
+	fmt.Fprint(t, "links\tours\tof it inventory\tper link\tstall median\tstall worst\tidle worst\tmemory\tone by one\tper link\tits stall\tratio\t")
 	if cilium {
 		fmt.Fprint(t, "cilium\tits links left\tratio\t")
 	}
@@ -174,10 +176,10 @@ func table(w io.Writer, rows []row, cilium bool) error {
 		worst := slices.MaxFunc(r.ours, func(a, b outcome) int { return cmp.Compare(a.stall, b.stall) })
 		idle := slices.MaxFunc(r.ours, func(a, b outcome) int { return cmp.Compare(a.idle, b.idle) })
 		memory := slices.MaxFunc(r.ours, func(a, b outcome) int { return cmp.Compare(a.memory, b.memory) })
-		fmt.Fprintf(t, "%d\t%v\t%v\t%v\t%v\t%v\t%v\t%d MiB\t%v\t%v\t%s\t", r.links, ms(ours),
+		fmt.Fprintf(t, "%d\t%v\t%v\t%v\t%v\t%v\t%v\t%d MiB\t%v\t%v\t%v\t%s\t", r.links, ms(ours),
 			ms(median(r.ours, func(o outcome) time.Duration { return o.Inventory })), perLink(ours, r.links),
 			ms(median(r.ours, stall)), ms(worst.stall), ms(idle.idle), memory.memory>>20,
-			ms(single), perLink(single, r.links), ratio(single, ours))
+			ms(single), perLink(single, r.links), ms(median(r.single, stall)), ratio(single, ours))
 		if cilium {
 			theirs := median(r.cilium, total)
 			fmt.Fprintf(t, "%v\t%d\t%s\t", ms(theirs), r.cilium[0].left, ratio(theirs, ours))
