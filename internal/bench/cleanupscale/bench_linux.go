@@ -115,9 +115,20 @@ func (b bench) measureHere(role string, links int) (outcome, error) {
 	if before < links {
 		return outcome{}, fmt.Errorf("only %d links are there", before)
 	}
-	p, err := newProbe(b.nice)
+	out, err := b.watch(role)
 	if err != nil {
 		return outcome{}, err
+	}
+	left, err := countLinks()
+	out.left = left - 1 // lo
+	return out, err
+}
+
+// watch runs a process that removes links, beside another user of RTNL.
+func (b bench) watch(role string) (out outcome, err error) {
+	p, err := newProbe(b.nice)
+	if err != nil {
+		return out, err
 	}
 	time.Sleep(time.Second) // the idle kernel
 	idle := p.reset()
@@ -129,23 +140,23 @@ func (b bench) measureHere(role string, links int) (outcome, error) {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
 	runErr := cmd.Run()
-	total := time.Since(start)
-	stall := p.stop()
-	if runErr != nil {
-		return outcome{}, fmt.Errorf("%w: %s", runErr, stderr.String())
+	out.Total = time.Since(start)
+	stall, err := p.stop()
+	switch {
+	case runErr != nil:
+		return out, fmt.Errorf("%w: %s", runErr, stderr.String())
+	case err != nil:
+		return out, err
 	}
-	out := outcome{Total: total}
 	if role != roleCilium {
 		if err := json.Unmarshal(stdout.Bytes(), &out); err != nil {
-			return outcome{}, err
+			return out, err
 		}
 	}
 	out.stall, out.idle = stall, idle
 	out.cpu = cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
-	out.memory = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
-	out.left, err = countLinks()
-	out.left -= 1 // lo
-	return out, err
+	out.memory = int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
+	return out, nil
 }
 
 // median returns the middle of the outcomes by a number, or 0 of none.

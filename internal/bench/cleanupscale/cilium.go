@@ -49,7 +49,7 @@ func ciliumBinary(flag string) (string, error) {
 		}
 	}
 	build := exec.Command("nice", "-n", "19", "go", "build", "-mod=mod", "-modfile="+filepath.Join(dir, "go.mod"),
-		"-ldflags=-s -w", "-o", binary, "./cilium-dbg")
+		"-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./cilium-dbg")
 	build.Dir = module
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {

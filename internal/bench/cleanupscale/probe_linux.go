@@ -85,10 +85,8 @@ func (p *probe) saw(d time.Duration) {
 func (p *probe) reset() time.Duration { return time.Duration(p.longest.Swap(0)) }
 
 // stop ends the probe and returns the longest wait.
-func (p *probe) stop() time.Duration {
+func (p *probe) stop() (time.Duration, error) {
 	close(p.quit)
-	if err := <-p.ended; err != nil {
-		return -1
-	}
-	return p.reset()
+	err := <-p.ended
+	return p.reset(), err
 }
