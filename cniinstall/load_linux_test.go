@@ -385,6 +385,7 @@ func killedAfter(t *testing.T, path string, program []byte, after time.Duration)
 	}
 	said, _ := out.ReadString('\n')
 	cmd.Wait()
+	awaitUnlocked(t, dir)
 	took, err := strconv.ParseInt(strings.TrimSpace(said), 10, 64)
 	if err != nil {
 		took = -1
@@ -400,4 +401,21 @@ func killedAfter(t *testing.T, path string, program []byte, after time.Duration)
 	delete(after1, old)
 	require.Equal(t, before, after1)
 	return time.Duration(took)
+}
+
+// awaitUnlocked waits for programs that a killed writer was just starting: until
+// they have started they hold its locks, and what they hold counts as alive.
+func awaitUnlocked(t *testing.T, dir string) {
+	t.Helper()
+	temps, err := filepath.Glob(filepath.Join(dir, "*", ".slipway-*.tmp"))
+	require.NoError(t, err)
+	for _, temp := range temps {
+		f, err := os.Open(temp)
+		require.NoError(t, err)
+		for err = syscall.EINTR; err == syscall.EINTR; {
+			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		}
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
 }
