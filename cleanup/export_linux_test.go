@@ -8,7 +8,13 @@ var (
 	ParseLink   = func(b []byte) error { _, err := parseLink(b); return err }
 	ParseFilter = func(b []byte) error { _, err := parseFilter(b); return err }
 	ParseXDP    = func(b []byte) error { _, err := parseXDP(b); return err }
-	ParseRoute  = func(b []byte) error { _, _, err := parseRoute(b); return err }
+	ParseRoute  = func(b []byte) error {
+		r, _, err := parseRoute(b)
+		if err == nil {
+			r.deleteRequest()
+		}
+		return err
+	}
 	ParseRule   = func(b []byte) error { _, err := parseRule(b); return err }
 	ParsePolicy = func(b []byte) error { _, err := parsePolicy(b); return err }
 	ParseState  = func(b []byte) error { _, err := parseState(b); return err }

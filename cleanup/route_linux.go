@@ -76,7 +76,7 @@ func (s *session) sortRoute(r route, links *routeIndex) {
 	through, others := r.through(links.owned)
 	switch {
 	case through && !others, s.own.ownsRoute(r, links.names):
-		item.ref = routeRef{r.request}
+		item.ref = routeRef{r.deleteRequest()}
 		s.found(item)
 	case through:
 		item.Detail = "it leads through foreign links as well"

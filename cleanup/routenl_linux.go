@@ -24,7 +24,8 @@ type route struct {
 	gateway  netip.Addr
 	metric   uint32
 	links    []int // of its next hops
-	request  string
+	nexthop  bool  // they are an object of their own
+	msg      []byte
 }
 
 // rawMessage is a message that is sent as it is.
@@ -86,8 +87,8 @@ func parseRoute(msg []byte) (r route, cloned bool, err error) {
 		return r, false, fmt.Errorf("route message of %d bytes is too short", len(msg))
 	}
 	r.family, r.table, r.protocol, r.typ = msg[0], uint32(msg[4]), msg[5], msg[7]
+	r.msg = msg
 	var dst, src []byte
-	nhid := false
 	err = attrs(msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) error {
 		switch typ {
 		case unix.RTA_DST:
@@ -105,7 +106,7 @@ func parseRoute(msg []byte) (r route, cloned bool, err error) {
 		case unix.RTA_MULTIPATH:
 			return r.parseHops(value)
 		case rtaNexthop:
-			nhid = true
+			r.nexthop = true
 		}
 		return nil
 	})
@@ -115,7 +116,6 @@ func parseRoute(msg []byte) (r route, cloned bool, err error) {
 	var dstErr, srcErr error
 	r.dst, dstErr = prefixOf(r.family, dst, msg[1])
 	r.src, srcErr = prefixOf(r.family, src, msg[2])
-	r.request = deleteRequest(msg, nhid)
 	return r, u32(msg[8:])&unix.RTM_F_CLONED != 0, errors.Join(dstErr, srcErr)
 }
 
@@ -132,13 +132,13 @@ func (r *route) parseHops(b []byte) error {
 	return nil
 }
 
-// deleteRequest makes a request to delete the route of a message.
-func deleteRequest(msg []byte, nhid bool) string {
-	out := append([]byte{}, msg[:unix.SizeofRtMsg]...)
+// deleteRequest makes a request to delete the route.
+func (r route) deleteRequest() string {
+	out := append([]byte{}, r.msg[:unix.SizeofRtMsg]...)
 	clear(out[8:]) // flags, which say how its links are
 	// The message was read before, so its attributes are whole.
-	_ = attrs(msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) error {
-		if deleteBy[typ] && !(nhid && nextHop[typ]) {
+	_ = attrs(r.msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) error {
+		if deleteBy[typ] && !(r.nexthop && nextHop[typ]) {
 			out = appendAttr(out, typ, value)
 		}
 		return nil
