@@ -22,7 +22,7 @@
 // Without it, [Install.Advise] tells of files that win over ours.
 //
 // Folders are never removed or replaced, except on Revert those that Install
-// made, if they are empty.
+// made, if they are empty. A [Guard] keeps what was installed as it is.
 //
 // # Needs
 //
@@ -38,17 +38,18 @@
 // thread sees it. To install on the host from a container, run the methods in
 // the host's mount namespace (package bootstrap/hostns). Nothing here resolves
 // a name or leaves a goroutine. Plugins are executed from the calling thread
-// and so in its namespaces, and are waited for; the goroutines that os/exec
-// needs meanwhile only copy pipes and watch the context, which no namespace
-// changes, and have ended when the call returns.
+// and so in its namespaces, and are waited for. The goroutines that are needed
+// meanwhile copy pipes, watch the context, hash what is in memory and read open
+// files, which no namespace changes, and have ended when the call returns.
 //
 // # Errors
 //
 // [InvalidError]: the configuration is wrong, and where. [ErrPluginMissing]: a
 // plugin that it names is not on the node (yet), which may be worth waiting
-// for; so may [ErrTargetMissing], a network to join. [ErrNotOwner]: somebody else has installed since, so there is nothing
-// to revert. Everything else is the file system's, with operation, path and
-// remedy.
+// for; so may [ErrTargetMissing], a network to join. [ErrNotOwner]: somebody
+// else has installed since, so there is nothing to revert or to guard.
+// [ErrUninstalled], [ErrContested]: why a guard has ended. Everything
+// else is the file system's, with operation, path and remedy.
 //
 // # When not to use it
 //

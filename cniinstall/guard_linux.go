@@ -179,14 +179,15 @@ func (r *guarding) trouble(err error) {
 // differs looks at what may have changed, without the lock.
 func (r *guarding) differs(ctx context.Context, what scope) (bool, error) {
 	i := r.Install
-	switch {
-	case what == scopeBook && r.known != nil:
+	if what == scopeBook && r.known != nil {
 		j := &job{Install: i}
 		if err := j.openBook(); err != nil {
 			return false, err
 		}
-		return false, r.ended(j.book)
-	case what&scopeBin == 0:
+		if err := r.ended(j.book); err != nil || r.remembers(j.book) {
+			return false, err
+		}
+	} else if what&scopeBin == 0 {
 		i.Plugins = nil // they take the longest
 	}
 	j, err := i.survey(ctx)
@@ -228,10 +229,11 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 		r.remember(j)
 		return nil
 	}
-	if err := j.apply(ctx); err != nil {
+	err = j.apply(ctx)
+	r.remember(j)
+	if err != nil {
 		return err
 	}
-	r.remember(j)
 	if r.Repaired != nil {
 		r.Repaired(changes)
 	}

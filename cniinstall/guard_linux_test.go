@@ -5,6 +5,7 @@ package cniinstall_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -209,6 +210,50 @@ func TestCNI5_CNI7_ExclusiveIsGuarded(t *testing.T) {
 	g.repair()
 	require.NoFileExists(t, n.conf+"/00-other.conflist")
 	requireContent(t, n.conf+"/00-other.conflist.cilium_bak", "other", 0o644)
+}
+
+// What is chained onto another CNI's configuration follows that; by whichever
+// program of the same owner, the guard goes on.
+func TestCNI4_CNI7_ChainFollowsTheOther(t *testing.T) {
+	n := newNodeIn(t, fastDir(t, "/bin/true"))
+	other := func(mtu int) string {
+		return fmt.Sprintf(`{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"cilium-cni"},{"type":"loopback","mtu":%d}]}`, mtu)
+	}
+	path := n.conf + "/10-other.conflist"
+	n.source("loopback", script("0.3.1"))
+	write(t, path, other(1), 0o644)
+	i := n.install()
+	i.Config = cniinstall.Chained{Plugin: json.RawMessage(`{"type":"cilium-cni","mine":true}`)}
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, path, other(2), 0o644) // before the guard is there
+	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+	follows := func(mtu int) {
+		t.Helper()
+		raw, err := os.ReadFile(n.confFile())
+		require.NoError(t, err)
+		require.Contains(t, string(raw), fmt.Sprintf(`"mtu": %d`, mtu))
+		require.Contains(t, string(raw), `"mine": true`)
+	}
+	g.repair()
+	follows(2)
+	write(t, path, other(3), 0o644)
+	g.repair()
+	follows(3)
+
+	unlock, err := n.lock(t.Context()) // another program is faster
+	require.NoError(t, err)
+	write(t, path, other(4), 0o644)
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoError(t, unlock())
+	write(t, path, other(5), 0o644)
+	g.repair()
+	follows(5)
+
+	require.NoError(t, os.Remove(path))
+	require.ErrorIs(t, receive(t, g.trouble), cniinstall.ErrTargetMissing)
+	write(t, path, other(6), 0o644)
+	g.repair()
+	follows(6)
 }
 
 // What is none of its business does not make it look, and it does not look at

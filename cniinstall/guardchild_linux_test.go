@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -80,8 +81,7 @@ type guardChild struct {
 	out   *bufio.Reader
 }
 
-func startGuard(t *testing.T, limit string) *guardChild {
-	dir := fastDir(t, "/bin/true")
+func startGuard(t *testing.T, limit, dir string) *guardChild {
 	c := &guardChild{Cmd: exec.Command("/proc/self/exe"), t: t, conf: filepath.Join(dir, "net.d/05-cilium.conflist")}
 	c.Env = []string{runEnv + "=guard", dirEnv + "=" + dir, limitEnv + "=" + limit}
 	c.Stderr = os.Stderr
@@ -148,9 +148,13 @@ func (c *guardChild) ran() (time.Duration, int) {
 }
 
 // While nothing happens it does not run at all: no timer, no thread. Go's own
-// runtime needs a while until it sleeps.
+// runtime needs a while until it sleeps. The folders on the way are not those
+// where other tests make theirs.
 func TestCNI7_IdleUsesNoProcessorTime(t *testing.T) {
-	c := startGuard(t, "")
+	testns.Enter(t, testns.Mount)
+	require.NoError(t, unix.Mount("tmpfs", "/mnt", "tmpfs", 0, ""))
+	require.NoError(t, os.Mkdir("/mnt/node", 0o755))
+	c := startGuard(t, "", "/mnt/node")
 	c.broken()
 	var used time.Duration
 	var switches int
@@ -178,7 +182,7 @@ func TestCNI7_InotifyExhausted(t *testing.T) {
 	} {
 		t.Run(limit, func(t *testing.T) {
 			t.Parallel()
-			c := startGuard(t, limit)
+			c := startGuard(t, limit, fastDir(t, "/bin/true"))
 			trouble := c.line()
 			require.Contains(t, trouble, hint)
 			require.Contains(t, trouble, "the folders are looked at every 400ms")

@@ -24,8 +24,7 @@ func isConfName(name string) bool {
 	return isVisible(name) && slices.Contains(confSuffixes, filepath.Ext(name))
 }
 
-// decide says whether what the record holds ends the guard. At the first look
-// it has to hold what would be repaired: the guard installs nothing.
+// decide says whether what the record holds ends the guard.
 func (r *guarding) decide(ctx context.Context, j *job) error {
 	if j.book == nil {
 		return nil
@@ -33,51 +32,62 @@ func (r *guarding) decide(ctx context.Context, j *job) error {
 	if err := r.ended(j.book); err != nil {
 		return err
 	}
-	if r.known != nil {
-		return nil
-	}
 	for _, t := range j.pending(attributes, content) {
-		if err := r.recorded(ctx, j, t); err != nil {
+		if err := r.mayRepair(ctx, j, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// recorded says whether a target that differs was installed as it is to be.
-// One that is installed only if it is missing may have been there before.
-func (r *guarding) recorded(ctx context.Context, j *job, t *target) error {
-	e, recorded := j.book.Lookup(t.path)
-	if !recorded && t.plugin != "" && j.policyOf(t.plugin) == IfMissing {
-		return nil
-	}
-	if !recorded {
-		return fmt.Errorf("%w: %s differs, and %s has no record of it", ErrUninstalled, t.path, j.StateDir)
-	}
-	sum, err := t.hash(ctx)
-	if err == nil && e.Done && e.After.SHA256 != sum {
-		err = fmt.Errorf("%w: as %s, with other content of %s", ErrNotOwner, j.Owner, t.path)
-	}
-	return err
-}
-
-// ended compares the record with what it was when the guard looked last.
+// ended says whether the installation is another owner's by now, or is being
+// taken back: an uninstall drops each entry as it goes.
 func (r *guarding) ended(book *record.Book) error {
-	if book == nil {
-		return nil
-	}
 	if owner, generation := book.Owner(); generation > 0 && owner != r.Install.Owner {
 		return fmt.Errorf("%w: last was %s (generation %d), this is %s", ErrNotOwner, owner, generation, r.Install.Owner)
 	}
-	for path, sum := range r.known {
-		switch e, recorded := book.Lookup(path); {
-		case !recorded:
+	for path := range r.known {
+		if _, recorded := book.Lookup(path); !recorded {
 			return fmt.Errorf("%w: the record of %s is gone", ErrUninstalled, path)
-		case e.Done && e.After.SHA256 != sum:
-			return fmt.Errorf("%w: as %s, with other content of %s", ErrNotOwner, r.Install.Owner, path)
 		}
 	}
 	return nil
+}
+
+// mayRepair: what differs from ours because this owner has installed something
+// else since is no damage.
+func (r *guarding) mayRepair(ctx context.Context, j *job, t *target) error {
+	e, recorded := j.book.Lookup(t.path)
+	sum, seen := r.known[t.path]
+	switch {
+	case r.known == nil && !recorded:
+		if t.plugin != "" && j.policyOf(t.plugin) == IfMissing {
+			return nil // another may have been there before
+		}
+		return fmt.Errorf("%w: %s differs, and %s has no record of it", ErrUninstalled, t.path, j.StateDir)
+	case t.plugin == "" && !isFixed(j.Config):
+		return nil // it may be another each time
+	case r.known != nil && !seen:
+		return nil
+	case !seen:
+		var err error
+		if sum, err = t.hash(ctx); err != nil {
+			return err
+		}
+	}
+	if e.Done && e.After.SHA256 != sum {
+		return fmt.Errorf("%w: as %s, with other content of %s", ErrNotOwner, j.Owner, t.path)
+	}
+	return nil
+}
+
+// isFixed: each rendering is the same, whatever else is on the node.
+func isFixed(c Config) bool {
+	switch c.(type) {
+	case Whole, Agent:
+		return true
+	}
+	return false
 }
 
 // remember notes what the record says of what is guarded.
@@ -85,14 +95,24 @@ func (r *guarding) remember(j *job) {
 	if r.known == nil {
 		r.known = map[string]string{}
 	}
+	if j.book == nil {
+		return
+	}
 	for _, t := range j.targets() {
-		if j.book == nil {
-			return
-		}
 		if e, recorded := j.book.Lookup(t.path); recorded && e.Done {
 			r.known[t.path] = e.After.SHA256
 		}
 	}
+}
+
+// remembers reports whether the record says what it said.
+func (r *guarding) remembers(book *record.Book) bool {
+	for path, sum := range r.known {
+		if e, _ := book.Lookup(path); e.After.SHA256 != sum {
+			return false
+		}
+	}
+	return true
 }
 
 // hash is the SHA-256 of the target's content, in hex.
