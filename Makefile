@@ -8,8 +8,8 @@ GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PLATFORMS    = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # What the tests look at the kernel with, and the Debian packages that have it.
-TOOLS        = ip tc strace
-PACKAGES     = iproute2 strace
+TOOLS        = ip tc bpftool iptables ip6tables iptables-legacy nft ipset unshare setpriv flock chattr /lib/systemd/systemd-sysctl
+PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs systemd
 
 .PHONY: test tools race fmt vet staticcheck tidy vulncheck fuzz bench ci help
 
@@ -18,7 +18,7 @@ test: tools ## run all tests
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@for tool in $(TOOLS); do \
-		command -v $$tool >/dev/null && continue; \
+		PATH=$$PATH:/usr/sbin:/sbin command -v $$tool >/dev/null && continue; \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "installing $(PACKAGES), which the tests use"; \
 			apt-get update -qq && apt-get install -y -qq --no-install-recommends $(PACKAGES) || exit 1; \

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ import (
 const foldLists = 20
 
 func (a *app) cleanupCommand() *cobra.Command {
-	var allState, bpfState, force, dryRun bool
+	var allState, bpfState, netns, xfrm, aws, force, dryRun bool
 	c := &cobra.Command{
 		Use: "cleanup", Aliases: []string{"post-uninstall-cleanup"}, Args: arguments(0),
 		Short: "Show what an agent left on the node, and remove it",
@@ -35,6 +36,16 @@ func (a *app) cleanupCommand() *cobra.Command {
 			case bpfState:
 				scope = cleanup.BPFState
 			}
+			own := a.ownership()
+			if netns {
+				own.NetNS = cleanup.CiliumOnRequest().NetNS
+			}
+			if xfrm {
+				own.XFRM = cleanup.CiliumOnRequest().XFRM
+			}
+			if aws {
+				own, scope = cleanup.AWSLeftovers(), cleanup.AllState
+			}
 			if scope == 0 {
 				fmt.Fprintln(a.stderr, "nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true")
 				return nil
@@ -42,28 +53,47 @@ func (a *app) cleanupCommand() *cobra.Command {
 			if err := needsRoot(os.Geteuid(), "cleanup"); err != nil {
 				return err
 			}
-			return a.cleanUp(cmd, scope, dryRun, force)
+			return a.cleanUp(cmd, cleanup.Cleanup{
+				Ownership: own, Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir, Progress: a.removed,
+			}, dryRun, force)
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&allState, "all-state", false, "everything that is the agent's")
 	f.BoolVar(&bpfState, "bpf-state", false, "BPF programs, pins and maps only")
+	f.BoolVar(&netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-*, of which the latter may be another runtime's")
+	f.BoolVar(&xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
+	f.BoolVar(&aws, "aws-leftovers", false, "instead of the agent's state: chains of the AWS VPC CNI, which is no more on this node")
 	f.BoolVarP(&force, "force", "f", false, "do not ask")
 	f.BoolVar(&dryRun, "dry-run", false, "only show what there is")
 	a.bpfFlags(f)
+	a.cgroupFlags(f)
+	a.sysctlFlags(f)
+	a.cniFlags(f)
 	a.outputFlag(f)
 	a.stateFlags(f)
 	return c
 }
 
+// ownership is what Cilium owns on a node with the places that the flags say.
+func (a *app) ownership() cleanup.Ownership {
+	own := cleanup.Cilium().
+		Moved("/etc/cni/net.d", a.cniConfDir).
+		Moved("/opt/cni/bin", a.cniBinDir).
+		Moved("/etc/sysctl.d", a.sysctlConfDir).
+		Moved("/run/cilium/cgroupv2", a.cgroupRoot)
+	own.Files = append(own.Files, filepath.Join(a.cniConfDir, a.cniConfName), filepath.Join(a.sysctlConfDir, a.sysctlConfFile))
+	if a.bpfRoot != cleanup.DefaultBPFRoot { // that one is the node's
+		own.Mounts = append(own.Mounts, cleanup.MountRule{Path: a.bpfRoot, Type: "bpf"})
+	}
+	return own
+}
+
 // cleanUp shows what it found, asks, and removes exactly that.
-func (a *app) cleanUp(cmd *cobra.Command, scope cleanup.Scope, dryRun, force bool) (err error) {
+func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Cleanup, dryRun, force bool) (err error) {
 	ctx := cmd.Context()
 	if err := a.checkHost(); err != nil {
 		return err
-	}
-	c := cleanup.Cleanup{
-		Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir, Progress: a.removed,
 	}
 	if lock := a.plainLock(); lock != nil && !dryRun {
 		unlock, lockErr := lock(ctx)

@@ -342,6 +342,33 @@ func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
 	}
 }
 
+func TestCLN2_LeftoversOfAWSAreAnActionOfTheirOwn(t *testing.T) {
+	n := newNode(t)
+	n.shell("iptables -t nat -N AWS-SNAT-CHAIN-0 && iptables -t nat -A POSTROUTING -j AWS-SNAT-CHAIN-0 && iptables -t nat -N CILIUM_POST_nat && iptables -t nat -N KUBE-SERVICES")
+	chains := func() string { return n.shell("iptables -t nat -S | grep -E 'AWS|CILIUM|KUBE' || true") }
+	before := chains()
+	o := n.run("cleanup", "--aws-leftovers", "--dry-run")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, before, chains())
+	o = n.run("cleanup", "--aws-leftovers", "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "-N CILIUM_POST_nat\n-N KUBE-SERVICES", chains())
+	o = n.run("cleanup", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "-N KUBE-SERVICES", chains())
+}
+
+func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /opt/conf /opt/plugins /run/bpf && touch /opt/conf/05-cilium.conflist /opt/conf/07-mine.conflist /opt/conf/10-other.conf.cilium_bak /opt/plugins/cilium-cni /opt/plugins/bridge && mount -n -t bpf bpf /run/bpf && mkdir -p /etc/cni/net.d && touch /etc/cni/net.d/05-cilium.conflist")
+	o := n.run("cleanup", "--all-state", "-f", "--cni-conf-dir", "/opt/conf", "--cni-conf-name", "07-mine.conflist", "--cni-bin-dir", "/opt/plugins", "--bpf-root", "/run/bpf")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "10-other.conf", n.shell("ls /opt/conf"))
+	require.Equal(t, "bridge", n.shell("ls /opt/plugins"))
+	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/cni/net.d"))
+	require.Empty(t, n.shell("grep /run/bpf /proc/self/mountinfo || true"))
+}
+
 // What the plan itself keeps in the agent's folders survives.
 func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T) {
 	n := newNode(t)

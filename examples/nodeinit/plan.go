@@ -197,7 +197,7 @@ func (a *app) cleanupStep(config *configresolve.Config) bootstrap.Step {
 		scope = max(scope, cleanup.ScopeFromConfig(config.Lookup))
 	}
 	c := cleanup.Cleanup{
-		Ownership: cleanup.Cilium(), Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir,
+		Ownership: a.ownership(), Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir,
 		Keep: []string{a.cgroupRoot, a.bpfRoot},
 	}
 	if a.hostProc == "" {
