@@ -76,21 +76,23 @@ func (g Guard) run(ctx context.Context) error {
 }
 
 // watch sees to it that there is a watcher: inotify, or if that is exhausted
-// polling.
+// polling, until it is not any more.
 func (r *guarding) watch() {
-	if p, polls := r.watcher.(*poller); r.watcher != nil && !(polls && p.expired()) {
+	p, polls := r.watcher.(*poller)
+	if r.watcher != nil && !(polls && p.expired()) {
 		return
 	}
 	w, err := newInotify(r.places())
-	if err == nil {
+	switch {
+	case err == nil:
 		r.unwatch()
-		r.watcher = w
-		return
-	}
-	if r.watcher == nil {
+		r.watcher, r.dirty = w, everything
+	case polls:
+		p.extend()
+	default:
 		r.trouble(fmt.Errorf("%w; the folders are looked at every %v", err, pollEvery))
+		r.watcher = newPoller(r.places())
 	}
-	r.watcher = newPoller(r.places())
 }
 
 func (r *guarding) unwatch() {
@@ -139,6 +141,9 @@ func (r *guarding) wait(ctx context.Context) {
 func (r *guarding) look(ctx context.Context) error {
 	what := r.dirty
 	r.dirty, r.retry, r.notBefore = 0, time.Time{}, time.Time{}
+	if what == 0 {
+		return nil
+	}
 	changed, err := r.differs(ctx, what)
 	if err == nil && changed {
 		err = r.repair(ctx)

@@ -24,16 +24,20 @@ type poller struct {
 }
 
 func newPoller(places []place) *poller {
-	p := &poller{places: places, seen: map[string]string{}, until: time.Now().Add(pollFor)}
+	p := &poller{places: places, seen: map[string]string{}}
+	p.extend()
 	p.look()
 	return p
 }
 
 func (p *poller) close() {}
 
+func (p *poller) extend() { p.until = time.Now().Add(pollFor) }
+
 // expired says that it is time to try inotify again.
 func (p *poller) expired() bool { return time.Now().After(p.until) }
 
+// wait returns also if it is time to try inotify again.
 func (p *poller) wait(ctx context.Context, until time.Time) (scope, error) {
 	for {
 		next := pollEvery
@@ -54,7 +58,7 @@ func (p *poller) wait(ctx context.Context, until time.Time) (scope, error) {
 			return 0, nil
 		}
 		if p.expired() {
-			return everything, nil // and the guard asks for a watcher
+			return 0, nil
 		}
 	}
 }
