@@ -38,6 +38,7 @@ func (a *app) checkCommand() *cobra.Command {
 		Use: "check", Args: arguments(0),
 		Short: "Say what apply would change: exit status 0 for nothing, 2 for something",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.cniWait = 0 // a dry run waits for nothing
 			return a.runPlan(cmd.Context(), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
 				report, err := p.Check(ctx)
 				if err == nil {
@@ -102,7 +103,7 @@ func (a *app) planFlags(c *cobra.Command) {
 // undoPlan is the node's plan without what only an apply needs: what is to be
 // undone, the record says.
 func (a *app) undoPlan() (*bootstrap.Plan, func() error, error) {
-	a.plugins, a.cniConf, a.sysctls = "", "", nil
+	a.forgetSources()
 	plan, closeAll, err := a.nodePlan(nil)
 	if err != nil {
 		return nil, nil, err
@@ -119,6 +120,10 @@ func (a *app) undoPlan() (*bootstrap.Plan, func() error, error) {
 // runPlan resolves the configuration, builds the plan from it and runs it.
 func (a *app) runPlan(ctx context.Context, run runner) error {
 	config, resolveErr := a.resolvePlanConfig(ctx)
+	a.resolved = config
+	if resolveErr != nil {
+		a.forgetSources() // nothing will be installed
+	}
 	plan, closeAll, err := a.nodePlan(config)
 	if err != nil {
 		return err

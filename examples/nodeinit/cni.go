@@ -4,15 +4,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
 )
 
 func (a *app) installCNICommand() *cobra.Command {
@@ -26,6 +30,7 @@ func (a *app) installCNICommand() *cobra.Command {
 			return a.cniPlan(cmd, func(p *bootstrap.Plan) error { return a.show(cmd.Context(), p, (*bootstrap.Plan).Apply) })
 		},
 	}
+	a.sourceFlags(c.Flags())
 	a.cniFlags(c.Flags())
 	a.singleFlags(c)
 	return c
@@ -33,48 +38,122 @@ func (a *app) installCNICommand() *cobra.Command {
 
 func (a *app) uninstallCNICommand() *cobra.Command {
 	var dryRun bool
+	var configDir string
 	c := &cobra.Command{
 		Use: "uninstall-cni", Args: arguments(0),
 		Short: "Take back what install-cni or apply installed, configuration first",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.plugins, a.cniConf = "", "" // what is to be undone, the record says
+			if configDir != "" {
+				enabled, err := cniinstall.UninstallEnabled(configDir)
+				if err != nil {
+					return err
+				}
+				if !enabled {
+					fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s does not say true\n", configDir)
+					return nil
+				}
+			}
+			a.forgetSources()
 			return a.cniPlan(cmd, func(p *bootstrap.Plan) error { return a.takeBack(cmd, p, dryRun) })
 		},
 	}
 	a.cniFlags(c.Flags())
 	a.singleFlags(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be undone, and change nothing")
+	c.Flags().StringVar(&configDir, "config-dir", "", "the agent's configuration, one file a key: do nothing unless its cni-uninstall says true, as in a preStop hook")
 	return c
+}
+
+// guardCommand runs beside an agent.
+func (a *app) guardCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "guard", Args: arguments(0), Annotations: map[string]string{runsForever: "until SIGTERM"},
+		Short: "Keep what install-cni or apply installed as it is, until told to end",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
+				return err
+			}
+			if err := a.checkHost(); err != nil {
+				return err
+			}
+			install, closeAll, err := a.install(nil)
+			if err != nil {
+				return err
+			}
+			defer closeAll()
+			return a.guard(cmd.Context(), install)
+		},
+	}
+	a.cniFlags(c.Flags())
+	a.stateFlags(c.Flags())
+	return c
+}
+
+// guard ends well when it is told to end, or when there is nothing to guard
+// any more.
+func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
+	log := a.logger()
+	g := cniinstall.Guard{
+		Install: install,
+		Repaired: func(changes []string) {
+			for _, change := range changes {
+				fmt.Fprintln(a.stdout, change)
+			}
+		},
+		Trouble: func(err error) { log.Warn(oneLine(err.Error()), "step", stepCNI) },
+	}
+	if a.stateDir != "" {
+		g.Lock = a.lockFile().Lock // it runs on the host already
+	}
+	err := a.hostDo(ctx, hostns.Mount, g.Run)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.Is(err, cniinstall.ErrUninstalled), errors.Is(err, cniinstall.ErrNotOwner):
+		fmt.Fprintln(a.stdout, oneLine(err.Error()))
+		return nil
+	}
+	return err
+}
+
+// forgetSources leaves what the record says to be undone, and nothing to do.
+func (a *app) forgetSources() {
+	a.plugins, a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate, a.sysctls = "", "", "", "", "", nil
+	a.cniWait = 0
 }
 
 // cniPlan builds the plan of the one step and runs it.
 func (a *app) cniPlan(cmd *cobra.Command, run func(*bootstrap.Plan) error) error {
-	install, closeAll, err := a.install()
+	var config *configresolve.Config
+	if a.cniConfKey != "" {
+		var err error
+		if config, err = a.resolve(cmd.Context()); err != nil {
+			return err
+		}
+	}
+	install, closeAll, err := a.install(config)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
 	return run(&bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
-		{Name: stepCNI, Action: a.onHost(hostns.Mount, install)},
+		{Name: stepCNI, Action: a.waiting(a.onHost(hostns.Mount, install))},
 	}})
 }
 
 // install says what goes into the CNI folders. Its sources are on this side,
 // so they are opened here, before anything runs in the host's namespaces.
-func (a *app) install() (i cniinstall.Install, closeAll func() error, err error) {
+func (a *app) install(config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
+	closeAll = func() error { return nil }
 	i = cniinstall.Install{
 		BinDir: a.cniBinDir, ConfDir: a.cniConfDir, ConfName: a.cniConfName,
-		StateDir: a.stateDir, Owner: a.owner,
-		Warn: a.warnOnce(),
+		Exclusive: a.cniExclusive, BackupSuffix: a.cniBackupSuffix, KeepConf: a.userManagedConf,
+		StateDir: a.stateDir, Owner: a.owner, Warn: a.warnOnce(),
 	}
-	closeAll = func() error { return nil }
-	if a.cniConf != "" && !a.userManagedConf && a.writeWhenReady == "" {
-		content, err := os.ReadFile(a.cniConf)
-		if err != nil {
-			return i, closeAll, fmt.Errorf("--cni-conf: %w", err)
-		}
-		i.Config = cniinstall.Whole(content)
+	if i.Config, err = a.cniConfig(config); err != nil {
+		return i, closeAll, err
 	}
+	i.Exclusive = i.Exclusive && i.Config != nil
 	if a.plugins == "" {
 		return i, closeAll, nil
 	}
@@ -87,6 +166,48 @@ func (a *app) install() (i cniinstall.Install, closeAll func() error, err error)
 		return i, closeAll, errors.Join(err, root.Close())
 	}
 	return i, closeAll, nil
+}
+
+// cniConfig is the configuration that the flags ask for; nil: none.
+func (a *app) cniConfig(config *configresolve.Config) (cniinstall.Config, error) {
+	if a.userManagedConf || a.writeWhenReady != "" {
+		return nil, nil
+	}
+	agent := cniinstall.Agent{Mode: a.cniTemplate, Debug: a.cniDebug, LogFile: a.cniLogFile}
+	switch {
+	case a.cniConf != "":
+		content, err := os.ReadFile(a.cniConf)
+		if err != nil {
+			return nil, fmt.Errorf("--cni-conf: %w", err)
+		}
+		return cniinstall.Whole(content), nil
+	case a.cniConfKey != "":
+		content, ok := "", false
+		if config != nil {
+			content, ok = config.Lookup(a.cniConfKey)
+		}
+		if !ok {
+			return nil, fmt.Errorf("--cni-conf-key: no source gives the key %q", a.cniConfKey)
+		}
+		return cniinstall.Whole(content), nil
+	case a.cniChain != "":
+		return cniinstall.Chained{Target: a.cniChain, Agent: agent}, nil
+	case a.cniTemplate != "":
+		return agent, nil
+	}
+	return nil, nil
+}
+
+// waiting makes an installation wait for what another CNI's installer brings.
+func (a *app) waiting(action bootstrap.Action) bootstrap.Action {
+	if a.cniWait <= 0 {
+		return action
+	}
+	const step = 500 * time.Millisecond
+	waits := slices.Repeat([]time.Duration{step}, int(max(a.cniWait/step, 1)))
+	return bootstrap.Retry(action, func(err error) bool {
+		return errors.Is(err, cniinstall.ErrPluginMissing) || errors.Is(err, cniinstall.ErrTargetMissing)
+	}, waits...)
 }
 
 // policyFor says for each plugin in the folder when it is installed.

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/configresolve"
 )
 
 func main() {
@@ -55,6 +56,7 @@ type app struct {
 	getenv         func(string) (string, bool)
 	cleanups       []func() // to be called when the command has ended
 	shown          bool     // the one document has been printed
+	resolved       *configresolve.Config
 	options
 }
 
@@ -156,7 +158,7 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(
 		a.applyCommand(), a.checkCommand(), a.uninstallCommand(),
 		a.buildConfigCommand(), a.explainCommand(), a.mountCgroupCommand(), a.mountBPFFSCommand(),
-		a.sysctlfixCommand(), a.cleanupCommand(), a.installCNICommand(), a.uninstallCNICommand(),
+		a.sysctlfixCommand(), a.cleanupCommand(), a.installCNICommand(), a.uninstallCNICommand(), a.guardCommand(),
 		a.demoCommand(),
 	)
 	return root

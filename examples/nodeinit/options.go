@@ -24,16 +24,19 @@ type options struct {
 	apiServer                             string
 	strict                                bool
 
-	cgroupRoot, bpfRoot, bpfFallback                     string
-	cgroupRepair, bpfShared                              bool
-	sysctls                                              []string
-	sysctlConfDir, sysctlConfFile, sysctlUnit            string
-	plugins, cniBinDir, cniConf, cniConfDir, cniConfName string
-	overwriteLoopback, overwritePlugins, userManagedConf bool
-	writeWhenReady, hostPrefix, cniDir                   string
-	stateDir, owner                                      string
-	timeout, lockTimeout                                 time.Duration
-	skip, only                                           []string
+	cgroupRoot, bpfRoot, bpfFallback                               string
+	cgroupRepair, bpfShared                                        bool
+	sysctls                                                        []string
+	sysctlConfDir, sysctlConfFile, sysctlUnit                      string
+	plugins, cniBinDir, cniConf, cniConfDir, cniConfName           string
+	cniConfKey, cniChain, cniTemplate, cniLogFile, cniBackupSuffix string
+	cniDebug, cniExclusive                                         bool
+	cniWait                                                        time.Duration
+	overwriteLoopback, overwritePlugins, userManagedConf           bool
+	writeWhenReady, hostPrefix, cniDir                             string
+	stateDir, owner                                                string
+	timeout, lockTimeout                                           time.Duration
+	skip, only                                                     []string
 }
 
 const (
@@ -93,6 +96,14 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.cniConf, "cni-conf", "", "CNI configuration to install, a file on this side; empty: none")
 	f.StringVar(&a.cniConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the CNI configuration goes, on the host")
 	f.StringVar(&a.cniConfName, "cni-conf-name", "05-cilium.conflist", "name of the CNI configuration file")
+	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "CNI configuration to install, the value of this key of the resolved configuration")
+	f.StringVar(&a.cniChain, "cni-chain", "", "join the agent's plugin to the configuration of the network of this name, or of any: *")
+	f.StringVar(&a.cniTemplate, "cni-template", "", "make the CNI configuration: none (the agent alone), portmap, flannel or aws-cni")
+	f.StringVar(&a.cniLogFile, "cni-log-file", "", "where the agent's plugin logs to, on the host (default /var/run/cilium/cilium-cni.log)")
+	f.BoolVar(&a.cniDebug, "cni-debug", false, "have the agent's plugin log more")
+	f.BoolVar(&a.cniExclusive, "cni-exclusive", false, "set other CNI configurations aside; uninstall brings them back")
+	f.StringVar(&a.cniBackupSuffix, "cni-backup-suffix", "", "what is put behind the names of those (default .cilium_bak)")
+	f.DurationVar(&a.cniWait, "cni-wait", 0, "how long to wait for another CNI's plugin, or for the network to join")
 	f.BoolVar(&a.overwriteLoopback, "overwrite-loopback", false, "install the loopback plugin over one that is there")
 	f.BoolVar(&a.overwritePlugins, "overwrite-plugins", true, "install plugins over those that are there")
 	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "the CNI configuration is somebody else's: neither write nor remove it")

@@ -62,10 +62,7 @@ func (a *app) lockAnd(then func() error) func(context.Context) (func() error, er
 	if a.stateDir == "" {
 		return nil
 	}
-	file := flock.File{Path: filepath.Join(a.stateDir, "lock"), Timeout: a.lockTimeout, Owner: a.owner}
-	if file.Timeout == 0 {
-		file.Timeout = -1 // not at all; there zero is the default
-	}
+	file := a.lockFile()
 	return func(ctx context.Context) (unlock func() error, err error) {
 		var release func() error
 		err = a.hostDo(ctx, hostns.Mount, func(ctx context.Context) error {
@@ -84,6 +81,15 @@ func (a *app) lockAnd(then func() error) func(context.Context) (func() error, er
 			return errors.Join(a.hostDo(context.WithoutCancel(ctx), hostns.Mount, a.forgetOwner), release())
 		}, nil
 	}
+}
+
+// lockFile is the node's lock, for who is on the host already.
+func (a *app) lockFile() flock.File {
+	file := flock.File{Path: filepath.Join(a.stateDir, "lock"), Timeout: a.lockTimeout, Owner: a.owner}
+	if file.Timeout == 0 {
+		file.Timeout = -1 // not at all; there zero is the default
+	}
+	return file
 }
 
 // undo runs a plan backwards, if this run is the owner's and there is anything

@@ -45,7 +45,7 @@ var hostPaths = []hostpath.Path{
 // nodePlan is the whole plan. Its steps need config, which is resolved
 // beforehand; nil is for a plan that is only reverted, or one that failed.
 func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAll func() error, err error) {
-	install, closeAll, err := a.install()
+	install, closeAll, err := a.install(config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAl
 		// so it comes when everything that an agent needs is there.
 		{
 			Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
-			Action: a.onHost(hostns.Mount, install), Skip: install.Plugins == nil && install.Config == nil,
+			Action: a.waiting(a.onHost(hostns.Mount, install)), Skip: install.Plugins == nil && install.Config == nil,
 		},
 	}}
 	return p, closeAll, a.choose(p)
@@ -160,10 +160,19 @@ func (a *app) advice(ctx context.Context) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for step, ask := range map[string]func(context.Context) ([]string, error){
+	asked := map[string]func(context.Context) ([]string, error){
 		stepSysctl: dropIn.Advise,
 		stepBPFFS:  a.bpffsMount().Inspect,
-	} {
+	}
+	install, closeAll, err := a.install(a.resolved)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll()
+	if install.Config != nil {
+		asked[stepCNI] = install.Advise
+	}
+	for step, ask := range asked {
 		if a.leftOut(step) {
 			continue
 		}

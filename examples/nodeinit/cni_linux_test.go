@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// others puts another CNI's plugin and configuration on the node.
+func (n *node) others() {
+	n.shell(`mkdir -p /opt/cni/bin /etc/cni/net.d
+cat > /etc/cni/net.d/10-other.conflist <<'END'
+{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"other-cni","mtu":1400}]}
+END`)
+	n.write("/opt/cni/bin/other-cni", plugin)
+	n.shell("chmod 755 /opt/cni/bin/other-cni")
+}
+
+// agentPlugin puts the plugin that templates name into the folder to install.
+func (n *node) agentPlugin() {
+	require.NoError(n.t, os.WriteFile(filepath.Join(n.plugins, "cilium-cni"), []byte(plugin), 0o755))
+}
+
+type network struct {
+	Name, CNIVersion string
+	Plugins          []struct{ Type string }
+}
+
+func (n *node) network(path string) network {
+	n.t.Helper()
+	var c network
+	require.NoError(n.t, json.Unmarshal([]byte(n.read(path)), &c))
+	return c
+}
+
+func TestCNI4_CNI5_ChainedAndExclusiveAndBack(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	n.agentPlugin()
+	before := n.state()
+	o := n.run("apply", "--plugins", n.plugins, "--cni-chain", "*", "--cni-exclusive")
+	require.Zero(t, o.code, o.stderr)
+	joined := n.network("/etc/cni/net.d/05-cilium.conflist")
+	require.Equal(t, "other", joined.Name)
+	require.Equal(t, []struct{ Type string }{{"other-cni"}, {"cilium-cni"}}, joined.Plugins)
+	require.Equal(t, "05-cilium.conflist\n10-other.conflist.cilium_bak", n.shell("ls /etc/cni/net.d"))
+	require.Contains(t, n.run("apply", "--plugins", n.plugins, "--cni-chain", "*", "--cni-exclusive").stdout, "5 unchanged, 2 skipped")
+
+	o = n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestCNI3_TemplateAndKeyOfTheConfiguration(t *testing.T) {
+	n := newNode(t)
+	n.agentPlugin()
+	o := n.run("install-cni", "--plugins", n.plugins, "--cni-template", "none", "--cni-log-file", `/run/it's "quoted"`)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "cilium", n.network("/etc/cni/net.d/05-cilium.conflist").Name)
+	require.Contains(t, n.read("/etc/cni/net.d/05-cilium.conflist"), `it's \"quoted\"`)
+
+	raw, err := json.Marshal(map[string]string{"cni-conf": conflist})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(n.source, raw, 0o644))
+	for _, command := range []string{"install-cni", "apply"} {
+		o = n.run(command, "--plugins", n.plugins, "--cni-conf-key", "cni-conf", "--source", "file:"+n.source)
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
+	}
+	o = n.run("install-cni", "--cni-conf-key", "other", "--source", "file:"+n.source)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, `"other"`)
+}
+
+func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.WriteFile(n.conf, []byte(`{"cniVersion":"0.3.1","name":"x","plugins":[{"type":"other-cni"},{"type":"test-cni"}]}`), 0o644))
+	o := n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "other-cni")
+
+	cmd := n.Command(binary, "install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-wait", "30s")
+	require.NoError(t, cmd.Start())
+	n.others()
+	require.NoError(t, cmd.Wait(), "it comes")
+	require.Equal(t, "x", n.network("/etc/cni/net.d/05-cilium.conflist").Name)
+}
+
+func TestCNI6_CheckSaysWhoWins(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	o := n.run("check", "--only", "cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "20-late.conflist")
+	require.Equal(t, 2, o.code, o.stderr)
+	require.Contains(t, o.stderr, "10-other.conflist")
+}
+
+func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf).code)
+	applied := n.state()
+	n.shell("mkdir -p /run/config")
+	o := n.run("uninstall-cni", "--config-dir", "/run/config")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stderr, "nothing is done")
+	n.shell("rmdir /run/config")
+	require.Empty(t, applied.Diff(n.state()))
+	n.shell("mkdir /run/config")
+	o = n.runEnv([]string{"CILIUM_CUSTOM_CNI_CONF=true"}, "uninstall-cni")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
+	require.Equal(t, plugin, n.read("/opt/cni/bin/test-cni"), "which it names")
+
+	n.shell("echo true > /run/config/cni-uninstall")
+	o = n.run("uninstall-cni", "--config-dir", "/run/config")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
+}
+
+func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
+	n := newNode(t)
+	args := []string{"--plugins", n.plugins, "--cni-conf", n.conf}
+	require.Zero(t, n.run(append([]string{"install-cni"}, args...)...).code)
+	start := func() (*bufio.Scanner, func() error, func(os.Signal) error) {
+		cmd := n.Command(binary, append([]string{"guard"}, args...)...)
+		stdout, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		return bufio.NewScanner(stdout), cmd.Wait, cmd.Process.Signal
+	}
+	const path = "/etc/cni/net.d/05-cilium.conflist"
+	lines, wait, signal := start()
+	for range 3 {
+		n.shell("echo '{}' > " + path)
+		require.True(t, lines.Scan())
+		require.Contains(t, lines.Text(), path)
+		require.Equal(t, conflist, n.read(path))
+	}
+	require.NoError(t, signal(syscall.SIGTERM))
+	require.NoError(t, wait())
+
+	lines, wait, _ = start()
+	n.shell("rm " + path)
+	require.True(t, lines.Scan())
+	require.Zero(t, n.run("uninstall-cni").code)
+	for lines.Scan() {
+		t.Log(lines.Text())
+	}
+	require.NoError(t, wait(), "it ends by itself")
+	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
+}
