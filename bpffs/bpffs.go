@@ -20,7 +20,7 @@
 // [Mount.Kernel] is a fake (package bpffstest).
 //
 // Do not use it to change a bpffs that exists: one with another mode or other
-// options is accepted as it is (see [Mount.Inspect]).
+// options is accepted as it is (see [Mount.Advise]).
 package bpffs
 
 import (
@@ -230,11 +230,11 @@ func (m Mount) wrap(p place, err error) error {
 	return nil
 }
 
-// Inspect returns what is worth knowing about the bpffs and is no reason to
+// Advise returns what is worth knowing about the bpffs and is no reason to
 // change it: mounts that lie under it on the same path, which hold pins that
 // nobody sees, and a mode or options other than Apply would give. It reads the
 // list of all mounts.
-func (m Mount) Inspect(ctx context.Context) (remarks []string, err error) {
+func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
 	p, k, err := m.look(ctx)
 	if err != nil || !p.mounted() {
 		return nil, err

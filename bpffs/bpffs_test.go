@@ -32,9 +32,9 @@ func TestBPF1_MakesDirectoriesAndMounts(t *testing.T) {
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{
-			"create directory " + filepath.Join(n.Dir(), "sys"),
-			"create directory " + filepath.Join(n.Dir(), "sys", "fs"),
-			"create directory " + path,
+			"make directory " + filepath.Join(n.Dir(), "sys"),
+			"make directory " + filepath.Join(n.Dir(), "sys", "fs"),
+			"make directory " + path,
 			"mount bpf on " + path,
 		}, changes)
 		require.NoDirExists(t, filepath.Join(n.Dir(), "sys"), "Check is pure")
@@ -47,7 +47,7 @@ func TestBPF1_MakesDirectoriesAndMounts(t *testing.T) {
 		mounted, err = m.Mounted(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, path, mounted)
-		remarks, err := m.Inspect(t.Context())
+		remarks, err := m.Advise(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, remarks, "mode and options are the default ones")
 
@@ -122,7 +122,7 @@ func TestBPF1_VolumeOfAContainerIsNotForeign(t *testing.T) {
 		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"tmpfs", "bpf"}, n.Mounts(path))
-		remarks, err := m.Inspect(t.Context())
+		remarks, err := m.Advise(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, remarks)
 		require.NoError(t, m.Revert(t.Context()))
@@ -212,7 +212,7 @@ func TestBPF2_DoubledMountsAreNamed(t *testing.T) {
 		n.Put(path, "bpf", "nosuid,nodev,noexec,mode=700")
 		n.Put(path, "bpf", "nosuid,nodev,noexec,mode=700")
 		m := bpffs.Mount{Path: path, Kernel: n.Kernel()}
-		remarks, err := m.Inspect(t.Context())
+		remarks, err := m.Advise(t.Context())
 		require.NoError(t, err)
 		require.Len(t, remarks, 1)
 		require.Regexp(t, `^3 mounts on .*, of which the last is visible: tmpfs \(id \d+\), bpf \(id \d+\), bpf \(id \d+\)$`, remarks[0])
@@ -268,7 +268,7 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 		require.Empty(t, changes)
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"bpf"}, n.Mounts(path))
-		remarks, err := m.Inspect(t.Context())
+		remarks, err := m.Advise(t.Context())
 		require.NoError(t, err)
 		prefix := "bpffs on " + path
 		require.Equal(t, []string{

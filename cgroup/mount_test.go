@@ -28,9 +28,9 @@ func TestCG1_MakesDirectoriesAndMounts(t *testing.T) {
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{
-			"create directory " + filepath.Join(n.Dir(), "run"),
-			"create directory " + filepath.Join(n.Dir(), "run", "agent"),
-			"create directory " + path,
+			"make directory " + filepath.Join(n.Dir(), "run"),
+			"make directory " + filepath.Join(n.Dir(), "run", "agent"),
+			"make directory " + path,
 			"mount cgroup2 on " + path,
 		}, changes)
 		require.NoDirExists(t, filepath.Join(n.Dir(), "run"), "Check is pure")

@@ -162,7 +162,7 @@ func (a *app) advice(ctx context.Context) (lines []string, err error) {
 	}
 	asked := map[string]func(context.Context) ([]string, error){
 		stepSysctl: dropIn.Advise,
-		stepBPFFS:  a.bpffsMount().Inspect,
+		stepBPFFS:  a.bpffsMount().Advise,
 	}
 	install, closeAll, err := a.install(a.resolved)
 	if err != nil {

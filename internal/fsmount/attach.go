@@ -214,9 +214,9 @@ func dirHint(path string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("create directory %s: %w (its file system is mounted read-only: mount it read-write, or name another path)", path, err)
+		return fmt.Errorf("make directory %s: %w (its file system is mounted read-only: mount it read-write, or name another path)", path, err)
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("create directory %s: %w (needs root, and a file system where directories can be made)", path, err)
+		return fmt.Errorf("make directory %s: %w (needs root, and a file system where directories can be made)", path, err)
 	}
-	return fmt.Errorf("create directory %s: %w", path, err)
+	return fmt.Errorf("make directory %s: %w", path, err)
 }

@@ -77,7 +77,7 @@ func (p Place) Occupied(k Kernel) (fstype string, err error) {
 func (p Place) Plan(k Kernel, what string) ([]string, error) {
 	var changes []string
 	for _, dir := range p.Missing {
-		changes = append(changes, "create directory "+dir)
+		changes = append(changes, "make directory "+dir)
 	}
 	change := what + " on " + p.Path
 	if len(p.Missing) == 0 {
