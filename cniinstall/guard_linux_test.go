@@ -159,6 +159,28 @@ func TestCNI7_RepairedWithinASecond(t *testing.T) {
 	require.Empty(t, g.trouble)
 }
 
+// Plugins of the size of Cilium's are repaired within a second too, and what
+// concerns the configuration only does not wait for them.
+func TestCNI7_LargePlugin(t *testing.T) {
+	n := newNodeIn(t, fastDir(t, "/bin/true"))
+	n.source("large", strings.Repeat("0123456789abcdef", 70<<16))
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+	for range 3 {
+		begin := time.Now()
+		require.NoError(t, os.Truncate(n.plugin("large"), 1<<20))
+		g.repair()
+		large := time.Since(begin)
+		require.Less(t, large, inTime())
+		begin = time.Now()
+		require.NoError(t, os.Remove(n.confFile()))
+		g.repair()
+		require.Less(t, time.Since(begin), inTime())
+		t.Logf("70 MB: %v; the configuration: %v", large.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
+	}
+}
+
 // Every folder on the way may be replaced, a symbolic link among them too; and
 // what is put where one was is watched.
 func TestCNI7_FoldersOnTheWay(t *testing.T) {
