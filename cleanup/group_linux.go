@@ -24,9 +24,9 @@ import (
 const (
 	minGroup   = 8 // fewer links than this go one by one
 	maxGroup   = 192
-	firstGroup = 16
+	firstGroup = 32
 	slowGroup  = 2 // the first group of links with tcx
-	groupTime  = 60 * time.Millisecond
+	groupTime  = 65 * time.Millisecond
 )
 
 // removeLinks deletes links in groups, and one by one what is no group's

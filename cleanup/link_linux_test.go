@@ -135,14 +135,14 @@ func tap(t testing.TB, name string) {
 
 func TestCancelledSaysWhatIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	endpoints(t, 20)
+	endpoints(t, 50)
 	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.Progress = func(int, int, string, error) { cancel() }
 	err := c.Remove(ctx, inv.Items)
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "stopped with 44 of 60 items left", "the first 16 links went together")
+	require.ErrorContains(t, err, "stopped with 118 of 150 items left", "the first 32 links went together")
 
 	_, err = c.Inventory(ctx)
 	require.ErrorIs(t, err, context.Canceled)
