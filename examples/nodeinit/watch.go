@@ -15,7 +15,8 @@ import (
 
 // watchConfig writes the resolved configuration and keeps it up to date until
 // the program is told to end. Each change is printed: what, and from where. What
-// cannot be read any more is logged, and the directory stays as it was.
+// cannot be read any more is logged, and the directory stays as it was; what
+// cannot be written ends it, so that whoever started it notices.
 func (a *app) watchConfig(ctx context.Context) error {
 	resolver, err := a.resolver()
 	if err != nil {
