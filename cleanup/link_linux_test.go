@@ -160,7 +160,7 @@ func TestCLN4_LinksThatDisappear(t *testing.T) {
 	inv := inventory(t, c)
 	c.Progress = func(done, _ int, _ string, _ error) {
 		if done <= 3 {
-			run(t, "ip", "link", "del", "dev", fmt.Sprintf("lxc%08x", done*5))
+			run(t, "ip", "link", "del", "dev", fmt.Sprintf("lxc%08x", done*2))
 		}
 	}
 	require.NoError(t, c.Remove(context.Background(), inv.Items))
