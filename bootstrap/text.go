@@ -22,7 +22,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, result := range r.Results {
 		rows = append(rows, result.rows()...)
 	}
-	text := table(rows) + "\n" + r.totals() + "\n"
+	text := table(rows) + "\n" + r.Summary() + "\n"
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
@@ -30,35 +30,40 @@ func (r *Report) WriteText(w io.Writer) error {
 }
 
 func (r Result) rows() (rows [][]string) {
-	details := r.details()
+	details := r.Details()
 	if len(details) == 0 {
 		details = []string{""}
 	}
 	head := []string{printable(r.Step), string(r.Status), short(r.Elapsed)}
 	for _, detail := range details {
-		rows = append(rows, append(head, printable(detail)))
+		rows = append(rows, append(head, detail))
 		head = []string{"", "", ""}
 	}
 	return rows
 }
 
-// details are the changes, then the error's lines. The step is in the table
-// already, so the error goes without it.
-func (r Result) details() []string {
+// Details are the lines that tell a person more: the changes, then those of the
+// error, without the step. What would act on a terminal is written as an escape
+// sequence of Go's.
+func (r Result) Details() []string {
 	details := append([]string(nil), r.Changes...)
-	if r.Err == nil {
-		return details
+	if r.Err != nil {
+		text := r.Err.Error()
+		var failure *StepError
+		if errors.As(r.Err, &failure) {
+			text = failure.Op + ": " + failure.Err.Error()
+		}
+		details = append(details, strings.Split(text, "\n")...)
 	}
-	text := r.Err.Error()
-	var failure *StepError
-	if errors.As(r.Err, &failure) {
-		text = failure.Op + ": " + failure.Err.Error()
+	for i, detail := range details {
+		details[i] = printable(detail)
 	}
-	return append(details, strings.Split(text, "\n")...)
+	return details
 }
 
-// totals counts the steps, and those of each status that occurs.
-func (r *Report) totals() string {
+// Summary is one line that counts the steps, and those of each status that
+// occurs: "7 steps: 6 changed, 1 skipped".
+func (r *Report) Summary() string {
 	var counts []string
 	for _, s := range []Status{Unchanged, WouldChange, Unknown, Changed, Failed, Skipped, Blocked, NotRun} {
 		if n := r.Count(s); n > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -121,8 +122,8 @@ func (a *app) undoPlan() (*bootstrap.Plan, func() error, error) {
 func (a *app) runPlan(ctx context.Context, run runner) error {
 	config, resolveErr := a.resolvePlanConfig(ctx)
 	a.resolved = config
-	if resolveErr != nil {
-		a.forgetSources() // nothing will be installed
+	if resolveErr != nil && a.cniConfKey != "" {
+		a.cniConfKey, a.cniTemplate = "", cniinstall.ModeNone // for the step to be in the report; nothing is installed
 	}
 	plan, closeAll, err := a.nodePlan(config)
 	if err != nil {
@@ -173,6 +174,6 @@ func (a *app) show(ctx context.Context, plan *bootstrap.Plan, run runner) error 
 	plan.Trace = newProgress(a.stdout).trace()
 	start := time.Now()
 	report, err := run(plan, ctx)
-	fmt.Fprintln(a.stdout, summary(report, time.Since(start)))
+	fmt.Fprintf(a.stdout, "%s (%s)\n", report.Summary(), elapsed(time.Since(start)))
 	return err
 }

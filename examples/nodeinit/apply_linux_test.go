@@ -46,8 +46,8 @@ func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 	}
 	require.Contains(t, o.stdout, "7 steps: 6 changed, 1 skipped")
 	require.Contains(t, o.stdout, "7 steps: 6 unchanged, 1 skipped")
-	require.Contains(t, o.stdout, "7 steps: 3 would-change, 3 unchanged, 1 skipped")
-	require.Contains(t, o.stdout, "7 steps: 3 changed, 3 unchanged, 1 skipped")
+	require.Contains(t, o.stdout, "7 steps: 3 unchanged, 3 would-change, 1 skipped")
+	require.Contains(t, o.stdout, "7 steps: 3 unchanged, 3 changed, 1 skipped")
 }
 
 func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {

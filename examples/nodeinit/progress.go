@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,10 +43,7 @@ func (p *progress) done(_ context.Context, r bootstrap.Result) {
 	if p.terminal {
 		fmt.Fprint(p.w, "\r\033[K")
 	}
-	details := append([]string{}, r.Changes...)
-	if r.Err != nil {
-		details = append(details, reason(r.Err))
-	}
+	details := r.Details()
 	first := ""
 	if len(details) > 0 {
 		first = details[0]
@@ -61,32 +57,9 @@ func (p *progress) done(_ context.Context, r bootstrap.Result) {
 	}
 }
 
-// reason is the error without the step, which the line names already.
-func reason(err error) string {
-	var step *bootstrap.StepError
-	if errors.As(err, &step) {
-		err = step.Err
-	}
-	return oneLine(err.Error())
-}
-
 func elapsed(d time.Duration) string {
 	if d == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
-}
-
-// summary counts the steps by their status.
-func summary(r *bootstrap.Report, took time.Duration) string {
-	var parts []string
-	for _, s := range []bootstrap.Status{
-		bootstrap.Changed, bootstrap.WouldChange, bootstrap.Unchanged, bootstrap.Unknown,
-		bootstrap.Failed, bootstrap.Blocked, bootstrap.NotRun, bootstrap.Skipped,
-	} {
-		if n := r.Count(s); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	return fmt.Sprintf("%d steps: %s (%s)", len(r.Results), strings.Join(parts, ", "), elapsed(took))
 }
