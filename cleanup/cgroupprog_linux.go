@@ -57,11 +57,7 @@ func findCgroupPrograms(ctx context.Context, s *session) error {
 	if !s.own.ownsPrograms() {
 		return nil
 	}
-	path, err := s.cgroupRoot()
-	if path == "" || err != nil {
-		return err
-	}
-	dir, id, err := openCgroup(path)
+	path, dir, id, err := s.openCgroupRoot()
 	if dir == nil {
 		return err
 	}
@@ -81,22 +77,35 @@ func findCgroupPrograms(ctx context.Context, s *session) error {
 	return errs.join()
 }
 
-// cgroupRoot returns where the root of the cgroup2 hierarchy is mounted: the
-// first such mount, if the field does not say.
-func (s *session) cgroupRoot() (string, error) {
-	if s.CgroupRoot != "" {
-		return s.CgroupRoot, nil
-	}
-	all, err := s.mountPoints()
-	if err != nil {
-		return "", err
-	}
-	for _, m := range all {
-		if m.fstype == "cgroup2" && m.root == "/" {
-			return m.path, nil
+// openCgroupRoot opens the root of the cgroup2 hierarchy, at the first mount of
+// it that nothing hides, if the field does not say.
+func (s *session) openCgroupRoot() (path string, dir *os.File, id inode, err error) {
+	paths := []string{s.CgroupRoot}
+	if s.CgroupRoot == "" {
+		if paths, err = s.cgroupMounts(); err != nil {
+			return "", nil, inode{}, err
 		}
 	}
-	return "", nil
+	for _, path := range paths {
+		if dir, id, err = openCgroup(path); dir != nil || err != nil {
+			return path, dir, id, err
+		}
+	}
+	return "", nil, inode{}, nil
+}
+
+func (s *session) cgroupMounts() ([]string, error) {
+	all, err := s.mountPoints()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, m := range all {
+		if m.fstype == "cgroup2" && m.root == "/" {
+			paths = append(paths, m.path)
+		}
+	}
+	return paths, nil
 }
 
 // openCgroup opens a directory of a cgroup2 file system; nil for anything else.
