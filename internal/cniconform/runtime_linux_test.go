@@ -105,6 +105,8 @@ func (c *containerd) await(what, want string) {
 		select {
 		case <-c.loaded:
 		case <-timeout:
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			require.Failf(c.t, "not noticed", "%s: it has %q, not %q; %v", what, got, want, c.status)
 		}
 	}
