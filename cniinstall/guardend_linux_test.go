@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// An uninstall under the same lock ends it, and what was removed stays removed.
+func TestCNI7_UninstallEndsIt(t *testing.T) {
+	for range 20 {
+		n, g := guardedNode(t)
+		require.NoError(t, os.Remove(n.plugin("loopback"))) // it is awake when the uninstall comes
+		unlock, err := n.lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, n.install().Revert(t.Context()))
+		require.NoError(t, unlock())
+		require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
+		require.NoFileExists(t, n.confFile())
+		require.NoFileExists(t, n.plugin("cilium-cni"))
+		requireNoTemp(t, n.root)
+	}
+}
+
+// A later installation ends it, though no file differs: by another owner, or
+// by this one with other content.
+func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
+	n, g := guardedNode(t)
+	i := n.install()
+	i.Owner = "pod-b"
+	require.NoError(t, i.Apply(t.Context()))
+	err := g.end()
+	require.ErrorIs(t, err, cniinstall.ErrNotOwner)
+	require.ErrorContains(t, err, "last was pod-b (generation 2), this is host")
+
+	second := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+	require.NoError(t, os.Remove(n.confFile()))
+	second.repair()
+	i.Config = cniinstall.Agent{Debug: true}
+	require.NoError(t, i.Apply(t.Context()))
+	err = second.end()
+	require.ErrorIs(t, err, cniinstall.ErrNotOwner)
+	require.ErrorContains(t, err, "as pod-b, with other content of "+n.confFile())
+	requireConverged(t, i, n.root)
+
+	late := n.install() // the older one, started late
+	late.Owner = "pod-b"
+	require.ErrorIs(t, start(t, cniinstall.Guard{Install: late, Lock: n.lock}, plainly).end(), cniinstall.ErrNotOwner)
+	requireConverged(t, i, n.root)
+}
+
+// What was never installed is not installed.
+func TestCNI7_InstallsNothingAnew(t *testing.T) {
+	n := newNode(t)
+	before := tree(t, n.root)
+	require.ErrorIs(t, start(t, cniinstall.Guard{Install: n.install()}, plainly).end(), cniinstall.ErrUninstalled)
+	require.Equal(t, before, tree(t, n.root))
+
+	i := n.install()
+	i.ConfName = "no-suffix"
+	require.ErrorContains(t, start(t, cniinstall.Guard{Install: i}, plainly).end(), "no runtime loads it")
+}
+
+// An error is told once and tried again, at once when something happens.
+func TestCNI7_TroubleIsToldAndTriedAgain(t *testing.T) {
+	n, g := guardedNode(t)
+	require.NoError(t, os.Remove(n.confFile()))
+	g.repair()
+	require.NoError(t, os.Mkdir(n.confFile()+".new", 0o755))
+	require.NoError(t, unix.Renameat2(unix.AT_FDCWD, n.confFile()+".new", unix.AT_FDCWD, n.confFile(), unix.RENAME_EXCHANGE))
+	require.ErrorContains(t, receive(t, g.trouble), n.confFile()+" is in the way: it is a directory, not a file")
+	require.NoError(t, os.Remove(n.confFile()))
+	g.repair()
+	requireContent(t, n.confFile(), agentConf, 0o600)
+}
+
+// Inside the host's mount namespace: the source exists only in the container's,
+// the folders only on the host.
+func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	hidden := filepath.Join(n.root, "hidden")
+	require.NoError(t, os.Mkdir(hidden, 0o755))
+	require.NoError(t, unix.Mount("tmpfs", hidden, "tmpfs", 0, ""))
+	t.Cleanup(func() { unix.Unmount(hidden, unix.MNT_DETACH) })
+	write(t, filepath.Join(hidden, "cilium-cni"), script("0.3.1"), 0o644)
+	root, err := os.OpenRoot(hidden)
+	require.NoError(t, err)
+	t.Cleanup(func() { root.Close() })
+	i := n.install()
+	i.Plugins = root.FS()
+	require.NoError(t, hostns.In("/proc/self", hostns.Mount, i).Apply(t.Context()))
+	require.NoError(t, os.Mkdir(n.root+"/covered", 0o755))
+	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host
+	t.Cleanup(func() { unix.Unmount(n.conf, unix.MNT_DETACH) })
+
+	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
+		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
+	})
+	for range 3 {
+		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
+			return errors.Join(os.Remove(n.confFile()), os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755))
+		}))
+		g.repair()
+		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
+			requireContent(t, n.plugin("cilium-cni"), script("0.3.1"), 0o755)
+			requireContent(t, n.confFile(), agentConf, 0o600)
+			return nil
+		}))
+	}
+	require.NoFileExists(t, n.confFile(), "in the container's namespace there is another folder")
+	g.cancel()
+	require.ErrorIs(t, g.end(), context.Canceled)
+}
+
+// It leaves no goroutine and no open file.
+func TestCNI7_LeavesNothing(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	files := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(entries)
+	}
+	goroutines, open := runtime.NumGoroutine(), files()
+	for k := range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		repaired := make(chan bool, 10)
+		done := make(chan error, 1)
+		require.NoError(t, os.Remove(n.confFile()))
+		go func() {
+			done <- cniinstall.Guard{Install: i, Repaired: func([]string) { repaired <- true }}.Run(ctx)
+		}()
+		receive(t, repaired)
+		if k%2 == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+		require.ErrorIs(t, receive(t, done), context.Canceled)
+	}
+	require.Eventually(t, func() bool { // in a goroutine of its own
+		return runtime.NumGoroutine() <= goroutines+1
+	}, slow, time.Millisecond)
+	require.Equal(t, open, files())
+}
