@@ -8,13 +8,34 @@ GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PLATFORMS    = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # What the tests look at the kernel with, and the Debian packages that have it.
-TOOLS        = ip tc bpftool iptables ip6tables iptables-legacy nft ipset unshare setpriv flock chattr /lib/systemd/systemd-sysctl
-PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs systemd
+TOOLS        = ip tc bpftool iptables ip6tables iptables-legacy nft ipset unshare setpriv flock chattr \
+               /lib/systemd/systemd-sysctl /usr/lib/cni/bridge
+PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs systemd containernetworking-plugins
 
-.PHONY: test tools race fmt vet staticcheck tidy vulncheck fuzz bench ci help
+# Modules of their own, so that what they need reaches no user of the packages.
+NESTED       = internal/cniconform internal/realkube internal/realkube/testdata/server
 
-test: tools ## run all tests
+.PHONY: test test-packages test-cni test-kube tools race fmt vet staticcheck tidy vulncheck fuzz bench compare storm scale ci help
+
+test: test-packages test-cni test-kube ## run all tests
+
+test-packages: tools ## the tests of the packages and examples
 	$(GO) test -timeout 14m ./...
+
+test-cni: tools ## containerd's loader, libcni and the reference plugins over what cniinstall writes
+	cd internal/cniconform && $(GO) vet ./... && $(GO) test -count 1 ./...
+
+test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (6 CPU-minutes)
+	cd internal/realkube && $(GO) vet ./... && $(GO) test -timeout 25m ./...
+
+compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
+	cd internal/realkube && SLIPWAY_COMPARE=1 $(GO) test -count 1 -v -run Compa ./config
+
+storm: ## 5,000 nodes that boot at once, against one API server
+	cd internal/realkube && $(GO) run ./bootstorm
+
+scale: ## cleanup of thousands of links, beside deletion one by one
+	$(GO) run ./internal/bench/cleanupscale
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@for tool in $(TOOLS); do \
@@ -40,9 +61,11 @@ vet: ## vet for every platform that the packages build on
 
 staticcheck: ## run staticcheck
 	$(GO) run $(STATICCHECK) ./...
+	@for dir in internal/cniconform internal/realkube; do (cd $$dir && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 
 tidy: ## fail if go mod tidy would change something
 	$(GO) mod tidy -diff
+	@for dir in $(NESTED); do echo "tidy $$dir"; (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
 
 vulncheck: ## look for known vulnerabilities, where the database can be reached
 	@$(GO) run $(GOVULNCHECK) ./... > /tmp/govulncheck.$$$$ 2>&1; status=$$?; cat /tmp/govulncheck.$$$$; \
@@ -63,4 +86,4 @@ ci: ## all checks
 	bash .ci/run
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16

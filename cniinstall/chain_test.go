@@ -292,6 +292,7 @@ func asList(t *testing.T, conf []byte) *libcni.NetworkConfigList {
 	}
 	single, err := libcni.NetworkPluginConfFromBytes(conf)
 	require.NoError(t, err)
+	//lint:ignore SA1019 it is what runtimes still call for a .conf
 	list, err := libcni.ConfListFromConf(single)
 	require.NoError(t, err)
 	return list
