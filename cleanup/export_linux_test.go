@@ -3,6 +3,8 @@
 
 package cleanup
 
+import "errors"
+
 // What the fuzz targets and the tests of single parts call.
 var (
 	ParseLink   = func(b []byte) error { _, err := parseLink(b); return err }
@@ -18,7 +20,11 @@ var (
 	ParseRule   = func(b []byte) error { _, err := parseRule(b); return err }
 	ParsePolicy = func(b []byte) error { _, err := parsePolicy(b); return err }
 	ParseState  = func(b []byte) error { _, err := parseState(b); return err }
-	RetryDump   = retryDump[[][]byte]
+	ReadAnswer  = func(b []byte) error {
+		a := answer{seq: 0, reply: 16}
+		return errors.Join(a.read(b), a.err)
+	}
+	RetryDump = retryDump[[][]byte]
 )
 
 // DumpTries is how often a dump is tried.

@@ -4,6 +4,7 @@
 package cleanup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,39 +16,158 @@ import (
 )
 
 // rtnl is one netlink socket, in the network namespace of the thread that
-// opened it, used for every request.
+// opened it, used for every request. It is a plain one: tens of thousands of
+// requests cost half of what they cost through the library.
 type rtnl struct {
-	handle *nl.SocketHandle
-	proto  int // NETLINK_ROUTE, or another protocol
+	fd  int
+	seq uint32
+	buf []byte
 }
 
-// rtnlTimeout is how long the kernel may take for one answer.
-const rtnlTimeout = time.Minute
+const (
+	// rtnlTimeout is how long the kernel may take for one answer.
+	rtnlTimeout = time.Minute
+
+	// rtnlBuffer is more than the kernel puts into one datagram.
+	rtnlBuffer = 64 << 10
+)
 
 func openNetlink(proto int) (*rtnl, error) {
-	sock, err := nl.Subscribe(proto)
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, proto)
 	if err != nil {
 		return nil, fmt.Errorf("open a netlink socket: %w", err)
 	}
 	// The kernel's own words for a refusal; kernels before 4.12 have none.
-	_ = sock.SetExtAck(true)
+	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_EXT_ACK, 1)
 	timeout := unix.NsecToTimeval(int64(rtnlTimeout))
-	if err := errors.Join(sock.SetSendTimeout(&timeout), sock.SetReceiveTimeout(&timeout)); err != nil {
-		sock.Close()
-		return nil, fmt.Errorf("netlink socket timeouts: %w", err)
+	err = errors.Join(
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &timeout),
+		unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}),
+	)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("set up a netlink socket: %w", err)
 	}
-	return &rtnl{&nl.SocketHandle{Socket: sock}, proto}, nil
+	return &rtnl{fd: fd, buf: make([]byte, rtnlBuffer)}, nil
 }
 
-func (r *rtnl) close() { r.handle.Close() }
+func (r *rtnl) close() { unix.Close(r.fd) }
 
+// execute sends a request and returns the messages of the type reply in the
+// answer, which ends with an acknowledgement or the end of a dump: every
+// request asks for one of them.
 func (r *rtnl) execute(typ, flags int, reply uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
-	req := nl.NewNetlinkRequest(typ, flags)
-	req.Sockets = map[int]*nl.SocketHandle{r.proto: r.handle}
-	for _, d := range data {
-		req.AddData(d)
+	if err := r.send(typ, flags, data); err != nil {
+		return nil, err
 	}
-	return req.Execute(r.proto, reply)
+	a := answer{seq: r.seq, reply: reply}
+	for !a.complete {
+		n, from, err := unix.Recvfrom(r.fd, r.buf, unix.MSG_TRUNC)
+		kernel, ok := from.(*unix.SockaddrNetlink)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, os.NewSyscallError("recvfrom", err)
+		case n > len(r.buf):
+			return nil, fmt.Errorf("netlink answer of %d bytes is cut", n)
+		case !ok || kernel.Pid != 0:
+			continue // from another process
+		}
+		if err := a.read(r.buf[:n]); err != nil {
+			return nil, err
+		}
+	}
+	if a.err == nil && a.interrupted {
+		a.err = nl.ErrDumpInterrupted
+	}
+	return a.msgs, a.err
+}
+
+func (r *rtnl) send(typ, flags int, data []nl.NetlinkRequestData) error {
+	r.seq++
+	b := make([]byte, unix.SizeofNlMsghdr, 128)
+	for _, d := range data {
+		b = append(b, d.Serialize()...)
+	}
+	order := nl.NativeEndian()
+	order.PutUint32(b, uint32(len(b)))
+	order.PutUint16(b[4:], uint16(typ))
+	order.PutUint16(b[6:], uint16(flags|unix.NLM_F_REQUEST))
+	order.PutUint32(b[8:], r.seq)
+	for {
+		err := unix.Sendto(r.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+		if !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("sendto", err)
+		}
+	}
+}
+
+// answer collects what the kernel answers to one request.
+type answer struct {
+	seq         uint32
+	reply       uint16
+	msgs        [][]byte
+	interrupted bool
+	complete    bool
+	err         error // the kernel's refusal
+}
+
+// read reads one datagram, which it does not keep.
+func (a *answer) read(b []byte) error {
+	order := nl.NativeEndian()
+	copied := false
+	for len(b) >= unix.SizeofNlMsghdr && !a.complete {
+		size := int(order.Uint32(b))
+		if size < unix.SizeofNlMsghdr || size > len(b) {
+			return fmt.Errorf("netlink message of %d bytes in %d", size, len(b))
+		}
+		typ, flags := order.Uint16(b[4:]), order.Uint16(b[6:])
+		if mine := order.Uint32(b[8:]) == a.seq; mine {
+			a.interrupted = a.interrupted || flags&unix.NLM_F_DUMP_INTR != 0
+			switch typ {
+			case unix.NLMSG_ERROR, unix.NLMSG_DONE:
+				a.complete, a.err = true, refusal(b[unix.SizeofNlMsghdr:size], typ, flags)
+			case a.reply:
+				if !copied {
+					b, copied = bytes.Clone(b), true
+				}
+				a.msgs = append(a.msgs, b[unix.SizeofNlMsghdr:size:size])
+			}
+		}
+		b = b[min(len(b), (size+unix.NLMSG_ALIGNTO-1)&^(unix.NLMSG_ALIGNTO-1)):]
+	}
+	return nil
+}
+
+// refusal returns the error of an acknowledgement or of the end of a dump, with
+// what the kernel says of it.
+func refusal(b []byte, typ, flags uint16) error {
+	errno := unix.Errno(-int32(u32(b)))
+	if errno == 0 {
+		return nil
+	}
+	at := 4
+	if typ == unix.NLMSG_ERROR {
+		at += unix.SizeofNlMsghdr // of the request
+		if flags&unix.NLM_F_CAPPED == 0 && len(b) > at {
+			at = 4 + (int(u32(b[4:]))+unix.NLMSG_ALIGNTO-1)&^(unix.NLMSG_ALIGNTO-1)
+		}
+	}
+	text := ""
+	if flags&unix.NLM_F_ACK_TLVS != 0 && at >= 4 && at < len(b) {
+		_ = attrs(b[at:], func(typ uint16, value []byte) error {
+			if typ == unix.NLMSGERR_ATTR_MSG {
+				text = unix.ByteSliceToString(value)
+			}
+			return nil
+		})
+	}
+	if text == "" {
+		return errno
+	}
+	return fmt.Errorf("%w: %s", errno, text)
 }
 
 // change sends a request that changes something and waits for the answer.

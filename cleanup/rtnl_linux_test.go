@@ -36,10 +36,12 @@ func FuzzNetlinkMessages(f *testing.F) {
 		header(0, attr(nl.FRA_FWMARK, []byte{0, 2, 0, 0}), attr(nl.FRA_PROTOCOL, nil))...))
 	f.Add(header(nl.SizeofXfrmUserpolicyInfo, attr(nl.XFRMA_MARK, make([]byte, 8))))
 	f.Add(header(nl.SizeofXfrmUsersaInfo, attr(nl.XFRMA_MARK, make([]byte, 7))))
+	f.Add(append([]byte{20, 0, 0, 0, 16, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4},
+		[]byte{36, 0, 0, 0, 2, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, parse := range []func([]byte) error{
 			cleanup.ParseLink, cleanup.ParseFilter, cleanup.ParseXDP,
-			cleanup.ParseRoute, cleanup.ParseRule, cleanup.ParsePolicy, cleanup.ParseState,
+			cleanup.ParseRoute, cleanup.ParseRule, cleanup.ParsePolicy, cleanup.ParseState, cleanup.ReadAnswer,
 		} {
 			if err := parse(b); err != nil && err.Error() == "" {
 				t.Error("an error without words")
