@@ -94,7 +94,8 @@ func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, 
 	for _, spec := range specs {
 		if spec.Cluster() && client == nil {
 			connection := kube.Connection{
-				Kubeconfig: a.kubeconfig, Servers: a.apiServers, UserAgent: "slipway-nodeinit", Wrap: a.logAttempts,
+				Kubeconfig: a.kubeconfig, Servers: a.apiServers, UserAgent: "slipway-nodeinit",
+				Spread: a.retrySpread, Wrap: a.logAttempts,
 			}
 			if client, err = connection.Client(); err != nil {
 				return nil, err

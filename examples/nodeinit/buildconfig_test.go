@@ -111,11 +111,11 @@ func TestCFG8_AnAPIServerThatIsNotThereEndsWithTheTimeout(t *testing.T) {
 	c := newCluster(t)
 	c.Close()
 	o := here(t, []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"}, "build-config",
-		"--k8s-api-server-urls", c.URL, "--dest", filepath.Join(t.TempDir(), "dest"), "--timeout", "300ms")
+		"--k8s-api-server-urls", c.URL, "--dest", filepath.Join(t.TempDir(), "dest"), "--timeout", "1s", "--k8s-retry-spread", "200ms")
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "the API server does not answer")
 	require.Contains(t, o.stderr, "connection refused")
-	require.Contains(t, o.stderr, "--timeout of 300ms is over")
+	require.Contains(t, o.stderr, "--timeout of 1s is over")
 }
 
 func TestCFG6_ExplainSaysWhereEachValueCameFrom(t *testing.T) {

@@ -22,6 +22,7 @@ type options struct {
 	nodeName, namespace, kubeconfig, dest string
 	apiServers                            []string
 	apiServer                             string
+	retrySpread                           time.Duration
 	strict                                bool
 
 	cgroupRoot, bpfRoot, bpfFallback                               string
@@ -66,6 +67,7 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 	f.StringVar(&a.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig to read the cluster with (default: the pod's service account)")
 	f.StringSliceVar(&a.apiServers, "k8s-api-server-urls", nil, "API servers, tried in turn")
 	f.StringVar(&a.apiServer, "k8s-api-server", "", "one API server; the older form of --k8s-api-server-urls")
+	f.DurationVar(&a.retrySpread, "k8s-retry-spread", time.Minute, "over how long nodes come back to an API server that was away; shorter for a cluster of few nodes")
 	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, on this side")
 }
 
