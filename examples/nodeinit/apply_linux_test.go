@@ -201,7 +201,7 @@ func TestFromInsideAContainer(t *testing.T) {
 	identity := func(st unix.Stat_t) string { return fmt.Sprintf("%d:%d", st.Dev, st.Ino) }
 	require.Equal(t, identity(own), identity(cgroup), "the host's root")
 	require.NotEqual(t, child, identity(cgroup), "not the container's")
-	require.EqualValues(t, unix.BPF_FS_MAGIC, magic.Type)
+	require.Equal(t, uint32(unix.BPF_FS_MAGIC), uint32(magic.Type))
 
 	for _, line := range before.Diff(n.state()) {
 		require.NotContains(t, line, "/opt/cni", "no helper binary")

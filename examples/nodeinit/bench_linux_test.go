@@ -23,7 +23,7 @@ func measure(b *testing.B, n *node, args ...string) {
 		start := time.Now()
 		require.NoError(b, cmd.Run())
 		times = append(times, time.Since(start))
-		peaks = append(peaks, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+		peaks = append(peaks, int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss))
 	}
 	slices.Sort(times)
 	slices.Sort(peaks)
