@@ -28,6 +28,6 @@ var ParseFile = parse
 
 // OpenInRoot opens a file of a layout without a look beforehand.
 func OpenInRoot(root *os.Root, name string) error {
-	_, _, err := readFile(root, name)
+	_, err := readFile(root, name)
 	return err
 }

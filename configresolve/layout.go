@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -132,13 +131,18 @@ func (l *layout) emptied(want map[string]string) error {
 }
 
 // readData reads a data directory and says whether it holds exactly want, with
-// the modes that it should have. Files that are no part of want are not read.
+// the modes that it should have.
 func readData(ctx context.Context, root *os.Root, name string, want map[string]string) (content map[string]string, same bool, err error) {
-	entries, err := fs.ReadDir(root.FS(), name)
+	d, err := openFolder(root, name)
 	if err != nil {
 		return nil, false, err
 	}
-	info, err := root.Stat(name)
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return nil, false, err
+	}
+	info, err := d.Stat()
 	if err != nil {
 		return nil, false, err
 	}
@@ -148,33 +152,31 @@ func readData(ctx context.Context, root *os.Root, name string, want map[string]s
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
-		value, wanted := want[e.Name()]
 		if !e.Type().IsRegular() {
 			same = false
 			continue
 		}
-		got, mode, err := readFile(root, path.Join(name, e.Name()))
+		got, mode, err := d.read(e.Name())
 		if err != nil {
 			return nil, false, err
 		}
-		content[e.Name()] = got
-		same = same && wanted && got == value && mode == fileMode
+		value, wanted := want[e.Name()]
+		if !wanted || string(got) != value {
+			same, value = false, string(got)
+		}
+		content[e.Name()] = value
+		same = same && mode == fileMode
 	}
 	return content, same, nil
 }
 
-func readFile(root *os.Root, name string) (string, fs.FileMode, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+// readFile reads one file of a layout.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	d, err := openFolder(root, path.Dir(name))
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
-	defer f.Close()
-	info, err := regular(f)
-	if err != nil {
-		return "", 0, err
-	}
-	var b strings.Builder
-	b.Grow(int(min(info.Size(), 1<<20)))
-	_, err = io.Copy(&b, f)
-	return b.String(), info.Mode().Perm(), err
+	defer d.Close()
+	content, _, err := d.read(path.Base(name))
+	return content, err
 }

@@ -90,8 +90,7 @@ func stateOf(root *os.Root, name string) (record.State, error) {
 	if err != nil || s.Type != "file" {
 		return s, err
 	}
-	content, _, err := readFile(root, name)
-	s.Content = []byte(content)
+	s.Content, err = readFile(root, name)
 	return s, err
 }
 

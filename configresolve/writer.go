@@ -92,9 +92,14 @@ func (w writer) makeData() (string, error) {
 // fill writes the files and then syncs them: while the first ones are waited
 // for, the disk is at work on the others.
 func (w writer) fill(ctx context.Context, name string) error {
+	d, err := openFolder(w.root, name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
 	const atOnce = 256 // files open at the same time
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(w.want)), atOnce) {
-		if err := w.writeFiles(ctx, name, keys); err != nil {
+		if err := w.writeFiles(ctx, d, keys); err != nil {
 			return err
 		}
 	}
@@ -106,11 +111,11 @@ func (w writer) fill(ctx context.Context, name string) error {
 	return w.sync(name)
 }
 
-func (w writer) writeFiles(ctx context.Context, dir string, keys []string) (err error) {
-	var files []*os.File
+func (w writer) writeFiles(ctx context.Context, d *folder, keys []string) (err error) {
+	files := make([]file, 0, len(keys))
 	defer func() {
 		for _, f := range files {
-			err = errors.Join(err, f.Close())
+			err = errors.Join(err, f.close())
 		}
 	}()
 	for _, key := range keys {
@@ -118,34 +123,36 @@ func (w writer) writeFiles(ctx context.Context, dir string, keys []string) (err 
 			return err
 		}
 		w.step("write " + key)
-		name := path.Join(dir, key)
-		f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := d.create(key, w.want[key], w.filePerm())
 		if err != nil {
 			return err
 		}
 		files = append(files, f)
-		if _, err := f.WriteString(w.want[key]); err != nil {
-			return err
+		if w.was != nil {
+			if err := w.own(path.Join(d.name, key), w.was.Files[key]); err != nil {
+				return err
+			}
 		}
-		if err := w.dress(f, name, key); err != nil {
-			return err
-		}
-		durable.StartWriteback(f)
 	}
+	return syncFiles(files)
+}
+
+// filePerm is the mode that a file is made with: the one that it keeps, or what
+// lets nobody see it until it has its own.
+func (w writer) filePerm() fs.FileMode {
+	if w.was != nil {
+		return 0o600
+	}
+	return fileMode
+}
+
+func syncFiles(files []file) error {
 	for _, f := range files {
-		if err := f.Sync(); err != nil {
+		if err := f.sync(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// dress gives a file its mode, and its owner where that is not ours.
-func (w writer) dress(f *os.File, name, key string) error {
-	if w.was != nil {
-		return w.own(name, w.was.Files[key])
-	}
-	return f.Chmod(fileMode)
 }
 
 // finish gives a data directory what one of ours has not: links among the
@@ -194,6 +201,10 @@ func (w writer) file(name string, s record.State) error {
 
 // link puts a link in its place at once, over what is there.
 func (w writer) link(target, name string) error {
+	w.step("make link " + name)
+	if err := w.root.Symlink(target, name); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
 	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
 	w.step("make link for " + name)
 	if err := w.root.Symlink(target, temp); err != nil {

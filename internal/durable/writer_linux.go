@@ -31,9 +31,3 @@ func awaitNoWriter(f *os.File) {
 		}
 	}
 }
-
-// StartWriteback lets the disk begin with what was written to f, so that syncing
-// many files one after the other, or reading a big one back, waits less.
-func StartWriteback(f *os.File) {
-	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // a hint: Sync tells what went wrong
-}

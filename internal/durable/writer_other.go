@@ -9,6 +9,3 @@ import "os"
 
 // awaitNoWriter is for Linux.
 func awaitNoWriter(*os.File) {}
-
-// StartWriteback is for Linux.
-func StartWriteback(*os.File) {}
