@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +32,14 @@ func openFolder(root *os.Root, name string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{File: f, fd: int(f.Fd()), name: name}, nil
+	defer f.Close()
+	// A file of a root looks at each entry of a directory that it lists, even
+	// where the list has told its type.
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return &folder{File: os.NewFile(uintptr(fd), filepath.Join(root.Name(), name)), fd: fd, name: name}, nil
 }
 
 // file is an open file of a folder.

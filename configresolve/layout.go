@@ -54,7 +54,7 @@ func (l *layout) done() bool {
 
 // inspect reads the directory root against want and changes nothing.
 func inspect(ctx context.Context, root *os.Root, want map[string]string) (*layout, error) {
-	entries, err := fs.ReadDir(root.FS(), ".")
+	entries, err := list(root, ".")
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +168,16 @@ func readData(ctx context.Context, root *os.Root, name string, want map[string]s
 		same = same && mode == fileMode
 	}
 	return content, same, nil
+}
+
+// list returns the entries of a directory in no order.
+func list(root *os.Root, name string) ([]fs.DirEntry, error) {
+	d, err := openFolder(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.ReadDir(-1)
 }
 
 // readFile reads one file of a layout.

@@ -246,7 +246,7 @@ func (w writer) removeData(name string) error {
 		return err
 	}
 	if info.IsDir() {
-		entries, err := fs.ReadDir(w.root.FS(), name)
+		entries, err := list(w.root, name)
 		if err != nil {
 			return err
 		}
