@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -143,9 +144,7 @@ func (a *app) command() *cobra.Command {
 		if err := a.complete(cmd.Flags()); err != nil {
 			return err
 		}
-		for _, name := range a.mistyped(os.Environ()) {
-			a.logger().Warn("the environment variable is no flag's", "name", name)
-		}
+		a.warnOfMistyped(os.Environ())
 		watch := cmd.Flags().Lookup("watch")
 		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Changed; a.timeout > 0 && !forever {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
@@ -162,6 +161,17 @@ func (a *app) command() *cobra.Command {
 		a.demoCommand(),
 	)
 	return root
+}
+
+// warnOfMistyped asks for the flags of all commands only where a variable is
+// named as ours are.
+func (a *app) warnOfMistyped(environ []string) {
+	if !slices.ContainsFunc(environ, func(variable string) bool { return strings.HasPrefix(variable, ownPrefix) }) {
+		return
+	}
+	for _, name := range a.mistyped(environ) {
+		a.logger().Warn("the environment variable is no flag's", "name", name)
+	}
 }
 
 // arguments allows at most n arguments.
