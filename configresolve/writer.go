@@ -4,6 +4,7 @@
 package configresolve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -146,13 +148,26 @@ func (w writer) filePerm() fs.FileMode {
 	return fileMode
 }
 
+// syncFiles waits until the disk has all files. The first wait has a journal
+// written, which serves them all; each of the others has the disk empty its
+// cache, and those that come at the same time share that.
 func syncFiles(files []file) error {
-	for _, f := range files {
-		if err := f.sync(); err != nil {
-			return err
-		}
+	if len(files) == 0 {
+		return nil
 	}
-	return nil
+	const atOnce = 8
+	errs := make([]error, 1+atOnce)
+	errs[0] = files[0].sync()
+	var wait sync.WaitGroup
+	for i := range atOnce {
+		wait.Go(func() {
+			for k := 1 + i; k < len(files) && errs[1+i] == nil; k += atOnce {
+				errs[1+i] = files[k].sync()
+			}
+		})
+	}
+	wait.Wait()
+	return cmp.Or(errs...)
 }
 
 // finish gives a data directory what one of ours has not: links among the
