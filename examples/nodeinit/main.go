@@ -65,7 +65,7 @@ type app struct {
 const runsForever = "runs-forever"
 
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.command()
+	root := a.command(args...)
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -124,7 +124,9 @@ func flatten(err error) []error {
 
 func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ") }
 
-func (a *app) command() *cobra.Command {
+// command is the whole program; of one whose first argument names a command,
+// that command will do.
+func (a *app) command(args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "nodeinit",
 		Short:         "Bring a node to the state that an eBPF CNI agent needs, and take it back",
@@ -146,7 +148,7 @@ func (a *app) command() *cobra.Command {
 		}
 		a.warnOfMistyped(os.Environ())
 		watch := cmd.Flags().Lookup("watch")
-		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Changed; a.timeout > 0 && !forever {
+		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Value.String() == "true"; a.timeout > 0 && !forever {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
 			a.cleanups = append(a.cleanups, cancel)
 			cmd.SetContext(ctx)
@@ -154,13 +156,25 @@ func (a *app) command() *cobra.Command {
 		return nil
 	}
 	a.commonFlags(root.PersistentFlags())
-	root.AddCommand(
-		a.applyCommand(), a.checkCommand(), a.uninstallCommand(),
-		a.buildConfigCommand(), a.explainCommand(), a.mountCgroupCommand(), a.mountBPFFSCommand(),
-		a.sysctlfixCommand(), a.cleanupCommand(), a.installCNICommand(), a.uninstallCNICommand(), a.guardCommand(),
-		a.demoCommand(),
-	)
+	commands := a.commands()
+	if len(args) > 0 && commands[args[0]] != nil {
+		root.AddCommand(commands[args[0]]())
+		return root
+	}
+	for _, command := range commands {
+		root.AddCommand(command())
+	}
 	return root
+}
+
+func (a *app) commands() map[string]func() *cobra.Command {
+	return map[string]func() *cobra.Command{
+		"apply": a.applyCommand, "check": a.checkCommand, "uninstall": a.uninstallCommand,
+		"build-config": a.buildConfigCommand, "explain": a.explainCommand,
+		"mount-cgroup": a.mountCgroupCommand, "mount-bpffs": a.mountBPFFSCommand, "sysctlfix": a.sysctlfixCommand,
+		"cleanup": a.cleanupCommand, "install-cni": a.installCNICommand, "uninstall-cni": a.uninstallCNICommand,
+		"guard": a.guardCommand, "demo": a.demoCommand,
+	}
 }
 
 // warnOfMistyped asks for the flags of all commands only where a variable is
