@@ -81,7 +81,7 @@ func (a *app) takeBack(cmd *cobra.Command, plan *bootstrap.Plan, dryRun bool) er
 		return usageError{errors.New("--state-dir is empty: there is no record to undo")}
 	}
 	if dryRun {
-		return a.show(cmd.Context(), plan, (*bootstrap.Plan).CheckRevert)
+		return a.show(cmd.Context(), plan, a.wouldUndo)
 	}
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.outputFlag(f)
 	a.sourceFlags(f)
 	a.cgroupFlags(f)
-	a.bpfFlags(f)
+	a.bpfMountFlags(f)
 	a.sysctlFlags(f)
 	a.cniFlags(f)
 	a.stateFlags(f)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,84 +24,119 @@ import (
 // foldLists is how many lines of one kind a list shows to people.
 const foldLists = 20
 
+// cleanupOptions are the flags that only cleanup has.
+type cleanupOptions struct {
+	allState, bpfState, netns, xfrm, aws, force, dryRun bool
+}
+
 func (a *app) cleanupCommand() *cobra.Command {
-	var allState, bpfState, netns, xfrm, aws, force, dryRun bool
+	var o cleanupOptions
 	c := &cobra.Command{
 		Use: "cleanup", Aliases: []string{"post-uninstall-cleanup"}, Args: arguments(0),
 		Short: "Show what an agent left on the node, and remove it",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			scope := cleanup.ScopeFromEnv(a.getenv)
-			switch {
-			case allState:
-				scope = cleanup.AllState
-			case bpfState:
-				scope = cleanup.BPFState
-			}
-			own := a.ownership()
-			if netns {
-				own.NetNS = cleanup.CiliumOnRequest().NetNS
-			}
-			if xfrm {
-				own.XFRM = cleanup.CiliumOnRequest().XFRM
-			}
-			if aws {
-				own, scope = cleanup.AWSLeftovers(), cleanup.AllState
-			}
-			if scope == 0 {
-				fmt.Fprintln(a.stderr, "nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true")
-				return nil
-			}
-			if err := needsRoot(os.Geteuid(), "cleanup"); err != nil {
-				return err
-			}
-			return a.cleanUp(cmd, cleanup.Cleanup{
-				Ownership: own, Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir, Progress: a.removed,
-			}, dryRun, force)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runCleanup(cmd, o) },
 	}
 	f := c.Flags()
-	f.BoolVar(&allState, "all-state", false, "everything that is the agent's")
-	f.BoolVar(&bpfState, "bpf-state", false, "BPF programs, pins and maps only")
-	f.BoolVar(&netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-*, of which the latter may be another runtime's")
-	f.BoolVar(&xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
-	f.BoolVar(&aws, "aws-leftovers", false, "instead of the agent's state: chains of the AWS VPC CNI, which is no more on this node")
-	f.BoolVarP(&force, "force", "f", false, "do not ask")
-	f.BoolVar(&dryRun, "dry-run", false, "only show what there is")
+	f.BoolVar(&o.allState, "all-state", false, "everything that is the agent's")
+	f.BoolVar(&o.bpfState, "bpf-state", false, "BPF programs, pins and maps only")
+	f.BoolVar(&o.netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-*, of which the latter may be another runtime's")
+	f.BoolVar(&o.xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
+	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: chains of the AWS VPC CNI, which is no more on this node")
+	f.BoolVarP(&o.force, "force", "f", false, "do not ask")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only show what there is")
 	a.bpfFlags(f)
-	a.cgroupFlags(f)
-	a.sysctlFlags(f)
-	a.cniFlags(f)
+	a.sysctlPlaceFlags(f)
+	a.cniPlaceFlags(f)
 	a.outputFlag(f)
 	a.stateFlags(f)
 	return c
 }
 
+func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
+	scope := a.cleanupScope(cmd, o)
+	if (o.netns || o.xfrm) && scope != cleanup.AllState {
+		return usageError{errors.New("--netns and --xfrm go with --all-state")}
+	}
+	own, err := a.ownership()
+	if err != nil {
+		return err
+	}
+	if o.netns {
+		own.NetNS = cleanup.CiliumOnRequest().NetNS
+	}
+	if o.xfrm {
+		own.XFRM = cleanup.CiliumOnRequest().XFRM
+	}
+	if o.aws {
+		own, scope = cleanup.AWSLeftovers(), cleanup.AllState
+	}
+	if scope == 0 {
+		fmt.Fprintln(a.stderr, "nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true")
+		return a.showInventory(&cleanup.Inventory{})
+	}
+	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
+		return err
+	}
+	c := cleanup.Cleanup{
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), StateDir: a.stateDir, Progress: a.removed,
+	}
+	return a.cleanUp(cmd, c, o)
+}
+
+// cleanupScope is what the flags say, if one is given, else the environment.
+func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
+	switch f := cmd.Flags(); {
+	case o.allState:
+		return cleanup.AllState
+	case o.bpfState:
+		return cleanup.BPFState
+	case f.Changed("all-state"), f.Changed("bpf-state"):
+		return 0
+	}
+	return cleanup.ScopeFromEnv(a.getenv)
+}
+
 // ownership is what Cilium owns on a node with the places that the flags say.
-func (a *app) ownership() cleanup.Ownership {
+// Mounts of other places are not among it: those that this program made are in
+// its record, and any other may be the node's own.
+func (a *app) ownership() (cleanup.Ownership, error) {
 	own := cleanup.Cilium().
 		Moved("/etc/cni/net.d", a.cniConfDir).
 		Moved("/opt/cni/bin", a.cniBinDir).
-		Moved("/etc/sysctl.d", a.sysctlConfDir).
-		Moved("/run/cilium/cgroupv2", a.cgroupRoot)
-	own.Files = append(own.Files, filepath.Join(a.cniConfDir, a.cniConfName), filepath.Join(a.sysctlConfDir, a.sysctlConfFile))
-	if a.bpfRoot != cleanup.DefaultBPFRoot { // that one is the node's
-		own.Mounts = append(own.Mounts, cleanup.MountRule{Path: a.bpfRoot, Type: "bpf"})
+		Moved("/etc/sysctl.d", a.sysctlConfDir)
+	for flag, name := range map[string]string{"cni-conf-name": a.cniConfName, "sysctl-config-file": a.sysctlConfFile} {
+		if name != filepath.Base(name) || name == "." || name == ".." {
+			return own, usageError{fmt.Errorf("--%s %q is not the name of a file", flag, name)}
+		}
 	}
-	return own
+	if a.cniBackupSuffix != "" {
+		own.SetAside = []string{filepath.Join(a.cniConfDir, "*"+a.cniBackupSuffix)}
+	}
+	for _, path := range []string{filepath.Join(a.cniConfDir, a.cniConfName), filepath.Join(a.sysctlConfDir, a.sysctlConfFile)} {
+		if !slices.Contains(own.Files, path) {
+			own.Files = append(own.Files, path)
+		}
+	}
+	if a.userManagedConf {
+		own.SetAside = nil
+		own.Files = slices.DeleteFunc(own.Files, func(path string) bool { return filepath.Dir(path) == filepath.Clean(a.cniConfDir) })
+	}
+	return own, nil
 }
 
-// cleanUp shows what it found, asks, and removes exactly that.
-func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Cleanup, dryRun, force bool) (err error) {
+func (a *app) bpfRoots() []string {
+	if a.bpfFallback != "" {
+		return []string{a.bpfRoot, a.bpfFallback}
+	}
+	return []string{a.bpfRoot}
+}
+
+// cleanUp shows what it found, asks, and removes exactly that: an item that
+// has become another one meanwhile is left.
+func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Cleanup, o cleanupOptions) error {
 	ctx := cmd.Context()
 	if err := a.checkHost(); err != nil {
 		return err
-	}
-	if lock := a.plainLock(); lock != nil && !dryRun {
-		unlock, lockErr := lock(ctx)
-		if lockErr != nil {
-			return lockErr
-		}
-		defer func() { err = errors.Join(err, unlock()) }()
 	}
 	var found *cleanup.Inventory
 	findErr := a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) (err error) {
@@ -113,17 +149,27 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Cleanup, dryRun, force bool)
 	if err := a.showInventory(found); err != nil {
 		return err
 	}
-	if dryRun || len(found.Items) == 0 {
+	if o.dryRun || len(found.Items) == 0 {
 		return findErr
 	}
-	if !force {
+	if !o.force {
 		if err := confirm(cmd.InOrStdin(), a.stderr, len(found.Items)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(findErr, a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) error {
-		return c.Remove(ctx, found.Items)
-	}))
+	return errors.Join(findErr, a.remove(ctx, c, found.Items))
+}
+
+// remove removes the items under the node's lock.
+func (a *app) remove(ctx context.Context, c cleanup.Cleanup, items []cleanup.Item) (err error) {
+	if lock := a.plainLock(); lock != nil {
+		unlock, lockErr := lock(ctx)
+		if lockErr != nil {
+			return lockErr
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	return a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) error { return c.Remove(ctx, items) })
 }
 
 func (a *app) showInventory(found *cleanup.Inventory) error {

@@ -175,7 +175,7 @@ func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
 	require.Zero(t, n.runEnv([]string{"POD_UID=newer"}, args...).code)
 	o := n.runEnv([]string{"POD_UID=older"}, "uninstall-cni")
 	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stderr, "the last was newer (this is older); nothing is undone")
+	require.Contains(t, o.stdout, "the last was newer (this is older); nothing is undone")
 	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
 
 	o = n.runEnv([]string{"POD_UID=newer"}, "uninstall-cni")
@@ -191,13 +191,32 @@ func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
 	o := n.runEnv([]string{"POD_UID=newer"}, n.args("apply")...)
 	require.Zero(t, o.code, o.stderr)
 	applied := n.state()
-	o = n.runEnv([]string{"POD_UID=older"}, "uninstall")
-	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stderr, "nothing is undone")
-	require.Empty(t, applied.Diff(n.state()))
+	for _, args := range [][]string{{"uninstall", "--dry-run", "--output", "json"}, {"uninstall", "--output", "json"}, {"uninstall"}} {
+		o = n.runEnv([]string{"POD_UID=older"}, args...)
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stdout, "nothing is undone")
+		require.Contains(t, o.stdout, "skipped")
+		require.Empty(t, applied.Diff(n.state()))
+	}
 	o = n.runEnv([]string{"POD_UID=newer"}, "uninstall")
 	require.Zero(t, o.code, o.stderr)
 	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestCNI8_AlsoOneWhoChangedNothingBecomesTheOwner(t *testing.T) {
+	n := newNode(t)
+	for _, command := range []string{"mount-cgroup", "sysctlfix"} {
+		require.Zero(t, n.run(command, "--owner", "A").code)
+		o := n.run(command, "--owner", "B")
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stdout, "unchanged")
+		applied := n.state()
+		o = n.run("uninstall", "--owner", "A")
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stdout, "nothing is undone")
+		require.Empty(t, applied.Diff(n.state()))
+		require.Zero(t, n.run("uninstall", "--owner", "B").code)
+	}
 }
 
 func TestUninstallNeedsNoneOfTheFlagsOfApply(t *testing.T) {
@@ -360,13 +379,54 @@ func TestCLN2_LeftoversOfAWSAreAnActionOfTheirOwn(t *testing.T) {
 
 func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
 	n := newNode(t)
-	n.shell("mkdir -p /opt/conf /opt/plugins /run/bpf && touch /opt/conf/05-cilium.conflist /opt/conf/07-mine.conflist /opt/conf/10-other.conf.cilium_bak /opt/plugins/cilium-cni /opt/plugins/bridge && mount -n -t bpf bpf /run/bpf && mkdir -p /etc/cni/net.d && touch /etc/cni/net.d/05-cilium.conflist")
-	o := n.run("cleanup", "--all-state", "-f", "--cni-conf-dir", "/opt/conf", "--cni-conf-name", "07-mine.conflist", "--cni-bin-dir", "/opt/plugins", "--bpf-root", "/run/bpf")
+	n.shell("mkdir -p /opt/conf /opt/plugins /run/bpf && touch /opt/conf/05-cilium.conflist /opt/conf/07-mine.conflist /opt/conf/10-other.conf.mybak /opt/plugins/cilium-cni /opt/plugins/bridge && mount -n -t bpf bpf /run/bpf && mkdir -p /run/bpf/cilium/x /etc/cni/net.d && touch /etc/cni/net.d/05-cilium.conflist")
+	args := []string{"cleanup", "--all-state", "-f", "--cni-conf-dir", "/opt/conf", "--cni-conf-name", "07-mine.conflist",
+		"--cni-backup-suffix", ".mybak", "--cni-bin-dir", "/opt/plugins", "--bpf-fallback", "/run/bpf"}
+	o := n.run(append(args, "--custom-cni-conf")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "05-cilium.conflist\n07-mine.conflist\n10-other.conf.mybak", n.shell("ls /opt/conf"), "they are somebody else's")
+	require.Equal(t, "bridge", n.shell("ls /opt/plugins"))
+	require.Empty(t, n.shell("ls /run/bpf | grep cilium || true"))
+
+	o = n.run(args...)
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "10-other.conf", n.shell("ls /opt/conf"))
-	require.Equal(t, "bridge", n.shell("ls /opt/plugins"))
 	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/cni/net.d"))
-	require.Empty(t, n.shell("grep /run/bpf /proc/self/mountinfo || true"))
+	require.NotEmpty(t, n.shell("grep /run/bpf /proc/self/mountinfo"), "nobody knows who mounted it")
+}
+
+// What an operator names as the place of something may be the node's own.
+func TestCLN6_TheNodesOwnMountsAndFilesStay(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /run/adm && mount -n -t bpf bpf /run/adm")
+	before := n.state()
+	env := []string{"CGROUP_ROOT=/sys/fs/cgroup", "CILIUM_ALL_STATE=true", "SLIPWAY_BPF_ROOT=/run/adm"}
+	o := n.runEnv(env, "cleanup", "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, before.Diff(n.state()))
+	o = n.runEnv(env, "cleanup", "-f", "--cni-conf-name", "../../hostname")
+	require.Equal(t, 64, o.code)
+	require.Empty(t, before.Diff(n.state()))
+
+	n.shell("mkdir -p /run/cilium && touch /run/cilium/old")
+	before = n.state()
+	o = n.runEnv(env, "cleanup", "-f", "--all-state=false")
+	require.Zero(t, o.code, "a flag wins over the environment")
+	require.Empty(t, before.Diff(n.state()))
+	require.Equal(t, 64, n.run("cleanup", "--bpf-state", "--netns").code)
+}
+
+// Between apply's cleanup and the agent's own configuration nobody else's may
+// come back.
+func TestCLN8_CleanupWithinApplyBringsNoOtherCNIBack(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /etc/cni/net.d && touch /etc/cni/net.d/05-cilium.conflist /etc/cni/net.d/100-crio-bridge.conflist.cilium_bak")
+	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, "apply", "--plugins", n.plugins)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "100-crio-bridge.conflist.cilium_bak", n.shell("ls /etc/cni/net.d"))
+	o = n.run("cleanup", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "100-crio-bridge.conflist", n.shell("ls /etc/cni/net.d"))
 }
 
 // What the plan itself keeps in the agent's folders survives.

@@ -27,7 +27,12 @@ func (a *app) installCNICommand() *cobra.Command {
 			if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 				return err
 			}
-			return a.cniPlan(cmd, func(p *bootstrap.Plan) error { return a.show(cmd.Context(), p, (*bootstrap.Plan).Apply) })
+			install, closeAll, err := a.installFromFlags(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closeAll()
+			return a.show(cmd.Context(), a.cniPlan(install), (*bootstrap.Plan).Apply)
 		},
 	}
 	a.sourceFlags(c.Flags())
@@ -54,7 +59,12 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 				}
 			}
 			a.forgetSources()
-			return a.cniPlan(cmd, func(p *bootstrap.Plan) error { return a.takeBack(cmd, p, dryRun) })
+			install, closeAll, err := a.install(nil)
+			if err != nil {
+				return err
+			}
+			defer closeAll()
+			return a.takeBack(cmd, a.cniPlan(install), dryRun)
 		},
 	}
 	a.cniFlags(c.Flags())
@@ -76,7 +86,7 @@ func (a *app) guardCommand() *cobra.Command {
 			if err := a.checkHost(); err != nil {
 				return err
 			}
-			install, closeAll, err := a.install(nil)
+			install, closeAll, err := a.installFromFlags(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -84,9 +94,27 @@ func (a *app) guardCommand() *cobra.Command {
 			return a.guard(cmd.Context(), install)
 		},
 	}
+	a.sourceFlags(c.Flags())
 	a.cniFlags(c.Flags())
 	a.stateFlags(c.Flags())
 	return c
+}
+
+// installFromFlags is what the flags ask to install, which must be something.
+func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, closeAll func() error, err error) {
+	var config *configresolve.Config
+	if a.cniConfKey != "" {
+		if config, err = a.resolve(ctx); err != nil {
+			return i, nil, err
+		}
+	}
+	if i, closeAll, err = a.install(config); err != nil {
+		return i, nil, err
+	}
+	if i.Plugins == nil && i.Config == nil {
+		return i, nil, usageError{errors.New("nothing to install: give --plugins, or a configuration by --cni-conf, --cni-conf-key, --cni-chain or --cni-template")}
+	}
+	return i, closeAll, nil
 }
 
 // guard ends well when it is told to end, or when there is nothing to guard
@@ -122,23 +150,11 @@ func (a *app) forgetSources() {
 	a.cniWait = 0
 }
 
-// cniPlan builds the plan of the one step and runs it.
-func (a *app) cniPlan(cmd *cobra.Command, run func(*bootstrap.Plan) error) error {
-	var config *configresolve.Config
-	if a.cniConfKey != "" {
-		var err error
-		if config, err = a.resolve(cmd.Context()); err != nil {
-			return err
-		}
-	}
-	install, closeAll, err := a.install(config)
-	if err != nil {
-		return err
-	}
-	defer closeAll()
-	return run(&bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
-		{Name: stepCNI, Action: a.waiting(a.onHost(hostns.Mount, install))},
-	}})
+// cniPlan is the plan of the one step.
+func (a *app) cniPlan(i cniinstall.Install) *bootstrap.Plan {
+	return &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
+		{Name: stepCNI, Action: a.waiting(a.onHost(hostns.Mount, i))},
+	}}
 }
 
 // install says what goes into the CNI folders. Its sources are on this side,

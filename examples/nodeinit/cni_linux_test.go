@@ -94,6 +94,17 @@ func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
 	require.Equal(t, "x", n.network("/etc/cni/net.d/05-cilium.conflist").Name)
 }
 
+func TestNothingToInstallOrGuardIsAUsageError(t *testing.T) {
+	n := newNode(t)
+	before := n.state()
+	for _, command := range []string{"install-cni", "guard"} {
+		o := n.run(command, "--owner", "C")
+		require.Equal(t, 64, o.code)
+		require.Contains(t, o.stderr, "--plugins")
+	}
+	require.Empty(t, before.Diff(n.state()))
+}
+
 func TestCNI6_CheckSaysWhoWins(t *testing.T) {
 	n := newNode(t)
 	n.others()

@@ -79,12 +79,20 @@ func (a *app) cgroupFlags(f *pflag.FlagSet) {
 func (a *app) bpfFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.bpfRoot, "bpf-root", "/sys/fs/bpf", "where the BPF file system is to be mounted, on the host")
 	f.StringVar(&a.bpfFallback, "bpf-fallback", "", "where else, if another file system occupies --bpf-root; empty: that is an error")
+}
+
+func (a *app) bpfMountFlags(f *pflag.FlagSet) {
+	a.bpfFlags(f)
 	f.BoolVar(&a.bpfShared, "bpf-shared", false, "fail unless a new mount will be seen outside of this mount namespace (for a pod without --host-proc)")
 }
 
-func (a *app) sysctlFlags(f *pflag.FlagSet) {
+func (a *app) sysctlPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", "/etc/sysctl.d", "directory of the sysctl drop-in, on the host")
 	f.StringVar(&a.sysctlConfFile, "sysctl-config-file", "99-zzz-override_cilium.conf", "name of the sysctl drop-in")
+}
+
+func (a *app) sysctlFlags(f *pflag.FlagSet) {
+	a.sysctlPlaceFlags(f)
 	f.StringArrayVar(&a.sysctls, "sysctl", nil, "a line of the sysctl drop-in, KEY=VALUE as in sysctl.d(5); repeatable (default: the reverse path filter off, for Cilium's links)")
 }
 
@@ -92,29 +100,34 @@ func (a *app) systemdFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.sysctlUnit, "systemd-sysctl-unit", "systemd-sysctl.service", "the systemd unit that applies sysctl drop-ins")
 }
 
-func (a *app) cniFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.plugins, "plugins", "", "folder of CNI plugins to install, on this side; empty: none")
+// cniPlaceFlags say where CNI files are.
+func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.cniBinDir, "cni-bin-dir", "/opt/cni/bin", "where CNI plugins go, on the host")
-	f.StringVar(&a.cniConf, "cni-conf", "", "CNI configuration to install, a file on this side; empty: none")
 	f.StringVar(&a.cniConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the CNI configuration goes, on the host")
 	f.StringVar(&a.cniConfName, "cni-conf-name", "05-cilium.conflist", "name of the CNI configuration file")
+	f.StringVar(&a.cniBackupSuffix, "cni-backup-suffix", "", "what is put behind the names of those (default .cilium_bak)")
+	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "the CNI configuration is somebody else's: neither write nor remove it")
+	f.StringVar(&a.hostPrefix, "host-prefix", "", "where the host's root is mounted; put before the default CNI folders")
+	f.StringVar(&a.cniDir, "cni-dir", "", "the folder above the CNI plugins' (their folder is bin in it)")
+	for _, name := range []string{"host-prefix", "cni-dir"} {
+		must(f.MarkHidden(name)) // they exist for the environment of older installers
+	}
+}
+
+func (a *app) cniFlags(f *pflag.FlagSet) {
+	a.cniPlaceFlags(f)
+	f.StringVar(&a.plugins, "plugins", "", "folder of CNI plugins to install, on this side; empty: none")
+	f.StringVar(&a.cniConf, "cni-conf", "", "CNI configuration to install, a file on this side; empty: none")
 	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "CNI configuration to install, the value of this key of the resolved configuration")
 	f.StringVar(&a.cniChain, "cni-chain", "", "join the agent's plugin to the configuration of the network of this name, or of any: *")
 	f.StringVar(&a.cniTemplate, "cni-template", "", "make the CNI configuration: none (the agent alone), portmap, flannel or aws-cni")
 	f.StringVar(&a.cniLogFile, "cni-log-file", "", "where the agent's plugin logs to, on the host (default /var/run/cilium/cilium-cni.log)")
 	f.BoolVar(&a.cniDebug, "cni-debug", false, "have the agent's plugin log more")
 	f.BoolVar(&a.cniExclusive, "cni-exclusive", false, "set other CNI configurations aside; uninstall brings them back")
-	f.StringVar(&a.cniBackupSuffix, "cni-backup-suffix", "", "what is put behind the names of those (default .cilium_bak)")
 	f.DurationVar(&a.cniWait, "cni-wait", 0, "how long to wait for another CNI's plugin, or for the network to join")
 	f.BoolVar(&a.overwriteLoopback, "overwrite-loopback", false, "install the loopback plugin over one that is there")
 	f.BoolVar(&a.overwritePlugins, "overwrite-plugins", true, "install plugins over those that are there")
-	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "the CNI configuration is somebody else's: neither write nor remove it")
 	f.StringVar(&a.writeWhenReady, "write-cni-conf-when-ready", "", "the agent itself writes the CNI configuration, to this path, when it is ready: do not write it")
-	f.StringVar(&a.hostPrefix, "host-prefix", "", "where the host's root is mounted; put before the default CNI folders")
-	f.StringVar(&a.cniDir, "cni-dir", "", "the folder above the CNI plugins' (their folder is bin in it)")
-	for _, name := range []string{"host-prefix", "cni-dir"} {
-		must(f.MarkHidden(name)) // they exist for the environment of older installers
-	}
 }
 
 func (a *app) stateFlags(f *pflag.FlagSet) {

@@ -41,16 +41,60 @@ func (a *app) lock() func(context.Context) (func() error, error) {
 
 // undoLock is the node's lock for who may undo: the last owner.
 func (a *app) undoLock() func(context.Context) (func() error, error) {
-	return a.lockAnd(func() error {
-		book, err := record.Open(a.stateDir, ownerBook)
-		if err != nil {
-			return err
-		}
-		if owner, generation := book.Owner(); generation > 0 && owner != a.owner {
-			return fmt.Errorf("%w: the last was %s (this is %s); nothing is undone", errNotOwner, owner, a.owner)
-		}
-		return nil
-	})
+	return a.lockAnd(a.notOwner)
+}
+
+// notOwner is errNotOwner if somebody else has applied last. It runs on the
+// host.
+func (a *app) notOwner() error {
+	book, err := record.Open(a.stateDir, ownerBook)
+	if err != nil {
+		return err
+	}
+	if owner, generation := book.Owner(); generation > 0 && owner != a.owner {
+		return fmt.Errorf("%w: the last was %s (this is %s); nothing is undone", errNotOwner, owner, a.owner)
+	}
+	return nil
+}
+
+// refusal is why this run may not undo anything; nil: it may.
+func (a *app) refusal(ctx context.Context) error {
+	return a.hostDo(ctx, hostns.Mount, func(context.Context) error { return a.notOwner() })
+}
+
+// mine reports whether nobody else has applied last.
+func (a *app) mine(ctx context.Context) (bool, error) {
+	if a.stateDir == "" {
+		return true, nil
+	}
+	err := a.refusal(ctx)
+	if errors.Is(err, errNotOwner) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// refuse reports every step as skipped, for the reason why. That somebody else
+// has applied since is no failure.
+func refuse(p *bootstrap.Plan, ctx context.Context, why error) (*bootstrap.Report, error) {
+	report := &bootstrap.Report{}
+	for _, s := range slices.Backward(p.Steps) {
+		r := bootstrap.Result{Step: s.Name, Status: bootstrap.Skipped, Err: &bootstrap.StepError{Step: s.Name, Op: "revert", Err: why}}
+		report.Results = append(report.Results, r)
+		p.Trace.StepDone(ctx, r)
+	}
+	if errors.Is(why, errNotOwner) {
+		return report, nil
+	}
+	return report, why
+}
+
+// wouldUndo is undo's dry run.
+func (a *app) wouldUndo(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+	if err := a.refusal(ctx); err != nil {
+		return refuse(p, ctx, err)
+	}
+	return p.CheckRevert(ctx)
 }
 
 // plainLock is the node's lock and nothing else.
@@ -101,6 +145,9 @@ func (a *app) undo(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, e
 	}
 	if !recorded {
 		return p.CheckRevert(ctx) // nothing to lock, and nothing to do
+	}
+	if err := a.refusal(ctx); err != nil {
+		return refuse(p, ctx, err)
 	}
 	p.Lock = a.undoLock()
 	report, err := p.Revert(ctx)

@@ -53,9 +53,13 @@ func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAl
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
+	cleaning, err := a.cleanupStep(config)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeAll())
+	}
 	p = &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
 		{Name: stepConfig, Action: a.configStep(config), Skip: len(a.sources) == 0},
-		a.cleanupStep(config),
+		cleaning,
 		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.onHost(hostns.Mount, hostpath.Action{Paths: hostPaths, StateDir: a.stateDir})},
 		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
 		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
@@ -200,15 +204,22 @@ func (a *app) configStep(config *configresolve.Config) bootstrap.Action {
 
 // cleanupStep runs where the environment or the configuration asks for it.
 // What this plan makes stays: it is uninstall's.
-func (a *app) cleanupStep(config *configresolve.Config) bootstrap.Step {
+func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) {
 	scope := cleanup.ScopeFromEnv(a.getenv)
 	if config != nil {
 		scope = max(scope, cleanup.ScopeFromConfig(config.Lookup))
 	}
+	own, err := a.ownership()
+	if err != nil {
+		return bootstrap.Step{}, err
+	}
 	c := cleanup.Cleanup{
-		Ownership: a.ownership(), Scope: scope, BPFRoots: []string{a.bpfRoot}, StateDir: a.stateDir,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), StateDir: a.stateDir,
 		Keep: []string{a.cgroupRoot, a.bpfRoot},
 	}
+	// This node gets an agent again: to give it to another CNI until then, by
+	// bringing back what was set aside, is for the cleanup command.
+	c.Ownership.SetAside = nil
 	if a.hostProc == "" {
 		c.Keep = append(c.Keep, a.dest)
 	}
@@ -218,7 +229,7 @@ func (a *app) cleanupStep(config *configresolve.Config) bootstrap.Step {
 	return bootstrap.Step{
 		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0,
 		Action: a.onHost(cleanupNamespaces, c),
-	}
+	}, nil
 }
 
 const cleanupNamespaces = hostns.Mount | hostns.Net | hostns.Cgroup

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -121,6 +122,10 @@ func setFlag(f *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 	return f.Set(flag.Name, values[0])
 }
 
+// foreign are variables of the tests, and those that Kubernetes sets in every
+// pod of a namespace with a Service called slipway.
+var foreign = regexp.MustCompile(`^SLIPWAY_(TEST_|SERVICE_|PORT$|PORT_[0-9])`)
+
 // mistyped lists the variables that are named as ours are, and are no flag's.
 func (a *app) mistyped(environ []string) (names []string) {
 	known := map[string]bool{}
@@ -131,7 +136,7 @@ func (a *app) mistyped(environ []string) (names []string) {
 	}
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, ownPrefix) && !strings.HasPrefix(name, ownPrefix+"TEST_") && !known[name] {
+		if strings.HasPrefix(name, ownPrefix) && !known[name] && !foreign.MatchString(name) {
 			names = append(names, name)
 		}
 	}

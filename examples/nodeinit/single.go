@@ -41,7 +41,7 @@ func (a *app) mountBPFFSCommand() *cobra.Command {
 			return a.single(cmd, stepBPFFS, a.bpffsStep())
 		},
 	}
-	a.bpfFlags(c.Flags())
+	a.bpfMountFlags(c.Flags())
 	a.singleFlags(c)
 	return c
 }
@@ -83,18 +83,22 @@ func (a *app) singleFlags(c *cobra.Command) {
 	a.stateFlags(c.Flags())
 }
 
-// single runs a plan of one step. Where there is nothing to do it takes no
-// lock and writes nothing: it is called at every start of a pod.
+// single runs a plan of one step. Where there is nothing to do, and nobody
+// else to take the node over from, it takes no lock and writes nothing: it is
+// called at every start of a pod.
 func (a *app) single(cmd *cobra.Command, name string, action bootstrap.Action) error {
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err
 	}
 	plan := &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{{Name: name, Action: action}}}
 	return a.show(cmd.Context(), plan, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
-		quiet := &bootstrap.Plan{Steps: p.Steps}
-		if report, err := quiet.Check(ctx); err == nil && !report.Changed() {
-			p.Trace.StepDone(ctx, report.Results[0])
-			return report, nil
+		mine, err := a.mine(ctx)
+		if err == nil && mine {
+			quiet := &bootstrap.Plan{Steps: p.Steps}
+			if report, err := quiet.Check(ctx); err == nil && !report.Changed() {
+				p.Trace.StepDone(ctx, report.Results[0])
+				return report, nil
+			}
 		}
 		return p.Apply(ctx)
 	})
