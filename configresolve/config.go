@@ -108,7 +108,12 @@ func (c *Config) Sources() []Ref { return slices.Clone(c.sources) }
 // Data returns what [WriteDir] writes: every key that is set, and the two that
 // describe the resolution, [KeySources] and [KeyOverrides].
 func (c *Config) Data() map[string]string {
-	data := maps.Collect(c.All())
+	data := make(map[string]string, len(c.entries)+2)
+	for key, e := range c.entries {
+		if e.Set {
+			data[key] = e.Value
+		}
+	}
 	data[KeySources] = c.sourcesJSON()
 	data[KeyOverrides] = c.overridesJSON()
 	return data

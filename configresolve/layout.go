@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -58,8 +57,8 @@ func inspect(ctx context.Context, root *os.Root, want map[string]string) (*layou
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{linkOf: map[string]string{}}
-	kinds := map[string]fs.FileMode{}
+	l := &layout{linkOf: make(map[string]string, len(entries))}
+	kinds := make(map[string]fs.FileMode, len(entries))
 	for _, e := range entries {
 		kinds[e.Name()] = e.Type()
 		if e.Type() == fs.ModeSymlink {
@@ -89,18 +88,17 @@ func (l *layout) findData(kinds map[string]fs.FileMode) {
 }
 
 func (l *layout) compare(root *os.Root, kinds map[string]fs.FileMode, want map[string]string) {
-	var blocked []error
-	for _, key := range append(slices.Sorted(maps.Keys(want)), dataLink) {
-		if kind, there := kinds[key]; there && kind.IsDir() {
-			blocked = append(blocked, fmt.Errorf("%s is a directory, in the place of a link: move it away", root.Name()+"/"+key))
-		}
-		if key != dataLink && l.linkOf[key] != path.Join(dataLink, key) {
+	for key := range want {
+		if to, ok := strings.CutPrefix(l.linkOf[key], dataLink+"/"); !ok || to != key {
 			l.add = append(l.add, key)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+	var blocked []string
+	for name, kind := range kinds {
 		_, wanted := want[name]
 		switch {
+		case kind.IsDir() && (wanted || name == dataLink):
+			blocked = append(blocked, name)
 		case name == l.data || name == dataLink || wanted:
 		case strings.HasPrefix(l.linkOf[name], dataLink+"/"):
 			l.remove = append(l.remove, name)
@@ -108,7 +106,14 @@ func (l *layout) compare(root *os.Root, kinds map[string]fs.FileMode, want map[s
 			l.litter = append(l.litter, name)
 		}
 	}
-	l.blocked = errors.Join(blocked...)
+	for _, names := range [][]string{l.add, l.remove, l.litter, blocked} {
+		slices.Sort(names)
+	}
+	var errs []error
+	for _, name := range blocked {
+		errs = append(errs, fmt.Errorf("%s is a directory, in the place of a link: move it away", root.Name()+"/"+name))
+	}
+	l.blocked = errors.Join(errs...)
 }
 
 // emptied is an error where want has no keys and there are some.
