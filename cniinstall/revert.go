@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/record"
@@ -34,15 +35,19 @@ func (i Install) checkRevert(ctx context.Context) ([]string, error) {
 	}
 	var changes []string
 	going := map[string]bool{} // paths that will be gone
+	var held []string
 	for _, s := range steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		more, err := s.would(going)
+		if slices.Contains(held, s.Object) {
+			continue
+		}
+		more, plugins, err := s.would(going, steps)
 		if err != nil {
 			return nil, hint(err)
 		}
-		changes = append(changes, more...)
+		changes, held = append(changes, more...), append(held, plugins...)
 	}
 	return changes, nil
 }
@@ -51,7 +56,9 @@ func (i Install) checkRevert(ctx context.Context) ([]string, error) {
 // configurations that were set aside, so that there is always one, then ours,
 // then the plugins, last the directories that were made, if empty. What is no
 // longer as it was left stays, and is reported as an error. If a configuration
-// cannot be put back, ours and the plugins stay.
+// cannot be put back, ours and the plugins stay. If ours stays because somebody
+// has changed it, so do the plugins that it names, and all remain recorded: a
+// Revert after it was removed takes them away.
 //
 // With KeepConf the configurations stay as they are, with the plugins that
 // they name, and remain recorded.
@@ -93,15 +100,19 @@ func (i Install) revert(ctx context.Context, book *record.Book) error {
 		return err
 	}
 	errs := []error{ctx.Err()}
+	var held []string
 	for _, s := range steps {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
+		if slices.Contains(held, s.Object) {
+			continue
+		}
 		if s.Kind == record.KindFile {
 			errs = append(errs, durable.Sweep(filepath.Dir(s.Object)))
 		}
-		err := s.undo(book)
-		errs = append(errs, err)
+		plugins, err := s.undo(book, steps)
+		errs, held = append(errs, err), append(held, plugins...)
 		if err != nil && !errors.Is(err, record.ErrChanged) && isConf(s.Entry) {
 			return errors.Join(append(errs, errors.New("plugins stay while the configuration that needs them does"))...)
 		}

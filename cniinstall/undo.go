@@ -108,32 +108,66 @@ func (i Install) keeps() (func(record.Entry) bool, error) {
 }
 
 // undo puts one entry back and forgets it; one that is somebody else's by now
-// is forgotten too, and its backups stay.
-func (s undoStep) undo(book *record.Book) error {
+// is forgotten too, and its backups stay. A configuration of ours that names
+// plugins among steps is not forgotten: without them no pod would start. They
+// are what is held.
+func (s undoStep) undo(book *record.Book, steps []undoStep) (held []string, err error) {
 	if s.Kind != record.KindFile && s.Kind != record.KindDir {
-		return fmt.Errorf("%s: unknown kind %q of entry, which a newer version may have made", s.Object, s.Kind)
+		return nil, fmt.Errorf("%s: unknown kind %q of entry, which a newer version may have made", s.Object, s.Kind)
 	}
 	if s.Kind == record.KindDir && holdsOnlyOurs(s.Object, book) {
-		return nil // it has been told why what is below it stays
+		return nil, nil // it has been told why what is below it stays
 	}
-	err := s.putBack(book)
-	changed := errors.Is(err, record.ErrChanged)
-	if err != nil && !changed {
-		return hint(err)
+	err = s.putBack(book)
+	if errors.Is(err, record.ErrChanged) {
+		return s.leave(err, book, steps)
 	}
-	errs, gone := []error{err}, []string{s.Object}
+	if err != nil {
+		return nil, hint(err)
+	}
+	var errs []error
+	gone := []string{s.Object}
 	for _, b := range s.backups {
-		if gone = append(gone, b.Object); changed {
-			errs = append(errs, stays(b.Object))
-			continue
-		}
+		gone = append(gone, b.Object)
 		err := book.UndoFile(b)
 		if err != nil && !errors.Is(err, record.ErrChanged) {
-			return errors.Join(append(errs, hint(err))...)
+			return nil, errors.Join(append(errs, hint(err))...)
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, book.Forget(gone...))...)
+	return nil, errors.Join(append(errs, book.Forget(gone...))...)
+}
+
+// leave tells of an entry that is not as it was left, and what stays with it.
+func (s undoStep) leave(changed error, book *record.Book, steps []undoStep) (held []string, err error) {
+	errs, gone := []error{changed}, []string{s.Object}
+	for _, b := range s.backups {
+		errs, gone = append(errs, stays(b.Object)), append(gone, b.Object)
+	}
+	if held = s.holds(steps); len(held) > 0 {
+		errs = append(errs, fmt.Errorf("%s names what was installed, which stays with it until it is gone and the installation is reverted again: %s",
+			s.Object, strings.Join(held, ", ")))
+		return held, errors.Join(errs...)
+	}
+	return nil, errors.Join(append(errs, book.Forget(gone...))...)
+}
+
+// holds lists the files among steps that are plugins of s, if that is a
+// configuration which we made.
+func (s undoStep) holds(steps []undoStep) (paths []string) {
+	if !isConf(s.Entry) || s.After.Type == "" && s.Before.Type != "" {
+		return nil
+	}
+	n, err := folder{dir: filepath.Dir(s.Object)}.candidate(filepath.Base(s.Object))
+	if err != nil {
+		return nil // gone, or nothing that a pod could start with
+	}
+	for _, p := range steps {
+		if p.Kind == record.KindFile && !isConf(p.Entry) && slices.Contains(n.types, filepath.Base(p.Object)) {
+			paths = append(paths, p.Object)
+		}
+	}
+	return paths
 }
 
 // holdsOnlyOurs: there is something in dir, and all of it is in the record.
@@ -183,19 +217,22 @@ func (s undoStep) putBack(book *record.Book) error {
 	return book.UndoFile(s.Entry)
 }
 
-// would is what undo would do, one line each; going are the paths that will be
-// gone by then, to which it adds.
-func (s undoStep) would(going map[string]bool) ([]string, error) {
+// would is what undo would do, one line each, and what it would hold; going are
+// the paths that will be gone by then, to which it adds.
+func (s undoStep) would(going map[string]bool, steps []undoStep) (changes, held []string, err error) {
 	change, left, err := wouldUndo(s.Entry, going)
-	if err != nil || !left {
-		return nil, err
+	if err != nil {
+		return nil, nil, err
 	}
-	changes := slices.DeleteFunc([]string{change}, func(c string) bool { return c == "" })
+	if !left {
+		return nil, s.holds(steps), nil
+	}
+	changes = slices.DeleteFunc([]string{change}, func(c string) bool { return c == "" })
 	renamed := change == "" || s.Before.Type == ""
 	for _, b := range s.backups {
 		change, _, err := wouldUndo(b, going)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch {
 		case change == "":
@@ -205,7 +242,7 @@ func (s undoStep) would(going map[string]bool) ([]string, error) {
 			changes = append(changes, change)
 		}
 	}
-	return changes, nil
+	return changes, nil, nil
 }
 
 // wouldUndo is what undoing e alone would do (empty: nothing), and whether e's

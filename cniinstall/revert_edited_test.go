@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Ours was edited, so it stays and runtimes still use it: the plugin that it
+// names stays too, through any number of Reverts, until it is gone.
+func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
+	before := tree(t, n.root)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	edited := strings.Replace(agentConf, "false", "true", 1)
+	require.NotEqual(t, agentConf, edited)
+	write(t, n.confFile(), edited, 0o600)
+
+	changes, err := i.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"restore " + n.other("10-aws.conflist"), "remove " + n.plugin("loopback")}, changes)
+	for range 3 {
+		err := i.Revert(t.Context())
+		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left, and stays")
+		require.ErrorContains(t, err, n.confFile()+" names what was installed, which stays with it until it is gone and the installation is reverted again: "+n.plugin("cilium-cni"))
+		require.NotContains(t, err.Error(), "holds", "folders stay for what was told of already")
+		requireContent(t, n.confFile(), edited, 0o600)
+		requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
+		require.NoFileExists(t, n.plugin("loopback"), "nobody needs it")
+		require.FileExists(t, n.other("10-aws.conflist"))
+		changes, err := i.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+	}
+	require.NoError(t, os.Remove(n.confFile()))
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// Ours that another owner's set aside, and somebody has put back changed, is
+// no different; nor is ours in the place of another, whose backup stays.
+func TestCNI8_EditedConfigurationOfAnotherName(t *testing.T) {
+	edited := strings.Replace(agentConf, "false", "true", 1)
+	for _, name := range []string{"05-cilium.conflist", "10-aws.conflist"} {
+		for _, last := range []string{name, "04-agent.conflist"} {
+			t.Run(name+" "+last, func(t *testing.T) {
+				n := newNode(t)
+				write(t, n.other("10-aws.conflist"), awsConf, 0o644)
+				older, i := n.exclusive(), n.exclusive()
+				require.NoError(t, older.Apply(t.Context()))
+				older.ConfName, i.ConfName = name, last
+				require.NoError(t, older.Apply(t.Context()))
+				require.NoError(t, i.Apply(t.Context()))
+				write(t, n.other(name), edited, 0o600)
+				err := i.Revert(t.Context())
+				require.ErrorContains(t, err, n.other(name)+" is no longer as it was left, and stays")
+				if last != name && name == "10-aws.conflist" { // it was the other's first, and may be again
+					require.NotContains(t, err.Error(), "names what was installed")
+					return
+				}
+				require.FileExists(t, n.plugin("cilium-cni"))
+				require.NoError(t, os.Remove(n.other(name)))
+				i.Revert(t.Context())
+				require.NoFileExists(t, n.plugin("cilium-cni"))
+				require.NoDirExists(t, n.state)
+			})
+		}
+	}
+}
+
+// One that was edited to name nothing of ours, or to be none, holds nothing.
+func TestCNI8_EditedConfigurationThatNeedsNothing(t *testing.T) {
+	for _, content := range []string{awsConf, "{", ""} {
+		n := newNode(t)
+		require.NoError(t, os.MkdirAll(n.bin, 0o755))
+		require.NoError(t, os.MkdirAll(n.conf, 0o755))
+		i := n.install()
+		require.NoError(t, i.Apply(t.Context()))
+		write(t, n.confFile(), content, 0o600)
+		require.ErrorContains(t, i.Revert(t.Context()), "no longer as it was left")
+		require.NoFileExists(t, n.plugin("cilium-cni"))
+		require.NoDirExists(t, n.state)
+		require.NoError(t, i.Revert(t.Context()))
+	}
+}
