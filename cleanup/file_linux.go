@@ -7,11 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // fileRef identifies a file.
@@ -20,30 +15,32 @@ type fileRef struct {
 	id   inode
 }
 
-// asideRef identifies a configuration that was set aside.
-type asideRef struct {
-	fileRef
-	name string // that it gets back, in the same directory
-}
-
-// findFiles lists owned files, in the order in which they are given.
+// findFiles lists owned files, in the order in which they are given, and those
+// of them that were set aside.
 func findFiles(_ context.Context, s *session) error {
 	var errs errorSet
 	for _, path := range s.own.Files {
-		errs.add(s.foundFile(path))
+		errs.add(s.foundFile(path, ""))
+	}
+	asides, err := s.own.asides()
+	errs.add(err)
+	for _, a := range asides {
+		if s.own.ownsFile(a.original()) {
+			errs.add(s.foundFile(a.path(), "the agent's own, set aside"))
+		}
 	}
 	return errs.join()
 }
 
-func (s *session) foundFile(path string) error {
+func (s *session) foundFile(path, detail string) error {
 	t, err := openTree(path)
 	if t == nil {
 		return err
 	}
 	defer t.close()
-	item := Item{Kind: kindFile, Object: path, ref: fileRef{path, t.id}}
+	item := Item{Kind: kindFile, Object: path, Detail: detail, ref: fileRef{path, t.id}}
 	switch {
-	case s.kept.holds(t.path):
+	case s.kept.holds(t.path), s.again(t):
 	case t.mount:
 		s.leaveAs(item, "something is mounted on it")
 	case t.dir:
@@ -54,12 +51,29 @@ func (s *session) foundFile(path string) error {
 	return nil
 }
 
+// again reports whether a file or directory was listed before, under whatever
+// path: rules may overlap.
+func (s *session) again(t *tree) bool {
+	at := place{t.parentID, t.name}
+	before := s.listed[at]
+	s.listed[at] = true
+	return before
+}
+
+// place is a name in a directory, however the directory was reached.
+type place struct {
+	dir  inode
+	name string
+}
+
 func (s *session) leaveAs(item Item, why string) {
 	item.Detail, item.ref = why, nil
 	s.leave(item)
 }
 
-func removeFile(_ context.Context, _ *session, item Item) error {
+// removeFile leaves a directory as it is in which a configuration that was set
+// aside did not get its name back: the file may be the last one that is loaded.
+func removeFile(_ context.Context, s *session, item Item) error {
 	ref, ok := item.ref.(fileRef)
 	if !ok {
 		return fmt.Errorf("identity of type %T", item.ref)
@@ -69,6 +83,9 @@ func removeFile(_ context.Context, _ *session, item Item) error {
 		return err
 	}
 	defer t.close()
+	if aside := s.stuck[t.parentID]; aside != "" {
+		return fmt.Errorf("left as it is, because %s beside it did not get its name back", aside)
+	}
 	return unlink(int(t.parent.Fd()), t.name, t.path, false)
 }
 
@@ -89,97 +106,4 @@ func (r fileRef) open() (*tree, error) {
 		return nil, err
 	}
 	return t, nil
-}
-
-// findAside lists configurations that were set aside.
-func findAside(_ context.Context, s *session) error {
-	var errs errorSet
-	for _, pattern := range s.own.SetAside {
-		dir, suffix := filepath.Dir(pattern), strings.TrimPrefix(filepath.Base(pattern), "*")
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			errs.add(notThere(err))
-			continue
-		}
-		for _, entry := range entries {
-			if name, ok := strings.CutSuffix(entry.Name(), suffix); ok && name != "" {
-				errs.add(s.foundAside(filepath.Join(dir, entry.Name()), name, suffix))
-			}
-		}
-	}
-	return errs.join()
-}
-
-func (s *session) foundAside(path, name, suffix string) error {
-	t, err := openTree(path)
-	if t == nil {
-		return err
-	}
-	defer t.close()
-	original := filepath.Join(filepath.Dir(path), name)
-	item := Item{Kind: kindAside, Object: path, Detail: "gets its name back: " + name, ref: asideRef{fileRef{path, t.id}, name}}
-	switch {
-	case s.kept.holds(t.path), s.kept.holds(filepath.Join(filepath.Dir(t.path), name)):
-	case t.mount:
-		s.leaveAs(item, "something is mounted on it")
-	case t.dir:
-		s.leaveAs(item, "it is a directory")
-	case s.own.ownsFile(original):
-		s.found(Item{Kind: kindFile, Object: path, Detail: "the agent's own, set aside", ref: fileRef{path, t.id}})
-	case strings.HasSuffix(name, suffix):
-		s.leaveAs(item, "it was set aside twice")
-	case exists(original):
-		s.leaveAs(item, name+" is there")
-	default:
-		s.found(item)
-	}
-	return nil
-}
-
-func (o *owned) ownsFile(path string) bool {
-	path = resolveParents(path)
-	for _, file := range o.Files {
-		if resolveParents(file) == path {
-			return true
-		}
-	}
-	return false
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, os.ErrNotExist)
-}
-
-// restoreAside gives a configuration its name back, and never to another file's
-// loss.
-func restoreAside(_ context.Context, _ *session, item Item) error {
-	ref, ok := item.ref.(asideRef)
-	if !ok {
-		return fmt.Errorf("identity of type %T", item.ref)
-	}
-	t, err := ref.open()
-	if t == nil {
-		return err
-	}
-	defer t.close()
-	dir := int(t.parent.Fd())
-	err = unix.Renameat2(dir, t.name, dir, ref.name, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		err = linkAside(dir, t.name, ref.name) // the file system knows no such rename
-	}
-	switch {
-	case errors.Is(err, unix.EEXIST):
-		return fmt.Errorf("%s is there by now; left as it is: %w", ref.name, err)
-	case err != nil:
-		return &os.LinkError{Op: "rename", Old: t.path, New: ref.name, Err: unlinkHint(dir, t.name, err)}
-	}
-	return os.NewSyscallError("sync "+filepath.Dir(t.path), unix.Fsync(dir))
-}
-
-func linkAside(dir int, from, to string) error {
-	if err := unix.Linkat(dir, from, dir, to, 0); err != nil {
-		return err
-	}
-	return unix.Unlinkat(dir, from, 0)
 }

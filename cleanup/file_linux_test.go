@@ -56,11 +56,11 @@ func TestCLN2_Files(t *testing.T) {
 	require.Equal(t, dirty, tree(t, dir))
 	conf, bin := filepath.Join(dir, "etc/cni/net.d"), filepath.Join(dir, "opt/cni/bin")
 	require.Equal(t, []string{
+		"configuration set aside " + conf + "/10-calico.conflist.cilium_bak", "configuration set aside " + conf + "/87-podman.conf.cilium_bak",
 		"file " + conf + "/05-cilium.conflist", "file " + conf + "/05-cilium.conf",
 		"file " + bin + "/cilium-cni", "file " + bin + "/.cilium-cni.new", "file " + bin + "/cilium-cni.old",
 		"file " + dir + "/etc/sysctl.d/99-zzz-override_cilium.conf",
 		"file " + conf + "/05-cilium.conf.cilium_bak",
-		"configuration set aside " + conf + "/10-calico.conflist.cilium_bak", "configuration set aside " + conf + "/87-podman.conf.cilium_bak",
 	}, objects(inv.Items))
 	require.Equal(t, []cleanup.Item{
 		{Kind: "configuration set aside", Object: conf + "/80-taken.conf.cilium_bak", Detail: "80-taken.conf is there"},
@@ -115,11 +115,8 @@ func TestCLN4_FileThatCannotBeRemovedIsNamedAndTheRestGoes(t *testing.T) {
 	dir := testns.TempDir(t)
 	conf := filepath.Join(dir, "etc/cni/net.d")
 	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/04-cilium.conflist/x",
-		"etc/cni/net.d/10-a.conf.cilium_bak", "opt/cni/bin/cilium-cni", "opt/cni/bin/cilium-cni.old")
-	for _, stuck := range []string{"05-cilium.conflist", "10-a.conf.cilium_bak"} {
-		run(t, "chattr", "+i", filepath.Join(conf, stuck))
-		t.Cleanup(func() { run(t, "chattr", "-i", filepath.Join(conf, stuck)) })
-	}
+		"opt/cni/bin/cilium-cni", "opt/cni/bin/cilium-cni.old")
+	immutable(t, filepath.Join(conf, "05-cilium.conflist"))
 	busy := filepath.Join(dir, "opt/cni/bin/cilium-cni.old")
 	c := filesOnly(dir)
 	inv, err := c.Inventory(context.Background())
@@ -129,7 +126,6 @@ func TestCLN4_FileThatCannotBeRemovedIsNamedAndTheRestGoes(t *testing.T) {
 	err = c.Remove(context.Background(), inv.Items)
 	require.ErrorIs(t, err, unix.EPERM)
 	require.ErrorContains(t, err, "remove file "+conf+"/05-cilium.conflist: remove "+conf+"/05-cilium.conflist: operation not permitted (it is immutable: chattr -i)")
-	require.ErrorContains(t, err, "restore configuration set aside "+conf+"/10-a.conf.cilium_bak: rename "+conf+"/10-a.conf.cilium_bak 10-a.conf: operation not permitted (it is immutable: chattr -i)")
 	require.ErrorContains(t, err, "remove file "+busy+": another one is there by now")
 	require.NoFileExists(t, filepath.Join(conf, "05-cilium.conf"))
 	require.NoFileExists(t, filepath.Join(dir, "opt/cni/bin/cilium-cni"))
@@ -172,8 +168,8 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"remove state directory " + dir + "/run/cilium", // what is in it, but for what is recorded
-		"remove file " + conf + "/05-cilium.conf",
 		"restore configuration set aside " + conf + "/20-b.conf.cilium_bak",
+		"remove file " + conf + "/05-cilium.conf",
 	}, changes)
 	apply(t, c)
 	require.Equal(t, "made\nmounted\nmounted/y\n", strings.Join(sorted(strings.SplitAfter(

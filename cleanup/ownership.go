@@ -61,15 +61,17 @@ type Ownership struct {
 	// mounted, [Ownership.Pins] are looked for as well.
 	Mounts []MountRule `json:"mounts,omitempty"`
 
-	// Files are absolute paths of files. What else is there, such as a
-	// directory, is not owned.
+	// Files are absolute paths of files, which go in this order. What else is
+	// there, such as a directory, is not owned.
 	Files []string `json:"files,omitempty"`
 
 	// SetAside says which configurations of others the agent renamed, so that
 	// nothing reads them: an absolute path of a directory with * and the suffix
-	// that it appended, such as "/etc/cni/net.d/*.cilium_bak". They get their
-	// name back, unless something has it; those that are named in Files but for
-	// the suffix are removed instead.
+	// that it appended, such as "/etc/cni/net.d/*.cilium_bak"; a dot and a
+	// number may follow the suffix. They get their name back, unless something
+	// has it: of several of one name the one with the highest number, and the
+	// others are reported in [Inventory.Left]. Those that are named in Files but
+	// for the suffix are removed instead.
 	SetAside []string `json:"setAside,omitempty"`
 
 	// StateDirs are absolute paths of directories that are owned with

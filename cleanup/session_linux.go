@@ -27,7 +27,8 @@ type finder struct {
 
 type doneFunc func(Item, error)
 
-// finders returns the finders in the order of removal.
+// finders returns the finders in the order of removal. Others' configurations
+// are back before the agent's goes: a directory is at no time without one.
 func finders() []finder {
 	return []finder{
 		{"tc filters", BPFState, []string{kindFilter, kindClsact}, findFilters, each(removeFilterItem)},
@@ -46,8 +47,8 @@ func finders() []finder {
 		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, each(removePin)},
 		{"mounts", AllState, []string{kindMount}, findMounts, each(removeMount)},
 		{"state directories", AllState, []string{kindStateDir}, findState, each(removeState)},
-		{"files", AllState, []string{kindFile}, findFiles, each(removeFile)},
 		{"configurations set aside", AllState, []string{kindAside}, findAside, each(restoreAside)},
+		{"files", AllState, []string{kindFile}, findFiles, each(removeFile)},
 	}
 }
 
@@ -82,6 +83,9 @@ type session struct {
 	pinned   *pinnedObjects   // nil before
 	remain   map[int]bool     // links after some were removed, nil before
 	slow     map[int]bool     // links that take long to delete
+	listed   map[place]bool   // files and directories
+	given    map[place]string // the name of the file set aside that gets a name back
+	stuck    map[inode]string // by directory, what did not get its name back
 
 	xfrm       *rtnl     // nil before
 	linksOfBPF *bpfLinks // nil before
@@ -94,6 +98,9 @@ func newSession(c Cleanup, own *owned) *session {
 		programs: map[uint32]bpfProgram{},
 		blocks:   map[filterRef]bool{},
 		hooked:   map[int][]string{},
+		listed:   map[place]bool{},
+		given:    map[place]string{},
+		stuck:    map[inode]string{},
 	}
 }
 

@@ -35,6 +35,9 @@ func (s *session) findStateDir(ctx context.Context, path string) error {
 		return err
 	}
 	defer t.close()
+	if s.again(t) {
+		return nil
+	}
 	kept := s.kept
 	files, dirs := 0, 0
 	full, err := t.walk(ctx, func(e entry) (bool, error) {
@@ -62,7 +65,10 @@ func (s *session) findStateDir(ctx context.Context, path string) error {
 }
 
 func stateDetail(t *tree, files, dirs int, stays bool) string {
-	if !t.dir {
+	switch {
+	case t.link != "":
+		return "a symbolic link to " + t.link + "; what it leads to stays"
+	case !t.dir:
 		return "a file"
 	}
 	detail := count(files, "file", "files") + ", " + count(dirs, "directory", "directories")

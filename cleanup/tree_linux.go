@@ -23,12 +23,14 @@ func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), uint64(st.Ino
 // Symbolic links among the parents of the path are followed. Below it, and for
 // its last element, none is, and no mount is entered.
 type tree struct {
-	parent *os.File // the directory that holds it
-	name   string   // in parent
-	path   string   // with no symbolic link among the parents
-	id     inode
-	dir    bool
-	mount  bool // it is itself a mount point
+	parent   *os.File // the directory that holds it
+	parentID inode
+	name     string // in parent
+	path     string // with no symbolic link among the parents
+	id       inode
+	dir      bool
+	link     string // where it leads to, if it is a symbolic link
+	mount    bool   // it is itself a mount point
 }
 
 // entry is what walk found at one name.
@@ -102,18 +104,33 @@ func (t *tree) look() error {
 		return &os.PathError{Op: "open", Path: t.path, Err: err}
 	}
 	defer unix.Close(fd)
-	var st, root unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	var st, above, root unix.Stat_t
+	if err := errors.Join(unix.Fstat(fd, &st), unix.Fstat(dir, &above)); err != nil {
 		return &os.PathError{Op: "stat", Path: t.path, Err: err}
 	}
 	if err := unix.Stat("/", &root); err != nil {
 		return &os.PathError{Op: "stat", Path: "/", Err: err}
 	}
-	t.id, t.dir = inodeOf(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
+	t.id, t.parentID, t.dir = inodeOf(&st), inodeOf(&above), st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		if t.link, err = readLink(fd); err != nil {
+			return &os.PathError{Op: "readlink", Path: t.path, Err: err}
+		}
+	}
 	if t.id == inodeOf(&root) {
 		return fmt.Errorf("%s is the root of the file system: refusing to empty it", t.path)
 	}
 	return nil
+}
+
+// readLink reads a symbolic link that is open.
+func readLink(fd int) (string, error) {
+	b := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", b)
+	if err != nil {
+		return "", err
+	}
+	return string(b[:n]), nil
 }
 
 // open opens a tree that is a directory, to walk it.
