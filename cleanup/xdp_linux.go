@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -42,7 +44,9 @@ type xdpAttached struct {
 	prog uint32
 }
 
-// xdpRef identifies an attachment: bpfLink is 0 for one made by netlink.
+// xdpRef identifies an attachment: bpfLink is 0 for one made by netlink. One of
+// a bpf_link in another network namespace may look the same, so that the kernel
+// is asked which it is.
 type xdpRef struct {
 	link int
 	xdpAttached
@@ -99,31 +103,53 @@ func (s *session) foundXDP(l linkInfo, attached xdpAttached) error {
 		Object: l.name + " " + s.programs[attached.prog].name,
 		Detail: fmt.Sprintf("%s program %d", attached.mode, attached.prog),
 	}
-	ids, err := s.xdpLinkIDs(l.index, attached.prog)
-	if err != nil {
-		return err
-	}
 	ref := xdpRef{link: l.index, xdpAttached: attached}
-	switch len(ids) {
-	case 0:
-	case 1:
-		ref.bpfLink = ids[0]
-		item.Detail += fmt.Sprintf(" bpf_link %d", ids[0])
-	default:
-		return fmt.Errorf("%s: bpf_links %v attach the same program to a link with index %d, in several network namespaces: which one is here cannot be told", item, ids, l.index)
+	byLink, err := s.xdpByLink(ref)
+	if err != nil {
+		return fmt.Errorf("%s: %w", item, err)
+	}
+	if byLink != 0 {
+		ref.bpfLink = byLink
+		item.Detail += fmt.Sprintf(" bpf_link %d", byLink)
 	}
 	item.ref = ref
 	s.found(item)
 	return nil
 }
 
-// xdpLinkIDs returns the bpf_links for XDP with a program at a link's index.
-func (s *session) xdpLinkIDs(index int, prog uint32) ([]link.ID, error) {
+// xdpByLink returns the bpf_link that attaches a program here, and 0 for one
+// that is attached by netlink.
+func (s *session) xdpByLink(ref xdpRef) (link.ID, error) {
 	links, err := s.bpfLinks()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	return links.xdp[xdpSlot{index, prog}], nil
+	ids := links.xdp[xdpSlot{ref.link, ref.prog}]
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	sock, err := s.netlink()
+	if err != nil {
+		return 0, err
+	}
+	// A detachment that expects no program to be there: the kernel refuses it
+	// in either case, and says why.
+	err = sock.setXDP(ref.link, -1, uint32(ref.mode)|unix.XDP_FLAGS_REPLACE, -1)
+	switch {
+	case err == nil, gone(err), errors.Is(err, unix.EEXIST):
+		return 0, nil
+	case !heldByLink(err):
+		return 0, fmt.Errorf("whether it is attached by a bpf_link (%v have the same program and index) cannot be told: %w", ids, hint(kindXDP, err))
+	case len(ids) > 1:
+		return 0, fmt.Errorf("bpf_links %v attach the same program to a link with index %d, in several network namespaces: which one is here cannot be told", ids, ref.link)
+	}
+	return ids[0], nil
+}
+
+// heldByLink reports whether the kernel refused a change by netlink because a
+// bpf_link has the place. A driver may be busy as well, and says other things.
+func heldByLink(err error) bool {
+	return errors.Is(err, unix.EBUSY) && strings.Contains(err.Error(), "XDP link")
 }
 
 func removeXDP(_ context.Context, s *session, item Item) error {
@@ -144,15 +170,43 @@ func removeXDP(_ context.Context, s *session, item Item) error {
 	}
 	for _, attached := range l.xdp {
 		switch {
-		case attached == ref.xdpAttached && ref.bpfLink != 0:
-			return detachBPFLink(ref.bpfLink)
 		case attached == ref.xdpAttached:
-			return sock.detachXDP(ref)
+			return s.detachXDP(ref)
 		case attached.mode == ref.mode:
 			return fmt.Errorf("program %d is there: %w", attached.prog, errOther)
 		}
 	}
 	return nil
+}
+
+// detachXDP takes a program off a link. By netlink first, which touches nothing
+// but this link; where the kernel refuses that because a bpf_link has the place,
+// by the bpf_link that was listed, if it is the only one that it can be.
+func (s *session) detachXDP(ref xdpRef) error {
+	err := s.sock.detachXDP(ref)
+	if !heldByLink(err) {
+		return err
+	}
+	id, linkErr := s.xdpByLink(ref)
+	switch {
+	case linkErr != nil:
+		return linkErr
+	case id == 0:
+		return err
+	case id != ref.bpfLink:
+		return fmt.Errorf("bpf_link %d: %w", id, errOther)
+	}
+	if err := detachBPFLink(id); err != nil {
+		return err
+	}
+	l, err := s.sock.link(ref.link)
+	if gone(err) {
+		return nil
+	}
+	if err == nil && slices.Contains(l.xdp, ref.xdpAttached) {
+		err = fmt.Errorf("it is still attached after bpf_link %d was detached", id)
+	}
+	return err
 }
 
 // detachXDP takes a program off a link, on the condition that it is still the
@@ -179,14 +233,16 @@ func (r *rtnl) detachXDP(ref xdpRef) error {
 	return err
 }
 
+// setXDP sets the program of a link, on the condition that the expected one is
+// there if flags say so; -1 stands for none.
 func (r *rtnl) setXDP(index, fd int, flags uint32, expected int) error {
 	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	msg.Index = int32(index)
 	xdp := nl.NewRtAttr(unix.IFLA_XDP|unix.NLA_F_NESTED, nil)
 	xdp.AddRtAttr(unix.IFLA_XDP_FD, nl.Uint32Attr(uint32(int32(fd))))
 	xdp.AddRtAttr(unix.IFLA_XDP_FLAGS, nl.Uint32Attr(flags))
-	if expected >= 0 {
-		xdp.AddRtAttr(unix.IFLA_XDP_EXPECTED_FD, nl.Uint32Attr(uint32(expected)))
+	if flags&unix.XDP_FLAGS_REPLACE != 0 {
+		xdp.AddRtAttr(unix.IFLA_XDP_EXPECTED_FD, nl.Uint32Attr(uint32(int32(expected))))
 	}
 	return r.change(unix.RTM_SETLINK, msg, xdp)
 }

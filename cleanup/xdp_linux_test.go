@@ -117,6 +117,86 @@ func TestCLN6_XDPInAnotherNamespaceSurvives(t *testing.T) {
 	require.Equal(t, before, everything(t))
 }
 
+// The same program at the same index: by bpf_links in other namespaces, by
+// netlink here.
+func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	prog := program(t, ebpf.XDP, "cil_xdp_entry")
+	here, err := os.Open("/proc/thread-self/ns/net")
+	require.NoError(t, err)
+	defer here.Close()
+	eth0 := func() {
+		run(t, "ip", "link", "add", "dev", "eth0", "index", "77", "type", "veth", "peer", "name", "eth1")
+	}
+	eth0()
+	clean := everything(t)
+	for elsewhere := 1; elsewhere <= 2; elsewhere++ {
+		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
+		other, err := os.Open("/proc/thread-self/ns/net")
+		require.NoError(t, err)
+		defer other.Close()
+		eth0()
+		xdpLink(t, "eth0", prog, 0)
+		before := everything(t)
+
+		require.NoError(t, unix.Setns(int(here.Fd()), unix.CLONE_NEWNET))
+		for _, flags := range []int{unix.XDP_FLAGS_DRV_MODE, unix.XDP_FLAGS_SKB_MODE} {
+			setXDP(t, "eth0", prog, flags)
+			inv := inventory(t, bpfState(t))
+			require.Len(t, inv.Items, 1)
+			require.NotContains(t, inv.Items[0].Detail, "bpf_link", "it is another namespace's")
+			apply(t, bpfState(t))
+			require.Equal(t, clean, everything(t))
+		}
+
+		// It was attached by netlink when it was listed, by a bpf_link when it
+		// is to go.
+		setXDP(t, "eth0", prog, unix.XDP_FLAGS_DRV_MODE)
+		inv := inventory(t, bpfState(t))
+		run(t, "ip", "link", "set", "dev", "eth0", "xdpdrv", "off")
+		l := xdpLink(t, "eth0", prog, link.XDPDriverMode)
+		dirty := everything(t)
+		require.ErrorContains(t, bpfState(t).Remove(context.Background(), inv.Items), "which one is here cannot be told")
+		require.Equal(t, dirty, everything(t))
+		require.NoError(t, l.Close())
+
+		require.NoError(t, unix.Setns(int(other.Fd()), unix.CLONE_NEWNET))
+		require.Equal(t, before, everything(t))
+		require.NoError(t, unix.Setns(int(here.Fd()), unix.CLONE_NEWNET))
+	}
+}
+
+// Without the capability it cannot be told which one is here.
+func TestCLN4_XDPByLinkWithoutCapability(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	xdpLink(t, "eth0", program(t, ebpf.XDP, "cil_xdp_entry"), 0)
+	c := bpfState(t)
+	before := everything(t)
+	dropCapability(t, unix.CAP_NET_ADMIN)
+	inv, err := c.Inventory(context.Background())
+	require.ErrorContains(t, err, "xdp program eth0 cil_xdp_entry: whether it is attached by a bpf_link")
+	require.ErrorContains(t, err, "operation not permitted (needs CAP_NET_ADMIN)")
+	require.Empty(t, inv.Items)
+	require.Equal(t, before, everything(t))
+}
+
+// A bpf_link that took the place of the listed one stays.
+func TestCLN1_XDPLinkThatWasReplacedIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	c, prog := bpfState(t), program(t, ebpf.XDP, "cil_xdp_entry")
+	old := xdpLink(t, "eth0", prog, 0)
+	inv := inventory(t, c)
+	require.Regexp(t, `^native program \d+ bpf_link \d+$`, inv.Items[0].Detail)
+	require.NoError(t, old.Close())
+	xdpLink(t, "eth0", prog, 0)
+	before := everything(t)
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one is there by now")
+	require.Equal(t, before, everything(t))
+	apply(t, c)
+}
+
 func TestCLN1_XDPThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
