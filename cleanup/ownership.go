@@ -46,9 +46,8 @@ type Ownership struct {
 	// in it.
 	NetNS []string `json:"netNS,omitempty"`
 
-	// XFRM are marks of IPsec policies and states: one is owned if it selects
-	// packets within such a mark.
-	XFRM []Mark `json:"xfrm,omitempty"`
+	// XFRM are rules for IPsec policies and states, by their marks.
+	XFRM []XFRMRule `json:"xfrm,omitempty"`
 
 	// ChainPrefixes are prefixes of the names of iptables and ip6tables chains.
 	// Owned are the chains, the rules in them, and the rules that jump to them.
@@ -153,11 +152,17 @@ func Cilium() Ownership {
 // CiliumOnRequest returns what is only probably Cilium's, to be taken where it
 // is asked for: the network namespaces cilium-* and cni-*, of which the latter
 // may be another runtime's, and IPsec policies and states with the marks of
-// encryption and decryption. Nothing else is set.
+// encryption and decryption, in the masks that Cilium writes: none of them has
+// one of the lowest eight bits. Nothing else is set.
 func CiliumOnRequest() Ownership {
 	return Ownership{
 		NetNS: []string{"cilium-*", "cni-*"},
-		XFRM:  []Mark{{Value: 0xd00, Mask: 0xf00}, {Value: 0xe00, Mask: 0xf00}},
+		XFRM: []XFRMRule{
+			// To decrypt: the direction; with the node.
+			{Mark: Mark{Value: 0xd00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00}},
+			// To encrypt: the policy that drops; with the SPI; with the node.
+			{Mark: Mark{Value: 0xe00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00, 0xff00, 0xffffff00}},
+		},
 	}
 }
 

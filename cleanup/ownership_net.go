@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -50,8 +51,35 @@ type Mark struct {
 // String returns value and mask as ip-rule(8) writes them, "0x200/0xf00".
 func (m Mark) String() string { return fmt.Sprintf("0x%x/0x%x", m.Value, m.Mask) }
 
-// within reports whether a mark selects a part of what m selects.
-func (m Mark) within(of Mark) bool { return m.Mask&of.Mask == of.Mask && m.Value&of.Mask == of.Value }
+// XFRMRule describes IPsec policies and states by their mark. Every field has to
+// be set.
+type XFRMRule struct {
+	// Mark is what the mark has to be, in the bits of its mask.
+	Mark Mark `json:"mark"`
+
+	// Masks are the masks that the agent writes; all of them hold that of Mark.
+	// A mark with another mask is not owned, whatever its value.
+	Masks []uint32 `json:"masks"`
+}
+
+func (r XFRMRule) holds(m Mark) bool {
+	return slices.Contains(r.Masks, m.Mask) && m.Value&r.Mark.Mask == r.Mark.Value
+}
+
+func (r XFRMRule) validate() error {
+	if err := r.Mark.validate(); err != nil {
+		return fmt.Errorf("cleanup: ownership: xfrm: %w", err)
+	}
+	if len(r.Masks) == 0 {
+		return fmt.Errorf("cleanup: ownership: xfrm: mark %s: want the masks that are written", r.Mark)
+	}
+	for _, mask := range r.Masks {
+		if mask&r.Mark.Mask != r.Mark.Mask {
+			return fmt.Errorf("cleanup: ownership: xfrm: mark %s: mask 0x%x does not hold that of the mark", r.Mark, mask)
+		}
+	}
+	return nil
+}
 
 func (m Mark) validate() error {
 	switch {
@@ -171,9 +199,9 @@ func (o *owned) compileNet() error {
 			return err
 		}
 	}
-	for _, mark := range o.XFRM {
-		if err := mark.validate(); err != nil {
-			return fmt.Errorf("cleanup: ownership: xfrm: %w", err)
+	for _, rule := range o.XFRM {
+		if err := rule.validate(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func TestCLN2_BadOwnershipOfNetworkRemovesNothing(t *testing.T) {
 	routes := func(r ...cleanup.RouteRule) cleanup.Ownership { return cleanup.Ownership{Routes: r} }
 	rules := func(r ...cleanup.PolicyRule) cleanup.Ownership { return cleanup.Ownership{Rules: r} }
 	netns := func(pattern ...string) cleanup.Ownership { return cleanup.Ownership{NetNS: pattern} }
-	xfrm := func(m ...cleanup.Mark) cleanup.Ownership { return cleanup.Ownership{XFRM: m} }
+	xfrm := func(m ...cleanup.XFRMRule) cleanup.Ownership { return cleanup.Ownership{XFRM: m} }
 	for name, c := range map[string]struct {
 		own  cleanup.Ownership
 		want string
@@ -44,8 +44,10 @@ func TestCLN2_BadOwnershipOfNetworkRemovesNothing(t *testing.T) {
 		"a path":                {netns("x/../y"), `network namespace "x/../y"`},
 		"the parent":            {netns(".."), `network namespace ".."`},
 		"no pattern":            {netns("a[x"), "syntax error in pattern"},
-		"any xfrm":              {xfrm(cleanup.Mark{}), "xfrm: mark 0x0/0x0"},
-		"xfrm beyond its mask":  {xfrm(cleanup.Mark{Value: 0xd00, Mask: 0x100}), "outside of the mask"},
+		"any xfrm":              {xfrm(cleanup.XFRMRule{}), "xfrm: mark 0x0/0x0"},
+		"xfrm beyond its mask":  {xfrm(cleanup.XFRMRule{Mark: cleanup.Mark{Value: 0xd00, Mask: 0x100}}), "outside of the mask"},
+		"xfrm of any mask":      {xfrm(cleanup.XFRMRule{Mark: cleanup.Mark{Value: 0xd00, Mask: 0xf00}}), "want the masks that are written"},
+		"xfrm of a wider mask":  {xfrm(cleanup.XFRMRule{Mark: cleanup.Mark{Value: 0xd00, Mask: 0xf00}, Masks: []uint32{0xf00, 0x300}}), "mask 0x300 does not hold that of the mark"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c2 := cleanup.Cleanup{Ownership: c.own, Scope: cleanup.AllState}
@@ -63,5 +65,5 @@ func TestCLN2_OnRequest(t *testing.T) {
 	require.Empty(t, cleanup.Cilium().XFRM)
 	asked := cleanup.CiliumOnRequest()
 	require.Equal(t, cleanup.Ownership{NetNS: []string{"cilium-*", "cni-*"}, XFRM: asked.XFRM}, asked)
-	require.Equal(t, "0xd00/0xf00", asked.XFRM[0].String())
+	require.Equal(t, "0xd00/0xf00", asked.XFRM[0].Mark.String())
 }

@@ -71,8 +71,8 @@ func findXFRM(ctx context.Context, s *session) error {
 }
 
 func (o *owned) ownsXFRM(mark Mark) bool {
-	for _, of := range o.XFRM {
-		if mark.within(of) {
+	for _, rule := range o.XFRM {
+		if rule.holds(mark) {
 			return true
 		}
 	}

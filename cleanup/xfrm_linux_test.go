@@ -39,7 +39,12 @@ func TestCLN2_XFRM(t *testing.T) {
 	// Others' VPN, without a mark and with other ones.
 	state("10.1.0.1", "10.1.0.2", "0x10", "")
 	state("10.1.0.1", "10.1.0.2", "0x11", " mark 0x42 mask 0xffffffff")
-	state("10.1.0.1", "10.1.0.2", "0x12", " mark 0xd00 mask 0x100") // of which the others do not count
+	state("10.1.0.1", "10.1.0.2", "0x12", " mark 0xd00 mask 0x100")      // of which the others do not count
+	state("10.1.0.1", "10.1.0.2", "0x13", " mark 0xd42 mask 0xffffffff") // another's numbers, the same by chance
+	state("10.1.0.1", "10.1.0.2", "0x14", " mark 0xe00 mask 0xffffffff")
+	state("10.1.0.1", "10.1.0.2", "0x15", " mark 0x3d00 mask 0xff00")
+	state("10.1.0.1", "10.1.0.2", "0x16", " mark 0x12340c00 mask 0xffff0f00")
+	policy("10.1.0.0/24", "10.4.0.0/24", "out", " mark 0xe42 mask 0xfff")
 	policy("10.1.0.0/24", "10.2.0.0/24", "out", "")
 	policy("10.1.0.0/24", "10.2.0.0/24", "fwd", " mark 0x42 mask 0xffffffff")
 	policy("fd01::/64", "fd02::/64", "in", "")
@@ -47,10 +52,12 @@ func TestCLN2_XFRM(t *testing.T) {
 
 	state("10.0.0.1", "10.0.0.2", "0x3", " mark 0xd00 mask 0xf00")
 	state("10.0.0.1", "10.0.0.2", "0x4", " mark 0x12343e00 mask 0xffffff00")
+	state("10.0.0.1", "10.0.0.2", "0x6", " mark 0x12340d00 mask 0xffff0f00")
 	state("fd00::1", "fd00::2", "0x5", " mark 0x3e00 mask 0xff00")
 	policy("0.0.0.0/0", "10.3.0.0/24", "out", " mark 0x12343e00 mask 0xffffff00")
 	policy("10.1.0.0/24", "10.2.0.0/24", "out", " mark 0x3e00 mask 0xff00") // beside the foreign one
 	policy("::/0", "fd03::/64", "in", " mark 0xd00 mask 0xf00")
+	ip(t, "xfrm policy add src 0.0.0.0/0 dst 0.0.0.0/0 dir out action block mark 0xe00 mask 0xf00")
 	dirty := xfrm(t)
 	require.NotEqual(t, before, dirty)
 
@@ -60,11 +67,12 @@ func TestCLN2_XFRM(t *testing.T) {
 	inv := inventory(t, c)
 	require.Equal(t, dirty, xfrm(t))
 	policies := ofKind("xfrm policy", inv.Items)
-	require.Len(t, policies, 3)
+	require.Len(t, policies, 4)
 	require.Contains(t, strings.Join(policies, "\n"), "out from 10.1.0.0/24 to 10.2.0.0/24 index ")
 	require.ElementsMatch(t, []string{
 		"from 10.0.0.1 to 10.0.0.2 proto esp spi 0x3",
 		"from 10.0.0.1 to 10.0.0.2 proto esp spi 0x4",
+		"from 10.0.0.1 to 10.0.0.2 proto esp spi 0x6",
 		"from fd00::1 to fd00::2 proto esp spi 0x5",
 	}, ofKind("xfrm state", inv.Items))
 	require.Equal(t, "xfrm policy", inv.Items[0].Kind, "policies go first")
