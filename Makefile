@@ -15,7 +15,7 @@ PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs sys
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-cni test-kube tools race fmt vet staticcheck tidy vulncheck fuzz bench compare storm scale ci help
+.PHONY: test test-packages test-cni test-kube tools race fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale ci help
 
 test: test-packages test-cni test-kube ## run all tests
 
@@ -78,6 +78,9 @@ fuzz: ## run each fuzz target for 10 seconds
 			echo "$$dir $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime 10s $$dir || exit 1; \
 		done; \
 	done
+
+fuzz-chain: ## run the fuzz target that reads other CNIs' files for 30 seconds
+	$(GO) test -run '^$$' -fuzz '^FuzzChain$$' -fuzztime 30s ./cniinstall
 
 bench: ## run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchtime 200ms ./...
