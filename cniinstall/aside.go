@@ -80,7 +80,7 @@ func (j *job) asideOf(name string) (aside, error) {
 		if now.Type == "" {
 			return a, nil
 		}
-		if a.replaces = j.isBackup(a, now); a.replaces {
+		if a.replaces = j.isBackup(a, now) && !j.covers(a); a.replaces {
 			return a, nil
 		}
 	}
@@ -95,6 +95,15 @@ func (j *job) isBackup(a aside, now record.State) bool {
 	_, known := j.book.Lookup(a.from)
 	e, ours := j.book.Lookup(a.to)
 	return known && ours && e.Left(now)
+}
+
+// covers: what is at a's place is ours, and what was there before is at its
+// backup name.
+func (j *job) covers(a aside) bool {
+	e, _ := j.book.Lookup(a.from)
+	b, _ := j.book.Lookup(a.to)
+	now, err := record.Snapshot(a.from)
+	return err == nil && e.Left(now) && b.After.Same(e.Before)
 }
 
 // setAside renames one configuration, between two notes in the record.

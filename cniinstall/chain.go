@@ -26,8 +26,10 @@ const AnyNetwork = "*"
 type Chained struct {
 	// Target is the name of the network to join; zero, AnyNetwork: that of the
 	// first valid configuration in the order of the file names. Ours is passed
-	// over, as is any in which the plugin is the only one. Configurations that
-	// are set aside count where no other fits.
+	// over, also under an earlier name if the record says so, as is any in which
+	// the plugin is the only one. Where no other fits, those count that are set
+	// aside and whose place is empty: which they are says the record; of a file
+	// that it does not know, the backup with the highest number.
 	Target string
 
 	// Agent is what is put in. Its Mode is ModeGenericVeth if it is zero or
@@ -88,40 +90,26 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
+	theirs, err := f.theirs()
+	if err != nil {
+		return nil, err
+	}
 	var skipped []string
-	for _, list := range []func() ([]string, error){f.others, f.setAside} {
-		names, err := list()
-		if err != nil {
+	for _, t := range theirs {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			n, err := f.candidate(name)
-			switch {
-			case err != nil:
-				skipped = append(skipped, fmt.Sprintf("%s is passed over: %v", name, err))
-			case c.fits(n, own):
-				f.report(skipped)
-				return n.raw, nil
-			}
+		n, err := f.parse(t)
+		switch {
+		case err != nil:
+			skipped = append(skipped, fmt.Sprintf("%s is passed over: %v", t.name, err))
+		case c.fits(n, own):
+			f.report(skipped)
+			return n.raw, nil
 		}
 	}
 	f.report(skipped)
 	return nil, errors.Join(fmt.Errorf("%w: %s has no valid configuration of it (yet)", ErrTargetMissing, f.dir), joinTexts(skipped))
-}
-
-// candidate reads a file, as its name was before it was set aside.
-func (f folder) candidate(name string) (*network, error) {
-	raw, err := f.read(name)
-	if err != nil {
-		return nil, err
-	}
-	if origin, ok := f.origin(name); ok {
-		name = origin
-	}
-	return parse(name, raw)
 }
 
 // fits: a configuration of nothing but our plugin is one of ours.

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
+
+	"github.com/slipway-dev/slipway/internal/record"
 )
 
 // folder is the one that configurations are in, and what of it is ours.
@@ -22,6 +24,7 @@ type folder struct {
 	own    string // file name of ours
 	suffix string // of files that are set aside
 	warn   func(text string)
+	book   *record.Book // nil: no record
 }
 
 func (i Install) folder() folder {
@@ -33,14 +36,6 @@ func (i Install) folder() folder {
 func (f folder) others() ([]string, error) {
 	return f.list(func(name string) bool {
 		return name != f.own && slices.Contains(confSuffixes, filepath.Ext(name))
-	})
-}
-
-// setAside lists the files that have been set aside, ours left out.
-func (f folder) setAside() ([]string, error) {
-	return f.list(func(name string) bool {
-		origin, ok := f.origin(name)
-		return ok && origin != f.own
 	})
 }
 

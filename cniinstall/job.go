@@ -43,7 +43,10 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 		return nil, err
 	}
 	j := &job{Install: i}
-	if j.conf, j.net, err = i.render(ctx); err != nil {
+	if err := j.openBook(); err != nil {
+		return nil, err
+	}
+	if j.conf, j.net, err = j.render(ctx); err != nil {
 		return nil, err
 	}
 	if j.plugins, err = i.pluginTargets(); err != nil {
@@ -58,9 +61,6 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 		return nil, err
 	}
 	if err := j.findDirs(); err != nil {
-		return nil, err
-	}
-	if err := j.openBook(); err != nil {
 		return nil, err
 	}
 	return j, j.findAsides()

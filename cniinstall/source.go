@@ -119,31 +119,33 @@ func (i Install) reportLacking(name string) {
 }
 
 // render asks for the configuration and reads it as a runtime will.
-func (i Install) render(ctx context.Context) (*target, *network, error) {
-	if i.Config == nil {
+func (j *job) render(ctx context.Context) (*target, *network, error) {
+	if j.Config == nil {
 		return nil, nil, nil
 	}
-	raw, err := i.renderConfig(ctx)
+	raw, err := j.renderConfig(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := parse(i.ConfName, raw)
+	n, err := parse(j.ConfName, raw)
 	if err != nil {
 		return nil, nil, err
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(raw))), nil }
-	return &target{path: filepath.Join(i.ConfDir, i.ConfName), mode: 0o600, size: int64(len(raw)), open: open}, n, nil
+	return &target{path: filepath.Join(j.ConfDir, j.ConfName), mode: 0o600, size: int64(len(raw)), open: open}, n, nil
 }
 
 // renderConfig lets a configuration that builds on others know more of the
 // folder than its path.
-func (i Install) renderConfig(ctx context.Context) ([]byte, error) {
-	if c, ok := i.Config.(interface {
+func (j *job) renderConfig(ctx context.Context) ([]byte, error) {
+	if c, ok := j.Config.(interface {
 		renderIn(context.Context, folder) ([]byte, error)
 	}); ok {
-		return c.renderIn(ctx, i.folder())
+		f := j.folder()
+		f.book = j.book
+		return c.renderIn(ctx, f)
 	}
-	return i.Config.Render(ctx, i.ConfDir)
+	return j.Config.Render(ctx, j.ConfDir)
 }
 
 func (i Install) searchDirs() []string { return append([]string{i.BinDir}, i.SearchDirs...) }

@@ -96,7 +96,7 @@ func (i Install) keeps() (func(record.Entry) bool, error) {
 	}
 	needed := map[string]bool{}
 	for _, name := range names {
-		if n, err := f.candidate(name); err == nil { // another needs nothing
+		if n, err := f.parse(candidate{name, name}); err == nil { // another needs nothing
 			for _, plugin := range n.types {
 				needed[plugin] = true
 			}
@@ -158,7 +158,8 @@ func (s undoStep) holds(steps []undoStep) (paths []string) {
 	if !isConf(s.Entry) || s.After.Type == "" && s.Before.Type != "" {
 		return nil
 	}
-	n, err := folder{dir: filepath.Dir(s.Object)}.candidate(filepath.Base(s.Object))
+	name := filepath.Base(s.Object)
+	n, err := folder{dir: filepath.Dir(s.Object)}.parse(candidate{name, name})
 	if err != nil {
 		return nil // gone, or nothing that a pod could start with
 	}
