@@ -4,6 +4,8 @@
 package configresolve_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -41,6 +43,43 @@ func TestWriteDirOnAReadOnlyMount(t *testing.T) {
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, dir)
 	require.ErrorContains(t, err, "the mount is read-only: mount an emptyDir")
+	requireLayout(t, dir, c)
+}
+
+func TestCFG7_ModesWhateverTheUmask(t *testing.T) {
+	testns.Enter(t, testns.Mount) // for a thread with a umask of its own
+	for _, umask := range []int{0o077, 0o777, 0} {
+		dir := filepath.Join(testns.TempDir(t), "d")
+		c := config(t, values{"a": "1", "b": "2", "c": ""})
+		old := unix.Umask(umask)
+		writeDir(t, dir, c)
+		unix.Umask(old)
+		requireLayout(t, dir, c)
+		for name, mode := range map[string]os.FileMode{"": 0o755, "..data": 0o755, "a": 0o644, "b": 0o644, "c": 0o644} {
+			info, err := os.Stat(filepath.Join(dir, name))
+			require.NoError(t, err)
+			require.Equal(t, mode, info.Mode().Perm(), "%s under %o", name, umask)
+		}
+		require.False(t, writeDir(t, dir, c))
+	}
+}
+
+func TestCFG7_FilesOfAnySizeAreReadWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	v := values{}
+	for _, size := range []int{0, 1, 4095, 4096, 4097, 1 << 20, 1<<20 + 4095, 1<<20 + 4096, 5 << 20} {
+		v[fmt.Sprint("size-", size)] = strings.Repeat("x", size)
+	}
+	c := config(t, v)
+	writeDir(t, dir, c)
+	requireLayout(t, dir, c)
+	require.False(t, writeDir(t, dir, c))
+	path := filepath.Join(dir, "size-5242880")
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("y"), 5<<20-1)
+	require.NoError(t, errors.Join(err, f.Close()))
+	require.True(t, writeDir(t, dir, c), "one byte at the end differs")
 	requireLayout(t, dir, c)
 }
 
