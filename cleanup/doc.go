@@ -18,7 +18,7 @@
 // It acts on the network namespace and the mount namespace of the calling
 // thread, and starts no goroutine but those that feed a tool, which end with
 // it. Objects go in an order in which packets still find what they need:
-// programs, then routes and links, then netfilter's rules, then pins, mounts and
+// programs, then routes and links (foreign hops of a shared route stay), then netfilter's rules, then pins, mounts and
 // directories; then configurations that the agent set aside get their names
 // back, and only after them go files, the agent's own configuration among them.
 // Where one could not get its name back the files beside it stay, so that the

@@ -14,6 +14,7 @@ var (
 		r, _, err := parseRoute(b)
 		if err == nil {
 			r.deleteRequest()
+			r.foreignHops(map[int]bool{1: true})
 		}
 		return err
 	}

@@ -74,8 +74,9 @@ type Inventory struct {
 	// Items are owned, in the order in which they are removed.
 	Items []Item
 
-	// Left are things that were met and stay, because they are not owned or
-	// it is not certain; Detail says why.
+	// Left are things that were met and are not removed, because they are not
+	// owned or it is not certain; Detail says why, and what of them goes with
+	// an item nevertheless.
 	Left []Item
 }
 

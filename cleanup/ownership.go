@@ -26,7 +26,9 @@ type Ownership struct {
 	Pins []string `json:"pins,omitempty"`
 
 	// Links are rules for network links; one that holds is enough. Routes of
-	// all tables that lead through owned links alone are owned as well.
+	// all tables that lead through owned links alone are owned as well. Of a
+	// route that leads through others, too, the hops through owned links go and
+	// the others stay.
 	Links []LinkRule `json:"links,omitempty"`
 
 	// Routes are rules for routes that lead through no owned link.

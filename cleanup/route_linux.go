@@ -17,8 +17,9 @@ import (
 const kindRoute = "route"
 
 // routeRef identifies a route by the request that deletes it, and nothing but
-// it: the kernel compares all of it.
-type routeRef struct{ request string }
+// it: the kernel compares all of it. Where it has foreign next hops, keep is the
+// request that adds it with them alone.
+type routeRef struct{ request, keep string }
 
 // routeIndex is what sorting routes needs to know of the links.
 type routeIndex struct {
@@ -76,15 +77,35 @@ func (s *session) sortRoute(r route, links *routeIndex) {
 	through, others := r.through(links.owned)
 	switch {
 	case through && !others, s.own.ownsRoute(r, links.names):
-		item.ref = routeRef{r.deleteRequest()}
+		item.ref = routeRef{request: r.deleteRequest()}
 		s.found(item)
 	case through:
-		item.Detail = "it leads through foreign links as well"
-		s.leave(item)
+		s.sortSharedRoute(item, r, links.owned)
 	case slices.Contains(s.own.SharedTables, r.table):
 		item.Detail = fmt.Sprintf("foreign, in table %d that others use, too", r.table)
 		s.leave(item)
 	}
+}
+
+// sortSharedRoute sorts a route through owned links and foreign ones.
+func (s *session) sortSharedRoute(item Item, r route, owned map[int]bool) {
+	keep, all := r.foreignHops(owned)
+	switch {
+	case !r.goesWithAnyLink():
+		item.Detail = "its hops through foreign links; the others go with their links"
+		s.leave(item)
+		return
+	case len(keep) == 0:
+		item.Detail = "the kernel deletes it with the link of ours; the foreign links are down"
+		s.leave(item)
+		return
+	case all:
+		item.Detail = "its hops through foreign links stay"
+	default:
+		item.Detail = "its hops through foreign links stay, but for links that are down"
+	}
+	item.ref = routeRef{r.deleteRequest(), r.request(keep)}
+	s.found(item)
 }
 
 // goesWithLink reports whether the kernel made the route with an address of
@@ -162,8 +183,9 @@ func (r route) typeName() string {
 }
 
 // removeRoute deletes a route. The kernel finds it by all that is known of it,
-// so another one at its place is not deleted.
-func removeRoute(_ context.Context, s *session, item Item) error {
+// so another one at its place is not deleted. The route that keeps the foreign
+// hops is there, behind it, before it goes: no packet finds neither.
+func removeRoute(ctx context.Context, s *session, item Item) error {
 	ref, ok := item.ref.(routeRef)
 	if !ok {
 		return fmt.Errorf("identity of type %T", item.ref)
@@ -172,11 +194,29 @@ func removeRoute(_ context.Context, s *session, item Item) error {
 	if err != nil {
 		return err
 	}
+	if ref.keep != "" {
+		there, err := sock.hasRoute(ctx, ref.request)
+		if err != nil || !there {
+			return err
+		}
+		if err := sock.appendRoute(ref.keep); err != nil {
+			return fmt.Errorf("keep its hops through foreign links: %w", err)
+		}
+	}
 	err = sock.change(unix.RTM_DELROUTE, rawMessage(ref.request))
 	if gone(err) || errors.Is(err, unix.ESRCH) {
 		return nil
 	}
 	return err
+}
+
+// hasRoute reports whether the route that a request deletes is there.
+func (r *rtnl) hasRoute(ctx context.Context, request string) (bool, error) {
+	list, err := r.routes(ctx, request[0]) // its family
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list, func(r route) bool { return r.deleteRequest() == request }), nil
 }
 
 // prefixOf makes a prefix of an address as a message has it; none is the

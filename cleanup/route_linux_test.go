@@ -220,19 +220,99 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 	require.Equal(t, before, routing(t))
 }
 
-// A route over a link of ours and a foreign one is not ours alone.
-func TestCLN6_SharedMultipathRouteIsReported(t *testing.T) {
+// Of a route over a link of ours and foreign ones the foreign hops stay, though
+// the kernel deletes an IPv4 route with any of its links.
+func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	noAddresses(t)
 	veth(t, "eth0", "eth1")
-	veth(t, "cilium_host", "cilium_net")
-	for _, dev := range []string{"eth0", "eth1", "cilium_host", "cilium_net"} {
-		ip(t, "link set dev "+dev+" up")
+	ip(t, "link set dev eth0 up")
+	ip(t, "link set dev eth1 up")
+	ip(t, "addr add 10.9.0.1/24 dev eth0")
+	for _, command := range []string{
+		// What is to be there in the end.
+		"-4 route add 10.0.3.0/24 dev eth0 scope global",
+		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
+		"-4 route add 10.0.4.0/24 proto bird metric 7 table 4711 src 10.9.0.1 mtu 1400 nexthop via 10.9.0.2 dev eth0 weight 3 nexthop dev eth1 weight 2",
+		"-4 route add 10.0.5.0/24 nexthop via 10.8.0.1 dev eth0 onlink nexthop dev eth1",
+		"-6 route add fd00:3::/64 via fe80::1 dev eth0",
+		"nexthop add id 7 dev eth0", "nexthop add id 8 group 7",
+		"-4 route add 10.0.6.0/24 nhid 8",
+	} {
+		ip(t, command)
 	}
-	ip(t, "-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0")
-	inv := inventory(t, netOnly())
-	require.Empty(t, ofKind("route", inv.Items))
-	require.Equal(t, []string{"10.0.3.0/24 dev cilium_host dev eth0 table 254"}, ofKind("route", inv.Left))
+	before := routing(t)
+	for _, prefix := range []string{"-4 route del 10.0.3.0/24", "-4 route del 10.0.3.0/24", "-4 route del 10.0.4.0/24 table 4711", "-4 route del 10.0.5.0/24", "-6 route del fd00:3::/64", "-4 route del 10.0.6.0/24", "nexthop del id 8"} {
+		ip(t, prefix)
+	}
+	veth(t, "cilium_host", "cilium_net")
+	ip(t, "link set dev cilium_host up")
+	ip(t, "link set dev cilium_net up")
+	for _, command := range []string{
+		"-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0",
+		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
+		"-4 route add 10.0.4.0/24 proto bird metric 7 table 4711 src 10.9.0.1 mtu 1400 nexthop via 10.9.0.2 dev eth0 weight 3 nexthop dev cilium_host weight 9 nexthop dev eth1 weight 2 nexthop dev cilium_net",
+		"-4 route add 10.0.5.0/24 nexthop via 10.8.0.1 dev eth0 onlink nexthop dev eth1 nexthop via 10.7.0.1 dev cilium_host onlink",
+		"-6 route add fd00:3::/64 nexthop via fe80::1 dev eth0 nexthop via fe80::1 dev cilium_host",
+		"nexthop add id 9 dev cilium_host", "nexthop add id 8 group 7/9",
+		"-4 route add 10.0.6.0/24 nhid 8",
+	} {
+		ip(t, command)
+	}
+	c := netOnly()
+	inv := inventory(t, c)
+	var shared []cleanup.Item
+	for _, item := range inv.Items {
+		if item.Kind == "route" {
+			require.Equal(t, "its hops through foreign links stay", item.Detail)
+			shared = append(shared, item)
+		}
+	}
+	require.Equal(t, []string{
+		"route 10.0.3.0/24 dev cilium_host dev eth0 table 254",
+		"route 10.0.4.0/24 dev eth0 dev cilium_host dev eth1 dev cilium_net table 4711 metric 7",
+		"route 10.0.5.0/24 dev eth0 dev eth1 dev cilium_host table 254",
+	}, sorted(objects(shared)))
+	require.Len(t, inv.Left, 2)
+	for _, item := range inv.Left {
+		require.Equal(t, "its hops through foreign links; the others go with their links", item.Detail)
+	}
+	c.Progress = func(_, _ int, item string, err error) {
+		require.NoError(t, err)
+		require.Contains(t, run(t, "ip", "-4", "route", "get", "10.0.3.1"), "dev eth", item)
+	}
+	apply(t, c)
+	lines := func(s string) []string { return sorted(strings.Split(s, "\n")) } // those of one destination have an order of their own
+	require.Equal(t, lines(before), lines(routing(t)))
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+	require.Equal(t, lines(before), lines(routing(t)), "and nothing is added again")
+}
+
+// The kernel accepts no hop through a link that is down.
+func TestCLN6_HopsThroughLinksThatAreDown(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
+	for _, dev := range []string{"eth0", "eth1"} {
+		veth(t, dev, dev+"_peer")
+		ip(t, "link set dev "+dev+" up")
+		ip(t, "link set dev "+dev+"_peer up")
+	}
+	veth(t, "cilium_host", "cilium_net")
+	ip(t, "link set dev cilium_host up")
+	ip(t, "link set dev cilium_net up")
+	ip(t, "-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0 nexthop dev eth1")
+	ip(t, "-4 route add 10.0.4.0/24 nexthop dev cilium_host nexthop dev eth1")
+	ip(t, "link set dev eth1 down")
+	c := netOnly()
+	inv := inventory(t, c)
+	require.Equal(t, []cleanup.Item{{
+		Kind: "route", Object: "10.0.4.0/24 dev cilium_host dev eth1 table 254",
+		Detail: "the kernel deletes it with the link of ours; the foreign links are down",
+	}}, inv.Left)
+	require.Equal(t, []string{"10.0.3.0/24 dev cilium_host dev eth0 dev eth1 table 254"}, ofKind("route", inv.Items))
+	require.Equal(t, "its hops through foreign links stay, but for links that are down", inv.Items[0].Detail)
+	apply(t, c)
+	require.Equal(t, "10.0.3.0/24 dev eth0 \n", run(t, "ip", "-4", "route", "show"))
 }
 
 // A route or rule that took the place of the listed one stays.

@@ -24,8 +24,16 @@ type route struct {
 	gateway  netip.Addr
 	metric   uint32
 	links    []int // of its next hops
+	hops     []hop // of RTA_MULTIPATH
 	nexthop  bool  // they are an object of their own
 	msg      []byte
+}
+
+// hop is one of several next hops, as it is written in a request.
+type hop struct {
+	link int
+	dead bool   // its link is down
+	msg  []byte // struct rtnexthop with its attributes
 }
 
 // rawMessage is a message that is sent as it is.
@@ -126,24 +134,70 @@ func (r *route) parseHops(b []byte) error {
 		if size < unix.SizeofRtNexthop || size > len(b) {
 			return fmt.Errorf("next hop of %d bytes in %d", size, len(b))
 		}
-		r.links = append(r.links, int(int32(u32(b[4:]))))
+		h := hop{int(int32(u32(b[4:]))), b[2]&unix.RTNH_F_DEAD != 0, append([]byte{}, b[:size]...)}
+		h.msg[2] &= unix.RTNH_F_ONLINK // the other flags say how its link is
+		h.msg = append(h.msg, make([]byte, (4-size%4)%4)...)
+		r.links, r.hops = append(r.links, h.link), append(r.hops, h)
 		b = b[min(len(b), (size+3)&^3):]
 	}
 	return nil
 }
 
 // deleteRequest makes a request to delete the route.
-func (r route) deleteRequest() string {
+func (r route) deleteRequest() string { return r.request(r.hops) }
+
+// request makes a message with what identifies the route, and the given ones of
+// its next hops where it has several.
+func (r route) request(hops []hop) string {
 	out := append([]byte{}, r.msg[:unix.SizeofRtMsg]...)
 	clear(out[8:]) // flags, which say how its links are
 	// The message was read before, so its attributes are whole.
 	_ = attrs(r.msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) error {
-		if deleteBy[typ] && !(r.nexthop && nextHop[typ]) {
-			out = appendAttr(out, typ, value)
+		if !deleteBy[typ] || r.nexthop && nextHop[typ] {
+			return nil
 		}
+		if typ == unix.RTA_MULTIPATH {
+			value = nil
+			for _, h := range hops {
+				value = append(value, h.msg...)
+			}
+		}
+		out = appendAttr(out, typ, value)
 		return nil
 	})
 	return string(out)
+}
+
+// goesWithAnyLink reports whether the kernel deletes the route with any of its
+// links: of an IPv6 route, and of next hops that are objects, it takes away no
+// more than those whose link goes.
+func (r route) goesWithAnyLink() bool { return r.family == unix.AF_INET && !r.nexthop }
+
+// foreignHops returns the next hops that do not lead through the given links,
+// but not those whose link is down: the kernel accepts none. all reports whether
+// there is no such.
+func (r route) foreignHops(owned map[int]bool) (hops []hop, all bool) {
+	all = true
+	for _, h := range r.hops {
+		switch {
+		case owned[h.link]:
+		case h.dead:
+			all = false
+		default:
+			hops = append(hops, h)
+		}
+	}
+	return hops, all
+}
+
+// appendRoute adds a route behind those of the same destination and metric; one
+// that is there already is success.
+func (r *rtnl) appendRoute(request string) error {
+	_, err := r.execute(unix.RTM_NEWROUTE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_APPEND, 0, rawMessage(request))
+	if errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	return err
 }
 
 func appendAttr(b []byte, typ uint16, value []byte) []byte {
