@@ -18,13 +18,14 @@
 // It acts on the network namespace and the mount namespace of the calling
 // thread, and starts no goroutine but those that feed a tool, which end with
 // it. Objects go in an order in which packets still find what they need:
-// programs, then routes and links (foreign hops of a shared route stay), then netfilter's rules, then pins, mounts and
-// directories; then configurations that the agent set aside get their names
-// back, and only after them go files, the agent's own configuration among them.
-// Where one could not get its name back the files beside it stay, so that the
-// directory is never without a configuration. A failing item is reported and the rest goes on; the error
-// joins one error for each item that is still there, naming it. Removing what
-// is gone already is success.
+// programs, then routes and links (foreign hops of a shared route stay), then
+// netfilter's rules, then pins, mounts and directories. Then configurations that
+// the agent set aside get their names back, and only after them go files, the
+// agent's own configuration among them; where one did not get its name back the
+// files beside it stay, so that no failure leaves a directory without a
+// configuration. A failing item is reported and the rest goes on; the error
+// joins one error for each item that is still there, naming it. Removing what is
+// gone already is success.
 //
 // Chains of iptables-nft go by netlink in one transaction, each rule by its
 // handle; ipsets go by netlink as well. Chains of legacy iptables are looked for
