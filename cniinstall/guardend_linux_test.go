@@ -5,7 +5,6 @@ package cniinstall_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -111,10 +110,12 @@ func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
 	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
 		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
 	})
-	for range 3 {
-		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
-			return errors.Join(os.Remove(n.confFile()), os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755))
-		}))
+	damages := []func() error{ // one at a time: between two, the guard may be at work on the first
+		func() error { return os.Remove(n.confFile()) },
+		func() error { return os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755) },
+	}
+	for k := range 6 {
+		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error { return damages[k%2]() }))
 		g.repair()
 		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
 			requireContent(t, n.plugin("cilium-cni"), script("0.3.1"), 0o755)
