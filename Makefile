@@ -26,10 +26,10 @@ test-cni: tools ## containerd's loader, libcni and the reference plugins over wh
 	cd internal/cniconform && $(GO) vet ./... && $(GO) test -count 1 ./...
 
 test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (6 CPU-minutes)
-	cd internal/realkube && $(GO) vet ./... && $(GO) test -timeout 25m ./...
+	cd internal/realkube && $(GO) vet -tags compare ./... && $(GO) test -timeout 25m ./...
 
 compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
-	cd internal/realkube && SLIPWAY_COMPARE=1 $(GO) test -count 1 -v -run Compa ./config
+	cd internal/realkube && $(GO) test -tags compare -count 1 -v -run Compa ./config
 
 storm: ## 5,000 nodes that boot at once, against one API server
 	cd internal/realkube && $(GO) run ./bootstorm

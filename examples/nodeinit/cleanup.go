@@ -169,7 +169,22 @@ func (a *app) remove(ctx context.Context, c cleanup.Cleanup, items []cleanup.Ite
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	return a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) error { return c.Remove(ctx, items) })
+	return a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) error {
+		if err := c.Remove(ctx, items); err != nil {
+			return err
+		}
+		return verifyGone(ctx, c)
+	})
+}
+
+// verifyGone looks once more: something may have come while the rest went.
+func verifyGone(ctx context.Context, c cleanup.Cleanup) error {
+	left, err := c.Inventory(ctx)
+	if err != nil || len(left.Items) == 0 {
+		return err
+	}
+	return fmt.Errorf("removed all that was shown, and there is more now: %s and %d more (something still makes it: stop the agent, and run this again)",
+		left.Items[0], len(left.Items)-1)
 }
 
 func (a *app) showInventory(found *cleanup.Inventory) error {

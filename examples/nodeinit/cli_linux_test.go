@@ -395,6 +395,23 @@ func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
 	require.NotEmpty(t, n.shell("grep /run/bpf /proc/self/mountinfo"), "nobody knows who mounted it")
 }
 
+// Something still makes what cleanup removes: that is no success.
+func TestCLN1_CleanupLooksOnceMore(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /run/cilium/many /etc/cni/net.d && cd /run/cilium/many && seq 5000 | xargs touch && ip link add cilium_host type veth peer name cilium_net")
+	again := n.Command("sh", "-c", "while [ -e /sys/class/net/cilium_host ]; do :; done; mkdir -p /var/lib/cilium; : > /var/lib/cilium/again; echo made")
+	out, err := again.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, again.Start())
+	o := n.run("cleanup", "--all-state", "-f")
+	_, err = out.Read(make([]byte, 5))
+	require.NoError(t, err)
+	require.NoError(t, again.Wait())
+	require.Equal(t, 1, o.code, o.stdout)
+	require.Contains(t, o.stderr, "/var/lib/cilium")
+	require.Zero(t, n.run("cleanup", "--all-state", "-f").code)
+}
+
 // What an operator names as the place of something may be the node's own.
 func TestCLN6_TheNodesOwnMountsAndFilesStay(t *testing.T) {
 	n := newNode(t)

@@ -145,3 +145,9 @@ func TestCLN8_CleanupWithoutAScopeDoesNothingAndSaysSo(t *testing.T) {
 	require.Zero(t, o.code)
 	require.Contains(t, o.stderr, "nothing selected")
 }
+
+func TestTheBinaryIsSmall(t *testing.T) {
+	info, err := os.Stat(binary)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(20<<20), "bytes, built without symbols")
+}

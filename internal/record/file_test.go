@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -271,22 +270,4 @@ func TestMakeLeavesToOthersWhatTheyMade(t *testing.T) {
 	require.Empty(t, b.Entries())
 	require.NoDirExists(t, state)
 	require.DirExists(t, path)
-}
-
-func TestPLAN6_WhatARebootTookIsUndone(t *testing.T) {
-	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
-	put(t, open(t, state), path, "ours")
-	b := open(t, state)
-	e, _ := b.Lookup(path)
-	require.NoError(t, b.Forget(path))
-	e.Boot = "another"
-	require.NoError(t, b.Begin(e))
-	require.NoError(t, b.Complete(e))
-
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells which boot is running")
-	}
-	require.NoError(t, undo(open(t, state)))
-	require.FileExists(t, path, "made by somebody else since the reboot")
-	require.NoDirExists(t, state)
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
+//go:build compare
+
 package config_test
 
 import (
@@ -21,13 +23,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/realkube"
 )
 
-// The comparison with Cilium's build-config builds that first, so it runs where
-// it is asked for: SLIPWAY_COMPARE=1.
+// comparing builds Cilium's build-config, for 3 CPU-minutes the first time: so
+// these tests have a build tag.
 func comparing(t *testing.T) (ours, theirs string) {
 	t.Helper()
-	if os.Getenv("SLIPWAY_COMPARE") == "" {
-		t.Skip("the comparison with cilium-dbg is for SLIPWAY_COMPARE=1: building it takes 3 CPU-minutes once")
-	}
 	theirs, err := realkube.Cilium(t.Context(), os.Stderr)
 	require.NoError(t, err)
 	return buildNodeinit(t), theirs
@@ -48,14 +47,6 @@ func buildConfig(t testing.TB, program, kubeconfig, namespace, node, dest string
 // took is how long a run was, and how long of that on a processor: the second
 // is the one to compare on a busy machine.
 type took struct{ wall, cpu time.Duration }
-
-func command(t testing.TB, program, kubeconfig, namespace, node, dest string, args ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"build-config", "--k8s-kubeconfig-path", kubeconfig,
-		"--node-name", node, "--dest", dest}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CILIUM_K8S_NAMESPACE=" + namespace, "K8S_NODE_NAME=" + node}
-	return cmd
-}
 
 // peakOf is the most memory that the process has had: VmHWM of proc_pid_status(5)
 // as last seen. What wait4(2) tells would count this test's memory too, which
@@ -170,8 +161,6 @@ func TestCompare_CostOfANode(t *testing.T) {
 	require.Less(t, mine.bytes, int64(20_000))
 	require.LessOrEqual(t, 3*mine.peak, its.peak, "at most a third of the memory")
 }
-
-var threeFlags = []string{"--source", "config-map", "--source", "cilium-node-config", "--source", "node"}
 
 type cost struct {
 	requests               int

@@ -128,3 +128,13 @@ func TestExplain(t *testing.T) {
 	require.Len(t, x.Keys[1].Denied, 2)
 	require.Len(t, x.Findings, 2)
 }
+
+func command(t testing.TB, program, kubeconfig, namespace, node, dest string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"build-config", "--k8s-kubeconfig-path", kubeconfig,
+		"--node-name", node, "--dest", dest}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CILIUM_K8S_NAMESPACE=" + namespace, "K8S_NODE_NAME=" + node}
+	return cmd
+}
+
+var threeFlags = []string{"--source", "config-map", "--source", "cilium-node-config", "--source", "node"}
