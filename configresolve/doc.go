@@ -5,7 +5,7 @@
 // sources into one set of keys, remembers where each value came from, and
 // writes the result the way the kubelet mounts a ConfigMap.
 //
-// Sources are read in order, and a later one overrides an earlier one, key by
+// Sources are merged in order: a later one overrides an earlier one, key by
 // key. A [Resolver] can restrict which keys the later sources may set. Keys
 // follow the rule of a Kubernetes ConfigMap; what does not is reported and left
 // out, or refused in strict mode. Values are kept byte for byte.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 )
 
 // Rules that drop a key of a source other than the first, as they stand in
@@ -40,18 +41,23 @@ func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
 	return Resolver{Sources: sources}.Resolve(ctx)
 }
 
-// Resolve reads every source once, in order, and merges them. The first source
-// that cannot be read ends it, with an error naming that source.
+// Resolve reads every source once and merges them in order. [Remote] ones are
+// all read at the same time, the others in turn. The first source in order that
+// cannot be read ends it, with an error naming that source.
 func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
-	ctx = withOnce(ctx)
+	ctx, cancel := context.WithCancel(withOnce(ctx))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	reads := startReading(ctx, &running, r.Sources)
 	m := merge{gate: newGate(r.AllowKeys, r.DenyKeys), config: newConfig(r)}
 	var bad []error
 	for i, source := range r.Sources {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("resolve configuration: %w", err)
 		}
-		layers, err := m.read(ctx, source)
-		if err != nil {
+		layers, err := reads[i]()
+		if layers, err = m.tolerate(source, layers, err); err != nil {
 			return nil, fmt.Errorf("read source %s: %w", source.Ref(), err)
 		}
 		bad = append(bad, m.add(layers, i > 0)...)
@@ -62,13 +68,41 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	return m.config, nil
 }
 
+// startReading returns a function for each source, which is to be called once
+// and reads it, or waits for the goroutine that already does.
+func startReading(ctx context.Context, running *sync.WaitGroup, sources []Source) []func() ([]Layer, error) {
+	reads := make([]func() ([]Layer, error), len(sources))
+	for i, source := range sources {
+		reads[i] = func() ([]Layer, error) { return source.Read(ctx) }
+		if i > 0 && isRemote(source) { // the first is waited for at once
+			reads[i] = ahead(running, reads[i])
+		}
+	}
+	return reads
+}
+
+// ahead calls read in a goroutine, and returns a function that waits for it.
+func ahead(running *sync.WaitGroup, read func() ([]Layer, error)) func() ([]Layer, error) {
+	var layers []Layer
+	var err error
+	done := make(chan struct{})
+	running.Go(func() {
+		defer close(done)
+		layers, err = read()
+	})
+	return func() ([]Layer, error) {
+		<-done
+		return layers, err
+	}
+}
+
 type merge struct {
 	gate   gate
 	config *Config
 }
 
-func (m *merge) read(ctx context.Context, source Source) ([]Layer, error) {
-	layers, err := source.Read(ctx)
+// tolerate reports, in place of the error, that an optional source is missing.
+func (m *merge) tolerate(source Source, layers []Layer, err error) ([]Layer, error) {
 	if _, tolerant := source.(optional); tolerant && errors.Is(err, ErrMissing) {
 		m.config.report(Finding{Problem: Missing, Source: source.Ref(), Reason: err.Error()})
 		return nil, nil

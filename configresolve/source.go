@@ -63,6 +63,25 @@ type Source interface {
 	Read(ctx context.Context) ([]Layer, error)
 }
 
+// Remote is implemented by a source that waits for another machine, such as an
+// API server. [Resolver.Resolve] reads all such sources at the same time, each
+// in a goroutine of its own, so that they wait together: Read must look at
+// nothing that depends on the calling thread, such as the files of its mount
+// namespace. Other sources are read in the goroutine that called Resolve.
+type Remote interface {
+	Source
+	// Remote does nothing: having it is what counts.
+	Remote()
+}
+
+func isRemote(source Source) bool {
+	if o, ok := source.(optional); ok {
+		source = o.Source
+	}
+	_, ok := source.(Remote)
+	return ok
+}
+
 // Optional returns source with one difference: where it does not exist
 // ([ErrMissing]) it has no keys, which a finding of the [Config] reports. Any
 // other error, such as a denied access, stays one.

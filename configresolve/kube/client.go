@@ -120,8 +120,7 @@ func (c Connection) base(servers []*url.URL) (*rest.Config, error) {
 		}
 	}
 	if c.Kubeconfig != "" {
-		rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
-		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+		config, err := fromKubeconfig(c.Kubeconfig)
 		if err != nil {
 			return nil, fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
 		}
@@ -137,6 +136,18 @@ func (c Connection) base(servers []*url.URL) (*rest.Config, error) {
 		return &rest.Config{}, nil
 	}
 	return nil, errors.New("API server URLs: http and https ones cannot be mixed, since credentials go only to https")
+}
+
+// fromKubeconfig reads one file, and merges it with nothing.
+func fromKubeconfig(path string) (*rest.Config, error) {
+	file, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := clientcmd.ResolveLocalPaths(file); err != nil {
+		return nil, err
+	}
+	return clientcmd.NewDefaultClientConfig(*file, &clientcmd.ConfigOverrides{}).ClientConfig()
 }
 
 func inCluster() (*rest.Config, error) {

@@ -31,6 +31,9 @@ func (s ConfigMap) Ref() configresolve.Ref {
 	return configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: s.Namespace, Name: s.Name}
 }
 
+// Remote makes it one that is read beside the others: see configresolve.Remote.
+func (ConfigMap) Remote() {}
+
 // Read gets the ConfigMap.
 func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if s.Client == nil || s.Namespace == "" || s.Name == "" {

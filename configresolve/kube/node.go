@@ -34,6 +34,9 @@ func (s Node) Ref() configresolve.Ref {
 	return configresolve.Ref{Kind: configresolve.KindNode, Name: s.Name}
 }
 
+// Remote makes it one that is read beside the others: see configresolve.Remote.
+func (Node) Remote() {}
+
 // Read gets the Node's metadata, unless another source of this resolution has.
 func (s Node) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	meta, err := s.Client.node(ctx, s.Name)

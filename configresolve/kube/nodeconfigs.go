@@ -67,6 +67,9 @@ func (s NodeConfigs) ref(name string) configresolve.Ref {
 	return configresolve.Ref{Kind: configresolve.KindNodeConfig, Namespace: s.Namespace, Name: name}
 }
 
+// Remote makes it one that is read beside the others: see configresolve.Remote.
+func (NodeConfigs) Remote() {}
+
 // Read reads the objects, and the Node only if a selector needs its labels.
 func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if s.Client == nil || s.Namespace == "" {

@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"sync/atomic"
@@ -49,10 +50,11 @@ type retrier struct {
 	servers []*url.URL // empty: the one that the request names
 	spread  time.Duration
 	current atomic.Int64 // index of the server that answered last
+	pace    *pace
 }
 
 func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration) *retrier {
-	return &retrier{next: next, servers: servers, spread: cmp.Or(spread, defaultSpread)}
+	return &retrier{next: next, servers: servers, spread: cmp.Or(spread, defaultSpread), pace: newPace()}
 }
 
 // RoundTrip implements http.RoundTripper. A watch and what is no read are passed
@@ -62,25 +64,46 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.once(req)
 	}
 	ctx := req.Context()
+	turn := ticket{pace: r.pace}
+	defer turn.leave()
 	var d doubt
-	for attempt := 0; ; attempt++ {
-		answer := r.round(ctx, req)
-		if denial(answer.response) {
-			answer = r.believe(ctx, req, answer, &d)
+	for last, attempt := (answer{now: true}), 0; ; attempt++ {
+		if err := turn.wait(ctx); err != nil {
+			return nil, err
 		}
-		if answer.final {
-			return answer.response, answer.err
+		if err := r.rest(ctx, last, attempt, turn.held); err != nil {
+			return nil, fmt.Errorf("%w after %d attempts, the last: %w", err, attempt, last.err)
 		}
-		if answer.now {
-			continue
+		last = r.round(ctx, req)
+		if denial(last.response) {
+			last = r.believe(ctx, req, last, &d)
 		}
-		timer := time.NewTimer(answer.retryAfter + rand.N(window(attempt, answer.busy, r.spread)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, fmt.Errorf("%w after %d attempts, the last: %w", ended(ctx), attempt+1, answer.err)
+		switch {
+		case last.response != nil:
+			r.pace.answered()
+			return last.response, nil
+		case last.final:
+			return nil, last.err
+		case !last.now:
+			r.pace.fail(last.err)
+			turn.leave()
 		}
+	}
+}
+
+// rest waits before another attempt. What another request has found well in the
+// meantime needs no rest, but what the server has asked for is kept.
+func (r *retrier) rest(ctx context.Context, last answer, attempt int, unwell bool) error {
+	if last.now || !unwell && !last.busy {
+		return nil
+	}
+	timer := time.NewTimer(last.retryAfter + rand.N(window(attempt-1, last.busy, r.spread)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
 	}
 }
 
@@ -140,7 +163,10 @@ func (r *retrier) round(ctx context.Context, req *http.Request) answer {
 func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answer {
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	response, err := r.next.RoundTrip(r.to(attempt, req, server))
+	traced := httptrace.WithClientTrace(attempt, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		r.pace.connected(func() { r.current.Store(server % int64(max(len(r.servers), 1))) })
+	}})
+	response, err := r.next.RoundTrip(r.to(traced, req, server))
 	if err == nil {
 		err = buffer(response)
 	}

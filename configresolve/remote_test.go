@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+// remote is a source on another machine.
+type remote struct {
+	name string
+	wait time.Duration // for the answer
+	err  error
+}
+
+func (r remote) Remote() {}
+
+func (r remote) Ref() configresolve.Ref {
+	return configresolve.Ref{Kind: "remote", Name: r.name}
+}
+
+func (r remote) Read(ctx context.Context) ([]configresolve.Layer, error) {
+	select {
+	case <-time.After(r.wait):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return []configresolve.Layer{{Ref: r.Ref(), Values: values{"last": r.name, r.name: "1"}}}, r.err
+}
+
+func TestCFG9_RemoteSourcesWaitTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		c, err := configresolve.Resolve(t.Context(),
+			remote{name: "slow", wait: 3 * time.Second},
+			static("local", values{"last": "local"}),
+			configresolve.Optional(remote{name: "missing", wait: 2 * time.Second, err: configresolve.ErrMissing}),
+			configresolve.Optional(remote{name: "quick", wait: time.Second}))
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, time.Since(start), "as long as the slowest")
+		require.Equal(t, values{"last": "quick", "slow": "1", "quick": "1"}, all(c), "merged in order, whoever answers first")
+		require.Equal(t, "remote:slow", c.Sources()[0].String())
+		require.Len(t, c.Findings(), 1)
+		require.Equal(t, configresolve.Missing, c.Findings()[0].Problem)
+	})
+}
+
+// The outcome is that of reading in turn, whoever answers first, and nothing
+// runs on after it.
+func TestCFG9_TheFirstErrorInOrderCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := errors.New("first"), errors.New("second")
+		start := time.Now()
+		_, err := configresolve.Resolve(t.Context(),
+			remote{name: "a", wait: 2 * time.Second, err: first},
+			remote{name: "b", wait: time.Second, err: second},
+			remote{name: "c", wait: time.Hour})
+		require.ErrorIs(t, err, first)
+		require.NotErrorIs(t, err, second)
+		require.ErrorContains(t, err, "remote:a")
+		require.Equal(t, 2*time.Second, time.Since(start), "the others are not waited for")
+	})
+}
+
+// panicking is a local source that panics, which only its own goroutine can see.
+type panicking struct{ configresolve.Static }
+
+func (panicking) Read(context.Context) ([]configresolve.Layer, error) { panic("read here") }
+
+// A thread that is locked in other namespaces reads the files that are there.
+func TestCFG9_LocalSourcesAreReadByTheCaller(t *testing.T) {
+	require.PanicsWithValue(t, "read here", func() {
+		_, err := configresolve.Resolve(t.Context(), remote{name: "a"}, panicking{}, remote{name: "b"})
+		t.Error("no panic, but", err)
+	})
+}
