@@ -23,7 +23,6 @@ type folder struct {
 	name  string // within the root
 	asked bool   // chmod has been found out
 	chmod bool   // the umask, or an ACL, takes bits from new files
-	buf   []byte // what was read or is to be written
 }
 
 // openFolder opens a directory within root.
@@ -74,18 +73,25 @@ func (d *folder) open(name string, flags int, mode uint32) (f file, err error) {
 	return f, f.fail("openat", err)
 }
 
-// create makes a file of mode perm, fills it, and has the disk begin with it.
-func (d *folder) create(name, content string, perm fs.FileMode) (file, error) {
+// create makes a file of mode perm.
+func (d *folder) create(name string, perm fs.FileMode) (file, error) {
 	f, err := d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(perm))
 	if err != nil {
 		return f, err
 	}
-	d.buf = append(d.buf[:0], content...)
-	if err := errors.Join(f.write(d.buf), d.setMode(f, uint32(perm))); err != nil {
+	if err := d.setMode(f, uint32(perm)); err != nil {
 		return f, errors.Join(err, f.close())
 	}
-	_ = unix.SyncFileRange(f.fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) // a hint: sync tells what went wrong
 	return f, nil
+}
+
+// fill writes the content, and has the disk begin with it.
+func (f file) fill(content string) error {
+	if err := f.write([]byte(content)); err != nil {
+		return err
+	}
+	_ = unix.SyncFileRange(f.fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) // a hint: sync tells what went wrong
+	return nil
 }
 
 // setMode gives f the bits that it was made without. What takes them away does
@@ -115,9 +121,9 @@ func (f file) write(content []byte) error {
 	return nil
 }
 
-// read returns the content of a regular file, which is good until the next
-// read, and its permission bits. It does not wait for the writer of a FIFO.
-func (d *folder) read(name string) (content []byte, perm fs.FileMode, err error) {
+// read returns the content of a regular file, in buf if that is large enough,
+// and its permission bits. It does not wait for the writer of a FIFO.
+func (d *folder) read(name string, buf []byte) (content []byte, perm fs.FileMode, err error) {
 	f, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err
@@ -130,8 +136,22 @@ func (d *folder) read(name string) (content []byte, perm fs.FileMode, err error)
 	if err != nil {
 		return nil, 0, f.fail("stat", err)
 	}
-	content, err = d.readAll(f, int(min(st.Size, 1<<20)))
+	content, err = f.readAll(buf, int(min(st.Size, 1<<20)))
 	return content, fs.FileMode(st.Mode & 0o777), err
+}
+
+// readlink returns where a symbolic link leads.
+func (d *folder) readlink(name string) (string, error) {
+	for size := 128; ; size *= 2 {
+		buf := make([]byte, size)
+		n, err := unix.Readlinkat(d.fd, name, buf)
+		if err != nil {
+			return "", file{dir: d.name, name: name}.fail("readlinkat", err)
+		}
+		if n < size {
+			return string(buf[:n]), nil
+		}
+	}
 }
 
 // refuse closes a file that is no regular one, and says what it is.
@@ -144,22 +164,22 @@ func (f file) refuse() error {
 
 // readAll reads to the end, which a regular file has where it gives less than
 // asked for.
-func (d *folder) readAll(f file, size int) ([]byte, error) {
-	if len(d.buf) <= size {
-		d.buf = make([]byte, size+4096)
+func (f file) readAll(buf []byte, size int) ([]byte, error) {
+	if buf = buf[:cap(buf)]; len(buf) <= size {
+		buf = make([]byte, size+4096)
 	}
 	for have := 0; ; {
-		n, err := unix.Read(f.fd, d.buf[have:])
+		n, err := unix.Read(f.fd, buf[have:])
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
 			return nil, f.fail("read", err)
 		}
-		if have += n; have < len(d.buf) {
-			return d.buf[:have], nil
+		if have += n; have < len(buf) {
+			return buf[:have], nil
 		}
-		d.buf = append(d.buf, make([]byte, len(d.buf))...)
+		buf = append(buf, make([]byte, len(buf))...)
 	}
 }
 

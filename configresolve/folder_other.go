@@ -35,21 +35,31 @@ type file struct{ *os.File }
 func (f file) sync() error  { return f.Sync() }
 func (f file) close() error { return f.Close() }
 
-// create makes a file of mode perm and fills it.
-func (d *folder) create(name, content string, perm fs.FileMode) (file, error) {
+// create makes a file of mode perm.
+func (d *folder) create(name string, perm fs.FileMode) (file, error) {
 	f, err := d.root.OpenFile(path.Join(d.name, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return file{}, err
 	}
-	_, err = f.WriteString(content)
-	if err = errors.Join(err, f.Chmod(perm)); err != nil {
+	if err := f.Chmod(perm); err != nil {
 		return file{}, errors.Join(err, f.Close())
 	}
 	return file{f}, nil
 }
 
+// fill writes the content.
+func (f file) fill(content string) error {
+	_, err := f.WriteString(content)
+	return err
+}
+
+// readlink returns where a symbolic link leads.
+func (d *folder) readlink(name string) (string, error) {
+	return d.root.Readlink(path.Join(d.name, name))
+}
+
 // read returns the content of a regular file and its permission bits.
-func (d *folder) read(name string) (content []byte, perm fs.FileMode, err error) {
+func (d *folder) read(name string, _ []byte) (content []byte, perm fs.FileMode, err error) {
 	f, err := d.root.OpenFile(path.Join(d.name, name), os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, 0, err

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -53,19 +54,10 @@ func (l *layout) done() bool {
 
 // inspect reads the directory root against want and changes nothing.
 func inspect(ctx context.Context, root *os.Root, want map[string]string) (*layout, error) {
-	entries, err := list(root, ".")
+	l := &layout{}
+	kinds, err := l.readLinks(root)
 	if err != nil {
 		return nil, err
-	}
-	l := &layout{linkOf: make(map[string]string, len(entries))}
-	kinds := make(map[string]fs.FileMode, len(entries))
-	for _, e := range entries {
-		kinds[e.Name()] = e.Type()
-		if e.Type() == fs.ModeSymlink {
-			if l.linkOf[e.Name()], err = root.Readlink(e.Name()); err != nil {
-				return nil, err
-			}
-		}
 	}
 	l.findData(kinds)
 	if l.data != "" {
@@ -75,6 +67,30 @@ func inspect(ctx context.Context, root *os.Root, want map[string]string) (*layou
 	}
 	l.compare(root, kinds, want)
 	return l, nil
+}
+
+// readLinks notes where the links lead, and returns the types of all entries.
+func (l *layout) readLinks(root *os.Root) (kinds map[string]fs.FileMode, err error) {
+	d, err := openFolder(root, ".")
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	l.linkOf = make(map[string]string, len(entries))
+	kinds = make(map[string]fs.FileMode, len(entries))
+	for _, e := range entries {
+		kinds[e.Name()] = e.Type()
+		if e.Type() == fs.ModeSymlink {
+			if l.linkOf[e.Name()], err = d.readlink(e.Name()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return kinds, nil
 }
 
 // findData accepts as the data directory only one beside ..data.
@@ -151,28 +167,56 @@ func readData(ctx context.Context, root *os.Root, name string, want map[string]s
 	if err != nil {
 		return nil, false, err
 	}
+	values := make([]value, len(entries))
+	err = spread(len(entries), runtime.GOMAXPROCS(0), func(from, to int) error {
+		var buf []byte
+		for i := from; i < to; i++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			var err error
+			if buf, err = values[i].read(d, entries[i], want, buf); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
 	content = make(map[string]string, len(entries))
 	same = info.Mode().Perm() == dirMode && len(entries) == len(want)
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return nil, false, err
+	for i, v := range values {
+		same = same && v.same
+		if v.is {
+			content[entries[i].Name()] = v.text
 		}
-		if !e.Type().IsRegular() {
-			same = false
-			continue
-		}
-		got, mode, err := d.read(e.Name())
-		if err != nil {
-			return nil, false, err
-		}
-		value, wanted := want[e.Name()]
-		if !wanted || string(got) != value {
-			same, value = false, string(got)
-		}
-		content[e.Name()] = value
-		same = same && mode == fileMode
 	}
 	return content, same, nil
+}
+
+// value is what a file of a data directory holds.
+type value struct {
+	is   bool // it is a file
+	same bool // it is as it should be
+	text string
+}
+
+// read reads a file, through a buffer that it returns for the next.
+func (v *value) read(d *folder, e fs.DirEntry, want map[string]string, buf []byte) ([]byte, error) {
+	if !e.Type().IsRegular() {
+		return buf, nil
+	}
+	buf, mode, err := d.read(e.Name(), buf)
+	if err != nil {
+		return nil, err
+	}
+	text, wanted := want[e.Name()]
+	v.is, v.same = true, mode == fileMode
+	if v.text = text; !wanted || string(buf) != text {
+		v.same, v.text = false, string(buf)
+	}
+	return buf, nil
 }
 
 // list returns the entries of a directory in no order.
@@ -192,6 +236,6 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer d.Close()
-	content, _, err := d.read(path.Base(name))
+	content, _, err := d.read(path.Base(name), nil)
 	return content, err
 }

@@ -19,6 +19,7 @@ func TestPLAN6_RevertRestoresAfterManyApplies(t *testing.T) {
 	dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
 	write(t, filepath.Join(dir, "b"), "a person's file")
 	write(t, filepath.Join(dir, "other"), "another")
+	require.NoError(t, os.Symlink(strings.Repeat("far/", 300)+"away", filepath.Join(dir, "a")))
 	before := tree(t, root)
 	action := func(v values) configresolve.Write {
 		return configresolve.Write{Dir: dir, Config: config(t, v), StateDir: stateDir}

@@ -4,7 +4,6 @@
 package configresolve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +13,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -91,8 +90,8 @@ func (w writer) makeData() (string, error) {
 	}
 }
 
-// fill writes the files and then syncs them: while the first ones are waited
-// for, the disk is at work on the others.
+// fill makes the files, writes them and then syncs them: while the first ones
+// are waited for, the disk is at work on the others.
 func (w writer) fill(ctx context.Context, name string) error {
 	d, err := openFolder(w.root, name)
 	if err != nil {
@@ -125,7 +124,7 @@ func (w writer) writeFiles(ctx context.Context, d *folder, keys []string) (err e
 			return err
 		}
 		w.step("write " + key)
-		f, err := d.create(key, w.want[key], w.filePerm())
+		f, err := d.create(key, w.filePerm())
 		if err != nil {
 			return err
 		}
@@ -135,6 +134,17 @@ func (w writer) writeFiles(ctx context.Context, d *folder, keys []string) (err e
 				return err
 			}
 		}
+	}
+	err = spread(len(files), runtime.GOMAXPROCS(0), func(from, to int) error {
+		for i := from; i < to; i++ {
+			if err := files[i].fill(w.want[keys[i]]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return syncFiles(files)
 }
@@ -156,18 +166,17 @@ func syncFiles(files []file) error {
 		return nil
 	}
 	const atOnce = 8
-	errs := make([]error, 1+atOnce)
-	errs[0] = files[0].sync()
-	var wait sync.WaitGroup
-	for i := range atOnce {
-		wait.Go(func() {
-			for k := 1 + i; k < len(files) && errs[1+i] == nil; k += atOnce {
-				errs[1+i] = files[k].sync()
-			}
-		})
+	if err := files[0].sync(); err != nil {
+		return err
 	}
-	wait.Wait()
-	return cmp.Or(errs...)
+	return spread(len(files), atOnce, func(from, to int) error {
+		for _, f := range files[max(from, 1):to] {
+			if err := f.sync(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // finish gives a data directory what one of ours has not: links among the
