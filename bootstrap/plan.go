@@ -34,6 +34,12 @@ type Step struct {
 	// error for it. Revert reports it as any other.
 	Optional bool
 
+	// SkipVerify takes Apply at its word, and does not check the step again
+	// after it: for an action that has itself looked at what it did, or whose
+	// every change is a system call that cannot fail in silence. A step that
+	// others go on changing is better checked.
+	SkipVerify bool
+
 	// Skip leaves the step out. It counts as done for the steps that name it
 	// in After; what it names in After itself still holds for them.
 	Skip bool

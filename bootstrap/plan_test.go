@@ -215,6 +215,16 @@ func TestApplyVerifies(t *testing.T) {
 	require.NotErrorIs(t, err, bootstrap.ErrNotConverged)
 }
 
+func TestSkipVerifyTakesApplyAtItsWord(t *testing.T) {
+	stuck := &bootstraptest.Script{Changes: []string{"set a = 1"}, Left: []string{"set a = 1"}}
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "a", Action: stuck, SkipVerify: true}}}
+	report, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "a changed", statuses(report))
+	require.Equal(t, []string{"set a = 1"}, report.Results[0].Changes)
+	require.Equal(t, []string{"check", "apply"}, stuck.Calls())
+}
+
 func TestApplyDoesNotApplyWhatItCannotCheck(t *testing.T) {
 	a := unreadable()
 	_, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("a", a)}}).Apply(t.Context())
