@@ -158,7 +158,7 @@ func TestCFG3_NodeConfigsNotInstalled(t *testing.T) {
 		if len(list[1]) > len("cilium-node-config") {
 			verb = "get"
 		}
-		require.Equal(t, []string{"get v1 configmaps 200", verb + " v2 ciliumnodeconfigs 404", verb + " v2alpha1 ciliumnodeconfigs 404", "get v1 nodes 200"},
+		require.ElementsMatch(t, []string{"get v1 configmaps 200", verb + " v2 ciliumnodeconfigs 404", verb + " v2alpha1 ciliumnodeconfigs 404", "get v1 nodes 200"},
 			audited(t, userAgent))
 	}
 }
