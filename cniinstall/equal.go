@@ -40,70 +40,53 @@ func equal(ctx context.Context, a, b io.Reader, bufs []byte) (bool, error) {
 	}
 }
 
-// equalFiles compares two files as [equal] does, with several readers:
-// where two processors are free, two files take as long as one to read. The
-// goroutines use the open files only, which are the same in every namespace,
-// and have ended when it returns.
+// equalFiles compares two files as [equal] does, with several readers: where two
+// processors are free, two files take little longer than one to read.
 func equalFiles(ctx context.Context, a, b *os.File) (bool, error) {
-	c := &comparison{a: a, b: b}
-	if same, err := c.measure(); err != nil || !same {
+	infoA, errA := a.Stat()
+	infoB, errB := b.Stat()
+	if err := errors.Join(errA, errB); err != nil || infoA.Size() != infoB.Size() {
 		return false, err
+	}
+	var differ atomic.Bool
+	err := inWindows(infoA.Size(), func(from, size int64, bufs []byte) error {
+		if differ.Load() {
+			return nil
+		}
+		same, err := equal(ctx, io.NewSectionReader(a, from, size), io.NewSectionReader(b, from, size), bufs)
+		if err == nil && !same {
+			differ.Store(true)
+		}
+		return err
+	})
+	return err == nil && !differ.Load(), err
+}
+
+// inWindows calls do for each window of size bytes, in several goroutines, each
+// with two pieces of its own to read into. The goroutines may use open files
+// only, which are the same in every namespace, and have ended when it returns.
+// Where do errs, its goroutine stops.
+func inWindows(size int64, do func(from, size int64, bufs []byte) error) error {
+	readers := min(maxReaders, runtime.GOMAXPROCS(0), int(size/window)+1)
+	errs := make([]error, readers)
+	var next atomic.Int64 // the first byte that nobody reads yet
+	read := func(reader int) {
+		bufs := make([]byte, 2*piece)
+		for errs[reader] == nil {
+			from := next.Add(window) - window
+			if from >= size {
+				return
+			}
+			errs[reader] = do(from, min(window, size-from), bufs)
+		}
 	}
 	var others sync.WaitGroup
-	for range min(maxReaders, runtime.GOMAXPROCS(0), int(c.size/window)+1) - 1 {
-		others.Go(func() { c.run(ctx) })
+	for reader := 1; reader < readers; reader++ {
+		others.Go(func() { read(reader) })
 	}
-	c.run(ctx)
+	read(0)
 	others.Wait()
-	if err := errors.Join(c.errs...); err != nil {
-		return false, err
-	}
-	return !c.differ.Load(), nil
-}
-
-// comparison is of two files of one size, window by window.
-type comparison struct {
-	a, b   *os.File
-	size   int64
-	next   atomic.Int64 // the first byte that nobody reads yet
-	differ atomic.Bool
-	mu     sync.Mutex
-	errs   []error
-}
-
-// measure reports whether the files have the same size, which it notes.
-func (c *comparison) measure() (bool, error) {
-	a, err := c.a.Stat()
-	if err != nil {
-		return false, err
-	}
-	b, err := c.b.Stat()
-	if err != nil {
-		return false, err
-	}
-	c.size = a.Size()
-	return a.Size() == b.Size(), nil
-}
-
-// run compares windows until there are none, or the answer is clear.
-func (c *comparison) run(ctx context.Context) {
-	bufs := make([]byte, 2*piece)
-	for !c.differ.Load() {
-		from := c.next.Add(window) - window
-		if from >= c.size {
-			return
-		}
-		size := min(window, c.size-from)
-		same, err := equal(ctx, io.NewSectionReader(c.a, from, size), io.NewSectionReader(c.b, from, size), bufs)
-		if err != nil {
-			c.mu.Lock()
-			c.errs = append(c.errs, err)
-			c.mu.Unlock()
-		}
-		if !same {
-			c.differ.Store(true)
-		}
-	}
+	return errors.Join(errs...)
 }
 
 func realError(err error) error {

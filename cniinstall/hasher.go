@@ -13,12 +13,18 @@ const (
 	buffers    = 4
 )
 
+// hashes are of one content.
+type hashes struct {
+	sha256 string // in hex
+	quick  string // see [quickSum]
+}
+
 // hasher hashes what a copier has in memory, beside it: on a fast disk that
 // takes as long as the copying. Its goroutine touches nothing else. One that is
 // not to hash has none.
 type hasher struct {
 	free, full chan []byte
-	sum        chan string
+	sum        chan hashes
 }
 
 func startHasher(wanted bool) *hasher {
@@ -30,18 +36,19 @@ func startHasher(wanted bool) *hasher {
 	for range buffers {
 		h.free <- make([]byte, bufferSize)
 	}
-	h.full, h.sum = make(chan []byte, buffers), make(chan string, 1)
+	h.full, h.sum = make(chan []byte, buffers), make(chan hashes, 1)
 	go h.run()
 	return h
 }
 
 func (h *hasher) run() {
-	sum := sha256.New()
+	sum, quick := sha256.New(), newQuickSum()
 	for buf := range h.full {
 		sum.Write(buf)
+		quick.Write(buf)
 		h.free <- buf[:bufferSize]
 	}
-	h.sum <- hex.EncodeToString(sum.Sum(nil))
+	h.sum <- hashes{hex.EncodeToString(sum.Sum(nil)), quick.String()}
 }
 
 // buffer is one to fill, as soon as there is one.
@@ -56,10 +63,10 @@ func (h *hasher) add(buf []byte) {
 	h.full <- buf
 }
 
-// finish ends the goroutine, and gives the hash in hex if it is wanted.
-func (h *hasher) finish() string {
+// finish ends the goroutine, and gives the hashes if they are wanted.
+func (h *hasher) finish() hashes {
 	if h.full == nil {
-		return ""
+		return hashes{}
 	}
 	close(h.full)
 	return <-h.sum

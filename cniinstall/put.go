@@ -32,16 +32,41 @@ func (j *job) put(ctx context.Context, t *target) error {
 	if err := j.book.BeginFile(t.path, after); err != nil {
 		return hint(err)
 	}
+	written, settled := t.written()
 	if err := t.put(); err != nil {
 		return err
 	}
+	if settled {
+		if now, same := written.lookAgain(t.path); same {
+			after.Seen, after.Quick = now.String(), t.staged.sums.quick
+		}
+	}
 	return hint(j.book.Complete(record.Entry{Object: t.path, After: after}))
+}
+
+// worthSeeing is the size in bytes from which on a plugin is recognised by what
+// is seen of it, and not read to be compared.
+const worthSeeing = 1 << 20
+
+// written is what is seen of the content before it is put in its place, and
+// whether whatever is written after that will show.
+func (t *target) written() (sight, bool) {
+	if t.staged == nil || t.size < worthSeeing {
+		return sight{}, false
+	}
+	f, err := openThere(t.staged.path)
+	if err != nil {
+		return sight{}, false
+	}
+	defer f.Close()
+	s, ok := see(f)
+	return s, ok && s.settle()
 }
 
 // recorded is how the target will be left.
 func (t *target) recorded(ctx context.Context) (record.State, error) {
 	if t.staged != nil {
-		return t.after(t.staged.sum), nil
+		return t.after(t.staged.sums.sha256), nil
 	}
 	now, err := record.Snapshot(t.path)
 	return t.after(now.SHA256), errors.Join(err, ctx.Err())

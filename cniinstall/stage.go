@@ -22,7 +22,7 @@ import (
 type staged struct {
 	file *durable.File
 	path string // the temporary one
-	sum  string // SHA-256 in hex, where asked for
+	sums hashes // where asked for
 	done bool
 }
 
@@ -38,7 +38,7 @@ func (t *target) stage(ctx context.Context, sum bool) error {
 	if err == nil {
 		err = f.Seal()
 	}
-	if s.sum = h.finish(); err != nil {
+	if s.sums = h.finish(); err != nil {
 		f.Abort()
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}

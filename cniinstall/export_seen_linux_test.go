@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"io"
+	"os"
+)
+
+// See is what the record says was seen of an open file.
+func See(f *os.File) (string, bool) {
+	s, ok := see(f)
+	return s.String(), ok
+}
+
+// QuickOf is the quick hash of what has the given size.
+func QuickOf(r io.Reader, size int64) (string, error) { return quickOf(context.Background(), r, size) }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !linux
+
+package cniinstall
+
+import "os"
+
+// sight is what is seen of a file without reading it: here nothing that could
+// be relied on.
+type sight struct{}
+
+func (sight) String() string { return "" }
+
+func see(*os.File) (sight, bool) { return sight{}, false }
+
+func (sight) settle() bool { return false }
+
+func (sight) lookAgain(string) (sight, bool) { return sight{}, false }
