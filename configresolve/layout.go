@@ -168,7 +168,7 @@ func readData(ctx context.Context, root *os.Root, name string, want map[string]s
 		return nil, false, err
 	}
 	values := make([]value, len(entries))
-	err = spread(len(entries), runtime.GOMAXPROCS(0), func(from, to int) error {
+	err = spread(len(entries), runtime.GOMAXPROCS(0), worthwhile, func(from, to int) error {
 		var buf []byte
 		for i := from; i < to; i++ {
 			if err := ctx.Err(); err != nil {
@@ -188,7 +188,7 @@ func readData(ctx context.Context, root *os.Root, name string, want map[string]s
 	same = info.Mode().Perm() == dirMode && len(entries) == len(want)
 	for i, v := range values {
 		same = same && v.same
-		if v.is {
+		if v.regular {
 			content[entries[i].Name()] = v.text
 		}
 	}
@@ -197,9 +197,9 @@ func readData(ctx context.Context, root *os.Root, name string, want map[string]s
 
 // value is what a file of a data directory holds.
 type value struct {
-	is   bool // it is a file
-	same bool // it is as it should be
-	text string
+	regular bool // it is a file
+	same    bool // it is as it should be
+	text    string
 }
 
 // read reads a file, through a buffer that it returns for the next.
@@ -212,7 +212,7 @@ func (v *value) read(d *folder, e fs.DirEntry, want map[string]string, buf []byt
 		return nil, err
 	}
 	text, wanted := want[e.Name()]
-	v.is, v.same = true, mode == fileMode
+	v.regular, v.same = true, mode == fileMode
 	if v.text = text; !wanted || string(buf) != text {
 		v.same, v.text = false, string(buf)
 	}

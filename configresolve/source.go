@@ -64,10 +64,10 @@ type Source interface {
 }
 
 // Remote is implemented by a source that waits for another machine, such as an
-// API server. [Resolver.Resolve] reads all such sources at the same time, each
-// in a goroutine of its own, so that they wait together: Read must look at
-// nothing that depends on the calling thread, such as the files of its mount
-// namespace. Other sources are read in the goroutine that called Resolve.
+// API server. [Resolver.Resolve] reads all such sources at the same time, in
+// goroutines of their own, so that they wait together: Read must look at nothing
+// that depends on the calling thread, such as the files of its mount namespace.
+// Other sources are read in the goroutine that called Resolve.
 type Remote interface {
 	Source
 	// Remote does nothing: having it is what counts.
@@ -76,7 +76,7 @@ type Remote interface {
 
 func isRemote(source Source) bool {
 	if o, ok := source.(optional); ok {
-		source = o.Source
+		return isRemote(o.Source)
 	}
 	_, ok := source.(Remote)
 	return ok

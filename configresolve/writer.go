@@ -135,7 +135,7 @@ func (w writer) writeFiles(ctx context.Context, d *folder, keys []string) (err e
 			}
 		}
 	}
-	err = spread(len(files), runtime.GOMAXPROCS(0), func(from, to int) error {
+	err = spread(len(files), runtime.GOMAXPROCS(0), worthwhile, func(from, to int) error {
 		for i := from; i < to; i++ {
 			if err := files[i].fill(w.want[keys[i]]); err != nil {
 				return err
@@ -169,7 +169,7 @@ func syncFiles(files []file) error {
 	if err := files[0].sync(); err != nil {
 		return err
 	}
-	return spread(len(files), atOnce, func(from, to int) error {
+	return spread(len(files), atOnce, 1, func(from, to int) error {
 		for _, f := range files[max(from, 1):to] {
 			if err := f.sync(); err != nil {
 				return err

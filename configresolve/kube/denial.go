@@ -22,8 +22,9 @@ const (
 
 // doubt is what is known about the denials of one request.
 type doubt struct {
-	ready bool      // the server was ready before the last attempt
-	since time.Time // when it first had no answer to whether it is
+	ready  bool      // the server was ready before the last attempt
+	server int64     // which one
+	since  time.Time // when it first had no answer to whether it is
 }
 
 func denial(response *http.Response) bool {
@@ -32,15 +33,15 @@ func denial(response *http.Response) bool {
 
 // believe decides whether a denial is final.
 func (r *retrier) believe(ctx context.Context, req *http.Request, a answer, d *doubt) answer {
-	if d.ready {
+	if d.ready && d.server == a.server {
 		return a
 	}
-	status, err := r.ready(ctx, req, a.response.StatusCode == http.StatusUnauthorized)
+	status, err := r.ready(ctx, req, a.server, a.response.StatusCode == http.StatusUnauthorized)
 	switch {
 	case ctx.Err() != nil:
 		return a // nothing better will come
 	case err == nil && status == http.StatusOK:
-		d.ready, a.now = true, true
+		d.ready, d.server, a.now = true, a.server, true
 	case err == nil && status < http.StatusInternalServerError:
 		if d.since.IsZero() {
 			d.since = time.Now()
@@ -54,16 +55,16 @@ func (r *retrier) believe(ctx context.Context, req *http.Request, a answer, d *d
 	return a
 }
 
-// ready asks the server that answered last whether it is ready: as nobody,
-// where it does not accept the credentials.
-func (r *retrier) ready(ctx context.Context, req *http.Request, asNobody bool) (status int, err error) {
+// ready asks a server whether it is ready: as nobody, where it does not accept
+// the credentials.
+func (r *retrier) ready(ctx context.Context, req *http.Request, server int64, asNobody bool) (status int, err error) {
 	question := req.Clone(ctx)
 	question.URL.Path, question.URL.RawPath, question.URL.RawQuery = readyPath, "", ""
 	question.Header.Set("Accept", "*/*")
 	if asNobody {
 		question.Header.Del("Authorization")
 	}
-	a := r.ask(ctx, question, r.current.Load())
+	a := r.ask(ctx, question, server)
 	if a.response == nil {
 		return 0, a.err
 	}

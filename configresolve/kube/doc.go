@@ -9,8 +9,8 @@
 // metadata, without its status, and once for all sources of a resolution. With
 // three sources a node makes three requests: one more where node configs are
 // served in their older version only, one more for each further 500 of them. They
-// go out together, over one connection; one at a time while there is none, or
-// while the API server fails.
+// go out together, over one HTTP/2 connection; in an outage one of them asks for
+// all.
 //
 // Every read asks for the newest state (no resourceVersion is given, so the API
 // server answers from etcd or from a cache that it has checked against etcd):

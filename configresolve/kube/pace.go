@@ -5,111 +5,83 @@ package kube
 
 import (
 	"context"
-	"fmt"
 	"sync"
 )
 
-// pace lets the requests of a client go together while all is well, and one at
-// a time while there is no connection yet, or the API server fails. The others
-// wait: for its answer, or for their turn. So a client that asks for several
-// things at once makes one connection, and in an outage asks no more often than
-// one that asks for them in turn.
+// pace makes several requests of one client no more of a burden than one. The
+// first of all goes ahead: the others wait until it has a connection, which with
+// HTTP/2 they share, or fail with it. Of those that have failed, one at a time
+// waits for its turn to ask again, and once any request is answered they all go.
+// A request that fails though others are answered is left to itself.
 type pace struct {
-	turn chan struct{} // holds an element while a request has the turn
+	waiting chan struct{} // holds an element while a failed request waits
 
-	mu     sync.Mutex
-	well   chan struct{} // closed: all may go
-	closed bool          // well is
-	failed error         // the last failure; nil: none yet
+	mu       sync.Mutex
+	begun    bool          // there is a first request
+	first    chan struct{} // closed when the others may go
+	failed   *answer       // the first request's, which holds for the others
+	answered chan struct{} // closed, and replaced, at each answer
 }
 
 func newPace() *pace {
-	return &pace{turn: make(chan struct{}, 1), well: make(chan struct{})}
+	return &pace{waiting: make(chan struct{}, 1), first: make(chan struct{}), answered: make(chan struct{})}
 }
 
-// connected is called when there is a connection. For a client that knows of no
-// failure that is enough to be well: it calls first, and lets the others go.
-func (p *pace) connected(first func()) {
+// enter returns when the request may go. What it returns says that it has
+// failed already.
+func (p *pace) enter(ctx context.Context) (failed *answer, err error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.failed == nil && !p.closed {
-		first()
-		p.open()
+	leads := !p.begun
+	p.begun = true
+	p.mu.Unlock()
+	if leads {
+		return nil, nil
 	}
-}
-
-// answered is called when the API server has said what there is to say.
-func (p *pace) answered() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.open()
-}
-
-func (p *pace) open() {
-	if !p.closed {
-		close(p.well)
-		p.closed = true
-	}
-}
-
-// fail is called when a request is to be repeated.
-func (p *pace) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failed = err
-	if p.closed {
-		p.well, p.closed = make(chan struct{}), false
-	}
-}
-
-func (p *pace) whenWell() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.well
-}
-
-// gaveUp is the error of a request whose context has ended before its turn.
-func (p *pace) gaveUp(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.failed == nil {
-		return ended(ctx)
-	}
-	return fmt.Errorf("%w while another request waits for the API server: %w", ended(ctx), p.failed)
-}
-
-// ticket is one request at its pace.
-type ticket struct {
-	pace *pace
-	held bool // it has the turn
-}
-
-// wait returns when all is well, or the request has the turn.
-func (t *ticket) wait(ctx context.Context) error {
-	if t.held {
-		return nil
-	}
-	well := t.pace.whenWell()
 	select {
-	case <-well:
-		return nil
-	case t.pace.turn <- struct{}{}:
-		t.held = true
+	case <-p.first:
+		return p.failed, nil
 	case <-ctx.Done():
-		return t.pace.gaveUp(ctx)
+		return nil, ended(ctx)
 	}
-	select {
-	case <-well: // too: the one that had the turn was answered
-		t.leave()
-	default:
-	}
-	return nil
 }
 
-// leave gives the turn to another.
-func (t *ticket) leave() {
-	if t.held {
-		<-t.pace.turn
-		t.held = false
+// connected lets the others go once there is a connection, after calling before.
+func (p *pace) connected(before func()) {
+	p.release(before)
+}
+
+// attempted lets them go after an attempt. Where that has not reached the API
+// server, nor would theirs.
+func (p *pace) attempted(a answer) {
+	p.release(func() {
+		if a.unreached {
+			p.failed = &a
+		}
+	})
+}
+
+func (p *pace) release(before func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.first:
+	default:
+		before()
+		close(p.first)
 	}
+}
+
+// tell wakes those that wait, since there is an answer.
+func (p *pace) tell() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.answered)
+	p.answered = make(chan struct{})
+}
+
+// nextAnswer is closed at the next answer to any request.
+func (p *pace) nextAnswer() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.answered
 }

@@ -63,47 +63,102 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet || req.URL.Query().Has("watch") {
 		return r.once(req)
 	}
-	ctx := req.Context()
-	turn := ticket{pace: r.pace}
-	defer turn.leave()
-	var d doubt
-	for last, attempt := (answer{now: true}), 0; ; attempt++ {
-		if err := turn.wait(ctx); err != nil {
+	t := &trial{retrier: r, ctx: req.Context(), req: req}
+	if err := t.begin(); err != nil {
+		return nil, err
+	}
+	for !t.last.final {
+		if err := t.rest(); err != nil {
 			return nil, err
 		}
-		if err := r.rest(ctx, last, attempt, turn.held); err != nil {
-			return nil, fmt.Errorf("%w after %d attempts, the last: %w", err, attempt, last.err)
-		}
-		last = r.round(ctx, req)
-		if denial(last.response) {
-			last = r.believe(ctx, req, last, &d)
-		}
-		switch {
-		case last.response != nil:
-			r.pace.answered()
-			return last.response, nil
-		case last.final:
-			return nil, last.err
-		case !last.now:
-			r.pace.fail(last.err)
-			turn.leave()
-		}
+		t.ask()
+	}
+	return t.last.response, t.last.err
+}
+
+// trial is one request, until it is answered.
+type trial struct {
+	*retrier
+	ctx context.Context
+	req *http.Request
+
+	last     answer
+	attempts int
+	doubt    doubt
+	answered <-chan struct{} // closed once another request has been answered since
+	early    bool            // the last attempt came early, since another request had been answered
+	alone    bool            // it fails though others are answered
+}
+
+// begin waits for the client's first request, and may fail with it.
+func (t *trial) begin() error {
+	failed, err := t.pace.enter(t.ctx)
+	if failed != nil {
+		t.last, t.attempts, t.answered = *failed, 1, t.pace.nextAnswer()
+	}
+	return err
+}
+
+func (t *trial) ask() {
+	a := t.round(t.ctx, t.req)
+	if denial(a.response) {
+		a = t.believe(t.ctx, t.req, a, &t.doubt)
+	}
+	t.pace.attempted(a)
+	if a.response != nil {
+		t.pace.tell()
+	}
+	if t.ctx.Err() != nil && a.response == nil && t.attempts > 0 {
+		a.err = t.gaveUp()
+	}
+	t.alone = t.alone || t.early && !a.final && !a.now
+	t.last, t.answered = a, t.pace.nextAnswer()
+	t.attempts++
+}
+
+func (t *trial) gaveUp() error {
+	return fmt.Errorf("%w after %d attempts, the last: %w", ended(t.ctx), t.attempts, t.last.err)
+}
+
+// rest waits before another attempt: for as long as the server asks, and then
+// for a random time. What has failed with others waits in turn with them, and
+// for no longer than until one of them is answered.
+func (t *trial) rest() error {
+	t.early = false
+	if t.attempts == 0 || t.last.now {
+		return nil
+	}
+	if err := t.sleep(t.last.retryAfter, nil); err != nil {
+		return err
+	}
+	random := rand.N(window(t.attempts-1, t.last.busy, t.spread))
+	if t.alone || t.last.busy {
+		return t.sleep(random, nil)
+	}
+	select {
+	case t.pace.waiting <- struct{}{}:
+		defer func() { <-t.pace.waiting }()
+		return t.sleep(random, t.answered)
+	case <-t.answered:
+		t.early = true
+		return nil
+	case <-t.ctx.Done():
+		return t.gaveUp()
 	}
 }
 
-// rest waits before another attempt. What another request has found well in the
-// meantime needs no rest, but what the server has asked for is kept.
-func (r *retrier) rest(ctx context.Context, last answer, attempt int, unwell bool) error {
-	if last.now || !unwell && !last.busy {
-		return nil
-	}
-	timer := time.NewTimer(last.retryAfter + rand.N(window(attempt-1, last.busy, r.spread)))
+// sleep waits for d, or until another request is answered.
+func (t *trial) sleep(d time.Duration, answered <-chan struct{}) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
-	case <-ctx.Done():
-		return ended(ctx)
+	case <-answered:
+		t.early = true
+		return nil
+	case <-t.ctx.Done():
+		return t.gaveUp()
 	}
 }
 
@@ -134,8 +189,10 @@ func window(attempt int, busy bool, spread time.Duration) time.Duration {
 type answer struct {
 	response   *http.Response
 	err        error
+	server     int64 // index of the one that was asked
 	final      bool
 	now        bool // ask again without a wait
+	unreached  bool // nothing came back
 	refused    bool // by TLS: another server may have the right certificate
 	busy       bool // alive and asking for patience: no other server is tried
 	retryAfter time.Duration
@@ -149,9 +206,9 @@ func (r *retrier) round(ctx context.Context, req *http.Request) answer {
 	for i := range count {
 		wait := last.retryAfter
 		last = r.ask(ctx, req, start+i)
-		last.retryAfter = max(last.retryAfter, wait)
+		last.server, last.retryAfter = (start+i)%count, max(last.retryAfter, wait)
 		if last.final && !last.refused || last.busy {
-			r.current.Store((start + i) % count)
+			r.current.Store(last.server)
 			return last
 		}
 		refused = refused && last.refused
@@ -167,16 +224,17 @@ func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answ
 		r.pace.connected(func() { r.current.Store(server % int64(max(len(r.servers), 1))) })
 	}})
 	response, err := r.next.RoundTrip(r.to(traced, req, server))
+	unreached := err != nil
 	if err == nil {
 		err = buffer(response)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return answer{err: ctx.Err(), final: true}
+		return answer{err: ended(ctx), final: true}
 	case err != nil && tlsRefused(err):
-		return answer{err: err, final: true, refused: true}
+		return answer{err: err, final: true, refused: true, unreached: unreached}
 	case err != nil:
-		return answer{err: err, final: errors.Is(err, errTooLarge)}
+		return answer{err: err, final: errors.Is(err, errTooLarge), unreached: unreached}
 	}
 	return judge(response)
 }
