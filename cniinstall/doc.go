@@ -14,9 +14,9 @@
 // What is equal already is not written, so a folder baked into a read-only
 // image is no error. A plugin of a megabyte or more that is in the record is not
 // even read, as long as its inode, size and times are those that it was left
-// with: what it shall be is read once, and its hash compared. Times count on
-// file systems of this kernel that keep them in nanoseconds (ext4, XFS, Btrfs,
-// F2FS, tmpfs, and overlays of them); on others every byte is compared.
+// with in this boot: what it shall be is read once, and its hash compared. Times
+// count on ext4, XFS, Btrfs and F2FS; elsewhere, and after a boot, every byte is
+// compared.
 //
 // The configuration is given [Whole], is an [Agent]'s by a template, or is
 // another CNI's that the agent's plugin joins ([Chained]). With Exclusive the

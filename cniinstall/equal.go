@@ -48,36 +48,32 @@ func equalFiles(ctx context.Context, a, b *os.File) (bool, error) {
 	if err := errors.Join(errA, errB); err != nil || infoA.Size() != infoB.Size() {
 		return false, err
 	}
-	var differ atomic.Bool
-	err := inWindows(infoA.Size(), func(from, size int64, bufs []byte) error {
-		if differ.Load() {
-			return nil
-		}
-		same, err := equal(ctx, io.NewSectionReader(a, from, size), io.NewSectionReader(b, from, size), bufs)
-		if err == nil && !same {
-			differ.Store(true)
-		}
-		return err
+	return inWindows(infoA.Size(), func(from, size int64, bufs []byte) (bool, error) {
+		return equal(ctx, io.NewSectionReader(a, from, size), io.NewSectionReader(b, from, size), bufs)
 	})
-	return err == nil && !differ.Load(), err
 }
 
 // inWindows calls do for each window of size bytes, in several goroutines, each
-// with two pieces of its own to read into. The goroutines may use open files
-// only, which are the same in every namespace, and have ended when it returns.
-// Where do errs, its goroutine stops.
-func inWindows(size int64, do func(from, size int64, bufs []byte) error) error {
+// with two pieces of its own to read into, and reports whether all were good.
+// After one that was not, or an error, no other is begun. The goroutines may use
+// open files only, which are the same in every namespace, and have ended when it
+// returns.
+func inWindows(size int64, do func(from, size int64, bufs []byte) (good bool, err error)) (bool, error) {
 	readers := min(maxReaders, runtime.GOMAXPROCS(0), int(size/window)+1)
 	errs := make([]error, readers)
 	var next atomic.Int64 // the first byte that nobody reads yet
+	var bad atomic.Bool
 	read := func(reader int) {
 		bufs := make([]byte, 2*piece)
-		for errs[reader] == nil {
+		for !bad.Load() {
 			from := next.Add(window) - window
 			if from >= size {
 				return
 			}
-			errs[reader] = do(from, min(window, size-from), bufs)
+			good, err := do(from, min(window, size-from), bufs)
+			if errs[reader] = err; err != nil || !good {
+				bad.Store(true)
+			}
 		}
 	}
 	var others sync.WaitGroup
@@ -86,7 +82,7 @@ func inWindows(size int64, do func(from, size int64, bufs []byte) error) error {
 	}
 	read(0)
 	others.Wait()
-	return errors.Join(errs...)
+	return !bad.Load(), errors.Join(errs...)
 }
 
 func realError(err error) error {

@@ -15,5 +15,13 @@ func See(f *os.File) (string, bool) {
 	return s.String(), ok
 }
 
+// Settles reports whether a change of the file would show from now on.
+func Settles(f *os.File) bool {
+	s, ok := see(f)
+	return ok && s.settle()
+}
+
 // QuickOf is the quick hash of what has the given size.
-func QuickOf(r io.Reader, size int64) (string, error) { return quickOf(context.Background(), r, size) }
+func QuickOf(ctx context.Context, r io.Reader, size int64) (string, error) {
+	return quickOf(ctx, r, size)
+}

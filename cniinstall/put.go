@@ -32,15 +32,10 @@ func (j *job) put(ctx context.Context, t *target) error {
 	if err := j.book.BeginFile(t.path, after); err != nil {
 		return hint(err)
 	}
-	written, settled := t.written()
 	if err := t.put(); err != nil {
 		return err
 	}
-	if settled {
-		if now, same := written.lookAgain(t.path); same {
-			after.Seen, after.Quick = now.String(), t.staged.sums.quick
-		}
-	}
+	after.Seen, after.Quick = t.lookAt(ctx)
 	return hint(j.book.Complete(record.Entry{Object: t.path, After: after}))
 }
 
@@ -48,19 +43,46 @@ func (j *job) put(ctx context.Context, t *target) error {
 // is seen of it, and not read to be compared.
 const worthSeeing = 1 << 20
 
-// written is what is seen of the content before it is put in its place, and
-// whether whatever is written after that will show.
-func (t *target) written() (sight, bool) {
-	if t.staged == nil || t.size < worthSeeing {
-		return sight{}, false
+// lookAt is what is seen of a plugin in its place, and its quick hash, if it
+// holds what it shall: it is read between two looks that are the same. Whatever
+// goes wrong, the plugin will be read again.
+func (t *target) lookAt(ctx context.Context) (seen, quick string) {
+	if t.size < worthSeeing {
+		return "", ""
 	}
-	f, err := openThere(t.staged.path)
+	f, err := openThere(t.path)
 	if err != nil {
-		return sight{}, false
+		return "", ""
 	}
 	defer f.Close()
-	s, ok := see(f)
-	return s, ok && s.settle()
+	if f.Sync() != nil { // then a write through mapped memory shows too
+		return "", ""
+	}
+	before, ok := see(f)
+	if !ok || !before.settle() {
+		return "", ""
+	}
+	quick, err = quickOf(ctx, f, t.size)
+	if want, wantErr := t.quick(ctx); err != nil || wantErr != nil || quick != want {
+		return "", ""
+	}
+	if after, ok := see(f); !ok || after != before {
+		return "", ""
+	}
+	return before.String(), quick
+}
+
+// quick is the quick hash of what the target shall hold.
+func (t *target) quick(ctx context.Context) (string, error) {
+	if t.staged != nil {
+		return t.staged.sums.quick, nil
+	}
+	want, err := t.open()
+	if err != nil {
+		return "", err
+	}
+	defer want.Close()
+	return quickOf(ctx, want, t.size)
 }
 
 // recorded is how the target will be left.

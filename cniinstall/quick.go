@@ -6,7 +6,6 @@ package cniinstall
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -64,10 +63,24 @@ func quickOf(ctx context.Context, content io.Reader, size int64) (string, error)
 		return quickOfFile(ctx, f, size)
 	}
 	q := newQuickSum()
-	if n, err := io.Copy(q, content); err != nil || n != size {
-		return "", err
+	content = io.LimitReader(content, size+1)
+	have := int64(0)
+	for buf := make([]byte, piece); ; {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		n, err := io.ReadFull(content, buf)
+		q.Write(buf[:n])
+		have += int64(n)
+		switch {
+		case realError(err) != nil:
+			return "", err
+		case err != nil && have != size:
+			return "", nil
+		case err != nil:
+			return q.String(), nil
+		}
 	}
-	return q.String(), ctx.Err()
 }
 
 func quickOfFile(ctx context.Context, f *os.File, size int64) (string, error) {
@@ -75,24 +88,24 @@ func quickOfFile(ctx context.Context, f *os.File, size int64) (string, error) {
 		return "", err
 	}
 	sums := make([]byte, (size+window-1)/window*8)
-	err := inWindows(size, func(from, size int64, bufs []byte) error {
+	whole, err := inWindows(size, func(from, size int64, bufs []byte) (bool, error) {
 		var h xxhash.Digest
 		h.Reset()
 		for at := int64(0); at < size; at += piece {
 			if err := ctx.Err(); err != nil {
-				return err
+				return false, err
 			}
 			buf := bufs[:min(piece, size-at)]
-			if _, err := f.ReadAt(buf, from+at); err != nil {
-				return err
+			if n, err := f.ReadAt(buf, from+at); n < len(buf) {
+				return false, realError(err) // it has become shorter
 			}
 			h.Write(buf)
 		}
 		binary.LittleEndian.PutUint64(sums[from/window*8:], h.Sum64())
-		return nil
+		return true, nil
 	})
-	if errors.Is(err, io.EOF) {
-		return "", nil
+	if err != nil || !whole {
+		return "", err
 	}
-	return quickText(sums), err
+	return quickText(sums), nil
 }

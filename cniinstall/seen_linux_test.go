@@ -5,10 +5,12 @@ package cniinstall_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -37,7 +39,10 @@ func installLarge(t *testing.T) (n node, i cniinstall.Install) {
 	n.source("large", string(large()))
 	i = n.install()
 	require.NoError(t, i.Apply(t.Context()))
-	require.NotEmpty(t, n.left("large").Seen, "times are kept in %s", n.root)
+	if _, keepsTime := n.look("large"); !keepsTime {
+		t.Skipf("%s is on a file system whose times are not relied on", n.root)
+	}
+	require.NotEmpty(t, n.left("large").Seen)
 	return n, i
 }
 
@@ -51,15 +56,30 @@ func (n node) left(plugin string) record.State {
 	return e.After
 }
 
-// see is what is seen of a plugin now.
-func (n node) see(plugin string) string {
+// look is what is seen of a plugin now.
+func (n node) look(plugin string) (seen string, ok bool) {
 	n.t.Helper()
 	f, err := os.Open(n.plugin(plugin))
 	require.NoError(n.t, err)
 	defer f.Close()
-	seen, ok := cniinstall.See(f)
+	return cniinstall.See(f)
+}
+
+func (n node) see(plugin string) string {
+	n.t.Helper()
+	seen, ok := n.look(plugin)
 	require.True(n.t, ok)
 	return seen
+}
+
+// recordAs puts what was seen of a large plugin into the record.
+func (n node) recordAs(seen, quick string) {
+	n.t.Helper()
+	book, err := record.Open(n.state, "cni")
+	require.NoError(n.t, err)
+	after := n.left("large")
+	after.Seen, after.Quick = seen, quick
+	require.NoError(n.t, book.Complete(record.Entry{Object: n.plugin("large"), After: after}))
 }
 
 func TestCNI1_ALargePluginIsKnownBySight(t *testing.T) {
@@ -69,17 +89,47 @@ func TestCNI1_ALargePluginIsKnownBySight(t *testing.T) {
 	requireConverged(t, i, n.root)
 
 	// That the plugin is not read shows where the record is wrong.
+	quick := n.left("large").Quick
 	overwrite(t, n.plugin("large"), 1000)
-	book, err := record.Open(n.state, "cni")
-	require.NoError(t, err)
-	after := n.left("large")
-	after.Seen = n.see("large")
-	require.NoError(t, book.Complete(record.Entry{Object: n.plugin("large"), After: after}))
+	seen := n.see("large")
+	n.recordAs(seen, quick)
 	requireConverged(t, i, n.root)
 
-	// What is another quick hash to this version is read.
-	after.Quick = "0123456789abcdef"
-	require.NoError(t, book.Complete(record.Entry{Object: n.plugin("large"), After: after}))
+	for name, other := range map[string][2]string{
+		"another hash": {seen, "0123456789abcdef"}, "no hash": {seen, ""}, "nothing seen": {"", quick},
+		"another boot": {strings.Replace(seen, "boot ", "boot 0", 1), quick},
+	} {
+		n.recordAs(other[0], other[1])
+		changes, err := i.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"write " + n.plugin("large")}, changes, name)
+	}
+}
+
+// A plugin whose mode was put right has been looked at anew.
+func TestCNI1_KnownBySightAfterARepair(t *testing.T) {
+	n, i := installLarge(t)
+	require.NoError(t, os.Chmod(n.plugin("large"), 0o700))
+	require.NotEqual(t, n.see("large"), n.left("large").Seen)
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.plugin("large"), string(large()), 0o755)
+	require.Equal(t, n.see("large"), n.left("large").Seen)
+}
+
+// With tmpfs the times do not follow writes through memory: there every byte is
+// compared.
+func TestCNI1_InMemoryEveryByteIsCompared(t *testing.T) {
+	root, err := os.MkdirTemp("/dev/shm", "cniinstall-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(root)) })
+	n := newNodeIn(t, root)
+	n.source("large", string(large()))
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	require.Empty(t, n.left("large").Seen)
+	throughMemory(t, n.plugin("large"))
 	requireChanges(t, i, "write "+n.plugin("large"))
 }
 
@@ -97,6 +147,18 @@ func overwrite(t *testing.T, path string, at int64) {
 	require.NoError(t, err)
 	defer f.Close()
 	flip(t, f, at)
+}
+
+// throughMemory changes a byte after reading it.
+func throughMemory(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	mapped, err := unix.Mmap(int(f.Fd()), 0, largeSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	require.NoError(t, err)
+	mapped[3<<20] ^= 1
+	require.NoError(t, unix.Munmap(mapped))
 }
 
 func flip(t *testing.T, f *os.File, at int64) {
@@ -119,15 +181,7 @@ func TestCNI1_NoChangeGoesUnseen(t *testing.T) {
 			overwrite(t, path, 0)
 			require.NoError(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
 		},
-		"in memory": func(t *testing.T, path string) {
-			f, err := os.OpenFile(path, os.O_RDWR, 0)
-			require.NoError(t, err)
-			defer f.Close()
-			mapped, err := unix.Mmap(int(f.Fd()), 0, largeSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-			require.NoError(t, err)
-			mapped[3<<20] ^= 1
-			require.NoError(t, unix.Munmap(mapped))
-		},
+		"in memory": throughMemory,
 		"through another name": func(t *testing.T, path string) {
 			require.NoError(t, os.Link(path, path+".link"))
 			overwrite(t, path+".link", 2<<20)
@@ -190,7 +244,8 @@ func TestCNI1_ANewerVersionOfTheSameSize(t *testing.T) {
 }
 
 // TestCNI1_WrittenInTheSameMoment has somebody write into the plugin as soon as
-// it is in its place, while the record is not complete yet, and later.
+// it is in its place, while the record is not complete yet, and later; and every
+// other time set the time back.
 func TestCNI1_WrittenInTheSameMoment(t *testing.T) {
 	n, i := installLarge(t)
 	for round := range 60 {
@@ -210,6 +265,9 @@ func TestCNI1_WrittenInTheSameMoment(t *testing.T) {
 				if now, err := f.Stat(); err == nil && !os.SameFile(before, now) {
 					time.Sleep(time.Duration(round%6) * time.Millisecond)
 					flip(t, f, 77)
+					if round%2 == 1 {
+						require.NoError(t, os.Chtimes(n.plugin("large"), now.ModTime(), now.ModTime()))
+					}
 					wrote = true
 				}
 				f.Close()
@@ -235,6 +293,47 @@ func TestCNI1_TimesThatSayNothing(t *testing.T) {
 	defer f.Close()
 	_, ok := cniinstall.See(f)
 	require.False(t, ok)
+
+	n, _ := installLarge(t)
+	dir, err := os.Open(n.bin)
+	require.NoError(t, err)
+	defer dir.Close()
+	_, ok = cniinstall.See(dir)
+	require.False(t, ok)
+
+	plugin, err := os.Open(n.plugin("large"))
+	require.NoError(t, err)
+	defer plugin.Close()
+	require.True(t, cniinstall.Settles(plugin))
+	future := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(n.plugin("large"), future, future))
+	require.False(t, cniinstall.Settles(plugin), "a write would set an earlier time, and maybe this one an hour later")
+}
+
+func TestCNI1_QuickHashOfWhatCannotBeRead(t *testing.T) {
+	broken := iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(large())))
+	_, err := cniinstall.QuickOf(t.Context(), broken, largeSize)
+	require.ErrorIs(t, err, iotest.ErrTimeout)
+
+	dir, err := os.Open(t.TempDir()) // of which the size is known, and no byte
+	require.NoError(t, err)
+	defer dir.Close()
+	info, err := dir.Stat()
+	require.NoError(t, err)
+	_, err = cniinstall.QuickOf(t.Context(), dir, info.Size())
+	require.Error(t, err)
+
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, large(), 0o600))
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, r := range []io.Reader{f, bytes.NewReader(large())} {
+		_, err := cniinstall.QuickOf(ctx, r, largeSize)
+		require.ErrorIs(t, err, context.Canceled)
+	}
 }
 
 func TestCNI1_QuickHash(t *testing.T) {
@@ -246,12 +345,12 @@ func TestCNI1_QuickHash(t *testing.T) {
 		f, err := os.Open(path)
 		require.NoError(t, err)
 		defer f.Close()
-		whole, err := cniinstall.QuickOf(f, int64(size))
+		whole, err := cniinstall.QuickOf(t.Context(), f, int64(size))
 		require.NoError(t, err)
 		for name, piecemeal := range map[string]io.Reader{
 			"at once": bytes.NewReader(content), "halves": iotest.HalfReader(bytes.NewReader(content)), "pieces": struct{ io.Reader }{bytes.NewReader(content)},
 		} {
-			sum, err := cniinstall.QuickOf(piecemeal, int64(size))
+			sum, err := cniinstall.QuickOf(t.Context(), piecemeal, int64(size))
 			require.NoError(t, err)
 			require.Equal(t, whole, sum, "%d bytes in %s", size, name)
 		}
@@ -261,7 +360,7 @@ func TestCNI1_QuickHash(t *testing.T) {
 
 		for _, wrong := range []int64{int64(size) + 1, int64(size) - 1} {
 			for _, r := range []io.Reader{f, bytes.NewReader(content)} {
-				none, err := cniinstall.QuickOf(r, wrong)
+				none, err := cniinstall.QuickOf(t.Context(), r, wrong)
 				require.NoError(t, err)
 				require.Empty(t, none, "the content has another size")
 			}

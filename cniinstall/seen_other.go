@@ -16,5 +16,3 @@ func (sight) String() string { return "" }
 func see(*os.File) (sight, bool) { return sight{}, false }
 
 func (sight) settle() bool { return false }
-
-func (sight) lookAgain(string) (sight, bool) { return sight{}, false }
