@@ -15,10 +15,10 @@ func See(f *os.File) (string, bool) {
 	return s.String(), ok
 }
 
-// Settles reports whether a change of the file would show from now on.
-func Settles(f *os.File) bool {
-	s, ok := see(f)
-	return ok && s.settle()
+// Settle waits until a change of the file would show.
+func Settle(f *os.File) {
+	s, _ := see(f)
+	s.settle()
 }
 
 // QuickOf is the quick hash of what has the given size.

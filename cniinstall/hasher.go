@@ -13,18 +13,12 @@ const (
 	buffers    = 4
 )
 
-// hashes are of one content.
-type hashes struct {
-	sha256 string // in hex
-	quick  string // see [quickSum]
-}
-
 // hasher hashes what a copier has in memory, beside it: on a fast disk that
 // takes as long as the copying. Its goroutine touches nothing else. One that is
 // not to hash has none.
 type hasher struct {
 	free, full chan []byte
-	sum        chan hashes
+	sum        chan string
 }
 
 func startHasher(wanted bool) *hasher {
@@ -36,19 +30,18 @@ func startHasher(wanted bool) *hasher {
 	for range buffers {
 		h.free <- make([]byte, bufferSize)
 	}
-	h.full, h.sum = make(chan []byte, buffers), make(chan hashes, 1)
+	h.full, h.sum = make(chan []byte, buffers), make(chan string, 1)
 	go h.run()
 	return h
 }
 
 func (h *hasher) run() {
-	sum, quick := sha256.New(), newQuickSum()
+	sum := sha256.New()
 	for buf := range h.full {
 		sum.Write(buf)
-		quick.Write(buf)
 		h.free <- buf[:bufferSize]
 	}
-	h.sum <- hashes{hex.EncodeToString(sum.Sum(nil)), quick.String()}
+	h.sum <- hex.EncodeToString(sum.Sum(nil))
 }
 
 // buffer is one to fill, as soon as there is one.
@@ -63,10 +56,10 @@ func (h *hasher) add(buf []byte) {
 	h.full <- buf
 }
 
-// finish ends the goroutine, and gives the hashes if they are wanted.
-func (h *hasher) finish() hashes {
+// finish ends the goroutine, and gives the hash in hex if it is wanted.
+func (h *hasher) finish() string {
 	if h.full == nil {
-		return hashes{}
+		return ""
 	}
 	close(h.full)
 	return <-h.sum

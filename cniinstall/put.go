@@ -32,10 +32,12 @@ func (j *job) put(ctx context.Context, t *target) error {
 	if err := j.book.BeginFile(t.path, after); err != nil {
 		return hint(err)
 	}
+	h := t.hold()
+	j.held = append(j.held, h)
 	if err := t.put(); err != nil {
 		return err
 	}
-	after.Seen, after.Quick = t.lookAt(ctx)
+	after.Seen, after.Quick = t.lookAt(ctx, h)
 	return hint(j.book.Complete(record.Entry{Object: t.path, After: after}))
 }
 
@@ -43,40 +45,37 @@ func (j *job) put(ctx context.Context, t *target) error {
 // is seen of it, and not read to be compared.
 const worthSeeing = 1 << 20
 
-// lookAt is what is seen of a plugin in its place, and its quick hash, if it
-// holds what it shall: it is read between two looks that are the same. Whatever
-// goes wrong, the plugin will be read again.
-func (t *target) lookAt(ctx context.Context) (seen, quick string) {
-	if t.size < worthSeeing {
+// hold keeps writers from what is to be looked at in its place. Nil: it will be
+// read each time.
+func (t *target) hold() *held {
+	switch {
+	case t.size < worthSeeing:
+		return nil
+	case t.staged != nil:
+		return hold(t.staged.path)
+	}
+	return hold(t.path)
+}
+
+// lookAt is what is seen of a plugin, and its quick hash; nothing where that could
+// not be relied on.
+func (t *target) lookAt(ctx context.Context, h *held) (seen, quick string) {
+	if t.staged != nil {
+		quick = t.staged.quick.String()
+	} else if h != nil { // it may have been written since it was compared
+		now, err := quickOf(ctx, h.file, t.size)
+		if want, wantErr := t.quick(ctx); err == nil && wantErr == nil && now == want {
+			quick = now
+		}
+	}
+	if seen = h.look(); seen == "" || quick == "" {
 		return "", ""
 	}
-	f, err := openThere(t.path)
-	if err != nil {
-		return "", ""
-	}
-	defer f.Close()
-	if f.Sync() != nil { // then a write through mapped memory shows too
-		return "", ""
-	}
-	before, ok := see(f)
-	if !ok || !before.settle() {
-		return "", ""
-	}
-	quick, err = quickOf(ctx, f, t.size)
-	if want, wantErr := t.quick(ctx); err != nil || wantErr != nil || quick != want {
-		return "", ""
-	}
-	if after, ok := see(f); !ok || after != before {
-		return "", ""
-	}
-	return before.String(), quick
+	return seen, quick
 }
 
 // quick is the quick hash of what the target shall hold.
 func (t *target) quick(ctx context.Context) (string, error) {
-	if t.staged != nil {
-		return t.staged.sums.quick, nil
-	}
 	want, err := t.open()
 	if err != nil {
 		return "", err
@@ -88,7 +87,7 @@ func (t *target) quick(ctx context.Context) (string, error) {
 // recorded is how the target will be left.
 func (t *target) recorded(ctx context.Context) (record.State, error) {
 	if t.staged != nil {
-		return t.after(t.staged.sums.sha256), nil
+		return t.after(t.staged.sum), nil
 	}
 	now, err := record.Snapshot(t.path)
 	return t.after(now.SHA256), errors.Join(err, ctx.Err())

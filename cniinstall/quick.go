@@ -13,10 +13,11 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// quickSum hashes content that is written to it, as fast as memory gives it:
-// each window by itself, so that several readers can share a file, and then the
+// quickSum hashes what is written to it about as fast as memory gives it: each
+// window by itself, so that several readers can share a file, and then the
 // hashes. It tells versions apart; it is no protection from somebody who means
-// two to look alike, who would be root on the node by then.
+// two to look alike, who would be root on the node by then. A nil one hashes
+// nothing.
 type quickSum struct {
 	window xxhash.Digest
 	have   int64 // bytes in window
@@ -29,16 +30,17 @@ func newQuickSum() *quickSum {
 	return q
 }
 
-// Write never errs.
-func (q *quickSum) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := min(int64(len(rest)), window-q.have)
-		q.window.Write(rest[:n])
-		if rest, q.have = rest[n:], q.have+n; q.have == window {
+func (q *quickSum) add(p []byte) {
+	if q == nil {
+		return
+	}
+	for len(p) > 0 {
+		n := min(int64(len(p)), window-q.have)
+		q.window.Write(p[:n])
+		if p, q.have = p[n:], q.have+n; q.have == window {
 			q.flush()
 		}
 	}
-	return len(p), nil
 }
 
 func (q *quickSum) flush() {
@@ -50,27 +52,29 @@ func (q *quickSum) flush() {
 }
 
 func (q *quickSum) String() string {
+	if q == nil {
+		return ""
+	}
 	q.flush()
 	return quickText(q.sums)
 }
 
 func quickText(sums []byte) string { return fmt.Sprintf("%016x", xxhash.Sum64(sums)) }
 
-// quickOf hashes content, of a file with several readers, as [quickSum] does.
-// What is not of the size given, or no longer, has no hash.
+// quickOf is the quick hash of content, which a file is read for by several
+// readers. What is not of the size given, or no longer, has none.
 func quickOf(ctx context.Context, content io.Reader, size int64) (string, error) {
 	if f, ok := content.(*os.File); ok {
 		return quickOfFile(ctx, f, size)
 	}
-	q := newQuickSum()
+	q, have := newQuickSum(), int64(0)
 	content = io.LimitReader(content, size+1)
-	have := int64(0)
 	for buf := make([]byte, piece); ; {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
 		n, err := io.ReadFull(content, buf)
-		q.Write(buf[:n])
+		q.add(buf[:n])
 		have += int64(n)
 		switch {
 		case realError(err) != nil:

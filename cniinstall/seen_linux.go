@@ -59,18 +59,61 @@ func see(f *os.File) (s sight, ok bool) {
 }
 
 // settle waits until any change of the file would give it other times than it
-// has: the clock for files ticks some hundred times a second. It is false where
-// that does not happen, since the clock was set back, say.
-func (s sight) settle() bool {
-	for range 20 {
+// has. The clock for files ticks some hundred times a second, and so long as it
+// shows the time of a change another one is given the same. A time between two
+// ticks is of a kernel (6.13 and later) that gives one to each change of a file
+// that has been looked at.
+func (s sight) settle() {
+	for range 100 {
 		var now unix.Timespec
-		if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
-			return false
+		if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil || now != s.modified && now != s.changed {
+			return
 		}
-		if now.Nano() > max(s.modified.Nano(), s.changed.Nano()) {
-			return true
-		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(200 * time.Microsecond)
 	}
-	return false
+}
+
+// held is a file that nobody has open for writing: who opens it waits until it is
+// released (a read lease, F_SETLEASE of fcntl(2)). It may be renamed and executed
+// meanwhile. Of one who waits the kernel tells this process by SIGIO, which Go
+// passes over unless it is asked for.
+type held struct {
+	file *os.File
+	seen sight
+}
+
+// hold is nil where there is a writer, or no lease.
+func hold(path string) *held {
+	f, err := openThere(path)
+	if err != nil {
+		return nil
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+		f.Close()
+		return nil
+	}
+	return &held{file: f}
+}
+
+// look is what is seen of the file; nothing where somebody waits to write.
+func (h *held) look() string {
+	if h == nil {
+		return ""
+	}
+	s, ok := see(h.file)
+	if lease, err := unix.FcntlInt(h.file.Fd(), unix.F_GETLEASE, 0); !ok || err != nil || lease != unix.F_RDLCK {
+		return ""
+	}
+	h.seen = s
+	return s.String()
+}
+
+// release lets writers in, once what they do will show.
+func (h *held) release() {
+	if h == nil {
+		return
+	}
+	h.seen.settle()
+	_, _ = unix.FcntlInt(h.file.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+	h.file.Close()
 }

@@ -304,10 +304,18 @@ func TestCNI1_TimesThatSayNothing(t *testing.T) {
 	plugin, err := os.Open(n.plugin("large"))
 	require.NoError(t, err)
 	defer plugin.Close()
-	require.True(t, cniinstall.Settles(plugin))
+	for range 20 {
+		require.NoError(t, os.Chmod(n.plugin("large"), 0o755))
+		cniinstall.Settle(plugin)
+		var st unix.Stat_t
+		var now unix.Timespec
+		require.NoError(t, unix.Fstat(int(plugin.Fd()), &st))
+		require.NoError(t, unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now))
+		require.NotEqual(t, now, st.Ctim, "the next change has another time")
+	}
 	future := time.Now().Add(time.Hour)
 	require.NoError(t, os.Chtimes(n.plugin("large"), future, future))
-	require.False(t, cniinstall.Settles(plugin), "a write would set an earlier time, and maybe this one an hour later")
+	cniinstall.Settle(plugin) // comes back
 }
 
 func TestCNI1_QuickHashOfWhatCannotBeRead(t *testing.T) {
@@ -358,7 +366,7 @@ func TestCNI1_QuickHash(t *testing.T) {
 		require.False(t, twice, "%d and %d bytes", size, other)
 		seen[whole] = size
 
-		for _, wrong := range []int64{int64(size) + 1, int64(size) - 1} {
+		for _, wrong := range []int64{int64(size) + 1, max(int64(size)-1, 2)} {
 			for _, r := range []io.Reader{f, bytes.NewReader(content)} {
 				none, err := cniinstall.QuickOf(t.Context(), r, wrong)
 				require.NoError(t, err)

@@ -20,10 +20,11 @@ import (
 // with its mode and owner, and open for writing in no process: it can be
 // executed, and once renamed nobody meets "text file busy".
 type staged struct {
-	file *durable.File
-	path string // the temporary one
-	sums hashes // where asked for
-	done bool
+	file  *durable.File
+	path  string    // the temporary one
+	sum   string    // SHA-256 in hex, where asked for
+	quick *quickSum // where asked for and worth it
+	done  bool
 }
 
 // stage writes the target's content beside its place.
@@ -34,11 +35,14 @@ func (t *target) stage(ctx context.Context, sum bool) error {
 	}
 	s := &staged{file: f, path: f.Name()}
 	h := startHasher(sum)
-	err = t.fill(ctx, f.File, h)
+	if sum && t.size >= worthSeeing {
+		s.quick = newQuickSum()
+	}
+	err = t.fill(ctx, f.File, h, s.quick)
 	if err == nil {
 		err = f.Seal()
 	}
-	if s.sums = h.finish(); err != nil {
+	if s.sum = h.finish(); err != nil {
 		f.Abort()
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
@@ -48,7 +52,7 @@ func (t *target) stage(ctx context.Context, sum bool) error {
 
 // fill copies the content, reads it back, and puts the owner right, which in a
 // folder with setgid is not the process's.
-func (t *target) fill(ctx context.Context, f *os.File, h *hasher) error {
+func (t *target) fill(ctx context.Context, f *os.File, h *hasher, q *quickSum) error {
 	src, err := t.open()
 	if err != nil {
 		return err
@@ -58,7 +62,7 @@ func (t *target) fill(ctx context.Context, f *os.File, h *hasher) error {
 	if err != nil {
 		return err
 	}
-	size, err := copyTo(ctx, f, src, h)
+	size, err := copyTo(ctx, f, src, h, q)
 	if err != nil {
 		return err
 	}
@@ -85,9 +89,9 @@ func changed(src io.Reader) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// copyTo copies src, reading back each piece. The disk is at work meanwhile,
-// and h.
-func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher) (size int64, err error) {
+// copyTo copies src, reading back each piece, and hashes it for q. The disk is at
+// work meanwhile, and h.
+func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher, q *quickSum) (size int64, err error) {
 	back := make([]byte, piece)
 	for last := false; !last; {
 		if err := ctx.Err(); err != nil {
@@ -105,6 +109,7 @@ func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher) (size int
 		if err := readBack(f, size, buf[:n], back); err != nil {
 			return size, err
 		}
+		q.add(buf[:n])
 		h.add(buf[:n])
 		size += int64(n)
 	}
