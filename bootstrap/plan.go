@@ -37,7 +37,7 @@ type Step struct {
 	// SkipVerify takes Apply at its word, and does not check the step again
 	// after it: for an action that has itself looked at what it did, or whose
 	// every change is a system call that cannot fail in silence. A step that
-	// others go on changing is better checked.
+	// others go on changing is better checked. A Revert is checked all the same.
 	SkipVerify bool
 
 	// Skip leaves the step out. It counts as done for the steps that name it
@@ -119,9 +119,9 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 }
 
 // Apply brings the node to the state of each step in turn: it asks the action
-// what would change, applies it if anything would, and asks again. A step is
-// then [Changed] or [Unchanged]; if the second answer is not empty, it is
-// [Failed] with [ErrNotConverged].
+// what would change, applies it if anything would, and asks again, unless the
+// step says SkipVerify. A step is then [Changed] or [Unchanged]; if the second
+// answer is not empty, it is [Failed] with [ErrNotConverged].
 //
 // Apply stops at the first failure of a step that is not Optional: what comes
 // after it is [Blocked], other steps are [NotRun]. It undoes nothing; it may be

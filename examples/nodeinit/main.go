@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Most runs are over within milliseconds and need no garbage collection: they
-// do not first read the mount table for the processor quota of their container.
-//
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
-
 // Command nodeinit brings a node to the state that an eBPF CNI agent needs
 // before it starts, and takes it all back. It takes the place of a chain of
 // privileged init containers: `nodeinit apply` of all of them in one, the
@@ -34,26 +28,11 @@ import (
 )
 
 func main() {
-	ctx, stop := untilSignal()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a := &app{stdout: os.Stdout, stderr: os.Stderr, getenv: os.LookupEnv}
 	code := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
-}
-
-// untilSignal returns a context that a signal to end the program ends. That is
-// set up beside what follows, since it takes threads that have to be started.
-// Until then a signal kills, as it does before main: nothing has been changed
-// yet, and the next run makes good whatever a killed one has left.
-func untilSignal() (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	go func() {
-		signalled, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		<-signalled.Done()
-		cancel(context.Cause(signalled))
-	}()
-	return ctx, func() { cancel(nil) }
 }
 
 // The exit statuses that mean more than success and failure.
