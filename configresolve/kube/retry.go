@@ -5,7 +5,6 @@ package kube
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -54,7 +53,10 @@ type retrier struct {
 }
 
 func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration) *retrier {
-	return &retrier{next: next, servers: servers, spread: cmp.Or(spread, defaultSpread), pace: newPace()}
+	if spread <= 0 {
+		spread = defaultSpread
+	}
+	return &retrier{next: next, servers: servers, spread: spread, pace: newPace()}
 }
 
 // RoundTrip implements http.RoundTripper. A watch and what is no read are passed
@@ -108,8 +110,8 @@ func (t *trial) ask() {
 	if a.response != nil {
 		t.pace.tell()
 	}
-	if t.ctx.Err() != nil && a.response == nil && t.attempts > 0 {
-		a.err = t.gaveUp()
+	if a.final && t.attempts > 0 && t.ctx.Err() != nil && errors.Is(a.err, t.ctx.Err()) {
+		a.err = t.gaveUp() // what it says of the attempts before
 	}
 	t.alone = t.alone || t.early && !a.final && !a.now
 	t.last, t.answered = a, t.pace.nextAnswer()
