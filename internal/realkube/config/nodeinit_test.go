@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,11 +130,20 @@ func TestExplain(t *testing.T) {
 	require.Len(t, x.Findings, 2)
 }
 
+// command is a build-config; without a kubeconfig one in a pod.
 func command(t testing.TB, program, kubeconfig, namespace, node, dest string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"build-config", "--k8s-kubeconfig-path", kubeconfig,
-		"--node-name", node, "--dest", dest}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CILIUM_K8S_NAMESPACE=" + namespace, "K8S_NODE_NAME=" + node}
+	args = append([]string{"build-config", "--node-name", node, "--dest", dest}, args...)
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CILIUM_K8S_NAMESPACE=" + namespace, "K8S_NODE_NAME=" + node}
+	if kubeconfig != "" {
+		args = append(args, "--k8s-kubeconfig-path", kubeconfig)
+	} else {
+		u, err := url.Parse(server.URL)
+		require.NoError(t, err)
+		env = append(env, "KUBERNETES_SERVICE_HOST="+u.Hostname(), "KUBERNETES_SERVICE_PORT="+u.Port())
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = env
 	return cmd
 }
 
