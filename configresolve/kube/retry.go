@@ -130,8 +130,10 @@ func (t *trial) rest() error {
 	if t.attempts == 0 || t.last.now {
 		return nil
 	}
-	if err := t.sleep(t.last.retryAfter, nil); err != nil {
-		return err
+	if wait := t.last.retryAfter; wait > 0 {
+		if err := t.sleep(wait, nil); err != nil {
+			return err
+		}
 	}
 	random := rand.N(window(t.attempts-1, t.last.busy, t.spread))
 	if t.alone || t.last.busy {
