@@ -15,7 +15,7 @@
 // image is no error. A plugin of a megabyte or more that is in the record is not
 // even read, as long as its inode, size and times are those that it was left
 // with in this boot: what it shall be is read once, and its hash compared. Times
-// count on ext4, XFS, Btrfs and F2FS; elsewhere, and after a boot, every byte is
+// count on ext4, XFS and Btrfs; elsewhere, and after a boot, every byte is
 // compared.
 //
 // The configuration is given [Whole], is an [Agent]'s by a template, or is

@@ -30,7 +30,6 @@ type job struct {
 	book    *record.Book
 	from    string // the owner before
 	takes   bool   // over what is recorded
-	held    []*held
 }
 
 // survey looks, and changes nothing. What is wrong with the request or the
@@ -259,11 +258,6 @@ func (j *job) apply(ctx context.Context) error {
 // publish puts everything in its place. It stops where something fails: the
 // next file that is set aside must not let one be first that never was.
 func (j *job) publish(ctx context.Context) error {
-	defer func() {
-		for _, h := range j.held {
-			h.release()
-		}
-	}()
 	for _, t := range j.pending(attributes, content) {
 		if t == j.conf {
 			if err := j.speak(ctx, j.late()); err != nil {

@@ -33,7 +33,7 @@ func (j *job) put(ctx context.Context, t *target) error {
 		return hint(err)
 	}
 	h := t.hold()
-	j.held = append(j.held, h)
+	defer h.release()
 	if err := t.put(); err != nil {
 		return err
 	}
@@ -45,43 +45,30 @@ func (j *job) put(ctx context.Context, t *target) error {
 // is seen of it, and not read to be compared.
 const worthSeeing = 1 << 20
 
-// hold keeps writers from what is to be looked at in its place. Nil: it will be
-// read each time.
+// hold keeps writers from what is about to be put in its place, if that is worth
+// it; nil: it will be read each time. One whose mode is put right is not held: it
+// may have to be executed at once.
 func (t *target) hold() *held {
-	switch {
-	case t.size < worthSeeing:
+	if t.staged == nil || t.size < worthSeeing {
 		return nil
-	case t.staged != nil:
-		return hold(t.staged.path)
 	}
-	return hold(t.path)
+	return hold(t.staged.path)
 }
 
-// lookAt is what is seen of a plugin, and its quick hash; nothing where that could
-// not be relied on.
+// lookAt is what is seen of a plugin, and its quick hash, if it holds what was
+// copied: before it was held, anybody could write it.
 func (t *target) lookAt(ctx context.Context, h *held) (seen, quick string) {
-	if t.staged != nil {
-		quick = t.staged.quick.String()
-	} else if h != nil { // it may have been written since it was compared
-		now, err := quickOf(ctx, h.file, t.size)
-		if want, wantErr := t.quick(ctx); err == nil && wantErr == nil && now == want {
-			quick = now
-		}
+	if h == nil {
+		return "", ""
 	}
-	if seen = h.look(); seen == "" || quick == "" {
+	quick, err := quickOf(ctx, h.file, t.size)
+	if err != nil || quick == "" || quick != t.staged.quick.String() {
+		return "", ""
+	}
+	if seen = h.look(); seen == "" {
 		return "", ""
 	}
 	return seen, quick
-}
-
-// quick is the quick hash of what the target shall hold.
-func (t *target) quick(ctx context.Context) (string, error) {
-	want, err := t.open()
-	if err != nil {
-		return "", err
-	}
-	defer want.Close()
-	return quickOf(ctx, want, t.size)
 }
 
 // recorded is how the target will be left.

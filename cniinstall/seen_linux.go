@@ -14,14 +14,13 @@ import (
 )
 
 // timekeepers are the file systems whose times are to be relied on: kept by this
-// kernel, in nanoseconds, and changed with every change of content. With tmpfs
-// that is not so for memory that is mapped, and what an overlay is made of
-// cannot be told from it.
+// kernel, in nanoseconds, changed with every change of content and, from 6.13 on,
+// never the same for two. With tmpfs that is not so for memory that is mapped, and
+// what an overlay is made of cannot be told from it.
 var timekeepers = map[uint32]bool{
 	unix.EXT4_SUPER_MAGIC:  true, // ext2 and ext3 too, of which some keep seconds only
 	unix.XFS_SUPER_MAGIC:   true,
 	unix.BTRFS_SUPER_MAGIC: true,
-	unix.F2FS_SUPER_MAGIC:  true,
 }
 
 // sight is what is seen of a file without reading it. Its content cannot change
@@ -74,13 +73,9 @@ func (s sight) settle() {
 }
 
 // held is a file that nobody has open for writing: who opens it waits until it is
-// released (a read lease, F_SETLEASE of fcntl(2)). It may be renamed and executed
-// meanwhile. Of one who waits the kernel tells this process by SIGIO, which Go
-// passes over unless it is asked for.
-type held struct {
-	file *os.File
-	seen sight
-}
+// released (a read lease, F_SETLEASE of fcntl(2)). It may be renamed meanwhile,
+// but while somebody waits it cannot be executed.
+type held struct{ file *os.File }
 
 // hold is nil where there is a writer, or no lease.
 func hold(path string) *held {
@@ -88,32 +83,32 @@ func hold(path string) *held {
 	if err != nil {
 		return nil
 	}
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETOWN, 0) // no SIGIO when somebody waits
+	}
+	if err != nil {
 		f.Close()
 		return nil
 	}
 	return &held{file: f}
 }
 
-// look is what is seen of the file; nothing where somebody waits to write.
+// look is what is seen of the file, once any change will show; nothing where
+// somebody waits to write.
 func (h *held) look() string {
-	if h == nil {
-		return ""
-	}
 	s, ok := see(h.file)
+	s.settle()
 	if lease, err := unix.FcntlInt(h.file.Fd(), unix.F_GETLEASE, 0); !ok || err != nil || lease != unix.F_RDLCK {
 		return ""
 	}
-	h.seen = s
 	return s.String()
 }
 
-// release lets writers in, once what they do will show.
+// release lets writers in.
 func (h *held) release() {
-	if h == nil {
-		return
+	if h != nil {
+		_, _ = unix.FcntlInt(h.file.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+		h.file.Close()
 	}
-	h.seen.settle()
-	_, _ = unix.FcntlInt(h.file.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
-	h.file.Close()
 }

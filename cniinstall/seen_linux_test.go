@@ -106,14 +106,28 @@ func TestCNI1_ALargePluginIsKnownBySight(t *testing.T) {
 	}
 }
 
-// A plugin whose mode was put right has been looked at anew.
-func TestCNI1_KnownBySightAfterARepair(t *testing.T) {
+// A plugin whose mode was put right is read from then on.
+func TestCNI1_ReadAfterARepair(t *testing.T) {
 	n, i := installLarge(t)
 	require.NoError(t, os.Chmod(n.plugin("large"), 0o700))
 	require.NotEqual(t, n.see("large"), n.left("large").Seen)
 	require.NoError(t, i.Apply(t.Context()))
 	requireContent(t, n.plugin("large"), string(large()), 0o755)
-	require.Equal(t, n.see("large"), n.left("large").Seen)
+	require.Empty(t, n.left("large").Seen)
+	requireConverged(t, i, n.root)
+}
+
+// A plugin that writes into itself when it is run for its version, from its
+// temporary place, is found to differ the next time.
+func TestCNI1_ChangedBeforeItIsInItsPlace(t *testing.T) {
+	n, _ := installLarge(t)
+	itself := `printf x | dd of="$0" bs=1 seek=1048577 conv=notrunc status=none; `
+	n.source("cilium-cni", strings.Replace(script("0.3.1", "0.4.0", "1.0.0"), "echo", itself+"echo", 1)+"exit\n#"+strings.Repeat("y", 2<<20))
+	i := n.install()
+	require.NoError(t, os.Remove(n.confFile())) // it is validated before it is written
+	require.NoError(t, i.Apply(t.Context()))
+	require.Empty(t, n.left("cilium-cni").Seen)
+	requireChanges(t, i, "write "+n.plugin("cilium-cni"))
 }
 
 // With tmpfs the times do not follow writes through memory: there every byte is

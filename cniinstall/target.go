@@ -89,7 +89,12 @@ func (t *target) isStillIn(ctx context.Context, f *os.File) (bool, error) {
 	if seen, ok := see(f); !ok || seen.String() != t.left.Seen {
 		return false, nil
 	}
-	quick, err := t.quick(ctx)
+	want, err := t.open()
+	if err != nil {
+		return false, err
+	}
+	defer want.Close()
+	quick, err := quickOf(ctx, want, t.size)
 	return quick == t.left.Quick, err
 }
 

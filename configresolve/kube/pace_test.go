@@ -5,6 +5,7 @@ package kube_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -259,8 +260,8 @@ func TestCFG8_TheReasonIsNamed(t *testing.T) {
 			}
 			return respond(429, "", "Retry-After", "60")
 		},
-		"after 1 attempts, the last: no route to host": func(n int, req *http.Request) (*http.Response, error) {
-			if n == 1 {
+		"attempts, the last: no route to host": func(n int, req *http.Request) (*http.Response, error) {
+			if n <= 3 {
 				return nil, refused
 			}
 			<-req.Context().Done()
@@ -289,6 +290,120 @@ func TestCFG8_TheReasonIsNamed(t *testing.T) {
 				require.ErrorContains(t, err, name)
 			})
 		}
+	}
+}
+
+// What the first request met, the next one an hour later knows nothing of.
+func TestCFG8_TheFirstFailureIsNotForEver(t *testing.T) {
+	for name, failure := range map[string]error{
+		"refused": errors.New("connection refused"),
+		"TLS":     &tls.CertificateVerificationError{Err: errors.New("certificate is not yet valid")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) {
+					if time.Since(start) < time.Minute {
+						return nil, failure
+					}
+					return answerAny(req)
+				}}
+				client := n.client(t)
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				_, err := configresolve.Resolve(ctx, threeSources(client)...)
+				require.ErrorContains(t, err, failure.Error())
+				time.Sleep(time.Hour)
+				before := time.Now()
+				require.Equal(t, fromAll, all(resolve(t, threeSources(client)...)))
+				require.Less(t, time.Since(before), 100*time.Millisecond)
+			})
+		})
+	}
+}
+
+// Who leads may give up, or break: another one leads then, and no two at once.
+func TestCFG8_TheFirstRequestGivesUp(t *testing.T) {
+	for name, first := range map[string]func(req *http.Request){
+		"cancelled": func(req *http.Request) { <-req.Context().Done() },
+		"panics":    func(*http.Request) { panic("broken transport") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var n network
+				inside := 0
+				client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
+					return roundTripper(func(req *http.Request) (*http.Response, error) {
+						n.mu.Lock()
+						n.begun++
+						number := n.begun
+						inside++
+						require.True(t, inside == 1 || number > 2, "one at a time until there is a connection")
+						n.mu.Unlock()
+						defer func() {
+							n.mu.Lock()
+							inside--
+							n.mu.Unlock()
+						}()
+						if number == 1 {
+							first(req)
+							return nil, req.Context().Err()
+						}
+						time.Sleep(10 * time.Millisecond)
+						return answerAny(req)
+					})
+				}}.Client()
+				require.NoError(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				var all sync.WaitGroup
+				all.Go(func() {
+					defer func() { _ = recover() }()
+					_, err := threeSources(client)[0].Read(ctx)
+					require.Error(t, err)
+				})
+				time.Sleep(time.Millisecond)
+				for range 8 {
+					all.Go(func() {
+						_, err := threeSources(client)[2].Read(t.Context())
+						require.NoError(t, err)
+					})
+				}
+				all.Wait()
+				require.Equal(t, 9, n.begun)
+			})
+		})
+	}
+}
+
+// An attempt that is under way while another one is answered is not left to wait
+// for long.
+func TestCFG8_AnsweredDuringAnAttempt(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(req *http.Request) (*http.Response, error) {
+					hangs := strings.Contains(req.URL.Path, "/configmaps/") && time.Since(start) < 50*time.Second
+					if hangs { // until the attempt is given up
+						<-req.Context().Done()
+						return nil, req.Context().Err()
+					}
+					return answerAny(req)
+				})
+			}}.Client()
+			require.NoError(t, err)
+			var read sync.WaitGroup
+			read.Go(func() {
+				_, err := threeSources(client)[0].Read(t.Context())
+				require.NoError(t, err)
+			})
+			time.Sleep(45 * time.Second) // its second attempt
+			_, err = threeSources(client)[2].Read(t.Context())
+			require.NoError(t, err)
+			read.Wait()
+			require.Less(t, time.Since(start), 62*time.Second)
+		})
 	}
 }
 

@@ -66,8 +66,15 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.once(req)
 	}
 	t := &trial{retrier: r, ctx: req.Context(), req: req}
-	if err := t.begin(); err != nil {
+	leads, failed, err := r.pace.enter(t.ctx)
+	if err != nil {
 		return nil, err
+	}
+	if leads {
+		defer r.pace.leave()
+	}
+	if failed != nil {
+		t.last, t.attempts, t.answered = *failed, 1, r.pace.nextAnswer()
 	}
 	for !t.last.final {
 		if err := t.rest(); err != nil {
@@ -87,21 +94,13 @@ type trial struct {
 	last     answer
 	attempts int
 	doubt    doubt
-	answered <-chan struct{} // closed once another request has been answered since
+	answered <-chan struct{} // closed once another request has been answered since the last attempt began
 	early    bool            // the last attempt came early, since another request had been answered
 	alone    bool            // it fails though others are answered
 }
 
-// begin waits for the client's first request, and may fail with it.
-func (t *trial) begin() error {
-	failed, err := t.pace.enter(t.ctx)
-	if failed != nil {
-		t.last, t.attempts, t.answered = *failed, 1, t.pace.nextAnswer()
-	}
-	return err
-}
-
 func (t *trial) ask() {
+	answered := t.pace.nextAnswer()
 	a := t.round(t.ctx, t.req)
 	if denial(a.response) {
 		a = t.believe(t.ctx, t.req, a, &t.doubt)
@@ -114,7 +113,7 @@ func (t *trial) ask() {
 		a.err = t.gaveUp() // what it says of the attempts before
 	}
 	t.alone = t.alone || t.early && !a.final && !a.now
-	t.last, t.answered = a, t.pace.nextAnswer()
+	t.last, t.answered = a, answered
 	t.attempts++
 }
 

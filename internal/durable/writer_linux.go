@@ -24,6 +24,7 @@ func awaitNoWriter(f *os.File) {
 	for deadline := time.Now().Add(writerTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
 		if err == nil {
+			_, _ = unix.FcntlInt(f.Fd(), unix.F_SETOWN, 0) // no SIGIO when somebody waits
 			_, _ = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
 		}
 		if !errors.Is(err, unix.EAGAIN) {
