@@ -37,7 +37,9 @@ func (j *job) put(ctx context.Context, t *target) error {
 	if err := t.put(); err != nil {
 		return err
 	}
-	after.Seen, after.Quick = t.lookAt(ctx, h)
+	if seen := h.look(); seen != "" {
+		after.Seen, after.Quick = seen, t.staged.quick.String()
+	}
 	return hint(j.book.Complete(record.Entry{Object: t.path, After: after}))
 }
 
@@ -52,23 +54,7 @@ func (t *target) hold() *held {
 	if t.staged == nil || t.size < worthSeeing {
 		return nil
 	}
-	return hold(t.staged.path)
-}
-
-// lookAt is what is seen of a plugin, and its quick hash, if it holds what was
-// copied: before it was held, anybody could write it.
-func (t *target) lookAt(ctx context.Context, h *held) (seen, quick string) {
-	if h == nil {
-		return "", ""
-	}
-	quick, err := quickOf(ctx, h.file, t.size)
-	if err != nil || quick == "" || quick != t.staged.quick.String() {
-		return "", ""
-	}
-	if seen = h.look(); seen == "" {
-		return "", ""
-	}
-	return seen, quick
+	return hold(t.staged.path, t.staged.seen)
 }
 
 // recorded is how the target will be left.

@@ -77,8 +77,9 @@ func (s sight) settle() {
 // but while somebody waits it cannot be executed.
 type held struct{ file *os.File }
 
-// hold is nil where there is a writer, or no lease.
-func hold(path string) *held {
+// hold is nil where there is a writer, or no lease, or the file is not as it was
+// seen before.
+func hold(path string, before sight) *held {
 	f, err := openThere(path)
 	if err != nil {
 		return nil
@@ -87,7 +88,7 @@ func hold(path string) *held {
 	if err == nil {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_SETOWN, 0) // no SIGIO when somebody waits
 	}
-	if err != nil {
+	if now, ok := see(f); err != nil || !ok || now != before {
 		f.Close()
 		return nil
 	}
@@ -97,6 +98,9 @@ func hold(path string) *held {
 // look is what is seen of the file, once any change will show; nothing where
 // somebody waits to write.
 func (h *held) look() string {
+	if h == nil {
+		return ""
+	}
 	s, ok := see(h.file)
 	s.settle()
 	if lease, err := unix.FcntlInt(h.file.Fd(), unix.F_GETLEASE, 0); !ok || err != nil || lease != unix.F_RDLCK {

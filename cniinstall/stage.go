@@ -23,7 +23,8 @@ type staged struct {
 	file  *durable.File
 	path  string    // the temporary one
 	sum   string    // SHA-256 in hex, where asked for
-	quick *quickSum // where asked for and worth it
+	quick *quickSum // where asked for and worth it; seen is the file then, once it was filled
+	seen  sight
 	done  bool
 }
 
@@ -40,6 +41,7 @@ func (t *target) stage(ctx context.Context, sum bool) error {
 	}
 	err = t.fill(ctx, f.File, h, s.quick)
 	if err == nil {
+		s.seen, _ = see(f.File)
 		err = f.Seal()
 	}
 	if s.sum = h.finish(); err != nil {
