@@ -6,7 +6,6 @@ package cniinstall_test
 import (
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,10 +17,7 @@ import (
 func BenchmarkCNI1_Equal70MBFromDisk(b *testing.B) {
 	for _, recorded := range []string{"", "state"} {
 		b.Run("record="+recorded, func(b *testing.B) {
-			i, src, dst := bigPlugin(b)
-			if recorded != "" {
-				i.StateDir = filepath.Join(filepath.Dir(filepath.Dir(dst)), recorded)
-			}
+			i, src, dst := bigPlugin(b, recorded)
 			require.NoError(b, i.Apply(b.Context()))
 			b.SetBytes(bigSize)
 			var apply, read []time.Duration

@@ -22,8 +22,9 @@ import (
 
 const bigSize = 70 << 20
 
-// bigPlugin is an install of one plugin of 70 MB, and its two paths.
-func bigPlugin(b *testing.B) (i cniinstall.Install, src, dst string) {
+// bigPlugin is an install of one plugin of 70 MB, with a record in the folder of
+// that name if there is one, and its two paths.
+func bigPlugin(b *testing.B, recorded string) (i cniinstall.Install, src, dst string) {
 	dir := b.TempDir()
 	src, dst = filepath.Join(dir, "src", "big"), filepath.Join(dir, "bin", "big")
 	require.NoError(b, os.MkdirAll(filepath.Dir(src), 0o755))
@@ -33,7 +34,11 @@ func bigPlugin(b *testing.B) (i cniinstall.Install, src, dst string) {
 	root, err := os.OpenRoot(filepath.Dir(src))
 	require.NoError(b, err)
 	b.Cleanup(func() { root.Close() })
-	return cniinstall.Install{Plugins: root.FS(), BinDir: filepath.Dir(dst)}, src, dst
+	i = cniinstall.Install{Plugins: root.FS(), BinDir: filepath.Dir(dst)}
+	if recorded != "" {
+		i.StateDir = filepath.Join(dir, recorded)
+	}
+	return i, src, dst
 }
 
 func median(d []time.Duration) time.Duration {
@@ -58,10 +63,7 @@ func elapsed(b *testing.B, runs int, f func()) time.Duration {
 func BenchmarkCNI1_Equal70MB(b *testing.B) {
 	for _, recorded := range []string{"", "state"} {
 		b.Run("record="+recorded, func(b *testing.B) {
-			i, _, dst := bigPlugin(b)
-			if recorded != "" {
-				i.StateDir = filepath.Join(filepath.Dir(filepath.Dir(dst)), recorded)
-			}
+			i, _, dst := bigPlugin(b, recorded)
 			require.NoError(b, i.Apply(b.Context()))
 			before, err := os.Stat(dst)
 			require.NoError(b, err)
@@ -97,10 +99,7 @@ func readFile(b *testing.B, w io.Writer, path string) {
 func BenchmarkCNI1_New70MB(b *testing.B) {
 	for _, recorded := range []string{"", "state"} {
 		b.Run("record="+recorded, func(b *testing.B) {
-			i, src, dst := bigPlugin(b)
-			if recorded != "" {
-				i.StateDir = filepath.Join(filepath.Dir(filepath.Dir(dst)), recorded)
-			}
+			i, src, dst := bigPlugin(b, recorded)
 			b.SetBytes(bigSize)
 			require.NoError(b, i.Apply(b.Context()))
 			var cp, apply []time.Duration
