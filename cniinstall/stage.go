@@ -23,8 +23,8 @@ type staged struct {
 	file  *durable.File
 	path  string    // the temporary one
 	sum   string    // SHA-256 in hex, where asked for
-	quick *quickSum // where asked for and worth it; seen is the file then, once it was filled
-	seen  sight
+	quick *quickSum // where asked for and worth it
+	seen  sight     // what is seen of it once it is filled
 	done  bool
 }
 
