@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package durable changes files so that a crash at any point leaves either
-// the old state or the new one, and so that the new one survives a power loss
-// once the call has returned.
+// Package durable is the one way to a file: safe from those who change
+// directories meanwhile, and such that a crash at any point leaves the old state
+// or the new one, which survives a power loss once the call has returned.
+//
+// A path is safe only through a directory that is open: [OpenDir] goes there
+// element by element and follows no link that somebody else could have put
+// there; a [Dir] then takes single names, and follows none. The functions that
+// take a path open its directory that way for the one call.
 //
 // A file is written under a temporary name in its own directory (a watcher of
 // a configuration directory sees a rename within it, where many miss a rename
@@ -12,8 +17,9 @@
 // dead writer's leftover from a live writer's work.
 //
 // Durability is what the file system offers: an fsync that it refuses with
-// EINVAL (some network file systems, on directories) is not an error. Outside
-// Unix there are no locks and no directory syncs, and Sweep removes nothing.
+// EINVAL (some network file systems, on directories) is not an error. Links on
+// the way are examined on Linux only. Outside Unix there are no locks and no
+// directory syncs, and Sweep removes nothing.
 package durable
 
 import (
@@ -27,8 +33,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
+
+// ErrUntrusted says that a symbolic link on the way to a path is not followed,
+// since somebody else than root and the caller may have put it there.
+var ErrUntrusted = errors.New("a symbolic link that others may change")
 
 // Temporary names start with a dot and end in no suffix that a CNI runtime,
 // systemd-sysctl or run-parts would read.
@@ -44,16 +53,16 @@ const (
 // moment, and one that an administrator has made has none, and stays.
 const StateDirMode = 0o700 | fs.ModeSticky
 
-func tempName(dir, suffix string) string {
-	return filepath.Join(dir, tempPrefix+rand.Text()[:16]+suffix)
-}
+func tempName(suffix string) string { return tempPrefix + rand.Text()[:16] + suffix }
 
 // File is a file on its way to its place. It is written through the embedded
 // *os.File, then comes Commit; Abort, which may be deferred, drops it if it
 // was not committed.
 type File struct {
 	*os.File // for writing, until Seal or Commit
-	path     string
+	dir      *Dir
+	own      bool // dir is closed with the file
+	name     string
 	temp     string
 	lock     *os.File // open for reading only: says that the writer lives
 	done     bool
@@ -62,31 +71,49 @@ type File struct {
 // Create opens a temporary file beside path, with mode (permission, setuid,
 // setgid and sticky bits) in force from the start of its life under path.
 func Create(path string, mode fs.FileMode) (*File, error) {
+	d, err := OpenDir(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("create a temporary file for %s: %w", path, err)
+	}
+	f, err := d.Create(filepath.Base(path), mode)
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	f.own = true
+	return f, nil
+}
+
+// Create opens a temporary file that shall become name, as [Create] does.
+func (d *Dir) Create(name string, mode fs.FileMode) (*File, error) {
+	if err := d.named(name); err != nil {
+		return nil, err
+	}
 	for range 100 {
-		f, err := tryCreate(path, mode)
+		f, err := d.tryCreate(name, mode)
 		if err != nil {
-			return nil, fmt.Errorf("create a temporary file for %s: %w", path, err)
+			return nil, fmt.Errorf("create a temporary file for %s: %w", d.Path(name), err)
 		}
 		if f != nil {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("create a temporary file for %s: every name is taken", path)
+	return nil, fmt.Errorf("create a temporary file for %s: every name is taken", d.Path(name))
 }
 
 // tryCreate returns nil if the name is taken, or a sweeper was faster.
-func tryCreate(path string, mode fs.FileMode) (*File, error) {
-	temp := tempName(filepath.Dir(path), fileSuffix)
-	w, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+func (d *Dir) tryCreate(name string, mode fs.FileMode) (*File, error) {
+	temp := tempName(fileSuffix)
+	w, err := d.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	f := &File{File: w, path: path, temp: temp}
+	f := &File{File: w, dir: d, name: name, temp: temp}
 	locked := false
-	if f.lock, locked, err = lockTemp(w); err == nil && locked {
+	if f.lock, locked, err = d.lockTemp(temp, w); err == nil && locked {
 		if err = w.Chmod(mode); err == nil {
 			return f, nil
 		}
@@ -101,22 +128,22 @@ func tryCreate(path string, mode fs.FileMode) (*File, error) {
 // it. Name still is the temporary file's.
 func (f *File) Seal() error {
 	if err := f.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", f.temp, err)
+		return fmt.Errorf("sync %s: %w", f.Name(), err)
 	}
 	if err := f.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", f.temp, err)
+		return fmt.Errorf("close %s: %w", f.Name(), err)
 	}
 	awaitNoWriter(f.lock)
 	return nil
 }
 
 // Name returns the path of the temporary file.
-func (f *File) Name() string { return f.temp }
+func (f *File) Name() string { return f.dir.Path(f.temp) }
 
-// CommitAs is [File.Commit] with another name in the same directory, for a
+// CommitAs is [File.Commit] under another name in the same directory, for a
 // name that depends on the content.
-func (f *File) CommitAs(path string) error {
-	f.path = path
+func (f *File) CommitAs(name string) error {
+	f.name = name
 	return f.Commit()
 }
 
@@ -127,12 +154,32 @@ func (f *File) Commit() error {
 	if err := f.Seal(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return err
 	}
-	if err := os.Rename(f.temp, f.path); err != nil {
-		return fmt.Errorf("put %s in place: %w", f.path, err)
+	if err := f.stillThere(); err != nil {
+		return err
+	}
+	if err := f.dir.root.Rename(f.temp, f.name); err != nil {
+		return fmt.Errorf("put %s in place: %w", f.dir.Path(f.name), err)
 	}
 	f.done = true
-	f.lock.Close()
-	return SyncDir(filepath.Dir(f.path))
+	defer f.release()
+	return f.dir.Sync()
+}
+
+// stillThere is an error if the temporary name does not lead to this file:
+// somebody who may write in the directory has put another there.
+func (f *File) stillThere() error {
+	if f.lock == nil {
+		return nil
+	}
+	open, errOpen := f.lock.Stat()
+	named, errNamed := f.dir.root.Lstat(f.temp)
+	if err := errors.Join(errOpen, errNamed); err != nil {
+		return fmt.Errorf("put %s in place: %w", f.dir.Path(f.name), err)
+	}
+	if !os.SameFile(open, named) {
+		return fmt.Errorf("put %s in place: %s: %w", f.dir.Path(f.name), f.Name(), errExchanged)
+	}
+	return nil
 }
 
 // Abort drops the file, unless it was committed or aborted before.
@@ -142,13 +189,31 @@ func (f *File) Abort() {
 	}
 	f.done = true
 	f.Close() // an error if it is sealed
-	os.Remove(f.temp)
-	f.lock.Close() // last: without it a sweeper may come
+	f.dir.root.Remove(f.temp)
+	f.release()
+}
+
+// release comes last: without the lock a sweeper may come.
+func (f *File) release() {
+	f.lock.Close()
+	if f.own {
+		f.dir.Close()
+	}
 }
 
 // WriteFile writes content to path with mode.
 func WriteFile(path string, mode fs.FileMode, content []byte) error {
 	_, err := Copy(path, mode, bytes.NewReader(content))
+	return err
+}
+
+// WriteFile writes content to name with mode.
+func (d *Dir) WriteFile(name string, mode fs.FileMode, content []byte) error {
+	f, err := d.Create(name, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.fill(bytes.NewReader(content))
 	return err
 }
 
@@ -158,10 +223,15 @@ func Copy(path string, mode fs.FileMode, r io.Reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return f.fill(r)
+}
+
+// fill writes what r gives and commits.
+func (f *File) fill(r io.Reader) (string, error) {
 	defer f.Abort()
 	sum := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(f.File, sum), r); err != nil {
-		return "", fmt.Errorf("write %s: %w", path, err)
+		return "", fmt.Errorf("write %s: %w", f.dir.Path(f.name), err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), f.Commit()
 }
@@ -169,79 +239,68 @@ func Copy(path string, mode fs.FileMode, r io.Reader) (string, error) {
 // MkdirAll makes path and the directories above it that are missing, durably,
 // each with mode whatever the umask.
 func MkdirAll(path string, mode fs.FileMode) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil
+	d, err := OpenDir(path)
+	if err == nil {
+		return d.Close()
 	}
 	parent := filepath.Dir(path)
-	if parent != path {
-		if err := MkdirAll(parent, mode); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(path, mode); err != nil {
-		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-			return nil // somebody was faster
-		}
+	if !errors.Is(err, fs.ErrNotExist) || parent == path {
 		return err
 	}
-	if err := os.Chmod(path, mode); err != nil { // the umask may have taken bits away
+	if err := MkdirAll(parent, mode); err != nil {
 		return err
 	}
-	return SyncDir(parent)
+	err = in(path, func(d *Dir, name string) error { return d.Mkdir(name, mode) })
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	d, err = OpenDir(path) // somebody was faster, or it is a link that leads nowhere
+	if err != nil {
+		return err
+	}
+	return d.Close()
+}
+
+// in calls f with the directory of path and its last element.
+func in(path string, f func(d *Dir, name string) error) error {
+	d, err := OpenDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return f(d, filepath.Base(path))
 }
 
 // Symlink makes path a symbolic link to target, replacing a file or link.
 func Symlink(target, path string) error {
-	dir := filepath.Dir(path)
-	unlock, err := lockLinks(dir)
-	if err != nil {
-		return fmt.Errorf("lock %s: %w", dir, err)
-	}
-	defer unlock()
-	temp := tempName(dir, linkSuffix)
-	if err := os.Symlink(target, temp); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		os.Remove(temp)
-		return fmt.Errorf("put %s in place: %w", path, err)
-	}
-	return SyncDir(dir)
+	return in(path, func(d *Dir, name string) error { return d.Symlink(target, name) })
 }
 
 // Remove removes the file, link or empty directory at path. One that is
 // already gone is no error.
 func Remove(path string) error {
-	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(path))
+	return ignoreGone(in(path, (*Dir).Remove))
 }
 
-// Sweep removes from dir what writers that were killed have left there, and
-// nothing of a writer that lives. A missing dir holds nothing.
-func Sweep(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// SyncDir makes the entries of the directory at path durable.
+func SyncDir(path string) error {
+	d, err := OpenDir(path)
+	if err != nil {
+		return err
 	}
-	errs := []error{err}
-	for _, entry := range entries {
-		name := entry.Name()
-		if !strings.HasPrefix(name, tempPrefix) {
-			continue
-		}
-		path := filepath.Join(dir, name)
-		switch {
-		case strings.HasSuffix(name, fileSuffix) && entry.Type().IsRegular():
-			errs = append(errs, sweepFile(path))
-		case strings.HasSuffix(name, linkSuffix) && entry.Type() == fs.ModeSymlink:
-			errs = append(errs, sweepLink(path))
-		}
+	defer d.Close()
+	return d.Sync()
+}
+
+// Sweep removes from the directory at path what writers that were killed have
+// left there, and nothing of a writer that lives. A missing one holds nothing.
+func Sweep(path string) error {
+	d, err := OpenDir(path)
+	if err != nil {
+		return ignoreGone(err)
 	}
-	return errors.Join(errs...)
+	defer d.Close()
+	return d.Sweep()
 }
 
 func ignoreGone(err error) error {

@@ -5,12 +5,17 @@
 
 package durable
 
-import "os"
+import (
+	"io/fs"
+	"os"
+)
 
-// SyncDir does nothing: directories cannot be synced here.
-func SyncDir(string) error { return nil }
+const nonBlock = 0
 
-func lockTemp(*os.File) (*os.File, bool, error) { return nil, true, nil }
-func lockLinks(string) (func(), error)          { return func() {}, nil }
-func sweepFile(string) error                    { return nil }
-func sweepLink(string) error                    { return nil }
+func ownedByUs(fs.FileInfo) bool { return true }
+
+// Sync does nothing: directories cannot be synced here.
+func (d *Dir) Sync() error { return nil }
+
+func (d *Dir) lockTemp(string, *os.File) (*os.File, bool, error) { return nil, true, nil }
+func (d *Dir) sweepFile(string) error                            { return nil }

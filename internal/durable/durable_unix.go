@@ -7,22 +7,26 @@ package durable
 
 import (
 	"errors"
-	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// SyncDir makes the entries of dir durable.
-func SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
+// nonBlock keeps the opening of a FIFO from waiting for its other end.
+const nonBlock = unix.O_NONBLOCK
+
+// ownedByUs reports whether info is of a file of this process's user.
+func ownedByUs(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// Sync makes the entries of the directory durable.
+func (d *Dir) Sync() error {
+	if err := d.self.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
 		return err
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("sync %s: %w", dir, err)
 	}
 	return nil
 }
@@ -30,10 +34,13 @@ func SyncDir(dir string) error {
 // lockTemp locks a temporary file just made, by a handle that cannot write. It
 // reports false where the file is gone: between its making and its lock a
 // sweeper may have removed it.
-func lockTemp(w *os.File) (lock *os.File, locked bool, err error) {
-	lock, err = os.OpenFile(w.Name(), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+func (d *Dir) lockTemp(name string, w *os.File) (lock *os.File, locked bool, err error) {
+	lock, err = d.Open(name)
 	if err != nil {
 		return nil, false, ignoreGone(err)
+	}
+	if err := sameFile(w, lock); err != nil {
+		return lock, false, err
 	}
 	if locked, err = flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil || !locked {
 		return lock, false, err
@@ -43,22 +50,8 @@ func lockTemp(w *os.File) (lock *os.File, locked bool, err error) {
 	return lock, err == nil && st.Nlink > 0, err
 }
 
-// lockLinks lets Symlink say that it is at work in dir: a link itself cannot
-// be locked.
-func lockLinks(dir string) (func(), error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := flock(f, unix.LOCK_SH); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
-}
-
-func sweepFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+func (d *Dir) sweepFile(name string) error {
+	f, err := d.Open(name)
 	if err != nil {
 		return ignoreGone(err)
 	}
@@ -67,20 +60,7 @@ func sweepFile(path string) error {
 	if err != nil || !locked {
 		return err
 	}
-	return ignoreGone(os.Remove(path))
-}
-
-func sweepLink(path string) error {
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	locked, err := flock(dir, unix.LOCK_EX|unix.LOCK_NB)
-	if err != nil || !locked {
-		return err
-	}
-	return ignoreGone(os.Remove(path))
+	return ignoreGone(d.root.Remove(name))
 }
 
 func flock(f *os.File, how int) (bool, error) {

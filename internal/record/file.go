@@ -117,7 +117,7 @@ func (b *Book) keep(path string) (State, error) {
 		return State{}, err
 	}
 	s.Blob = b.blobPrefix() + s.SHA256
-	return s, blob.CommitAs(filepath.Join(b.dir, s.Blob))
+	return s, blob.CommitAs(s.Blob)
 }
 
 func (b *Book) blobPrefix() string { return b.name + ".blob." }

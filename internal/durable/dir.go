@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// errExchanged says that a name led to something else from one call to the next:
+// somebody is changing the directory meanwhile.
+var errExchanged = errors.New("it was exchanged for something else meanwhile")
+
+// Dir is a directory that is open. Whatever becomes of its path, it stays the
+// same one, in every mount namespace. The names that its methods take are
+// single elements, and a symbolic link is never followed.
+type Dir struct {
+	root *os.Root
+	self *os.File
+}
+
+// OpenDir opens the directory at path. A symbolic link on the way, or at the
+// end, is followed only if nobody but root and the caller can have put it there:
+// it is theirs, and so is the directory that holds it, where nobody else may
+// write unless it is sticky. Any other link is an error that matches [ErrUntrusted].
+func OpenDir(path string) (*Dir, error) {
+	const tries = 10
+	for range tries {
+		d, err := openDir(path)
+		if !errors.Is(err, errExchanged) {
+			return d, err
+		}
+	}
+	return nil, &fs.PathError{Op: "open directory", Path: path, Err: errExchanged}
+}
+
+func openDir(path string) (*Dir, error) {
+	vetted, err := walk(path)
+	if err != nil {
+		return nil, err
+	}
+	defer vetted.Close()
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDir(root)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameFile(vetted, d.self); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// newDir takes root over.
+func newDir(root *os.Root) (*Dir, error) {
+	self, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &Dir{root, self}, nil
+}
+
+func sameFile(a, b interface{ Stat() (fs.FileInfo, error) }) error {
+	infoA, errA := a.Stat()
+	infoB, errB := b.Stat()
+	if err := errors.Join(errA, errB); err != nil {
+		return err
+	}
+	if !os.SameFile(infoA, infoB) {
+		return errExchanged
+	}
+	return nil
+}
+
+// Close closes the directory.
+func (d *Dir) Close() error { return errors.Join(d.root.Close(), d.self.Close()) }
+
+// Path is the path by which the directory was opened, joined with names.
+func (d *Dir) Path(names ...string) string {
+	return filepath.Join(append([]string{d.root.Name()}, names...)...)
+}
+
+// File is the open directory itself, to be asked for its type of file system,
+// its owner and so on. It must not be closed.
+func (d *Dir) File() *os.File { return d.self }
+
+// Stat describes the directory itself.
+func (d *Dir) Stat() (fs.FileInfo, error) { return d.self.Stat() }
+
+// named is an error unless name is a single element.
+func (d *Dir) named(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || !filepath.IsLocal(name) {
+		return &fs.PathError{Op: "open", Path: d.Path(name), Err: fs.ErrInvalid}
+	}
+	return nil
+}
+
+// Lstat describes what name is.
+func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
+	if err := d.named(name); err != nil {
+		return nil, err
+	}
+	return d.root.Lstat(name)
+}
+
+// Readlink returns where the symbolic link leads.
+func (d *Dir) Readlink(name string) (string, error) {
+	if err := d.named(name); err != nil {
+		return "", err
+	}
+	return d.root.Readlink(name)
+}
+
+// Names lists what the directory holds, in no order.
+func (d *Dir) Names() ([]string, error) {
+	f, err := d.root.Open(".") // with an offset of its own
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// Open opens a regular file for reading. Anything else is an error, and is not
+// waited for.
+func (d *Dir) Open(name string) (*os.File, error) { return d.openFile(name, os.O_RDONLY) }
+
+func (d *Dir) openFile(name string, flag int) (*os.File, error) {
+	seen, err := d.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: d.Path(name), Err: errNotRegular}
+	}
+	f, err := d.root.OpenFile(name, flag|nonBlock, 0)
+	if err != nil {
+		return nil, err
+	}
+	return d.unchanged(name, seen, f)
+}
+
+// unchanged is f, if that is what was seen under name.
+func (d *Dir) unchanged(name string, seen fs.FileInfo, f *os.File) (*os.File, error) {
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(seen, info) {
+		err = &fs.PathError{Op: "open", Path: d.Path(name), Err: errExchanged}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// ReadFile reads a regular file of at most limit bytes.
+func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > limit {
+		return nil, &fs.PathError{Op: "read", Path: d.Path(name), Err: fmt.Errorf("larger than %d bytes", limit)}
+	}
+	return content, nil
+}
+
+// OpenDir opens a directory below.
+func (d *Dir) OpenDir(name string) (*Dir, error) {
+	seen, err := d.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.IsDir() {
+		return nil, &fs.PathError{Op: "open directory", Path: d.Path(name), Err: syscall.ENOTDIR}
+	}
+	root, err := d.root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	below, err := newDir(root)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.unchangedDir(name, seen, below); err != nil {
+		return nil, err
+	}
+	return below, nil
+}
+
+func (d *Dir) unchangedDir(name string, seen fs.FileInfo, below *Dir) (*Dir, error) {
+	info, err := below.Stat()
+	if err == nil && !os.SameFile(seen, info) {
+		err = &fs.PathError{Op: "open directory", Path: d.Path(name), Err: errExchanged}
+	}
+	if err != nil {
+		below.Close()
+		return nil, err
+	}
+	return below, nil
+}
+
+// Mkdir makes a directory, durably, with mode whatever the umask.
+func (d *Dir) Mkdir(name string, mode fs.FileMode) error {
+	if err := d.named(name); err != nil {
+		return err
+	}
+	if err := d.root.Mkdir(name, mode.Perm()); err != nil {
+		return err
+	}
+	made, err := d.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	info, err := made.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Mode()&modeBits != mode&modeBits && ownedByUs(info) {
+		if err := made.self.Chmod(mode); err != nil {
+			return err
+		}
+	}
+	return d.Sync()
+}
+
+const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// Rename renames within the directory, over a file or link that is there, and
+// makes it durable.
+func (d *Dir) Rename(from, to string) error {
+	if err := errors.Join(d.named(from), d.named(to)); err != nil {
+		return err
+	}
+	if err := d.root.Rename(from, to); err != nil {
+		return err
+	}
+	return d.Sync()
+}
+
+// RenameNew renames within the directory to a name that nobody has, and makes
+// it durable. If somebody has it, the error matches [fs.ErrExist].
+func (d *Dir) RenameNew(from, to string) error {
+	if err := errors.Join(d.named(from), d.named(to)); err != nil {
+		return err
+	}
+	if err := d.renameNew(from, to); err != nil {
+		return &os.LinkError{Op: "rename", Old: d.Path(from), New: d.Path(to), Err: err}
+	}
+	return d.Sync()
+}
+
+// renameChecked is renameNew where the system cannot do it in one step.
+func (d *Dir) renameChecked(from, to string) error {
+	if _, err := d.root.Lstat(to); err == nil {
+		return fs.ErrExist
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return d.root.Rename(from, to)
+}
+
+// Symlink makes name a symbolic link to target, replacing a file or link.
+func (d *Dir) Symlink(target, name string) error {
+	if err := d.named(name); err != nil {
+		return err
+	}
+	const tries = 100 // a sweeper may take the temporary link away
+	for try := 1; ; try++ {
+		temp := tempName(linkSuffix)
+		if err := d.root.Symlink(target, temp); err != nil {
+			return err
+		}
+		err := d.root.Rename(temp, name)
+		switch {
+		case err == nil:
+			return d.Sync()
+		case errors.Is(err, fs.ErrNotExist) && try < tries:
+		default:
+			d.root.Remove(temp)
+			return fmt.Errorf("put %s in place: %w", d.Path(name), err)
+		}
+	}
+}
+
+// Remove removes a file, link or empty directory. One that is already gone is
+// no error.
+func (d *Dir) Remove(name string) error {
+	if err := d.named(name); err != nil {
+		return err
+	}
+	if err := d.root.Remove(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return d.Sync()
+}
+
+// Sweep removes what writers that were killed have left in the directory, and
+// nothing of a writer that lives.
+func (d *Dir) Sweep() error {
+	names, err := d.Names()
+	errs := []error{err}
+	for _, name := range names {
+		if !strings.HasPrefix(name, tempPrefix) {
+			continue
+		}
+		info, err := d.root.Lstat(name)
+		switch {
+		case err != nil:
+			errs = append(errs, ignoreGone(err))
+		case strings.HasSuffix(name, fileSuffix) && info.Mode().IsRegular():
+			errs = append(errs, d.sweepFile(name))
+		case strings.HasSuffix(name, linkSuffix) && info.Mode().Type() == fs.ModeSymlink:
+			errs = append(errs, ignoreGone(d.root.Remove(name))) // a writer that lives makes another
+		}
+	}
+	return errors.Join(errs...)
+}
