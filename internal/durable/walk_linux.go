@@ -152,4 +152,3 @@ func openat(dir int, name string, flags int) (int, error) {
 		}
 	}
 }
-

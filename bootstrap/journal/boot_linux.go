@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// bootID names the running boot, as in random(4).
+func bootID() (string, error) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("boot id: %w", err)
+	}
+	return strings.TrimSpace(string(id)), nil
+}
+
+// mountNamespace names the calling thread's, as in namespaces(7).
+func mountNamespace() string {
+	id, err := os.Readlink("/proc/thread-self/ns/mnt")
+	if err != nil {
+		return "" // this /proc is of another pid namespace
+	}
+	return id
+}
+
+// inMemory reports whether what is in the directory goes with the next boot.
+func inMemory(dir *os.File) (bool, error) {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(dir.Fd()), &st); err != nil {
+		return false, &os.PathError{Op: "statfs", Path: dir.Name(), Err: err}
+	}
+	switch uint32(st.Type) { // its width is the architecture's
+	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC:
+		return true, nil
+	}
+	return false, nil
+}
+
+// lockDir takes a lock on the directory, which ends with its last handle. It
+// reports false if another process has one that excludes it.
+func lockDir(dir *os.File, exclusive bool) (bool, error) {
+	how := unix.LOCK_SH
+	if exclusive {
+		how = unix.LOCK_EX
+	}
+	for {
+		switch err := unix.Flock(int(dir.Fd()), how|unix.LOCK_NB); err {
+		case nil:
+			return true, nil
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			return false, nil
+		default:
+			return false, &os.PathError{Op: "flock", Path: dir.Name(), Err: err}
+		}
+	}
+}

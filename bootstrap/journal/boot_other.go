@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !linux
+
+package journal
+
+import "os"
+
+func bootID() (string, error)              { return "", nil }
+func mountNamespace() string               { return "" }
+func inMemory(*os.File) (bool, error)      { return false, nil }
+func lockDir(*os.File, bool) (bool, error) { return true, nil }

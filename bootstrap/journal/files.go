@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+const (
+	maxInline = 4 << 10 // bytes of content in the journal itself
+	maxKept   = 1 << 30 // bytes of content at all
+)
+
+// Files records and undoes files, symbolic links and directories. Kind tells
+// those of one package from another's: entries are of the kinds Kind/file and
+// Kind/dir, and their object is a path. A path is reached through directories
+// that are open, and its last element is never followed.
+type Files struct {
+	// Kind is the package's name, such as "acme".
+	Kind string
+
+	// May is an error if an action of this kind cannot have written to path;
+	// nil: it may have written anywhere. Nothing below /proc, /sys and /dev is
+	// ever undone.
+	May func(path string) error
+}
+
+func (f Files) file() string { return f.Kind + "/file" }
+func (f Files) dir() string  { return f.Kind + "/dir" }
+
+// Kinds lists Kind/file and Kind/dir.
+func (f Files) Kinds() []string { return []string{f.file(), f.dir()} }
+
+// Owns is an error for what cannot be the path of a file of this kind.
+func (f Files) Owns(e Entry) error {
+	switch {
+	case !isPath(e.Object) || e.Object == "/":
+		return fmt.Errorf("%q is not an absolute, clean path below /", e.Object)
+	case e.Kind == f.dir() && e.Before.Type != "":
+		return errors.New("a directory that was there before is not recorded")
+	}
+	for _, system := range []string{"/proc", "/sys", "/dev"} {
+		if e.Object == system || strings.HasPrefix(e.Object, system+"/") {
+			return fmt.Errorf("it lies below %s", system)
+		}
+	}
+	if f.May != nil {
+		return f.May(e.Object)
+	}
+	return nil
+}
+
+// Snapshot describes what is at path now, without following a symbolic link at
+// its end. It reads a file whole, to hash it.
+func Snapshot(ctx context.Context, path string) (State, error) {
+	d, name, err := openParent(path)
+	if err != nil || d == nil {
+		return State{}, err
+	}
+	defer d.Close()
+	return snapshot(ctx, d, name, io.Discard)
+}
+
+// openParent opens the directory of path; nil: there is none.
+func openParent(path string) (d *durable.Dir, name string, err error) {
+	d, err = durable.OpenDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, "", nil
+	}
+	return d, filepath.Base(path), err
+}
+
+func snapshot(ctx context.Context, d *durable.Dir, name string, content io.Writer) (State, error) {
+	info, err := d.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	s := stateOf(info)
+	switch s.Type {
+	case "symlink":
+		s.Target, err = d.Readlink(name)
+	case "file":
+		s, err = hashFile(ctx, d, name, content)
+	}
+	return s, err
+}
+
+func stateOf(info fs.FileInfo) State {
+	s := State{Type: "other", Mode: unixMode(info.Mode())}
+	s.UID, s.GID = ids(info)
+	switch {
+	case info.IsDir():
+		s.Type = "dir"
+	case info.Mode().IsRegular():
+		s.Type = "file"
+	case info.Mode().Type() == fs.ModeSymlink:
+		s.Type, s.Mode = "symlink", 0
+	}
+	return s
+}
+
+// hashFile describes the file by one handle.
+func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Writer) (State, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return State{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return State{}, err
+	}
+	s, sum := stateOf(info), sha256.New()
+	s.Size, err = io.Copy(io.MultiWriter(sum, content), io.LimitReader(withContext{ctx, f}, maxKept+1))
+	if err == nil && s.Size > maxKept {
+		err = fmt.Errorf("%s is larger than %d bytes, which is too much to keep: move it away", f.Name(), maxKept)
+	}
+	s.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return s, err
+}
+
+// withContext is a reader that ends with its context.
+type withContext struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r withContext) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// Begin begins the entry of the file or link at path, which shall become after
+// and needs the objects. The first time, what is there now is kept, with its
+// content.
+func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, needs ...string) error {
+	if j == nil {
+		return nil
+	}
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	defer d.Close()
+	e := Entry{Kind: f.file(), Object: path, After: after, Needs: needs}
+	if e.Boot, err = j.bootOf(d); err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	old, known, err := j.Lookup(ctx, e.Kind, path)
+	if err != nil {
+		return err
+	}
+	if !known || old.Boot != e.Boot {
+		if e.Before, err = j.keep(ctx, d, filepath.Base(path)); err != nil {
+			return fmt.Errorf("record %s: %w", path, err)
+		}
+	}
+	return j.Begin(ctx, e)
+}
+
+// bootOf names the boot with which what is in d goes away.
+func (j *Journal) bootOf(d *durable.Dir) (string, error) {
+	volatile, err := inMemory(d.File())
+	if err != nil || !volatile {
+		return "", err
+	}
+	return j.boot, nil
+}
+
+// Complete notes how the file at path was left. If its content is not what it
+// was meant to become, somebody else has written it since: then what was meant
+// is noted, so that theirs is not taken for ours.
+func (f Files) Complete(ctx context.Context, j *Journal, path string) error {
+	if j == nil {
+		return nil
+	}
+	return f.complete(ctx, j, f.file(), path)
+}
+
+func (f Files) complete(ctx context.Context, j *Journal, kind, path string) error {
+	after, err := Snapshot(ctx, path)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	e, _, err := j.Lookup(ctx, kind, path)
+	if err != nil {
+		return err
+	}
+	if e.After.SHA256 != "" && e.After.SHA256 != after.SHA256 {
+		after = e.After
+	}
+	return j.Complete(ctx, Entry{Kind: kind, Object: path, After: after})
+}
+
+// Make records the making of the file at path, which shall become after: create
+// makes it and reports whether it did. What somebody else was faster to make is
+// theirs, and not recorded.
+func (f Files) Make(ctx context.Context, j *Journal, path string, after State, create func() (made bool, err error)) error {
+	return f.make(ctx, j, f.file(), path, after, create)
+}
+
+func (f Files) make(ctx context.Context, j *Journal, kind, path string, after State, create func() (bool, error)) error {
+	if j == nil {
+		_, err := create()
+		return err
+	}
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	defer d.Close()
+	e := Entry{Kind: kind, Object: path, After: after}
+	if e.Boot, err = j.bootOf(d); err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	if err := j.Begin(ctx, e); err != nil {
+		return err
+	}
+	made, err := create()
+	if !made {
+		return errors.Join(err, j.Forget(ctx, e))
+	}
+	return errors.Join(err, f.complete(ctx, j, kind, path))
+}
+
+// MkdirAll makes path and the directories above it that are missing, durably,
+// each with mode whatever the umask, and with an entry of its own.
+func (f Files) MkdirAll(ctx context.Context, j *Journal, path string, mode fs.FileMode) error {
+	path = filepath.Clean(path)
+	d, err := durable.OpenDir(path)
+	if err == nil {
+		return d.Close()
+	}
+	parent := filepath.Dir(path)
+	if !errors.Is(err, fs.ErrNotExist) || parent == path {
+		return err
+	}
+	if err := f.MkdirAll(ctx, j, parent, mode); err != nil {
+		return err
+	}
+	after := State{Type: "dir", Mode: unixMode(mode), UID: os.Geteuid(), GID: os.Getegid()}
+	return f.make(ctx, j, f.dir(), path, after, func() (bool, error) { return makeDir(path, mode) })
+}
+
+// makeDir makes a directory, unless there is one by now.
+func makeDir(path string, mode fs.FileMode) (made bool, err error) {
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	err = d.Mkdir(filepath.Base(path), mode)
+	if !errors.Is(err, fs.ErrExist) {
+		return err == nil, err
+	}
+	there, err := durable.OpenDir(path) // it may be a link that leads nowhere
+	if err != nil {
+		return false, err
+	}
+	return false, there.Close()
+}
+
+// keep takes a snapshot of name and stores its content, in the state itself if
+// it is small.
+func (j *Journal) keep(ctx context.Context, d *durable.Dir, name string) (State, error) {
+	info, err := d.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return snapshot(ctx, d, name, io.Discard)
+	}
+	if info.Size() <= maxInline {
+		var content bytes.Buffer
+		s, err := snapshot(ctx, d, name, &limited{&content})
+		if s.Content = content.Bytes(); s.Size <= maxInline {
+			return s, err
+		}
+	}
+	return j.Keep(ctx, func(w io.Writer) (State, error) { return snapshot(ctx, d, name, w) })
+}
+
+// limited keeps no more than what fits into the journal.
+type limited struct{ *bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len() <= maxInline {
+		l.Buffer.Write(p[:min(len(p), maxInline+1)])
+	}
+	return len(p), nil
+}
+
+// Keep stores content that is too large for the journal in a file beside it,
+// which goes with the entry that the state is noted in. Write writes it, and
+// describes it with its SHA256.
+func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)) (State, error) {
+	d, _, err := j.makeDir()
+	if err != nil {
+		return State{}, err
+	}
+	defer d.Close()
+	blob, err := d.Create(blobPrefix+"new", 0o600)
+	if err != nil {
+		return State{}, err
+	}
+	defer blob.Abort()
+	s, err := write(blob)
+	if err != nil {
+		return State{}, err
+	}
+	s.Content, s.Blob = nil, blobPrefix+s.SHA256
+	return s, blob.CommitAs(s.Blob)
+}
+
+// Content opens the content that is kept with a state. It is the caller's to
+// compare its hash, and to close it.
+func (j *Journal) Content(s State) (io.ReadCloser, error) {
+	if s.Blob == "" {
+		return io.NopCloser(bytes.NewReader(s.Content)), nil
+	}
+	d, err := j.openDir()
+	if err == nil && d == nil {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kept content: %w", err)
+	}
+	defer d.Close()
+	if err := trusted(d.Path(s.Blob), func() (fs.FileInfo, error) { return d.Lstat(s.Blob) }); err != nil {
+		return nil, fmt.Errorf("kept content: %w", err)
+	}
+	f, err := d.Open(s.Blob)
+	if err != nil {
+		return nil, fmt.Errorf("kept content: %w", err)
+	}
+	return f, nil
+}
+
+// Look says how to put the file or directory of e back to what it was before.
+// Nothing is touched that is not as e says it was left. A directory goes only if
+// it is empty by then.
+func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
+	if e.Kind == f.dir() {
+		return f.lookDir(ctx, p, e)
+	}
+	there, err := f.compare(ctx, e)
+	if err != nil || !there {
+		return Undo{}, err
+	}
+	u := Undo{Change: "restore " + e.Object, Run: func(ctx context.Context) error { return f.undo(ctx, p, e) }}
+	if e.Before.Type == "" {
+		u.Change, u.Removes = "remove file "+e.Object, e.Object
+	}
+	return u, nil
+}
+
+// compare reports whether the object is as it was left. False: it is as it was
+// before. Anything else is ErrChanged.
+func (f Files) compare(ctx context.Context, e Entry) (bool, error) {
+	now, err := Snapshot(ctx, e.Object)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("look at %s: %w", e.Object, err)
+	case now.Same(e.Before):
+		return false, nil
+	case !e.Left(now):
+		return false, fmt.Errorf("%s is %w, and stays", e.Object, ErrChanged)
+	}
+	return true, nil
+}
+
+func (f Files) undo(ctx context.Context, p *Pass, e Entry) error {
+	there, err := f.compare(ctx, e)
+	if err != nil || !there {
+		return err
+	}
+	if err := f.restore(ctx, p.journal, e); err != nil {
+		return fmt.Errorf("undo %s: %w", e.Object, err)
+	}
+	return nil
+}
+
+func (f Files) restore(ctx context.Context, j *Journal, e Entry) error {
+	d, err := durable.OpenDir(filepath.Dir(e.Object))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	name, was := filepath.Base(e.Object), e.Before
+	switch was.Type {
+	case "":
+		return d.Remove(name)
+	case "symlink":
+		return d.Symlink(was.Target, name)
+	case "file":
+		return j.restoreContent(ctx, d, name, was)
+	}
+	return fmt.Errorf("a %s cannot be brought back", was.Type)
+}
+
+// restoreContent brings a file back, but for its set-user-id and set-group-id
+// bits: a program with those comes from no journal.
+func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name string, was State) error {
+	content, err := j.Content(was)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	mode := fileMode(was.Mode) &^ (fs.ModeSetuid | fs.ModeSetgid)
+	f, err := d.Create(name, mode)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(f.File, sum), withContext{ctx, content}); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != was.SHA256 {
+		return fmt.Errorf("kept content is damaged: its SHA-256 is %s, not %s", got, was.SHA256)
+	}
+	if err := chown(f.File, was); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil { // chown takes bits away
+		return err
+	}
+	return f.Commit()
+}
+
+// lookDir leaves to the time of its removal whether the directory is empty.
+func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
+	u := Undo{
+		Change: "remove directory " + e.Object, Removes: e.Object,
+		Run: func(ctx context.Context) error { return f.removeDir(ctx, p, e) },
+	}
+	switch {
+	case p.Goes(e.Object): // it is covered by a mount now
+		return u, nil
+	case p.Stays(e.Object): // by one that stays
+		return Undo{}, errBelow
+	}
+	there, err := f.compare(ctx, e)
+	if err != nil || !there {
+		return Undo{}, err
+	}
+	if err := holdsOthers(p, e.Object); err != nil {
+		return Undo{}, err
+	}
+	return u, nil
+}
+
+// removeDir removes a directory that is empty.
+func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
+	if p.Stays(e.Object) { // the mount on it
+		return errBelow
+	}
+	there, err := f.compare(ctx, e)
+	if err != nil || !there {
+		return err
+	}
+	if err := holdsOthers(p, e.Object); err != nil {
+		return err
+	}
+	d, err := durable.OpenDir(filepath.Dir(e.Object))
+	if err != nil {
+		return fmt.Errorf("undo %s: %w", e.Object, err)
+	}
+	defer d.Close()
+	err = d.Remove(filepath.Base(e.Object))
+	if errors.Is(err, syscall.EBUSY) {
+		return fmt.Errorf("%s is %w: something is mounted on it, and it stays", e.Object, ErrChanged)
+	}
+	return err
+}
+
+// holdsOthers is an error if dir holds what does not go.
+func holdsOthers(p *Pass, dir string) error {
+	d, err := durable.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", dir, err)
+	}
+	defer d.Close()
+	names, err := d.Names()
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", dir, err)
+	}
+	slices.Sort(names)
+	stays := false
+	for _, name := range names {
+		switch path := filepath.Join(dir, name); {
+		case p.Goes(path):
+		case p.Stays(path):
+			stays = true
+		default:
+			return fmt.Errorf("directory %s stays: it holds %s", dir, name)
+		}
+	}
+	if stays {
+		return errBelow
+	}
+	return nil
+}

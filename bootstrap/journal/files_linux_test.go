@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/snapshot"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+var acme = journal.Files{Kind: "acme"}
+
+func write(t *testing.T, path, content string, mode os.FileMode) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(content), mode))
+	require.NoError(t, os.Chmod(path, mode))
+}
+
+// put changes path as an action would.
+func put(t *testing.T, j *journal.Journal, path, content string) {
+	t.Helper()
+	ctx := step(t, j, "files")
+	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file"}))
+	require.NoError(t, durable.WriteFile(path, 0o644, []byte(content)))
+	require.NoError(t, acme.Complete(ctx, j, path))
+}
+
+func openFiles(t *testing.T, dir string) *journal.Journal {
+	return open(t, dir, journal.Options{Handlers: []journal.Handler{acme}})
+}
+
+func TestPLAN6_UndoBringsBackEachKindOfFile(t *testing.T) {
+	big := strings.Repeat("0123456789", 500) // over 4 KiB
+	for name, prepare := range map[string]func(t *testing.T, path string){
+		"absent":   func(*testing.T, string) {},
+		"empty":    func(t *testing.T, path string) { write(t, path, "", 0o600) },
+		"small":    func(t *testing.T, path string) { write(t, path, "small", 0o640) },
+		"big":      func(t *testing.T, path string) { write(t, path, big, 0o755) },
+		"link":     func(t *testing.T, path string) { require.NoError(t, os.Symlink("/etc/hostname", path)) },
+		"dangling": func(t *testing.T, path string) { require.NoError(t, os.Symlink("nowhere", path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+			path := filepath.Join(dir, "file")
+			prepare(t, path)
+			before := takeSnapshot(t, dir)
+			for i := range 3 {
+				put(t, openFiles(t, state), path, fmt.Sprint("ours ", i))
+			}
+			would, err := openFiles(t, state).CheckRevertAll(t.Context())
+			require.NoError(t, err)
+			require.Len(t, would, 1)
+			require.NotEmpty(t, would[0].Change)
+			_, err = openFiles(t, state).RevertAll(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, before, takeSnapshot(t, dir))
+			require.NoDirExists(t, state)
+		})
+	}
+}
+
+func takeSnapshot(t *testing.T, dir string) any {
+	t.Helper()
+	s := snapshot.Snapshot{}
+	require.NoError(t, s.Files(dir))
+	return s
+}
+
+func TestSEC3_NoSetUserIDBitComesFromAJournal(t *testing.T) {
+	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	write(t, path, "was", 0o755|os.ModeSetuid|os.ModeSetgid)
+	put(t, openFiles(t, state), path, "ours")
+	_, err := openFiles(t, state).RevertAll(t.Context())
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o755), info.Mode())
+}
+
+func TestSEC3_NothingBelowSystemDirectories(t *testing.T) {
+	for _, object := range []string{"/proc/sys/kernel/core_pattern", "/sys/x", "/dev/sda", "/", "relative", "/a/../etc/passwd"} {
+		require.Error(t, acme.Owns(journal.Entry{Kind: "acme/file", Object: object}), object)
+	}
+	require.NoError(t, acme.Owns(journal.Entry{Kind: "acme/file", Object: "/etc/cni/net.d/05-acme.conflist"}))
+	only := journal.Files{Kind: "acme", May: func(path string) error { return fmt.Errorf("not %s", path) }}
+	require.ErrorContains(t, only.Owns(journal.Entry{Kind: "acme/file", Object: "/etc/passwd"}), "not /etc/passwd")
+}
+
+func TestPLAN6_ChangedFilesStay(t *testing.T) {
+	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	for name, change := range map[string]func(path string) error{
+		"content": func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o644) },
+		"mode":    func(path string) error { return os.Chmod(path, 0o600) },
+		"link":    func(path string) error { os.Remove(path); return os.Symlink("x", path) },
+		"folder":  func(path string) error { os.Remove(path); return os.Mkdir(path, 0o755) },
+		"fifo":    func(path string) error { os.Remove(path); return unix.Mkfifo(path, 0o600) },
+	} {
+		path := filepath.Join(dir, name)
+		put(t, openFiles(t, state), path, "ours")
+		require.NoError(t, change(path))
+		before := takeSnapshot(t, dir)
+		_, err := openFiles(t, state).RevertAll(t.Context())
+		require.ErrorIs(t, err, journal.ErrChanged, name)
+		require.ErrorContains(t, err, path)
+		require.Equal(t, before, takeSnapshot(t, dir), name)
+		require.NoDirExists(t, state, "reported once, and forgotten")
+	}
+}
+
+func TestPLAN6_DirectoriesGoIfTheyAreEmpty(t *testing.T) {
+	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	j := openFiles(t, state)
+	ctx := step(t, j, "files")
+	require.NoError(t, acme.MkdirAll(ctx, j, filepath.Join(root, "a/b/c"), 0o755))
+	put(t, j, filepath.Join(root, "a/b/ours"), "x")
+	write(t, filepath.Join(root, "a/theirs"), "x", 0o644)
+
+	would, err := j.CheckRevert(ctx)
+	require.ErrorContains(t, err, "directory "+root+"/a stays: it holds theirs")
+	require.Equal(t, []string{"remove file " + root + "/a/b/ours", "remove directory " + root + "/a/b/c", "remove directory " + root + "/a/b"}, would)
+	err = j.Revert(ctx)
+	require.ErrorContains(t, err, "directory "+root+"/a stays: it holds theirs")
+	require.Equal(t, []string{root + "/a"}, objects(t, j))
+	require.NoDirExists(t, root+"/a/b")
+
+	require.NoError(t, os.Remove(filepath.Join(root, "a/theirs")))
+	require.NoError(t, j.Revert(ctx))
+	require.NoDirExists(t, root+"/a")
+	require.NoDirExists(t, state)
+}
+
+// What is recorded and stays is reported once, not again for each directory
+// above it.
+func TestPLAN6_ADirectoryStaysWithWhatIsRecordedInIt(t *testing.T) {
+	root, state, v := t.TempDir(), filepath.Join(t.TempDir(), "state"), newValues()
+	j := open(t, state, journal.Options{Handlers: []journal.Handler{acme, v}})
+	require.NoError(t, acme.MkdirAll(step(t, j, "one"), j, filepath.Join(root, "a/b"), 0o755))
+	path := filepath.Join(root, "a/b/file")
+	put(t, j, path, "x")
+	v.set(t, step(t, j, "two"), j, "stuck", "1", path)
+	_, err := j.RevertAll(t.Context())
+	require.EqualError(t, err, "it is stuck")
+	require.Equal(t, []string{root + "/a", root + "/a/b", path, "stuck"}, objects(t, j))
+}
+
+func TestPLAN6_KilledAtEveryPoint(t *testing.T) {
+	testns.Root(t)
+	for at := range 6 {
+		root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+		path := filepath.Join(root, "dir", "file")
+		before := takeSnapshot(t, root)
+		func() {
+			defer func() { _ = recover() }()
+			n := 0
+			killed := func() {
+				if n++; n > at {
+					panic("killed")
+				}
+			}
+			j := openFiles(t, state)
+			ctx := step(t, j, "files")
+			killed()
+			require.NoError(t, acme.MkdirAll(ctx, j, filepath.Dir(path), 0o755))
+			killed()
+			require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file", Size: 4, SHA256: sumOfOurs}))
+			killed()
+			require.NoError(t, durable.WriteFile(path, 0o644, []byte("ours")))
+			killed()
+			require.NoError(t, acme.Complete(ctx, j, path))
+			killed()
+		}()
+		_, err := openFiles(t, state).RevertAll(t.Context())
+		require.NoError(t, err, at)
+		require.Equal(t, before, takeSnapshot(t, root), at)
+		require.NoDirExists(t, state)
+	}
+}
+
+const sumOfOurs = "ae0bec9e9d33c56354bd612c8a6010840324fc5b9786ce0a18b696b304b09397"
+
+func TestPLAN6_WhatSomebodyWroteMeanwhileIsNotTakenForOurs(t *testing.T) {
+	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	j := openFiles(t, state)
+	ctx := step(t, j, "files")
+	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file", SHA256: sumOfOurs, Size: 4}))
+	write(t, path, "theirs", 0o644)
+	require.NoError(t, acme.Complete(ctx, j, path))
+	require.ErrorIs(t, j.Revert(ctx), journal.ErrChanged)
+	require.FileExists(t, path)
+}
+
+func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
+	testns.Root(t)
+	for name, spoil := range map[string]func(t *testing.T, dir string){
+		"directory of another":    func(t *testing.T, dir string) { require.NoError(t, os.Chown(dir, 1000, 0)) },
+		"directory for everybody": func(t *testing.T, dir string) { require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky)) },
+		"directory of another group": func(t *testing.T, dir string) {
+			require.NoError(t, os.Chown(dir, 0, 1000))
+			require.NoError(t, os.Chmod(dir, 0o770))
+		},
+		"file of another":    func(t *testing.T, dir string) { require.NoError(t, os.Chown(dir+"/journal.json", 1000, 0)) },
+		"file for everybody": func(t *testing.T, dir string) { require.NoError(t, os.Chmod(dir+"/journal.json", 0o666)) },
+		"file of two names":  func(t *testing.T, dir string) { require.NoError(t, os.Link(dir+"/journal.json", dir+"/other")) },
+		"link": func(t *testing.T, dir string) {
+			require.NoError(t, os.Rename(dir+"/journal.json", dir+"/real"))
+			require.NoError(t, os.Symlink("real", dir+"/journal.json"))
+		},
+		"pipe": func(t *testing.T, dir string) {
+			require.NoError(t, os.Remove(dir+"/journal.json"))
+			require.NoError(t, unix.Mkfifo(dir+"/journal.json", 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+			j := open(t, dir, journal.Options{})
+			v.set(t, step(t, j, "s"), j, "a", "1")
+			spoil(t, dir)
+			start := time.Now()
+			_, err := journal.Open(dir, journal.Options{})
+			require.ErrorIs(t, err, journal.ErrUntrusted)
+			require.ErrorContains(t, err, dir)
+			require.Less(t, time.Since(start), 10*time.Second, "it does not wait for the pipe's other end")
+		})
+	}
+}
+
+func TestSEC1_AStateDirectoryThatIsALinkIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(dir+"/real", 0o700))
+	require.NoError(t, os.Symlink("real", dir+"/state"))
+	_, err := journal.Open(dir+"/state", journal.Options{})
+	require.ErrorContains(t, err, "not a directory")
+}
+
+func TestSEC2_KeptContentThatOthersMayWriteIsRefused(t *testing.T) {
+	testns.Root(t)
+	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	write(t, path, strings.Repeat("was", 5000), 0o644)
+	put(t, openFiles(t, state), path, "ours")
+	blobs, err := filepath.Glob(state + "/blob.*")
+	require.NoError(t, err)
+	require.Len(t, blobs, 1)
+	require.NoError(t, os.Chmod(blobs[0], 0o666))
+	_, err = openFiles(t, state).RevertAll(t.Context())
+	require.ErrorIs(t, err, journal.ErrUntrusted)
+	require.NoError(t, os.Chmod(blobs[0], 0o600))
+	write(t, blobs[0], "other", 0o600)
+	_, err = openFiles(t, state).RevertAll(t.Context())
+	require.ErrorContains(t, err, "kept content is damaged")
+}
+
+func TestSEC6_HashingEndsWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, 200<<30))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := journal.Snapshot(ctx, path)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = journal.Snapshot(t.Context(), path)
+	require.ErrorContains(t, err, "too much to keep")
+}
+
+func TestPLAN6_AReadThatFailsCompletesNothing(t *testing.T) {
+	testns.Root(t)
+	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	path := filepath.Join(dir, "file")
+	j := openFiles(t, state)
+	ctx := step(t, j, "files")
+	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file"}))
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, 200<<30)) // cannot be read whole
+	require.Error(t, acme.Complete(ctx, j, path))
+	require.Len(t, entries(t, j), 1)
+	require.False(t, entries(t, j)[0].Done)
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+var (
+	// ErrChanged says that an object is no longer as it was left: it is somebody
+	// else's by now, and stays.
+	ErrChanged = errors.New("no longer as it was left")
+
+	// ErrKept says that an object stays because the caller wants it to, and
+	// remains recorded.
+	ErrKept = errors.New("kept as asked")
+
+	// ErrNotOwner says that the node is somebody else's, so nothing was done.
+	ErrNotOwner = errors.New("the node is somebody else's")
+
+	// ErrRevoked says that the node was uninstalled or taken over since this
+	// process first applied: its work here has ended.
+	ErrRevoked = errors.New("the node is no longer this one's")
+
+	// ErrUnreadable says that a journal exists and cannot be understood.
+	ErrUnreadable = errors.New("unreadable journal")
+
+	// ErrUntrusted says that somebody else could have written the journal, so it
+	// is not obeyed.
+	ErrUntrusted = errors.New("others may have written it")
+
+	// ErrUnknownKind says that no handler of this program can undo an entry.
+	ErrUnknownKind = errors.New("recorded by something that this program does not know")
+)
+
+// errNoJournal matches [errors.ErrUnsupported] without repeating its text.
+var errNoJournal error = noJournal{}
+
+type noJournal struct{}
+
+func (noJournal) Error() string        { return "no journal was given, so nothing was recorded" }
+func (noJournal) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// Options say who uses a journal, and how to undo what it holds.
+type Options struct {
+	// Owner is on whose behalf the node is changed, such as a pod's UID. Empty:
+	// nobody in particular, who claims nothing.
+	Owner string
+
+	// TakeOver lets an owner who was superseded claim the node again.
+	TakeOver bool
+
+	// AnyOwner lets reverts undo what somebody else owns. Make sure that no
+	// agent of theirs is running.
+	AnyOwner bool
+
+	// Boot names the running boot. Empty: the kernel is asked.
+	Boot string
+
+	// Handlers know how to undo the kinds of entries that the program makes. For
+	// what lies in other namespaces, wrap them with [In].
+	Handlers []Handler
+}
+
+// Journal is the memory of what was changed on one node. A nil one remembers
+// nothing: what records goes on without, and reverts return an error that
+// matches [errors.ErrUnsupported].
+type Journal struct {
+	options Options
+	parent  *durable.Dir
+	name    string // of the directory in parent
+	boot    string
+
+	mu         sync.Mutex
+	page       *page
+	seen       fs.FileInfo // the file that page was read from; nil: there was none
+	applied    bool        // this process has applied before
+	existed    bool        // and there was a journal
+	generation int         // that it has claimed; 0: none
+}
+
+// Open opens the journal in the directory dir, an absolute path in the calling
+// thread's mount namespace. Only its last element may be missing, and is made
+// when something is recorded. Close closes it.
+//
+// The error matches [ErrUntrusted] where others may write there, and
+// [ErrUnreadable] where it cannot be understood.
+func Open(dir string, o Options) (*Journal, error) {
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+		return nil, fmt.Errorf("state directory %q is not an absolute path below /", dir)
+	}
+	dir = filepath.Clean(dir)
+	parent, err := durable.OpenDir(filepath.Dir(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w (create %s, or name another)", err, filepath.Dir(dir))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state directory %s: %w", dir, err)
+	}
+	j := &Journal{options: o, parent: parent, name: filepath.Base(dir), boot: o.Boot}
+	if j.boot == "" {
+		j.boot, err = bootID()
+	}
+	if err == nil {
+		_, err = j.load()
+	}
+	if err != nil {
+		parent.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// Close gives up the open directory. Nothing of the journal changes.
+func (j *Journal) Close() error {
+	if j == nil {
+		return nil
+	}
+	return j.parent.Close()
+}
+
+// Dir is the path of the journal's directory.
+func (j *Journal) Dir() string { return j.parent.Path(j.name) }
+
+// Boot names the running boot (random(4)), for [Entry].Boot. Empty where the
+// system does not tell.
+func (j *Journal) Boot() string {
+	if j == nil {
+		return ""
+	}
+	return j.boot
+}
+
+type stepKey struct{}
+
+// WithStep returns a context in which what is recorded and reverted is that of
+// the named step. A plan does so for each of its steps.
+func (j *Journal) WithStep(ctx context.Context, step string) context.Context {
+	return context.WithValue(ctx, stepKey{}, step)
+}
+
+func stepOf(ctx context.Context) (string, error) {
+	step, _ := ctx.Value(stepKey{}).(string)
+	if step == "" {
+		return "", errors.New("the context names no step to record for: run the action in a plan that has the journal, or under its WithStep")
+	}
+	return step, nil
+}
+
+// Begin notes, durably, that entries are about to be changed. What is recorded
+// for the same object and step keeps its Before, unless a reboot has undone it.
+func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
+	if j == nil {
+		return nil
+	}
+	step, err := stepOf(ctx)
+	if err != nil {
+		return err
+	}
+	return j.change(func(p *page) error {
+		for _, e := range entries {
+			e.Step, e.Namespace, e.Time, e.Done = step, Namespace(), time.Now().UTC().Truncate(time.Second), false
+			if current := p.current(); j.options.Owner != "" && current.Name == j.options.Owner {
+				e.Generation = current.Generation
+			}
+			if err := e.validate(); err != nil {
+				return err
+			}
+			p.begin(e)
+		}
+		return nil
+	})
+}
+
+// Complete notes, durably, how entries were left: their After.
+func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
+	if j == nil || len(entries) == 0 {
+		return nil
+	}
+	step, err := stepOf(ctx)
+	if err != nil {
+		return err
+	}
+	return j.change(func(p *page) error {
+		for _, e := range entries {
+			e.Step = step
+			i := p.index(e)
+			if i < 0 {
+				return fmt.Errorf("record %s: it was never begun", e)
+			}
+			kept := &p.Entries[i]
+			kept.After, kept.Was, kept.Done = e.After, nil, true
+		}
+		return nil
+	})
+}
+
+// Forget drops entries, durably, for a change that did not come about.
+func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
+	if j == nil || len(entries) == 0 {
+		return nil
+	}
+	step, err := stepOf(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		entries[i].Step = step
+	}
+	return j.change(func(p *page) error {
+		p.forget(entries...)
+		return nil
+	})
+}
+
+// Namespace names the calling thread's mount namespace, as [Entry].Namespace
+// does. Empty where the system does not tell.
+func Namespace() string { return mountNamespace() }
+
+// Lookup finds the entry of an object that the context's step has changed. What
+// a reboot has undone is not found.
+func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, known bool, err error) {
+	if j == nil {
+		return e, false, nil
+	}
+	step, err := stepOf(ctx)
+	if err != nil {
+		return e, false, err
+	}
+	p, err := j.load()
+	if err != nil {
+		return e, false, err
+	}
+	i := p.index(Entry{Kind: kind, Object: object, Step: step})
+	if i < 0 || j.outlived(p.Entries[i]) {
+		return e, false, nil
+	}
+	return p.Entries[i], true, nil
+}
+
+// Entries lists what is recorded, oldest first, of all steps.
+func (j *Journal) Entries() ([]Entry, error) {
+	if j == nil {
+		return nil, nil
+	}
+	p, err := j.load()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(p.Entries), nil
+}
+
+// outlived reports whether a reboot has taken away what e records.
+func (j *Journal) outlived(e Entry) bool { return e.Boot != "" && e.Boot != j.boot }

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// values is a handler of kernel-like values: what a third party would write.
+type values struct {
+	now   map[string]string
+	order *[]string
+}
+
+func newValues() values { return values{map[string]string{}, new([]string)} }
+
+func (values) Kinds() []string { return []string{"acme/value"} }
+
+func (values) Owns(e journal.Entry) error {
+	if e.Object == "forbidden" {
+		return errors.New("it is forbidden")
+	}
+	return nil
+}
+
+func (v values) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	now := value(v.now[e.Object])
+	switch {
+	case now.Same(e.Before):
+		return journal.Undo{}, nil
+	case !e.Left(now):
+		return journal.Undo{}, journal.ErrChanged
+	}
+	return journal.Undo{Change: "set " + e.Object, Run: func(context.Context) error {
+		*v.order = append(*v.order, e.Object)
+		if e.Object == "stuck" {
+			return errors.New("it is stuck")
+		}
+		v.now[e.Object] = e.Before.Value
+		return nil
+	}}, nil
+}
+
+// set changes a value as an action would.
+func (v values) set(t *testing.T, ctx context.Context, j *journal.Journal, object, to string, needs ...string) {
+	t.Helper()
+	e := journal.Entry{Kind: "acme/value", Object: object, Before: value(v.now[object]), After: value(to), Needs: needs}
+	require.NoError(t, j.Begin(ctx, e))
+	v.now[object] = to
+	require.NoError(t, j.Complete(ctx, e))
+}
+
+func value(v string) journal.State { return journal.State{Type: "value", Value: v} }
+
+func open(t *testing.T, dir string, o journal.Options) *journal.Journal {
+	t.Helper()
+	j, err := journal.Open(dir, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	return j
+}
+
+func entries(t *testing.T, j *journal.Journal) []journal.Entry {
+	t.Helper()
+	all, err := j.Entries()
+	require.NoError(t, err)
+	return all
+}
+
+func objects(t *testing.T, j *journal.Journal) (names []string) {
+	for _, e := range entries(t, j) {
+		names = append(names, e.Object)
+	}
+	return names
+}
+
+func step(t *testing.T, j *journal.Journal, name string) context.Context {
+	return j.WithStep(t.Context(), name)
+}
+
+func TestPLAN6_NothingIsCreatedBeforeTheFirstBegin(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	j := open(t, dir, journal.Options{})
+	require.Empty(t, entries(t, j))
+	_, err := j.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, dir)
+}
+
+func TestPLAN6_BeginIsOnDiskAndPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	j := open(t, dir, journal.Options{})
+	require.NoError(t, j.Begin(step(t, j, "one"), journal.Entry{Kind: "acme/value", Object: "a", Before: value("0"), After: value("1")}))
+
+	other := open(t, dir, journal.Options{})
+	e, known, err := other.Lookup(step(t, j, "one"), "acme/value", "a")
+	require.NoError(t, err)
+	require.True(t, known)
+	require.False(t, e.Done)
+	require.Equal(t, value("0"), e.Before)
+	require.Equal(t, "one", e.Step)
+	require.NotZero(t, e.Time)
+	info, err := os.Stat(filepath.Join(dir, "journal.json"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	info, err = os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+}
+
+func TestPLAN6_PriorStateIsKeptOnce(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	v.now["a"] = "original"
+	for range 150 {
+		j := open(t, dir, journal.Options{})
+		for _, to := range []string{"1", "2"} {
+			v.set(t, step(t, j, "one"), j, "a", to)
+		}
+	}
+	j := open(t, dir, journal.Options{Handlers: []journal.Handler{v}})
+	require.Len(t, entries(t, j), 1)
+	require.NoError(t, j.Revert(step(t, j, "one")))
+	require.Equal(t, "original", v.now["a"])
+}
+
+func TestPLAN6_WhatARebootTookIsForgotten(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	v.now["a"] = "0"
+	first := open(t, dir, journal.Options{Boot: "first"})
+	e := journal.Entry{Kind: "acme/value", Object: "a", Before: value("0"), After: value("1"), Boot: first.Boot()}
+	require.NoError(t, first.Begin(step(t, first, "one"), e))
+	v.now["a"] = "1" // by somebody else, after the reboot
+
+	second := open(t, dir, journal.Options{Boot: "second", Handlers: []journal.Handler{v}})
+	_, known, err := second.Lookup(step(t, second, "one"), "acme/value", "a")
+	require.NoError(t, err)
+	require.False(t, known)
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1", v.now["a"])
+	require.Empty(t, entries(t, second))
+
+	require.NoError(t, first.Begin(step(t, first, "one"), e))
+	e.Before, e.Boot = value("anew"), second.Boot()
+	require.NoError(t, second.Begin(step(t, second, "one"), e))
+	require.Equal(t, value("anew"), entries(t, second)[0].Before)
+}
+
+func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {
+	for now, after := range map[string]string{"before": "before", "meant": "before", "somebody's": "somebody's"} {
+		v := newValues()
+		j := open(t, filepath.Join(t.TempDir(), "state"), journal.Options{Handlers: []journal.Handler{v}})
+		require.NoError(t, j.Begin(step(t, j, "one"), journal.Entry{Kind: "acme/value", Object: "a", Before: value("before"), After: value("meant")}))
+		v.now["a"] = now
+		_, err := j.RevertAll(t.Context())
+		require.Equal(t, now == "somebody's", errors.Is(err, journal.ErrChanged), now)
+		require.Equal(t, after, v.now["a"], now)
+		require.NoDirExists(t, j.Dir())
+	}
+}
+
+func TestPLAN12_NewestFirstAndDependentsBeforeWhatTheyNeed(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "needed by conf", "1")
+	v.set(t, step(t, j, "two"), j, "other", "1")
+	v.set(t, step(t, j, "one"), j, "conf", "1", "needed by conf", "plugin")
+	v.set(t, step(t, j, "one"), j, "plugin", "1") // later than what needs it
+	would, err := j.CheckRevertAll(t.Context())
+	require.NoError(t, err)
+	done, err := j.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"conf", "plugin", "other", "needed by conf"}, *v.order)
+	for i := range done {
+		require.Equal(t, would[i].Change, done[i].Change)
+	}
+}
+
+func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "needed", "1")
+	v.set(t, step(t, j, "one"), j, "changed", "1")
+	v.set(t, step(t, j, "one"), j, "stuck", "1", "needed")
+	v.now["changed"] = "somebody's"
+	_, err := j.RevertAll(t.Context())
+	require.ErrorContains(t, err, "it is stuck")
+	require.ErrorIs(t, err, journal.ErrChanged)
+	require.Equal(t, "1", v.now["needed"])
+	require.Equal(t, []string{"needed", "stuck"}, objects(t, j), "what could not be undone is there for the next time")
+}
+
+func TestPLAN6_StepsNeverUndoEachOther(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.now["a"], v.now["b"] = "original", "original"
+	v.set(t, step(t, j, "one"), j, "a", "one's")
+	v.set(t, step(t, j, "two"), j, "a", "two's")
+	v.set(t, step(t, j, "two"), j, "b", "two's")
+
+	changes, err := j.CheckRevert(step(t, j, "one"))
+	require.NoError(t, err)
+	require.Empty(t, changes, "it is two's by now")
+	require.NoError(t, j.Revert(step(t, j, "one")))
+	require.Equal(t, map[string]string{"a": "two's", "b": "two's"}, v.now)
+	require.Len(t, entries(t, j), 2)
+
+	require.NoError(t, j.Revert(step(t, j, "two")))
+	require.Equal(t, map[string]string{"a": "original", "b": "original"}, v.now, "one's original was left to two")
+}
+
+func TestPLAN6_AChainIsUndoneInOnePass(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.now["a"] = "original"
+	for _, name := range []string{"one", "two", "three"} {
+		v.set(t, step(t, j, name), j, "a", name+"'s")
+	}
+	_, err := j.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "original", v.now["a"])
+	require.Equal(t, []string{"a"}, *v.order)
+}
+
+func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	writer := open(t, dir, journal.Options{Owner: "pod-a"})
+	leave, err := writer.Enter(t.Context(), journal.Apply)
+	require.NoError(t, err)
+	require.NoError(t, writer.Begin(step(t, writer, "theirs"), journal.Entry{Kind: "other/thing", Object: "x"}))
+	require.NoError(t, leave())
+
+	j := open(t, dir, journal.Options{Owner: "pod-a", Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "a", "1")
+	_, err = j.RevertAll(t.Context())
+	require.ErrorIs(t, err, journal.ErrUnknownKind)
+	require.ErrorContains(t, err, `other/thing x: recorded by something that this program does not know (step theirs of owner "pod-a" did)`)
+	require.Equal(t, []string{"x"}, objects(t, j))
+
+	_, err = j.ForgetObject("y")
+	require.ErrorContains(t, err, "y is not recorded")
+	dropped, err := j.ForgetObject("x")
+	require.NoError(t, err)
+	require.Len(t, dropped, 1)
+	require.Empty(t, entries(t, j))
+}
+
+func TestSEC3_WhatNoActionCanHaveRecordedIsNotObeyed(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "forbidden", "1")
+	_, err := j.RevertAll(t.Context())
+	require.ErrorContains(t, err, "it is forbidden")
+	require.Equal(t, "1", v.now["forbidden"])
+}
+
+func TestAStepIsNeeded(t *testing.T) {
+	j := open(t, t.TempDir(), journal.Options{})
+	require.ErrorContains(t, j.Begin(t.Context(), journal.Entry{Kind: "k", Object: "o"}), "names no step")
+	require.ErrorContains(t, j.Complete(step(t, j, "s"), journal.Entry{Kind: "k", Object: "o"}), "never begun")
+}
+
+func TestANilJournalRemembersNothing(t *testing.T) {
+	var j *journal.Journal
+	require.NoError(t, j.Begin(t.Context(), journal.Entry{}))
+	require.NoError(t, j.Complete(t.Context(), journal.Entry{}))
+	require.ErrorIs(t, j.Revert(t.Context()), errors.ErrUnsupported)
+	_, err := j.CheckRevert(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, err = j.RevertAll(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	leave, err := j.Enter(t.Context(), journal.Apply)
+	require.NoError(t, err)
+	require.NoError(t, leave())
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	require.NoError(t, journal.Files{Kind: "acme"}.MkdirAll(t.Context(), j, dir, 0o755))
+	require.DirExists(t, dir)
+	require.NoError(t, j.Close())
+}
+
+func TestUndoStopsWhenCancelled(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "a", "1")
+	ctx, cancel := context.WithCancel(step(t, j, "one"))
+	cancel()
+	require.ErrorIs(t, j.Revert(ctx), context.Canceled)
+	require.Len(t, entries(t, j), 1)
+}
+
+func TestUnreadableJournalsAreErrors(t *testing.T) {
+	for name, content := range map[string]string{
+		"empty":          "",
+		"torn":           `{"schema":2,"entries":[{"kind":"fi`,
+		"newer":          `{"schema":3,"entries":[]}`,
+		"older":          `{"schema":1,"entries":[]}`,
+		"no schema":      `{"entries":[]}`,
+		"climbing blob":  `{"schema":2,"entries":[{"kind":"a/file","object":"/a","step":"s","before":{"blob":"blob.../../etc/shadow"},"after":{},"done":true}]}`,
+		"other's blob":   `{"schema":2,"entries":[{"kind":"a/file","object":"/a","step":"s","before":{"blob":"journal.json"},"after":{},"done":true}]}`,
+		"no object":      `{"schema":2,"entries":[{"kind":"a/file","object":"","step":"s","before":{},"after":{},"done":true}]}`,
+		"no step":        `{"schema":2,"entries":[{"kind":"a/file","object":"/a","before":{},"after":{},"done":true}]}`,
+		"same one twice": `{"schema":2,"entries":[{"kind":"x","object":"a","step":"s","before":{},"after":{},"done":true},{"kind":"x","object":"a","step":"s","before":{},"after":{},"done":true}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "journal.json")
+			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+			_, err := journal.Open(dir, journal.Options{})
+			require.ErrorIs(t, err, journal.ErrUnreadable)
+			require.ErrorContains(t, err, path)
+		})
+	}
+}
+
+func TestPLAN6_WhatWasRecordedBeforeTheFirstReleaseIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bpffs.json"), []byte(`{"schema":1}`), 0o600))
+	_, err := journal.Open(dir, journal.Options{})
+	require.ErrorIs(t, err, journal.ErrUnreadable)
+	require.ErrorContains(t, err, "bpffs.json were written by a version from before the first release: uninstall with that version")
+}
+
+func TestPLAN6_FieldsOfALaterVersionAreKept(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	path := filepath.Join(dir, "journal.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"schema":2,"later":{"a":[1]},"entries":[
+		{"kind":"acme/value","object":"old","step":"s","before":{},"after":{},"done":true,"why":"for a reason"}]}`), 0o600))
+	j := open(t, dir, journal.Options{})
+	v.set(t, step(t, j, "s"), j, "new", "1")
+	v.set(t, step(t, j, "s"), j, "old", "1")
+
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var got struct {
+		Later   json.RawMessage
+		Entries []struct{ Object, Why string }
+	}
+	require.NoError(t, json.Unmarshal(raw, &got))
+	require.JSONEq(t, `{"a":[1]}`, string(got.Later))
+	require.Equal(t, "old", got.Entries[1].Object)
+	require.Equal(t, "for a reason", got.Entries[1].Why)
+}
+
+func TestStateDirectoryErrorsNameIt(t *testing.T) {
+	_, err := journal.Open("relative", journal.Options{})
+	require.ErrorContains(t, err, `"relative"`)
+	parent := filepath.Join(t.TempDir(), "missing")
+	_, err = journal.Open(filepath.Join(parent, "state"), journal.Options{})
+	require.ErrorContains(t, err, "create "+parent)
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err = journal.Open(file, journal.Options{})
+	require.ErrorContains(t, err, file)
+}
+
+func TestPLAN6_AnAdministratorsStateDirectoryStays(t *testing.T) {
+	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	j := open(t, dir, journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "a", "1")
+	_, err := j.RevertAll(t.Context())
+	require.NoError(t, err)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestAnotherProcessesChangesAreSeen(t *testing.T) {
+	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+	one, other := open(t, dir, journal.Options{Handlers: []journal.Handler{v}}), open(t, dir, journal.Options{})
+	v.set(t, step(t, other, "s"), other, "a", "1")
+	require.Equal(t, []string{"a"}, objects(t, one))
+	v.set(t, step(t, one, "s"), one, "b", "1")
+	require.Equal(t, []string{"a", "b"}, objects(t, other))
+	_, err := one.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, entries(t, other))
+	v.set(t, step(t, other, "s"), other, "c", "1")
+	require.Equal(t, []string{"c"}, objects(t, one), "the directory was made again")
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte(`{"schema":2,"owners":[{"name":"a","generation":1}],"entries":[{"kind":"a/file","object":"/a","step":"s","before":{"blob":"blob.b"},"after":{},"done":true}]}`))
+	f.Add([]byte(`{"schema":2}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.json"), content, 0o600))
+		j, err := journal.Open(dir, journal.Options{})
+		if err != nil {
+			require.ErrorIs(t, err, journal.ErrUnreadable)
+			return
+		}
+		defer j.Close()
+		before := objects(t, j)
+		require.NoError(t, j.Begin(step(t, j, "s")))
+		require.Equal(t, before, objects(t, j))
+	})
+}

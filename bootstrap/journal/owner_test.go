@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// TestPLAN11_Overlaps plays events of several processes on one node, in order.
+// "a1 apply" is the process a1 of owner a applying; an empty outcome is success.
+func TestPLAN11_Overlaps(t *testing.T) {
+	const notOwner, revoked = "is somebody else's", "is no longer this one's"
+	for name, events := range map[string][][2]string{
+		"a rolling update with surge": {
+			{"a1 apply"}, {"a1 apply"}, {"b1 apply"},
+			{"a1 apply", revoked}, {"a1 verify", revoked}, {"a2 verify", notOwner},
+			{"a1 revert", notOwner}, {"a2 check-revert", notOwner}, {"b1 apply"}, {"b1 revert"},
+		},
+		"the older pod's container restarts during the update": {
+			{"a1 apply"}, {"b1 apply"}, {"a2 apply", notOwner}, {"a2 revert", notOwner}, {"b1 verify"}, {"b2 apply"}, {"b1 apply"},
+		},
+		"the newer pod's container restarts": {
+			{"a1 apply"}, {"b1 apply"}, {"b2 apply"}, {"b1 verify"}, {"a1 verify", revoked}, {"b2 revert"},
+		},
+		"an administrator uninstalls in the middle": {
+			{"a1 apply"}, {"nobody1 revert", notOwner}, {"any1 revert"}, {"a1 apply", revoked}, {"a1 verify", revoked}, {"a2 apply"}, {"a2 revert"},
+		},
+		"an administrator uninstalls in the middle of an update": {
+			{"a1 apply"}, {"b1 apply"}, {"any1 revert"}, {"a1 apply", revoked}, {"b1 apply", revoked}, {"b2 apply"}, {"b2 apply"},
+		},
+		"an administrator applies beside an agent": {
+			{"a1 apply"}, {"nobody1 apply"}, {"a1 apply"}, {"nobody1 apply"}, {"b1 apply"}, {"nobody1 apply", revoked}, {"nobody2 apply"}, {"b1 verify"},
+		},
+		"nobody in particular has the node": {
+			{"nobody1 apply"}, {"nobody1 apply"}, {"nobody2 apply"}, {"nobody2 revert"}, {"nobody1 apply", revoked}, {"nobody3 apply"},
+		},
+		"an owner takes over from nobody": {
+			{"nobody1 apply"}, {"a1 apply"}, {"nobody1 apply", revoked}, {"nobody2 revert", notOwner}, {"a1 revert"},
+		},
+		"a superseded owner is told to take over": {
+			{"a1 apply"}, {"b1 apply"}, {"a2 apply", notOwner}, {"A1 apply"}, {"b1 verify", revoked}, {"b2 apply", notOwner}, {"a3 apply"}, {"a3 revert"},
+		},
+		"a guard starts before its owner has applied": {
+			{"a1 verify"}, {"a2 apply"}, {"a1 verify", revoked}, {"a3 verify"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+			processes := map[string]*journal.Journal{}
+			for i, event := range events {
+				process, op, _ := strings.Cut(event[0], " ")
+				j := processes[process]
+				if j == nil {
+					owner := strings.TrimRight(process, "123")
+					o := journal.Options{Owner: strings.ToLower(owner), TakeOver: owner == "A", AnyOwner: owner == "any", Handlers: []journal.Handler{v}}
+					if owner == "nobody" || owner == "any" {
+						o.Owner = ""
+					}
+					j = open(t, dir, o)
+					processes[process] = j
+				}
+				before := entries(t, j)
+				err := run(t, j, v, op)
+				if event[1] == "" {
+					require.NoError(t, err, "event %d: %s", i, event[0])
+					continue
+				}
+				require.ErrorContains(t, err, event[1], "event %d: %s", i, event[0])
+				if event[1] == revoked {
+					require.ErrorIs(t, err, journal.ErrRevoked)
+				} else {
+					require.ErrorIs(t, err, journal.ErrNotOwner)
+				}
+				require.Equal(t, before, entries(t, j), "who is refused changes nothing")
+			}
+		})
+	}
+}
+
+func run(t *testing.T, j *journal.Journal, v values, op string) error {
+	leave, err := j.Enter(t.Context(), op)
+	if err != nil {
+		return err
+	}
+	switch op {
+	case journal.Apply:
+		v.set(t, step(t, j, "one"), j, "a", "1")
+	case journal.Revert:
+		require.NoError(t, j.Revert(step(t, j, "one")))
+	}
+	if err := leave(); err != nil {
+		return err
+	}
+	if op == journal.Revert {
+		require.NoDirExists(t, j.Dir())
+	}
+	return nil
+}
+
+func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
+	dir := t.TempDir()
+	for _, who := range []string{"pod-a", "pod-b"} {
+		leave, err := open(t, dir, journal.Options{Owner: who}).Enter(t.Context(), journal.Apply)
+		require.NoError(t, err)
+		require.NoError(t, leave())
+	}
+	name, generation, err := open(t, dir, journal.Options{}).Owner()
+	require.NoError(t, err)
+	require.Equal(t, "pod-b", name)
+	require.Equal(t, 2, generation)
+	_, err = open(t, dir, journal.Options{Owner: "pod-a"}).Enter(t.Context(), journal.Apply)
+	require.ErrorContains(t, err, `the node is somebody else's: "pod-b" (generation 2, since 2`)
+	require.ErrorContains(t, err, `after "pod-a"`)
+	_, err = open(t, dir, journal.Options{}).RevertAll(t.Context())
+	require.ErrorContains(t, err, "this is nobody in particular")
+	_, err = open(t, dir, journal.Options{AnyOwner: true}).RevertAll(t.Context())
+	require.NoError(t, err)
+}
+
+func TestPLAN11_ManyOwners(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 300 {
+		leave, err := open(t, dir, journal.Options{Owner: "pod-" + string(rune('a'+i%26)) + time.Duration(i).String()}).Enter(t.Context(), journal.Apply)
+		require.NoError(t, err)
+		require.NoError(t, leave())
+	}
+	_, generation, err := open(t, dir, journal.Options{}).Owner()
+	require.NoError(t, err)
+	require.Equal(t, 300, generation)
+}
+
+func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	first := open(t, dir, journal.Options{Owner: "a"})
+	leave, err := first.Enter(t.Context(), journal.Apply)
+	require.NoError(t, err)
+	require.NoError(t, leave())
+	uninstalled, err := first.Enter(t.Context(), journal.Revert)
+	require.NoError(t, err)
+
+	second := open(t, dir, journal.Options{Owner: "b"})
+	entered := make(chan error, 1)
+	go func() {
+		leave, err := second.Enter(t.Context(), journal.Apply)
+		if err == nil {
+			err = leave()
+		}
+		entered <- err
+	}()
+	select {
+	case err := <-entered:
+		t.Fatal("it did not wait: ", err)
+	case <-time.After(150 * time.Millisecond):
+	}
+	require.NoError(t, uninstalled())
+	require.NoError(t, <-entered)
+	name, generation, err := second.Owner()
+	require.NoError(t, err)
+	require.Equal(t, "b", name)
+	require.Equal(t, 1, generation, "the directory was removed, and made again")
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// schema is the version of the format. Fields may be added within one; who does
+// not know them keeps them.
+const schema = 2
+
+// maxOwners is how many owners are remembered: an older one that comes back is
+// taken for a new one.
+const maxOwners = 128
+
+// page is the journal on disk.
+type page struct {
+	Schema  int     `json:"schema"`
+	Owners  []owner `json:"owners,omitempty"` // the last one is the node's
+	Entries []Entry `json:"entries"`          // oldest first
+
+	unknown map[string]json.RawMessage
+}
+
+// owner is one of those who have claimed the node.
+type owner struct {
+	Name       string    `json:"name"`
+	Generation int       `json:"generation"`
+	Since      time.Time `json:"since"`
+}
+
+func (p *page) UnmarshalJSON(text []byte) (err error) {
+	type plain page
+	p.unknown, err = unmarshalKeeping(text, (*plain)(p))
+	return err
+}
+
+func (p page) MarshalJSON() ([]byte, error) {
+	type plain page
+	return marshalWith(plain(p), p.unknown)
+}
+
+// jsonNames are the names of v's fields.
+func jsonNames(v any) iter.Seq[string] {
+	t := reflect.TypeOf(v).Elem()
+	return func(yield func(string) bool) {
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			if name != "" && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+func decode(raw []byte) (*page, error) {
+	var version struct{ Schema int }
+	if err := json.Unmarshal(raw, &version); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	if version.Schema != schema {
+		return nil, fmt.Errorf("%w: it has schema %d, and this version reads %d", ErrUnreadable, version.Schema, schema)
+	}
+	p := &page{}
+	if err := json.Unmarshal(raw, p); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	for i, e := range p.Entries {
+		if err := e.validate(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+		if slices.ContainsFunc(p.Entries[:i], e.same) {
+			return nil, fmt.Errorf("%w: %s of step %s is there twice", ErrUnreadable, e, e.Step)
+		}
+	}
+	return p, nil
+}
+
+// current is the node's owner; the zero value: it has none.
+func (p *page) current() owner {
+	if len(p.Owners) == 0 {
+		return owner{}
+	}
+	return p.Owners[len(p.Owners)-1]
+}
+
+func (p *page) index(e Entry) int { return slices.IndexFunc(p.Entries, e.same) }
+
+// begin puts e at the end, as the newest.
+func (p *page) begin(e Entry) {
+	if i := p.index(e); i >= 0 {
+		e = p.Entries[i].again(e)
+		p.Entries = slices.Delete(p.Entries, i, i+1)
+	}
+	p.Entries = append(p.Entries, e)
+}
+
+func (p *page) forget(gone ...Entry) {
+	p.Entries = slices.DeleteFunc(p.Entries, func(e Entry) bool { return slices.ContainsFunc(gone, e.same) })
+}
+
+func (p *page) clone() *page {
+	c := *p
+	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries)
+	return &c
+}

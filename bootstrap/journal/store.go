@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+const (
+	fileName   = "journal.json"
+	blobPrefix = "blob."
+	maxJournal = 64 << 20 // bytes: some 100,000 entries
+)
+
+// load returns what is recorded now, also by another process.
+func (j *Journal) load() (*page, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	d, err := j.openDir()
+	if err != nil {
+		return nil, err
+	}
+	if d != nil {
+		defer d.Close()
+	}
+	return j.refresh(d)
+}
+
+// openDir opens the state directory; nil: there is none.
+func (j *Journal) openDir() (*durable.Dir, error) {
+	d, err := j.parent.OpenDir(j.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", hint(err))
+	}
+	if err := trusted(d.Path(), d.Stat); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// refresh reads the journal if it is not the one that was read last.
+func (j *Journal) refresh(d *durable.Dir) (*page, error) {
+	var info fs.FileInfo
+	err := fs.ErrNotExist
+	if d != nil {
+		info, err = d.Lstat(fileName)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		j.page, j.seen = &page{Schema: schema}, nil
+		return j.page, refuseOld(d)
+	case err != nil:
+		return nil, fmt.Errorf("read the journal: %w", hint(err))
+	case j.seen != nil && os.SameFile(info, j.seen) && info.ModTime().Equal(j.seen.ModTime()) && info.Size() == j.seen.Size():
+		return j.page, nil
+	}
+	p, err := read(d)
+	if err != nil {
+		return nil, err
+	}
+	j.page, j.seen = p, info
+	return p, nil
+}
+
+func read(d *durable.Dir) (*page, error) {
+	path := d.Path(fileName)
+	if err := trusted(path, func() (fs.FileInfo, error) { return d.Lstat(fileName) }); err != nil {
+		return nil, err
+	}
+	raw, err := d.ReadFile(fileName, maxJournal)
+	if err != nil {
+		return nil, fmt.Errorf("read the journal: %w", hint(err))
+	}
+	p, err := decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", path, err)
+	}
+	return p, nil
+}
+
+// refuseOld is an error where a version from before the journal has recorded
+// something: only that can undo it.
+func refuseOld(d *durable.Dir) error {
+	if d == nil {
+		return nil
+	}
+	names, err := d.Names()
+	if err != nil {
+		return fmt.Errorf("list the state directory: %w", err)
+	}
+	old := slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".json") })
+	if len(old) == 0 {
+		return nil
+	}
+	slices.Sort(old)
+	return fmt.Errorf("%s: %w: %s were written by a version from before the first release: uninstall with that version, or undo by hand and remove them",
+		d.Path(), ErrUnreadable, strings.Join(old, ", "))
+}
+
+// change changes the journal, durably.
+func (j *Journal) change(f func(*page) error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	d, made, err := j.makeDir()
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	p, err := j.refresh(d)
+	if err == nil {
+		p = p.clone()
+		err = f(p)
+	}
+	if err == nil {
+		err = j.save(d, p)
+	}
+	if err != nil && made {
+		return errors.Join(err, j.parent.Remove(j.name)) // nothing is in it that would say whose it is
+	}
+	return err
+}
+
+// save replaces the journal, and first clears away what a killed run left.
+func (j *Journal) save(d *durable.Dir, p *page) error {
+	if j.seen == nil {
+		if err := d.Sweep(); err != nil {
+			return fmt.Errorf("clear the state directory of what a killed run left: %w", err)
+		}
+	}
+	raw, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode the journal: %w", err)
+	}
+	if err := d.WriteFile(fileName, 0o600, append(raw, '\n')); err != nil {
+		return fmt.Errorf("write the journal: %w", hint(err))
+	}
+	info, err := d.Lstat(fileName)
+	if err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	j.page, j.seen = p, info
+	return nil
+}
+
+// makeDir opens the state directory, which is made if it is missing.
+func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
+	if d, err = j.openDir(); d != nil || err != nil {
+		return d, false, err
+	}
+	err = j.parent.Mkdir(j.name, durable.StateDirMode)
+	if made = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, false, fmt.Errorf("make the state directory: %w", hint(err))
+	}
+	d, err = j.openDir()
+	if d == nil && err == nil {
+		err = fmt.Errorf("make the state directory: %s was removed meanwhile", j.Dir())
+	}
+	return d, made, err
+}
+
+// discard removes the journal with all that belongs to it, and the directory
+// if it was made here and nothing else is in it.
+func (j *Journal) discard() error {
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Remove(fileName); err != nil {
+		return fmt.Errorf("remove the journal: %w", hint(err))
+	}
+	j.page, j.seen = &page{Schema: schema}, nil
+	if err := errors.Join(sweepBlobs(d, j.page), d.Sweep()); err != nil {
+		return err
+	}
+	info, err := d.Stat()
+	if err != nil {
+		return err
+	}
+	if names, err := d.Names(); err != nil || len(names) > 0 || info.Mode() != fs.ModeDir|durable.StateDirMode {
+		return err
+	}
+	return j.parent.Remove(j.name)
+}
+
+// sweepBlobs removes kept content that no entry names.
+func sweepBlobs(d *durable.Dir, p *page) error {
+	names, err := d.Names()
+	if err != nil {
+		return fmt.Errorf("list the state directory: %w", err)
+	}
+	var errs []error
+	for _, name := range names {
+		if isBlob(name) && !slices.ContainsFunc(p.Entries, func(e Entry) bool { return e.Before.Blob == name }) {
+			errs = append(errs, d.Remove(name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isBlob(name string) bool {
+	sum, ok := strings.CutPrefix(name, blobPrefix)
+	return ok && !strings.ContainsAny(sum, "/\\.\x00")
+}
+
+// hint adds the remedy.
+func hint(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w (needs root, or to be its owner, and a file system mounted read-write)", err)
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build unix
+
+package journal
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// trusted is an error unless what is at path belongs to this process's user and
+// nobody else may write there. As root, the group that may is root's.
+func trusted(path string, stat func() (fs.FileInfo, error)) error {
+	info, err := stat()
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	uid := os.Geteuid()
+	foreignGroup := uid == 0 && st.Gid != 0
+	switch {
+	case int(st.Uid) != uid:
+		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at what it holds)", path, st.Uid, ErrUntrusted, uid)
+	case info.Mode()&0o002 != 0 || info.Mode()&0o020 != 0 && foreignGroup:
+		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at what it holds)", path, unixMode(info.Mode()), ErrUntrusted)
+	case !info.IsDir() && (!info.Mode().IsRegular() || st.Nlink != 1):
+		return fmt.Errorf("%s is not a regular file of one name: %w", path, ErrUntrusted)
+	}
+	return nil
+}
+
+func ids(info fs.FileInfo) (uid, gid int) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid), int(st.Gid)
+	}
+	return 0, 0
+}
+
+func chown(f *os.File, s State) error { return f.Chown(s.UID, s.GID) }

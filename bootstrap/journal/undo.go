@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Undone says what became of one entry, or would.
+type Undone struct {
+	Entry  Entry
+	Change string // what was done, in one line; empty: nothing was to be done
+	Err    error  // why it stays; nil: it is undone
+}
+
+// errBelow says that something stays because of what is recorded too and stays:
+// that has been reported.
+var errBelow = errors.New("something that is recorded too stays")
+
+// stays reports whether an entry whose undoing gave err stays recorded.
+func stays(err error) bool {
+	return err != nil && (!errors.Is(err, ErrChanged) || errors.Is(err, ErrKept))
+}
+
+// counts reports whether err is worth telling.
+func counts(err error) bool {
+	return err != nil && !errors.Is(err, errBelow) && (!errors.Is(err, ErrKept) || errors.Is(err, ErrChanged))
+}
+
+// Revert undoes what the context's step has recorded, newest first. What stays
+// is named in the error.
+func (j *Journal) Revert(ctx context.Context) error {
+	done, err := j.undoStep(ctx, j.handlers(), all, true)
+	return failures(done, err)
+}
+
+// CheckRevert says what Revert would undo, and gives the errors that can be
+// told beforehand.
+func (j *Journal) CheckRevert(ctx context.Context) ([]string, error) {
+	would, err := j.undoStep(ctx, j.handlers(), all, false)
+	return changes(would), failures(would, err)
+}
+
+func (j *Journal) handlers() []Handler {
+	if j == nil {
+		return nil
+	}
+	return j.options.Handlers
+}
+
+// Undo undoes, of what the context's step has recorded, the entries that the
+// handlers know; with all of the journal's it is Revert. It is for the Revert of
+// a single action, and leaves the entries of other kinds alone.
+func (j *Journal) Undo(ctx context.Context, handlers ...Handler) error {
+	done, err := j.undoStep(ctx, handlers, known(handlers), true)
+	return failures(done, err)
+}
+
+// CheckUndo says what Undo would do.
+func (j *Journal) CheckUndo(ctx context.Context, handlers ...Handler) ([]string, error) {
+	would, err := j.undoStep(ctx, handlers, known(handlers), false)
+	return changes(would), failures(would, err)
+}
+
+func (j *Journal) undoStep(ctx context.Context, handlers []Handler, pick func(Entry) bool, run bool) ([]Undone, error) {
+	if j == nil {
+		return nil, errNoJournal
+	}
+	step, err := stepOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return j.undo(ctx, handlers, run, func(e Entry) bool { return e.Step == step && pick(e) })
+}
+
+func all(Entry) bool { return true }
+
+// known picks the entries that handlers can undo.
+func known(handlers []Handler) func(Entry) bool {
+	kinds := map[string]bool{}
+	for _, h := range handlers {
+		for _, kind := range h.Kinds() {
+			kinds[kind] = true
+		}
+	}
+	return func(e Entry) bool { return kinds[e.Kind] }
+}
+
+// RevertAll undoes everything, whatever step of whatever program has recorded
+// it, and says what became of each entry. The error joins those of the entries.
+// With the last entry goes the journal, and whose the node was.
+func (j *Journal) RevertAll(ctx context.Context) (done []Undone, err error) {
+	if j == nil {
+		return nil, errNoJournal
+	}
+	leave, err := j.Enter(ctx, Revert)
+	if err != nil {
+		return nil, err
+	}
+	done, err = j.undo(ctx, j.options.Handlers, true, all)
+	return done, errors.Join(failures(done, err), leave())
+}
+
+// CheckRevertAll says what RevertAll would do.
+func (j *Journal) CheckRevertAll(ctx context.Context) ([]Undone, error) {
+	if j == nil {
+		return nil, errNoJournal
+	}
+	would, err := j.undo(ctx, j.options.Handlers, false, all)
+	return would, failures(would, err)
+}
+
+func changes(all []Undone) (lines []string) {
+	for _, u := range all {
+		if u.Change != "" && u.Err == nil {
+			lines = append(lines, u.Change)
+		}
+	}
+	return lines
+}
+
+func failures(all []Undone, err error) error {
+	errs := []error{err}
+	for _, u := range all {
+		if counts(u.Err) {
+			errs = append(errs, u.Err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// undoing is one pass.
+type undoing struct {
+	*Pass
+	page     *page
+	handlers []Handler
+	works    []*work
+}
+
+// work is one entry's part of a pass.
+type work struct {
+	Undone
+	run     func(context.Context) error
+	settled bool // without being looked at
+}
+
+// undo looks at all picked entries, in the order in which they are undone, and
+// then, if run, undoes them.
+func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick func(Entry) bool) ([]Undone, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := j.mayRevert(); err != nil {
+		return nil, err
+	}
+	p, err := j.load()
+	if err != nil {
+		return nil, err
+	}
+	u := &undoing{
+		Pass:     &Pass{journal: j, gone: map[string]bool{}, stays: map[string]bool{}},
+		page:     p.clone(),
+		handlers: handlers,
+	}
+	u.take(pick)
+	for _, w := range u.works {
+		u.look(ctx, w)
+	}
+	if run {
+		err = u.run(ctx)
+	}
+	var all []Undone
+	for _, w := range u.works {
+		all = append(all, w.Undone)
+	}
+	return all, err
+}
+
+// take makes the list of works. What a reboot has undone is forgotten, and the
+// original of an object that a later step has changed too is left to that one.
+func (u *undoing) take(pick func(Entry) bool) {
+	settled := map[string]bool{} // kind, object and step
+	var picked []Entry
+	for i, e := range u.page.Entries { // oldest first: originals go from step to step
+		if !pick(e) {
+			continue
+		}
+		picked = append(picked, e)
+		if heir := u.heir(i); u.journal.outlived(e) {
+			settled[e.id()] = true
+		} else if heir != nil {
+			settled[e.id()] = true
+			heir.Before = u.page.Entries[i].Before
+			if e.Boot == "" {
+				heir.Boot = ""
+			}
+		}
+	}
+	for _, e := range order(picked) {
+		now := u.page.Entries[u.page.index(e)]
+		u.works = append(u.works, &work{Undone: Undone{Entry: now}, settled: settled[e.id()]})
+	}
+}
+
+// heir is the entry of the next step that has changed the object of entry i,
+// and found it as that says it was left; nil: there is none.
+func (u *undoing) heir(i int) *Entry {
+	e := u.page.Entries[i]
+	for i++; i < len(u.page.Entries); i++ {
+		if later := &u.page.Entries[i]; later.sameObject(e) && later.Before.Same(e.After) && !u.journal.outlived(*later) {
+			return later
+		}
+	}
+	return nil
+}
+
+// order is the order in which entries are undone: newest first, but none before
+// one that needs it.
+func order(entries []Entry) []Entry {
+	rest := slices.Clone(entries)
+	slices.Reverse(rest)
+	var sorted []Entry
+	for len(rest) > 0 {
+		i := max(0, slices.IndexFunc(rest, func(e Entry) bool {
+			return !slices.ContainsFunc(rest, func(o Entry) bool { return !o.same(e) && slices.Contains(o.Needs, e.Object) })
+		}))
+		sorted = append(sorted, rest[i])
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return sorted
+}
+
+func (u *undoing) look(ctx context.Context, w *work) {
+	if w.settled {
+		return
+	}
+	undo, err := u.lookAt(ctx, w.Entry)
+	w.Change, w.run = undo.Change, undo.Run
+	if err == nil && undo.Removes != "" {
+		u.gone[undo.Removes] = true
+	}
+	u.settle(w, err)
+}
+
+func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
+	if u.needed(e) {
+		return Undo{}, errBelow
+	}
+	for _, h := range u.handlers {
+		if !slices.Contains(h.Kinds(), e.Kind) {
+			continue
+		}
+		if err := h.Owns(e); err != nil {
+			return Undo{}, fmt.Errorf("%s is recorded, and nothing of this kind can be: %w", e, err)
+		}
+		return h.Look(ctx, u.Pass, e)
+	}
+	return Undo{}, fmt.Errorf("%s: %w (step %s of %s did): it stays recorded, for who knows how to undo it", e, ErrUnknownKind, e.Step, u.page.ownerOf(e))
+}
+
+// needed reports whether something that stays needs e.
+func (u *undoing) needed(e Entry) bool {
+	return slices.ContainsFunc(u.works, func(w *work) bool {
+		return u.stays[w.Entry.Object] && !w.Entry.same(e) && slices.Contains(w.Entry.Needs, e.Object)
+	})
+}
+
+func (u *undoing) settle(w *work, err error) {
+	w.Err = err
+	if stays(err) {
+		u.stays[w.Entry.Object] = true
+		delete(u.gone, w.Entry.Object)
+	}
+}
+
+// run undoes what was looked at, and forgets what is undone, or is somebody
+// else's.
+func (u *undoing) run(ctx context.Context) error {
+	var gone []Entry
+	var ended error
+	for _, w := range u.works {
+		if ended = ctx.Err(); ended != nil {
+			break
+		}
+		u.runOne(ctx, w)
+		if !stays(w.Err) {
+			gone = append(gone, w.Entry)
+		}
+	}
+	return errors.Join(ended, u.forget(gone))
+}
+
+func (u *undoing) runOne(ctx context.Context, w *work) {
+	switch {
+	case w.Err != nil || w.run == nil || w.Change == "":
+	case u.needed(w.Entry):
+		u.settle(w, errBelow)
+	default:
+		u.settle(w, w.run(ctx))
+	}
+}
+
+// forget drops entries, with the content that was kept for them, and saves what
+// became of the others.
+func (u *undoing) forget(gone []Entry) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	j := u.journal
+	if err := j.change(func(p *page) error {
+		for i, e := range p.Entries { // what was bequeathed
+			if at := u.page.index(e); at >= 0 {
+				p.Entries[i].Before, p.Entries[i].Boot = u.page.Entries[at].Before, u.page.Entries[at].Boot
+			}
+		}
+		p.forget(gone...)
+		return nil
+	}); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.page.Entries) == 0 && len(j.page.Owners) == 0 {
+		return j.discard()
+	}
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	return sweepBlobs(d, j.page)
+}
+
+// ForgetObject drops the entries of an object without undoing them: the remedy
+// for what cannot be undone. It returns what it dropped.
+func (j *Journal) ForgetObject(object string) (dropped []Entry, err error) {
+	if j == nil {
+		return nil, errNoJournal
+	}
+	if err := j.mayRevert(); err != nil {
+		return nil, err
+	}
+	entries, err := j.Entries()
+	if err != nil {
+		return nil, err
+	}
+	dropped = slices.DeleteFunc(entries, func(e Entry) bool { return e.Object != object })
+	if len(dropped) == 0 {
+		return nil, fmt.Errorf("%s is not recorded in %s", object, j.Dir())
+	}
+	u := &undoing{Pass: &Pass{journal: j}, page: &page{}}
+	return dropped, u.forget(dropped)
+}
