@@ -98,4 +98,6 @@ type cannotSayError struct{ error }
 
 func (cannotSayError) CannotSay() {}
 
+func isCannotSay(err error) bool { return errors.As(err, new(cannotSay)) }
+
 func (e cannotSayError) Unwrap() error { return e.error }

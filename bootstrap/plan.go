@@ -41,8 +41,34 @@ type Step struct {
 	SkipVerify bool
 
 	// Skip leaves the step out. It counts as done for the steps that name it
-	// in After; what it names in After itself still holds for them.
+	// in After; what it names in After itself still holds for them. Where the
+	// plan has a journal, Revert undoes what it holds for the step all the same.
 	Skip bool
+
+	// Absent says that the step is no longer wanted: Apply undoes what the
+	// plan's journal holds for it, and what the action, if there is one, can
+	// revert. It is the program's word, to be given on purpose: a configuration
+	// that is missing says nothing. For those that name the step in After it
+	// counts as done.
+	Absent bool
+}
+
+// Journal is what a plan needs of a journal; *journal.Journal of package
+// bootstrap/journal is one.
+type Journal interface {
+	// Enter says whether this process may do what op says, one of the plan's
+	// operations "apply", "revert" and "check-revert", on this node, and keeps
+	// out who must not do so meanwhile, until leave is called.
+	Enter(ctx context.Context, op string) (leave func() error, err error)
+
+	// WithStep returns a context in which what actions record is the named
+	// step's.
+	WithStep(ctx context.Context, step string) context.Context
+
+	// Revert undoes what is recorded for the context's step, and CheckRevert
+	// says what that would be.
+	Revert(ctx context.Context) error
+	CheckRevert(ctx context.Context) (changes []string, err error)
 }
 
 // Plan is a list of steps in the order in which they run.
@@ -57,6 +83,13 @@ type Plan struct {
 
 	// Trace is told of each step as it runs. Nil: nobody is.
 	Trace *Trace
+
+	// Journal remembers what the steps change, and whose the node is: Apply
+	// claims it, and both Apply and Revert change nothing on a node that is
+	// somebody else's. What each step has recorded there is undone by Revert.
+	// The steps' actions have to be given it too. Nil: each action reverts what it
+	// knows of.
+	Journal Journal
 
 	// Lock is taken by Apply and Revert before their first step, and given
 	// back by unlock after their last. It keeps two runs on one node apart.
@@ -90,7 +123,7 @@ func (s *Step) validate(place int, places map[string]int) (errs []error) {
 	if s.Name == "" {
 		errs = append(errs, fmt.Errorf("step %d has no name", place+1))
 	}
-	if s.Action == nil && !s.Skip {
+	if s.Action == nil && !s.Skip && !s.Absent {
 		errs = append(errs, fmt.Errorf("step %q has no action", s.Name))
 	}
 	if s.Timeout < 0 {
@@ -115,7 +148,7 @@ func (s *Step) validate(place int, places map[string]int) (errs []error) {
 // that would change, it may err only because that has not happened yet, so it
 // is [Unknown] and no error.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
-	return p.walk(ctx, pass{do: (*Step).check})
+	return p.walk(ctx, pass{op: opCheck, do: (*walk).check})
 }
 
 // Apply brings the node to the state of each step in turn: it asks the action
@@ -128,19 +161,24 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // run again. When ctx is done, the remaining steps are NotRun and the error
 // says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.locked(ctx, pass{do: (*Step).apply, stops: true})
+	return p.locked(ctx, pass{op: opApply, do: (*walk).apply, stops: true})
 }
 
 // CheckRevert says what Revert would undo, and changes nothing. The report
 // starts with the last step. A step whose action cannot be reverted is
 // [Skipped]; one whose action can, but is no [CheckReverter], is [Unknown].
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
-	return p.walk(ctx, pass{do: (*Step).checkRevert, reverse: true})
+	return p.entered(ctx, pass{op: opCheckRevert, do: (*walk).checkRevert, reverse: true})
 }
 
 // Revert undoes what Apply did, last step first, also what another process
-// applied: what there is to undo, the actions themselves have recorded. It
-// goes on after a failure. The report starts with the last step.
+// applied: what there is to undo, the journal says or, without one, what the
+// actions themselves have recorded. It goes on after a failure. The report
+// starts with the last step.
+//
+// With a journal, what that holds for a step is undone first, and then what the
+// action, if there is one, names beyond it. Steps that the plan has not are not
+// looked at; undoing everything is the journal's own.
 //
 // A step is [Skipped], with the reason as its error, if its action is not a
 // [Reverter] or says with an error matching [errors.ErrUnsupported] that it
@@ -150,7 +188,7 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 // the step is [Failed] with [ErrNotConverged]. A Reverter that cannot say what
 // it would undo is [Changed] when it has run.
 func (p *Plan) Revert(ctx context.Context) (*Report, error) {
-	return p.locked(ctx, pass{do: (*Step).revert, reverse: true})
+	return p.locked(ctx, pass{op: opRevert, do: (*walk).revert, reverse: true})
 }
 
 // Fail reports a run that ended before its first step, because what the named

@@ -5,13 +5,15 @@ package bootstrap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 )
 
 // check is what Plan.Check does with one step.
-func (s *Step) check(ctx context.Context) Result {
+func (w *walk) check(ctx context.Context, s *Step) Result {
+	if s.Absent {
+		return w.checkRevert(ctx, s)
+	}
 	changes, err := s.Action.Check(ctx)
 	if err != nil {
 		return s.result(Failed, "check", changes, err)
@@ -20,7 +22,10 @@ func (s *Step) check(ctx context.Context) Result {
 }
 
 // apply is what Plan.Apply does with one step.
-func (s *Step) apply(ctx context.Context) Result {
+func (w *walk) apply(ctx context.Context, s *Step) Result {
+	if s.Absent {
+		return w.revert(ctx, s)
+	}
 	changes, err := s.Action.Check(ctx)
 	if err != nil {
 		return s.result(Failed, "check", changes, err)
@@ -51,18 +56,11 @@ func (s *Step) verify(ctx context.Context, changes []string, check func(context.
 }
 
 // checkRevert is what Plan.CheckRevert does with one step.
-func (s *Step) checkRevert(ctx context.Context) Result {
-	if _, ok := s.Action.(Reverter); !ok {
-		return s.result(Skipped, "revert", nil, errNoRevert)
-	}
-	r, ok := s.Action.(CheckReverter)
-	if !ok {
-		return s.result(Unknown, "revert", nil, errNoCheckRevert)
-	}
-	changes, err := r.CheckRevert(ctx)
+func (w *walk) checkRevert(ctx context.Context, s *Step) Result {
+	changes, err := w.reverter(s).CheckRevert(ctx)
 	switch {
-	case errors.As(err, new(cannotSay)):
-		return s.result(Unknown, "revert", nil, err)
+	case isCannotSay(err):
+		return s.result(Unknown, "revert", changes, err)
 	case nothingToRevert(err):
 		return s.result(Skipped, "revert", nil, err)
 	case err != nil:
@@ -72,26 +70,19 @@ func (s *Step) checkRevert(ctx context.Context) Result {
 }
 
 // revert is what Plan.Revert does with one step.
-func (s *Step) revert(ctx context.Context) Result {
-	r, ok := s.Action.(Reverter)
-	if !ok {
-		return s.result(Skipped, "revert", nil, errNoRevert)
-	}
-	cr, ok := r.(CheckReverter)
-	if !ok {
-		return s.revertBlind(ctx, r)
-	}
-	changes, err := cr.CheckRevert(ctx)
+func (w *walk) revert(ctx context.Context, s *Step) Result {
+	r := w.reverter(s)
+	changes, err := r.CheckRevert(ctx)
 	switch {
-	case nothingToRevert(err):
-		return s.revertBlind(ctx, r)
-	case err != nil:
+	case isCannotSay(err), nothingToRevert(err):
+		return s.revertBlind(ctx, r, changes)
+	case err != nil && w.journal == nil:
 		return s.result(Failed, "check-revert", changes, err)
 	}
 	if err := r.Revert(ctx); err != nil {
 		return s.result(notFor(err), "revert", changes, err)
 	}
-	after := s.verify(ctx, changes, cr.CheckRevert)
+	after := s.verify(ctx, changes, r.CheckRevert)
 	if after.Status == Changed && len(changes) == 0 {
 		after.Status = Unchanged
 	}
@@ -99,11 +90,11 @@ func (s *Step) revert(ctx context.Context) Result {
 }
 
 // revertBlind reverts what cannot say beforehand what that changes.
-func (s *Step) revertBlind(ctx context.Context, r Reverter) Result {
+func (s *Step) revertBlind(ctx context.Context, r Reverter, changes []string) Result {
 	if err := r.Revert(ctx); err != nil {
-		return s.result(notFor(err), "revert", nil, err)
+		return s.result(notFor(err), "revert", changes, err)
 	}
-	return Result{Status: Changed}
+	return Result{Status: Changed, Changes: changes}
 }
 
 // notFor is the status of a Revert that erred.

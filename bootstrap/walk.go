@@ -14,10 +14,18 @@ import (
 
 // pass is one way to go over a plan.
 type pass struct {
-	do      func(s *Step, ctx context.Context) Result // leaves Step and Elapsed to the walk
-	reverse bool                                      // last step first; no failure is excused
-	stops   bool                                      // at the first failure that counts
+	op      string                                             // for the journal
+	do      func(w *walk, ctx context.Context, s *Step) Result // leaves Step and Elapsed to the walk
+	reverse bool                                               // last step first; no failure is excused
+	stops   bool                                               // at the first failure that counts
 }
+
+const (
+	opCheck       = "check"
+	opApply       = "apply"
+	opRevert      = "revert"
+	opCheckRevert = "check-revert"
+)
 
 func (p pass) order(steps []Step) iter.Seq2[int, Step] {
 	if p.reverse {
@@ -29,6 +37,7 @@ func (p pass) order(steps []Step) iter.Seq2[int, Step] {
 // walk is the state of one pass.
 type walk struct {
 	pass
+	journal Journal // nil: none
 	trace   *Trace
 	report  *Report
 	errs    []error
@@ -41,6 +50,7 @@ type walk struct {
 func (p *Plan) newWalk(how pass) *walk {
 	return &walk{
 		pass:    how,
+		journal: p.Journal,
 		trace:   p.Trace,
 		report:  &Report{Results: make([]Result, 0, len(p.Steps))},
 		cause:   make(map[string]string),
@@ -51,7 +61,7 @@ func (p *Plan) newWalk(how pass) *walk {
 // locked is walk with the plan's lock held.
 func (p *Plan) locked(ctx context.Context, how pass) (report *Report, err error) {
 	if p.Lock == nil || p.Validate() != nil {
-		return p.walk(ctx, how)
+		return p.entered(ctx, how)
 	}
 	unlock, err := p.Lock(ctx)
 	if err != nil {
@@ -64,6 +74,19 @@ func (p *Plan) locked(ctx context.Context, how pass) (report *Report, err error)
 			}
 		}()
 	}
+	return p.entered(ctx, how)
+}
+
+// entered is walk on a node that is this process's to change.
+func (p *Plan) entered(ctx context.Context, how pass) (report *Report, err error) {
+	if p.Journal == nil || p.Validate() != nil {
+		return p.walk(ctx, how)
+	}
+	leave, err := p.Journal.Enter(ctx, how.op)
+	if err != nil {
+		return p.standStill(ctx, how), err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
 	return p.walk(ctx, how)
 }
 
@@ -91,7 +114,7 @@ func (p *Plan) standStill(ctx context.Context, how pass) *Report {
 func (w *walk) step(ctx context.Context, s *Step) {
 	w.inherit(s)
 	switch cause, blocked := w.cause[s.Name]; {
-	case s.Skip:
+	case s.Skip && (w.journal == nil || !w.reverse):
 		w.done(ctx, Result{Step: s.Name, Status: Skipped})
 	case blocked:
 		w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
@@ -122,6 +145,9 @@ func (w *walk) inherit(s *Step) {
 
 func (w *walk) run(ctx context.Context, s *Step) {
 	ctx = w.trace.start(ctx, s.Name)
+	if w.journal != nil {
+		ctx = w.journal.WithStep(ctx, s.Name)
+	}
 	start := time.Now()
 	r := w.bounded(ctx, s)
 	r.Step = s.Name
@@ -132,11 +158,11 @@ func (w *walk) run(ctx context.Context, s *Step) {
 // bounded does s within its timeout.
 func (w *walk) bounded(ctx context.Context, s *Step) Result {
 	if s.Timeout == 0 {
-		return w.do(s, ctx)
+		return w.do(w, ctx, s)
 	}
 	limited, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	r := w.do(s, limited)
+	r := w.do(w, limited, s)
 	var failure *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failure) {
 		failure.Err = fmt.Errorf("%w (the step's timeout is %s)", failure.Err, s.Timeout)
