@@ -246,11 +246,21 @@ func TestLeavesStandAlone(t *testing.T) {
 			switch {
 			case strings.HasPrefix(dep, "k8s.io/"):
 				t.Errorf("%s links %s", leaf, dep)
-			case strings.HasPrefix(inside, "bootstrap"):
+			case strings.HasPrefix(inside, "bootstrap") && inside != "bootstrap/journal":
 				t.Errorf("%s links %s", leaf, inside)
 			case inside != leaf && slices.Contains(leaves, inside):
 				t.Errorf("%s links the leaf %s", leaf, inside)
 			}
+		}
+	}
+}
+
+func TestTheJournalNeedsNothingOfOthers(t *testing.T) {
+	for _, dep := range dependencies(t, module+"/bootstrap/journal") {
+		first, _, _ := strings.Cut(dep, "/")
+		inside := strings.HasPrefix(dep, module+"/internal/") || dep == module+"/bootstrap/journal"
+		if strings.Contains(first, ".") && !inside && !strings.HasPrefix(dep, "golang.org/x/sys/") {
+			t.Errorf("bootstrap/journal links %s", dep)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // What an agent expects is made, and taken back.
@@ -22,12 +23,18 @@ func Example() {
 	}
 	defer os.RemoveAll(node)
 
+	j, err := journal.Open(filepath.Join(node, "state"), journal.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer j.Close()
 	paths := hostpath.Action{
 		Paths: []hostpath.Path{
 			{Path: filepath.Join(node, "run/agent"), Type: hostpath.DirectoryOrCreate},
 			{Path: filepath.Join(node, "run/agent/pid"), Type: hostpath.FileOrCreate},
 		},
-		StateDir: filepath.Join(node, "state"),
+		Journal: j.Step("host-paths"),
 	}
 	ctx := context.Background()
 	show := func(changes []string, err error) {

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // Type says what must be at a path. The words are those of a hostPath volume.
@@ -40,11 +42,9 @@ type Action struct {
 	// comes after it.
 	Paths []Path
 
-	// StateDir is where Apply records what it makes, for Revert: an absolute
-	// path, of which the last element may be missing. All Actions with one
-	// StateDir share that record. Empty: nothing is recorded, and Revert
-	// returns an error that matches [errors.ErrUnsupported].
-	StateDir string
+	// Journal is where Apply records what it makes, for Revert. Nil: nothing is
+	// recorded, and Revert returns an error that matches [errors.ErrUnsupported].
+	Journal *journal.Journal
 }
 
 // Check names the directories and files that Apply would make. A path that is

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -53,7 +54,7 @@ func TestHP1_ConformOnTheKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
 	a := hostpath.Action{
-		StateDir: t.TempDir() + "/slipway",
+		Journal: journaltest.Open(t, t.TempDir()+"/slipway"),
 		Paths: []hostpath.Path{
 			{"/run", hostpath.Directory},
 			{"/run/slipway-agent/state", hostpath.DirectoryOrCreate},
@@ -64,7 +65,7 @@ func TestHP1_ConformOnTheKernel(t *testing.T) {
 	bootstraptest.Conform(t, func() bootstrap.Action { return a })
 
 	lock := one("/run/xtables.lock", hostpath.FileOrCreate)
-	lock.StateDir = a.StateDir
+	lock.Journal = a.Journal
 	require.NoError(t, lock.Apply(t.Context()))
 	require.NoError(t, lock.Revert(t.Context()))
 	require.FileExists(t, "/run/xtables.lock")
@@ -74,9 +75,9 @@ func TestUmaskDoesNotMatter(t *testing.T) {
 	testns.Enter(t, testns.Mount) // a thread with a umask of its own
 	node := t.TempDir()
 	unix.Umask(0o077)
-	for _, state := range []string{"", node + "/slipway"} {
+	for _, j := range []*journal.Journal{nil, journaltest.Open(t, node+"/slipway")} {
 		dir := t.TempDir()
-		a := hostpath.Action{StateDir: state, Paths: []hostpath.Path{
+		a := hostpath.Action{Journal: j, Paths: []hostpath.Path{
 			{dir + "/a/b", hostpath.DirectoryOrCreate}, {dir + "/a/f", hostpath.FileOrCreate},
 		}}
 		require.NoError(t, a.Apply(t.Context()))
@@ -121,14 +122,14 @@ func TestPLAN6_RevertAfterReboot(t *testing.T) {
 	var st unix.Statfs_t
 	require.NoError(t, unix.Statfs(disk, &st))
 	onDisk := uint32(st.Type) != unix.TMPFS_MAGIC // where /tmp is on one, it is as with /run
-	a := hostpath.Action{StateDir: t.TempDir() + "/slipway", Paths: []hostpath.Path{
+	a := hostpath.Action{Journal: journaltest.Open(t, t.TempDir()+"/slipway"), Paths: []hostpath.Path{
 		{Path: "/run/agent", Type: hostpath.DirectoryOrCreate},
 		{Path: "/run/agent/pid", Type: hostpath.FileOrCreate},
 		{Path: node + "/x", Type: hostpath.DirectoryOrCreate},
 		{Path: disk + "/x", Type: hostpath.DirectoryOrCreate},
 	}}
 	require.NoError(t, a.Apply(t.Context()))
-	anotherBoot(t, a.StateDir)
+	journaltest.Reboot(t, a.Journal.Dir())
 
 	changes, err := a.CheckRevert(t.Context())
 	require.NoError(t, err)
@@ -139,11 +140,11 @@ func TestPLAN6_RevertAfterReboot(t *testing.T) {
 	require.FileExists(t, "/run/agent/pid")
 	require.DirExists(t, node+"/x")
 	require.Equal(t, !onDisk, exists(disk+"/x"))
-	require.NoDirExists(t, a.StateDir)
+	require.NoDirExists(t, a.Journal.Dir())
 
 	require.NoError(t, os.RemoveAll("/run/agent"))
 	require.NoError(t, a.Apply(t.Context()))
-	anotherBoot(t, a.StateDir)
+	journaltest.Reboot(t, a.Journal.Dir())
 	require.NoError(t, os.RemoveAll("/run/agent"))
 	require.NoError(t, a.Apply(t.Context()), "made again in this boot")
 	require.NoError(t, a.Revert(t.Context()))
@@ -155,31 +156,13 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// anotherBoot makes what is recorded with a boot be of another.
-func anotherBoot(t *testing.T, stateDir string) {
-	t.Helper()
-	book, err := record.Open(stateDir, "hostpath")
-	require.NoError(t, err)
-	changed := 0
-	for _, e := range book.Entries() {
-		if e.Boot == "" {
-			continue
-		}
-		changed++
-		e.Boot = "another"
-		require.NoError(t, book.Begin(e))
-		require.NoError(t, book.Complete(e))
-	}
-	require.NotZero(t, changed)
-}
-
 // Somebody who is faster keeps what they made.
 func TestHP1_RaceForAPath(t *testing.T) {
 	node := t.TempDir()
 	path := node + "/x"
 	for range 50 {
 		a := one(path, hostpath.FileOrCreate)
-		a.StateDir = node + "/slipway"
+		a.Journal = journaltest.Open(t, node+"/slipway")
 		theirs := make(chan bool)
 		go func() {
 			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o644)

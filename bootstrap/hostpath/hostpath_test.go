@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 var _ bootstrap.CheckReverter = hostpath.Action{}
@@ -39,7 +40,7 @@ func TestHP1_Conform(t *testing.T) {
 		{node + "/run/agent/lock", hostpath.FileOrCreate},
 		{node + "/nowhere", hostpath.Any},
 	}
-	recorded := hostpath.Action{Paths: paths, StateDir: filepath.Join(node, "slipway")}
+	recorded := hostpath.Action{Paths: paths, Journal: journaltest.Open(t, filepath.Join(node, "slipway"))}
 	bootstraptest.Conform(t, func() bootstrap.Action { return recorded })
 	left, err := os.ReadDir(node)
 	require.NoError(t, err)
@@ -84,7 +85,7 @@ func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
 	dir, file := filepath.Join(node, "dir"), filepath.Join(node, "file")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(file, []byte("theirs"), 0o600))
-	a := hostpath.Action{StateDir: state, Paths: []hostpath.Path{
+	a := hostpath.Action{Journal: journaltest.Open(t, state), Paths: []hostpath.Path{
 		{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
 	}}
 	require.NoError(t, a.Apply(t.Context()))
@@ -137,7 +138,7 @@ func TestHP1_Refuses(t *testing.T) {
 		"zero byte":                {hostpath.Path{dir + "/\x00", hostpath.DirectoryOrCreate}, "holds a zero byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := hostpath.Action{Paths: []hostpath.Path{tc.path}, StateDir: filepath.Join(node, "slipway")}
+			a := hostpath.Action{Paths: []hostpath.Path{tc.path}, Journal: journaltest.Open(t, filepath.Join(node, "slipway"))}
 			changes, err := a.Check(t.Context())
 			require.ErrorContains(t, err, tc.want)
 			require.Empty(t, changes)
@@ -188,7 +189,7 @@ func TestFollowsLinks(t *testing.T) {
 	node := t.TempDir()
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))
 	require.NoError(t, os.Symlink(node+"/run", node+"/var-run"))
-	a := hostpath.Action{StateDir: node + "/slipway", Paths: []hostpath.Path{
+	a := hostpath.Action{Journal: journaltest.Open(t, node+"/slipway"), Paths: []hostpath.Path{
 		{node + "/var-run", hostpath.Directory},
 		{node + "/var-run/agent", hostpath.DirectoryOrCreate},
 	}}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // nodeEnv makes the test binary a process that applies and reverts for ever on
@@ -22,7 +23,11 @@ import (
 const nodeEnv = "SLIPWAY_TEST_HOSTPATH_NODE"
 
 func killed(node string) hostpath.Action {
-	return hostpath.Action{StateDir: node + "/slipway", Paths: []hostpath.Path{
+	j, err := journal.Open(node+"/slipway", journal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return hostpath.Action{Journal: j.Step("test"), Paths: []hostpath.Path{
 		{Path: node + "/a/b/c", Type: hostpath.DirectoryOrCreate},
 		{Path: node + "/a/file", Type: hostpath.FileOrCreate},
 		{Path: node + "/d", Type: hostpath.DirectoryOrCreate},

@@ -5,42 +5,37 @@ package hostpath
 
 import (
 	"context"
-	"errors"
-	"slices"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// bookName is the record's name in the state directory.
-const bookName = "hostpath"
+// files records what is made here.
+var files = journal.Files{Kind: "hostpath"}
 
-var errNoState error = nothingRecorded{}
+// Handler undoes what an [Action] has recorded: files that are still empty and
+// as they were made, directories that are empty. Anything else is in use by now
+// and stays. What was made in memory (on a tmpfs, such as /run) before the last
+// reboot is gone, and left if it is there again. /run/xtables.lock is never
+// removed, since a process may hold it locked.
+type Handler struct{}
 
-// nothingRecorded matches errors.ErrUnsupported without repeating its text.
-type nothingRecorded struct{}
+// Kinds lists the kinds of entries of hostpath.
+func (Handler) Kinds() []string { return files.Kinds() }
 
-func (nothingRecorded) Error() string        { return "no state directory, so no host path was recorded" }
-func (nothingRecorded) Is(target error) bool { return target == errors.ErrUnsupported }
+// Owns is an error for what cannot be a host path.
+func (Handler) Owns(e journal.Entry) error { return files.Owns(e) }
 
-// Revert removes what Apply made and recorded in StateDir, last made first:
-// files that are still empty and as they were made, directories that are empty.
-// Anything else is in use by now: it is left, named in the error, and no longer
-// counted as made by Apply. What was made in memory (on a tmpfs, such as /run)
-// before the last reboot is gone, and left if it is there again.
-// /run/xtables.lock is never removed, since a process
-// may hold it locked.
-func (a Action) Revert(ctx context.Context) error {
-	book, err := a.open(ctx)
-	if err != nil {
-		return err
+// Look says what there is to undo about e.
+func (Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	if kept(e.Object) {
+		return journal.Undo{}, nil
 	}
-	err = book.Undo(ctx, func(_ context.Context, e record.Entry) error {
-		if kept(e.Object) {
-			return nil
-		}
-		return book.UndoFile(e)
-	})
-	if err != nil {
+	return files.Look(ctx, p, e)
+}
+
+// Revert undoes what Apply has recorded in Journal.
+func (a Action) Revert(ctx context.Context) error {
+	if err := a.Journal.Undo(ctx, Handler{}); err != nil {
 		return hint("revert host paths", err)
 	}
 	return nil
@@ -48,36 +43,5 @@ func (a Action) Revert(ctx context.Context) error {
 
 // CheckRevert names what Revert would remove.
 func (a Action) CheckRevert(ctx context.Context) (changes []string, err error) {
-	book, err := a.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	going := map[string]bool{}
-	for _, e := range slices.Backward(book.Entries()) {
-		if kept(e.Object) {
-			continue
-		}
-		change, err := book.WouldUndo(e, going)
-		if err != nil {
-			return nil, hint("look at host path "+e.Object, err)
-		}
-		if change != "" {
-			changes = append(changes, change)
-		}
-	}
-	return changes, nil
-}
-
-func (a Action) open(ctx context.Context) (*record.Book, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if a.StateDir == "" {
-		return nil, errNoState
-	}
-	book, err := record.Open(a.StateDir, bookName)
-	if err != nil {
-		return nil, hint("host paths", err)
-	}
-	return book, nil
+	return a.Journal.CheckUndo(ctx, Handler{})
 }

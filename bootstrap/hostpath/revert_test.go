@@ -12,14 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // applied is a node on which some paths have been made.
 func applied(t *testing.T) (node string, a hostpath.Action) {
 	t.Helper()
 	node = t.TempDir()
-	a = hostpath.Action{StateDir: filepath.Join(node, "slipway"), Paths: []hostpath.Path{
+	a = hostpath.Action{Journal: journaltest.Open(t, filepath.Join(node, "slipway")), Paths: []hostpath.Path{
 		{node + "/var/agent", hostpath.DirectoryOrCreate},
 		{node + "/var/agent/lock", hostpath.FileOrCreate},
 		{node + "/opt", hostpath.DirectoryOrCreate},
@@ -40,7 +41,7 @@ func TestHP1_RevertRemovesOnlyWhatItMade(t *testing.T) {
 	}, changes)
 	write(t, node+"/theirs")
 
-	another := hostpath.Action{StateDir: a.StateDir} // another process, which knows of no paths
+	another := hostpath.Action{Journal: journaltest.Open(t, a.Journal.Dir())} // another process, which knows of no paths
 	require.NoError(t, another.Revert(t.Context()))
 	require.Equal(t, []string{node, node + "/theirs"}, names(t, node))
 }
@@ -50,11 +51,11 @@ func TestHP1_RevertLeavesWhatIsInUse(t *testing.T) {
 	write(t, node+"/opt/theirs")
 	require.NoError(t, os.WriteFile(node+"/var/agent/lock", []byte("4711"), 0o644))
 
-	changes, err := a.CheckRevert(t.Context())
-	require.NoError(t, err)
+	changes, foreseen := a.CheckRevert(t.Context())
 	require.Empty(t, changes)
 
-	err = a.Revert(t.Context())
+	err := a.Revert(t.Context())
+	require.ErrorContains(t, err, foreseen.Error())
 	require.ErrorContains(t, err, node+"/opt")
 	require.ErrorContains(t, err, "holds theirs")
 	require.ErrorContains(t, err, node+"/var/agent/lock is no longer as it was left")
@@ -80,7 +81,7 @@ func TestHP1_RevertOfWhatIsGone(t *testing.T) {
 func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	node := t.TempDir()
 	lock := node + "/run/xtables.lock"
-	a := hostpath.Action{StateDir: filepath.Join(node, "slipway"), Paths: []hostpath.Path{
+	a := hostpath.Action{Journal: journaltest.Open(t, filepath.Join(node, "slipway")), Paths: []hostpath.Path{
 		{node + "/run", hostpath.DirectoryOrCreate},
 		{lock, hostpath.FileOrCreate},
 		{node + "/run/other.lock", hostpath.FileOrCreate},
@@ -88,26 +89,26 @@ func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	require.NoError(t, a.Apply(t.Context()))
 	require.FileExists(t, lock)
 	changes, err := a.CheckRevert(t.Context())
-	require.NoError(t, err)
+	require.ErrorContains(t, err, "holds xtables.lock")
 	require.Equal(t, []string{"remove file " + node + "/run/other.lock"}, changes)
 	require.ErrorContains(t, a.Revert(t.Context()), "holds xtables.lock")
 	require.NoFileExists(t, node+"/run/other.lock")
 	require.FileExists(t, lock)
 
 	// Not even if a record says that it was made.
-	book, err := record.Open(a.StateDir, "hostpath")
+	now, err := journal.Snapshot(t.Context(), lock)
 	require.NoError(t, err)
-	require.NoError(t, book.Begin(record.Entry{Kind: record.KindFile, Object: lock}))
-	require.NoError(t, book.CompleteFile(lock))
+	e := journal.Entry{Kind: "hostpath/file", Object: lock, After: now}
+	require.NoError(t, a.Journal.Begin(t.Context(), e))
+	require.NoError(t, a.Journal.Complete(t.Context(), e))
 	changes, err = a.CheckRevert(t.Context())
-	require.NoError(t, err)
+	require.ErrorContains(t, err, "holds xtables.lock")
 	require.Empty(t, changes)
-	require.NoError(t, a.Revert(t.Context()))
 	require.ErrorContains(t, a.Revert(t.Context()), "holds xtables.lock")
 	require.FileExists(t, lock)
 	require.NoError(t, os.Remove(lock))
 	require.NoError(t, a.Revert(t.Context()))
-	require.NoDirExists(t, a.StateDir)
+	require.NoDirExists(t, a.Journal.Dir())
 }
 
 // A process killed between its two notes leaves an entry begun: it is decided
@@ -129,11 +130,11 @@ func TestPLAN6_RevertAfterKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := t.TempDir()
 			dir, file := node+"/dir", node+"/dir/file"
-			a := hostpath.Action{StateDir: node + "/slipway", Paths: []hostpath.Path{
+			a := hostpath.Action{Journal: journaltest.Open(t, node+"/slipway"), Paths: []hostpath.Path{
 				{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
 			}}
 			require.NoError(t, a.Apply(t.Context()))
-			begun(t, a.StateDir)
+			journaltest.Begun(t, a.Journal.Dir())
 			require.NoError(t, os.RemoveAll(dir))
 			tc.made(t, dir, file)
 
@@ -144,15 +145,6 @@ func TestPLAN6_RevertAfterKill(t *testing.T) {
 			require.Equal(t, []string{node}, names(t, node))
 		})
 	}
-}
-
-// begun makes a record what it is before the changes are made.
-func begun(t *testing.T, stateDir string) {
-	t.Helper()
-	book, err := record.Open(stateDir, "hostpath")
-	require.NoError(t, err)
-	require.NotEmpty(t, book.Entries())
-	require.NoError(t, book.Begin(book.Entries()...))
 }
 
 func TestApplyAgainKeepsTheRecord(t *testing.T) {
@@ -166,24 +158,14 @@ func TestApplyAgainKeepsTheRecord(t *testing.T) {
 
 func TestUnreadableRecord(t *testing.T) {
 	node, a := applied(t)
-	require.NoError(t, os.WriteFile(a.StateDir+"/hostpath.json", []byte("{"), 0o600))
-	require.ErrorIs(t, a.Revert(t.Context()), record.ErrUnreadable)
+	require.NoError(t, os.WriteFile(a.Journal.Dir()+"/journal.json", []byte("{"), 0o600))
+	require.ErrorIs(t, a.Revert(t.Context()), journal.ErrUnreadable)
 	_, err := a.CheckRevert(t.Context())
-	require.ErrorIs(t, err, record.ErrUnreadable)
+	require.ErrorIs(t, err, journal.ErrUnreadable)
 	require.DirExists(t, node+"/opt")
 
 	require.NoError(t, a.Apply(t.Context()), "nothing to make, nothing to record")
 	require.NoError(t, os.Remove(node+"/opt"))
-	require.ErrorIs(t, a.Apply(t.Context()), record.ErrUnreadable)
+	require.ErrorIs(t, a.Apply(t.Context()), journal.ErrUnreadable)
 	require.NoDirExists(t, node+"/opt", "not made, since it could not be recorded")
-}
-
-func TestStateDirectoryThatCannotBe(t *testing.T) {
-	node := t.TempDir()
-	a := one(node+"/x", hostpath.DirectoryOrCreate)
-	for _, a.StateDir = range []string{node + "/no/parent", write(t, filepath.Join(node, "file")), "relative"} {
-		require.Error(t, a.Apply(t.Context()), a.StateDir)
-		require.NoDirExists(t, node+"/x", "not made, since it could not be recorded")
-	}
-	require.NotErrorIs(t, a.Revert(t.Context()), errors.ErrUnsupported)
 }

@@ -76,6 +76,12 @@ type Options struct {
 // nothing: what records goes on without, and reverts return an error that
 // matches [errors.ErrUnsupported].
 type Journal struct {
+	*shared
+	step string // where the context names none
+}
+
+// shared is what all steps of one journal have in common.
+type shared struct {
 	options Options
 	parent  *durable.Dir
 	name    string // of the directory in parent
@@ -107,7 +113,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
-	j := &Journal{options: o, parent: parent, name: filepath.Base(dir), boot: o.Boot}
+	j := &Journal{shared: &shared{options: o, parent: parent, name: filepath.Base(dir), boot: o.Boot}}
 	if j.boot == "" {
 		j.boot, err = bootID()
 	}
@@ -149,12 +155,23 @@ func (j *Journal) WithStep(ctx context.Context, step string) context.Context {
 	return context.WithValue(ctx, stepKey{}, step)
 }
 
-func stepOf(ctx context.Context) (string, error) {
-	step, _ := ctx.Value(stepKey{}).(string)
-	if step == "" {
-		return "", errors.New("the context names no step to record for: run the action in a plan that has the journal, or under its WithStep")
+// Step returns the same journal for an action that is used without a plan: what
+// it records and reverts is that of the named step.
+func (j *Journal) Step(name string) *Journal {
+	if j == nil {
+		return nil
 	}
-	return step, nil
+	return &Journal{j.shared, name}
+}
+
+func (j *Journal) stepOf(ctx context.Context) (string, error) {
+	if step, ok := ctx.Value(stepKey{}).(string); ok && step != "" {
+		return step, nil
+	}
+	if j.step == "" {
+		return "", errors.New("no step to record for: run the action in a plan that has the journal, or give it Journal.Step")
+	}
+	return j.step, nil
 }
 
 // Begin notes, durably, that entries are about to be changed. What is recorded
@@ -163,7 +180,7 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	if j == nil {
 		return nil
 	}
-	step, err := stepOf(ctx)
+	step, err := j.stepOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -187,7 +204,7 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 	if j == nil || len(entries) == 0 {
 		return nil
 	}
-	step, err := stepOf(ctx)
+	step, err := j.stepOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,17 +227,19 @@ func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	if j == nil || len(entries) == 0 {
 		return nil
 	}
-	step, err := stepOf(ctx)
+	step, err := j.stepOf(ctx)
 	if err != nil {
 		return err
 	}
+	entries = slices.Clone(entries)
 	for i := range entries {
 		entries[i].Step = step
 	}
-	return j.change(func(p *page) error {
+	err = j.change(func(p *page) error {
 		p.forget(entries...)
 		return nil
 	})
+	return errors.Join(err, j.tidy())
 }
 
 // Namespace names the calling thread's mount namespace, as [Entry].Namespace
@@ -233,7 +252,7 @@ func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, kno
 	if j == nil {
 		return e, false, nil
 	}
-	step, err := stepOf(ctx)
+	step, err := j.stepOf(ctx)
 	if err != nil {
 		return e, false, err
 	}

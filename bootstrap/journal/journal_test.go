@@ -266,7 +266,9 @@ func TestSEC3_WhatNoActionCanHaveRecordedIsNotObeyed(t *testing.T) {
 
 func TestAStepIsNeeded(t *testing.T) {
 	j := open(t, t.TempDir(), journal.Options{})
-	require.ErrorContains(t, j.Begin(t.Context(), journal.Entry{Kind: "k", Object: "o"}), "names no step")
+	require.ErrorContains(t, j.Begin(t.Context(), journal.Entry{Kind: "k", Object: "o"}), "no step to record for")
+	require.NoError(t, j.Step("s").Begin(t.Context(), journal.Entry{Kind: "k", Object: "mine"}))
+	require.Equal(t, "s", entries(t, j)[0].Step)
 	require.ErrorContains(t, j.Complete(step(t, j, "s"), journal.Entry{Kind: "k", Object: "o"}), "never begun")
 }
 

@@ -171,6 +171,26 @@ func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
 	return d, made, err
 }
 
+// tidy removes kept content that no entry names or, where nothing is recorded
+// and the node is nobody's, all of the journal.
+func (j *Journal) tidy() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	p, err := j.refresh(d)
+	if err != nil {
+		return err
+	}
+	if len(p.Entries) == 0 && len(p.Owners) == 0 {
+		return j.discard()
+	}
+	return sweepBlobs(d, p)
+}
+
 // discard removes the journal with all that belongs to it, and the directory
 // if it was made here and nothing else is in it.
 func (j *Journal) discard() error {

@@ -70,7 +70,7 @@ func (j *Journal) undoStep(ctx context.Context, handlers []Handler, pick func(En
 	if j == nil {
 		return nil, errNoJournal
 	}
-	step, err := stepOf(ctx)
+	step, err := j.stepOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -307,10 +307,10 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 // forget drops entries, with the content that was kept for them, and saves what
 // became of the others.
 func (u *undoing) forget(gone []Entry) error {
-	if len(gone) == 0 {
-		return nil
-	}
 	j := u.journal
+	if len(gone) == 0 {
+		return j.tidy()
+	}
 	if err := j.change(func(p *page) error {
 		for i, e := range p.Entries { // what was bequeathed
 			if at := u.page.index(e); at >= 0 {
@@ -322,17 +322,7 @@ func (u *undoing) forget(gone []Entry) error {
 	}); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.page.Entries) == 0 && len(j.page.Owners) == 0 {
-		return j.discard()
-	}
-	d, err := j.openDir()
-	if d == nil || err != nil {
-		return err
-	}
-	defer d.Close()
-	return sweepBlobs(d, j.page)
+	return j.tidy()
 }
 
 // ForgetObject drops the entries of an object without undoing them: the remedy

@@ -224,7 +224,7 @@ func (d *Dir) Mkdir(name string, mode fs.FileMode) error {
 	if err := d.named(name); err != nil {
 		return err
 	}
-	if err := d.root.Mkdir(name, mode.Perm()); err != nil {
+	if err := d.mkdir(name, mode); err != nil {
 		return err
 	}
 	made, err := d.OpenDir(name)
@@ -242,6 +242,19 @@ func (d *Dir) Mkdir(name string, mode fs.FileMode) error {
 		}
 	}
 	return d.Sync()
+}
+
+// CreateNew makes an empty file, durably, with mode whatever the umask. If name
+// is there, the error matches [fs.ErrExist].
+func (d *Dir) CreateNew(name string, mode fs.FileMode) error {
+	if err := d.named(name); err != nil {
+		return err
+	}
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm())
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(mode), f.Sync(), f.Close(), d.Sync())
 }
 
 const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky

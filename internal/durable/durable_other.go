@@ -14,6 +14,8 @@ const nonBlock = 0
 
 func ownedByUs(fs.FileInfo) bool { return true }
 
+func (d *Dir) mkdir(name string, mode fs.FileMode) error { return d.root.Mkdir(name, mode.Perm()) }
+
 // Sync does nothing: directories cannot be synced here.
 func (d *Dir) Sync() error { return nil }
 

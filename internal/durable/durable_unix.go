@@ -23,6 +23,24 @@ func ownedByUs(info fs.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
+// mkdir makes the directory with a sticky bit from its first moment, which
+// os.Root refuses.
+func (d *Dir) mkdir(name string, mode fs.FileMode) error {
+	bits := uint32(mode.Perm())
+	if mode&fs.ModeSticky != 0 {
+		bits |= unix.S_ISVTX
+	}
+	for {
+		switch err := unix.Mkdirat(int(d.self.Fd()), name, bits); err {
+		case nil:
+			return nil
+		case unix.EINTR:
+		default:
+			return &fs.PathError{Op: "mkdir", Path: d.Path(name), Err: err}
+		}
+	}
+}
+
 // Sync makes the entries of the directory durable.
 func (d *Dir) Sync() error {
 	if err := d.self.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
