@@ -108,7 +108,7 @@ func (t *target) hash(ctx context.Context) (string, error) {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		if _, err := io.CopyN(sum, src, bufferSize); errors.Is(err, io.EOF) {
+		if _, err := io.CopyN(sum, src, piece); errors.Is(err, io.EOF) {
 			return hex.EncodeToString(sum.Sum(nil)), nil
 		} else if err != nil {
 			return "", err

@@ -5,6 +5,7 @@ package cniinstall
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -41,7 +42,7 @@ func (j *job) put(ctx context.Context, t *target) error {
 // recorded is how the target will be left.
 func (t *target) recorded(ctx context.Context) (record.State, error) {
 	if t.staged != nil {
-		return t.after(t.staged.sum), nil
+		return t.after(hex.EncodeToString(t.staged.sum.Sum(nil))), nil
 	}
 	now, err := record.Snapshot(t.path)
 	return t.after(now.SHA256), errors.Join(err, ctx.Err())
