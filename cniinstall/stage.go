@@ -6,8 +6,10 @@ package cniinstall
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -20,55 +22,54 @@ import (
 // with its mode and owner, and open for writing in no process: it can be
 // executed, and once renamed nobody meets "text file busy".
 type staged struct {
-	file  *durable.File
-	path  string    // the temporary one
-	sum   string    // SHA-256 in hex, where asked for
-	quick *quickSum // where asked for and worth it
-	seen  sight     // what is seen of it once it is filled
-	done  bool
+	file *durable.File
+	sum  hash.Hash // SHA-256, where it is to be recorded
+	done bool
 }
 
-// stage writes the target's content beside its place.
-func (t *target) stage(ctx context.Context, sum bool) error {
+// stage writes the target's content beside its place, and hashes it where it is
+// to be recorded: otherwise that would take the most time.
+func (t *target) stage(ctx context.Context, recorded bool) error {
 	f, err := durable.Create(t.path, t.mode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
-	s := &staged{file: f, path: f.Name()}
-	h := startHasher(sum)
-	if sum && t.size >= worthSeeing {
-		s.quick = newQuickSum()
+	var sum hash.Hash
+	if recorded {
+		sum = sha256.New()
 	}
-	err = t.fill(ctx, f.File, h, s.quick)
-	if err == nil {
-		s.seen, _ = see(f.File)
+	if err = t.fill(ctx, f.File, sum); err == nil {
 		err = f.Seal()
 	}
-	if s.sum = h.finish(); err != nil {
+	if err != nil {
 		f.Abort()
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
-	t.staged = s
+	t.staged = &staged{file: f, sum: sum}
 	return nil
 }
 
 // fill copies the content, reads it back, and puts the owner right, which in a
 // folder with setgid is not the process's.
-func (t *target) fill(ctx context.Context, f *os.File, h *hasher, q *quickSum) error {
+func (t *target) fill(ctx context.Context, f *os.File, sum hash.Hash) error {
 	src, err := t.open()
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	before, err := changed(src)
+	before, err := modTime(src)
 	if err != nil {
 		return err
 	}
-	size, err := copyTo(ctx, f, src, h, q)
+	content := io.Reader(src)
+	if sum != nil {
+		content = io.TeeReader(src, sum)
+	}
+	size, err := copyTo(ctx, f, content)
 	if err != nil {
 		return err
 	}
-	after, err := changed(src)
+	after, err := modTime(src)
 	if err != nil {
 		return err
 	}
@@ -78,8 +79,8 @@ func (t *target) fill(ctx context.Context, f *os.File, h *hasher, q *quickSum) e
 	return setAttributes(f, t)
 }
 
-// changed is when src was; of what is no file, the zero time.
-func changed(src io.Reader) (time.Time, error) {
+// modTime returns src's modification time, or zero if src is not a file.
+func modTime(src io.Reader) (time.Time, error) {
 	file, ok := src.(fs.File)
 	if !ok {
 		return time.Time{}, nil
@@ -91,15 +92,13 @@ func changed(src io.Reader) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// copyTo copies src, reading back each piece, and hashes it for q. The disk is at
-// work meanwhile, and h.
-func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher, q *quickSum) (size int64, err error) {
-	back := make([]byte, piece)
+// copyTo copies src, reading back each piece. The disk is at work meanwhile.
+func copyTo(ctx context.Context, f *os.File, src io.Reader) (size int64, err error) {
+	buf, back := make([]byte, piece), make([]byte, piece)
 	for last := false; !last; {
 		if err := ctx.Err(); err != nil {
 			return size, err
 		}
-		buf := h.buffer()
 		n, err := io.ReadFull(src, buf)
 		if last = err != nil; realError(err) != nil {
 			return size, err
@@ -108,30 +107,15 @@ func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher, q *quickS
 			return size, err
 		}
 		startWriteback(f, size, int64(n))
-		if err := readBack(f, size, buf[:n], back); err != nil {
-			return size, err
+		if _, err := f.ReadAt(back[:n], size); err != nil {
+			return size, fmt.Errorf("read back: %w", err)
 		}
-		q.add(buf[:n])
-		h.add(buf[:n])
+		if !bytes.Equal(buf[:n], back[:n]) {
+			return size, errors.New("what was written reads back differently")
+		}
 		size += int64(n)
 	}
 	return size, nil
-}
-
-// readBack compares what is in f from offset with what was written there, in
-// pieces that fit into back.
-func readBack(f *os.File, offset int64, wrote, back []byte) error {
-	for len(wrote) > 0 {
-		n := min(len(wrote), len(back))
-		if _, err := f.ReadAt(back[:n], offset); err != nil {
-			return fmt.Errorf("read back: %w", err)
-		}
-		if !bytes.Equal(wrote[:n], back[:n]) {
-			return errors.New("what was written reads back differently")
-		}
-		wrote, offset = wrote[n:], offset+int64(n)
-	}
-	return nil
 }
 
 // publish puts the file in its place.
