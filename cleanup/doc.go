@@ -28,11 +28,12 @@
 // gone already is success.
 //
 // Chains of iptables-nft go by netlink in one transaction, each rule by its
-// handle; ipsets go by netlink as well. Chains of legacy iptables are looked for
-// without a tool. Where there are some, iptables-legacy-restore of the thread's
-// mount namespace removes them, one transaction for each table, given nothing
-// but deletions; where that tool is missing, the error says so. Both variants
-// are looked at, whichever the node uses, and tables that do not exist stay so.
+// handle; ipsets go by netlink as well. Legacy iptables takes its own tools, of
+// the thread's mount namespace, and only where it has tables: what
+// iptables-legacy-save writes is read, and iptables-legacy-restore is given
+// nothing but deletions, one transaction for each table; where the tools are
+// missing, the error says so. Both variants are looked at, whichever the node
+// uses, and tables that do not exist stay so.
 //
 // Links go in groups, in which the kernel deletes many at about the price of
 // one, small enough that nobody else waits long for its RTNL lock: 5,000 take

@@ -3,7 +3,10 @@
 
 package cleanup
 
-import "maps"
+import (
+	"maps"
+	"strings"
+)
 
 // ParseNetfilter reads a message of netfilter's in all ways that there are.
 func ParseNetfilter(b []byte) []error {
@@ -11,20 +14,16 @@ func ParseNetfilter(b []byte) []error {
 	_, _, chain := own.parseNFTChain(2, b)
 	_, rule := parseNFTRule(2, b)
 	_, set := parseIPSet(b)
-	errs := []error{chain, rule, set}
-	for _, family := range legacyFamilies() {
-		_, err := family.parseChains(b)
-		errs = append(errs, err)
-	}
-	return errs
+	return []error{chain, rule, set}
 }
 
-// ParseSave reads what iptables-save wrote of a table, and writes what
-// iptables-restore is given to remove all of it that is owned.
+// ParseSave reads what iptables-save wrote, and writes what iptables-restore is
+// given to remove all of it that is owned.
 func ParseSave(text string) (deletions string) {
-	own := &owned{Ownership: Cilium()}
-	state := &legacyState{chains: map[legacyChainRef]int{}}
-	own.parseSave(state, "ip", "nat", text)
+	state := newLegacyState(&owned{Ownership: Cilium()}, "ip")
+	for line := range strings.Lines(text) {
+		state.line(strings.TrimSuffix(line, "\n"))
+	}
 	var items []Item
 	for _, rule := range state.jumps {
 		items = append(items, Item{ref: rule})
@@ -33,9 +32,4 @@ func ParseSave(text string) (deletions string) {
 		items = append(items, Item{ref: chain})
 	}
 	return state.deletions(items)
-}
-
-// LegacyChains returns the names of the chains in a table that exists.
-func LegacyChains(family int, table string) ([]string, error) {
-	return legacyFamilies()[family].chains(table)
 }

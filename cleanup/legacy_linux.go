@@ -7,8 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,10 +27,31 @@ type legacyRuleRef struct {
 	nth                  int
 }
 
-// legacyState is what one family's legacy tables hold that is owned.
-type legacyState struct {
-	chains map[legacyChainRef]int // how many rules are in them
-	jumps  []legacyRuleRef
+// legacyFamily is IPv4's or IPv6's side of legacy iptables.
+type legacyFamily struct {
+	name   string // "ip", "ip6"
+	tool   string // the name that its tools start with
+	tables string // the file that lists its tables
+}
+
+func legacyFamilies() []legacyFamily {
+	return []legacyFamily{
+		{"ip", "iptables", "/proc/thread-self/net/ip_tables_names"},
+		{"ip6", "ip6tables", "/proc/thread-self/net/ip6_tables_names"},
+	}
+}
+
+// existing returns the names of the tables that exist in the thread's network
+// namespace. The kernel makes a table at the first question about it, so only
+// where there is one may a tool be asked.
+func (f legacyFamily) existing() ([]string, error) {
+	text, err := os.ReadFile(f.tables)
+	if errors.Is(err, unix.ENOENT) {
+		// The kernel has none, or has no IPv6; or this is a /proc that does not
+		// show the thread, and says nothing about it.
+		_, err = os.Stat(filepath.Dir(f.tables))
+	}
+	return strings.Fields(string(text)), err
 }
 
 // legacyTool is the pair of tools that reads and changes legacy tables.
@@ -46,7 +68,8 @@ func (f legacyFamily) legacyTool(ctx context.Context) legacyTool {
 	}
 	plain := legacyTool{findTool(f.tool + "-save"), findTool(f.tool + "-restore")}
 	if main := findTool(f.tool); main != nil && plain.save != nil && plain.restore != nil {
-		version, err := main.run(ctx, "", "--version")
+		var version string
+		err := main.run(ctx, "", func(line string) { version += line }, "--version")
 		if err == nil && !strings.Contains(version, "nf_tables") {
 			return plain
 		}
@@ -56,95 +79,20 @@ func (f legacyFamily) legacyTool(ctx context.Context) legacyTool {
 
 // legacy looks at the tables of one family.
 func (s *session) legacy(ctx context.Context, f legacyFamily) (*legacyState, error) {
-	state := &legacyState{chains: map[legacyChainRef]int{}}
-	chains, err := s.legacyChains(f)
-	if err != nil || len(chains) == 0 {
+	state := newLegacyState(s.own, f.name)
+	tables, err := f.existing()
+	if err != nil || len(tables) == 0 {
 		return state, err
 	}
 	t := f.legacyTool(ctx)
 	if t.save == nil {
-		return state, fmt.Errorf("the host has no %[1]s-legacy-save and no %[1]s-legacy-restore to remove chain %[2]s and %[3]d more with: install its package iptables, or run this where they are",
-			f.tool, legacyNames(chains)[0], len(chains)-1)
+		return state, fmt.Errorf("the host has no %[1]s-legacy-save and no %[1]s-legacy-restore to look into its %[2]s tables (%[3]s) and to remove what is in them with: install its package iptables, or run this where they are",
+			f.tool, f.name, strings.Join(tables, ", "))
 	}
-	for _, table := range iptablesTables() {
-		if !slices.ContainsFunc(chains, func(c legacyChainRef) bool { return c.table == table }) {
-			continue
-		}
-		text, err := t.save.run(ctx, "", "-t", table)
-		if err != nil {
-			return state, legacyHint(err)
-		}
-		s.own.parseSave(state, f.name, table, text)
+	if err := t.save.run(ctx, "", state.line); err != nil {
+		return state, legacyHint(err)
 	}
-	return state, nil
-}
-
-func legacyNames(chains []legacyChainRef) []string {
-	var names []string
-	for _, chain := range chains {
-		names = append(names, chain.name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// legacyChains returns the owned chains as the kernel tells of them.
-func (s *session) legacyChains(f legacyFamily) (out []legacyChainRef, err error) {
-	tables, err := f.tables()
-	if err != nil {
-		return nil, err
-	}
-	for _, table := range tables {
-		names, err := f.chains(table)
-		if err != nil {
-			return nil, fmt.Errorf("look at table %s %s: %w", f.name, table, err)
-		}
-		for _, name := range names {
-			if hasPrefix(name, s.own.ChainPrefixes) {
-				out = append(out, legacyChainRef{f.name, table, name})
-			}
-		}
-	}
-	return out, nil
-}
-
-// parseSave reads what iptables-save writes of one table. A rule that jumps to
-// a chain has nothing behind the chain's name; quotes and blanks are in no name.
-func (o *owned) parseSave(state *legacyState, family, table, text string) {
-	for line := range strings.Lines(text) {
-		chain, isChain := strings.CutPrefix(line, ":")
-		name, counters, _ := strings.Cut(chain, " ")
-		if isChain && strings.HasPrefix(counters, "- ") && hasPrefix(name, o.ChainPrefixes) {
-			state.chains[legacyChainRef{family, table, name}] = 0
-		}
-	}
-	seen := map[legacyRuleRef]int{}
-	for line := range strings.Lines(text) {
-		rule, isRule := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "-A ")
-		chain, spec, _ := strings.Cut(rule, " ")
-		if !isRule {
-			continue
-		}
-		if inside := (legacyChainRef{family, table, chain}); hasKey(state.chains, inside) {
-			state.chains[inside]++
-		} else if hasKey(state.chains, legacyChainRef{family, table, jumpTarget(spec)}) {
-			ref := legacyRuleRef{family: family, table: table, chain: chain, spec: spec}
-			ref.nth = seen[ref]
-			seen[legacyRuleRef{family: family, table: table, chain: chain, spec: spec}]++
-			state.jumps = append(state.jumps, ref)
-		}
-	}
-}
-
-func hasKey[K comparable, V any](m map[K]V, key K) bool { _, ok := m[key]; return ok }
-
-// jumpTarget returns what the last two words of a rule jump to.
-func jumpTarget(spec string) string {
-	words := strings.Fields(spec)
-	if n := len(words); n >= 2 && (words[n-2] == "-j" || words[n-2] == "-g") {
-		return words[n-1]
-	}
-	return ""
+	return state, state.end()
 }
 
 func findLegacy(ctx context.Context, s *session) error {
@@ -173,12 +121,6 @@ func findLegacy(ctx context.Context, s *session) error {
 		}
 	}
 	return errs.join()
-}
-
-func (s *legacyState) sortedChains() []legacyChainRef {
-	return slices.SortedFunc(maps.Keys(s.chains), func(a, b legacyChainRef) int {
-		return strings.Compare(a.table+" "+a.name, b.table+" "+b.name)
-	})
 }
 
 // removeLegacy removes the items of one family with one run of
@@ -273,54 +215,26 @@ func (s *session) removeLegacyItems(ctx context.Context, f legacyFamily, items [
 		return nil
 	}
 	const seconds = "5" // to wait for the lock that all of iptables share
-	_, err = f.legacyTool(ctx).restore.run(ctx, input, "-w", seconds, "--noflush")
-	return legacyHint(err)
+	return legacyHint(f.legacyTool(ctx).restore.run(ctx, input, nil, "-w", seconds, "--noflush"))
 }
 
-// legacyHint names the capability that the tools need for a raw socket, and do
-// not tell of.
+// legacyHint names the capabilities that a tool would need and not get, which
+// it does not tell of.
 func legacyHint(err error) error {
 	if err == nil {
 		return nil
 	}
-	may, capErr := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_NET_RAW, 0, 0, 0)
-	if capErr == nil && may == 0 {
-		return hinted{err, "needs CAP_NET_RAW"}
-	}
-	return err
-}
-
-// deletions writes what iptables-restore reads: the rules that jump to owned
-// chains go first, then the rules in them, then the chains.
-func (s *legacyState) deletions(items []Item) string {
-	lines := map[string][3][]string{} // by table
-	add := func(table string, phase int, line string) {
-		all := lines[table]
-		all[phase] = append(all[phase], line)
-		lines[table] = all
-	}
-	for _, item := range items {
-		switch ref := item.ref.(type) {
-		case legacyRuleRef:
-			if slices.Contains(s.jumps, ref) {
-				add(ref.table, 0, "-D "+ref.chain+" "+ref.spec)
-			}
-		case legacyChainRef:
-			if hasKey(s.chains, ref) {
-				add(ref.table, 1, "-F "+ref.name)
-				add(ref.table, 2, "-X "+ref.name)
-			}
+	var missing []string
+	for _, c := range []struct {
+		number int
+		name   string
+	}{{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {unix.CAP_NET_RAW, "CAP_NET_RAW"}} {
+		if may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c.number), 0, 0, 0); err == nil && may == 0 {
+			missing = append(missing, c.name)
 		}
 	}
-	var b strings.Builder
-	for _, table := range slices.Sorted(maps.Keys(lines)) {
-		b.WriteString("*" + table + "\n")
-		for _, phase := range lines[table] {
-			for _, line := range phase {
-				b.WriteString(line + "\n")
-			}
-		}
-		b.WriteString("COMMIT\n")
+	if len(missing) == 0 {
+		return err
 	}
-	return b.String()
+	return hinted{err, "needs " + strings.Join(missing, " and ")}
 }

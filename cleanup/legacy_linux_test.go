@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,7 +118,7 @@ func toolsOnly(t testing.TB, tools map[string]string) (restore func()) {
 
 // A pod may have written rules of a variant that the host has no tool for.
 func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
-	const missing = "cleanup: find iptables-legacy rules: the host has no iptables-legacy-save and no iptables-legacy-restore to remove chain CILIUM_FORWARD and 6 more with: install its package iptables, or run this where they are"
+	const missing = "cleanup: find iptables-legacy rules: the host has no iptables-legacy-save and no iptables-legacy-restore to look into its ip tables (nat, filter) and to remove what is in them with: install its package iptables, or run this where they are"
 	for name, c := range map[string]struct {
 		tools map[string]string
 		want  string
@@ -134,17 +135,16 @@ func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			enterNetfilter(t, "iptables-legacy")
-			rules(t, "iptables-legacy", foreignRules...)
-			rules(t, "iptables-legacy", "*raw", "COMMIT")
-			before := saved(t, "iptables-legacy")
 			ctx, netfilter := context.Background(), netfilterOnly()
 			restore := toolsOnly(t, c.tools)
 			changes, err := netfilter.Check(ctx)
 			restore()
-			require.NoError(t, err, "where nothing is, no tool is missing")
+			require.NoError(t, err, "where there is no table, no tool is missing")
 			require.Empty(t, changes)
 
-			rules(t, "iptables-legacy", ourRules...)
+			rules(t, "iptables-legacy", "*filter", "COMMIT", "*nat", ":KUBE-SERVICES - [0:0]", "COMMIT")
+			before := saved(t, "iptables-legacy")
+			rules(t, "iptables-legacy", "*nat", ":CILIUM_POST_nat - [0:0]", "-A POSTROUTING -j CILIUM_POST_nat", "COMMIT")
 			dirty := saved(t, "iptables-legacy")
 			restore = toolsOnly(t, c.tools)
 			err = netfilter.Apply(ctx)
@@ -218,14 +218,78 @@ func TestCLN4_LegacyWithoutCapability(t *testing.T) {
 	c := netfilterOnly()
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
-	// A container without it; the thread ends with the test.
-	require.NoError(t, unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_NET_RAW, 0, 0, 0))
+	for _, missing := range []struct {
+		capability uintptr
+		want       string
+	}{{unix.CAP_NET_RAW, "(needs CAP_NET_RAW)"}, {unix.CAP_NET_ADMIN, "(needs CAP_NET_ADMIN and CAP_NET_RAW)"}} {
+		// A container without it; the thread ends with the test.
+		require.NoError(t, unix.Prctl(unix.PR_CAPBSET_DROP, missing.capability, 0, 0, 0))
+		err = c.Remove(context.Background(), inv.Items)
+		require.ErrorContains(t, err, "remove iptables-legacy ip filter chain CILIUM_x: /usr/sbin/iptables-legacy-")
+		require.ErrorContains(t, err, missing.want)
+		_, err = c.Inventory(context.Background())
+		require.ErrorContains(t, err, "find iptables-legacy rules: /usr/sbin/iptables-legacy-save: exit status ")
+		require.ErrorContains(t, err, missing.want)
+	}
+}
+
+// A comment is anybody's text. What looks like a rule in it is none, and a rule
+// that iptables-restore cannot read is left, with the chain that it jumps to.
+func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy")
+	rules(t, "iptables-legacy", "*nat", ":CILIUM_a - [0:0]", ":CILIUM_b - [0:0]", "COMMIT")
+	add := func(chain, comment string, jump ...string) {
+		run(t, append([]string{"iptables-legacy", "-t", "nat", "-A", chain, "-m", "comment", "--comment", comment}, jump...)...)
+	}
+	add("OUTPUT", "-j CILIUM_a")
+	add("OUTPUT", `it's "-j CILIUM_a" \`)
+	add("OUTPUT", "x\n-A PREROUTING -j CILIUM_a\n:CILIUM_c - [0:0]\nCOMMIT")
+	before := saved(t, "iptables-legacy")
+	add("OUTPUT", `it's ours: "-j ACCEPT"`, "-j", "CILIUM_a")
+	add("INPUT", "two\nlines", "-j", "CILIUM_b")
+	c := netfilterOnly()
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"iptables-legacy ip nat rule OUTPUT -> CILIUM_a", "iptables-legacy ip nat chain CILIUM_a", "iptables-legacy ip nat chain CILIUM_b",
+	}, objects(inv.Items))
 	err = c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove iptables-legacy ip filter chain CILIUM_x: /usr/sbin/iptables-legacy-")
-	require.ErrorContains(t, err, "(needs CAP_NET_RAW)")
-	dropCapability(t, unix.CAP_NET_ADMIN)
-	_, err = c.Inventory(context.Background())
-	require.ErrorContains(t, err, "look at table ip filter: getsockopt: operation not permitted (needs CAP_NET_ADMIN)")
+	require.ErrorContains(t, err, "remove iptables-legacy ip nat chain CILIUM_b: ")
+	require.NotContains(t, err.Error(), "CILIUM_a")
+	run(t, "iptables-legacy", "-t", "nat", "-D", "INPUT", "1")
+	require.Equal(t, strings.Replace(before, ":CILIUM_a -\n", "", 1), saved(t, "iptables-legacy"))
+}
+
+func TestSEC6_ToolsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"a line without an end": {"head -c 100000 /dev/zero", "more output than "},
+		"output without an end": {"exec yes $(head -c 60000 /dev/zero | tr '\\0' x)", "more output than "},
+		"no end":                {"sleep 60", "context deadline exceeded"},
+		"complaints":            {"head -c 100000 /dev/zero | tr '\\0' x >&2; exit 7", "exit status 7: xxx"},
+		"half of a rule":        {`printf '*nat\n-A INPUT -m comment --comment "x\n'`, "ends within quotes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			enterNetfilter(t, "iptables-legacy")
+			rules(t, "iptables-legacy", "*nat", "COMMIT")
+			const dir = "/usr/sbin"
+			require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"))
+			for _, tool := range []string{"iptables-legacy-save", "iptables-legacy-restore"} {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+c.script+"\n"), 0o755))
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			if name == "no end" {
+				ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
+			}
+			defer cancel()
+			start := time.Now()
+			_, err := netfilterOnly().Inventory(ctx)
+			require.NoError(t, unix.Unmount(dir, 0))
+			require.ErrorContains(t, err, "find iptables-legacy rules: ")
+			require.ErrorContains(t, err, c.want)
+			require.Less(t, len(err.Error()), 600)
+			require.Less(t, time.Since(start), 10*time.Second)
+		})
+	}
 }
 
 // The AWS VPC CNI's chains are nobody's but by a request of their own.
@@ -267,4 +331,29 @@ func TestCLN2_AWSLeftovers(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items))
 	require.Equal(t, before, all())
 	apply(t, c)
+}
+
+// What looking costs where there is no legacy table, where a few hundred rules
+// are somebody else's, and where there are ours among them.
+func BenchmarkLegacyTables(b *testing.B) {
+	foreign := append(slices.Clone(foreignRules), "*nat")
+	for i := range 300 {
+		foreign = append(foreign, fmt.Sprintf(`-A KUBE-SERVICES -d 10.96.%d.%d/32 -p tcp -m comment --comment "default/svc-%d:http cluster IP" -m tcp --dport 80 -j MARK --set-xmark 0x4000/0x4000`, i/256, i%256, i))
+	}
+	foreign = append(foreign, "COMMIT")
+	for _, node := range []struct {
+		name  string
+		rules [][]string
+	}{{"none", nil}, {"300 foreign", [][]string{foreign}}, {"300 foreign and ours", [][]string{foreign, ourRules}}} {
+		b.Run(node.name, func(b *testing.B) {
+			enterNetfilter(b, "iptables-legacy")
+			for _, lines := range node.rules {
+				rules(b, "iptables-legacy", lines...)
+			}
+			for b.Loop() {
+				_, err := netfilterOnly().Inventory(context.Background())
+				require.NoError(b, err)
+			}
+		})
+	}
 }

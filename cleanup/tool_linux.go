@@ -35,20 +35,72 @@ func findTool(name string, args ...string) tool {
 	return nil
 }
 
+// Bounds of what a tool may take.
+const (
+	toolTime   = time.Minute
+	toolOutput = 256 << 20 // bytes, none of which is kept
+	toolLine   = 64 << 10
+	toolErrors = 4 << 10
+)
+
 // run runs the tool in the thread's namespaces with an environment of its own,
-// and returns its standard output.
-func (t tool) run(ctx context.Context, stdin string, args ...string) (string, error) {
+// and calls line, if not nil, with each line of its standard output.
+func (t tool) run(ctx context.Context, stdin string, line func(string), args ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, toolTime, fmt.Errorf("not done after %s", toolTime))
+	defer cancel()
 	cmd := exec.CommandContext(ctx, t[0], append(t[1:len(t):len(t)], args...)...)
 	cmd.Env = []string{"PATH=" + strings.Join(toolDirs(), ":"), "LC_ALL=C"}
 	cmd.Dir = "/"
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
+	stdout, stderr := lineWriter{line: line}, headWriter{}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w%s", t[0], err, toolSaid(stderr.String()))
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case stdout.err != nil:
+		err = stdout.err
 	}
-	return stdout.String(), nil
+	return fmt.Errorf("%s: %w%s", t[0], err, toolSaid(string(stderr)))
+}
+
+// lineWriter calls line with each whole line that is written.
+type lineWriter struct {
+	line  func(string)
+	part  []byte // of a line
+	total int
+	err   error
+}
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	for part := range bytes.Lines(b) {
+		w.part = append(w.part, part...)
+		w.total += len(part)
+		if w.total > toolOutput || len(w.part) > toolLine {
+			w.err = fmt.Errorf("more output than %d bytes, or %d in a line", toolOutput, toolLine)
+			return 0, w.err
+		}
+		line, whole := bytes.CutSuffix(w.part, []byte("\n"))
+		if !whole {
+			break
+		}
+		if w.line != nil {
+			w.line(string(line))
+		}
+		w.part = w.part[:0]
+	}
+	return len(b), nil
+}
+
+// headWriter keeps the beginning of what is written.
+type headWriter []byte
+
+func (w *headWriter) Write(b []byte) (int, error) {
+	*w = append(*w, b[:min(len(b), toolErrors-len(*w))]...)
+	return len(b), nil
 }
 
 // toolSaid makes what a tool complained about a part of one line.

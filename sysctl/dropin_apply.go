@@ -96,9 +96,6 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, j *journal) error {
 	for _, c := range p.beyond {
 		beyond = append(beyond, c.Change)
 	}
-	for i := range own {
-		own[i].ignore = false // what comes of a reload is no refusal by the kernel
-	}
 	others := j.untilReboot() // the next boot sets them anyway
 	if err := errors.Join(j.begin(k, own), others.begin(k, beyond)); err != nil {
 		return err

@@ -59,7 +59,6 @@ func (d DropIn) plan(ctx context.Context, j *journal) (*dropInPlan, error) {
 	p.others, _ = effective(d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
 	p.changes, err = d.Kernel.diff(p.own)
-	p.changes = j.pending(p.changes, nil)
 	if len(p.changes) == 0 && !p.write {
 		return p, err
 	}

@@ -67,7 +67,28 @@ func (p procSys) Writable(name string) error {
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if adminWrites(name) && !isAdmin() {
+		return unix.EPERM
+	}
+	return nil
+}
+
+// adminWrites reports whether only a write, and not the open before it, takes
+// CAP_SYS_ADMIN: bpf_unpriv_handler in kernel/bpf/syscall.c, and
+// proc_dointvec_minmax_bpf_enable in net/core/sysctl_net_core.c.
+func adminWrites(name string) bool {
+	return name == "kernel/unprivileged_bpf_disabled" || strings.HasPrefix(name, "net/core/bpf_jit_")
+}
+
+// isAdmin reports whether the calling thread has CAP_SYS_ADMIN in effect.
+func isAdmin() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData // capabilities 0 to 31, 32 to 63
+	err := unix.Capget(&header, &data[0])
+	return err == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
 // The flags of a route that the kernel itself learnt from a router, and will
@@ -117,14 +138,4 @@ func learntRouter(line string) (link string, ok bool, err error) {
 	}
 	const learnt = rtfDefault | rtfAddrconf
 	return fields[9], fields[1] == "00" && flags&learnt == learnt, nil
-}
-
-// capabilities are the calling thread's effective ones, in hex.
-func capabilities() string {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%08x%08x", data[1].Effective, data[0].Effective)
 }

@@ -18,5 +18,3 @@ func (p procSys) ReadFile(string) ([]byte, error)  { return nil, p.unsupported()
 func (p procSys) WriteFile(string, []byte) error   { return p.unsupported() }
 func (p procSys) ReadDir(string) ([]string, error) { return nil, p.unsupported() }
 func (p procSys) Writable(string) error            { return p.unsupported() }
-
-func capabilities() string { return "" }

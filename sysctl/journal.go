@@ -12,8 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/record"
 )
 
-// The kinds of entries for values. Their Object is the dotted key. Target of
-// After is a refusal: what the kernel was offered, and kept instead.
+// The kinds of entries for values. Their Object is the dotted key.
 const (
 	kindOwn  = "sysctl"
 	kindSide = "sysctl-side" // rewritten by the kernel when one of ours changed
@@ -30,14 +29,12 @@ type journal struct {
 	book  *record.Book
 	now   string // this boot
 	boot  string // the boot that undoes what is noted; empty: none does
-	terms string // under which the kernel refuses: this boot, these capabilities
 	begun []begun
 }
 
 // begun is an entry that was begun, and why.
 type begun struct {
 	record.Entry
-	old   string // the value, before the change
 	cause Key
 	prior *record.Entry // the same object's, of an earlier run
 }
@@ -59,7 +56,7 @@ func (j *journal) lookup(key Key) *record.Entry {
 
 // untilReboot notes in the same book what the next boot undoes.
 func (j *journal) untilReboot() *journal {
-	return &journal{book: j.book, now: j.now, boot: j.now, terms: j.terms}
+	return &journal{book: j.book, now: j.now, boot: j.now}
 }
 
 // outlast notes that what was set, or is about to be, comes back with the next
@@ -112,30 +109,6 @@ func (j *journal) file(path string) (*record.Entry, error) {
 	return &e, nil
 }
 
-// pending leaves out what failed in this run, and what may fail and already
-// has: the kernel still has the value that it kept.
-func (j *journal) pending(changes []Change, failed map[Key]bool) []Change {
-	var rest []Change
-	for _, c := range changes {
-		if !failed[c.Key] && !j.refused(c) {
-			rest = append(rest, c)
-		}
-	}
-	return rest
-}
-
-func (j *journal) refusal(wanted, kept string) string {
-	return fmt.Sprintf("not %s but %s, %s", wanted, kept, j.terms)
-}
-
-func (j *journal) refused(c Change) bool {
-	if j.book == nil || !c.ignore {
-		return false
-	}
-	e := j.lookup(c.Key)
-	return e != nil && e.Done && e.After.Target == j.refusal(c.New, c.Old)
-}
-
 // begin notes what changes will alter, first what the kernel alters by itself.
 func (j *journal) begin(k Kernel, changes []Change) error {
 	if j.book == nil {
@@ -164,14 +137,14 @@ func (j *journal) begin(k Kernel, changes []Change) error {
 // add adds e. What an earlier run noted stays: the first value, and that no
 // boot undoes it.
 func (j *journal) add(e record.Entry, cause Key) {
-	old, prior := e.Before.Value, j.lookup(Key(e.Object))
+	prior := j.lookup(Key(e.Object))
 	if prior != nil {
 		e.Before = prior.Before
 		if prior.Boot == "" {
 			e.Boot = ""
 		}
 	}
-	j.begun = append(j.begun, begun{e, old, cause, prior})
+	j.begun = append(j.begun, begun{e, cause, prior})
 }
 
 // addSides adds what c drags along, but for keys in own and those that earlier
@@ -203,17 +176,16 @@ func (j *journal) addSides(k Kernel, c Change, own map[Key]bool) error {
 	return nil
 }
 
-// end notes how the changes came out, and forgets those that did not come
-// about, unless they are refusals.
+// end notes how the changes came out. Of those that did not come about stays
+// what an earlier run noted.
 func (j *journal) end(k Kernel, changes []Change) error {
 	if j.book == nil {
 		return nil
 	}
-	took, ignore := map[Key]bool{}, map[Key]bool{}
+	took := map[Key]bool{}
 	for _, c := range changes {
 		now, err := k.Get(c.Key)
 		took[c.Key] = err == nil && sameValue(now, c.New)
-		ignore[c.Key] = c.ignore
 	}
 	var done []record.Entry
 	var dropped []string
@@ -222,8 +194,9 @@ func (j *journal) end(k Kernel, changes []Change) error {
 		case err == nil && took[b.cause]:
 			b.After = state(now)
 			done = append(done, b.Entry)
-		case b.prior != nil || err == nil && b.Kind == kindOwn && ignore[b.cause]:
-			done = append(done, j.stayed(b, ignore[b.cause]))
+		case b.prior != nil:
+			b.After = b.prior.After
+			done = append(done, b.Entry)
 		default:
 			dropped = append(dropped, b.Object)
 		}
@@ -233,19 +206,6 @@ func (j *journal) end(k Kernel, changes []Change) error {
 		err = errors.Join(err, j.book.Forget(dropped...))
 	}
 	return err
-}
-
-// stayed is the entry of a value that did not change.
-func (j *journal) stayed(b begun, ignore bool) record.Entry {
-	e := b.Entry
-	wanted := e.After.Value
-	if e.After = state(b.old); b.prior != nil {
-		e.After = b.prior.After
-	}
-	if e.After.Target = ""; ignore && e.Kind == kindOwn {
-		e.After.Target = j.refusal(wanted, b.old)
-	}
-	return e
 }
 
 // openJournal opens the book of one action.
@@ -262,5 +222,5 @@ func (k Kernel) openJournal(stateDir, name string) (*journal, error) {
 		return nil, fmt.Errorf("boot id: %w", err)
 	}
 	id = strings.TrimSpace(id)
-	return &journal{book: book, now: id, boot: id, terms: id + " " + capabilities()}, nil
+	return &journal{book: book, now: id, boot: id}, nil
 }

@@ -21,8 +21,8 @@ type Files interface {
 	// WriteFile writes value to a file that exists, in one write.
 	WriteFile(name string, value []byte) error
 	ReadDir(name string) ([]string, error)
-	// Writable returns nil if the file can be opened for writing. It changes
-	// nothing.
+	// Writable returns nil if the file can be opened for writing, and the
+	// caller has what a write takes besides. It changes nothing.
 	Writable(name string) error
 }
 
@@ -85,8 +85,10 @@ func (k Kernel) look(path string) (string, error) {
 // capability; what cannot be told is joined in the error, and the rest is
 // there all the same.
 //
-// A setting that may fail is not among them if its key cannot be opened for
-// writing. To turn IPv6 forwarding on takes accept_ra = 2 first, on each link
+// A setting that may fail is not among them if it is known beforehand that it
+// does: its key cannot be opened for writing, or has its value until the next
+// boot. One of which only a write shows it (the kernel does not take the
+// value) differs each time. To turn IPv6 forwarding on takes accept_ra = 2 first, on each link
 // that has its default route from a router: that is among them too.
 func (k Kernel) Diff(settings ...Setting) ([]Change, error) {
 	return k.diff(assignments(settings))
@@ -119,7 +121,7 @@ func (k Kernel) differs(t target) (*Change, error) {
 		return nil, fmt.Errorf("set %s = %s: %w", t.Key, oneLine(t.Value), err)
 	case sameValue(old, t.Value):
 		return nil, nil
-	case t.IgnoreFailure && k.files().Writable(t.path) != nil:
+	case t.IgnoreFailure && (forGood(t.path, old) || k.files().Writable(t.path) != nil):
 		return nil, nil
 	}
 	return &Change{Key: t.Key, Old: old, New: t.Value, ignore: t.IgnoreFailure}, nil

@@ -102,6 +102,12 @@ func TestSYS2_IgnoreFailure(t *testing.T) {
 	changes, err := k.Diff(sysctl.Setting{Key: "net.core.bpf_jit_enable", Value: "0", IgnoreFailure: true})
 	require.NoError(t, err)
 	require.Empty(t, changes, "it cannot be opened for writing, and that is no failure")
+
+	fake.SetReadOnly(false)
+	fake.Put("kernel.unprivileged_bpf_disabled", "1")
+	changes, err = k.Diff(sysctl.Setting{Key: "kernel.unprivileged_bpf_disabled", Value: "2", IgnoreFailure: true})
+	require.NoError(t, err)
+	require.Empty(t, changes, "it is so until the next boot")
 }
 
 func TestSYS2_Globs(t *testing.T) {

@@ -129,6 +129,31 @@ func TestSYS2_MissingCapabilityIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "CAP_NET_ADMIN")
 }
 
+// Root may open these keys, and only CAP_SYS_ADMIN may write them.
+func TestSYS2_WhatACapabilityIsMissingForIsKnownBeforehand(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	root := t.TempDir()
+	var settings []sysctl.Setting
+	for _, key := range []string{"net/core/bpf_jit_enable", "kernel/unprivileged_bpf_disabled", "kernel/timer_migration"} {
+		file := filepath.Join(root, key)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte("2\n"), 0o644))
+		settings = append(settings, sysctl.Setting{Key: sysctl.Key(key), Value: "1", IgnoreFailure: true})
+	}
+	s := sysctl.Settings{Kernel: sysctl.Kernel{Root: root}, Values: settings}
+	require.Len(t, check(t, s), 3)
+
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	require.NoError(t, unix.Capget(&hdr, &caps[0]))
+	without := caps
+	without[0].Effective &^= 1 << unix.CAP_SYS_ADMIN
+	require.NoError(t, unix.Capset(&hdr, &without[0]))
+	changes := check(t, s)
+	require.NoError(t, unix.Capset(&hdr, &caps[0]))
+	require.Equal(t, []string{"set kernel.timer_migration = 1 (is 2)"}, changes)
+}
+
 func TestSYS1_ALinkBelowProcSysIsNotFollowedOut(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("0\n"), 0o600))

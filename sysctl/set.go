@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Set brings values to what settings want, writing only those that differ,
@@ -24,7 +25,7 @@ func (k Kernel) converge(ctx context.Context, as []Assignment, j *journal) error
 	var errs []error
 	for pass := 0; ; pass++ {
 		changes, err := k.diff(as)
-		changes = j.pending(changes, failed)
+		changes = slices.DeleteFunc(changes, func(c Change) bool { return failed[c.Key] })
 		if len(changes) == 0 {
 			return errors.Join(append(errs, err)...)
 		}

@@ -34,16 +34,13 @@ func (s Settings) open() (*journal, error) {
 	return s.Kernel.openJournal(s.StateDir, s.Name)
 }
 
-// Check lists the values that Apply would set (see [Kernel.Diff]). One that
-// may fail, and that the kernel refused in an earlier Apply of this boot, is
-// not among them if there is a StateDir.
+// Check lists the values that Apply would set (see [Kernel.Diff]).
 func (s Settings) Check(ctx context.Context) ([]string, error) {
-	j, err := s.open()
-	if err != nil {
+	if _, err := s.open(); err != nil {
 		return nil, err
 	}
 	changes, err := s.Kernel.Diff(s.Values...)
-	return lines(j.pending(changes, nil)), errors.Join(err, ctx.Err())
+	return lines(changes), errors.Join(err, ctx.Err())
 }
 
 // Apply sets the values that differ and reads them back (see [Kernel.Set]),

@@ -59,8 +59,6 @@ func (m memo) judge(boot string) verdict {
 	switch {
 	case m.Boot != "" && m.Boot != boot:
 		return settled
-	case m.Kind == kindOwn && m.Done && sameValue(before, m.After.Value): // it was refused
-		return settled
 	case sameValue(m.now, before):
 		return restore
 	case !m.left() && (m.Done || m.Kind == kindOwn):
