@@ -14,7 +14,7 @@ import (
 
 func ExampleFile() {
 	plan := bootstrap.Plan{
-		Lock: flock.File{Path: "/var/lib/slipway/lock", Owner: "host"}.Lock,
+		Lock: flock.File{Owner: "host"}.Lock,
 	}
 	if _, err := plan.Apply(context.Background()); err != nil {
 		fmt.Println(err)
@@ -23,10 +23,10 @@ func ExampleFile() {
 
 func ExampleHeldError() {
 	err := &flock.HeldError{
-		Path:   "/var/lib/slipway/lock",
+		Path:   "/run/slipway.lock",
 		Waited: time.Minute,
 		Holder: flock.Holder{Hostname: "node-1", Owner: "host", PID: 12, Start: time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)},
 	}
 	fmt.Println(err)
-	// Output: lock /var/lib/slipway/lock: still held after 1m0s by pid 12 on "node-1" (owner "host", since 2026-01-02T15:04:05Z)
+	// Output: lock /run/slipway.lock: still held after 1m0s by pid 12 on "node-1" (owner "host", since 2026-01-02T15:04:05Z)
 }

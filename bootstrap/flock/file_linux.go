@@ -7,140 +7,114 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// lock is an open lock file. It holds on to the directories too, so that they
-// stay the same ones whichever mount namespace unlock is called in.
+// lock is an open lock file. It holds on to the directory too, so that it stays
+// the same one whichever mount namespace unlock is called in.
 type lock struct {
-	parent, dir, file int
-	dirName, name     string
+	dir  *durable.Dir
+	name string
+	file *os.File
 }
 
-// open opens the file, and makes it and its directory if they are missing.
+// open opens the file, and makes it if it is missing.
 func open(path string) (*lock, error) {
-	dir := filepath.Dir(path)
-	l := &lock{parent: -1, dir: -1, file: -1, dirName: filepath.Base(dir), name: filepath.Base(path)}
-	err := l.openDir(filepath.Dir(dir))
-	if err == nil {
-		err = l.openFile()
+	dir, err := durable.OpenDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w (create it, or name another)", err)
+	}
+	if err != nil {
+		return nil, hint(err)
+	}
+	l := &lock{dir: dir, name: filepath.Base(path)}
+	if l.file, err = dir.OpenOrCreate(l.name, 0o600); err == nil {
+		err = l.private()
 	}
 	if err != nil {
 		l.close()
-		return nil, err
+		return nil, hint(err)
 	}
 	return l, nil
 }
 
-func (l *lock) openDir(parent string) (err error) {
-	const flags = unix.O_PATH | unix.O_DIRECTORY
-	if l.parent, err = openat(unix.AT_FDCWD, parent, flags, 0); err != nil {
-		return fmt.Errorf("open directory %s: %w (create it, or name another)", parent, err)
+// private is an error if others may open the file, and so hold the lock for ever,
+// or if it is somebody's file under another name.
+func (l *lock) private() error {
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
 	}
-	l.dir, err = openat(l.parent, l.dirName, flags, 0)
-	if !errors.Is(err, unix.ENOENT) {
-		return hint(err, "open", "directory "+l.dirName)
-	}
-	if err := unix.Mkdirat(l.parent, l.dirName, stateDirMode); err != nil && !errors.Is(err, unix.EEXIST) {
-		return hint(err, "make", "directory "+l.dirName)
-	}
-	l.dir, err = openat(l.parent, l.dirName, flags, 0)
-	return hint(vanished(err), "open", "directory "+l.dirName)
-}
-
-// stateDirMode is durable.StateDirMode, in the kernel's bits.
-const stateDirMode = unix.S_ISVTX | uint32(durable.StateDirMode&fs.ModePerm)
-
-// removeDir removes the directory if it was made here and nothing is in it.
-// Whatever hinders it, the lock is free.
-func (l *lock) removeDir() {
-	var st unix.Stat_t
-	if unix.Fstat(l.dir, &st) == nil && st.Mode&0o7777 == stateDirMode {
-		_ = unix.Unlinkat(l.parent, l.dirName, unix.AT_REMOVEDIR)
-	}
-}
-
-func (l *lock) openFile() (err error) {
-	// O_NONBLOCK: the opening of a FIFO in its place does not hang.
-	l.file, err = openat(l.dir, l.name, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
-	case errors.Is(err, unix.ELOOP):
-		return fmt.Errorf("is a symbolic link: %w", err)
-	case err != nil:
-		return hint(vanished(err), "open", "file")
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(l.file, &st); err != nil {
-		return fmt.Errorf("stat: %w", err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return errors.New("is not a regular file")
+	case !ok:
+		return nil
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("it belongs to uid %d, who could hold it for ever (remove it)", st.Uid)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("it has mode %04o, so others could hold it for ever (chmod 600 it)", info.Mode().Perm())
+	case st.Nlink > 1:
+		return errors.New("it is a file with several names (remove it)")
 	}
 	return nil
 }
 
 // inPlace reports whether the open file is the one that the name leads to.
 func (l *lock) inPlace() bool {
-	var open, named unix.Stat_t
-	if unix.Fstat(l.file, &open) != nil || unix.Fstatat(l.dir, l.name, &named, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	open, err := l.file.Stat()
+	if err != nil {
 		return false
 	}
-	return open.Dev == named.Dev && open.Ino == named.Ino
+	named, err := l.dir.Lstat(l.name)
+	return err == nil && os.SameFile(open, named)
 }
 
-// unlock removes the file while the lock is still held, so that it removes no
-// other holder's.
+// unlock leaves the file where it is: another process may have it open already,
+// and would no longer exclude one that made it anew.
 func (l *lock) unlock() error {
-	defer l.close()
-	if !l.inPlace() {
-		return nil // removed by somebody who takes no lock; another may hold a new one
-	}
-	err := unix.Unlinkat(l.dir, l.name, 0)
-	if err != nil {
-		_ = unix.Ftruncate(l.file, 0) // it stays, but names no holder
-		return hint(err, "unlock: remove", "lock file "+l.name)
-	}
-	l.removeDir()
+	_ = l.file.Truncate(0) // it names no holder any more; that is for others to read only
+	l.close()
 	return nil
 }
 
 func (l *lock) close() {
-	for _, fd := range []int{l.file, l.dir, l.parent} {
-		if fd >= 0 {
-			_ = unix.Close(fd) // nothing is lost: what was written is only for the time of the lock
+	if l.file != nil {
+		_ = l.file.Close() // nothing is lost: what was written is only for the time of the lock
+	}
+	_ = l.dir.Close()
+}
+
+// flock takes the lock if it is free.
+func (l *lock) flock() error {
+	for {
+		err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return errHeld
+		case err != nil:
+			return fmt.Errorf("flock: %w", err)
+		case !l.inPlace():
+			return errVanished
+		default:
+			return nil
 		}
 	}
 }
 
-func vanished(err error) error {
-	if errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("%w: %w", errVanished, err)
+// hint adds the remedy.
+func hint(err error) error {
+	switch {
+	case errors.Is(err, unix.EROFS):
+		return fmt.Errorf("%w (needs the file system mounted read-write)", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w (needs CAP_DAC_OVERRIDE, or to be its owner)", err)
 	}
 	return err
-}
-
-// hint wraps err, if any, with the remedy.
-func hint(err error, op, object string) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("%s %s (needs CAP_DAC_OVERRIDE, or to be its owner): %w", op, object, err)
-	case errors.Is(err, unix.EROFS):
-		return fmt.Errorf("%s %s (needs the file system mounted read-write): %w", op, object, err)
-	}
-	return fmt.Errorf("%s %s: %w", op, object, err)
-}
-
-func openat(dir int, path string, flags int, mode uint32) (int, error) {
-	for {
-		fd, err := unix.Openat(dir, path, flags|unix.O_CLOEXEC, mode)
-		if !errors.Is(err, unix.EINTR) {
-			return fd, err
-		}
-	}
 }

@@ -6,7 +6,7 @@
 //
 // A method value of [File] is what bootstrap.Plan.Lock wants:
 //
-//	plan.Lock = flock.File{Path: "/var/lib/slipway/lock", Owner: podUID}.Lock
+//	plan.Lock = flock.File{Owner: podUID}.Lock
 //
 // The kernel gives the lock back when its holder dies, however it dies: there is
 // no stale lock and nothing to clean up by hand. The lock belongs to the open
@@ -18,8 +18,7 @@
 // Linux, and the right to write to the file's directory: CAP_DAC_OVERRIDE or
 // the same owner. The file system must be a local one; over NFS flock(2) has
 // other semantics. Where the file is the host's, Lock is called inside
-// hostns.Do; the returned unlock may be called anywhere, since it holds on to
-// the directories that were opened. On other systems Lock returns an error
+// hostns.Do; the returned unlock may be called anywhere. On other systems Lock returns an error
 // matching [errors.ErrUnsupported].
 //
 // # When not to use it
@@ -29,11 +28,15 @@
 package flock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"time"
 )
+
+// DefaultPath is one lock for the whole node, whatever directories a run uses.
+const DefaultPath = "/run/slipway.lock"
 
 const (
 	defaultTimeout = 60 * time.Second
@@ -42,10 +45,9 @@ const (
 
 // File is a lock file.
 type File struct {
-	// Path of the file, absolute. If its directory is missing it is made, with
-	// mode 01700; the directory above must exist. A symbolic link at Path is an
-	// error. Unlock removes the directory if it has that mode, so was made
-	// here, and nothing else is in it.
+	// Path of the file, absolute. It is made with mode 0600, and stays: who removes
+	// it lets two runs at a node at once. Nobody else may be able to open it. Zero:
+	// DefaultPath.
 	Path string
 
 	// Timeout is how long Lock waits for another holder. Zero: 60 seconds.
@@ -102,11 +104,11 @@ func (h Holder) String() string {
 // Lock takes the lock, waiting for another holder until Timeout has passed or
 // ctx ends; then it returns a [*HeldError] that names the holder.
 //
-// Unlock removes the file, and its directory if that is then empty, and gives
-// the lock back. It is to be called once all work is done; called again, it
-// does nothing and returns the same. The lock file's content is only for other
+// Unlock gives the lock back, and leaves the file. It is to be called once all
+// work is done; called again, it does nothing. The lock file's content is only for other
 // waiters to read: if it cannot be written (a full disk), the lock still holds.
 func (f File) Lock(ctx context.Context) (unlock func() error, err error) {
+	f.Path = cmp.Or(f.Path, DefaultPath)
 	if !filepath.IsAbs(f.Path) {
 		return nil, fmt.Errorf("lock %q: not an absolute path", f.Path)
 	}

@@ -9,20 +9,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-// maxVanished bounds how often in a row the file or its directory may vanish
-// between two calls before Lock gives up: each time somebody else unlocked.
+// maxVanished bounds how often in a row somebody may remove the file between two
+// calls before Lock gives up.
 const maxVanished = 1000
 
 var (
 	errHeld     = errors.New("held by somebody else")
-	errVanished = errors.New("the lock file or its directory vanished while it was being opened")
+	errVanished = errors.New("somebody goes on removing the lock file")
 )
 
 func (f File) lock(ctx context.Context) (func() error, error) {
@@ -74,25 +73,14 @@ func (f File) try() (*lock, Holder, error) {
 	if err != nil {
 		return nil, Holder{}, err
 	}
-	for {
-		err = unix.Flock(l.file, unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
+	switch err := l.flock(); {
+	case errors.Is(err, errHeld):
 		holder := l.holder()
 		l.close()
 		return nil, holder, errHeld
 	case err != nil:
 		l.close()
-		return nil, Holder{}, fmt.Errorf("flock: %w", err)
-	case !l.inPlace():
-		// Its holder removed it after it was opened here: whoever comes now
-		// makes a new file, which this lock does not guard.
-		l.close()
-		return nil, Holder{}, errVanished
+		return nil, Holder{}, err
 	}
 	return l, Holder{}, nil
 }
@@ -102,15 +90,15 @@ func (f File) try() (*lock, Holder, error) {
 func (l *lock) write(owner string) {
 	hostname, _ := os.Hostname()
 	text, err := json.Marshal(Holder{Hostname: hostname, Owner: owner, PID: os.Getpid(), Start: time.Now().UTC()})
-	if err == nil && unix.Ftruncate(l.file, 0) == nil {
-		_, _ = unix.Pwrite(l.file, append(text, '\n'), 0)
+	if err == nil && l.file.Truncate(0) == nil {
+		_, _ = l.file.WriteAt(append(text, '\n'), 0)
 	}
 }
 
 func (l *lock) holder() (h Holder) {
 	content := make([]byte, 4096)
-	n, err := unix.Pread(l.file, content, 0)
-	if err != nil || json.Unmarshal(content[:n], &h) != nil {
+	n, err := l.file.ReadAt(content, 0)
+	if err != nil && !errors.Is(err, io.EOF) || json.Unmarshal(content[:n], &h) != nil {
 		return Holder{} // not written yet, or nothing of ours
 	}
 	return h

@@ -33,17 +33,13 @@ func read(t *testing.T, path string) (h flock.Holder) {
 	return h
 }
 
-func TestLockMakesAndUnlockRemoves(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	path := filepath.Join(dir, "lock")
+func TestPLAN2_LockMakesTheFileAndUnlockLeavesIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := flock.File{Path: path, Owner: "me"}.Lock(t.Context())
 	require.NoError(t, err)
-
-	for path, mode := range map[string]fs.FileMode{dir: fs.ModeDir | fs.ModeSticky | 0o700, path: 0o600} {
-		info, err := os.Lstat(path)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode(), path)
-	}
+	before, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), before.Mode())
 	h := read(t, path)
 	hostname, err := os.Hostname()
 	require.NoError(t, err)
@@ -53,25 +49,30 @@ func TestLockMakesAndUnlockRemoves(t *testing.T) {
 	require.WithinDuration(t, time.Now(), h.Start, time.Minute)
 
 	require.NoError(t, unlock())
-	require.NoDirExists(t, dir)
-	require.NoError(t, unlock(), "again")
-
-	unlock, err = flock.File{Path: path}.Lock(t.Context())
+	after, err := os.Lstat(path)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "record.json"), nil, 0o600))
-	require.NoError(t, unlock())
-	require.NoFileExists(t, path)
-	require.FileExists(t, filepath.Join(dir, "record.json"), "and so the directory stays")
+	require.True(t, os.SameFile(before, after))
+	require.Zero(t, after.Size(), "it names no holder")
+	require.NoError(t, unlock(), "again")
 }
 
-func TestADirectoryThatWasThereStays(t *testing.T) {
-	dir := t.TempDir()
-	unlock, err := flock.File{Path: filepath.Join(dir, "lock")}.Lock(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, unlock())
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, entries)
+func TestSEC7_AFileThatOthersCanHoldIsRefused(t *testing.T) {
+	testns.Root(t)
+	path := filepath.Join(t.TempDir(), "lock")
+	for want, spoil := range map[string]func() error{
+		"it has mode 0644, so others could hold it for ever (chmod 600 it)": func() error { return os.Chmod(path, 0o644) },
+		"it belongs to uid 1000": func() error { return os.Chown(path, 1000, 0) },
+		"several names":          func() error { return os.Link(path, path+".too") },
+	} {
+		require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
+		require.NoError(t, spoil())
+		_, err := flock.File{Path: path}.Lock(t.Context())
+		require.ErrorContains(t, err, want)
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "precious", string(content))
+		require.NoError(t, os.Remove(path))
+	}
 }
 
 func TestProgramsDoNotInheritTheLock(t *testing.T) {
@@ -124,6 +125,7 @@ func TestCancellationEndsTheWait(t *testing.T) {
 		require.Equal(t, os.Getpid(), held.Holder.PID)
 		require.NoError(t, unlock())
 
+		file.Path += "2"
 		_, err = file.Lock(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NoFileExists(t, file.Path, "an ended context opens nothing")
@@ -133,7 +135,7 @@ func TestCancellationEndsTheWait(t *testing.T) {
 func TestWaiterGetsTheLockOnceItIsFree(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		file := flock.File{Path: filepath.Join(dir, "state", "lock")}
+		file := flock.File{Path: filepath.Join(dir, "lock")}
 		unlock, err := file.Lock(t.Context())
 		require.NoError(t, err)
 		got := make(chan func() error)
@@ -153,7 +155,6 @@ func TestWaiterGetsTheLockOnceItIsFree(t *testing.T) {
 		second := <-got
 		require.LessOrEqual(t, time.Since(start), 50*time.Millisecond)
 		require.NoError(t, second())
-		require.NoDirExists(t, filepath.Dir(file.Path))
 	})
 }
 
@@ -168,13 +169,12 @@ func TestLockRefuses(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for path, want := range map[string]string{
-		"lock":                              `lock "lock": not an absolute path`,
-		link:                                "lock " + link + ": is a symbolic link: ",
-		fifo:                                "lock " + fifo + ": is not a regular file",
-		dir:                                 "lock " + dir + ": open file: is a directory",
-		filepath.Join(file, "lock"):         "lock " + file + "/lock: open directory file: not a directory",
-		filepath.Join(dir, "a/b/lock"):      "lock " + dir + "/a/b/lock: open directory " + dir + "/a: no such file or directory (create it, or name another)",
-		filepath.Join(dir, "dangling/lock"): "lock " + dir + "/dangling/lock: open directory dangling: the lock file or its directory vanished",
+		"lock":                         `lock "lock": not an absolute path`,
+		link:                           "lock " + link + ": open " + link + ": not a regular file",
+		fifo:                           "lock " + fifo + ": open " + fifo + ": not a regular file",
+		dir:                            "lock " + dir + ": open " + dir + ": not a regular file",
+		filepath.Join(file, "lock"):    "lock " + file + "/lock: open directory " + file + ": not a directory",
+		filepath.Join(dir, "a/b/lock"): "lock " + dir + "/a/b/lock: open directory " + dir + "/a/b: no such file or directory (create it, or name another)",
 	} {
 		_, err := flock.File{Path: path}.Lock(t.Context())
 		require.ErrorContains(t, err, want)
@@ -187,9 +187,7 @@ func TestReadOnlyDirectoryIsNamed(t *testing.T) {
 	dir := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
 	_, err := flock.File{Path: filepath.Join(dir, "lock")}.Lock(t.Context())
-	require.EqualError(t, err, "lock "+dir+"/lock: open file (needs the file system mounted read-write): read-only file system")
-	_, err = flock.File{Path: filepath.Join(dir, "state/lock")}.Lock(t.Context())
-	require.EqualError(t, err, "lock "+dir+"/state/lock: make directory state (needs the file system mounted read-write): read-only file system")
+	require.EqualError(t, err, "lock "+dir+"/lock: openat lock: read-only file system (needs the file system mounted read-write)")
 }
 
 func TestFileRemovedByAStranger(t *testing.T) {
@@ -250,7 +248,7 @@ func TestPLAN2_OfTheHost(t *testing.T) {
 	plan := bootstrap.Plan{Lock: func(ctx context.Context) (unlock func() error, err error) {
 		err = hostns.Do(ctx, proc, hostns.Mount, func(ctx context.Context) (err error) {
 			require.NoError(t, unix.Mount("host", dir, "tmpfs", 0, ""))
-			unlock, err = flock.File{Path: filepath.Join(dir, "state/lock")}.Lock(ctx)
+			unlock, err = flock.File{Path: filepath.Join(dir, "lock")}.Lock(ctx)
 			return err
 		})
 		return unlock, err
@@ -259,8 +257,8 @@ func TestPLAN2_OfTheHost(t *testing.T) {
 	plan.Steps = []bootstrap.Step{{Name: "look", Action: bootstrap.Func(
 		func(context.Context) ([]string, error) {
 			seen = true
-			require.NoFileExists(t, filepath.Join(dir, "state/lock"))
-			require.FileExists(t, filepath.Join(proc, "root", dir, "state/lock"))
+			require.NoFileExists(t, filepath.Join(dir, "lock"))
+			require.FileExists(t, filepath.Join(proc, "root", dir, "lock"))
 			return nil, nil
 		},
 		func(context.Context) error { return nil },
@@ -268,5 +266,4 @@ func TestPLAN2_OfTheHost(t *testing.T) {
 	_, err = plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.True(t, seen)
-	require.NoDirExists(t, filepath.Join(proc, "root", dir, "state"))
 }

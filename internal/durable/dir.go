@@ -257,6 +257,18 @@ func (d *Dir) CreateNew(name string, mode fs.FileMode) error {
 	return errors.Join(f.Chmod(mode), f.Sync(), f.Close(), d.Sync())
 }
 
+// OpenOrCreate opens a regular file for reading and writing, and makes an empty
+// one with mode if name is not there.
+func (d *Dir) OpenOrCreate(name string, mode fs.FileMode) (*os.File, error) {
+	if f, err := d.openFile(name, os.O_RDWR); !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := d.CreateNew(name, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return d.openFile(name, os.O_RDWR)
+}
+
 const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
 // Rename renames within the directory, over a file or link that is there, and

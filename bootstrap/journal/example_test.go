@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// An action of your own records what it makes, and another process undoes it.
+func Example() {
+	node, err := os.MkdirTemp("", "node")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(node)
+
+	files := journal.Files{Kind: "acme"} // of acme's agent
+	options := journal.Options{Owner: "pod-1", Handlers: []journal.Handler{files}}
+	j, err := journal.Open(filepath.Join(node, "state"), options)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer j.Close()
+
+	dir := filepath.Join(node, "run", "acme")
+	plan := bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "directory", Action: bootstrap.Func(
+		func(context.Context) ([]string, error) {
+			if _, err := os.Stat(dir); err == nil {
+				return nil, nil
+			}
+			return []string{"make " + dir}, nil
+		},
+		func(ctx context.Context) error { return files.MkdirAll(ctx, j, dir, 0o755) },
+	)}}}
+	report, err := plan.Apply(context.Background())
+	fmt.Println(report.Summary(), err)
+
+	another, err := journal.Open(filepath.Join(node, "state"), options)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer another.Close()
+	undone, err := another.RevertAll(context.Background())
+	for _, u := range undone {
+		fmt.Println(strings.ReplaceAll(u.Change, node, ""), u.Err)
+	}
+	fmt.Println(err)
+	// Output:
+	// 1 changed <nil>
+	// remove directory /run/acme <nil>
+	// remove directory /run <nil>
+	// <nil>
+}
