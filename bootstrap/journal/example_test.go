@@ -57,7 +57,7 @@ func Example() {
 	}
 	fmt.Println(err)
 	// Output:
-	// 1 changed <nil>
+	// 1 step: changed <nil>
 	// remove directory /run/acme <nil>
 	// remove directory /run <nil>
 	// <nil>
