@@ -13,11 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentAlive returns an error where a process holds the lock on a pid file.
-// The lock ends with the process, whatever pid namespace it is in; a number in
-// a file that nobody locks says nothing (a container's agent is often pid 1).
-func (c Cleanup) agentAlive() error {
-	for _, path := range c.Ownership.PidFiles {
+func (o Ownership) agentAlive() error {
+	for _, path := range o.PidFiles {
 		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 			continue

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // DefaultBPFRoot is where the BPF file system is mounted on a node.
@@ -41,12 +43,11 @@ type Cleanup struct {
 	// what is in them goes.
 	Keep, KeepDirs []string
 
-	// StateDir is where the other packages of this module record their changes
-	// on this node, as their fields of that name say. It stays, as if it were in
-	// Keep, and so does what the records hold; of directories that were made the
-	// content goes. A record that cannot be read is an error, and nothing is
-	// removed. None: nothing is looked up.
-	StateDir string
+	// Journal is what the other packages of this module record their changes on
+	// this node in. Its directory stays, as if it were in Keep, and so does what
+	// it holds; of directories that were made the content goes. One that cannot be
+	// read is an error, and nothing is removed. Nil: nothing is looked up.
+	Journal *journal.Journal
 
 	// Progress, if set, is called after each item that Remove dealt with, on
 	// the calling goroutine: err is nil for one that is gone.
@@ -72,11 +73,17 @@ func (c Cleanup) Remove(ctx context.Context, items []Item) error {
 	if err != nil || len(items) == 0 {
 		return err
 	}
-	if err := c.agentAlive(); err != nil {
+	if err := c.Ownership.AgentAlive(); err != nil {
 		return err
 	}
 	return c.remove(ctx, own, items)
 }
+
+// AgentAlive is an error that matches [ErrAgentAlive] where a process holds the
+// lock on one of PidFiles. The lock ends with the process, whatever pid namespace
+// it is in; a number in a file that nobody locks says nothing (a container's
+// agent is often pid 1).
+func (o Ownership) AgentAlive() error { return o.agentAlive() }
 
 // Check lists what Apply would remove, one line for each item, long lists
 // folded. It changes nothing.
@@ -106,11 +113,6 @@ func (c Cleanup) compile() (*owned, error) {
 	for _, keep := range slices.Concat(c.Keep, c.KeepDirs) {
 		if err := validStatePath(keep); err != nil {
 			return nil, fmt.Errorf("keep: %w", err)
-		}
-	}
-	if c.StateDir != "" {
-		if err := validStatePath(c.StateDir); err != nil {
-			return nil, err
 		}
 	}
 	return c.Ownership.compile()

@@ -20,4 +20,4 @@ func (c Cleanup) inventory(context.Context, *owned) (*Inventory, error) {
 
 func (c Cleanup) remove(context.Context, *owned, []Item) error { return errPlatform }
 
-func (c Cleanup) agentAlive() error { return errPlatform }
+func (o Ownership) agentAlive() error { return errPlatform }

@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -151,19 +153,17 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/10-a.conf.cilium_bak", "etc/cni/net.d/20-b.conf.cilium_bak", "opt/cni/bin/cilium-cni", "run/cilium/made/x", "run/cilium/mounted/y", "run/cilium/old")
 	state := filepath.Join(dir, "state")
 	require.NoError(t, os.Mkdir(state, 0o700))
-	book := `{"schema": 1, "entries": [
-		{"kind": "file", "object": "` + conf + `/05-cilium.conflist", "done": true},
-		{"kind": "file", "object": "` + conf + `/10-a.conf", "done": true},
-		{"kind": "file", "object": "` + dir + `/opt/cni/bin/cilium-cni"},
-		{"kind": "sysctl", "object": "net.ipv4.ip_forward", "done": true}]}`
-	require.NoError(t, os.WriteFile(filepath.Join(state, "cni.json"), []byte(book), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(state, "bpffs.json"),
-		[]byte(`{"schema": 1, "entries": [
-			{"kind": "dir", "object": "`+dir+`/run/cilium/made", "done": true},
-			{"kind": "mount", "object": "mount on `+dir+`/run/cilium/mounted", "done": true}]}`), 0o600))
+	j := journaltest.Open(t, state)
+	require.NoError(t, j.Begin(t.Context(),
+		journal.Entry{Kind: "cni/file", Object: conf + "/05-cilium.conflist"},
+		journal.Entry{Kind: "cni/aside", Object: conf + "/10-a.conf"},
+		journal.Entry{Kind: "cni/file", Object: dir + "/opt/cni/bin/cilium-cni"},
+		journal.Entry{Kind: "sysctl/value", Object: "net.ipv4.ip_forward"},
+		journal.Entry{Kind: "bpffs/dir", Object: dir + "/run/cilium/made"},
+		journal.Entry{Kind: "bpffs/mount", Object: dir + "/run/cilium/mounted"}))
 	c := filesOnly(dir)
 	c.Ownership.StateDirs = []string{filepath.Join(dir, "run/cilium")}
-	c.StateDir = state
+	c.Journal = j
 	changes, err := c.Check(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -176,13 +176,11 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 		run(t, "find", dir+"/run/cilium", "-mindepth", "1", "-printf", "%P\n"), "\n")), ""))
 	require.FileExists(t, filepath.Join(conf, "10-a.conf.cilium_bak"))
 
-	require.NoError(t, os.WriteFile(filepath.Join(state, "cni.json"), []byte(`{"schema": 99}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte(`{"schema": 99}`), 0o600))
 	inv, err := c.Inventory(context.Background())
 	require.ErrorContains(t, err, "cleanup: what to keep: ")
 	require.Empty(t, inv.Items)
 	require.ErrorContains(t, c.Apply(context.Background()), "what to keep")
-	c.StateDir = "relative"
-	require.ErrorContains(t, c.Apply(context.Background()), "want an absolute path")
 }
 
 func TestCLN8_FilesAndNetfilterAreNotBPFState(t *testing.T) {

@@ -8,14 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/slipway-dev/slipway/internal/fsmount"
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // readKept collects the paths to keep, with no symbolic link among their
-// parents. Nothing may be removed where a record cannot be read.
+// parents. Nothing may be removed where a journal cannot be read.
 func (s *session) readKept() error {
-	whole, dirs, err := recordedPaths(s.StateDir)
+	whole, dirs, err := recordedPaths(s.Journal)
 	if err != nil {
 		return fmt.Errorf("cleanup: what to keep: %w", err)
 	}
@@ -59,31 +58,23 @@ func resolveParents(path string) string {
 }
 
 // recordedPaths returns the files and mount points, and the directories, that
-// the records in a state directory hold.
-func recordedPaths(stateDir string) (whole, dirs []string, err error) {
-	if stateDir == "" {
+// a journal holds.
+func recordedPaths(j *journal.Journal) (whole, dirs []string, err error) {
+	if j == nil {
 		return nil, nil, nil
 	}
-	whole = []string{stateDir}
-	const suffix = ".json"
-	names, err := filepath.Glob(filepath.Join(stateDir, "*"+suffix))
+	whole = []string{j.Dir()}
+	entries, err := j.Entries()
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, name := range names {
-		book, err := record.Open(stateDir, strings.TrimSuffix(filepath.Base(name), suffix))
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, entry := range book.Entries() {
-			path := strings.TrimPrefix(entry.Object, fsmount.Object(""))
-			switch {
-			case !filepath.IsAbs(path):
-			case entry.Kind == record.KindDir:
-				dirs = append(dirs, path)
-			default:
-				whole = append(whole, path)
-			}
+	for _, e := range entries {
+		switch {
+		case !filepath.IsAbs(e.Object):
+		case strings.HasSuffix(e.Kind, "/dir"):
+			dirs = append(dirs, e.Object)
+		default:
+			whole = append(whole, e.Object)
 		}
 	}
 	return whole, dirs, nil
