@@ -17,6 +17,10 @@ type Undone struct {
 	Err    error  // why it stays; nil: it is undone
 }
 
+// Counts reports whether Err is worth telling: not if the object stays because
+// it was asked for, or because of what is recorded too and reported.
+func (u Undone) Counts() bool { return counts(u.Err) }
+
 // errBelow says that something stays because of what is recorded too and stays:
 // that has been reported.
 var errBelow = errors.New("something that is recorded too stays")

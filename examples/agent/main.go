@@ -29,6 +29,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -42,6 +43,7 @@ func main() {
 	flag.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted; empty: this process's own namespaces")
 	flag.StringVar(&a.sources, "source", "env:AGENT_", "configuration sources: dir:PATH, file:PATH, env:PREFIX, separated by commas")
 	flag.StringVar(&a.dest, "dest", "/run/slipway-agent/config", "directory to write the resolved configuration to")
+	flag.StringVar(&a.owner, "owner", os.Getenv("POD_UID"), "on whose behalf, such as a pod's UID: in a rolling update the later one owns the node")
 	flag.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "where changes to the node are recorded, on the host")
 	flag.StringVar(&a.health, "health", "127.0.0.1:9879", "address of the health probe")
 	flag.DurationVar(&a.interval, "interval", time.Minute, "how often to look at the node again")
@@ -58,9 +60,10 @@ func main() {
 }
 
 type agent struct {
-	hostProc, sources, dest, stateDir, health string
-	interval                                  time.Duration
-	log                                       *slog.Logger
+	hostProc, sources, dest, stateDir, owner, health string
+	interval                                         time.Duration
+	log                                              *slog.Logger
+	journal                                          *journal.Journal
 
 	mu     sync.Mutex
 	report *bootstrap.Report
@@ -69,7 +72,11 @@ type agent struct {
 
 // run serves until ctx ends. What it has done to the node stays: an agent is
 // restarted more often than it is removed.
-func (a *agent) run(ctx context.Context) error {
+func (a *agent) run(ctx context.Context) (err error) {
+	if err := a.openJournal(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.journal.Close()) }()
 	listener, err := net.Listen("tcp", a.health)
 	if err != nil {
 		return fmt.Errorf("health probe: %w", err)
@@ -85,12 +92,15 @@ func (a *agent) run(ctx context.Context) error {
 	return errors.Join(err, server.Shutdown(down))
 }
 
-// keepUp applies the plan, now and at every tick.
+// keepUp applies the plan, now and at every tick, until the node is another
+// agent's: in a rolling update the older one leaves it to the newer.
 func (a *agent) keepUp(ctx context.Context, served <-chan error) error {
 	tick := time.NewTicker(a.interval)
 	defer tick.Stop()
 	for {
-		a.apply(ctx)
+		if err := a.apply(ctx); errors.Is(err, journal.ErrRevoked) || errors.Is(err, journal.ErrNotOwner) {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -103,10 +113,10 @@ func (a *agent) keepUp(ctx context.Context, served <-chan error) error {
 
 // apply keeps the outcome for the probe. A failure is not the end: the next
 // tick tries again.
-func (a *agent) apply(ctx context.Context) {
+func (a *agent) apply(ctx context.Context) error {
 	report, err := a.bringUp(ctx)
 	if ctx.Err() != nil {
-		return // told to leave in the middle: not the node's fault
+		return nil // told to leave in the middle: not the node's fault
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,6 +124,7 @@ func (a *agent) apply(ctx context.Context) {
 	if err != nil {
 		a.log.Error("the node is not ready", "error", err)
 	}
+	return err
 }
 
 func (a *agent) bringUp(ctx context.Context) (*bootstrap.Report, error) {
@@ -151,16 +162,17 @@ func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
 func (a *agent) plan(config *configresolve.Config, forwarding bool) *bootstrap.Plan {
 	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
 	return &bootstrap.Plan{
-		Trace: bootstrap.LogTrace(a.log),
-		Lock:  a.lock,
+		Trace:   bootstrap.LogTrace(a.log),
+		Lock:    a.lock,
+		Journal: a.journal,
 		Steps: []bootstrap.Step{
 			{Name: "config", Action: configresolve.Write{Dir: a.dest, Config: config}},
-			{Name: "cgroup", Action: a.onHost(mount|hostns.Cgroup, cgroup.Mount{StateDir: a.stateDir})},
-			{Name: "bpffs", Action: a.onHost(mount, bpffs.Mount{StateDir: a.stateDir})},
-			{Name: "sysctl", Action: a.onHost(net, sysctl.DropIn{StateDir: a.stateDir})},
+			{Name: "cgroup", Action: a.onHost(mount|hostns.Cgroup, cgroup.Mount{Journal: a.journal})},
+			{Name: "bpffs", Action: a.onHost(mount, bpffs.Mount{Journal: a.journal})},
+			{Name: "sysctl", Action: a.onHost(net, sysctl.DropIn{Journal: a.journal})},
 			{
-				Name: "ip-forwarding", After: []string{"sysctl"}, Skip: !forwarding,
-				Action: a.onHost(net, sysctl.Settings{Values: sysctl.Forwarding(), StateDir: a.stateDir}),
+				Name: "ip-forwarding", After: []string{"sysctl"}, Absent: config != nil && !forwarding,
+				Action: a.onHost(net, sysctl.Settings{Values: sysctl.Forwarding(), Journal: a.journal}),
 			},
 		},
 	}
@@ -174,14 +186,35 @@ func (a *agent) onHost(ns hostns.Namespace, action hostns.Action) bootstrap.Acti
 	return hostns.In(filepath.Join(a.hostProc, "1"), ns, action)
 }
 
+// openJournal opens the node's journal, with what undoes the steps of plan. It is
+// on the host, and so is all that it holds.
+func (a *agent) openJournal(ctx context.Context) error {
+	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
+	o := journal.Options{Owner: a.owner, Handlers: []journal.Handler{
+		journal.In(a.on(mount|hostns.Cgroup), cgroup.Handler{}),
+		journal.In(a.on(mount), bpffs.Handler{}),
+		journal.In(a.on(net), sysctl.Handler{}),
+	}}
+	return a.on(mount)(ctx, func(context.Context) (err error) {
+		a.journal, err = journal.Open(a.stateDir, o)
+		return err
+	})
+}
+
+// on runs a function on the host.
+func (a *agent) on(ns hostns.Namespace) func(context.Context, func(context.Context) error) error {
+	return func(ctx context.Context, f func(context.Context) error) error {
+		if a.hostProc == "" {
+			return f(ctx)
+		}
+		return hostns.Do(ctx, filepath.Join(a.hostProc, "1"), ns, f)
+	}
+}
+
 // lock keeps a run of nodeinit on the same node and this one apart.
 func (a *agent) lock(ctx context.Context) (unlock func() error, err error) {
-	file := flock.File{Path: filepath.Join(a.stateDir, "lock"), Owner: "agent"}
-	if a.hostProc == "" {
-		return file.Lock(ctx)
-	}
-	err = hostns.Do(ctx, filepath.Join(a.hostProc, "1"), hostns.Mount, func(ctx context.Context) error {
-		unlock, err = file.Lock(ctx)
+	err = a.on(hostns.Mount)(ctx, func(ctx context.Context) (err error) {
+		unlock, err = flock.File{Owner: a.owner}.Lock(ctx)
 		return err
 	})
 	return unlock, err

@@ -8,15 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/sysctl"
 )
 
 func (a *app) applyCommand() *cobra.Command {
@@ -62,31 +61,45 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Use: "uninstall", Args: arguments(0),
 		Short: "Take back what apply and the other commands recorded",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			plan, closeAll, err := a.undoPlan()
-			if err != nil {
-				return err
+			var steps []string // all that is recorded
+			if len(a.skip)+len(a.only) > 0 {
+				if err := a.knownSteps(); err != nil {
+					return err
+				}
+				steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
 			}
-			defer closeAll()
-			return a.takeBack(cmd, plan, dryRun)
+			return a.takeBack(cmd, steps, dryRun)
 		},
 	}
 	a.planFlags(c)
+	a.undoFlags(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be undone, and change nothing")
 	return c
 }
 
-// takeBack undoes what the record holds, or says what that would be.
-func (a *app) takeBack(cmd *cobra.Command, plan *bootstrap.Plan, dryRun bool) error {
-	if a.stateDir == "" {
-		return usageError{errors.New("--state-dir is empty: there is no record to undo")}
+// takeBack undoes what is recorded for the steps, or everything if none is named,
+// or says what that would be.
+func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool) error {
+	if !dryRun {
+		if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
+			return err
+		}
 	}
-	if dryRun {
-		return a.show(cmd.Context(), plan, a.wouldUndo)
-	}
-	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
+	if err := a.needJournal(cmd); err != nil {
 		return err
 	}
-	return a.show(cmd.Context(), plan, a.undo)
+	if err := a.mayUndo(cmd.Context()); err != nil {
+		return err
+	}
+	return a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
+		return a.undo(ctx, steps, dryRun)
+	})
+}
+
+// undoFlags say whose changes may be undone.
+func (a *app) undoFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "undo it whoever owns the node")
+	c.Flags().BoolVar(&a.force, "force", false, "with --any-owner: also while an agent is running")
 }
 
 func (a *app) planFlags(c *cobra.Command) {
@@ -101,23 +114,6 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.stepFlags(f)
 }
 
-// undoPlan is the node's plan without what only an apply needs: what is to be
-// undone, the record says.
-func (a *app) undoPlan() (*bootstrap.Plan, func() error, error) {
-	a.forgetSources()
-	plan, closeAll, err := a.nodePlan(nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, s := range plan.Steps {
-		plan.Steps[i].Skip = a.leftOut(s.Name) || s.Name == stepCleanup
-		if s.Name == stepSysctl { // whatever the drop-in was called
-			plan.Steps[i].Action = a.onHost(hostns.Mount|hostns.Net, sysctl.Recorded{StateDir: a.stateDir})
-		}
-	}
-	return plan, closeAll, nil
-}
-
 // runPlan resolves the configuration, builds the plan from it and runs it.
 func (a *app) runPlan(ctx context.Context, run runner) error {
 	config, resolveErr := a.resolvePlanConfig(ctx)
@@ -125,17 +121,23 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if resolveErr != nil && a.cniConfKey != "" {
 		a.cniConfKey, a.cniTemplate = "", cniinstall.ModeNone // for the step to be in the report; nothing is installed
 	}
+	if err := a.checkHost(); err != nil {
+		return err
+	}
+	if err := a.openJournal(ctx); err != nil {
+		return err
+	}
 	plan, closeAll, err := a.nodePlan(config)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
 	if resolveErr != nil {
-		return a.show(ctx, plan, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+		run = func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
 			return p.Fail(ctx, stepConfig, resolveErr)
-		})
+		}
 	}
-	return a.show(ctx, plan, run)
+	return a.showPlan(ctx, plan, run)
 }
 
 func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, error) {
@@ -160,20 +162,26 @@ func (a *app) advise(ctx context.Context) {
 // runner is one of the plan's methods.
 type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 
-// show runs the plan and shows it: as it goes, or in the end as one document.
-func (a *app) show(ctx context.Context, plan *bootstrap.Plan, run runner) error {
-	if err := a.checkHost(); err != nil {
-		return err
-	}
+// showPlan runs the plan and shows it.
+func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) error {
+	return a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
+		plan.Trace = a.trace
+		return run(plan, ctx)
+	})
+}
+
+// show shows what run reports: by a.trace as it goes, or in the end as one
+// document.
+func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
 	a.shown = true
 	if a.output == formatJSON {
-		plan.Trace = bootstrap.LogTrace(a.logger())
-		report, err := run(plan, ctx)
+		a.trace = bootstrap.LogTrace(a.logger())
+		report, err := run(ctx)
 		return errors.Join(err, report.WriteJSON(a.stdout))
 	}
-	plan.Trace = newProgress(a.stdout).trace()
+	a.trace = newProgress(a.stdout).trace()
 	start := time.Now()
-	report, err := run(plan, ctx)
+	report, err := run(ctx)
 	fmt.Fprintf(a.stdout, "%s (%s)\n", report.Summary(), elapsed(time.Since(start)))
 	return err
 }

@@ -43,7 +43,7 @@ func (a *app) buildConfigCommand() *cobra.Command {
 			} else {
 				step.Action = configresolve.Write{Dir: a.dest, Config: config}
 			}
-			return a.show(cmd.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{step}}, run)
+			return a.showPlan(cmd.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{step}}, run)
 		},
 	}
 	a.sourceFlags(c.Flags())

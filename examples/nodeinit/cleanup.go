@@ -77,8 +77,14 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err
 	}
+	if err := a.checkHost(); err != nil {
+		return err
+	}
+	if err := a.openJournal(cmd.Context()); err != nil {
+		return err
+	}
 	c := cleanup.Cleanup{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), StateDir: a.stateDir, Progress: a.removed,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removed,
 	}
 	return a.cleanUp(cmd, c, o)
 }
@@ -135,9 +141,6 @@ func (a *app) bpfRoots() []string {
 // has become another one meanwhile is left.
 func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Cleanup, o cleanupOptions) error {
 	ctx := cmd.Context()
-	if err := a.checkHost(); err != nil {
-		return err
-	}
 	var found *cleanup.Inventory
 	findErr := a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
@@ -162,13 +165,11 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Cleanup, o cleanupOptions) e
 
 // remove removes the items under the node's lock.
 func (a *app) remove(ctx context.Context, c cleanup.Cleanup, items []cleanup.Item) (err error) {
-	if lock := a.plainLock(); lock != nil {
-		unlock, lockErr := lock(ctx)
-		if lockErr != nil {
-			return lockErr
-		}
-		defer func() { err = errors.Join(err, unlock()) }()
+	unlock, err := a.lock(ctx)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	return a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) error {
 		if err := c.Remove(ctx, items); err != nil {
 			return err

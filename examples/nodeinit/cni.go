@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 )
@@ -32,7 +33,7 @@ func (a *app) installCNICommand() *cobra.Command {
 				return err
 			}
 			defer closeAll()
-			return a.show(cmd.Context(), a.cniPlan(install), (*bootstrap.Plan).Apply)
+			return a.showPlan(cmd.Context(), a.cniPlan(install), (*bootstrap.Plan).Apply)
 		},
 	}
 	a.sourceFlags(c.Flags())
@@ -58,17 +59,17 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 					return nil
 				}
 			}
-			a.forgetSources()
-			install, closeAll, err := a.install(nil)
-			if err != nil {
-				return err
+			err := a.takeBack(cmd, []string{stepCNI}, dryRun)
+			if configDir != "" && errors.Is(err, journal.ErrNotOwner) {
+				a.logger().Warn(oneLine(err.Error())) // the newer pod's, whose node this is by now
+				return nil
 			}
-			defer closeAll()
-			return a.takeBack(cmd, a.cniPlan(install), dryRun)
+			return err
 		},
 	}
 	a.cniFlags(c.Flags())
 	a.singleFlags(c)
+	a.undoFlags(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be undone, and change nothing")
 	c.Flags().StringVar(&configDir, "config-dir", "", "the agent's configuration, one file a key: do nothing unless its cni-uninstall says true, as in a preStop hook")
 	return c
@@ -81,9 +82,6 @@ func (a *app) guardCommand() *cobra.Command {
 		Short: "Keep what install-cni or apply installed as it is, until told to end",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-				return err
-			}
-			if err := a.checkHost(); err != nil {
 				return err
 			}
 			install, closeAll, err := a.installFromFlags(cmd.Context())
@@ -108,6 +106,12 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 			return i, nil, err
 		}
 	}
+	if err := a.checkHost(); err != nil {
+		return i, nil, err
+	}
+	if err := a.openJournal(ctx); err != nil {
+		return i, nil, err
+	}
 	if i, closeAll, err = a.install(config); err != nil {
 		return i, nil, err
 	}
@@ -128,33 +132,23 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 				fmt.Fprintln(a.stdout, change)
 			}
 		},
+		Lock:    a.lockFile().Lock, // it runs on the host already
 		Trouble: func(err error) { log.Warn(oneLine(err.Error()), "step", stepCNI) },
 	}
-	if a.stateDir != "" {
-		g.Lock = a.lockFile().Lock // it runs on the host already
-	}
-	err := a.hostDo(ctx, hostns.Mount, g.Run)
+	err := a.hostDo(a.journal.WithStep(ctx, stepCNI), hostns.Mount, g.Run)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case errors.Is(err, cniinstall.ErrUninstalled), errors.Is(err, cniinstall.ErrNotOwner):
+	case errors.Is(err, journal.ErrRevoked), errors.Is(err, journal.ErrNotOwner):
 		fmt.Fprintln(a.stdout, oneLine(err.Error()))
 		return nil
 	}
 	return err
 }
 
-// forgetSources leaves what the record says to be undone, and nothing to do.
-func (a *app) forgetSources() {
-	a.plugins, a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate, a.sysctls = "", "", "", "", "", nil
-	a.cniWait = 0
-}
-
 // cniPlan is the plan of the one step.
 func (a *app) cniPlan(i cniinstall.Install) *bootstrap.Plan {
-	return &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
-		{Name: stepCNI, Action: a.waiting(a.onHost(hostns.Mount, i))},
-	}}
+	return a.plan(bootstrap.Step{Name: stepCNI, Action: a.waiting(a.onHost(hostns.Mount, i))})
 }
 
 // install says what goes into the CNI folders. Its sources are on this side,
@@ -163,8 +157,8 @@ func (a *app) install(config *configresolve.Config) (i cniinstall.Install, close
 	closeAll = func() error { return nil }
 	i = cniinstall.Install{
 		BinDir: a.cniBinDir, ConfDir: a.cniConfDir, ConfName: a.cniConfName,
-		Exclusive: a.cniExclusive, BackupSuffix: a.cniBackupSuffix, KeepConf: a.userManagedConf,
-		StateDir: a.stateDir, Owner: a.owner, Warn: a.warnOnce(),
+		Exclusive: a.cniExclusive, BackupSuffix: a.cniBackupSuffix,
+		Journal: a.journal, Warn: a.warnOnce(),
 	}
 	if i.Config, err = a.cniConfig(config); err != nil {
 		return i, closeAll, err

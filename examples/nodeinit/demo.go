@@ -178,22 +178,20 @@ func (a *app) breakThings(ctx context.Context, node *throwaway.Node) error {
 
 func (a *app) demoUninstall(ctx context.Context) error {
 	a.say("--- uninstall: take it all back")
-	plan, closeAll, err := a.undoPlan()
-	if err != nil {
+	if err := a.openJournal(ctx); err != nil {
 		return err
 	}
-	defer closeAll()
-	return a.show(ctx, plan, (*bootstrap.Plan).Revert)
+	return a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) { return a.undo(ctx, nil, false) })
 }
 
-// nothingLeft compares the node with what it was. The one file that stays is
-// a lock that every program on the node shares.
+// nothingLeft compares the node with what it was. The two files that stay are
+// locks that every program on the node shares.
 func (a *app) nothingLeft(ctx context.Context, node *throwaway.Node, before snapshot.Snapshot) error {
 	after, err := demoSnapshot(ctx, node)
 	if err != nil {
 		return err
 	}
-	for _, kept := range []string{"file /run/xtables.lock"} {
+	for _, kept := range []string{"file /run/xtables.lock", "file /run/slipway.lock"} {
 		delete(after, kept)
 	}
 	if diff := before.Diff(after); len(diff) > 0 {

@@ -6,8 +6,9 @@
 // privileged init containers: `nodeinit apply` of all of them in one, the
 // other commands each of one, with its flags and environment.
 //
-// It exits with 0 when all is well, 1 on an error, 64 when it was called
-// wrongly; `nodeinit check` exits with 2 when there is something to do.
+// It exits with 0 when all is well, 1 on an error, 3 when the node is somebody
+// else's, 64 when it was called wrongly; `nodeinit check` exits with 2 when there
+// is something to do.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -39,6 +41,7 @@ func main() {
 const (
 	exitError   = 1
 	exitChanges = 2
+	exitOthers  = 3  // the node is somebody else's
 	exitUsage   = 64 // EX_USAGE of sysexits(3)
 )
 
@@ -58,6 +61,8 @@ type app struct {
 	cleanups       []func() // to be called when the command has ended
 	shown          bool     // the one document has been printed
 	resolved       *configresolve.Config
+	journal        *journal.Journal // nil: nothing is recorded
+	trace          *bootstrap.Trace // set while a plan is shown
 	options
 }
 
@@ -88,6 +93,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = errors.Join(err, report.WriteJSON(a.stdout))
 	}
 	a.printError(err)
+	if errors.Is(err, journal.ErrNotOwner) || errors.Is(err, journal.ErrRevoked) {
+		return exitOthers
+	}
 	return exitError
 }
 
@@ -173,7 +181,7 @@ func (a *app) commands() map[string]func() *cobra.Command {
 		"build-config": a.buildConfigCommand, "explain": a.explainCommand,
 		"mount-cgroup": a.mountCgroupCommand, "mount-bpffs": a.mountBPFFSCommand, "sysctlfix": a.sysctlfixCommand,
 		"cleanup": a.cleanupCommand, "install-cni": a.installCNICommand, "uninstall-cni": a.uninstallCNICommand,
-		"guard": a.guardCommand, "demo": a.demoCommand,
+		"guard": a.guardCommand, "journal": a.journalCommand, "demo": a.demoCommand,
 	}
 }
 

@@ -36,6 +36,7 @@ type options struct {
 	overwriteLoopback, overwritePlugins, userManagedConf           bool
 	writeWhenReady, hostPrefix, cniDir                             string
 	stateDir, owner                                                string
+	takeOver, anyOwner, force                                      bool
 	timeout, lockTimeout                                           time.Duration
 	skip, only                                                     []string
 }
@@ -132,7 +133,8 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 
 func (a *app) stateFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "where what has to be undone is recorded, on the host; empty: record nothing")
-	f.StringVar(&a.owner, "owner", "host", "who installs: an older owner's uninstall does nothing")
+	f.StringVar(&a.owner, "owner", "", "on whose behalf, such as a pod's UID: who has applied last owns the node, and an older owner's apply and uninstall change nothing; empty: nobody in particular")
+	f.BoolVar(&a.takeOver, "take-over", false, "own the node also where somebody else has applied after this owner")
 	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node; 0: not at all")
 }
 

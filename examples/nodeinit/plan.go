@@ -57,10 +57,10 @@ func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAl
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
-	p = &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{
+	p = a.plan([]bootstrap.Step{
 		{Name: stepConfig, Action: a.configStep(config), Skip: len(a.sources) == 0},
 		cleaning,
-		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.onHost(hostns.Mount, hostpath.Action{Paths: hostPaths, StateDir: a.stateDir})},
+		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.onHost(hostns.Mount, hostpath.Action{Paths: hostPaths, Journal: a.journal})},
 		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
 		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
 		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
@@ -70,20 +70,28 @@ func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAl
 			Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
 			Action: a.waiting(a.onHost(hostns.Mount, install)), Skip: install.Plugins == nil && install.Config == nil,
 		},
-	}}
+	}...)
 	return p, closeAll, a.choose(p)
 }
 
 // choose leaves out the steps that --skip and --only say.
 func (a *app) choose(p *bootstrap.Plan) error {
-	for _, name := range slices.Concat(a.skip, a.only) {
-		if !slices.Contains(stepNames, name) {
-			return usageError{fmt.Errorf("unknown step %q: the steps are %s", name, strings.Join(stepNames, ", "))}
-		}
+	if err := a.knownSteps(); err != nil {
+		return err
 	}
 	for i, s := range p.Steps {
 		if a.leftOut(s.Name) {
 			p.Steps[i].Skip = true
+		}
+	}
+	return nil
+}
+
+// knownSteps is an error where --skip or --only names no step.
+func (a *app) knownSteps() error {
+	for _, name := range slices.Concat(a.skip, a.only) {
+		if !slices.Contains(stepNames, name) {
+			return usageError{fmt.Errorf("unknown step %q: the steps are %s", name, strings.Join(stepNames, ", "))}
 		}
 	}
 	return nil
@@ -124,13 +132,13 @@ func (a *app) hostDo(ctx context.Context, ns hostns.Namespace, f func(context.Co
 }
 
 func (a *app) cgroupStep() bootstrap.Action {
-	return a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair, StateDir: a.stateDir})
+	return a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair, Journal: a.journal})
 }
 
 func (a *app) bpffsStep() bootstrap.Action { return a.onHost(hostns.Mount, a.bpffsMount()) }
 
 func (a *app) bpffsMount() bpffs.Mount {
-	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, StateDir: a.stateDir}
+	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Journal: a.journal}
 	if a.bpfShared {
 		m.Propagation = bpffs.Shared
 	}
@@ -144,7 +152,7 @@ func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
 
 func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	d := sysctl.DropIn{
-		Dir: a.sysctlConfDir, Name: a.sysctlConfFile, Reload: reload, StateDir: a.stateDir,
+		Dir: a.sysctlConfDir, Name: a.sysctlConfFile, Reload: reload, Journal: a.journal,
 	}
 	if len(a.sysctls) == 0 {
 		return d, nil
@@ -197,7 +205,7 @@ func (a *app) advice(ctx context.Context) (lines []string, err error) {
 func (a *app) configStep(config *configresolve.Config) bootstrap.Action {
 	w := configresolve.Write{Dir: a.dest, Config: config}
 	if a.hostProc == "" {
-		w.StateDir = a.stateDir
+		w.Journal = a.journal
 	}
 	return w
 }
@@ -214,7 +222,7 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 		return bootstrap.Step{}, err
 	}
 	c := cleanup.Cleanup{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), StateDir: a.stateDir,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal,
 		Keep: []string{a.cgroupRoot, a.bpfRoot},
 	}
 	// This node gets an agent again: to give it to another CNI until then, by

@@ -22,7 +22,7 @@ func (a *app) mountCgroupCommand() *cobra.Command {
 			if err := argument(args, &a.cgroupRoot); err != nil {
 				return err
 			}
-			return a.single(cmd, stepCgroup, a.cgroupStep())
+			return a.single(cmd, stepCgroup, func() (bootstrap.Action, error) { return a.cgroupStep(), nil })
 		},
 	}
 	a.cgroupFlags(c.Flags())
@@ -38,7 +38,7 @@ func (a *app) mountBPFFSCommand() *cobra.Command {
 			if err := argument(args, &a.bpfRoot); err != nil {
 				return err
 			}
-			return a.single(cmd, stepBPFFS, a.bpffsStep())
+			return a.single(cmd, stepBPFFS, func() (bootstrap.Action, error) { return a.bpffsStep(), nil })
 		},
 	}
 	a.bpfMountFlags(c.Flags())
@@ -52,11 +52,9 @@ func (a *app) sysctlfixCommand() *cobra.Command {
 		Use: "sysctlfix", Args: arguments(0),
 		Short: "Write the sysctl drop-in, have systemd apply it, and verify the kernel's values",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			action, err := a.sysctlStep(sysctl.Systemd{Unit: a.sysctlUnit})
-			if err != nil {
-				return err
-			}
-			return a.single(cmd, stepSysctl, action)
+			return a.single(cmd, stepSysctl, func() (bootstrap.Action, error) {
+				return a.sysctlStep(sysctl.Systemd{Unit: a.sysctlUnit})
+			})
 		},
 	}
 	a.sysctlFlags(c.Flags())
@@ -86,14 +84,22 @@ func (a *app) singleFlags(c *cobra.Command) {
 // single runs a plan of one step. Where there is nothing to do, and nobody
 // else to take the node over from, it takes no lock and writes nothing: it is
 // called at every start of a pod.
-func (a *app) single(cmd *cobra.Command, name string, action bootstrap.Action) error {
+func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.Action, error)) error {
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err
 	}
-	plan := &bootstrap.Plan{Lock: a.lock(), Steps: []bootstrap.Step{{Name: name, Action: action}}}
-	return a.show(cmd.Context(), plan, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
-		mine, err := a.mine(ctx)
-		if err == nil && mine {
+	if err := a.checkHost(); err != nil {
+		return err
+	}
+	if err := a.openJournal(cmd.Context()); err != nil {
+		return err
+	}
+	do, err := action()
+	if err != nil {
+		return err
+	}
+	return a.showPlan(cmd.Context(), a.plan(bootstrap.Step{Name: name, Action: do}), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+		if ours, err := a.ours(); err == nil && ours {
 			quiet := &bootstrap.Plan{Steps: p.Steps}
 			if report, err := quiet.Check(ctx); err == nil && !report.Changed() {
 				p.Trace.StepDone(ctx, report.Results[0])

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// openJournal opens the node's journal, on the host, with a handler for all that
+// this program records. Nil: nothing is recorded.
+func (a *app) openJournal(ctx context.Context) error {
+	if a.stateDir == "" || a.journal != nil {
+		return nil
+	}
+	o := journal.Options{
+		Owner: a.owner, TakeOver: a.takeOver, AnyOwner: a.anyOwner,
+		Handlers: []journal.Handler{
+			journal.In(a.on(hostns.Mount), hostpath.Handler{}),
+			journal.In(a.on(hostns.Mount|hostns.Cgroup), cgroup.Handler{}),
+			journal.In(a.on(hostns.Mount), bpffs.Handler{}),
+			journal.In(a.on(hostns.Mount|hostns.Net), sysctl.Handler{}),
+			journal.In(a.on(hostns.Mount), cniinstall.Handler{ConfDir: a.cniConfDir, KeepConf: a.userManagedConf}),
+			configresolve.Handler{}, // its directory is on this side
+		},
+	}
+	err := a.hostDo(ctx, hostns.Mount, func(context.Context) (err error) {
+		a.journal, err = journal.Open(a.stateDir, o)
+		return err
+	})
+	if err == nil {
+		a.cleanups = append(a.cleanups, func() { _ = a.journal.Close() }) // nothing was written through it
+	}
+	return err
+}
+
+// on runs a function on the host.
+func (a *app) on(ns hostns.Namespace) func(context.Context, func(context.Context) error) error {
+	return func(ctx context.Context, f func(context.Context) error) error { return a.hostDo(ctx, ns, f) }
+}
+
+// lockFile is the node's lock, for who is on the host already.
+func (a *app) lockFile() flock.File {
+	file := flock.File{Timeout: a.lockTimeout, Owner: a.owner}
+	if file.Timeout == 0 {
+		file.Timeout = -1 // not at all; there zero is the default
+	}
+	return file
+}
+
+// lock is the node's lock: one run at a time.
+func (a *app) lock(ctx context.Context) (unlock func() error, err error) {
+	err = a.hostDo(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+		unlock, err = a.lockFile().Lock(ctx)
+		return err
+	})
+	return unlock, err
+}
+
+// plan is a plan of this node.
+func (a *app) plan(steps ...bootstrap.Step) *bootstrap.Plan {
+	p := &bootstrap.Plan{Lock: a.lock, Steps: steps}
+	if a.journal != nil {
+		p.Journal = a.journal
+	}
+	return p
+}
+
+// ours reports whether an apply would leave the node's owner as it is.
+func (a *app) ours() (bool, error) {
+	if a.owner == "" {
+		return true, nil
+	}
+	name, _, err := a.journal.Owner()
+	return a.journal == nil || name == a.owner, err
+}
+
+// undo undoes what is recorded for the steps, or everything if there is none,
+// and reports it by steps.
+func (a *app) undo(ctx context.Context, steps []string, dryRun bool) (*bootstrap.Report, error) {
+	if len(steps) > 0 {
+		return a.undoSteps(ctx, steps, dryRun)
+	}
+	if dryRun {
+		all, err := a.journal.CheckRevertAll(ctx)
+		return a.byStep(ctx, all, bootstrap.WouldChange), err
+	}
+	unlock, err := a.lock(ctx)
+	if err != nil {
+		return &bootstrap.Report{}, err
+	}
+	all, err := a.journal.RevertAll(ctx)
+	return a.byStep(ctx, all, bootstrap.Changed), errors.Join(err, unlock())
+}
+
+// undoSteps needs no actions: the journal knows what to undo.
+func (a *app) undoSteps(ctx context.Context, names []string, dryRun bool) (*bootstrap.Report, error) {
+	p := a.plan()
+	for _, name := range names {
+		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: true})
+	}
+	p.Trace = a.trace
+	if dryRun {
+		return p.CheckRevert(ctx)
+	}
+	return p.Revert(ctx)
+}
+
+// byStep reports what became of the entries: the steps of this program's plan,
+// last first, then those of others.
+func (a *app) byStep(ctx context.Context, all []journal.Undone, done bootstrap.Status) *bootstrap.Report {
+	names := slices.Clone(stepNames)
+	slices.Reverse(names)
+	for _, u := range all {
+		if !slices.Contains(names, u.Entry.Step) {
+			names = append(names, u.Entry.Step)
+		}
+	}
+	report := &bootstrap.Report{}
+	for _, name := range names {
+		r := resultOf(name, all, done)
+		report.Results = append(report.Results, r)
+		a.trace.StepDone(ctx, r)
+	}
+	return report
+}
+
+func resultOf(step string, all []journal.Undone, done bootstrap.Status) bootstrap.Result {
+	r := bootstrap.Result{Step: step, Status: bootstrap.Unchanged}
+	var errs []error
+	for _, u := range all {
+		switch {
+		case u.Entry.Step != step:
+		case u.Counts():
+			errs = append(errs, u.Err)
+		case u.Err == nil && u.Change != "":
+			r.Status = done
+			r.Changes = append(r.Changes, u.Change)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		r.Status, r.Err = bootstrap.Failed, &bootstrap.StepError{Step: step, Op: "revert", Err: err}
+	}
+	return r
+}
+
+// mayUndo refuses to undo what any owner's agent still uses.
+func (a *app) mayUndo(ctx context.Context) error {
+	if !a.anyOwner || a.force {
+		return nil
+	}
+	own, err := a.ownership()
+	if err != nil {
+		return err
+	}
+	if err := a.hostDo(ctx, hostns.Mount, func(context.Context) error { return own.AgentAlive() }); err != nil {
+		return fmt.Errorf("--any-owner: %w (or give --force)", err)
+	}
+	return nil
+}
