@@ -28,6 +28,9 @@ var ParseFile = parse
 
 // OpenInRoot opens a file of a layout without a look beforehand.
 func OpenInRoot(root *os.Root, name string) error {
-	_, err := readFile(root, name)
+	_, _, err := readFile(root, name)
 	return err
 }
+
+// SyncFiles waits until the disk has all files, for so many at once.
+var SyncFiles = syncFiles

@@ -7,11 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -71,12 +70,7 @@ func inspect(ctx context.Context, root *os.Root, want map[string]string) (*layou
 
 // readLinks notes where the links lead, and returns the types of all entries.
 func (l *layout) readLinks(root *os.Root) (kinds map[string]fs.FileMode, err error) {
-	d, err := openFolder(root, ".")
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	entries, err := d.ReadDir(-1)
+	entries, err := list(root, ".")
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +79,7 @@ func (l *layout) readLinks(root *os.Root) (kinds map[string]fs.FileMode, err err
 	for _, e := range entries {
 		kinds[e.Name()] = e.Type()
 		if e.Type() == fs.ModeSymlink {
-			if l.linkOf[e.Name()], err = d.readlink(e.Name()); err != nil {
+			if l.linkOf[e.Name()], err = root.Readlink(e.Name()); err != nil {
 				return nil, err
 			}
 		}
@@ -154,74 +148,43 @@ func (l *layout) emptied(want map[string]string) error {
 // readData reads a data directory and says whether it holds exactly want, with
 // the modes that it should have.
 func readData(ctx context.Context, root *os.Root, name string, want map[string]string) (content map[string]string, same bool, err error) {
-	d, err := openFolder(root, name)
+	data, err := root.OpenRoot(name)
 	if err != nil {
 		return nil, false, err
 	}
-	defer d.Close()
-	entries, err := d.ReadDir(-1)
+	defer data.Close()
+	info, err := data.Stat(".")
 	if err != nil {
 		return nil, false, err
 	}
-	info, err := d.Stat()
-	if err != nil {
-		return nil, false, err
-	}
-	values := make([]value, len(entries))
-	err = spread(len(entries), runtime.GOMAXPROCS(0), worthwhile, func(from, to int) error {
-		var buf []byte
-		for i := from; i < to; i++ {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			var err error
-			if buf, err = values[i].read(d, entries[i], want, buf); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	entries, err := list(data, ".")
 	if err != nil {
 		return nil, false, err
 	}
 	content = make(map[string]string, len(entries))
 	same = info.Mode().Perm() == dirMode && len(entries) == len(want)
-	for i, v := range values {
-		same = same && v.same
-		if v.regular {
-			content[entries[i].Name()] = v.text
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
 		}
+		if !e.Type().IsRegular() {
+			same = false
+			continue
+		}
+		value, mode, err := readFile(data, e.Name())
+		if err != nil {
+			return nil, false, err
+		}
+		wanted, ok := want[e.Name()]
+		same = same && ok && mode == fileMode && string(value) == wanted
+		content[e.Name()] = string(value)
 	}
 	return content, same, nil
 }
 
-// value is what a file of a data directory holds.
-type value struct {
-	regular bool // it is a file
-	same    bool // it is as it should be
-	text    string
-}
-
-// read reads a file, through a buffer that it returns for the next.
-func (v *value) read(d *folder, e fs.DirEntry, want map[string]string, buf []byte) ([]byte, error) {
-	if !e.Type().IsRegular() {
-		return buf, nil
-	}
-	buf, mode, err := d.read(e.Name(), buf)
-	if err != nil {
-		return nil, err
-	}
-	text, wanted := want[e.Name()]
-	v.regular, v.same = true, mode == fileMode
-	if v.text = text; !wanted || string(buf) != text {
-		v.same, v.text = false, string(buf)
-	}
-	return buf, nil
-}
-
 // list returns the entries of a directory in no order.
 func list(root *os.Root, name string) ([]fs.DirEntry, error) {
-	d, err := openFolder(root, name)
+	d, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -229,13 +192,17 @@ func list(root *os.Root, name string) ([]fs.DirEntry, error) {
 	return d.ReadDir(-1)
 }
 
-// readFile reads one file of a layout.
-func readFile(root *os.Root, name string) ([]byte, error) {
-	d, err := openFolder(root, path.Dir(name))
+// readFile reads a regular file, and returns its permission bits too.
+func readFile(root *os.Root, name string) (content []byte, perm fs.FileMode, err error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	defer d.Close()
-	content, _, err := d.read(path.Base(name), nil)
-	return content, err
+	defer f.Close()
+	info, err := regular(f)
+	if err != nil {
+		return nil, 0, err
+	}
+	content, err = io.ReadAll(f)
+	return content, info.Mode().Perm(), err
 }

@@ -71,7 +71,7 @@ func capture(root *os.Root, l *layout) (p prior, err error) {
 	if p.Dir, err = stateOf(root, l.data); err != nil {
 		return p, err
 	}
-	entries, err := fs.ReadDir(root.FS(), l.data)
+	entries, err := list(root, l.data)
 	if err != nil {
 		return p, err
 	}
@@ -90,7 +90,7 @@ func stateOf(root *os.Root, name string) (record.State, error) {
 	if err != nil || s.Type != "file" {
 		return s, err
 	}
-	s.Content, err = readFile(root, name)
+	s.Content, _, err = readFile(root, name)
 	return s, err
 }
 

@@ -41,17 +41,40 @@ func TestCFG9_RemoteSourcesWaitTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		c, err := configresolve.Resolve(t.Context(),
+			static("first", values{"last": "first"}),
+			remote{name: "alone", wait: time.Minute},
 			remote{name: "slow", wait: 3 * time.Second},
 			static("local", values{"last": "local"}),
 			configresolve.Optional(remote{name: "missing", wait: 2 * time.Second, err: configresolve.ErrMissing}),
 			configresolve.Optional(remote{name: "quick", wait: time.Second}))
 		require.NoError(t, err)
-		require.Equal(t, 3*time.Second, time.Since(start), "as long as the slowest")
-		require.Equal(t, values{"last": "quick", "slow": "1", "quick": "1"}, all(c), "merged in order, whoever answers first")
-		require.Equal(t, "remote:slow", c.Sources()[0].String())
+		require.Equal(t, time.Minute+3*time.Second, time.Since(start), "as long as the first, and the slowest of the others")
+		require.Equal(t, values{"last": "quick", "alone": "1", "slow": "1", "quick": "1"}, all(c), "merged in order, whoever answers first")
+		require.Equal(t, "remote:alone", c.Sources()[1].String())
 		require.Len(t, c.Findings(), 1)
 		require.Equal(t, configresolve.Missing, c.Findings()[0].Problem)
 	})
+}
+
+// A server that does not answer the first source is not asked for the others.
+func TestCFG9_TheFirstRemoteSourceGoesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("refused")
+		_, err := configresolve.Resolve(t.Context(), static("local", nil),
+			remote{name: "a", wait: time.Second, err: refused}, spared{t: t}, configresolve.Optional(spared{t: t}))
+		require.ErrorIs(t, err, refused)
+	})
+}
+
+// spared is a remote source that must not be read.
+type spared struct {
+	remote
+	t *testing.T
+}
+
+func (s spared) Read(context.Context) ([]configresolve.Layer, error) {
+	s.t.Error("it is read")
+	return nil, nil
 }
 
 // The outcome is that of reading in turn, whoever answers first, and nothing
@@ -61,6 +84,7 @@ func TestCFG9_TheFirstErrorInOrderCounts(t *testing.T) {
 		first, second := errors.New("first"), errors.New("second")
 		start := time.Now()
 		_, err := configresolve.Resolve(t.Context(),
+			remote{name: "well"},
 			remote{name: "a", wait: 2 * time.Second, err: first},
 			remote{name: "b", wait: time.Second, err: second},
 			remote{name: "c", wait: time.Hour})

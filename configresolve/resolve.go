@@ -41,15 +41,20 @@ func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
 	return Resolver{Sources: sources}.Resolve(ctx)
 }
 
-// Resolve reads every source once and merges them in order. [Remote] ones are
-// all read at the same time, the others in turn. The first source in order that
-// cannot be read ends it, with an error naming that source.
+// Resolve reads every source once and merges them in order. They are read in
+// turn, but for the [Remote] ones: the first of those is read alone, and then
+// the rest at the same time. The first source in order that cannot be read ends
+// it, with an error naming that source.
 func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	ctx, cancel := context.WithCancel(withOnce(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	reads := startReading(ctx, &running, r.Sources)
+	reads := make([]read, len(r.Sources))
+	for i, source := range r.Sources {
+		reads[i] = func() ([]Layer, error) { return source.Read(ctx) }
+	}
+	firstRemote := slices.IndexFunc(r.Sources, isRemote)
 	m := merge{gate: newGate(r.AllowKeys, r.DenyKeys), config: newConfig(r)}
 	var bad []error
 	for i, source := range r.Sources {
@@ -61,6 +66,9 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 			return nil, fmt.Errorf("read source %s: %w", source.Ref(), err)
 		}
 		bad = append(bad, m.add(layers, i > 0)...)
+		if i == firstRemote {
+			readAhead(&running, r.Sources[i+1:], reads[i+1:])
+		}
 	}
 	if r.Strict && len(bad) > 0 {
 		return nil, fmt.Errorf("resolve configuration: %w", errors.Join(bad...))
@@ -68,21 +76,21 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	return m.config, nil
 }
 
-// startReading returns a function for each source, which is to be called once
-// and reads it, or waits for the goroutine that already does.
-func startReading(ctx context.Context, running *sync.WaitGroup, sources []Source) []func() ([]Layer, error) {
-	reads := make([]func() ([]Layer, error), len(sources))
+// read reads a source, or waits for the goroutine that already does. It is to
+// be called once.
+type read func() ([]Layer, error)
+
+// readAhead begins to read those of sources that are remote.
+func readAhead(running *sync.WaitGroup, sources []Source, reads []read) {
 	for i, source := range sources {
-		reads[i] = func() ([]Layer, error) { return source.Read(ctx) }
-		if i > 0 && isRemote(source) { // the first is waited for at once
+		if isRemote(source) {
 			reads[i] = ahead(running, reads[i])
 		}
 	}
-	return reads
 }
 
 // ahead calls read in a goroutine, and returns a function that waits for it.
-func ahead(running *sync.WaitGroup, read func() ([]Layer, error)) func() ([]Layer, error) {
+func ahead(running *sync.WaitGroup, read read) read {
 	var layers []Layer
 	var err error
 	done := make(chan struct{})

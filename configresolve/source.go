@@ -64,10 +64,11 @@ type Source interface {
 }
 
 // Remote is implemented by a source that waits for another machine, such as an
-// API server. [Resolver.Resolve] reads all such sources at the same time, in
-// goroutines of their own, so that they wait together: Read must look at nothing
-// that depends on the calling thread, such as the files of its mount namespace.
-// Other sources are read in the goroutine that called Resolve.
+// API server. [Resolver.Resolve] reads the first such source alone, which makes
+// the connection and shows that the server is well, and then all others at the
+// same time, in goroutines of their own: Read must look at nothing that depends
+// on the calling thread, such as the files of its mount namespace. Other sources
+// are read in the goroutine that called Resolve.
 type Remote interface {
 	Source
 	// Remote does nothing: having it is what counts.

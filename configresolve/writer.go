@@ -13,9 +13,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -90,33 +90,35 @@ func (w writer) makeData() (string, error) {
 	}
 }
 
-// fill makes the files, writes them and then syncs them: while the first ones
-// are waited for, the disk is at work on the others.
+// fill writes the files and syncs them, a number at a time.
 func (w writer) fill(ctx context.Context, name string) error {
-	d, err := openFolder(w.root, name)
+	data, err := w.root.OpenRoot(name)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer data.Close()
 	const atOnce = 256 // files open at the same time
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(w.want)), atOnce) {
-		if err := w.writeFiles(ctx, d, keys); err != nil {
+		if err := w.writeFiles(ctx, data, keys); err != nil {
 			return err
 		}
 	}
 	if w.was != nil {
-		if err := w.finish(name); err != nil {
+		if err := w.addLinks(data); err != nil {
+			return err
+		}
+		if err := own(w.root, name, w.was.Dir); err != nil {
 			return err
 		}
 	}
 	return w.sync(name)
 }
 
-func (w writer) writeFiles(ctx context.Context, d *folder, keys []string) (err error) {
-	files := make([]file, 0, len(keys))
+func (w writer) writeFiles(ctx context.Context, data *os.Root, keys []string) (err error) {
+	files := make([]*os.File, 0, len(keys))
 	defer func() {
 		for _, f := range files {
-			err = errors.Join(err, f.close())
+			err = errors.Join(err, f.Close())
 		}
 	}()
 	for _, key := range keys {
@@ -124,84 +126,68 @@ func (w writer) writeFiles(ctx context.Context, d *folder, keys []string) (err e
 			return err
 		}
 		w.step("write " + key)
-		f, err := d.create(key, w.filePerm())
+		f, err := data.OpenFile(key, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
 		}
 		files = append(files, f)
 		if w.was != nil {
-			if err := w.own(path.Join(d.name, key), w.was.Files[key]); err != nil {
-				return err
-			}
+			err = own(data, key, w.was.Files[key])
+		} else {
+			err = f.Chmod(fileMode)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := f.WriteString(w.want[key]); err != nil {
+			return err
 		}
 	}
-	err = spread(len(files), runtime.GOMAXPROCS(0), worthwhile, func(from, to int) error {
-		for i := from; i < to; i++ {
-			if err := files[i].fill(w.want[keys[i]]); err != nil {
-				return err
+	return syncFiles(files, syncsAtOnce)
+}
+
+// syncsAtOnce is how many files are waited for at the same time. Each wait has
+// the disk empty its cache, and those that come together share that: see
+// BenchmarkSyncFiles.
+const syncsAtOnce = 8
+
+// syncFiles waits until the disk has all files. Its goroutines touch open files
+// only, since the caller's thread may be in another mount namespace.
+func syncFiles(files []*os.File, atOnce int) error {
+	errs := make([]error, atOnce)
+	var running sync.WaitGroup
+	for first := range atOnce {
+		running.Go(func() {
+			for i := first; i < len(files) && errs[first] == nil; i += atOnce {
+				errs[first] = files[i].Sync()
 			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+		})
 	}
-	return syncFiles(files)
+	running.Wait()
+	return errors.Join(errs...)
 }
 
-// filePerm is the mode that a file is made with: the one that it keeps, or what
-// lets nobody see it until it has its own.
-func (w writer) filePerm() fs.FileMode {
-	if w.was != nil {
-		return 0o600
-	}
-	return fileMode
-}
-
-// syncFiles waits until the disk has all files. The first wait has a journal
-// written, which serves them all; each of the others has the disk empty its
-// cache, and those that come at the same time share that.
-func syncFiles(files []file) error {
-	if len(files) == 0 {
-		return nil
-	}
-	const atOnce = 8
-	if err := files[0].sync(); err != nil {
-		return err
-	}
-	return spread(len(files), atOnce, 1, func(from, to int) error {
-		for _, f := range files[max(from, 1):to] {
-			if err := f.sync(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// finish gives a data directory what one of ours has not: links among the
-// values, an owner and, last, a mode.
-func (w writer) finish(dir string) error {
+// addLinks makes the links that a data directory had among its values.
+func (w writer) addLinks(data *os.Root) error {
 	for name, s := range w.was.Files {
 		if s.Type != "symlink" {
 			continue
 		}
-		name = path.Join(dir, name)
 		w.step("make link " + name)
-		if err := errors.Join(w.root.Symlink(s.Target, name), w.own(name, s)); err != nil {
+		if err := errors.Join(data.Symlink(s.Target, name), own(data, name, s)); err != nil {
 			return err
 		}
 	}
-	return w.own(dir, w.was.Dir)
+	return nil
 }
 
 // own gives name its owner and then its mode, from which a change of owner may
 // take bits.
-func (w writer) own(name string, s record.State) error {
-	if err := chown(w.root, name, s); err != nil || s.Type == "symlink" {
+func own(root *os.Root, name string, s record.State) error {
+	if err := chown(root, name, s); err != nil || s.Type == "symlink" {
 		return err
 	}
-	return w.root.Chmod(name, goMode(s.Mode))
+	return root.Chmod(name, goMode(s.Mode))
 }
 
 // file puts a file in its place at once, over what is there.
@@ -213,7 +199,7 @@ func (w writer) file(name string, s record.State) error {
 		return err
 	}
 	_, err = f.Write(s.Content)
-	if err = errors.Join(err, w.own(temp, s), f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(err, own(w.root, temp, s), f.Sync(), f.Close()); err == nil {
 		w.step("rename file to " + name)
 		err = w.root.Rename(temp, name)
 	}

@@ -8,9 +8,10 @@
 // It uses client-go's dynamic and metadata clients only. A Node is read as
 // metadata, without its status, and once for all sources of a resolution. With
 // three sources a node makes three requests: one more where node configs are
-// served in their older version only, one more for each further 500 of them. They
-// go out together, over one HTTP/2 connection; in an outage one of them asks for
-// all.
+// served in their older version only, one more for each further 500 of them. The
+// first source is asked for alone, and so makes the connection and shows that
+// the server is well; the others follow together, over the same HTTP/2
+// connection.
 //
 // Every read asks for the newest state (no resourceVersion is given, so the API
 // server answers from etcd or from a cache that it has checked against etcd):

@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"sync/atomic"
@@ -49,14 +48,13 @@ type retrier struct {
 	servers []*url.URL // empty: the one that the request names
 	spread  time.Duration
 	current atomic.Int64 // index of the server that answered last
-	pace    *pace
 }
 
 func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration) *retrier {
 	if spread <= 0 {
 		spread = defaultSpread
 	}
-	return &retrier{next: next, servers: servers, spread: spread, pace: newPace()}
+	return &retrier{next: next, servers: servers, spread: spread}
 }
 
 // RoundTrip implements http.RoundTripper. A watch and what is no read are passed
@@ -65,103 +63,44 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet || req.URL.Query().Has("watch") {
 		return r.once(req)
 	}
-	t := &trial{retrier: r, ctx: req.Context(), req: req}
-	leads, failed, err := r.pace.enter(t.ctx)
-	if err != nil {
-		return nil, err
-	}
-	if leads {
-		defer r.pace.leave()
-	}
-	if failed != nil {
-		t.last, t.attempts, t.answered = *failed, 1, r.pace.nextAnswer()
-	}
-	for !t.last.final {
-		if err := t.rest(); err != nil {
-			return nil, err
+	ctx := req.Context()
+	var last answer
+	var doubt doubt
+	for attempts := 0; ; attempts++ {
+		a := r.round(ctx, req)
+		if denial(a.response) {
+			a = r.believe(ctx, req, a, &doubt)
 		}
-		t.ask()
-	}
-	return t.last.response, t.last.err
-}
-
-// trial is one request, until it is answered.
-type trial struct {
-	*retrier
-	ctx context.Context
-	req *http.Request
-
-	last     answer
-	attempts int
-	doubt    doubt
-	answered <-chan struct{} // closed once another request has been answered since the last attempt began
-	early    bool            // the last attempt came early, since another request had been answered
-	alone    bool            // it fails though others are answered
-}
-
-func (t *trial) ask() {
-	answered := t.pace.nextAnswer()
-	a := t.round(t.ctx, t.req)
-	if denial(a.response) {
-		a = t.believe(t.ctx, t.req, a, &t.doubt)
-	}
-	t.pace.attempted(a)
-	if a.response != nil {
-		t.pace.tell()
-	}
-	if a.final && t.attempts > 0 && t.ctx.Err() != nil && errors.Is(a.err, t.ctx.Err()) {
-		a.err = t.gaveUp() // what it says of the attempts before
-	}
-	t.alone = t.alone || t.early && !a.final && !a.now
-	t.last, t.answered = a, answered
-	t.attempts++
-}
-
-func (t *trial) gaveUp() error {
-	return fmt.Errorf("%w after %d attempts, the last: %w", ended(t.ctx), t.attempts, t.last.err)
-}
-
-// rest waits before another attempt: for as long as the server asks, and then
-// for a random time. What has failed with others waits in turn with them, and
-// for no longer than until one of them is answered.
-func (t *trial) rest() error {
-	t.early = false
-	if t.attempts == 0 || t.last.now {
-		return nil
-	}
-	if wait := t.last.retryAfter; wait > 0 {
-		if err := t.sleep(wait, nil); err != nil {
-			return err
+		switch {
+		case a.final && attempts > 0 && ctx.Err() != nil && errors.Is(a.err, ctx.Err()):
+			return nil, gaveUp(ctx, attempts, last) // which says more
+		case a.final:
+			return a.response, a.err
 		}
-	}
-	random := rand.N(window(t.attempts-1, t.last.busy, t.spread))
-	if t.alone || t.last.busy {
-		return t.sleep(random, nil)
-	}
-	select {
-	case t.pace.waiting <- struct{}{}:
-		defer func() { <-t.pace.waiting }()
-		return t.sleep(random, t.answered)
-	case <-t.answered:
-		t.early = true
-		return nil
-	case <-t.ctx.Done():
-		return t.gaveUp()
+		if !r.pause(ctx, a, attempts) {
+			return nil, gaveUp(ctx, attempts+1, a)
+		}
+		last = a
 	}
 }
 
-// sleep waits for d, or until another request is answered.
-func (t *trial) sleep(d time.Duration, answered <-chan struct{}) error {
-	timer := time.NewTimer(d)
+func gaveUp(ctx context.Context, attempts int, last answer) error {
+	return fmt.Errorf("%w after %d attempts, the last: %w", ended(ctx), attempts, last.err)
+}
+
+// pause waits before another attempt: for as long as the server asks, and then
+// for a random time. It returns false if ctx ends.
+func (r *retrier) pause(ctx context.Context, a answer, attempt int) bool {
+	if a.now {
+		return true
+	}
+	timer := time.NewTimer(a.retryAfter + rand.N(window(attempt, a.busy, r.spread)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
-	case <-answered:
-		t.early = true
-		return nil
-	case <-t.ctx.Done():
-		return t.gaveUp()
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -195,7 +134,6 @@ type answer struct {
 	server     int64 // index of the one that was asked
 	final      bool
 	now        bool // ask again without a wait
-	unreached  bool // nothing came back
 	refused    bool // by TLS: another server may have the right certificate
 	busy       bool // alive and asking for patience: no other server is tried
 	retryAfter time.Duration
@@ -223,11 +161,7 @@ func (r *retrier) round(ctx context.Context, req *http.Request) answer {
 func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answer {
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	traced := httptrace.WithClientTrace(attempt, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		r.pace.connected(func() { r.current.Store(server % int64(max(len(r.servers), 1))) })
-	}})
-	response, err := r.next.RoundTrip(r.to(traced, req, server))
-	unreached := err != nil
+	response, err := r.next.RoundTrip(r.to(attempt, req, server))
 	if err == nil {
 		err = buffer(response)
 	}
@@ -235,9 +169,9 @@ func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answ
 	case ctx.Err() != nil:
 		return answer{err: ended(ctx), final: true}
 	case err != nil && tlsRefused(err):
-		return answer{err: err, final: true, refused: true, unreached: unreached}
+		return answer{err: err, final: true, refused: true}
 	case err != nil:
-		return answer{err: err, final: errors.Is(err, errTooLarge), unreached: unreached}
+		return answer{err: err, final: errors.Is(err, errTooLarge)}
 	}
 	return judge(response)
 }
