@@ -82,7 +82,7 @@ func nothingToRevert(err error) bool {
 	case interface{ Unwrap() error }:
 		return nothingToRevert(wrapper.Unwrap())
 	case interface{ Unwrap() []error }:
-		if joined := errors.Join(nil, err); reflect.TypeOf(joined) == reflect.TypeOf(err) {
+		if reflect.TypeOf(err) == reflect.TypeOf(errors.Join(err, err)) {
 			return !slices.ContainsFunc(wrapper.Unwrap(), func(err error) bool { return !nothingToRevert(err) })
 		}
 		return slices.ContainsFunc(wrapper.Unwrap(), nothingToRevert)

@@ -24,7 +24,7 @@ func (h hinted) Unwrap() error { return h.error }
 
 // hint adds to an error what is missing, unless that is said already.
 func hint(kind string, err error) error {
-	if _, said := errors.AsType[hinted](err); said {
+	if said := new(hinted); errors.As(err, said) {
 		return err
 	}
 	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)

@@ -152,8 +152,8 @@ func removeLegacy(ctx context.Context, s *session, items []Item, done doneFunc) 
 // isLocked reports whether iptables could not get its lock or the kernel's
 // memory (iptables(8): RESOURCE_PROBLEM).
 func isLocked(err error) bool {
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	return ok && exit.ExitCode() == 4
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 4
 }
 
 func (f legacyFamily) has(item Item) bool {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -136,10 +137,21 @@ func detachBPFLink(id link.ID) error {
 		return bpfHint(err)
 	}
 	defer l.Close()
-	if err := l.Detach(); !errors.Is(err, unix.ENOLINK) {
-		return err
+	return detach(l)
+}
+
+// detach is BPF_LINK_DETACH of bpf(2); ebpf has it from v0.20 only.
+func detach(l link.Link) error {
+	holder, ok := l.(interface{ FD() int })
+	if !ok {
+		return fmt.Errorf("detach a link of type %T: %w", l, errors.ErrUnsupported)
 	}
-	return nil
+	attr := struct{ fd uint32 }{uint32(holder.FD())}
+	_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_LINK_DETACH, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno == 0 || errno == unix.ENOLINK {
+		return nil
+	}
+	return fmt.Errorf("detach link: %w", errno)
 }
 
 // detachProgram takes a program off a link or a cgroup, where it was attached

@@ -147,7 +147,8 @@ func (f *feed) follow(version string) {
 	for f.ctx.Err() == nil {
 		options := f.options()
 		options.ResourceVersion, options.AllowWatchBookmarks = version, true
-		options.TimeoutSeconds = new(int64((watchLife + rand.N(watchLife)) / time.Second))
+		seconds := int64((watchLife + rand.N(watchLife)) / time.Second)
+		options.TimeoutSeconds = &seconds
 		w, err := f.key.client.watch(f.ctx, f.key, options)
 		switch {
 		case err == nil:
