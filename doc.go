@@ -30,5 +30,11 @@
 // examples/nodeinit, a command that replaces a chain of init containers, and
 // examples/agent, an agent that embeds the packages.
 //
+// # What it needs
+//
+// Linux 5.10 or newer, and for each package the capabilities that its
+// documentation names. On other systems everything compiles, and what touches
+// the kernel returns errors that match [errors.ErrUnsupported].
+//
 // [bootstrap.Action]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Action
 package slipway

@@ -9,10 +9,11 @@
 // bootstrap/hostns) or the volume has mountPropagation: Bidirectional (see
 // [Mount.Propagation]). Nothing starts a goroutine.
 //
-// Mounting and unmounting need Linux 4.4 and CAP_SYS_ADMIN in the initial user
-// namespace: the kernel mounts no bpf in another. From Linux 5.2 on a mount is
-// made before it is attached, so that the record of it is exact whenever the
-// process dies. To look needs no capability.
+// Mounting and unmounting need CAP_SYS_ADMIN in the initial user namespace: the
+// kernel mounts no bpf in another. A mount is made before it is attached, so
+// that the record of it is exact whenever the process dies; where a seccomp
+// profile refuses the calls for that, mount(2) does both. To look needs no
+// capability.
 //
 // Errors name the path and, where the kernel refuses, what is missing; they
 // wrap what the kernel answered. [ErrForeign] is the one to branch on. On other
@@ -63,10 +64,11 @@ type Kernel interface {
 
 	// Mount makes a file system of the type, mounted nowhere yet, calls before
 	// with its root and identity as Stat will tell them, and attaches it to
-	// path. Both are "" where they cannot be known before (Linux before 5.2).
-	// An error of before ends it, and nothing is attached. It never stacks:
-	// where a file system of the same type got there first, the new one is
-	// dropped and the error matches EBUSY. Options are as for mount(8).
+	// path. Both are "" where they cannot be known before (a seccomp profile
+	// leaves nothing but mount(2)). An error of before ends it, and nothing is
+	// attached. It never stacks: where a file system of the same type got there
+	// first, the new one is dropped and the error matches EBUSY. Options are as
+	// for mount(8).
 	Mount(path, fstype, options string, before func(root, mount string) error) error
 
 	// Unmount takes the topmost mount off path: EINVAL if path is no mount,

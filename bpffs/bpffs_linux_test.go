@@ -119,8 +119,11 @@ func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
 		t.Run(fmt.Sprint("old ", old), func(t *testing.T) {
 			testns.Enter(t, testns.Mount)
 			dir := t.TempDir()
+			if old {
+				require.NoError(t, fsmounttest.OldCallsOnly())
+			}
 			capabilities(t)
-			m := bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf"), StateDir: filepath.Join(dir, "state"), Kernel: fsmount.Real{Old: old}}
+			m := bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf"), StateDir: filepath.Join(dir, "state")}
 			changes, err := m.Check(t.Context())
 			require.NoError(t, err, "looking needs none")
 			require.Len(t, changes, 3)

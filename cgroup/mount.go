@@ -14,11 +14,10 @@
 // (package bootstrap/hostns). Mounts, too, are those of the calling thread.
 // Nothing starts a goroutine.
 //
-// Mounting needs Linux 4.5 (cgroup namespaces: 4.6) and CAP_SYS_ADMIN. From
-// Linux 5.2 on the host's root is told exactly, by comparing device and inode
-// with a cgroup2 that is mounted nowhere; before that, or without the
-// capability, by the root that /proc/thread-self/mountinfo shows, for which
-// /proc must be mounted.
+// Mounting needs CAP_SYS_ADMIN. The host's root is told exactly, by comparing
+// device and inode with a cgroup2 that is mounted nowhere; without the
+// capability, or where a seccomp profile refuses the calls for that, by the root
+// that /proc/thread-self/mountinfo shows, for which /proc must be mounted.
 //
 // Errors name the path and, where the kernel refuses, what is missing; they
 // wrap what the kernel answered. [ErrForeign] and [ErrNotRoot] are those to
@@ -73,10 +72,11 @@ type Kernel interface {
 
 	// Mount makes a file system of the type, mounted nowhere yet, calls before
 	// with its root and identity as Stat will tell them, and attaches it to
-	// path. Both are "" where they cannot be known before (Linux before 5.2).
-	// An error of before ends it, and nothing is attached. It never stacks:
-	// where a file system of the same type got there first, the new one is
-	// dropped and the error matches EBUSY. Options are as for mount(8).
+	// path. Both are "" where they cannot be known before (a seccomp profile
+	// leaves nothing but mount(2)). An error of before ends it, and nothing is
+	// attached. It never stacks: where a file system of the same type got there
+	// first, the new one is dropped and the error matches EBUSY. Options are as
+	// for mount(8).
 	Mount(path, fstype, options string, before func(root, mount string) error) error
 
 	// Unmount takes the topmost mount off path: EINVAL if path is no mount,

@@ -4,12 +4,10 @@
 package cleanup
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
 )
 
 // bpfLinks are the bpf_links of the machine by their places, as far as these
@@ -50,9 +48,5 @@ func listBPFLinks() (*bpfLinks, error) {
 			out.cgroup[slot] = append(out.cgroup[slot], cgroupLink{it.ID, info.Program})
 		}
 	}
-	// Kernels before 5.8 have no list of links.
-	if err := it.Err(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return nil, err
-	}
-	return out, nil
+	return out, it.Err()
 }

@@ -37,10 +37,9 @@ func openNetlink(proto int) (*rtnl, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a netlink socket: %w", err)
 	}
-	// The kernel's own words for a refusal; kernels before 4.12 have none.
-	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_EXT_ACK, 1)
 	timeout := unix.NsecToTimeval(int64(rtnlTimeout))
 	err = errors.Join(
+		unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_EXT_ACK, 1), // the kernel's own words for a refusal
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &timeout),
 		unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}),

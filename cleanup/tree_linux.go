@@ -56,7 +56,7 @@ func openBelow(dir int, name string, flags uint64) (int, error) {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 			continue
 		case errors.Is(err, unix.ENOSYS):
-			err = fmt.Errorf("%w: openat2 needs Linux 5.6, and a seccomp profile that allows it", errors.ErrUnsupported)
+			err = fmt.Errorf("%w: openat2 needs a seccomp profile that allows it", errors.ErrUnsupported)
 		}
 		return fd, err
 	}

@@ -134,8 +134,7 @@ func (s *session) xdpByLink(ref xdpRef) (link.ID, error) {
 	}
 	// A detachment that expects no program to be there: the kernel refuses it
 	// in either case, and says why.
-	err = sock.setXDP(ref.link, -1, uint32(ref.mode)|unix.XDP_FLAGS_REPLACE, -1)
-	switch {
+	switch err = sock.takeXDP(ref, -1); {
 	case err == nil, gone(err), errors.Is(err, unix.EEXIST):
 		return 0, nil
 	case !heldByLink(err):
@@ -210,7 +209,7 @@ func (s *session) detachXDP(ref xdpRef) error {
 }
 
 // detachXDP takes a program off a link, on the condition that it is still the
-// one meant; kernels before 5.7 do not know the condition.
+// one meant.
 func (r *rtnl) detachXDP(ref xdpRef) error {
 	prog, err := ebpf.NewProgramFromID(ebpf.ProgramID(ref.prog))
 	if errors.Is(err, os.ErrNotExist) {
@@ -220,11 +219,7 @@ func (r *rtnl) detachXDP(ref xdpRef) error {
 		return bpfHint(err)
 	}
 	defer prog.Close()
-	err = r.setXDP(ref.link, -1, uint32(ref.mode)|unix.XDP_FLAGS_REPLACE, prog.FD())
-	if errors.Is(err, unix.EINVAL) {
-		err = r.setXDP(ref.link, -1, uint32(ref.mode), -1)
-	}
-	switch {
+	switch err = r.takeXDP(ref, prog.FD()); {
 	case gone(err):
 		return nil
 	case errors.Is(err, unix.EEXIST):
@@ -233,16 +228,15 @@ func (r *rtnl) detachXDP(ref xdpRef) error {
 	return err
 }
 
-// setXDP sets the program of a link, on the condition that the expected one is
-// there if flags say so; -1 stands for none.
-func (r *rtnl) setXDP(index, fd int, flags uint32, expected int) error {
+// takeXDP takes the program off a link, on the condition that the expected one
+// is there; -1 stands for none.
+func (r *rtnl) takeXDP(ref xdpRef, expected int) error {
+	const none = ^uint32(0)
 	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
-	msg.Index = int32(index)
+	msg.Index = int32(ref.link)
 	xdp := nl.NewRtAttr(unix.IFLA_XDP|unix.NLA_F_NESTED, nil)
-	xdp.AddRtAttr(unix.IFLA_XDP_FD, nl.Uint32Attr(uint32(int32(fd))))
-	xdp.AddRtAttr(unix.IFLA_XDP_FLAGS, nl.Uint32Attr(flags))
-	if flags&unix.XDP_FLAGS_REPLACE != 0 {
-		xdp.AddRtAttr(unix.IFLA_XDP_EXPECTED_FD, nl.Uint32Attr(uint32(int32(expected))))
-	}
+	xdp.AddRtAttr(unix.IFLA_XDP_FD, nl.Uint32Attr(none))
+	xdp.AddRtAttr(unix.IFLA_XDP_FLAGS, nl.Uint32Attr(uint32(ref.mode)|unix.XDP_FLAGS_REPLACE))
+	xdp.AddRtAttr(unix.IFLA_XDP_EXPECTED_FD, nl.Uint32Attr(uint32(int32(expected))))
 	return r.change(unix.RTM_SETLINK, msg, xdp)
 }

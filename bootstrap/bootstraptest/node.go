@@ -37,11 +37,10 @@ type Node struct {
 	cmds []*Cmd
 }
 
-// NewNode starts a node for the test t, at whose end it is gone. It needs
-// Linux 5.7 with a mounted cgroup2, and root with the capabilities SYS_ADMIN,
-// SYS_CHROOT, NET_ADMIN and MKNOD. Where these are missing the test
-// is skipped; it fails instead if the environment variable
-// SLIPWAY_TEST_REQUIRE_ROOT is 1.
+// NewNode starts a node for the test t, at whose end it is gone. It needs Linux
+// with a mounted cgroup2, and root with the capabilities SYS_ADMIN, SYS_CHROOT,
+// NET_ADMIN and MKNOD. Where these are missing the test is skipped; it fails
+// instead if the environment variable SLIPWAY_TEST_REQUIRE_ROOT is 1.
 func NewNode(t testing.TB) *Node {
 	t.Helper()
 	n, err := throwaway.Start(t.Context(), throwaway.Options{})

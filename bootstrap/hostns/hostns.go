@@ -18,8 +18,8 @@
 // (setns(2)), and CAP_SYS_PTRACE to open the namespace files of a process that
 // has capabilities which this one has not, such as pid 1 (namespaces(7)). A
 // container needs the host's /proc at some path (a hostPath volume, or
-// hostPID); [Cgroup] needs Linux 4.6. On other systems every call returns an
-// error matching [errors.ErrUnsupported].
+// hostPID). On other systems every call returns an error matching
+// [errors.ErrUnsupported].
 //
 // # What the function sees
 //

@@ -16,7 +16,6 @@
 package bpffstest
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -32,8 +31,8 @@ import (
 // Kernel is a node's kernel, just booted. It may be used by several goroutines
 // at once; its fields may not be changed meanwhile.
 type Kernel struct {
-	// Old makes it one older than Linux 5.2: what a mount will be is not known
-	// before it is attached.
+	// Old leaves it the old mount call only, as a seccomp profile may: what a
+	// mount will be is not known before it is attached.
 	Old bool
 
 	// Denied takes the capability to mount away.
@@ -184,9 +183,6 @@ func (k *Kernel) Mount(path, fstype, options string, before func(root, mount str
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, err := k.directory("mount", path); err != nil {
-		if errors.Is(err, syscall.ENOTDIR) && !k.Old {
-			return &fs.PathError{Op: "move_mount", Path: path, Err: syscall.EINVAL} // mount(2) is more exact
-		}
 		return err
 	}
 	if on := k.visible(path); on != nil && on.point == path && on.fstype == fstype {

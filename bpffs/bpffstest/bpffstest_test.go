@@ -32,15 +32,6 @@ func mount(k fsmount.Kernel, path, fstype string) error {
 	return k.Mount(path, fstype, "nosuid,mode=700", func(string, string) error { return nil })
 }
 
-// isOld reports whether k tells what a mount will be only afterwards.
-func isOld(k fsmount.Kernel, path string) (old bool) {
-	_ = k.Mount(path, "bpf", "", func(root, _ string) error {
-		old = root == ""
-		return errors.New("seen")
-	})
-	return old
-}
-
 // What the kernel answers, the fake answers.
 func TestAnswersAsTheKernelDoes(t *testing.T) {
 	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
@@ -52,11 +43,7 @@ func TestAnswersAsTheKernelDoes(t *testing.T) {
 		_, _, _, err := k.Stat(missing)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 		require.ErrorIs(t, mount(k, missing, "bpf"), fs.ErrNotExist)
-		notDir := syscall.EINVAL // of move_mount(2)
-		if isOld(k, path) {
-			notDir = syscall.ENOTDIR // of mount(2)
-		}
-		require.ErrorIs(t, mount(k, file, "bpf"), notDir)
+		require.ErrorIs(t, mount(k, file, "bpf"), syscall.ENOTDIR)
 		require.ErrorIs(t, mount(k, path, "slipwayfs"), syscall.ENODEV)
 		require.ErrorIs(t, k.Unmount(missing), fs.ErrNotExist)
 		require.ErrorIs(t, k.Unmount(path), syscall.EINVAL)

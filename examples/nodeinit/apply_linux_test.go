@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 var allSteps = []string{"config", "cleanup", "host-paths", "cgroup", "sysctl", "bpffs", "cni"}
@@ -48,6 +50,15 @@ func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 	require.Contains(t, o.stdout, "7 steps: 6 unchanged, 1 skipped")
 	require.Contains(t, o.stdout, "7 steps: 3 unchanged, 3 would-change, 1 skipped")
 	require.Contains(t, o.stdout, "7 steps: 3 unchanged, 3 changed, 1 skipped")
+}
+
+func TestBPF7_DemoTakesTheOldMountCallOnly(t *testing.T) {
+	newNode(t) // skips where there can be none
+	testns.Enter(t, 0)
+	require.NoError(t, testns.Refuse(unix.EPERM, testns.NewMountCalls()...))
+	o := here(t, nil, "demo")
+	require.Zero(t, o.code, o.stdout+o.stderr)
+	require.Contains(t, o.stdout, "Nothing is left:")
 }
 
 func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {

@@ -28,10 +28,11 @@ type Kernel interface {
 
 	// Mount makes a file system of the type, mounted nowhere yet, calls before
 	// with its root and identity as Stat will tell them, and attaches it to
-	// path. Both are "" where they cannot be known before (Linux before 5.2).
-	// An error of before ends it, and nothing is attached. It never stacks:
-	// where a file system of the same type got there first, the new one is
-	// dropped and the error matches EBUSY. Options are as for mount(8).
+	// path. Both are "" where they cannot be known before (a seccomp profile
+	// leaves nothing but mount(2)). An error of before ends it, and nothing is
+	// attached. It never stacks: where a file system of the same type got there
+	// first, the new one is dropped and the error matches EBUSY. Options are as
+	// for mount(8).
 	Mount(path, fstype, options string, before func(root, mount string) error) error
 
 	// Unmount takes the topmost mount off path: EINVAL if path is no mount,
@@ -43,10 +44,7 @@ type Kernel interface {
 }
 
 // Real is the running kernel.
-type Real struct {
-	// Old leaves the calls of Linux 5.2 and later alone, as older kernels do.
-	Old bool
-}
+type Real struct{}
 
 // Or returns k, or the running kernel for nil.
 func Or(k Kernel) Kernel {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,22 @@ func (i Info) Whole() bool { return i.Root == "/" }
 // of several on one point the last is visible. It takes time in proportion to
 // their number.
 func Mounts(k Kernel) ([]Info, error) {
-	f, err := k.Open(MountinfoPath)
+	infos, err := readMounts(k, MountinfoPath)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return infos, err
+	}
+	// A /proc of another pid namespace, as in a node that was entered from
+	// outside: its pid 1 tells the same, if it sees the thread's root.
+	infos, oneErr := readMounts(k, "/proc/1/mountinfo")
+	_, _, root, statErr := k.Stat("/")
+	if oneErr != nil || statErr != nil || !slices.ContainsFunc(infos, func(i Info) bool { return i.is(root) }) {
+		return nil, err
+	}
+	return infos, nil
+}
+
+func readMounts(k Kernel, path string) ([]Info, error) {
+	f, err := k.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
 	}

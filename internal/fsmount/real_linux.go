@@ -42,12 +42,9 @@ func (Real) Unmount(path string) error {
 }
 
 // Mount makes a file system and attaches it to path.
-func (r Real) Mount(path, fstype, options string, before func(root, mount string) error) error {
-	fd, err := r.detached(fstype, options)
-	// Before 5.2 the call is missing (ENOSYS). Seccomp filters older than it
-	// answer EPERM, as does the kernel without the capability; then mount(2)
-	// says so too.
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+func (Real) Mount(path, fstype, options string, before func(root, mount string) error) error {
+	fd, err := detached(fstype, options)
+	if refused(err) {
 		return mountOld(path, fstype, options, before)
 	}
 	if err != nil {
@@ -61,16 +58,30 @@ func (r Real) Mount(path, fstype, options string, before func(root, mount string
 	if err := before(s.root(), s.mount()); err != nil {
 		return err
 	}
-	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return pathError("move_mount", path, raced(path, err))
+	at, err := openDir(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	if err := unix.MoveMount(fd, "", at, "", emptyPaths); err != nil {
+		return pathError("move_mount", path, raced(at, err))
 	}
 	return settle(fd, s.id, path)
 }
 
-// detached makes a file system that is mounted nowhere.
-func (r Real) detached(fstype, options string) (fd int, err error) {
-	if r.Old {
-		return -1, pathError("fsopen", fstype, unix.ENOSYS)
+// emptyPaths makes move_mount(2) take descriptors.
+const emptyPaths = unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH
+
+// refused reports whether a call is not to be had. A seccomp profile that does
+// not know it answers ENOSYS or EPERM. So does the kernel without the
+// capability (EPERM), and then mount(2) says it too.
+func refused(err error) bool { return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) }
+
+// detached makes a file system that is mounted nowhere, if move_mount(2) may
+// attach it: that is asked first, with descriptors that are none.
+func detached(fstype, options string) (fd int, err error) {
+	if err := unix.MoveMount(-1, "", -1, "", emptyPaths); refused(err) {
+		return -1, pathError("move_mount", fstype, err)
 	}
 	ctx, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -97,13 +108,23 @@ func configure(ctx int, option string) error {
 	return unix.FsconfigSetFlag(ctx, option)
 }
 
+// mountOld makes and attaches in one, by mount(2).
 func mountOld(path, fstype, options string, before func(root, mount string) error) error {
 	if err := before("", ""); err != nil {
 		return err
 	}
+	at, err := openDir(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
 	_, flag, rest := split(options)
-	if err := unix.Mount(fstype, path, fstype, uintptr(flag), strings.Join(rest, ",")); err != nil {
-		return pathError("mount "+fstype, path, raced(path, err))
+	target := threadFD(at)
+	if unix.Access(target, unix.F_OK) != nil { // a /proc that does not show the thread
+		target = path
+	}
+	if err := unix.Mount(fstype, target, fstype, uintptr(flag), strings.Join(rest, ",")); err != nil {
+		return pathError("mount "+fstype, path, raced(at, err))
 	}
 	return settleOld(path)
 }

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -63,23 +62,24 @@ func TestIdentityIsKnownBeforeTheMount(t *testing.T) {
 func TestAnErrorBeforeLeavesNothing(t *testing.T) {
 	path := folder(t)
 	no := errors.New("no")
-	for _, k := range []fsmount.Real{{}, {Old: true}} {
-		require.ErrorIs(t, k.Mount(path, "bpf", options, func(string, string) error { return no }), no)
+	for range 2 {
+		require.ErrorIs(t, fsmount.Real{}.Mount(path, "bpf", options, func(string, string) error { return no }), no)
 		require.Len(t, on(t, path), 1)
+		require.NoError(t, refuseFsopen())
 	}
 }
 
 func TestUnknownFileSystem(t *testing.T) {
 	path := folder(t)
-	for _, k := range []fsmount.Real{{}, {Old: true}} {
-		err := k.Mount(path, "slipwayfs", options, func(string, string) error { return nil })
+	for range 2 {
+		err := fsmount.Real{}.Mount(path, "slipwayfs", options, func(string, string) error { return nil })
 		require.ErrorIs(t, err, unix.ENODEV)
+		require.NoError(t, refuseFsopen())
 	}
 }
 
-// Stat tells a mount from a directory also where statx does not (Linux before
-// 5.8).
-func TestMountRootWithoutStatx(t *testing.T) {
+// Stat tells a mount from a directory.
+func TestMountRoot(t *testing.T) {
 	dir := folder(t)
 	bpf, inside, bind := filepath.Join(dir, "bpf"), filepath.Join(dir, "bpf", "inside"), filepath.Join(dir, "bind")
 	require.NoError(t, os.Mkdir(bpf, 0o755))
@@ -91,21 +91,19 @@ func TestMountRootWithoutStatx(t *testing.T) {
 		_, _, mount, err := fsmount.Real{}.Stat(path)
 		require.NoError(t, err)
 		require.Equal(t, want, mount != "", path)
-		if path == "/" {
-			continue
-		}
-		got, err := fsmount.Crosses(path)
-		require.NoError(t, err)
-		require.Equal(t, want, got, path)
 	}
 }
 
 // Two that find nothing mounted and both mount: one stays.
 func TestNeverStacks(t *testing.T) {
-	for _, k := range []fsmount.Real{{}, {Old: true}} {
+	for _, old := range []bool{false, true} {
 		t.Run("", func(t *testing.T) {
+			var k fsmount.Real
 			path := filepath.Join(folder(t), "bpf")
 			require.NoError(t, os.Mkdir(path, 0o755))
+			if old {
+				require.NoError(t, refuseFsopen())
+			}
 			var first string
 			err := k.Mount(path, "bpf", options, func(string, string) error {
 				require.NoError(t, k.Mount(path, "bpf", options, func(string, string) error { return nil }))
@@ -124,12 +122,12 @@ func TestNeverStacks(t *testing.T) {
 
 // Many at once, each on a thread of its own in the test's mount namespace.
 func TestNeverStacksAtOnce(t *testing.T) {
-	for _, k := range []fsmount.Real{{}, {Old: true}} {
-		t.Run("", func(t *testing.T) { atOnce(t, k) })
+	for _, old := range []bool{false, true} {
+		t.Run("", func(t *testing.T) { atOnce(t, old) })
 	}
 }
 
-func atOnce(t *testing.T, k fsmount.Real) {
+func atOnce(t *testing.T, old bool) {
 	dir := folder(t)
 	ns, err := os.Open("/proc/thread-self/ns/mnt")
 	require.NoError(t, err)
@@ -144,12 +142,16 @@ func atOnce(t *testing.T, k fsmount.Real) {
 		for range callers {
 			go func() {
 				runtime.LockOSThread()
-				if err := errors.Join(unix.Unshare(unix.CLONE_FS), unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)); err != nil {
+				err := errors.Join(unix.Unshare(unix.CLONE_FS), unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS))
+				if old {
+					err = errors.Join(err, refuseFsopen())
+				}
+				if err != nil {
 					ready.Done()
 					errs <- err
 					return
 				}
-				errs <- k.Mount(path, "bpf", options, func(string, string) error {
+				errs <- fsmount.Real{}.Mount(path, "bpf", options, func(string, string) error {
 					ready.Done()
 					ready.Wait()
 					return nil
@@ -164,50 +166,62 @@ func atOnce(t *testing.T, k fsmount.Real) {
 				require.ErrorIs(t, err, unix.EBUSY)
 			}
 		}
-		if !k.Old { // which one has won cannot be told there
+		if !old { // which one has won cannot be told there
 			require.Equal(t, 1, won)
 		}
 		require.Len(t, on(t, path), 1)
 	}
 }
 
-// A kernel, or a seccomp filter, that does not know fsopen answers ENOSYS or
-// EPERM.
-func TestWithoutTheNewCalls(t *testing.T) {
-	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
-		t.Run(errno.Error(), func(t *testing.T) {
-			path := folder(t)
-			point := filepath.Join(path, "bpf")
-			require.NoError(t, os.Mkdir(point, 0o755))
-			refuseFsopen(t, errno)
-			_, err := unix.Fsopen("bpf", 0)
-			require.ErrorIs(t, err, errno)
+func refuseFsopen() error {
+	return testns.Refuse(unix.ENOSYS, testns.Call{Number: unix.SYS_FSOPEN})
+}
 
-			var k fsmount.Real
-			require.NoError(t, k.Mount(point, "bpf", options, func(root, mount string) error {
-				require.Empty(t, root+mount)
-				return nil
-			}))
-			require.Len(t, on(t, point), 1)
-			require.Subset(t, on(t, point)[0].Options, []string{"nosuid", "nodev", "noexec"})
-		})
+// A seccomp profile may know none of the new calls, or some.
+func TestBPF7_WhereASeccompProfileRefusesTheNewCalls(t *testing.T) {
+	calls := map[string]uint32{
+		"fsopen": unix.SYS_FSOPEN, "fsconfig": unix.SYS_FSCONFIG, "fsmount": unix.SYS_FSMOUNT, "move_mount": unix.SYS_MOVE_MOUNT,
+	}
+	for call, number := range calls {
+		for _, errno := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
+			for _, fstype := range []string{"bpf", "cgroup2"} {
+				t.Run(call+" "+errno.Error()+" "+fstype, func(t *testing.T) {
+					path := filepath.Join(folder(t), "point")
+					require.NoError(t, os.Mkdir(path, 0o755))
+					require.NoError(t, testns.Refuse(errno, testns.Call{Number: number}))
+					var k fsmount.Real
+					calls := 0
+					require.NoError(t, k.Mount(path, fstype, options, func(root, mount string) error {
+						calls++
+						require.Empty(t, root+mount)
+						return nil
+					}))
+					require.Equal(t, 1, calls)
+					require.Len(t, on(t, path), 1)
+					require.Equal(t, fstype, on(t, path)[0].FSType)
+					require.Subset(t, on(t, path)[0].Options, []string{"nosuid", "nodev", "noexec"})
+					require.ErrorIs(t, k.Mount(path, fstype, options, func(string, string) error { return nil }), unix.EBUSY)
+					require.Len(t, on(t, path), 1)
+				})
+			}
+		}
 	}
 }
 
-// refuseFsopen installs a seccomp filter for the test's thread, which ends with
-// the test.
-func refuseFsopen(t testing.TB, errno unix.Errno) {
-	t.Helper()
-	const number = 0 // offset of the call's number in struct seccomp_data
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 0, Jf: 1, K: unix.SYS_FSOPEN},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, failed := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
-	if failed != 0 {
-		testns.Skip(t, "seccomp: "+failed.Error())
+// The directory that is mounted on is the one that was opened, and no link.
+func TestSEC4_ALinkInThePlaceOfTheDirectoryIsNotFollowed(t *testing.T) {
+	dir := folder(t)
+	elsewhere, path := filepath.Join(dir, "elsewhere"), filepath.Join(dir, "point")
+	require.NoError(t, os.Mkdir(elsewhere, 0o755))
+	for range 2 {
+		require.NoError(t, os.Mkdir(path, 0o755))
+		err := fsmount.Real{}.Mount(path, "bpf", options, func(string, string) error {
+			require.NoError(t, os.Remove(path))
+			return os.Symlink(elsewhere, path)
+		})
+		require.ErrorIs(t, err, unix.ENOTDIR)
+		require.Empty(t, on(t, elsewhere))
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, refuseFsopen())
 	}
 }

@@ -17,7 +17,7 @@ import (
 // lowest is safe from the others; and each goes on until its own is gone.
 func settle(fd int, id uint64, path string) error {
 	for {
-		infos, err := Mounts(Real{})
+		infos, err := readMounts(Real{}, MountinfoPath)
 		if err != nil {
 			return nil // without /proc it cannot be told, and most likely nobody else was there
 		}
@@ -46,7 +46,7 @@ func settleOld(path string) error {
 		if err != nil {
 			return err
 		}
-		infos, err := Mounts(Real{})
+		infos, err := readMounts(Real{}, MountinfoPath)
 		switch {
 		case err == nil && stacked(infos, s.id):
 		case gave:
@@ -76,10 +76,18 @@ func detach(fd int, path string) error {
 	return pathError("unmount the stacked mount from", path, err)
 }
 
-// raced tells the ENOENT of a path that leads to a mount just given up by
-// settle in another process from that of a path that is not there.
-func raced(path string, err error) error {
-	if errors.Is(err, unix.ENOENT) && unix.Access(path, unix.F_OK) == nil {
+// raced tells the error of a directory that was in a mount just given up by
+// settle in another process from others.
+func raced(at int, err error) error {
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	s, statErr := describe(at, "")
+	infos, listErr := Mounts(Real{})
+	if statErr != nil || listErr != nil {
+		return err
+	}
+	if _, ok := byID(infos, s.id); !ok {
 		return unix.EBUSY
 	}
 	return err

@@ -6,9 +6,6 @@ package fsmount
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,11 +21,7 @@ func (Real) Stat(path string) (fstype, root, mount string, err error) {
 	if err != nil {
 		return "", "", "", err
 	}
-	top, err := s.isMount(fd, path)
-	if err != nil {
-		return "", "", "", err
-	}
-	if top {
+	if s.isMount() {
 		mount = s.mount()
 	}
 	return s.fstype, s.root(), mount, nil
@@ -61,6 +54,12 @@ func openPath(path string) (fd int, err error) {
 	return fd, pathError("open", path, err)
 }
 
+// openDir opens a directory to mount on.
+func openDir(path string) (fd int, err error) {
+	fd, err = unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	return fd, pathError("open", path, err)
+}
+
 func describe(fd int, path string) (*status, error) {
 	s := &status{}
 	var f unix.Statfs_t
@@ -79,48 +78,12 @@ func describe(fd int, path string) (*status, error) {
 	if unique.Mask&unix.STATX_MNT_ID_UNIQUE != 0 {
 		s.unique = unique.Mnt_id
 	}
-	if s.id = s.stat.Mnt_id; s.stat.Mask&unix.STATX_MNT_ID != 0 {
-		return s, nil
-	}
-	s.id, err = mountID(fd) // Linux before 5.8
-	return s, err
+	s.id = s.stat.Mnt_id
+	return s, nil
 }
 
-// isMount reports whether the open path is the top of a mount.
-func (s *status) isMount(fd int, path string) (bool, error) {
-	if s.stat.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 {
-		return s.stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
-	}
-	if path == "/" {
-		return true, nil
-	}
-	return crosses(fd, path, s.id) // Linux before 5.8
-}
-
-// crosses reports whether the parent of the open path is in another mount.
-func crosses(fd int, path string, id uint64) (bool, error) {
-	parent, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false, pathError("open the parent of", path, err)
-	}
-	defer unix.Close(parent)
-	above, err := mountID(parent)
-	return above != id, err
-}
-
-// mountID reads the mount's id as in mountinfo from fdinfo.
-func mountID(fd int) (uint64, error) {
-	raw, err := os.ReadFile("/proc/thread-self/fdinfo/" + strconv.Itoa(fd))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(raw)) {
-		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
-			return strconv.ParseUint(strings.TrimSpace(id), 10, 64)
-		}
-	}
-	return 0, fmt.Errorf("fdinfo of %d: no mnt_id", fd)
-}
+// isMount reports whether it is the top of a mount.
+func (s *status) isMount() bool { return s.stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 }
 
 // types names the file systems that are likely to be met.
 var types = map[int64]string{

@@ -27,10 +27,10 @@
 //
 // # What it needs
 //
-// Linux 5.7, root with the capabilities SYS_ADMIN, SYS_CHROOT, NET_ADMIN
-// and MKNOD, a mounted cgroup2 that may be written to, the programs
-// sh(1) and mount(8), and a root file system that is not the initramfs, which
-// pivot_root(2) cannot leave. Elsewhere [Start] returns an error matching
+// Linux, root with the capabilities SYS_ADMIN, SYS_CHROOT, NET_ADMIN and MKNOD,
+// a mounted cgroup2 that may be written to, the programs sh(1) and mount(8), and
+// a root file system that is not the initramfs, which pivot_root(2) cannot
+// leave. Elsewhere [Start] returns an error matching
 // [errors.ErrUnsupported].
 package throwaway
 

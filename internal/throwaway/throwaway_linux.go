@@ -85,7 +85,7 @@ func (n *node) startInit(ctx context.Context) error {
 		return fmt.Errorf("pid 1: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("pid 1 (needs CAP_SYS_ADMIN and Linux 5.7): %w", err)
+		return fmt.Errorf("pid 1 (needs CAP_SYS_ADMIN): %w", err)
 	}
 	n.init, n.stdin = cmd, stdin
 	stop := context.AfterFunc(ctx, func() { _ = n.kill() })

@@ -157,6 +157,21 @@ func TestANodeHasWhatANodeHas(t *testing.T) {
 	}))
 }
 
+// The same where a seccomp profile knows none of the calls that came after
+// mount(2).
+func TestBPF7_ANodeTakesTheOldMountCallOnly(t *testing.T) {
+	testns.Root(t)
+	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
+		t.Run(errno.Error(), func(t *testing.T) {
+			testns.Enter(t, 0) // a thread of the test's own, whose filter its children have
+			require.NoError(t, testns.Refuse(errno, testns.NewMountCalls()...))
+			out, err := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^(TestTheMachineStaysAsItIs|TestANodeHasWhatANodeHas|TestDoMountsOnTheNode)$").CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			require.Equal(t, 3, strings.Count(string(out), "--- PASS"), "%s", out)
+		})
+	}
+}
+
 // What f mounts is mounted on the node, and what is unmounted there is gone for
 // it; its /proc is its own.
 func TestDoMountsOnTheNode(t *testing.T) {

@@ -5,7 +5,6 @@ package throwaway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -16,18 +15,13 @@ import (
 // do runs f in the node's namespaces, but for a copy of the mount namespace.
 //
 // The thread belongs to a process outside the node's pid namespace: the node's
-// /proc does not show it, so /proc/self would be missing. The copy has the
-// caller's /proc instead, with the node's pid 1 as /proc/1. All its other
+// /proc does not show it, so /proc/self would be missing. The copy has a /proc
+// of the caller's instead, with the node's pid 1 as /proc/1. All its other
 // mounts are peers of the node's: what f mounts or unmounts is (un)mounted there
 // too.
 func (n *node) do(ctx context.Context, f func(context.Context) error) error {
-	proc, err := unix.OpenTree(unix.AT_FDCWD, "/proc", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-	if err != nil {
-		return fmt.Errorf("copy the mount of /proc (needs CAP_SYS_ADMIN): %w", err)
-	}
-	defer unix.Close(proc)
 	return n.enter(ctx, func(ctx context.Context) error {
-		if err := n.ownView(proc); err != nil {
+		if err := n.ownView(); err != nil {
 			return fmt.Errorf("show the caller's /proc on the node: %w", err)
 		}
 		return f(ctx)
@@ -39,20 +33,17 @@ func (n *node) enter(ctx context.Context, f func(context.Context) error) error {
 	return hostns.Do(ctx, n.initDir(), everyNamespace, f)
 }
 
-func (n *node) ownView(proc int) error {
+func (n *node) ownView() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("unshare the mount namespace: %w", err)
 	}
-	// Nothing below /proc may reach a peer: neither the node nor, if its /proc
-	// is a shared mount, the machine.
+	// Nothing below /proc may reach a peer.
 	if err := mount("", "/proc", "", unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
-	if err := unix.MoveMount(proc, "", unix.AT_FDCWD, "/proc", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return fmt.Errorf("mount /proc: %w", err)
-	}
-	if err := mount("", "/proc", "", unix.MS_PRIVATE, ""); err != nil {
-		return errors.Join(err, unix.Unmount("/proc", unix.MNT_DETACH))
+	// It shows the thread's pid namespace, which is the caller's.
+	if err := mount("proc", "/proc", "proc", hardened, ""); err != nil {
+		return err
 	}
 	if err := mount(n.initDir(), "/proc/1", "", unix.MS_BIND, ""); err != nil {
 		return err

@@ -40,8 +40,8 @@ type Node interface {
 	Mounts(path string) []string
 }
 
-// OnEach runs test as a subtest for each kernel, with and without the calls
-// that Linux has from 5.2 on.
+// OnEach runs test as a subtest for each kernel, with the calls that make a
+// mount before it is attached, and with the old one only.
 func OnEach(t *testing.T, test func(t *testing.T, n Node)) {
 	t.Helper()
 	t.Run("fake", func(t *testing.T) { test(t, NewFake(t)) })

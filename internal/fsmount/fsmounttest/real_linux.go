@@ -25,29 +25,32 @@ import (
 type Real struct {
 	t   testing.TB
 	dir string
-	old bool
 }
 
 // NewReal enters the namespace. It is for the test's own goroutine. An old one
-// is used as if it were older than Linux 5.2.
+// refuses what [OldCallsOnly] does.
 func NewReal(t testing.TB, old bool) Node {
 	t.Helper()
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
-	return &Real{t: t, dir: dir, old: old}
+	if old {
+		require.NoError(t, OldCallsOnly())
+	}
+	return &Real{t: t, dir: dir}
+}
+
+// OldCallsOnly has the calling thread's fsopen(2) refused, as a seccomp profile
+// may. A Node itself calls it with other flags, and is not refused.
+func OldCallsOnly() error {
+	return testns.Refuse(unix.EPERM, testns.Call{Number: unix.SYS_FSOPEN, Second: unix.FSOPEN_CLOEXEC})
 }
 
 // Dir implements Node.
 func (n *Real) Dir() string { return n.dir }
 
 // Kernel implements Node: the zero value of every type means this one.
-func (n *Real) Kernel() fsmount.Kernel {
-	if n.old {
-		return fsmount.Real{Old: true}
-	}
-	return nil
-}
+func (n *Real) Kernel() fsmount.Kernel { return nil }
 
 // Put implements Node.
 func (n *Real) Put(path, fstype, options string) {
@@ -75,7 +78,7 @@ func (n *Real) Put(path, fstype, options string) {
 // one file system on one path.
 func mount(t testing.TB, fstype, path string, options []string) {
 	t.Helper()
-	ctx, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)
+	ctx, err := unix.Fsopen(fstype, 0) // see OldCallsOnly
 	require.NoError(t, err)
 	defer unix.Close(ctx)
 	attributes := 0

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package testns
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Call is a system call, or some of its calls.
+type Call struct {
+	Number uint32
+	// Second restricts it to calls with this second argument. Zero: all.
+	Second uint32
+}
+
+// NewMountCalls are those that came after mount(2).
+func NewMountCalls() []Call {
+	return []Call{
+		{Number: unix.SYS_OPEN_TREE}, {Number: unix.SYS_FSOPEN}, {Number: unix.SYS_FSCONFIG},
+		{Number: unix.SYS_FSMOUNT}, {Number: unix.SYS_MOVE_MOUNT},
+	}
+}
+
+// Refuse has a seccomp filter answer calls with errno, as a container's profile
+// does. It holds for the calling thread, and for what the thread starts: for a
+// goroutine that ends on its thread.
+func Refuse(errno unix.Errno, calls ...Call) error {
+	const number, second = 0, 16 + 8 // offsets in struct seccomp_data
+	var filter []unix.SockFilter
+	for _, c := range calls {
+		filter = append(filter, load(number), skipUnless(c.Number, 3), load(second))
+		if c.Second == 0 {
+			filter = append(filter, skipUnless(0, 0))
+		} else {
+			filter = append(filter, skipUnless(c.Second, 1))
+		}
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)})
+	}
+	filter = append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	_, _, failed := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
+	if failed != 0 {
+		return failed
+	}
+	return nil
+}
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+// skipUnless goes on after n instructions if what was loaded is not value.
+func skipUnless(value uint32, n uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: n, K: value}
+}
