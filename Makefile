@@ -1,8 +1,10 @@
 # make test   what the README names: all tests; as root also those on the real kernel
+#             (RACE=-race: under the race detector; MODFILE=FILE: with the versions of another go.mod)
 # make ci     what has to pass before a change lands
 # make help   the other targets
 
 GO          ?= go
+LOWEST       = go1.25.0
 STATICCHECK  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PLATFORMS    = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
@@ -12,15 +14,18 @@ TOOLS        = ip tc bpftool iptables ip6tables iptables-legacy nft ipset unshar
                /lib/systemd/systemd-sysctl /usr/lib/cni/bridge
 PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs systemd containernetworking-plugins
 
+# What others embed: tested with the lowest versions too.
+LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
+
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-cni test-kube tools race fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale ci help
+.PHONY: test test-packages test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale ci help
 
 test: test-packages test-cni test-kube ## run all tests
 
 test-packages: tools ## the tests of the packages and examples
-	$(GO) test -timeout 14m ./...
+	GOFLAGS="$$($(GO) env GOFLAGS) $(addprefix -modfile=,$(MODFILE))" $(GO) test $(RACE) -timeout 25m ./...
 
 test-cni: tools ## containerd's loader, libcni and the reference plugins over what cniinstall writes
 	cd internal/cniconform && $(GO) vet ./... && $(GO) test -count 1 ./...
@@ -48,8 +53,9 @@ tools: ## install the Debian packages that the tests need, where they are missin
 		echo "$$tool is missing: the tests that use it skip (install $(PACKAGES))"; \
 	done
 
-race: tools ## run all tests under the race detector
-	$(GO) test -race -timeout 25m ./...
+lowest: tools ## build all with the lowest Go and the lowest versions, which go.mod has; test what others embed
+	GOTOOLCHAIN=$(LOWEST) $(GO) build ./...
+	GOTOOLCHAIN=$(LOWEST) $(GO) test -timeout 25m $(LEAVES:%=./%/...)
 
 fmt: ## fail if gofmt would change a file
 	@changed=$$(gofmt -l .); [ -z "$$changed" ] || { echo "gofmt would change:"; echo "$$changed"; exit 1; }

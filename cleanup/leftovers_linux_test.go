@@ -184,7 +184,10 @@ func netLeftovers() []leftover {
 		}
 	}
 	state := func(ends, mark, spi string) func(*testing.T) {
-		return do("xfrm state allocspi " + ends + " proto esp reqid 1 mode tunnel " + mark + " min " + spi + " max " + spi)
+		return func(t *testing.T) {
+			keepStates(t)
+			ip(t, "xfrm state allocspi "+ends+" proto esp reqid 1 mode tunnel "+mark+" min "+spi+" max "+spi)
+		}
 	}
 	policy := func(selector, mark string) func(*testing.T) {
 		return do("xfrm policy add " + selector + " dir out " + mark + " tmpl src 10.0.0.1 dst 10.0.0.2 proto esp reqid 1 mode tunnel")

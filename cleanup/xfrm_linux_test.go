@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,12 +24,20 @@ func xfrm(t testing.TB) string {
 	return regexp.MustCompile(`add [-0-9: ]+ use .*`).ReplaceAllString(out, "")
 }
 
+// keepStates makes states that wait for their keys stay: they go after half a
+// minute otherwise (net.core.xfrm_acq_expires), which may be within a test.
+func keepStates(t testing.TB) {
+	t.Helper()
+	require.NoError(t, os.WriteFile("/proc/sys/net/core/xfrm_acq_expires", []byte("86400"), 0))
+}
+
 func xfrmOnly() cleanup.Cleanup {
 	return cleanup.Cleanup{Ownership: cleanup.Ownership{XFRM: cleanup.CiliumOnRequest().XFRM}, Scope: cleanup.AllState}
 }
 
 func TestCLN2_XFRM(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	keepStates(t)
 	// A state that waits for its keys, so that the kernel needs no ESP.
 	state := func(src, dst, spi, mark string) {
 		ip(t, "xfrm state allocspi src "+src+" dst "+dst+" proto esp reqid 1 mode tunnel"+mark+" min "+spi+" max "+spi)
@@ -84,6 +93,7 @@ func TestCLN2_XFRM(t *testing.T) {
 
 func TestCLN4_XFRMWithoutCapability(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	keepStates(t)
 	ip(t, "xfrm state allocspi src 10.0.0.1 dst 10.0.0.2 proto esp mode tunnel mark 0xd00 mask 0xf00 min 3 max 3")
 	inv := inventory(t, xfrmOnly())
 	require.Len(t, inv.Items, 1)

@@ -341,38 +341,47 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 	require.Len(t, c.asked(), 9, "a list that is asked for twice is read once")
 }
 
-// paged serves a list in pages of two, as an API server does.
-func (c cluster) paged(t *testing.T, names []string, expire bool) {
-	c.dynamic.PrependReactor("list", v2.Resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
-		options := a.(clienttesting.ListActionImpl).ListOptions
-		list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
-		from, to := 0, len(names)
-		if options.Limit > 0 {
-			require.EqualValues(t, 500, options.Limit)
-			_, _ = fmt.Sscan(options.Continue, &from)
-			if expire && from > 0 {
-				return true, nil, apierrors.NewResourceExpired("the continue token has expired")
+// paged returns the client of a server that serves a list in pages of two, and
+// how many requests it saw.
+func paged(t *testing.T, names []string, expire bool) (*kube.Client, *int) {
+	t.Helper()
+	seen := 0
+	client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			seen++
+			require.Contains(t, req.URL.Path, "/apis/cilium.io/v2/")
+			list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
+			from, to := 0, len(names)
+			if query := req.URL.Query(); query.Has("limit") {
+				require.Equal(t, "500", query.Get("limit"))
+				_, _ = fmt.Sscan(query.Get("continue"), &from)
+				if expire && from > 0 {
+					return respond(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+				}
+				to = min(from+2, len(names))
 			}
-			to = min(from+2, len(names))
-		}
-		for _, name := range names[from:to] {
-			list.Items = append(list.Items, *nodeConfig(v2, name, "{}", values{name: "1"}))
-		}
-		if to < len(names) {
-			list.SetContinue(fmt.Sprint(to))
-		}
-		return true, list, nil
-	})
+			for _, name := range names[from:to] {
+				list.Items = append(list.Items, *nodeConfig(v2, name, "{}", values{name: "1"}))
+			}
+			if to < len(names) {
+				list.SetContinue(fmt.Sprint(to))
+			}
+			body, err := list.MarshalJSON()
+			require.NoError(t, err)
+			return respond(http.StatusOK, string(body))
+		})
+	}}.Client()
+	require.NoError(t, err)
+	return client, &seen
 }
 
 func TestCFG9_ListsPageByPage(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	for expire, requests := range map[bool]int{false: 3, true: 3} {
-		c := newCluster(t)
-		c.paged(t, names, expire)
-		config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace})
+		client, seen := paged(t, names, expire)
+		config := resolve(t, kube.NodeConfigs{Client: client, Namespace: namespace})
 		require.Len(t, all(config), len(names), "expired: %v", expire)
-		require.Len(t, c.asked(), requests)
+		require.Equal(t, requests, *seen)
 	}
 }
 

@@ -207,18 +207,20 @@ func TestCFG8_FinalAnswers(t *testing.T) {
 		403: {"Forbidden", apierrors.IsForbidden, 3},
 		404: {"NotFound", func(err error) bool { return errors.Is(err, configresolve.ErrMissing) }, 1},
 	} {
-		source, seen := connect(t, func(_ int, req *http.Request) (*http.Response, error) {
-			if ready(req) {
-				return respond(200, "ok")
-			}
-			return respond(code, fmt.Sprintf(status, test.reason, code))
-		}, "http://a", "http://b")
-		start := time.Now()
-		_, err := source.Read(t.Context())
-		require.True(t, test.is(err), err)
-		require.Len(t, *seen, test.requests, "a denial is asked for again once the server says that it is ready")
-		require.NotContains(t, *seen, "b")
-		require.Less(t, time.Since(start), 5*time.Second)
+		synctest.Test(t, func(t *testing.T) {
+			source, seen := connect(t, func(_ int, req *http.Request) (*http.Response, error) {
+				if ready(req) {
+					return respond(200, "ok")
+				}
+				return respond(code, fmt.Sprintf(status, test.reason, code))
+			}, "http://a", "http://b")
+			start := time.Now()
+			_, err := source.Read(t.Context())
+			require.True(t, test.is(err), err)
+			require.Len(t, *seen, test.requests, "a denial is asked for again once the server says that it is ready")
+			require.NotContains(t, *seen, "b")
+			require.Less(t, time.Since(start), 5*time.Second)
+		})
 	}
 }
 
