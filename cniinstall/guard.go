@@ -156,11 +156,15 @@ func ends(err error) bool {
 }
 
 // fail tells of an error, once, and lets it be tried again: some time later, or
-// when something changes that the attempt itself has not.
+// when something changes that the attempt itself has not. If something changed
+// meanwhile, it may come of that: the next look will tell.
 func (r *guarding) fail(err error) {
-	r.seen = r.Install.appearance()
-	r.retry = time.Now().Add(min(retryFirst<<min(r.failures, 10), retryLast))
-	r.failures++
+	seen := r.Install.appearance()
+	if r.failures++; r.failures == 1 && seen != r.seen {
+		return
+	}
+	r.seen = seen
+	r.retry = time.Now().Add(min(retryFirst<<min(r.failures-1, 10), retryLast))
 	if text := err.Error(); text != r.lastError {
 		r.lastError = text
 		r.trouble(err)
