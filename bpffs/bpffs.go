@@ -34,6 +34,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 )
 
@@ -49,7 +50,7 @@ var ErrForeign = errors.New("another file system is mounted there")
 
 const (
 	fstype = "bpf"
-	book   = "bpffs" // name of the record in StateDir
+	kind   = "bpffs" // of entries in the journal
 )
 
 // Kernel is what of the kernel is called, always by resolved paths. Package
@@ -63,13 +64,13 @@ type Kernel interface {
 	Stat(path string) (fstype, root, mount string, err error)
 
 	// Mount makes a file system of the type, mounted nowhere yet, calls before
-	// with its root and identity as Stat will tell them, and attaches it to
-	// path. Both are "" where they cannot be known before (a seccomp profile
-	// leaves nothing but mount(2)). An error of before ends it, and nothing is
-	// attached. It never stacks: where a file system of the same type got there
-	// first, the new one is dropped and the error matches EBUSY. Options are as
-	// for mount(8).
-	Mount(path, fstype, options string, before func(root, mount string) error) error
+	// with its root as Stat will tell it, and attaches it to path. The root is ""
+	// where it cannot be known before (a seccomp profile leaves nothing but
+	// mount(2)). An error of before ends it, and nothing is attached. It never
+	// stacks: where a file system of the same type got there first, the new one
+	// is dropped and the error matches EBUSY. Options are as for mount(8), and
+	// source=NAME is the source that mountinfo shows.
+	Mount(path, fstype, options string, before func(root string) error) error
 
 	// Unmount takes the topmost mount off path: EINVAL if path is no mount,
 	// EBUSY if it is in use.
@@ -105,12 +106,16 @@ type Mount struct {
 	// namespace that it is made in. Zero: AnyPropagation.
 	Propagation Propagation
 
-	// StateDir is where what Apply made is recorded, for Revert. Zero: nothing
-	// is recorded.
-	StateDir string
+	// Journal is where what Apply made is recorded, for Revert. Nil: nothing is
+	// recorded.
+	Journal *journal.Journal
 
 	// Kernel is the kernel to ask. Zero: the running one.
 	Kernel Kernel
+}
+
+func (m Mount) request() fsmount.Request {
+	return fsmount.Request{Kind: kind, Journal: m.Journal, FSType: fstype, Options: m.options()}
 }
 
 // options are those of a new mount; its files are neither programs to execute,
@@ -211,12 +216,12 @@ func (m Mount) Apply(ctx context.Context) error {
 		return err
 	}
 	if p.mounted() {
-		return m.wrap(p, fsmount.Adopt(k, m.StateDir, book, p.Place))
+		return m.wrap(p, fsmount.Adopt(ctx, k, p.Place, m.request()))
 	}
 	if err := m.checkPropagation(k, p.Place); err != nil {
 		return err
 	}
-	err = fsmount.Attach(k, m.StateDir, book, p.Place, fsmount.Request{FSType: fstype, Options: m.options()})
+	err = fsmount.Attach(ctx, k, p.Place, m.request())
 	if errors.Is(err, syscall.EBUSY) {
 		if again, _, lookErr := m.look(ctx); lookErr == nil && again.mounted() {
 			return nil // somebody else was first

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -122,7 +123,7 @@ func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
 				require.NoError(t, fsmounttest.OldCallsOnly())
 			}
 			capabilities(t)
-			m := bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf"), StateDir: filepath.Join(dir, "state")}
+			m := bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf"), Journal: journaltest.Open(t, filepath.Join(dir, "state"))}
 			changes, err := m.Check(t.Context())
 			require.NoError(t, err, "looking needs none")
 			require.Len(t, changes, 3)

@@ -13,9 +13,11 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 var _ bootstrap.CheckReverter = bpffs.Mount{}
@@ -85,7 +87,7 @@ func TestBPF1_Conforms(t *testing.T) {
 		state := filepath.Join(n.Dir(), "state")
 		path := filepath.Join(n.Dir(), "sys", "bpf")
 		bootstraptest.Conform(t, func() bootstrap.Action {
-			return bpffs.Mount{Path: path, StateDir: state, Kernel: n.Kernel()}
+			return bpffs.Mount{Path: path, Journal: journaltest.Open(t, state), Kernel: n.Kernel()}
 		})
 		require.Empty(t, n.Mounts(path))
 		require.NoDirExists(t, filepath.Dir(path))
@@ -98,7 +100,7 @@ func TestBPF1_ForeignIsNamed(t *testing.T) {
 		for _, fstype := range []string{"tmpfs", "sysfs", "cgroup2", "proc"} {
 			path := fsmounttest.Mkdir(t, n, fstype)
 			n.Put(path, fstype, "")
-			m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+			m := bpffs.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 			_, err := m.Check(t.Context())
 			require.ErrorIs(t, err, bpffs.ErrForeign)
 			_, err = m.Mounted(t.Context())
@@ -108,7 +110,7 @@ func TestBPF1_ForeignIsNamed(t *testing.T) {
 			require.ErrorContains(t, err, path)
 			require.ErrorContains(t, err, fstype)
 			require.Equal(t, []string{fstype}, n.Mounts(path))
-			require.NoDirExists(t, m.StateDir)
+			require.NoDirExists(t, m.Journal.Dir())
 		}
 	})
 }
@@ -119,7 +121,7 @@ func TestBPF1_VolumeOfAContainerIsNotForeign(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		n.Put(path, "tmpfs", "root=/fs/bpf")
-		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"tmpfs", "bpf"}, n.Mounts(path))
 		remarks, err := m.Advise(t.Context())
@@ -184,12 +186,12 @@ func TestBPF1_File(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
 		for _, path := range []string{file, filepath.Join(n.Dir(), "link"), filepath.Join(file, "below")} {
-			m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+			m := bpffs.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 			_, err := m.Check(t.Context())
 			require.ErrorContains(t, err, file)
 			err = m.Apply(t.Context())
 			require.ErrorContains(t, err, file)
-			require.NoDirExists(t, m.StateDir)
+			require.NoDirExists(t, m.Journal.Dir())
 		}
 	})
 }
@@ -231,7 +233,7 @@ func TestBPF4_Fallback(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		fallback := filepath.Join(n.Dir(), "run", "bpffs")
-		m := bpffs.Mount{Path: path, Fallback: fallback, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		m := bpffs.Mount{Path: path, Fallback: fallback, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		n.Put(path, "tmpfs", "")
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
@@ -262,7 +264,7 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		n.Put(path, "bpf", "ro,nosuid,mode=755")
-		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, changes)
@@ -284,8 +286,7 @@ func TestBPF1_WithoutTheCapability(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	n.K.Denied = true
 	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.K}
-	for _, state := range []string{"", filepath.Join(n.Dir(), "state")} {
-		m.StateDir = state
+	for _, m.Journal = range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(n.Dir(), "state"))} {
 		err := m.Apply(t.Context())
 		require.ErrorIs(t, err, os.ErrPermission)
 		require.ErrorContains(t, err, "CAP_SYS_ADMIN")

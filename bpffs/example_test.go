@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/bpffs/bpffstest"
 )
@@ -25,7 +26,13 @@ func ExampleMount() {
 	ctx := context.Background()
 	kernel := &bpffstest.Kernel{}
 	path := filepath.Join(dir, "bpf")
-	m := bpffs.Mount{Path: path, StateDir: filepath.Join(dir, "state"), Kernel: kernel}
+	j, err := journal.Open(filepath.Join(dir, "state"), journal.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer j.Close()
+	m := bpffs.Mount{Path: path, Journal: j.Step("bpffs"), Kernel: kernel}
 
 	changes, err := m.Check(ctx)
 	fmt.Println(len(changes), err)

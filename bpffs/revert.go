@@ -9,34 +9,49 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 )
 
 // maxNamed is how many pins an error names.
 const maxNamed = 10
 
-// Revert unmounts what Apply mounted, as the record in StateDir has it,
-// whatever Path is now, and removes the directories that Apply made if they
-// are empty.
+// Handler undoes what a [Mount] has recorded: mounts that hold no pins and are
+// not in use, and directories that are empty.
+type Handler struct {
+	// Kernel is the kernel to ask. Zero: the running one.
+	Kernel Kernel
+}
+
+func (h Handler) inner() fsmount.Handler {
+	return fsmount.Handler{Kind: kind, FSType: fstype, Kernel: fsmount.Or(h.Kernel), Keep: holdsPins}
+}
+
+// Kinds lists the kinds of entries of bpffs.
+func (h Handler) Kinds() []string { return h.inner().Kinds() }
+
+// Owns is an error for what no Mount can have recorded.
+func (h Handler) Owns(e journal.Entry) error { return h.inner().Owns(e) }
+
+// Look says what there is to undo about e.
+func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	return h.inner().Look(ctx, p, e)
+}
+
+// Revert unmounts what Apply mounted, as Journal has it, whatever Path is now,
+// and removes the directories that Apply made if they are empty.
 //
 // A mount is left where it is if it holds pins, since they would be lost with
-// it, or is in use: the error names them, and the record stays for another
+// it, or is in use: the error names them, and it stays recorded for another
 // time. One that is not the recorded one any more is left, reported once and
-// forgotten. Nothing recorded: success. No StateDir: an error that matches
+// forgotten. Nothing recorded: success. No Journal: an error that matches
 // errors.ErrUnsupported.
-func (m Mount) Revert(ctx context.Context) error { return m.undoer().Revert(ctx) }
+func (m Mount) Revert(ctx context.Context) error { return m.Journal.Undo(ctx, Handler{m.Kernel}) }
 
 // CheckRevert lists what Revert would do. Its errors are those that Revert
 // would return.
 func (m Mount) CheckRevert(ctx context.Context) (changes []string, err error) {
-	return m.undoer().Check(ctx)
-}
-
-func (m Mount) undoer() fsmount.Undoer {
-	return fsmount.Undoer{
-		Kernel: fsmount.Or(m.Kernel), StateDir: m.StateDir, Name: book, FSType: fstype,
-		Keep: holdsPins,
-	}
+	return m.Journal.CheckUndo(ctx, Handler{m.Kernel})
 }
 
 // holdsPins is an error if the bpffs on path holds more than the two files
@@ -57,14 +72,12 @@ func holdsPins(k fsmount.Kernel, path string) error {
 		path, strings.Join(pins, ", "), more)
 }
 
-// walk lists what is pinned below top/dir; an empty directory counts.
+// walk lists what is pinned below top/dir. A directory is no pin: an agent leaves
+// empty ones behind.
 func walk(k fsmount.Kernel, top, dir string, pins *[]string) error {
 	entries, err := fsmount.ReadDir(k, filepath.Join(top, dir))
 	if err != nil {
 		return err
-	}
-	if dir != "" && len(entries) == 0 {
-		*pins = append(*pins, dir+"/")
 	}
 	for _, e := range entries {
 		name := filepath.ToSlash(filepath.Join(dir, e.Name()))

@@ -12,17 +12,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // applied mounts with a record and returns what did.
 func applied(t *testing.T, n fsmounttest.Node) bpffs.Mount {
 	t.Helper()
 	m := bpffs.Mount{
-		Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state"),
+		Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state")),
 	}
 	require.NoError(t, m.Apply(t.Context()))
 	return m
@@ -45,8 +46,8 @@ func TestBPF5_RevertTakesBackItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{
 			"unmount bpf from " + m.Path,
-			"remove directory " + m.Path + " if it is empty",
-			"remove directory " + filepath.Dir(m.Path) + " if it is empty",
+			"remove directory " + m.Path + "",
+			"remove directory " + filepath.Dir(m.Path) + "",
 		}, changes)
 		m.Path = "" // the record knows
 		require.NoError(t, m.Revert(t.Context()))
@@ -71,7 +72,7 @@ func TestBPF5_PinsKeepIt(t *testing.T) {
 			err = m.Revert(t.Context())
 			require.ErrorContains(t, err, m.Path)
 			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")
-			require.NotErrorIs(t, err, record.ErrChanged)
+			require.NotErrorIs(t, err, journal.ErrChanged)
 			require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
 		}
 		// Gone by hand: what is left of the record is undone.
@@ -113,14 +114,14 @@ func TestBPF5_AnothersMountIsLeftAndForgotten(t *testing.T) {
 		n.Unmount(m.Path)
 		n.Put(m.Path, "bpf", "")
 		err := m.Revert(t.Context())
-		require.ErrorIs(t, err, record.ErrChanged)
+		require.ErrorIs(t, err, journal.ErrChanged)
 		require.ErrorContains(t, err, m.Path)
 		require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
-		require.NotErrorIs(t, m.Revert(t.Context()), record.ErrChanged, "reported once")
+		require.NotErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "reported once")
 		n.Unmount(m.Path)
 		require.NoError(t, os.Remove(m.Path))
 		require.NoError(t, m.Revert(t.Context()), "the directory above it is empty now")
-		require.NoDirExists(t, m.StateDir)
+		require.NoDirExists(t, m.Journal.Dir())
 	})
 }
 
@@ -128,14 +129,10 @@ func TestBPF5_AfterAReboot(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	m := applied(t, n)
 	n.K.Reboot()
+	journaltest.Reboot(t, m.Journal.Dir())
 	n.Put(m.Path, "bpf", "") // its identity is given anew after a boot
-	changes, err := m.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "forget the mount on "+m.Path+", which is gone", changes[0])
-
 	require.NoError(t, m.Apply(t.Context()))
-	err = m.Revert(t.Context())
-	require.ErrorIs(t, err, record.ErrChanged, "the directory is somebody's mount now")
+	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is somebody's mount now")
 	require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
 }
 
@@ -143,6 +140,7 @@ func TestBPF5_AppliedAgainAfterAReboot(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	m := applied(t, n)
 	n.K.Reboot()
+	journaltest.Reboot(t, m.Journal.Dir())
 	require.NoError(t, m.Apply(t.Context()))
 	require.Equal(t, []string{"bpf"}, n.K.Mounts(m.Path))
 	require.NoError(t, m.Revert(t.Context()))
@@ -156,7 +154,7 @@ func TestBPF5_NothingRecorded(t *testing.T) {
 		require.ErrorIs(t, m.Revert(t.Context()), errors.ErrUnsupported)
 		_, err := m.CheckRevert(t.Context())
 		require.ErrorIs(t, err, errors.ErrUnsupported)
-		m.StateDir = filepath.Join(n.Dir(), "state")
+		m.Journal = journaltest.Open(t, filepath.Join(n.Dir(), "state"))
 		require.NoError(t, m.Revert(t.Context()))
 		require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
 	})
@@ -165,10 +163,10 @@ func TestBPF5_NothingRecorded(t *testing.T) {
 func TestUnchangedApplyWritesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := applied(t, n)
-		before, err := os.Stat(filepath.Join(m.StateDir, "bpffs.json"))
+		before, err := os.Stat(filepath.Join(m.Journal.Dir(), "journal.json"))
 		require.NoError(t, err)
 		require.NoError(t, m.Apply(t.Context()))
-		after, err := os.Stat(filepath.Join(m.StateDir, "bpffs.json"))
+		after, err := os.Stat(filepath.Join(m.Journal.Dir(), "journal.json"))
 		require.NoError(t, err)
 		require.True(t, os.SameFile(before, after))
 		require.Equal(t, before.ModTime(), after.ModTime())
@@ -184,15 +182,15 @@ type dying struct {
 	at string
 }
 
-func (k dying) Mount(path, fstype, options string, before func(root, mount string) error) error {
+func (k dying) Mount(path, fstype, options string, before func(root string) error) error {
 	die := func(at string) {
 		if at == k.at {
 			panic(errKilled)
 		}
 	}
-	err := k.Kernel.Mount(path, fstype, options, func(root, mount string) error {
+	err := k.Kernel.Mount(path, fstype, options, func(root string) error {
 		die("made")
-		err := before(root, mount)
+		err := before(root)
 		die("begun")
 		return err
 	})
@@ -212,17 +210,11 @@ func TestPLAN3_KilledAndRunAgain(t *testing.T) {
 	for _, at := range []string{"made", "begun", "attached"} {
 		t.Run(at, func(t *testing.T) {
 			onEach(t, func(t *testing.T, n fsmounttest.Node) {
-				m := bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+				m := bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 				applyAndDie(t, m, at)
 				require.NoError(t, m.Apply(t.Context()))
 				require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
-				err := m.Revert(t.Context())
-				if at == "attached" && isOld(n) {
-					// Nothing tells that this mount is the one that was begun.
-					require.ErrorIs(t, err, record.ErrChanged)
-					return
-				}
-				require.NoError(t, err)
+				require.NoError(t, m.Revert(t.Context()))
 				clean(t, n)
 			})
 		})
@@ -233,12 +225,8 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 	for _, at := range []string{"made", "begun", "attached"} {
 		t.Run(at, func(t *testing.T) {
 			onEach(t, func(t *testing.T, n fsmounttest.Node) {
-				m := bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+				m := bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 				applyAndDie(t, m, at)
-				if at == "attached" && isOld(n) {
-					require.ErrorIs(t, m.Revert(t.Context()), record.ErrChanged)
-					return
-				}
 				require.NoError(t, m.Revert(t.Context()))
 				clean(t, n)
 			})
@@ -246,40 +234,13 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 	}
 }
 
-// isOld asks the kernel itself.
-func isOld(n fsmounttest.Node) bool {
-	seen := errors.New("seen")
-	old := false
-	err := fsmount.Or(n.Kernel()).Mount(n.Dir(), "bpf", "", func(root, _ string) error {
-		old = root == ""
-		return seen
-	})
-	return old && errors.Is(err, seen)
-}
-
-func TestAnUnreadableRecordStopsApply(t *testing.T) {
+func TestAnUnreadableJournalStopsApply(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel(), StateDir: fsmounttest.Mkdir(t, n, "state")}
-		require.NoError(t, os.WriteFile(filepath.Join(m.StateDir, "bpffs.json"), []byte("{"), 0o600))
-		require.ErrorIs(t, m.Apply(t.Context()), record.ErrUnreadable)
-		require.ErrorIs(t, m.Revert(t.Context()), record.ErrUnreadable)
+		m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel(), Journal: journaltest.Open(t, fsmounttest.Mkdir(t, n, "state"))}
+		require.NoError(t, os.Chmod(m.Journal.Dir(), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(m.Journal.Dir(), "journal.json"), []byte("{"), 0o600))
+		require.ErrorIs(t, m.Apply(t.Context()), journal.ErrUnreadable)
+		require.ErrorIs(t, m.Revert(t.Context()), journal.ErrUnreadable)
 		require.NoDirExists(t, m.Path)
-	})
-}
-
-func TestAnUnwritableStateDirChangesNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		file := filepath.Join(n.Dir(), "file")
-		require.NoError(t, os.WriteFile(file, nil, 0o600))
-		there := fsmounttest.Mkdir(t, n, "there")
-		for _, state := range []string{filepath.Join(file, "state"), filepath.Join(n.Dir(), "no", "state")} {
-			for _, path := range []string{there, filepath.Join(n.Dir(), "missing", "bpf")} {
-				err := bpffs.Mount{Path: path, Kernel: n.Kernel(), StateDir: state}.Apply(t.Context())
-				require.ErrorContains(t, err, state)
-				require.NotContains(t, err.Error(), "\n", "one line")
-				require.Empty(t, n.Mounts(path))
-				require.NoDirExists(t, filepath.Join(n.Dir(), "missing"))
-			}
-		}
 	})
 }

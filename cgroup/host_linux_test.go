@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // host is a process in mount and cgroup namespaces of its own, the latter rooted
@@ -55,7 +56,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 			procDir, cgroupDir := host(t, n)
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
 			state := filepath.Join(n.Dir(), "state")
-			action := hostns.In(procDir, hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: path, StateDir: state, Kernel: n.Kernel()})
+			action := hostns.In(procDir, hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: path, Journal: journaltest.Open(t, state), Kernel: n.Kernel()})
 
 			require.NoError(t, action.Apply(t.Context()))
 			changes, err := action.Check(t.Context())

@@ -35,8 +35,8 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/fsmount"
-	"github.com/slipway-dev/slipway/internal/record"
 )
 
 // DefaultPath is where Mount mounts unless told otherwise: apart from the
@@ -54,7 +54,7 @@ var (
 
 const (
 	fstype  = "cgroup2"
-	book    = "cgroup" // name of the record in StateDir
+	kind    = "cgroup" // of entries in the journal
 	options = "nosuid,nodev,noexec"
 	// maxStacked is how many mounts Repair takes off one path.
 	maxStacked = 16
@@ -71,13 +71,13 @@ type Kernel interface {
 	Stat(path string) (fstype, root, mount string, err error)
 
 	// Mount makes a file system of the type, mounted nowhere yet, calls before
-	// with its root and identity as Stat will tell them, and attaches it to
-	// path. Both are "" where they cannot be known before (a seccomp profile
-	// leaves nothing but mount(2)). An error of before ends it, and nothing is
-	// attached. It never stacks: where a file system of the same type got there
-	// first, the new one is dropped and the error matches EBUSY. Options are as
-	// for mount(8).
-	Mount(path, fstype, options string, before func(root, mount string) error) error
+	// with its root as Stat will tell it, and attaches it to path. The root is ""
+	// where it cannot be known before (a seccomp profile leaves nothing but
+	// mount(2)). An error of before ends it, and nothing is attached. It never
+	// stacks: where a file system of the same type got there first, the new one
+	// is dropped and the error matches EBUSY. Options are as for mount(8), and
+	// source=NAME is the source that mountinfo shows.
+	Mount(path, fstype, options string, before func(root string) error) error
 
 	// Unmount takes the topmost mount off path: EINVAL if path is no mount,
 	// EBUSY if it is in use.
@@ -106,9 +106,9 @@ type Mount struct {
 	// that one back. Zero: such a mount is ErrNotRoot.
 	Repair bool
 
-	// StateDir is where what Apply made is recorded, for Revert. Zero: nothing
-	// is recorded.
-	StateDir string
+	// Journal is where what Apply made is recorded, for Revert. Nil: nothing is
+	// recorded.
+	Journal *journal.Journal
 
 	// Kernel is the kernel to ask. Zero: the running one.
 	Kernel Kernel
@@ -168,7 +168,7 @@ var errSeen = errors.New("seen")
 // of the thread's cgroup namespace.
 func isHostRoot(k fsmount.Kernel, p fsmount.Place) (bool, error) {
 	var host string
-	err := k.Mount(p.Path, fstype, options, func(root, _ string) error {
+	err := k.Mount(p.Path, fstype, options, func(root string) error {
 		host = root
 		return errSeen
 	})
@@ -210,20 +210,23 @@ func (m Mount) Apply(ctx context.Context) error {
 		return err
 	}
 	if p.mounted {
-		return m.wrap(p, fsmount.Adopt(k, m.StateDir, book, p.Place))
+		return m.wrap(p, fsmount.Adopt(ctx, k, p.Place, m.request()))
 	}
-	r := fsmount.Request{FSType: fstype, Options: options}
+	r := m.request()
 	if p.wrong {
-		r.Before = record.State{Type: fsmount.KindMount, Value: p.Mount}
 		r.Clear = func(path string) error { return clearWrong(k, path) }
 	}
-	err = fsmount.Attach(k, m.StateDir, book, p.Place, r)
+	err = fsmount.Attach(ctx, k, p.Place, r)
 	if errors.Is(err, syscall.EBUSY) {
 		if again, _, lookErr := m.look(ctx); lookErr == nil && again.mounted {
 			return nil // somebody else was first
 		}
 	}
 	return m.wrap(p, err)
+}
+
+func (m Mount) request() fsmount.Request {
+	return fsmount.Request{Kind: kind, Journal: m.Journal, FSType: fstype, Options: options}
 }
 
 // clearWrong takes the cgroup2 mounts off path, and nothing else.
@@ -245,24 +248,4 @@ func (m Mount) wrap(p place, err error) error {
 		return fmt.Errorf("mount cgroup2 on %s: %w", p.Path, err)
 	}
 	return nil
-}
-
-// Revert unmounts what Apply mounted, as the record in StateDir has it,
-// whatever Path is now, and removes the directories that Apply made if they
-// are empty.
-//
-// A mount that is in use is left, and its record stays for another time. One
-// that is not the recorded one any more is left, reported once and forgotten.
-// Nothing recorded: success. No StateDir: an error that matches
-// errors.ErrUnsupported.
-func (m Mount) Revert(ctx context.Context) error { return m.undoer().Revert(ctx) }
-
-// CheckRevert lists what Revert would do. Its errors are those that Revert
-// would return.
-func (m Mount) CheckRevert(ctx context.Context) (changes []string, err error) {
-	return m.undoer().Check(ctx)
-}
-
-func (m Mount) undoer() fsmount.Undoer {
-	return fsmount.Undoer{Kernel: fsmount.Or(m.Kernel), StateDir: m.StateDir, Name: book, FSType: fstype}
 }

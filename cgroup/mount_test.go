@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 var _ bootstrap.CheckReverter = cgroup.Mount{}
@@ -57,7 +58,7 @@ func TestCG1_Conforms(t *testing.T) {
 		state := filepath.Join(n.Dir(), "state")
 		path := filepath.Join(n.Dir(), "run", "cgroupv2")
 		bootstraptest.Conform(t, func() bootstrap.Action {
-			return cgroup.Mount{Path: path, StateDir: state, Kernel: n.Kernel()}
+			return cgroup.Mount{Path: path, Journal: journaltest.Open(t, state), Kernel: n.Kernel()}
 		})
 		require.Empty(t, n.Mounts(path))
 		require.NoDirExists(t, filepath.Dir(path))
@@ -86,14 +87,14 @@ func TestCG1_NotTheHostsRoot(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "root=/container")
-		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		_, err := m.Check(t.Context())
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
 		err = m.Apply(t.Context())
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
 		require.ErrorContains(t, err, path)
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
-		require.NoDirExists(t, m.StateDir)
+		require.NoDirExists(t, m.Journal.Dir())
 
 		m.Repair = true
 		changes, err := m.Check(t.Context())
@@ -116,12 +117,12 @@ func TestCG1_RepairOfABusyMount(t *testing.T) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "root=/container")
 		release := n.Hold(path)
-		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true, StateDir: filepath.Join(n.Dir(), "state")}
+		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true, Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		err := m.Apply(t.Context())
 		require.ErrorContains(t, err, "busy")
 		require.ErrorContains(t, err, path)
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
-		require.NoDirExists(t, m.StateDir, "nothing was changed, so nothing is recorded")
+		require.NoDirExists(t, m.Journal.Dir(), "nothing was changed, so nothing is recorded")
 
 		release()
 		require.NoError(t, m.Apply(t.Context()))
@@ -179,13 +180,13 @@ func TestCG2_File(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
 		for _, path := range []string{file, filepath.Join(n.Dir(), "link"), filepath.Join(file, "below")} {
-			m := cgroup.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+			m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 			_, err := m.Check(t.Context())
 			require.ErrorContains(t, err, file)
 			err = m.Apply(t.Context())
 			require.ErrorContains(t, err, file)
 			require.Empty(t, n.Mounts(file))
-			require.NoDirExists(t, m.StateDir)
+			require.NoDirExists(t, m.Journal.Dir())
 		}
 	})
 }

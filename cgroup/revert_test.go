@@ -11,16 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 func applied(t *testing.T, n fsmounttest.Node) cgroup.Mount {
 	t.Helper()
 	m := cgroup.Mount{
-		Path: filepath.Join(n.Dir(), "run", "cgroupv2"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state"),
+		Path: filepath.Join(n.Dir(), "run", "cgroupv2"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state")),
 	}
 	require.NoError(t, m.Apply(t.Context()))
 	return m
@@ -33,12 +34,12 @@ func TestPLAN6_RevertTakesBackItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{
 			"unmount cgroup2 from " + m.Path,
-			"remove directory " + m.Path + " if it is empty",
-			"remove directory " + filepath.Dir(m.Path) + " if it is empty",
+			"remove directory " + m.Path + "",
+			"remove directory " + filepath.Dir(m.Path) + "",
 		}, changes)
-		require.NoError(t, cgroup.Mount{StateDir: m.StateDir, Kernel: m.Kernel}.Revert(t.Context()), "the record knows the path")
+		require.NoError(t, cgroup.Mount{Journal: m.Journal, Kernel: m.Kernel}.Revert(t.Context()), "the record knows the path")
 		require.NoDirExists(t, filepath.Dir(m.Path))
-		require.NoDirExists(t, m.StateDir)
+		require.NoDirExists(t, m.Journal.Dir())
 	})
 }
 
@@ -46,9 +47,9 @@ func TestPLAN6_OthersMountStays(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "")
-		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state")}
+		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		require.NoError(t, m.Apply(t.Context()))
-		require.NoDirExists(t, m.StateDir)
+		require.NoDirExists(t, m.Journal.Dir())
 		require.NoError(t, m.Revert(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
 	})
@@ -61,9 +62,9 @@ func TestPLAN6_MountedAnewBySomebody(t *testing.T) {
 		require.NoError(t, os.Mkdir(m.Path+"-aside", 0o755)) // takes the identity that older kernels give again
 		n.Put(m.Path+"-aside", "tmpfs", "")
 		n.Put(m.Path, "cgroup2", "")
-		require.ErrorIs(t, m.Revert(t.Context()), record.ErrChanged)
+		require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged)
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
-		require.NotErrorIs(t, m.Revert(t.Context()), record.ErrChanged, "reported once")
+		require.NotErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "reported once")
 	})
 }
 
@@ -84,8 +85,9 @@ func TestPLAN6_AnotherBoot(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	m := applied(t, n)
 	n.K.Reboot()
+	journaltest.Reboot(t, m.Journal.Dir())
 	n.Put(m.Path, "cgroup2", "")
-	require.ErrorIs(t, m.Revert(t.Context()), record.ErrChanged, "the directory is somebody's mount now")
+	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is somebody's mount now")
 	require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
 }
 
@@ -93,7 +95,7 @@ func TestPLAN6_AnotherBoot(t *testing.T) {
 func TestPLAN6_FailedRepairForgetsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := cgroup.Mount{
-			Path: filepath.Join(n.Dir(), "cgroupv2"), Kernel: n.Kernel(), StateDir: filepath.Join(n.Dir(), "state"), Repair: true,
+			Path: filepath.Join(n.Dir(), "cgroupv2"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state")), Repair: true,
 		}
 		n.InCgroup("/container", func() { require.NoError(t, m.Apply(t.Context())) })
 		release := n.Hold(m.Path)
@@ -101,7 +103,7 @@ func TestPLAN6_FailedRepairForgetsNothing(t *testing.T) {
 		release()
 		require.NoError(t, m.Revert(t.Context()))
 		require.Empty(t, n.Mounts(m.Path))
-		require.NoDirExists(t, m.StateDir)
+		require.NoDirExists(t, m.Journal.Dir())
 	})
 }
 
@@ -111,9 +113,9 @@ type racing struct {
 	n fsmounttest.Node
 }
 
-func (k racing) Mount(path, fstype, options string, before func(root, mount string) error) error {
-	return k.Kernel.Mount(path, fstype, options, func(root, mount string) error {
-		err := before(root, mount)
+func (k racing) Mount(path, fstype, options string, before func(root string) error) error {
+	return k.Kernel.Mount(path, fstype, options, func(root string) error {
+		err := before(root)
 		if err == nil {
 			k.n.Put(path, fstype, "")
 		}
@@ -124,12 +126,12 @@ func (k racing) Mount(path, fstype, options string, before func(root, mount stri
 func TestCG2_SomebodyElseIsFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := cgroup.Mount{
-			Path: fsmounttest.Mkdir(t, n, "cgroupv2"), StateDir: filepath.Join(n.Dir(), "state"),
+			Path: fsmounttest.Mkdir(t, n, "cgroupv2"), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state")),
 			Kernel: racing{fsmount.Or(n.Kernel()), n},
 		}
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
-		require.NoDirExists(t, m.StateDir, "it is not ours")
+		require.NoDirExists(t, m.Journal.Dir(), "it is not ours")
 		require.NoError(t, m.Revert(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
 	})

@@ -48,13 +48,13 @@ type Kernel struct {
 	mu     sync.Mutex
 	mounts []*mount // oldest first
 	last   int      // identity given last
-	boots  int
 }
 
 type mount struct {
 	id              int
 	point           string
 	fstype, options string
+	source          string
 	root            string // directory of the file system; for cgroup2 seen from the top
 	pins            []string
 	held            int
@@ -120,11 +120,11 @@ func (k *Kernel) Hold(path string) (release func()) {
 	})
 }
 
-// Reboot starts the kernel anew: another boot id, and nothing mounted.
+// Reboot starts the kernel anew: nothing is mounted.
 func (k *Kernel) Reboot() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.mounts, k.boots = nil, k.boots+1
+	k.mounts = nil
 }
 
 // Mounts lists the types of the file systems mounted on path, the visible one
@@ -163,18 +163,18 @@ func (k *Kernel) Stat(path string) (fstype, root, mount string, err error) {
 }
 
 // Mount implements bpffs.Kernel and cgroup.Kernel.
-func (k *Kernel) Mount(path, fstype, options string, before func(root, mount string) error) error {
+func (k *Kernel) Mount(path, fstype, options string, before func(root string) error) error {
 	if !slices.Contains(filesystems, fstype) {
 		return &fs.PathError{Op: "fsopen", Path: fstype, Err: syscall.ENODEV}
 	}
 	k.mu.Lock()
 	m := k.make(fstype, options)
 	k.mu.Unlock()
-	var root, id string
+	root := ""
 	if !k.Old && !k.Denied {
-		root, id = m.top(), m.identity()
+		root = m.top()
 	}
-	if err := before(root, id); err != nil {
+	if err := before(root); err != nil {
 		return err
 	}
 	if k.Denied {
@@ -216,7 +216,7 @@ func (k *Kernel) Unmount(path string) error {
 // make gives a new mount its identity.
 func (k *Kernel) make(fstype, options string) *mount {
 	k.last = max(k.last, baseID) + 1
-	m := &mount{id: k.last, fstype: fstype, root: "/"}
+	m := &mount{id: k.last, fstype: fstype, source: fstype, root: "/"}
 	if fstype == cgroup2 {
 		m.root = k.namespaceRoot()
 	}
@@ -224,6 +224,10 @@ func (k *Kernel) make(fstype, options string) *mount {
 	for o := range strings.SplitSeq(options, ",") {
 		if dir, ok := strings.CutPrefix(o, "root="); ok {
 			m.root = dir
+			continue
+		}
+		if source, ok := strings.CutPrefix(o, "source="); ok {
+			m.source = source
 			continue
 		}
 		rest = append(rest, o)

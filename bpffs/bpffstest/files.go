@@ -22,8 +22,6 @@ func (k *Kernel) Open(name string) (fs.File, error) {
 	switch name {
 	case fsmount.MountinfoPath:
 		return file(name, k.mountinfo())
-	case fsmount.BootIDPath:
-		return file(name, fmt.Sprintf("00000000-0000-4000-8000-%012d\n", k.boots))
 	}
 	m := k.visible(name)
 	if m == nil {
@@ -82,7 +80,7 @@ func (k *Kernel) mountinfo() string {
 	fmt.Fprintf(&b, "%d 0 8:1 / / rw%s - ext4 /dev/root rw\n", baseID, shared)
 	for n, m := range k.mounts {
 		fmt.Fprintf(&b, "%d %d 0:%d %s %s %s%s - %s %s rw\n",
-			m.id, k.parent(n), 100+m.id, escape(k.shown(m)), escape(m.point), m.attributes(), shared, m.fstype, m.fstype)
+			m.id, k.parent(n), 100+m.id, escape(k.shown(m)), escape(m.point), m.attributes(), shared, m.fstype, m.source)
 	}
 	return b.String()
 }

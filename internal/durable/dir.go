@@ -31,14 +31,18 @@ type Dir struct {
 // it is theirs, and so is the directory that holds it, where nobody else may
 // write unless it is sticky. Any other link is an error that matches [ErrUntrusted].
 func OpenDir(path string) (*Dir, error) {
-	const tries = 10
-	for range tries {
-		d, err := openDir(path)
-		if !errors.Is(err, errExchanged) {
-			return d, err
+	return again(func() (*Dir, error) { return openDir(path) })
+}
+
+// again calls open until nobody changes what it opens meanwhile, ten times at
+// most.
+func again(open func() (*Dir, error)) (d *Dir, err error) {
+	for range 10 {
+		if d, err = open(); !errors.Is(err, errExchanged) {
+			break
 		}
 	}
-	return nil, &fs.PathError{Op: "open directory", Path: path, Err: errExchanged}
+	return d, err
 }
 
 func openDir(path string) (*Dir, error) {
@@ -57,7 +61,7 @@ func openDir(path string) (*Dir, error) {
 	}
 	if err := sameFile(vetted, d.self); err != nil {
 		d.Close()
-		return nil, err
+		return nil, &fs.PathError{Op: "open directory", Path: path, Err: err}
 	}
 	return d, nil
 }
@@ -186,6 +190,10 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 
 // OpenDir opens a directory below.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
+	return again(func() (*Dir, error) { return d.openDir(name) })
+}
+
+func (d *Dir) openDir(name string) (*Dir, error) {
 	seen, err := d.Lstat(name)
 	if err != nil {
 		return nil, err

@@ -4,197 +4,119 @@
 package fsmount
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// KindMount is the kind of a mount's entry in a record. Its object is
-// [Object] of the path, so that the directory can have an entry too; its
-// After.Value is the mount's identity.
-const KindMount = "mount"
+const dirMode = 0o755
 
-const objectPrefix = "mount on "
+// sourcePrefix starts the source of every mount that is made here. The rest is
+// drawn for each: what the kernel tells a mount by otherwise, it gives again.
+const sourcePrefix = "slipway-"
 
-// Object names the mount on path in a record.
-func Object(path string) string { return objectPrefix + path }
+func newSource() string { return sourcePrefix + strings.ToLower(rand.Text()[:16]) }
 
-// Request is a mount to be made.
+// Request is a mount to be made by the package Kind, and recorded in Journal.
 type Request struct {
+	Kind            string // of entries: Kind/mount, and those of journal.Files
+	Journal         *journal.Journal
 	FSType, Options string
-	Before          record.State             // what was mounted on the place, for the record
 	Clear           func(place string) error // called when all else is ready, to free the place; may be nil
 }
 
+func (r Request) files() journal.Files { return journal.Files{Kind: r.Kind} }
+
+func mountKind(kind string) string { return kind + "/mount" }
+
 // Attach makes the directories that p misses and mounts on it, noting both in
-// the book called name in stateDir ("": nowhere). When it returns an error
-// that matches EBUSY, another made such a mount meanwhile.
-func Attach(k Kernel, stateDir, name string, p Place, r Request) error {
-	book, boot, err := openBook(k, stateDir, name)
+// the journal. When it returns an error that matches EBUSY, another made such a
+// mount meanwhile.
+func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
+	e := journal.Entry{
+		Kind: mountKind(r.Kind), Object: p.Path, Boot: r.Journal.Boot(),
+		After: journal.State{Type: "mount", Value: newSource()},
+	}
+	_, known, err := r.Journal.Lookup(ctx, e.Kind, e.Object)
 	if err != nil {
 		return err
 	}
-	identity, begun := "", false
-	unbegin := unbegin(book, p.Path)
-	err = k.Mount(p.Path, r.FSType, r.Options, func(_, mount string) error {
-		if err := prepare(book, p, entry(p.Path, mount, boot, r.Before)); err != nil {
+	begun := false
+	err = k.Mount(p.Path, r.FSType, r.Options+",source="+e.After.Value, func(string) error {
+		if err := r.prepare(ctx, p, e); err != nil {
 			return err
 		}
-		identity, begun = mount, true
+		begun = true
 		if r.Clear != nil {
 			return r.Clear(p.Path)
 		}
 		return nil
 	})
-	if err != nil {
-		err = hint(r.FSType, err)
-		if begun {
-			err = errors.Join(err, unbegin())
-		}
-		if begun && !errors.Is(err, syscall.EBUSY) { // else another's mount is on them
-			err = errors.Join(err, removeDirs(book, p))
-		}
-		return err
+	if err == nil {
+		return r.Journal.Complete(ctx, e)
 	}
-	if book == nil {
-		return nil
+	err = hint(r.FSType, err)
+	if begun && !known { // else what an earlier run mounted may still be there
+		err = errors.Join(err, r.Journal.Forget(ctx, e))
 	}
-	return complete(k, book, p.Path, identity)
-}
-
-// prepare makes the directories and begins the entry, if there is a book.
-func prepare(book *record.Book, p Place, e record.Entry) error {
-	err := makeDirs(book, p)
-	if err == nil && book != nil {
-		err = book.Begin(e)
-	}
-	if err != nil {
-		// What cannot be removed or forgotten now is a directory begun in the
-		// record, or nothing: Revert takes it back. The first error tells more.
-		_ = removeDirs(book, p)
+	if begun && !errors.Is(err, syscall.EBUSY) { // else another's mount is on them
+		err = errors.Join(err, r.removeDirs(ctx, p))
 	}
 	return err
 }
 
-// unbegin returns what brings back the page that path has in book now.
-func unbegin(book *record.Book, path string) func() error {
-	if book == nil {
-		return func() error { return nil }
+// prepare makes the directories and begins the entry.
+func (r Request) prepare(ctx context.Context, p Place, e journal.Entry) error {
+	err := dirHint(p.Path, r.files().MkdirAll(ctx, r.Journal, p.Path, dirMode))
+	if err == nil {
+		err = r.Journal.Begin(ctx, e)
 	}
-	was, known := book.Lookup(Object(path))
-	return func() error {
-		if !known {
-			return book.Forget(Object(path))
+	if err != nil {
+		// What cannot be removed or forgotten now is a directory begun in the
+		// journal, or nothing: Revert takes it back. The first error tells more.
+		_ = r.removeDirs(ctx, p)
+	}
+	return err
+}
+
+// removeDirs takes back the directories that p missed, as far as nobody uses
+// them.
+func (r Request) removeDirs(ctx context.Context, p Place) error {
+	for _, dir := range slices.Backward(p.Missing) {
+		if err := durable.Remove(dir); err != nil {
+			return nil // in use
 		}
-		if err := book.Begin(was); err != nil || !was.Done {
+		if err := r.Journal.Forget(ctx, journal.Entry{Kind: r.Kind + "/dir", Object: dir}); err != nil {
 			return err
 		}
-		return book.Complete(was)
 	}
+	return nil
 }
 
 // Adopt completes the entry of a mount that was attached by a process that was
 // killed before it could.
-func Adopt(k Kernel, stateDir, name string, p Place) error {
-	if stateDir == "" {
-		return nil
-	}
-	book, boot, err := openBook(k, stateDir, name)
-	if err != nil {
+func Adopt(ctx context.Context, k Kernel, p Place, r Request) error {
+	e, known, err := r.Journal.Lookup(ctx, mountKind(r.Kind), p.Path)
+	if err != nil || !known || e.Done {
 		return err
 	}
-	e, ok := book.Lookup(Object(p.Path))
-	if !ok || e.Done || e.After.Value != p.Mount || e.Boot != boot {
-		return nil
+	on, err := mountsOn(k, p.Path)
+	if err != nil || len(on) == 0 || on[len(on)-1].Source != e.After.Value {
+		return err
 	}
-	return book.Complete(e)
+	return r.Journal.Complete(ctx, e)
 }
 
-func entry(path, mount, boot string, before record.State) record.Entry {
-	return record.Entry{
-		Kind: KindMount, Object: Object(path), Boot: boot, Before: before,
-		After: record.State{Type: KindMount, Value: mount},
-	}
-}
-
-// complete notes that the mount was attached; its identity is looked up where it
-// was not known before.
-func complete(k Kernel, book *record.Book, path, identity string) error {
-	if identity == "" {
-		var err error
-		if _, _, identity, err = k.Stat(path); err != nil {
-			return err
-		}
-	}
-	return book.Complete(entry(path, identity, "", record.State{}))
-}
-
-// makeDirs makes the directories that p misses.
-func makeDirs(book *record.Book, p Place) error {
-	if book != nil && len(p.Missing) > 0 {
-		return dirHint(p.Path, book.MkdirAll(p.Path, 0o755))
-	}
-	for _, dir := range p.Missing {
-		err := os.Mkdir(dir, 0o755)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err == nil {
-			err = os.Chmod(dir, 0o755) // the umask may have taken bits away
-		}
-		if err != nil {
-			return dirHint(p.Path, err)
-		}
-	}
-	return nil
-}
-
-// removeDirs takes back what makeDirs made, as far as nobody uses it.
-func removeDirs(book *record.Book, p Place) error {
-	for _, dir := range slices.Backward(p.Missing) {
-		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil // in use
-		}
-		if book == nil {
-			continue
-		}
-		if err := book.Forget(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openBook opens the book, nil without a state directory.
-func openBook(k Kernel, stateDir, name string) (book *record.Book, boot string, err error) {
-	if stateDir == "" {
-		return nil, "", nil
-	}
-	if book, err = record.Open(stateDir, name); err != nil {
-		return nil, "", err
-	}
-	boot, err = bootID(k)
-	return book, boot, err
-}
-
-func bootID(k Kernel) (string, error) {
-	f, err := k.Open(BootIDPath)
-	if err != nil {
-		return "", fmt.Errorf("boot id: %w", err)
-	}
-	defer f.Close()
-	id, err := io.ReadAll(f)
-	if err != nil {
-		return "", fmt.Errorf("boot id: %w", err)
-	}
-	return strings.TrimSpace(string(id)), nil
+func mountsOn(k Kernel, path string) ([]Info, error) {
+	infos, err := Mounts(k)
+	return On(infos, path), err
 }
 
 // hint says what is missing where the kernel's answer does not.

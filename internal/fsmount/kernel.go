@@ -14,9 +14,6 @@ import "io/fs"
 // /proc/self would be those of the main thread.
 const MountinfoPath = "/proc/thread-self/mountinfo"
 
-// BootIDPath holds the id of the running boot.
-const BootIDPath = "/proc/sys/kernel/random/boot_id"
-
 // Kernel is what of the kernel is called. [Real] is the running one; bpffs and
 // cgroup declare the same methods, and bpffstest has a fake.
 type Kernel interface {
@@ -27,13 +24,13 @@ type Kernel interface {
 	Stat(path string) (fstype, root, mount string, err error)
 
 	// Mount makes a file system of the type, mounted nowhere yet, calls before
-	// with its root and identity as Stat will tell them, and attaches it to
-	// path. Both are "" where they cannot be known before (a seccomp profile
-	// leaves nothing but mount(2)). An error of before ends it, and nothing is
-	// attached. It never stacks: where a file system of the same type got there
-	// first, the new one is dropped and the error matches EBUSY. Options are as
-	// for mount(8).
-	Mount(path, fstype, options string, before func(root, mount string) error) error
+	// with its root as Stat will tell it, and attaches it to path. The root is ""
+	// where it cannot be known before (a seccomp profile leaves nothing but
+	// mount(2)). An error of before ends it, and nothing is attached. It never
+	// stacks: where a file system of the same type got there first, the new one
+	// is dropped and the error matches EBUSY. Options are as for mount(8), and
+	// source=NAME is the source that mountinfo shows.
+	Mount(path, fstype, options string, before func(root string) error) error
 
 	// Unmount takes the topmost mount off path: EINVAL if path is no mount,
 	// EBUSY if it is in use.

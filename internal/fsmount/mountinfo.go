@@ -22,6 +22,7 @@ type Info struct {
 	Options    []string // of the mount
 	Shared     bool     // in a peer group: what is mounted below appears in others too
 	FSType     string
+	Source     string // what was named when it was mounted
 }
 
 // Whole reports whether a file system is mounted, and not one directory of it.
@@ -75,7 +76,7 @@ func ParseMounts(r io.Reader) ([]Info, error) {
 func parseMount(line string) (Info, error) {
 	f := strings.Split(line, " ")
 	dash := slices.Index(f, "-")
-	if dash < 6 || len(f) < dash+3 {
+	if dash < 6 || len(f) < dash+4 {
 		return Info{}, errors.New("fields are missing")
 	}
 	id, err := strconv.Atoi(f[0])
@@ -92,6 +93,7 @@ func parseMount(line string) (Info, error) {
 		Options: strings.Split(f[5], ","),
 		Shared:  slices.ContainsFunc(f[6:dash], func(tag string) bool { return strings.HasPrefix(tag, "shared:") }),
 		FSType:  unescape(f[dash+1]),
+		Source:  unescape(f[dash+2]),
 	}, nil
 }
 
@@ -132,6 +134,12 @@ func Holding(infos []Info, path string) (Info, bool) {
 		return Info{}, false
 	}
 	return infos[found], true
+}
+
+// is reports whether i has the identity that [Kernel].Stat told.
+func (i Info) is(identity string) bool {
+	id, _, _ := strings.Cut(identity, " ")
+	return id == fmt.Sprintf("id=%d", i.ID)
 }
 
 func below(path, dir string) bool {

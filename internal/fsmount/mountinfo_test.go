@@ -25,7 +25,7 @@ func TestBPF2_ParseMounts(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, infos, 5)
 	require.Equal(t, fsmount.Info{
-		ID: 42, Parent: 27, Root: "/", Point: "/mnt/tab\t\\#end", Options: []string{"rw"}, FSType: "fuse.x",
+		ID: 42, Parent: 27, Root: "/", Point: "/mnt/tab\t\\#end", Options: []string{"rw"}, FSType: "fuse.x", Source: "x y",
 	}, infos[4])
 
 	on := fsmount.On(infos, "/sys/fs/bpf")

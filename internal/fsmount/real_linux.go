@@ -7,9 +7,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // attributes are the options that belong to a mount and not to its file
@@ -42,7 +45,7 @@ func (Real) Unmount(path string) error {
 }
 
 // Mount makes a file system and attaches it to path.
-func (Real) Mount(path, fstype, options string, before func(root, mount string) error) error {
+func (Real) Mount(path, fstype, options string, before func(root string) error) error {
 	fd, err := detached(fstype, options)
 	if refused(err) {
 		return mountOld(path, fstype, options, before)
@@ -55,18 +58,30 @@ func (Real) Mount(path, fstype, options string, before func(root, mount string) 
 	if err != nil {
 		return err
 	}
-	if err := before(s.root(), s.mount()); err != nil {
+	if err := before(s.root()); err != nil {
 		return err
 	}
-	at, err := openDir(path)
+	dir, err := openPoint(path)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer dir.Close()
+	at := int(dir.File().Fd())
 	if err := unix.MoveMount(fd, "", at, "", emptyPaths); err != nil {
 		return pathError("move_mount", path, raced(at, err))
 	}
 	return settle(fd, s.id, path)
+}
+
+// openPoint opens the directory to mount on, where there was no link when it was
+// looked at.
+func openPoint(path string) (*durable.Dir, error) {
+	parent, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return parent.OpenDir(filepath.Base(path))
 }
 
 // emptyPaths makes move_mount(2) take descriptors.
@@ -89,7 +104,7 @@ func detached(fstype, options string) (fd int, err error) {
 	}
 	defer unix.Close(ctx)
 	attr, _, rest := split(options)
-	for _, o := range append(rest, "source="+fstype) {
+	for _, o := range rest {
 		if err := configure(ctx, o); err != nil {
 			return -1, pathError("fsconfig "+o, fstype, err)
 		}
@@ -109,24 +124,39 @@ func configure(ctx int, option string) error {
 }
 
 // mountOld makes and attaches in one, by mount(2).
-func mountOld(path, fstype, options string, before func(root, mount string) error) error {
-	if err := before("", ""); err != nil {
+func mountOld(path, fstype, options string, before func(root string) error) error {
+	if err := before(""); err != nil {
 		return err
 	}
-	at, err := openDir(path)
+	dir, err := openPoint(path)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer dir.Close()
+	at := int(dir.File().Fd())
 	_, flag, rest := split(options)
+	source, rest := takeSource(rest, fstype)
 	target := threadFD(at)
 	if unix.Access(target, unix.F_OK) != nil { // a /proc that does not show the thread
 		target = path
 	}
-	if err := unix.Mount(fstype, target, fstype, uintptr(flag), strings.Join(rest, ",")); err != nil {
+	if err := unix.Mount(source, target, fstype, uintptr(flag), strings.Join(rest, ",")); err != nil {
 		return pathError("mount "+fstype, path, raced(at, err))
 	}
 	return settleOld(path)
+}
+
+// takeSource takes the source out of options, where mount(2) has none.
+func takeSource(options []string, fstype string) (source string, rest []string) {
+	source = fstype
+	for _, o := range options {
+		if s, ok := strings.CutPrefix(o, "source="); ok {
+			source = s
+			continue
+		}
+		rest = append(rest, o)
+	}
+	return source, rest
 }
 
 func pathError(op, path string, err error) error {

@@ -36,34 +36,31 @@ func on(t testing.TB, path string) []fsmount.Info {
 	return fsmount.On(infos, path)
 }
 
-func TestIdentityIsKnownBeforeTheMount(t *testing.T) {
+func TestRootIsKnownBeforeTheMount(t *testing.T) {
 	path := filepath.Join(folder(t), "bpf")
 	require.NoError(t, os.Mkdir(path, 0o755))
 	var k fsmount.Real
-	var root, mount string
-	require.NoError(t, k.Mount(path, "bpf", options, func(r, m string) error {
+	var root string
+	require.NoError(t, k.Mount(path, "bpf", options+",source=ours", func(r string) error {
 		require.Empty(t, on(t, path))
-		root, mount = r, m
+		root = r
 		return nil
 	}))
-	require.NotEmpty(t, mount)
-	fstype, gotRoot, gotMount, err := k.Stat(path)
+	fstype, gotRoot, mount, err := k.Stat(path)
 	require.NoError(t, err)
-	require.Equal(t, []string{"bpf", root, mount}, []string{fstype, gotRoot, gotMount})
+	require.NotEmpty(t, mount)
+	require.Equal(t, []string{"bpf", root}, []string{fstype, gotRoot})
+	require.Equal(t, "ours", on(t, path)[0].Source)
 
 	require.NoError(t, k.Unmount(path))
 	require.ErrorIs(t, k.Unmount(path), unix.EINVAL)
-	require.NoError(t, k.Mount(path, "bpf", options, func(_, m string) error {
-		require.NotEqual(t, mount, m)
-		return nil
-	}))
 }
 
 func TestAnErrorBeforeLeavesNothing(t *testing.T) {
 	path := folder(t)
 	no := errors.New("no")
 	for range 2 {
-		require.ErrorIs(t, fsmount.Real{}.Mount(path, "bpf", options, func(string, string) error { return no }), no)
+		require.ErrorIs(t, fsmount.Real{}.Mount(path, "bpf", options, func(string) error { return no }), no)
 		require.Len(t, on(t, path), 1)
 		require.NoError(t, refuseFsopen())
 	}
@@ -72,7 +69,7 @@ func TestAnErrorBeforeLeavesNothing(t *testing.T) {
 func TestUnknownFileSystem(t *testing.T) {
 	path := folder(t)
 	for range 2 {
-		err := fsmount.Real{}.Mount(path, "slipwayfs", options, func(string, string) error { return nil })
+		err := fsmount.Real{}.Mount(path, "slipwayfs", options, func(string) error { return nil })
 		require.ErrorIs(t, err, unix.ENODEV)
 		require.NoError(t, refuseFsopen())
 	}
@@ -105,8 +102,8 @@ func TestNeverStacks(t *testing.T) {
 				require.NoError(t, refuseFsopen())
 			}
 			var first string
-			err := k.Mount(path, "bpf", options, func(string, string) error {
-				require.NoError(t, k.Mount(path, "bpf", options, func(string, string) error { return nil }))
+			err := k.Mount(path, "bpf", options, func(string) error {
+				require.NoError(t, k.Mount(path, "bpf", options, func(string) error { return nil }))
 				_, _, mount, err := k.Stat(path)
 				first = mount
 				return err
@@ -151,7 +148,7 @@ func atOnce(t *testing.T, old bool) {
 					errs <- err
 					return
 				}
-				errs <- fsmount.Real{}.Mount(path, "bpf", options, func(string, string) error {
+				errs <- fsmount.Real{}.Mount(path, "bpf", options, func(string) error {
 					ready.Done()
 					ready.Wait()
 					return nil
@@ -191,16 +188,17 @@ func TestBPF7_WhereASeccompProfileRefusesTheNewCalls(t *testing.T) {
 					require.NoError(t, testns.Refuse(errno, testns.Call{Number: number}))
 					var k fsmount.Real
 					calls := 0
-					require.NoError(t, k.Mount(path, fstype, options, func(root, mount string) error {
+					require.NoError(t, k.Mount(path, fstype, options+",source=ours", func(root string) error {
 						calls++
-						require.Empty(t, root+mount)
+						require.Empty(t, root)
 						return nil
 					}))
 					require.Equal(t, 1, calls)
 					require.Len(t, on(t, path), 1)
 					require.Equal(t, fstype, on(t, path)[0].FSType)
+					require.Equal(t, "ours", on(t, path)[0].Source)
 					require.Subset(t, on(t, path)[0].Options, []string{"nosuid", "nodev", "noexec"})
-					require.ErrorIs(t, k.Mount(path, fstype, options, func(string, string) error { return nil }), unix.EBUSY)
+					require.ErrorIs(t, k.Mount(path, fstype, options, func(string) error { return nil }), unix.EBUSY)
 					require.Len(t, on(t, path), 1)
 				})
 			}
@@ -215,7 +213,7 @@ func TestSEC4_ALinkInThePlaceOfTheDirectoryIsNotFollowed(t *testing.T) {
 	require.NoError(t, os.Mkdir(elsewhere, 0o755))
 	for range 2 {
 		require.NoError(t, os.Mkdir(path, 0o755))
-		err := fsmount.Real{}.Mount(path, "bpf", options, func(string, string) error {
+		err := fsmount.Real{}.Mount(path, "bpf", options, func(string) error {
 			require.NoError(t, os.Remove(path))
 			return os.Symlink(elsewhere, path)
 		})

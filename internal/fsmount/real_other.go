@@ -23,7 +23,7 @@ func (Real) Stat(string) (fstype, root, mount string, err error) {
 }
 
 // Mount is unsupported.
-func (Real) Mount(_, _, _ string, _ func(root, mount string) error) error {
+func (Real) Mount(_, _, _ string, _ func(root string) error) error {
 	return unsupported("mount")
 }
 

@@ -54,12 +54,6 @@ func openPath(path string) (fd int, err error) {
 	return fd, pathError("open", path, err)
 }
 
-// openDir opens a directory to mount on.
-func openDir(path string) (fd int, err error) {
-	fd, err = unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	return fd, pathError("open", path, err)
-}
-
 func describe(fd int, path string) (*status, error) {
 	s := &status{}
 	var f unix.Statfs_t

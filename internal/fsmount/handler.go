@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// Handler undoes what the package Kind has mounted.
+type Handler struct {
+	Kind, FSType string
+	Kernel       Kernel
+	// Keep, if not nil, says why the mount on path must stay.
+	Keep func(k Kernel, path string) error
+}
+
+func (h Handler) files() journal.Files { return journal.Files{Kind: h.Kind} }
+
+// Kinds lists those of the mounts and of the directories under them.
+func (h Handler) Kinds() []string { return append(h.files().Kinds(), mountKind(h.Kind)) }
+
+// Owns is an error for a mount that cannot have been made here.
+func (h Handler) Owns(e journal.Entry) error {
+	switch {
+	case e.Kind != mountKind(h.Kind):
+		return h.files().Owns(e)
+	case !strings.HasPrefix(e.Object, "/") || e.Object == "/":
+		return fmt.Errorf("%q is not an absolute path below /", e.Object)
+	case !strings.HasPrefix(e.After.Value, sourcePrefix):
+		return fmt.Errorf("its source is not %s...", sourcePrefix)
+	}
+	return nil
+}
+
+// Look says what there is to undo about e.
+func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	if e.Kind != mountKind(h.Kind) {
+		return h.lookDir(ctx, p, e)
+	}
+	there, err := h.there(e)
+	if err != nil || !there {
+		return journal.Undo{}, err
+	}
+	return journal.Undo{
+		Change: "unmount " + h.FSType + " from " + e.Object, Removes: e.Object,
+		Run: func(context.Context) error { return h.unmount(e) },
+	}, nil
+}
+
+// lookDir leaves a directory alone that is somebody's mount.
+func (h Handler) lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	if !p.Goes(e.Object) && !p.Stays(e.Object) {
+		if err := h.uncovered(e); err != nil {
+			return journal.Undo{}, err
+		}
+	}
+	u, err := h.files().Look(ctx, p, e)
+	if remove := u.Run; remove != nil {
+		u.Run = func(ctx context.Context) error {
+			if p.Stays(e.Object) {
+				return remove(ctx)
+			}
+			if err := h.uncovered(e); err != nil {
+				return err
+			}
+			return remove(ctx)
+		}
+	}
+	return u, err
+}
+
+func (h Handler) uncovered(e journal.Entry) error {
+	fstype, _, mount, err := h.Kernel.Stat(e.Object)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && mount != "":
+		return fmt.Errorf("directory %s is %w: %s is mounted on it, and it stays", e.Object, journal.ErrChanged, fstype)
+	}
+	return err
+}
+
+func (h Handler) unmount(e journal.Entry) error {
+	there, err := h.there(e)
+	if err != nil || !there {
+		return err
+	}
+	err = hint(h.FSType, h.Kernel.Unmount(e.Object))
+	if errors.Is(err, syscall.EBUSY) {
+		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
+	}
+	return err
+}
+
+// there reports whether the mount of e is there, visible, and may go. It is told
+// by its source, which nobody else's has, whatever the kernel or the mount
+// namespace. Nil and false: it is gone.
+func (h Handler) there(e journal.Entry) (bool, error) {
+	on, err := mountsOn(h.Kernel, e.Object)
+	if err != nil {
+		return false, err
+	}
+	ours := func(i Info) bool {
+		return i.FSType == h.FSType && (i.Source == e.After.Value || e.Was != nil && i.Source == e.Was.Value)
+	}
+	at := slices.IndexFunc(on, ours)
+	switch {
+	case at >= 0 && at < len(on)-1:
+		return false, fmt.Errorf("the mount on %s stays: %s is mounted over it; unmount that first", e.Object, on[len(on)-1].FSType)
+	case at >= 0 && h.Keep != nil:
+		return true, h.Keep(h.Kernel, e.Object)
+	case at >= 0:
+		return true, nil
+	case e.Namespace != journal.Namespace():
+		return false, fmt.Errorf("the mount on %s stays recorded: it was made in the mount namespace %s, and this is %s", e.Object, e.Namespace, journal.Namespace())
+	case len(on) > 0 && on[len(on)-1].Whole():
+		return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, and stays", e.Object, journal.ErrChanged)
+	}
+	return false, nil
+}
