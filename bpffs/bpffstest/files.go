@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Open implements bpffs.Kernel and cgroup.Kernel.
@@ -20,7 +21,7 @@ func (k *Kernel) Open(name string) (fs.File, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch name {
-	case fsmount.MountinfoPath:
+	case mountinfo.Path:
 		return file(name, k.mountinfo())
 	case fsmount.BootIDPath:
 		return file(name, fmt.Sprintf("00000000-0000-4000-8000-%012d\n", k.boots))

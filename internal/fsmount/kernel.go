@@ -10,10 +10,6 @@ package fsmount
 
 import "io/fs"
 
-// MountinfoPath is where the mounts that the calling thread sees are listed.
-// /proc/self would be those of the main thread.
-const MountinfoPath = "/proc/thread-self/mountinfo"
-
 // BootIDPath holds the id of the running boot.
 const BootIDPath = "/proc/sys/kernel/random/boot_id"
 

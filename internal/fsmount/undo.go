@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/record"
 )
 
@@ -62,7 +63,7 @@ func (u Undoer) Revert(ctx context.Context) error {
 // undoDir removes a directory, unless it leads to one of the mounts kept or is
 // somebody's mount itself.
 func (u Undoer) undoDir(book *record.Book, e record.Entry, kept []string) error {
-	if at := slices.IndexFunc(kept, func(path string) bool { return below(path, e.Object) }); at >= 0 {
+	if at := slices.IndexFunc(kept, func(path string) bool { return mountinfo.Below(path, e.Object) }); at >= 0 {
 		return fmt.Errorf("directory %s stays: %s is still mounted", e.Object, kept[at])
 	}
 	fstype, _, mount, err := u.Kernel.Stat(e.Object)
@@ -149,20 +150,14 @@ func (u Undoer) ours(e record.Entry, boot string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	on := On(infos, path)
-	if slices.ContainsFunc(on[:max(len(on)-1, 0)], func(i Info) bool { return i.is(e.After.Value) }) {
+	on := mountinfo.On(infos, path)
+	if slices.ContainsFunc(on[:max(len(on)-1, 0)], func(m mountinfo.Mount) bool { return is(m, e.After.Value) }) {
 		return false, fmt.Errorf("the mount on %s stays: %s is mounted over it; unmount that first", path, on[len(on)-1].FSType)
 	}
 	return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, and stays", path, record.ErrChanged)
 }
 
 func pathOf(e record.Entry) string { return strings.TrimPrefix(e.Object, objectPrefix) }
-
-// is reports whether i has the identity that [Kernel].Stat told.
-func (i Info) is(identity string) bool {
-	id, _, _ := strings.Cut(identity, " ")
-	return id == fmt.Sprintf("id=%d", i.ID)
-}
 
 // nothingRecorded matches errors.ErrUnsupported without repeating its text.
 type nothingRecorded string
