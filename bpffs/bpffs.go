@@ -36,6 +36,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // DefaultPath is where a node's bpffs is mounted.
@@ -250,7 +251,7 @@ func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("bpffs on %s: %w", p.Path, err)
 	}
-	on := fsmount.On(infos, p.Path)
+	on := mountinfo.On(infos, p.Path)
 	if len(on) == 0 {
 		return nil, nil
 	}
@@ -263,7 +264,7 @@ func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
 
 // stacked names the mounts on path if there are more than one. A directory
 // that a container runtime handed in as a volume does not count.
-func stacked(path string, on []fsmount.Info) string {
+func stacked(path string, on []mountinfo.Mount) string {
 	var names []string
 	for _, i := range on {
 		if i.FSType == fstype || i.Whole() {
@@ -276,7 +277,7 @@ func stacked(path string, on []fsmount.Info) string {
 	return fmt.Sprintf("%d mounts on %s, of which the last is visible: %s", len(names), path, strings.Join(names, ", "))
 }
 
-func (m Mount) different(k fsmount.Kernel, path string, visible fsmount.Info) ([]string, error) {
+func (m Mount) different(k fsmount.Kernel, path string, visible mountinfo.Mount) ([]string, error) {
 	var remarks []string
 	for option, want := range map[string]bool{"nosuid": true, "nodev": true, "noexec": true, "ro": false} {
 		switch has := slices.Contains(visible.Options, option); {

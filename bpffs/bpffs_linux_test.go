@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bpffs"
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -45,9 +45,9 @@ func TestBPF3_OnTheRealKernel(t *testing.T) {
 	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(host.Process.Pid), "mountinfo"))
 	require.NoError(t, err)
 	defer f.Close()
-	infos, err := fsmount.ParseMounts(f)
+	infos, err := mountinfo.Parse(f)
 	require.NoError(t, err)
-	require.Len(t, fsmount.On(infos, m.Path), 1)
+	require.Len(t, mountinfo.On(infos, m.Path), 1)
 	require.NoError(t, unix.Unmount(m.Path, 0))
 }
 
@@ -82,9 +82,9 @@ func TestBPF1_TwoAtOnce(t *testing.T) {
 		close(start)
 		require.NoError(t, <-errs)
 		require.NoError(t, <-errs)
-		infos, err := fsmount.Mounts(fsmount.Real{})
+		infos, err := mountinfo.Read()
 		require.NoError(t, err)
-		require.Len(t, fsmount.On(infos, path), 1)
+		require.Len(t, mountinfo.On(infos, path), 1)
 	}
 }
 

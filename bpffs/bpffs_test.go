@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 var _ bootstrap.CheckReverter = bpffs.Mount{}
@@ -77,7 +78,7 @@ func TestBPF1_ModeAndOptions(t *testing.T) {
 			require.Equal(t, fs.ModeDir|fs.ModeSticky|c.want, info.Mode(), name)
 			infos, err := fsmount.Mounts(k)
 			require.NoError(t, err)
-			require.Subset(t, fsmount.On(infos, path)[0].Options, []string{"rw", "nosuid", "nodev", "noexec"})
+			require.Subset(t, mountinfo.On(infos, path)[0].Options, []string{"rw", "nosuid", "nodev", "noexec"})
 		}
 	})
 }

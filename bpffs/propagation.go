@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Propagation is what is asked of a mount's way out of its mount namespace.
@@ -38,11 +39,11 @@ func (m Mount) checkPropagation(k fsmount.Kernel, p fsmount.Place) error {
 	if err != nil {
 		return fmt.Errorf("bpffs on %s: %w", p.Path, err)
 	}
-	parent, ok := fsmount.Holding(infos, p.Path)
+	parent, ok := mountinfo.Holding(infos, p.Path)
 	switch {
 	case !ok:
-		return fmt.Errorf("bpffs on %s: the mount that it would be made upon is not listed in %s", p.Path, fsmount.MountinfoPath)
-	case parent.Shared:
+		return fmt.Errorf("bpffs on %s: the mount that it would be made upon is not listed in %s", p.Path, mountinfo.Path)
+	case parent.Shared():
 		return nil
 	}
 	return fmt.Errorf("mount bpf on %s: it would vanish with this container, since the mount on %s is not shared: "+

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cgroup"
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // unified and hybrid lay cgroups out in a folder as systemd does in
@@ -39,7 +39,7 @@ func v1(t testing.TB, n fsmounttest.Node) string {
 	hierarchy := fsmounttest.Mkdir(t, n, "v1-node", "systemd")
 	// A new hierarchy shows in every process of the machine, so one that is
 	// there is better.
-	infos, err := fsmount.Mounts(fsmount.Real{})
+	infos, err := mountinfo.Read()
 	require.NoError(t, err)
 	for _, i := range infos {
 		if i.FSType == "cgroup" {
@@ -262,9 +262,9 @@ func TestCG1_TwoAtOnce(t *testing.T) {
 		close(start)
 		require.NoError(t, <-errs)
 		require.NoError(t, <-errs)
-		infos, err := fsmount.Mounts(fsmount.Real{})
+		infos, err := mountinfo.Read()
 		require.NoError(t, err)
-		require.Len(t, fsmount.On(infos, path), 1)
+		require.Len(t, mountinfo.On(infos, path), 1)
 	}
 }
 

@@ -37,6 +37,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // DefaultPath is where Mount mounts unless told otherwise: apart from the
@@ -182,7 +183,7 @@ func isHostRoot(k fsmount.Kernel, p fsmount.Place) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("cgroup2 on %s: %w", p.Path, err)
 	}
-	on := fsmount.On(infos, p.Path)
+	on := mountinfo.On(infos, p.Path)
 	return len(on) > 0 && on[len(on)-1].Whole(), nil
 }
 

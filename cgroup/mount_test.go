@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 var _ bootstrap.CheckReverter = cgroup.Mount{}
@@ -43,7 +44,7 @@ func TestCG1_MakesDirectoriesAndMounts(t *testing.T) {
 		require.Equal(t, os.ModeDir|0o755, info.Mode())
 		infos, err := fsmount.Mounts(fsmount.Or(n.Kernel()))
 		require.NoError(t, err)
-		require.Subset(t, fsmount.On(infos, path)[0].Options, []string{"rw", "nosuid", "nodev", "noexec"})
+		require.Subset(t, mountinfo.On(infos, path)[0].Options, []string{"rw", "nosuid", "nodev", "noexec"})
 
 		changes, err = m.Check(t.Context())
 		require.NoError(t, err)

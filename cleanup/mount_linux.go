@@ -7,12 +7,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // mountPoint is a mount of the thread's mount namespace, as it was listed.
@@ -24,24 +24,18 @@ type mountPoint struct {
 
 // mountRef identifies a mount.
 type mountRef struct {
-	path  string
-	id    int
-	major int
-	minor int
-	root  string // the directory of the file system that is mounted
+	path string
+	id   int
+	dev  string // number of the file system's device
+	root string // the directory of the file system that is mounted
 }
 
 // listMounts reads the mountinfo of the thread, which may be in another mount
 // namespace than the process.
 func listMounts() ([]mountPoint, error) {
-	f, err := os.Open("/proc/thread-self/mountinfo")
+	infos, err := mountinfo.Read()
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	infos, err := mountinfo.GetMountsFromReader(f, nil)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	parents := map[int]int{}
 	for _, info := range infos {
@@ -50,7 +44,7 @@ func listMounts() ([]mountPoint, error) {
 	out := make([]mountPoint, 0, len(infos))
 	for _, info := range infos {
 		out = append(out, mountPoint{
-			mountRef: mountRef{info.Mountpoint, info.ID, info.Major, info.Minor, info.Root},
+			mountRef: mountRef{info.Point, info.ID, info.Dev, info.Root},
 			fstype:   info.FSType,
 			depth:    mountDepth(parents, info.ID),
 		})

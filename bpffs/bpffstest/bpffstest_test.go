@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 var (
@@ -64,7 +65,7 @@ func TestAnswersAsTheKernelDoes(t *testing.T) {
 
 		infos, err := fsmount.Mounts(k)
 		require.NoError(t, err)
-		on := fsmount.On(infos, path)
+		on := mountinfo.On(infos, path)
 		require.Len(t, on, 1)
 		require.Contains(t, on[0].Options, "nosuid")
 		require.True(t, on[0].Whole())

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Open implements bpffs.Kernel and cgroup.Kernel.
@@ -20,7 +21,7 @@ func (k *Kernel) Open(name string) (fs.File, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch name {
-	case fsmount.MountinfoPath:
+	case mountinfo.Path:
 		return file(name, k.mountinfo())
 	}
 	m := k.visible(name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 const dirMode = 0o755
@@ -114,9 +115,9 @@ func Adopt(ctx context.Context, k Kernel, p Place, r Request) error {
 	return r.Journal.Complete(ctx, e)
 }
 
-func mountsOn(k Kernel, path string) ([]Info, error) {
+func mountsOn(k Kernel, path string) ([]mountinfo.Mount, error) {
 	infos, err := Mounts(k)
-	return On(infos, path), err
+	return mountinfo.On(infos, path), err
 }
 
 // hint says what is missing where the kernel's answer does not.

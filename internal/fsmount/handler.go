@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Handler undoes what the package Kind has mounted.
@@ -109,7 +110,7 @@ func (h Handler) there(e journal.Entry) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ours := func(i Info) bool {
+	ours := func(i mountinfo.Mount) bool {
 		return i.FSType == h.FSType && (i.Source == e.After.Value || e.Was != nil && i.Source == e.Was.Value)
 	}
 	at := slices.IndexFunc(on, ours)

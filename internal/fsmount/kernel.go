@@ -10,10 +10,6 @@ package fsmount
 
 import "io/fs"
 
-// MountinfoPath is where the mounts that the calling thread sees are listed.
-// /proc/self would be those of the main thread.
-const MountinfoPath = "/proc/thread-self/mountinfo"
-
 // Kernel is what of the kernel is called. [Real] is the running one; bpffs and
 // cgroup declare the same methods, and bpffstest has a fake.
 type Kernel interface {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Place is a path where a file system is, or shall be, mounted.
@@ -63,7 +65,7 @@ func (p Place) Occupied(k Kernel) (fstype string, err error) {
 	if err != nil {
 		return "", err
 	}
-	on := On(infos, p.Path)
+	on := mountinfo.On(infos, p.Path)
 	if len(on) == 0 { // not to be told: by another name, as under chroot
 		return p.FSType, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -29,11 +30,11 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-func on(t testing.TB, path string) []fsmount.Info {
+func on(t testing.TB, path string) []mountinfo.Mount {
 	t.Helper()
-	infos, err := fsmount.Mounts(fsmount.Real{})
+	infos, err := mountinfo.Read()
 	require.NoError(t, err)
-	return fsmount.On(infos, path)
+	return mountinfo.On(infos, path)
 }
 
 func TestRootIsKnownBeforeTheMount(t *testing.T) {

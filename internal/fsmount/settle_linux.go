@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // settle makes sure that the mount that fd shows was attached first. Of several
@@ -17,7 +19,7 @@ import (
 // lowest is safe from the others; and each goes on until its own is gone.
 func settle(fd int, id uint64, path string) error {
 	for {
-		infos, err := readMounts(Real{}, MountinfoPath)
+		infos, err := mountinfo.Read()
 		if err != nil {
 			return nil // without /proc it cannot be told, and most likely nobody else was there
 		}
@@ -46,7 +48,7 @@ func settleOld(path string) error {
 		if err != nil {
 			return err
 		}
-		infos, err := readMounts(Real{}, MountinfoPath)
+		infos, err := mountinfo.Read()
 		switch {
 		case err == nil && stacked(infos, s.id):
 		case gave:
@@ -62,7 +64,7 @@ func settleOld(path string) error {
 
 // stacked reports whether the mount lies upon another of its type on the same
 // path.
-func stacked(infos []Info, id uint64) bool {
+func stacked(infos []mountinfo.Mount, id uint64) bool {
 	own, _ := byID(infos, id)
 	under, ok := byID(infos, uint64(own.Parent))
 	return ok && own.ID != under.ID && under.Point == own.Point && under.FSType == own.FSType
@@ -93,13 +95,13 @@ func raced(at int, err error) error {
 	return err
 }
 
-func byID(infos []Info, id uint64) (Info, bool) {
+func byID(infos []mountinfo.Mount, id uint64) (mountinfo.Mount, bool) {
 	for _, i := range infos {
 		if uint64(i.ID) == id {
 			return i, true
 		}
 	}
-	return Info{}, false
+	return mountinfo.Mount{}, false
 }
 
 func threadFD(fd int) string { return "/proc/thread-self/fd/" + strconv.Itoa(fd) }

@@ -17,9 +17,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Snapshot maps an object to a description of its state.
@@ -132,28 +133,20 @@ func ignoreGone(err error) error {
 	return err
 }
 
-var peerGroup = regexp.MustCompile(`\b(shared|master|propagate_from):[0-9]+`)
-
 // Mounts adds the mounts of the calling thread's namespace, by mount point and
 // place in the stack there.
 func (s Snapshot) Mounts() error {
-	raw, err := os.ReadFile("/proc/thread-self/mountinfo")
-	if err != nil {
-		return err
-	}
+	mounts, err := mountinfo.Read()
 	depth := map[string]int{}
-	for line := range strings.Lines(string(raw)) {
-		fields := strings.Fields(line)
-		if len(fields) < 7 {
-			return fmt.Errorf("mountinfo: unexpected line %q", line)
-		}
-		point := fields[4]
-		depth[point]++
+	for _, m := range mounts {
+		depth[m.Point]++
 		// Without the ids of mounts and peer groups, which the kernel gives out anew.
-		text := strings.Join(append([]string{fields[3]}, fields[5:]...), " ")
-		s[fmt.Sprintf("mount %s #%d", point, depth[point])] = peerGroup.ReplaceAllString(text, "$1")
+		for i, tag := range m.Tags {
+			m.Tags[i], _, _ = strings.Cut(tag, ":")
+		}
+		s[fmt.Sprintf("mount %s #%d", m.Point, depth[m.Point])] = fmt.Sprint(m.Root, m.Options, m.Tags, m.FSType, " ", m.Source, " ", m.Super)
 	}
-	return nil
+	return err
 }
 
 // Links adds the names of the network links that the calling thread sees.

@@ -4,14 +4,14 @@
 package testns
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // The main thread cannot be thrown away, and /proc/self shows its namespaces.
@@ -142,25 +142,13 @@ func detachBelow(dir string) error {
 	}
 }
 
-// mountPointsBelow reads the thread's mountinfo; the fifth field is the mount
-// point, with blanks and backslashes as octal escapes.
 func mountPointsBelow(dir string) ([]string, error) {
-	f, err := os.Open("/proc/thread-self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	mounts, err := mountinfo.Read()
 	var points []string
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 5 {
-			continue
-		}
-		point := unescape.Replace(fields[4])
-		if point == dir || strings.HasPrefix(point, dir+"/") {
-			points = append(points, point)
+	for _, m := range mounts {
+		if mountinfo.Below(m.Point, dir) {
+			points = append(points, m.Point)
 		}
 	}
-	return points, nil
+	return points, err
 }

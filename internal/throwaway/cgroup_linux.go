@@ -9,10 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 const cgroupPrefix = "slipway-node-"
@@ -43,14 +45,15 @@ func newCgroup() (*cgroup, error) {
 }
 
 func cgroupRoot() (string, error) {
-	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup2"))
+	mounts, err := mountinfo.Read()
 	if err != nil {
 		return "", fmt.Errorf("find cgroup2: %w", err)
 	}
-	if len(mounts) == 0 {
+	at := slices.IndexFunc(mounts, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
+	if at < 0 {
 		return "", fmt.Errorf("no cgroup2 is mounted: %w", errors.ErrUnsupported)
 	}
-	return mounts[0].Mountpoint, nil
+	return mounts[at].Point, nil
 }
 
 // lockDir locks path for this process, unless somebody else did or it is gone.

@@ -13,14 +13,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/throwaway"
 )
@@ -74,13 +75,14 @@ func look(t *testing.T) machine {
 // other tests may come and go beside it.
 func cgroupOf(t *testing.T, n *throwaway.Node) string {
 	t.Helper()
-	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup2"))
+	mounts, err := mountinfo.Read()
 	require.NoError(t, err)
+	at := slices.IndexFunc(mounts, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
 	lines, err := os.ReadFile(filepath.Join(n.Proc(), "1/cgroup"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(lines)) {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			dir := filepath.Join(mounts[0].Mountpoint, path)
+			dir := filepath.Join(mounts[at].Point, path)
 			require.Contains(t, dir, "/slipway-node-")
 			return dir
 		}
@@ -140,9 +142,9 @@ func TestANodeHasWhatANodeHas(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, os.SameFile(machineCgroup, inside))
 
-		mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter("/"))
+		mounts, err := mountinfo.Read()
 		require.NoError(t, err)
-		require.Contains(t, mounts[0].Optional, "shared:")
+		require.True(t, mountinfo.On(mounts, "/")[0].Shared())
 
 		// What is the machine's is protected.
 		require.ErrorIs(t, os.WriteFile("/proc/sys/kernel/panic", []byte("0"), 0), unix.EROFS)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -187,10 +188,10 @@ func (n *Real) Hold(path string) (release func()) {
 // Mounts implements Node.
 func (n *Real) Mounts(path string) []string {
 	n.t.Helper()
-	infos, err := fsmount.Mounts(fsmount.Real{})
+	infos, err := mountinfo.Read()
 	require.NoError(n.t, err)
 	var types []string
-	for _, i := range fsmount.On(infos, path) {
+	for _, i := range mountinfo.On(infos, path) {
 		types = append(types, i.FSType)
 	}
 	return types

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package fsmount_test
+package mountinfo_test
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 const mountinfoSample = `22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -21,37 +21,38 @@ const mountinfoSample = `22 27 0:21 / /proc rw,relatime - proc proc rw
 
 // BPF 2: the last on a path is the visible one; escapes are decoded.
 func TestBPF2_ParseMounts(t *testing.T) {
-	infos, err := fsmount.ParseMounts(strings.NewReader(mountinfoSample))
+	mounts, err := mountinfo.Parse(strings.NewReader(mountinfoSample))
 	require.NoError(t, err)
-	require.Len(t, infos, 5)
-	require.Equal(t, fsmount.Info{
-		ID: 42, Parent: 27, Root: "/", Point: "/mnt/tab\t\\#end", Options: []string{"rw"}, FSType: "fuse.x", Source: "x y",
-	}, infos[4])
+	require.Len(t, mounts, 5)
+	require.Equal(t, mountinfo.Mount{
+		ID: 42, Parent: 27, Dev: "0:42", Root: "/", Point: "/mnt/tab\t\\#end", Options: []string{"rw"}, Tags: []string{"unbindable"},
+		FSType: "fuse.x", Source: "x y", Super: "rw",
+	}, mounts[4])
 
-	on := fsmount.On(infos, "/sys/fs/bpf")
+	on := mountinfo.On(mounts, "/sys/fs/bpf")
 	require.Len(t, on, 2)
-	require.True(t, on[0].Whole() && on[0].Shared)
-	require.False(t, on[1].Whole() || on[1].Shared)
+	require.True(t, on[0].Whole() && on[0].Shared())
+	require.False(t, on[1].Whole() || on[1].Shared())
 	require.Equal(t, "/a b", on[1].Root)
 }
 
 func TestHolding(t *testing.T) {
-	infos, err := fsmount.ParseMounts(strings.NewReader(mountinfoSample))
+	mounts, err := mountinfo.Parse(strings.NewReader(mountinfoSample))
 	require.NoError(t, err)
 	for path, id := range map[string]int{
 		"/": 27, "/sys/fs": 27, "/sys/fs/bpfx": 27, "/sys/fs/bpf": 41, "/sys/fs/bpf/x": 41, "/proc/1": 22,
 	} {
-		got, ok := fsmount.Holding(infos, path)
+		got, ok := mountinfo.Holding(mounts, path)
 		require.True(t, ok)
 		require.Equal(t, id, got.ID, path)
 	}
-	_, ok := fsmount.Holding(nil, "/")
+	_, ok := mountinfo.Holding(nil, "/")
 	require.False(t, ok)
 }
 
 func TestParseMountsRefuses(t *testing.T) {
 	for _, line := range []string{"x", "1 2 0:1 / / rw ext4 x rw", "1 2 0:1 / / rw -", "x 2 0:1 / / rw - a b c", "1 x 0:1 / / rw - a b c"} {
-		_, err := fsmount.ParseMounts(strings.NewReader(line + "\n"))
+		_, err := mountinfo.Parse(strings.NewReader(line + "\n"))
 		require.ErrorContains(t, err, line)
 	}
 }

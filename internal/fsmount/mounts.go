@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+)
+
+// Mounts lists the mounts that the calling thread sees.
+func Mounts(k Kernel) ([]mountinfo.Mount, error) {
+	mounts, err := readMounts(k, mountinfo.Path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return mounts, err
+	}
+	// A /proc of another pid namespace, as in a node that was entered from
+	// outside: its pid 1 tells the same, if it sees the thread's root.
+	mounts, oneErr := readMounts(k, "/proc/1/mountinfo")
+	_, _, root, statErr := k.Stat("/")
+	if oneErr != nil || statErr != nil || !slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool { return is(m, root) }) {
+		return nil, err
+	}
+	return mounts, nil
+}
+
+func readMounts(k Kernel, path string) ([]mountinfo.Mount, error) {
+	f, err := k.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("list mounts: %w", err)
+	}
+	defer f.Close()
+	return mountinfo.Parse(f)
+}
+
+// is reports whether m has the identity that [Kernel].Stat told.
+func is(m mountinfo.Mount, identity string) bool {
+	id, _, _ := strings.Cut(identity, " ")
+	return id == fmt.Sprintf("id=%d", m.ID)
+}
