@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing/fstest"
 
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
