@@ -11,6 +11,7 @@
 //     reverted, with a report; standard library only.
 //   - bootstrap/hostns: runs code in the host's namespaces from inside a
 //     container, without nsenter and without a helper binary.
+//   - bootstrap/journal: what was there before, and whose the node is.
 //   - bootstrap/hostpath: the directories and files that an agent expects.
 //   - bootstrap/flock: one run at a time on a node.
 //   - bootstrap/bootstraptest: a conformance test for an action, a scripted
@@ -24,7 +25,8 @@
 //   - cniinstall: CNI plugins and the network configuration.
 //   - cleanup: what an agent left behind, found first and then removed.
 //
-// The leaves (from configresolve on) import neither each other nor bootstrap:
+// The leaves (from configresolve on) import neither each other nor bootstrap, but
+// for its journal:
 // what they offer satisfies [bootstrap.Action] by its methods alone, and they
 // meet in the program that builds a plan of them. Two such programs are
 // examples/nodeinit, a command that replaces a chain of init containers, and
