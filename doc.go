@@ -25,8 +25,8 @@
 //   - cniinstall: CNI plugins and the network configuration.
 //   - cleanup: what an agent left behind, found first and then removed.
 //
-// The leaves (from configresolve on) import neither each other nor bootstrap, but
-// for its journal:
+// The leaves (from configresolve on) import neither each other nor bootstrap,
+// but for its journal:
 // what they offer satisfies [bootstrap.Action] by its methods alone, and they
 // meet in the program that builds a plan of them. Two such programs are
 // examples/nodeinit, a command that replaces a chain of init containers, and

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -109,10 +110,31 @@ func Adopt(ctx context.Context, k Kernel, p Place, r Request) error {
 		return err
 	}
 	on, err := mountsOn(k, p.Path)
-	if err != nil || len(on) == 0 || on[len(on)-1].Source != e.After.Value {
+	if err != nil || len(on) == 0 || find(k, on, r.FSType, e.After.Value) != len(on)-1 {
 		return err
 	}
 	return r.Journal.Complete(ctx, e)
+}
+
+// find returns which of the mounts on a path was made with the source; -1: none.
+// Where the kernel took no source for a bpffs, the visible one is told by a
+// directory of that name.
+func find(k Kernel, on []mountinfo.Mount, fstype, source string) int {
+	for i, m := range on {
+		if m.FSType == fstype && m.Source == source {
+			return i
+		}
+	}
+	last := len(on) - 1
+	if last < 0 || on[last].FSType != fstype || source == "" {
+		return -1
+	}
+	f, err := k.Open(filepath.Join(on[last].Point, source))
+	if err != nil {
+		return -1
+	}
+	_ = f.Close() // it was only looked at
+	return last
 }
 
 func mountsOn(k Kernel, path string) ([]mountinfo.Mount, error) {

@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Handler undoes what the package Kind has mounted.
@@ -36,7 +34,7 @@ func (h Handler) Owns(e journal.Entry) error {
 		return h.files().Owns(e)
 	case !strings.HasPrefix(e.Object, "/") || e.Object == "/":
 		return fmt.Errorf("%q is not an absolute path below /", e.Object)
-	case !strings.HasPrefix(e.After.Value, sourcePrefix):
+	case !strings.HasPrefix(e.After.Value, sourcePrefix) || strings.Contains(e.After.Value, "/"):
 		return fmt.Errorf("its source is not %s...", sourcePrefix)
 	}
 	return nil
@@ -103,17 +101,16 @@ func (h Handler) unmount(e journal.Entry) error {
 }
 
 // there reports whether the mount of e is there, visible, and may go. It is told
-// by its source, which nobody else's has, whatever the kernel or the mount
-// namespace. Nil and false: it is gone.
+// by its source, which nobody else's has, whatever the mount namespace. Nil and false: it is gone.
 func (h Handler) there(e journal.Entry) (bool, error) {
 	on, err := mountsOn(h.Kernel, e.Object)
 	if err != nil {
 		return false, err
 	}
-	ours := func(i mountinfo.Mount) bool {
-		return i.FSType == h.FSType && (i.Source == e.After.Value || e.Was != nil && i.Source == e.Was.Value)
+	at := find(h.Kernel, on, h.FSType, e.After.Value)
+	if at < 0 && e.Was != nil {
+		at = find(h.Kernel, on, h.FSType, e.Was.Value)
 	}
-	at := slices.IndexFunc(on, ours)
 	switch {
 	case at >= 0 && at < len(on)-1:
 		return false, fmt.Errorf("the mount on %s stays: %s is mounted over it; unmount that first", e.Object, on[len(on)-1].FSType)

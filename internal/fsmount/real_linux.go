@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // attributes are the options that belong to a mount and not to its file
@@ -104,16 +105,31 @@ func detached(fstype, options string) (fd int, err error) {
 	}
 	defer unix.Close(ctx)
 	attr, _, rest := split(options)
-	for _, o := range rest {
+	source, rest := takeSource(rest, fstype)
+	for _, o := range append(rest, "source="+source) {
 		if err := configure(ctx, o); err != nil {
 			return -1, pathError("fsconfig "+o, fstype, err)
 		}
 	}
+	// Linux before 5.19 takes no source for a bpffs, and says nothing: one that
+	// was taken is refused the second time.
+	taken := errors.Is(unix.FsconfigSetString(ctx, "source", source), unix.EINVAL)
 	if err := unix.FsconfigCreate(ctx); err != nil {
 		return -1, pathError("fsconfig create", fstype, err)
 	}
-	fd, err = unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
-	return fd, pathError("fsmount", fstype, err)
+	if fd, err = unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr); err != nil {
+		return -1, pathError("fsmount", fstype, err)
+	}
+	if !taken {
+		err = mark(fd, source)
+	}
+	return fd, err
+}
+
+// mark makes an empty directory of the name of the source in the bpffs of fd,
+// for it to be told by.
+func mark(fd int, source string) error {
+	return pathError("mkdir", source, unix.Mkdirat(fd, source, 0o700))
 }
 
 func configure(ctx int, option string) error {
@@ -143,7 +159,28 @@ func mountOld(path, fstype, options string, before func(root string) error) erro
 	if err := unix.Mount(source, target, fstype, uintptr(flag), strings.Join(rest, ",")); err != nil {
 		return pathError("mount "+fstype, path, raced(at, err))
 	}
-	return settleOld(path)
+	if err := settleOld(path); err != nil {
+		return err
+	}
+	return markOld(path, fstype, source)
+}
+
+// markOld marks what was mounted, unless its source was taken.
+func markOld(path, fstype, source string) error {
+	mounts, err := Mounts(Real{})
+	if err != nil {
+		return err
+	}
+	on := mountinfo.On(mounts, path)
+	if fstype != "bpf" || len(on) == 0 || on[len(on)-1].Source == source {
+		return nil
+	}
+	dir, err := openPoint(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return mark(int(dir.File().Fd()), source)
 }
 
 // takeSource takes the source out of options, where mount(2) has none.

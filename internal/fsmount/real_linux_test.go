@@ -51,10 +51,19 @@ func TestRootIsKnownBeforeTheMount(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, mount)
 	require.Equal(t, []string{"bpf", root}, []string{fstype, gotRoot})
-	require.Equal(t, "ours", on(t, path)[0].Source)
+	requireTold(t, path, "ours")
 
 	require.NoError(t, k.Unmount(path))
 	require.ErrorIs(t, k.Unmount(path), unix.EINVAL)
+}
+
+// requireTold fails unless the mount on path can be told by its source or, before
+// Linux 5.19, by a directory of that name.
+func requireTold(t *testing.T, path, source string) {
+	t.Helper()
+	if on(t, path)[0].Source != source {
+		require.DirExists(t, filepath.Join(path, source))
+	}
 }
 
 func TestAnErrorBeforeLeavesNothing(t *testing.T) {
@@ -197,7 +206,7 @@ func TestBPF7_WhereASeccompProfileRefusesTheNewCalls(t *testing.T) {
 					require.Equal(t, 1, calls)
 					require.Len(t, on(t, path), 1)
 					require.Equal(t, fstype, on(t, path)[0].FSType)
-					require.Equal(t, "ours", on(t, path)[0].Source)
+					requireTold(t, path, "ours")
 					require.Subset(t, on(t, path)[0].Options, []string{"nosuid", "nodev", "noexec"})
 					require.ErrorIs(t, k.Mount(path, fstype, options, func(string) error { return nil }), unix.EBUSY)
 					require.Len(t, on(t, path), 1)
