@@ -128,11 +128,11 @@ func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Write
 	if err != nil {
 		return State{}, err
 	}
-	s, sum := stateOf(info), sha256.New()
-	s.Size, err = io.Copy(io.MultiWriter(sum, content), io.LimitReader(withContext{ctx, f}, maxKept+1))
-	if err == nil && s.Size > maxKept {
-		err = fmt.Errorf("%s is larger than %d bytes, which is too much to keep: move it away", f.Name(), maxKept)
+	if info.Size() > maxKept {
+		return State{}, fmt.Errorf("%s is larger than %d bytes, which is too much to keep: move it away", f.Name(), maxKept)
 	}
+	s, sum := stateOf(info), sha256.New()
+	s.Size, err = io.Copy(io.MultiWriter(sum, content), io.LimitReader(withContext{ctx, f}, maxKept))
 	s.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return s, err
 }
