@@ -222,6 +222,29 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 	})
 }
 
+// Outlast notes, durably, that what entries record comes back after a reboot:
+// from now on none undoes it. All else that is recorded of them stays.
+func (j *Journal) Outlast(ctx context.Context, entries ...Entry) error {
+	if j == nil || len(entries) == 0 {
+		return nil
+	}
+	step, err := j.stepOf(ctx)
+	if err != nil {
+		return err
+	}
+	return j.change(func(p *page) error {
+		for _, e := range entries {
+			e.Step = step
+			i := p.index(e)
+			if i < 0 || j.outlived(p.Entries[i]) {
+				return fmt.Errorf("record that %s outlives a reboot: it was never begun in this boot", e)
+			}
+			p.Entries[i].Boot = ""
+		}
+		return nil
+	})
+}
+
 // Forget drops entries, durably, for a change that did not come about.
 func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	if j == nil || len(entries) == 0 {

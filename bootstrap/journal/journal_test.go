@@ -156,6 +156,32 @@ func TestPLAN6_WhatARebootTookIsForgotten(t *testing.T) {
 	require.Equal(t, value("anew"), entries(t, second)[0].Before)
 }
 
+func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	v.now["a"], v.now["b"] = "0", "0"
+	first := open(t, dir, journal.Options{Boot: "first"})
+	ctx := step(t, first, "one")
+	for _, object := range []string{"a", "b"} {
+		e := journal.Entry{Kind: "acme/value", Object: object, Before: value("0"), After: value("1"), Boot: first.Boot()}
+		require.NoError(t, first.Begin(ctx, e))
+		v.now[object] = "1"
+		require.NoError(t, first.Complete(ctx, e))
+	}
+	lasting := journal.Entry{Kind: "acme/value", Object: "b"}
+	require.Error(t, first.Outlast(step(t, first, "two"), lasting))
+	want := entries(t, first)[1]
+	want.Boot = ""
+	require.NoError(t, first.Outlast(ctx, lasting))
+	require.Equal(t, want, entries(t, first)[1])
+
+	second := open(t, dir, journal.Options{Boot: "second", Handlers: []journal.Handler{v}})
+	require.Error(t, second.Outlast(step(t, second, "one"), journal.Entry{Kind: "acme/value", Object: "a"}), "a reboot has undone it")
+	_, err := second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "1", "b": "0"}, v.now)
+	require.NoError(t, (*journal.Journal)(nil).Outlast(t.Context(), lasting))
+}
+
 func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {
 	for now, after := range map[string]string{"before": "before", "meant": "before", "somebody's": "somebody's"} {
 		v := newValues()
