@@ -94,7 +94,28 @@ func TestPLAN6_NothingIsCreatedBeforeTheFirstBegin(t *testing.T) {
 	require.Empty(t, entries(t, j))
 	_, err := j.RevertAll(t.Context())
 	require.NoError(t, err)
+	require.NoError(t, j.Begin(step(t, j, "one")))
 	require.NoDirExists(t, dir)
+}
+
+func TestPLAN6_EntriesBegunTogetherKeepTheirOrder(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{})
+	ctx := step(t, j, "one")
+	var all []journal.Entry
+	for _, object := range []string{"a", "b", "c", "d"} {
+		v.set(t, ctx, j, object, "1")
+		all = append(all, journal.Entry{Kind: "acme/value", Object: object, Before: value("1"), After: value("2")})
+	}
+	require.NoError(t, j.Begin(ctx, all[2], all[0], all[2]))
+	require.Equal(t, []string{"b", "d", "a", "c"}, objects(t, j))
+	require.NoError(t, j.Complete(ctx, all[2], all[0]))
+	for _, e := range entries(t, j) {
+		require.Equal(t, value(""), e.Before, "the first one's")
+		require.True(t, e.Done)
+	}
+	require.NoError(t, j.Forget(ctx, all[3], all[2]))
+	require.Equal(t, []string{"b", "a"}, objects(t, j))
 }
 
 func TestPLAN6_BeginIsOnDiskAndPrivate(t *testing.T) {
