@@ -107,7 +107,7 @@ func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) err
 			}
 			err := k.put(keyOf(c.path), c.found)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, fmt.Errorf("which drags %s along, and that is to stay %s: %w", c.Object, oneLine(c.found), err))
+				errs = append(errs, fmt.Errorf("keep %s = %s, which changes along: %w", c.Object, oneLine(c.found), err))
 			} else if c.Done {
 				held = append(held, c.Entry)
 			}

@@ -223,6 +223,21 @@ func TestPLAN6_RevertAllUndoesEverythingOnTheRealKernel(t *testing.T) {
 	require.Empty(t, left)
 }
 
+func TestSYS9_AFileInMemoryBringsNothingBack(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	require.NoError(t, unix.Mount("tmpfs", n.dir(), "tmpfs", 0, ""))
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	require.FileExists(t, n.file())
+	require.NoError(t, unix.Unmount(n.dir(), 0))
+	n.Reboot()
+	require.Empty(t, checkRevert(t, n.dropIn()))
+	require.NoError(t, n.dropIn().Revert(t.Context()))
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoDirExists(t, n.state())
+}
+
 func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	before := values(t)

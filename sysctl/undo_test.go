@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -302,6 +304,28 @@ func TestPLAN6_AReadThatFailsDropsAndCompletesNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// limited makes no more than 2 of any number.
+type limited struct{ *sysctltest.Kernel }
+
+func (l limited) WriteFile(name string, value []byte) error {
+	if n, err := strconv.Atoi(strings.TrimSpace(string(value))); err == nil {
+		value = []byte(strconv.Itoa(min(n, 2)))
+	}
+	return l.Kernel.WriteFile(name, value)
+}
+
+func TestSYS9_AValueThatTheKernelMakesAnotherOfComesBack(t *testing.T) {
+	n := newNode(t, "eth0")
+	before := n.Values()
+	s := n.settings("values", sysctl.Setting{Key: shared, Value: "7"})
+	s.Kernel.Files = limited{n.Kernel}
+	require.ErrorContains(t, s.Apply(t.Context()), "written, and it is 2 all the same")
+	require.Equal(t, []string{"set " + shared + " = 0 (is 2)"}, checkRevert(t, s))
+	require.NoError(t, s.Revert(t.Context()))
+	require.Equal(t, before, n.Values())
+	require.NoDirExists(t, n.state())
 }
 
 // begun are the objects whose entries are not complete.
