@@ -9,10 +9,9 @@
 // differs, so a value that is right is no error where /proc/sys is read-only,
 // and it reads back: a write that the kernel or a security module swallows is
 // an error. [Settings] and [DropIn] are actions over it, which note previous
-// values in a state directory and can put them back; the first keeps no file,
-// the second writes one, of values that the kernel has taken, and may have
-// systemd apply it ([Systemd]). [Recorded] undoes both, whatever they were
-// named. [Effective] says what systemd makes of all files, [Forwarding] and
+// values in a journal and can put them back; the first keeps no file, the second
+// writes one, of values that the kernel has taken, and may have systemd apply it
+// ([Systemd]). [Handler] undoes both. [Effective] says what systemd makes of all files, [Forwarding] and
 // [Datapath] what agents set.
 //
 // Not every value stands alone. The kernel rewrites every link's forwarding

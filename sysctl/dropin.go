@@ -8,6 +8,8 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // DropIn is an action that writes a sysctl.d file and has the kernel take its
@@ -35,9 +37,10 @@ type DropIn struct {
 	Dirs []string
 	// Kernel is where values are read and set. Zero: the calling thread's.
 	Kernel Kernel
-	// StateDir is where the file that stood there and previous values are
-	// noted before they change. Empty: nowhere, and Revert can do nothing.
-	StateDir string
+	// Journal is where the file that stood there and previous values are noted
+	// before they change. Nil: nowhere, and Revert returns an error that matches
+	// [errors.ErrUnsupported].
+	Journal *journal.Journal
 }
 
 func (d DropIn) dir() string {
@@ -77,9 +80,6 @@ func (d DropIn) dirs() []string {
 	return []string{d.dir()}
 }
 
-// open opens a book whose name no [Settings] of the same name have.
-func (d DropIn) open() (*journal, error) { return d.Kernel.openJournal(d.StateDir, d.name()) }
-
 // Check says what Apply would do: make the directory, write the file, reload,
 // and which values that changes. With a Reloader these are also other files'
 // values that differ now; each names its file. Where there is nobody to reload,
@@ -88,11 +88,7 @@ func (d DropIn) open() (*journal, error) { return d.Kernel.openJournal(d.StateDi
 // A file that is right and a value that is not is a change too. Settings that
 // have no effect are no changes: see [DropIn.Advise].
 func (d DropIn) Check(ctx context.Context) ([]string, error) {
-	j, err := d.open()
-	if err != nil {
-		return nil, err
-	}
-	p, err := d.plan(ctx, j)
+	p, err := d.plan(ctx)
 	if p == nil {
 		return nil, err
 	}
@@ -111,58 +107,38 @@ func (d DropIn) Check(ctx context.Context) ([]string, error) {
 // written untried.
 //
 // Killed at any point and run again, it comes to the same end; that includes
-// the reload if there is a StateDir.
+// the reload if there is a Journal.
 func (d DropIn) Apply(ctx context.Context) error {
-	j, err := d.open()
-	if err = errors.Join(err, ctx.Err()); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := d.plan(ctx, j)
+	p, err := d.plan(ctx)
 	if p == nil || errors.Is(err, errRouter) || !p.any() {
 		return err
 	}
-	if err := d.Kernel.converge(ctx, p.own, j); err != nil && !p.leftToReloader(err) {
+	r := newRecorder(d.Journal)
+	if err := d.Kernel.converge(ctx, p.own, r); err != nil && !p.leftToReloader(err) {
 		return p.unwritten(err)
 	}
-	if err := p.writeFile(d.Kernel, j); err != nil {
+	if err := p.writeFile(ctx, d.Kernel, r); err != nil {
 		return err
 	}
-	err = p.reload(ctx, d.Kernel, j)
+	err = p.reload(ctx, d.Kernel, r)
 	if p.reloader != nil { // it may have set other files' values over ours
-		err = errors.Join(err, d.Kernel.converge(ctx, p.own, j))
+		err = errors.Join(err, d.Kernel.converge(ctx, p.own, r))
 	}
 	if err != nil {
 		return err
 	}
-	return p.complete(j)
+	return p.complete(ctx, d.Journal)
 }
 
 // Revert removes the file, or brings back what stood there, and puts back the
-// values that are still as Apply left them. What is not stays, and the error
-// names it. Without StateDir the error matches [errors.ErrUnsupported].
-func (d DropIn) Revert(ctx context.Context) error {
-	j, err := d.recorded()
-	if err = errors.Join(err, ctx.Err()); err != nil {
-		return err
-	}
-	forgetFiles, err := undoFiles(ctx, []*journal{j})
-	return errors.Join(err, d.Kernel.undoValues(ctx, j.book, j.now), forgetFiles())
-}
+// values that are still as the step left them. What is not stays, and the error
+// names it.
+func (d DropIn) Revert(ctx context.Context) error { return d.Journal.Undo(ctx, Handler{d.Kernel}) }
 
-// CheckRevert lists what Revert would do.
+// CheckRevert lists what Revert would do, and gives the errors that it would.
 func (d DropIn) CheckRevert(ctx context.Context) ([]string, error) {
-	j, err := d.recorded()
-	if err != nil {
-		return nil, err
-	}
-	changes, fileErr := fileLines([]*journal{j})
-	more, err := memoLines(d.Kernel.judge(j.book, j.now))
-	return append(changes, more...), errors.Join(fileErr, err, ctx.Err())
-}
-
-func (d DropIn) recorded() (*journal, error) {
-	if d.StateDir == "" {
-		return nil, errNoState
-	}
-	return d.open()
+	return d.Journal.CheckUndo(ctx, Handler{d.Kernel})
 }

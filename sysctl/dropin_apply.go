@@ -12,6 +12,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -35,37 +36,47 @@ func (p *dropInPlan) unwritten(err error) error {
 }
 
 // writeFile begins the file's entry, which [dropInPlan.complete] completes
-// when everything is done: until then the next Apply does it all again.
-func (p *dropInPlan) writeFile(k Kernel, j *journal) error {
-	if p.lasting {
-		if err := j.outlast(k, p.own); err != nil {
+// when everything is done: until then the next Apply does it all again. It needs
+// the values: without it they are put back, with it they would come again.
+func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error {
+	if p.write {
+		if err := dropIns.MkdirAll(ctx, r.journal, filepath.Dir(p.path), 0o755); err != nil {
+			return fileHint(err)
+		}
+		if err := dropIns.Begin(ctx, r.journal, p.path, p.file, p.keys(k)...); err != nil {
 			return err
 		}
 	}
+	if err := p.outlast(ctx, k, r); err != nil || !p.write {
+		return err
+	}
+	return fileHint(errors.Join(durable.Sweep(filepath.Dir(p.path)), durable.WriteFile(p.path, 0o644, p.content)))
+}
+
+// keys lists the values that the file brings.
+func (p *dropInPlan) keys(k Kernel) (keys []string) {
+	targets, _ := expand(k.files(), p.own) // what is wrong with it has been said
+	for _, t := range targets {
+		keys = append(keys, string(t.Key))
+	}
+	return keys
+}
+
+// outlast notes that the values come back after a reboot, if the file is ours
+// and itself does.
+func (p *dropInPlan) outlast(ctx context.Context, k Kernel, r *recorder) error {
+	file, ours, err := r.journal.Lookup(ctx, kindFile, p.path)
+	if err != nil || !ours || file.Boot != "" {
+		return err
+	}
+	return r.outlast(ctx, k, p.own)
+}
+
+func (p *dropInPlan) complete(ctx context.Context, j *journal.Journal) error {
 	if !p.write {
 		return nil
 	}
-	dir := filepath.Dir(p.path)
-	mkdirAll := durable.MkdirAll
-	if j.book != nil {
-		mkdirAll = j.book.MkdirAll
-	}
-	if err := mkdirAll(dir, 0o755); err != nil {
-		return fileHint(err)
-	}
-	if j.book != nil {
-		if err := j.book.BeginFile(p.path, p.file); err != nil {
-			return err
-		}
-	}
-	return fileHint(errors.Join(durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content)))
-}
-
-func (p *dropInPlan) complete(j *journal) error {
-	if j.book == nil || !p.write {
-		return nil
-	}
-	return j.book.CompleteFile(p.path)
+	return dropIns.Complete(ctx, j, p.path)
 }
 
 func fileHint(err error) error {
@@ -81,7 +92,7 @@ func fileHint(err error) error {
 // reload has all files applied, if anybody can, with every value noted that it
 // is going to change. Of an IPv6 router's routes it knows nothing: what keeps
 // them comes first, or there is no reload.
-func (p *dropInPlan) reload(ctx context.Context, k Kernel, j *journal) error {
+func (p *dropInPlan) reload(ctx context.Context, k Kernel, r *recorder) error {
 	if p.reloader == nil {
 		return p.reloadErr
 	}
@@ -96,15 +107,15 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, j *journal) error {
 	for _, c := range p.beyond {
 		beyond = append(beyond, c.Change)
 	}
-	others := j.untilReboot() // the next boot sets them anyway
-	if err := errors.Join(j.begin(k, own), others.begin(k, beyond)); err != nil {
+	others := newRecorder(r.journal) // the next boot sets them anyway
+	if err := errors.Join(r.begin(ctx, k, own), others.begin(ctx, k, beyond)); err != nil {
 		return err
 	}
 	guards := slices.DeleteFunc(slices.Concat(own, beyond), func(c Change) bool { return !c.guard })
 	if err = k.writeAll(ctx, guards, map[Key]bool{}); err == nil {
 		err = p.restart(ctx)
 	}
-	return errors.Join(err, j.end(k, own), others.end(k, beyond))
+	return errors.Join(err, r.end(ctx, k, own), others.end(ctx, k, beyond))
 }
 
 // restart reloads, if that is not a bus with nobody on it.

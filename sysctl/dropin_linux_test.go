@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -30,7 +31,7 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 		sysctl.Setting{Key: "net.ipv4.conf.eth1.rp_filter", Value: "1"}))
 	before := values(t)
 	root := t.TempDir()
-	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), StateDir: filepath.Join(root, "state")}
+	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, d.Apply(t.Context()))
 
 	want := map[string]string{}
@@ -58,7 +59,7 @@ func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
 	before := values(t)
 	root := t.TempDir()
 	bootstraptest.Conform(t, func() bootstrap.Action {
-		return sysctl.DropIn{Dir: root, StateDir: filepath.Join(root, "state"), Reload: sysctl.Systemd{Root: root}}
+		return sysctl.DropIn{Dir: root, Journal: journaltest.Open(t, filepath.Join(root, "state")), Reload: sysctl.Systemd{Root: root}}
 	})
 	require.Empty(t, differing(before, values(t)))
 }
@@ -76,7 +77,7 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
 	dropIn := sysctl.DropIn{
-		Dir: filepath.Join(host, "sysctl.d"), StateDir: filepath.Join(host, "state"),
+		Dir: filepath.Join(host, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(host, "state")),
 		Reload: sysctl.Systemd{Root: filepath.Join(host, "root")},
 	}
 	target, err := os.Readlink("/proc/thread-self")
@@ -175,7 +176,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
 	higher := "/usr/lib/sysctl.d/99-zzzz.conf"
 	require.NoError(t, os.WriteFile(higher, []byte("net.ipv4.conf.all.rp_filter = 1\n"), 0o644))
-	d := sysctl.DropIn{Reload: sysctl.Systemd{}, StateDir: "/run/state"}
+	d := sysctl.DropIn{Reload: sysctl.Systemd{}, Journal: journaltest.Open(t, "/run/state")}
 	changes := check(t, d)
 	require.Equal(t, "write /etc/sysctl.d/99-zzz-override_cilium.conf", changes[0])
 	require.Contains(t, changes[1], "set the values directly, without a reload: no systemd")
@@ -197,35 +198,51 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoFileExists(t, "/etc/sysctl.d/99-zzz-override_cilium.conf")
 }
 
-func TestPLAN6_RecordedUndoesEverythingOnTheRealKernel(t *testing.T) {
+func TestPLAN6_RevertAllUndoesEverythingOnTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "lxc1", "eth0")
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
 	before := values(t)
 	root := t.TempDir()
-	state := filepath.Join(root, "state")
+	j := journaltest.Open(t, filepath.Join(root, "state"), sysctl.Handler{})
 	for _, a := range []bootstrap.Action{
-		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), StateDir: state},
-		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Name: "90-x.conf", StateDir: state, Settings: []sysctl.Setting{
+		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: j.Step("cilium")},
+		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Name: "90-x.conf", Journal: j.Step("x"), Settings: []sysctl.Setting{
 			{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"}, {Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"},
 		}},
-		sysctl.Settings{Values: sysctl.Forwarding(), StateDir: state},
+		sysctl.Settings{Values: sysctl.Forwarding(), Journal: j.Step("forwarding")},
 	} {
 		require.NoError(t, a.Apply(t.Context()))
 	}
 	require.NotEmpty(t, differing(before, values(t)))
-	require.NoError(t, sysctl.Recorded{StateDir: state}.Revert(t.Context()))
+	_, err := j.RevertAll(t.Context())
+	require.NoError(t, err)
 	require.Empty(t, differing(before, values(t)))
 	left, err := os.ReadDir(root)
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
 
+func TestSYS9_AFileInMemoryBringsNothingBack(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	require.NoError(t, unix.Mount("tmpfs", n.dir(), "tmpfs", 0, ""))
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	require.FileExists(t, n.file())
+	require.NoError(t, unix.Unmount(n.dir(), 0))
+	n.Reboot()
+	require.Empty(t, checkRevert(t, n.dropIn()))
+	require.NoError(t, n.dropIn().Revert(t.Context()))
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoDirExists(t, n.state())
+}
+
 func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	before := values(t)
 	root := t.TempDir()
-	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), StateDir: filepath.Join(root, "state"), Settings: []sysctl.Setting{
+	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state")), Settings: []sysctl.Setting{
 		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "99"},
 	}}
 	require.ErrorIs(t, d.Apply(t.Context()), unix.EINVAL)

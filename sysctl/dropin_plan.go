@@ -15,17 +15,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // dropInPlan is what has to be done for a DropIn.
 type dropInPlan struct {
 	path     string
 	content  []byte
-	file     record.State // what it shall be
+	file     journal.State // what it shall be
 	makeDir  bool
 	write    bool
-	lasting  bool         // the file is ours, and brings its values back after a reboot
 	own      []Assignment // the file's, with what other files keep globs from
 	others   []Assignment // all files', as systemd would apply them
 	changes  []Change     // of our keys
@@ -44,7 +44,7 @@ type otherChange struct {
 
 // plan looks at the file, the kernel and the other files. The plan is nil if
 // nothing may be done; otherwise it stands, whatever the error.
-func (d DropIn) plan(ctx context.Context, j *journal) (*dropInPlan, error) {
+func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	p := &dropInPlan{path: d.path()}
 	var err error
 	if p.content, err = encode(d.settings()); err != nil {
@@ -53,7 +53,7 @@ func (d DropIn) plan(ctx context.Context, j *journal) (*dropInPlan, error) {
 	if d.name() != filepath.Base(d.name()) || filepath.Ext(d.name()) != ".conf" || d.name()[0] == '.' {
 		return nil, fmt.Errorf("drop-in name %q is not that of a file that ends with .conf", d.name())
 	}
-	if err := p.lookAtFile(d.ExistingDir, j); err != nil {
+	if err := p.lookAtFile(ctx, d); err != nil {
 		return nil, err
 	}
 	p.others, _ = effective(d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
@@ -85,19 +85,18 @@ func keepOff(as []Assignment, path string) []Assignment {
 	return off
 }
 
-func (p *dropInPlan) lookAtFile(existingDir bool, j *journal) error {
-	dir := filepath.Dir(p.path)
-	switch info, err := os.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist) && existingDir:
-		return fmt.Errorf("directory %s does not exist, and is not to be made", dir)
+func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
+	switch dir, err := durable.OpenDir(d.dir()); {
+	case errors.Is(err, fs.ErrNotExist) && d.ExistingDir:
+		return fmt.Errorf("directory %s does not exist, and is not to be made", d.dir())
 	case errors.Is(err, fs.ErrNotExist):
 		p.makeDir = true
 	case err != nil:
 		return err
-	case !info.IsDir():
-		return fmt.Errorf("%s is not a directory", dir)
+	default:
+		defer dir.Close()
 	}
-	now, err := record.Snapshot(p.path)
+	now, err := journal.Snapshot(ctx, p.path)
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", p.path, err)
 	}
@@ -105,16 +104,15 @@ func (p *dropInPlan) lookAtFile(existingDir bool, j *journal) error {
 		return fmt.Errorf("%s is a directory", p.path)
 	}
 	sum := sha256.Sum256(p.content)
-	p.file = record.State{
+	p.file = journal.State{
 		Type: "file", Mode: 0o644, UID: max(os.Geteuid(), 0), GID: now.GID, // the directory may decide the group
 		Size: int64(len(p.content)), SHA256: hex.EncodeToString(sum[:]),
 	}
 	if now.Type == "" {
 		p.file.GID = max(os.Getegid(), 0)
 	}
-	ours, err := j.file(p.path)
-	p.write = !now.Same(p.file) || ours != nil && !ours.Done // an earlier run did not get to its end
-	p.lasting = p.write || ours != nil
+	entry, ours, err := d.Journal.Lookup(ctx, kindFile, p.path)
+	p.write = !now.Same(p.file) || ours && !entry.Done // an earlier run did not get to its end
 	return err
 }
 

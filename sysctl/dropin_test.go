@@ -18,6 +18,8 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
@@ -30,23 +32,37 @@ const ciliumFile = "99-zzz-override_cilium.conf"
 type node struct {
 	*sysctltest.Kernel
 	root string
+	t    *testing.T
 }
 
 func newNode(t *testing.T, links ...string) node {
 	t.Helper()
-	n := node{sysctltest.New(links...), t.TempDir()}
+	n := node{sysctltest.New(links...), t.TempDir(), t}
 	require.NoError(t, os.MkdirAll(n.dir(), 0o755))
 	return n
 }
 
-func (n node) dir() string           { return filepath.Join(n.root, "etc") }
-func (n node) file() string          { return filepath.Join(n.dir(), ciliumFile) }
-func (n node) state() string         { return filepath.Join(n.root, "state") }
+func (n node) dir() string   { return filepath.Join(n.root, "etc") }
+func (n node) file() string  { return filepath.Join(n.dir(), ciliumFile) }
+func (n node) state() string { return filepath.Join(n.root, "state") }
+func (n node) journal(step string) *journal.Journal {
+	return recorded(n.t, n.Kernel, n.state(), step)
+}
 func (n node) dropIn() sysctl.DropIn { return n.dropInWith(nil) }
 func (n node) dropInWith(reload sysctl.Reloader) sysctl.DropIn {
 	return sysctl.DropIn{
 		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
-		Kernel: n.Kernel.Kernel(), StateDir: n.state(), Reload: reload,
+		Kernel: n.Kernel.Kernel(), Journal: n.journal("drop-in"), Reload: reload,
+	}
+}
+
+// skipInMemory skips a test whose files have to outlast a reboot.
+func (n node) skipInMemory() {
+	e, known, err := n.journal("drop-in").Lookup(n.t.Context(), "sysctl/file", n.file())
+	require.NoError(n.t, err)
+	require.True(n.t, known)
+	if e.Boot != "" {
+		testns.Skip(n.t, "temporary files are in memory")
 	}
 }
 
@@ -130,9 +146,10 @@ func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 	require.NoDirExists(t, d.Dir)
 	require.NoDirExists(t, n.state())
 
-	for _, state := range []string{n.state(), ""} {
-		d.ExistingDir, d.StateDir = false, state
-		d.Dir = filepath.Join(n.root, "none"+filepath.Base(state))
+	j := d.Journal
+	for name, journal := range map[string]*journal.Journal{"recorded": j, "not recorded": nil} {
+		d.ExistingDir, d.Journal = false, journal
+		d.Dir = filepath.Join(n.root, name)
 		require.Equal(t, "make directory "+d.Dir, check(t, d)[0])
 		require.NoError(t, d.Apply(t.Context()))
 		require.FileExists(t, filepath.Join(d.Dir, ciliumFile))
@@ -143,7 +160,7 @@ func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 			require.Equal(t, os.ModeDir|0o755, info.Mode())
 		}
 	}
-	d.Dir, d.StateDir = filepath.Join(n.root, "none"+filepath.Base(n.state())), n.state()
+	d.Dir, d.Journal = filepath.Join(n.root, "recorded"), j
 	require.Equal(t, []string{"remove file " + filepath.Join(d.Dir, ciliumFile), "remove directory " + d.Dir}, checkRevert(t, d))
 	require.NoError(t, d.Revert(t.Context()))
 	require.NoDirExists(t, d.Dir)
@@ -185,7 +202,7 @@ func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
 		"suffix":    {Name: "cilium"},
 		"hidden":    {Name: ".conf"},
 	} {
-		d.Dir, d.Kernel, d.StateDir = n.dir(), n.Kernel.Kernel(), n.state()
+		d.Dir, d.Kernel, d.Journal = n.dir(), n.Kernel.Kernel(), n.journal("drop-in")
 		_, err := d.Check(t.Context())
 		require.Error(t, err, name)
 		require.Error(t, d.Apply(t.Context()), name)
@@ -292,6 +309,7 @@ func TestSYS9_ARebootUndoesWhatAReloadDidForOtherFiles(t *testing.T) {
 	require.NoError(t, d.Apply(t.Context()))
 	require.Equal(t, "2", n.Values()["kernel.timer_migration"])
 	n.Reboot()
+	d = n.dropIn()
 	n.Put("kernel.timer_migration", "2") // by its file, at boot
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, "2", n.Values()["kernel.timer_migration"])
@@ -513,6 +531,7 @@ func TestSYS9_RevertAfterARebootTakesBackWhatTheFileSet(t *testing.T) {
 	n := newNode(t, "lxc1")
 	n.Put("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
+	n.skipInMemory()
 	n.Reboot() // and systemd applies the file
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 	require.NoError(t, n.dropIn().Revert(t.Context()))
@@ -525,23 +544,24 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	n.Put("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
 	n.put(t, "etc/"+ciliumFile, "# edited\n")
-	require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, checkRevert(t, n.dropIn()))
-	require.ErrorContains(t, n.dropIn().Revert(t.Context()), n.file())
+	changes, err := n.dropIn().CheckRevert(t.Context())
+	require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, changes)
+	require.EqualError(t, err, n.file()+" is no longer as it was left, and stays")
+	require.EqualError(t, n.dropIn().Revert(t.Context()), err.Error())
 	require.Equal(t, "# edited\n", read(t, n.file()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
 	require.NoDirExists(t, n.state())
 	d := n.dropIn()
-	d.StateDir = ""
+	d.Journal = nil
 	require.ErrorIs(t, d.Revert(t.Context()), errors.ErrUnsupported)
 }
 
-func TestSYS9_TwoActionsShareAStateDir(t *testing.T) {
+func TestSYS9_TwoActionsShareAJournal(t *testing.T) {
 	n := newNode(t, "lxc1")
 	n.Put("net.ipv4.conf.all.rp_filter", "1")
 	before := n.Values()
-	s := sysctl.Settings{Values: sysctl.Datapath()[:3], Kernel: n.Kernel.Kernel(), StateDir: n.state()}
-	f := forwarding(n.Kernel, n.state())
-	f.Name = "forwarding"
+	s := sysctl.Settings{Values: sysctl.Datapath()[:3], Kernel: n.Kernel.Kernel(), Journal: n.journal("datapath")}
+	f := forwarding(t, n.Kernel, n.state())
 	actions := []bootstrap.Reverter{n.dropIn(), s, f}
 	for _, a := range actions {
 		require.NoError(t, a.Apply(t.Context()))

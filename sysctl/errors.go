@@ -16,8 +16,6 @@ import (
 // do too; of the two only this one makes [DropIn] set values directly.
 var ErrNoSystemd error = &unsupported{"no systemd"}
 
-var errNoState error = &unsupported{"no state directory, so nothing is recorded"}
-
 // unsupported matches [errors.ErrUnsupported] without repeating its text.
 type unsupported struct{ text string }
 

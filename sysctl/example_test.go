@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/sysctl"
 	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
@@ -24,8 +25,13 @@ func Example() {
 	kernel := sysctltest.New("eth0", "lxc1")
 	kernel.Put("net.ipv4.conf.lxc1.rp_filter", "1")
 	ctx := context.Background()
+	j, err := journal.Open(filepath.Join(dir, "journal"), journal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer j.Close()
 
-	file := sysctl.DropIn{Dir: dir, Kernel: kernel.Kernel(), StateDir: filepath.Join(dir, "state")}
+	file := sysctl.DropIn{Dir: dir, Kernel: kernel.Kernel(), Journal: j.Step("sysctl")}
 	changes, err := file.Check(ctx)
 	fmt.Println(changes[1:], err)
 	fmt.Println(file.Apply(ctx))

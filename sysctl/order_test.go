@@ -34,7 +34,7 @@ func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
 		d := withBad(n.dropInWith(m))
 		d.Dir = filepath.Join(n.root, "new")
 		if !recorded {
-			d.StateDir = ""
+			d.Journal = nil
 		}
 		for range 2 {
 			err := d.Apply(t.Context())
@@ -89,6 +89,7 @@ func TestSYS9_ValuesOfAFileThatWasNotWrittenEndWithTheBoot(t *testing.T) {
 	d := withBad(n.dropIn())
 	require.Error(t, d.Apply(t.Context()))
 	n.Reboot()
+	d = withBad(n.dropIn())
 	n.Put("net.ipv4.ip_forward", "1") // the node's own configuration, since
 	require.Empty(t, checkRevert(t, d))
 	require.NoError(t, d.Revert(t.Context()))
@@ -221,6 +222,7 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 	}()
 	require.NoFileExists(t, n.file())
 	require.NoError(t, n.dropIn().Apply(t.Context()))
+	n.skipInMemory()
 	n.Reboot() // and systemd applies the file
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
@@ -257,7 +259,7 @@ func TestSYS4_ACallThatTheSystemLacksIsNotTheLackOfSystemd(t *testing.T) {
 func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
-	d.StateDir = ""
+	d.Journal = nil
 	require.NoError(t, d.Apply(t.Context())) // as an administrator would write it
 	n.Put("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
@@ -265,14 +267,6 @@ func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 	require.FileExists(t, n.file())
-}
-
-func TestANameOfSettingsIsAFiles(t *testing.T) {
-	n := newNode(t)
-	s := forwarding(n.Kernel, n.state())
-	s.Name = "x/../../y"
-	require.ErrorContains(t, s.Apply(t.Context()), s.Name)
-	require.Empty(t, n.Writes())
 }
 
 func TestErrorsNameEachThingOnce(t *testing.T) {
@@ -286,8 +280,4 @@ func TestErrorsNameEachThingOnce(t *testing.T) {
 	_, err = sysctl.Systemd{Root: n.root}.Reloading(t.Context())
 	require.ErrorIs(t, err, sysctl.ErrNoSystemd)
 	require.NotContains(t, err.Error(), "unsupported operation")
-	d := n.dropIn()
-	d.StateDir = filepath.Join(n.root, "none", "state")
-	d.Settings = []sysctl.Setting{} // the file alone
-	require.NotContains(t, d.Apply(t.Context()).Error(), n.file(), "it is the state directory that is missing")
 }

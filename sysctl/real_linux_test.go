@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -184,10 +185,10 @@ func TestSYS8_RealKernelForwarding(t *testing.T) {
 	))
 	before := values(t)
 	state := filepath.Join(t.TempDir(), "state")
-	s := sysctl.Settings{Values: sysctl.Forwarding(), StateDir: state}
+	s := sysctl.Settings{Values: sysctl.Forwarding(), Journal: journaltest.Open(t, state)}
 	require.NoError(t, s.Apply(t.Context()))
 
-	book, err := os.ReadFile(filepath.Join(state, "sysctl-values.json"))
+	book, err := os.ReadFile(filepath.Join(state, "journal.json"))
 	require.NoError(t, err)
 	changed := differing(before, values(t))
 	for at := range changed {
@@ -211,7 +212,7 @@ func TestSettingsKeepTheContractOnTheRealKernel(t *testing.T) {
 	values4 := append(sysctl.Forwarding(),
 		sysctl.Setting{Key: "net.ipv4.conf.default.rp_filter", Value: "2"},
 		sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})
-	bootstraptest.Conform(t, func() bootstrap.Action { return sysctl.Settings{Values: values4, StateDir: state} })
+	bootstraptest.Conform(t, func() bootstrap.Action { return sysctl.Settings{Values: values4, Journal: journaltest.Open(t, state)} })
 	require.Empty(t, differing(before, values(t)))
 }
 

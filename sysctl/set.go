@@ -15,12 +15,12 @@ import (
 // joined, each with its key and value. Values of links below net need
 // CAP_NET_ADMIN, others root.
 func (k Kernel) Set(settings ...Setting) error {
-	return k.converge(context.Background(), assignments(settings), &journal{})
+	return k.converge(context.Background(), assignments(settings), &recorder{})
 }
 
 // converge goes over the differences twice: one key may change another that
 // was right. What differs after that, the kernel does not take.
-func (k Kernel) converge(ctx context.Context, as []Assignment, j *journal) error {
+func (k Kernel) converge(ctx context.Context, as []Assignment, r *recorder) error {
 	failed := map[Key]bool{}
 	var errs []error
 	for pass := 0; ; pass++ {
@@ -32,11 +32,11 @@ func (k Kernel) converge(ctx context.Context, as []Assignment, j *journal) error
 		if pass == 2 {
 			return errors.Join(append(errs, err, refused(changes))...)
 		}
-		if err := j.begin(k, changes); err != nil {
+		if err := r.begin(ctx, k, changes); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
 		errs = append(errs, k.writeAll(ctx, changes, failed))
-		errs = append(errs, j.end(k, changes))
+		errs = append(errs, r.end(ctx, k, changes))
 		if ctx.Err() != nil {
 			return errors.Join(errs...)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/sysctl"
 	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
@@ -35,21 +36,41 @@ func checkRevert(t *testing.T, a bootstrap.CheckReverter) []string {
 	return changes
 }
 
-func forwarding(fake *sysctltest.Kernel, state string) sysctl.Settings {
-	return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: fake.Kernel(), StateDir: state}
+// recorded opens the journal in state for one step, as another process in the
+// kernel's boot would.
+func recorded(t *testing.T, fake *sysctltest.Kernel, state, step string) *journal.Journal {
+	t.Helper()
+	return handled(t, fake, state, fake).Step(step)
+}
+
+// handled is recorded, and undoes through files.
+func handled(t *testing.T, fake *sysctltest.Kernel, state string, files sysctl.Files) *journal.Journal {
+	t.Helper()
+	handler := sysctl.Handler{Kernel: sysctl.Kernel{Files: files}}
+	j, err := journal.Open(state, journal.Options{
+		Boot: fake.Values()["kernel.random.boot_id"], Handlers: []journal.Handler{handler},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	return j
+}
+
+func forwarding(t *testing.T, fake *sysctltest.Kernel, state string) sysctl.Settings {
+	t.Helper()
+	return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values")}
 }
 
 func TestSettingsKeepTheContract(t *testing.T) {
 	fake, state := sysctltest.New("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
 	before := fake.Values()
-	bootstraptest.Conform(t, func() bootstrap.Action { return forwarding(fake, state) })
+	bootstraptest.Conform(t, func() bootstrap.Action { return forwarding(t, fake, state) })
 	require.Equal(t, before, fake.Values())
 	require.NoDirExists(t, state)
 }
 
-func TestSettingsWithoutAStateDirCannotRevert(t *testing.T) {
+func TestSettingsWithoutAJournalCannotRevert(t *testing.T) {
 	fake := sysctltest.New()
-	s := forwarding(fake, "")
+	s := sysctl.Settings{Values: sysctl.Forwarding(), Kernel: fake.Kernel()}
 	require.NoError(t, s.Apply(t.Context()))
 	require.ErrorIs(t, s.Revert(t.Context()), errors.ErrUnsupported)
 	_, err := s.CheckRevert(t.Context())
@@ -64,14 +85,14 @@ func TestSYS8_ForwardingBringsBackWhatItDragsAlong(t *testing.T) {
 	fake.Put("net.ipv4.conf.default.forwarding", "1")
 	before := fake.Values()
 
-	require.NoError(t, forwarding(fake, state).Apply(t.Context()))
+	require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
 	require.Equal(t, "1", fake.Values()["net.ipv6.conf.lxc1.forwarding"])
 	require.Equal(t, "0", fake.Values()["net.ipv4.conf.all.accept_redirects"])
-	require.Empty(t, check(t, forwarding(fake, state)))
+	require.Empty(t, check(t, forwarding(t, fake, state)))
 
 	fake.RemoveLink("lxc1")
 	fake.AddLink("lxc2") // gets forwarding, and must not keep it
-	require.NoError(t, forwarding(fake, state).Revert(t.Context()))
+	require.NoError(t, forwarding(t, fake, state).Revert(t.Context()))
 	after := fake.Values()
 	require.Equal(t, "0", after["net.ipv4.conf.lxc2.forwarding"])
 	for key, value := range before {
@@ -87,15 +108,15 @@ func TestSYS8_AKillAtAnyWriteOfRevertIsMadeGood(t *testing.T) {
 		fake, state := sysctltest.New("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
 		fake.Put("net.ipv4.conf.eth1.forwarding", "1")
 		before := fake.Values()
-		require.NoError(t, forwarding(fake, state).Apply(t.Context()))
+		require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
 
 		func() {
 			defer func() { _ = recover() }()
-			s := forwarding(fake, state)
+			s := forwarding(t, fake, state)
 			s.Kernel.Files = &mortal{Kernel: fake, lives: kill}
 			_ = s.Revert(t.Context())
 		}()
-		require.NoError(t, forwarding(fake, state).Revert(t.Context()), "killed at write %d", kill)
+		require.NoError(t, forwarding(t, fake, state).Revert(t.Context()), "killed at write %d", kill)
 		require.Equal(t, before, fake.Values(), "killed at write %d", kill)
 		require.NoDirExists(t, state)
 	}
@@ -108,14 +129,14 @@ func TestSYS8_AKillAtAnyWriteOfApplyIsMadeGood(t *testing.T) {
 		before := fake.Values()
 		func() {
 			defer func() { _ = recover() }()
-			s := forwarding(fake, state)
+			s := forwarding(t, fake, state)
 			s.Kernel.Files = &mortal{Kernel: fake, lives: kill}
 			_ = s.Apply(t.Context())
 		}()
 		if kill%2 == 0 { // undone at once, or finished first
-			require.NoError(t, forwarding(fake, state).Apply(t.Context()))
+			require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
 		}
-		require.NoError(t, forwarding(fake, state).Revert(t.Context()), "killed at write %d", kill)
+		require.NoError(t, forwarding(t, fake, state).Revert(t.Context()), "killed at write %d", kill)
 		require.Equal(t, before, fake.Values(), "killed at write %d", kill)
 	}
 }
@@ -141,7 +162,7 @@ func TestSYS8_ARouterLearntRouteIsKept(t *testing.T) {
 	fake, state := sysctltest.New("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
 	fake.LearnRouter("eth0")
 	before := fake.Values()
-	s := forwarding(fake, state)
+	s := forwarding(t, fake, state)
 	require.Contains(t, check(t, s),
 		"set net.ipv6.conf.eth0.accept_ra = 2 (is 1), to keep the default route of eth0 when IPv6 forwarding is on")
 	require.NoError(t, s.Apply(t.Context()))
@@ -171,7 +192,7 @@ func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
 			fake, state := sysctltest.New("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
 			fake.LearnRouter("eth0")
 			tc.prepare(fake)
-			s := sysctl.Settings{Values: tc.values, Kernel: fake.Kernel(), StateDir: state}
+			s := sysctl.Settings{Values: tc.values, Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values")}
 			err := s.Apply(t.Context())
 			require.ErrorContains(t, err, "eth0")
 			require.ErrorContains(t, err, tc.text)
@@ -202,7 +223,7 @@ func (n noIPv6) ReadFile(name string) ([]byte, error) {
 
 func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
-	s := sysctl.Settings{Kernel: fake.Kernel(), StateDir: state, Values: []sysctl.Setting{
+	s := sysctl.Settings{Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
 		{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"},
 		{Key: "net.ipv4.conf.all.rp_filter", Value: "1"},
 		{Key: "net.ipv4.fib_multipath_use_neigh", Value: "1"},
@@ -210,11 +231,10 @@ func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 	require.NoError(t, s.Apply(t.Context()))
 	fake.Put("net.ipv4.conf.eth0.rp_filter", "2")
 	fake.Put("net.ipv4.conf.all.rp_filter", "0") // back already
-	require.Equal(t, []string{
-		"set net.ipv4.fib_multipath_use_neigh = 0 (is 1)",
-		"leave net.ipv4.conf.eth0.rp_filter = 2: no longer as it was left (1)",
-	}, checkRevert(t, s))
-	require.ErrorContains(t, s.Revert(t.Context()), "net.ipv4.conf.eth0.rp_filter is 2, no longer as it was left (1), and stays")
+	changes, err := s.CheckRevert(t.Context())
+	require.Equal(t, []string{"set net.ipv4.fib_multipath_use_neigh = 0 (is 1)"}, changes)
+	require.EqualError(t, err, "net.ipv4.conf.eth0.rp_filter is 2, no longer as it was left (1), and stays")
+	require.EqualError(t, s.Revert(t.Context()), err.Error())
 	require.Equal(t, "2", fake.Values()["net.ipv4.conf.eth0.rp_filter"])
 	require.Equal(t, "0", fake.Values()["net.ipv4.fib_multipath_use_neigh"])
 	require.NoError(t, s.Revert(t.Context()))
@@ -225,20 +245,21 @@ func TestSYS9_TheFirstValueComesBackAfterManyApplies(t *testing.T) {
 	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
 	before := fake.Values()
 	for i := range 50 {
-		s := sysctl.Settings{Kernel: fake.Kernel(), StateDir: state, Values: []sysctl.Setting{
+		s := sysctl.Settings{Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
 			{Key: "net.ipv4.conf.eth0.rp_filter", Value: []string{"1", "2"}[i%2]},
 		}}
 		require.NoError(t, s.Apply(t.Context()))
 	}
-	require.NoError(t, forwarding(fake, state).Revert(t.Context()))
+	require.NoError(t, forwarding(t, fake, state).Revert(t.Context()))
 	require.Equal(t, before, fake.Values())
 }
 
 func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
 	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
-	s := forwarding(fake, state)
+	s := forwarding(t, fake, state)
 	require.NoError(t, s.Apply(t.Context()))
 	fake.Reboot()
+	s = forwarding(t, fake, state)
 	fake.Put("net.ipv4.ip_forward", "1") // the node's own configuration, since
 	now := fake.Values()
 	require.Empty(t, checkRevert(t, s))
@@ -249,7 +270,7 @@ func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
 
 func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 	fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
-	s := sysctl.Settings{Values: sysctl.Datapath(), Kernel: fake.Kernel(), StateDir: state}
+	s := sysctl.Settings{Values: sysctl.Datapath(), Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values")}
 	require.NoError(t, s.Apply(t.Context()))
 	require.Contains(t, checkRevert(t, s),
 		"leave kernel.unprivileged_bpf_disabled = 1 until the next boot (was 2): the kernel does not take it back")
@@ -268,7 +289,7 @@ func TestSYS2_WhatMayFailIsTriedEachTime(t *testing.T) {
 			fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
 			prepare(fake)
 			before := fake.Values()
-			s := sysctl.Settings{Kernel: fake.Kernel(), StateDir: state, Values: []sysctl.Setting{
+			s := sysctl.Settings{Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
 				{Key: "kernel.timer_migration", Value: "0", IgnoreFailure: true},
 				{Key: "net.ipv4.conf.all.rp_filter", Value: "2"},
 			}}
@@ -289,7 +310,7 @@ func TestAFailedSettingLeavesNothingToRevert(t *testing.T) {
 	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
 	fake.Fail("net.ipv4.ip_forward", syscall.EPERM)
 	fake.Fail("net.ipv4.conf.all.forwarding", syscall.EPERM)
-	s := forwarding(fake, state)
+	s := forwarding(t, fake, state)
 	s.Values = s.Values[:2]
 	require.ErrorContains(t, s.Apply(t.Context()), "CAP_NET_ADMIN")
 	require.Empty(t, checkRevert(t, s))
@@ -300,7 +321,7 @@ func TestADoneContextWritesNothing(t *testing.T) {
 	fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, forwarding(fake, state).Apply(ctx), context.Canceled)
+	require.ErrorIs(t, forwarding(t, fake, state).Apply(ctx), context.Canceled)
 	require.Empty(t, fake.Writes())
 	require.NoDirExists(t, state)
 }
@@ -309,18 +330,15 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 	n := newNode(t)
 	n.Put("net.ipv4.conf.all.rp_filter", "1")
 	before := n.Values()
-	settings := forwarding(n.Kernel, n.state())
-	n.put(t, "state/sysctl-values.json", "{")
-	n.put(t, "state/sysctl-99-zzz-override_cilium.conf.json", "{")
-	for _, state := range []string{filepath.Join(n.root, "none", "state"), n.state()} {
-		d := n.dropIn()
-		settings.StateDir, d.StateDir = state, state
-		require.ErrorContains(t, settings.Apply(t.Context()), filepath.Dir(state))
-		require.ErrorContains(t, d.Apply(t.Context()), filepath.Dir(state))
+	settings, d := forwarding(t, n.Kernel, n.state()), n.dropIn()
+	broken := n.put(t, "state/journal.json", "{")
+	require.NoError(t, os.Chmod(filepath.Dir(broken), 0o700))
+	for _, a := range []bootstrap.CheckReverter{settings, d} {
+		require.ErrorContains(t, a.Apply(t.Context()), broken)
 		require.Equal(t, before, n.Values())
 		require.NoFileExists(t, n.file())
+		require.ErrorContains(t, a.Revert(t.Context()), broken)
+		_, err := a.CheckRevert(t.Context())
+		require.ErrorContains(t, err, broken)
 	}
-	require.Error(t, settings.Revert(t.Context()))
-	_, err := settings.CheckRevert(t.Context())
-	require.Error(t, err)
 }

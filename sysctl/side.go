@@ -59,3 +59,21 @@ func forGood(at, value string) bool {
 	once := []string{"kernel/unprivileged_bpf_disabled", "kernel/modules_disabled", "kernel/kexec_load_disabled"}
 	return slices.Contains(once, at) && strings.TrimSpace(value) == "1"
 }
+
+// dragged is what the kernel makes of the value at side when that at cause
+// becomes value.
+func dragged(side, cause, value string) string {
+	if path.Base(side) != "accept_redirects" || path.Base(cause) == "accept_redirects" {
+		return value
+	}
+	if sameValue(value, "0") {
+		return "1"
+	}
+	return "0"
+}
+
+// oneValue reports whether the kernel keeps both paths as one.
+func oneValue(a, b string) bool {
+	names := []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding"}
+	return slices.Contains(names, a) && slices.Contains(names, b)
+}

@@ -8,151 +8,103 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
+	"path/filepath"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// verdict is what Revert does with one recorded value.
-type verdict int
+// dropIns records files and the directories that are made for them.
+var dropIns = journal.Files{Kind: "sysctl"}
 
-const (
-	settled verdict = iota // nothing to do, and nothing to come back to
-	restore                // write back what was there, if it is not there
-	lasting                // ours until the next boot
-	changed                // somebody else's by now
-)
-
-// memo is a recorded value, judged.
-type memo struct {
-	record.Entry
-	path    string
-	now     string
-	verdict verdict
-	err     error
+// Handler undoes what every [DropIn] and [Settings] has recorded: it removes
+// files or brings back what stood there, and puts back the values that are still
+// as they were left. Those of [Settings] end with the boot; of those that a file
+// brings back a reboot undoes none.
+type Handler struct {
+	// Kernel is where values are put back. Zero: the calling thread's.
+	Kernel Kernel
 }
 
-// judge looks at every recorded value before any is written: writing one may
-// change others. Newest first.
-func (k Kernel) judge(book *record.Book, boot string) []memo {
-	var memos []memo
-	for _, e := range slices.Backward(book.Entries()) {
-		if e.Kind != kindOwn && e.Kind != kindSide {
-			continue
-		}
-		m := memo{Entry: e}
-		if m.path, m.err = Key(e.Object).path(); m.err == nil {
-			m.now, m.err = k.read(m.path)
-		}
-		if errors.Is(m.err, fs.ErrNotExist) { // a link that went
-			m.err = nil
-		} else if m.err == nil {
-			m.verdict = m.judge(boot)
-		}
-		memos = append(memos, m)
+// Kinds lists the kinds of entries of sysctl.
+func (Handler) Kinds() []string { return append(dropIns.Kinds(), kindValue) }
+
+// Owns is an error for what is neither one of the kernel's values nor a file
+// that could be a drop-in.
+func (Handler) Owns(e journal.Entry) error {
+	if e.Kind == kindFile && filepath.Ext(e.Object) != ".conf" {
+		return errors.New("a drop-in ends with .conf")
 	}
-	return memos
-}
-
-func (m memo) judge(boot string) verdict {
-	before := m.Before.Value
+	if e.Kind != kindValue {
+		return dropIns.Owns(e)
+	}
+	key, err := ParseKey(e.Object)
 	switch {
-	case m.Boot != "" && m.Boot != boot:
-		return settled
-	case sameValue(m.now, before):
-		return restore
-	case !m.left() && (m.Done || m.Kind == kindOwn):
-		return changed
-	case forGood(m.path, m.now):
-		return lasting
+	case err != nil:
+		return err
+	case string(key) != e.Object || isGlob(e.Object):
+		return fmt.Errorf("%w: %q is not one key in its dotted spelling", errKey, e.Object)
+	case e.Before.Type != state("").Type:
+		return fmt.Errorf("what it was before is no value but %q", e.Before.Type)
 	}
-	return restore
+	return nil
 }
 
-// left reports whether the value is as it was left, or, where that was not
-// completed, as it was left the time before.
-func (m memo) left() bool {
-	return sameValue(m.now, m.After.Value) || m.Was != nil && sameValue(m.now, m.Was.Value)
-}
-
-// change is one line on what Revert will do. Empty: nothing.
-func (m memo) change() string {
-	switch {
-	case m.err != nil || m.verdict == settled || m.verdict == restore && sameValue(m.now, m.Before.Value):
-		return ""
-	case m.verdict == restore:
-		return Change{Key: Key(m.Object), Old: m.now, New: m.Before.Value}.String()
-	case m.verdict == lasting:
-		return fmt.Sprintf("leave %s = %s until the next boot (was %s): the kernel does not take it back",
-			m.Object, oneLine(m.now), oneLine(m.Before.Value))
+// Look says what there is to undo about e.
+func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	if e.Kind != kindValue {
+		return lookAtFile(ctx, p, e)
 	}
-	return fmt.Sprintf("leave %s = %s: %v (%s)", m.Object, oneLine(m.now), record.ErrChanged, oneLine(m.After.Value))
+	at, err := Key(e.Object).path()
+	if err != nil {
+		return journal.Undo{}, err
+	}
+	switch now, err := h.Kernel.read(at); {
+	case errors.Is(err, fs.ErrNotExist): // a link that went
+		return journal.Undo{}, nil
+	case err != nil:
+		return journal.Undo{}, fmt.Errorf("put back: %w", err)
+	case sameValue(now, e.Before.Value):
+		return journal.Undo{}, nil
+	case !left(e, now):
+		return journal.Undo{}, fmt.Errorf("%s is %s, %w (%s), and stays", e.Object, oneLine(now), journal.ErrChanged, oneLine(e.After.Value))
+	case forGood(at, now):
+		return journal.Undo{
+			Change: fmt.Sprintf("leave %s = %s until the next boot (was %s): the kernel does not take it back",
+				e.Object, oneLine(now), oneLine(e.Before.Value)),
+			Run: func(context.Context) error { return nil },
+		}, nil
+	default:
+		return journal.Undo{
+			Change: Change{Key: Key(e.Object), Old: now, New: e.Before.Value}.String(),
+			Run:    func(ctx context.Context) error { return h.Kernel.putBack(ctx, p.Journal(), e) },
+		}, nil
+	}
 }
 
-// drags reports whether putting m back changes other keys.
-func (m memo) drags() bool {
-	return m.Kind == kindOwn && m.verdict == restore && !sameValue(m.now, m.Before.Value) && len(sidePatterns(m.path)) > 0
+func lookAtFile(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	u, err := dropIns.Look(ctx, p, e)
+	if run := u.Run; run != nil {
+		u.Run = func(ctx context.Context) error { return fileHint(run(ctx)) }
+	}
+	return u, fileHint(err)
 }
 
-// undoValues writes back what was recorded: first the values that drag others
-// along, then the others, so that these have the last word.
-func (k Kernel) undoValues(ctx context.Context, book *record.Book, boot string) error {
-	memos := k.judge(book, boot)
-	rest := slices.DeleteFunc(slices.Clone(memos), memo.drags)
-	first := slices.DeleteFunc(memos, func(m memo) bool { return !m.drags() })
-	if len(first) > 0 {
-		if err := markSides(book, rest); err != nil {
-			return err
+// putBack writes what was there before. It does not look whether the value is
+// as it was left: what was put back before it may have dragged it along.
+func (k Kernel) putBack(ctx context.Context, j *journal.Journal, e journal.Entry) error {
+	all, err := k.companions(j, e)
+	if err == nil {
+		err = all.begin(ctx, j)
+	}
+	if err == nil {
+		err = k.put(Key(e.Object), e.Before.Value)
+		if errors.Is(err, fs.ErrNotExist) { // a link that went
+			err = nil
 		}
+		err = errors.Join(err, all.hold(ctx, k, j))
 	}
-	var gone []string
-	var errs []error
-	for _, m := range append(first, rest...) {
-		if err := ctx.Err(); err != nil {
-			errs = append(errs, err)
-			break
-		}
-		err := k.undoValue(m)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if err == nil || errors.Is(err, record.ErrChanged) {
-			gone = append(gone, m.Object)
-		}
+	if err != nil {
+		return fmt.Errorf("put back %s = %s: %w", e.Object, oneLine(e.Before.Value), err)
 	}
-	if len(gone) > 0 {
-		errs = append(errs, book.Forget(gone...))
-	}
-	return errors.Join(errs...)
-}
-
-// markSides makes the sides that shall be put back begun ones: whatever they
-// are after a kill, they are put back.
-func markSides(book *record.Book, memos []memo) error {
-	var entries []record.Entry
-	for _, m := range memos {
-		if m.Kind == kindSide && m.verdict == restore {
-			entries = append(entries, m.Entry)
-		}
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	return book.Begin(entries...)
-}
-
-func (k Kernel) undoValue(m memo) error {
-	switch {
-	case m.err != nil:
-		return fmt.Errorf("put back: %w", m.err)
-	case m.verdict == changed:
-		return fmt.Errorf("%s is %s, %w (%s), and stays", m.Object, oneLine(m.now), record.ErrChanged, oneLine(m.After.Value))
-	case m.verdict != restore:
-		return nil
-	}
-	err := k.put(Key(m.Object), m.Before.Value)
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // a link that went
-		return nil
-	}
-	return fmt.Errorf("put back %s = %s: %w", m.Object, oneLine(m.Before.Value), err)
+	return nil
 }

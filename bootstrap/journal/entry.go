@@ -89,7 +89,10 @@ func (e Entry) same(o Entry) bool { return e.id() == o.id() }
 
 func (e Entry) sameObject(o Entry) bool { return e.Kind == o.Kind && e.Object == o.Object }
 
-func (e Entry) id() string { return e.Kind + "\x00" + e.Object + "\x00" + e.Step }
+// id tells entries apart.
+type id struct{ kind, object, step string }
+
+func (e Entry) id() id { return id{e.Kind, e.Object, e.Step} }
 
 // again is e begun anew as now.
 func (e Entry) again(now Entry) Entry {

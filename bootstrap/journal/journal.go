@@ -177,15 +177,17 @@ func (j *Journal) stepOf(ctx context.Context) (string, error) {
 // Begin notes, durably, that entries are about to be changed. What is recorded
 // for the same object and step keeps its Before, unless a reboot has undone it.
 func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
-	if j == nil {
+	if j == nil || len(entries) == 0 {
 		return nil
 	}
 	step, err := j.stepOf(ctx)
 	if err != nil {
 		return err
 	}
+	entries = slices.Clone(entries)
 	return j.change(func(p *page) error {
-		for _, e := range entries {
+		for i := range entries {
+			e := &entries[i]
 			e.Step, e.Namespace, e.Time, e.Done = step, Namespace(), time.Now().UTC().Truncate(time.Second), false
 			if current := p.current(); j.options.Owner != "" && current.Name == j.options.Owner {
 				e.Generation = current.Generation
@@ -193,8 +195,8 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 			if err := e.validate(); err != nil {
 				return err
 			}
-			p.begin(e)
 		}
+		p.begin(entries...)
 		return nil
 	})
 }
@@ -209,14 +211,39 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 		return err
 	}
 	return j.change(func(p *page) error {
+		at := p.positions()
 		for _, e := range entries {
 			e.Step = step
-			i := p.index(e)
-			if i < 0 {
+			i, begun := at[e.id()]
+			if !begun {
 				return fmt.Errorf("record %s: it was never begun", e)
 			}
 			kept := &p.Entries[i]
 			kept.After, kept.Was, kept.Done = e.After, nil, true
+		}
+		return nil
+	})
+}
+
+// Outlast notes, durably, that what entries record comes back after a reboot:
+// from now on none undoes it. All else that is recorded of them stays.
+func (j *Journal) Outlast(ctx context.Context, entries ...Entry) error {
+	if j == nil || len(entries) == 0 {
+		return nil
+	}
+	step, err := j.stepOf(ctx)
+	if err != nil {
+		return err
+	}
+	return j.change(func(p *page) error {
+		at := p.positions()
+		for _, e := range entries {
+			e.Step = step
+			i, begun := at[e.id()]
+			if !begun || j.outlived(p.Entries[i]) {
+				return fmt.Errorf("record that %s outlives a reboot: it was never begun in this boot", e)
+			}
+			p.Entries[i].Boot = ""
 		}
 		return nil
 	})

@@ -94,7 +94,28 @@ func TestPLAN6_NothingIsCreatedBeforeTheFirstBegin(t *testing.T) {
 	require.Empty(t, entries(t, j))
 	_, err := j.RevertAll(t.Context())
 	require.NoError(t, err)
+	require.NoError(t, j.Begin(step(t, j, "one")))
 	require.NoDirExists(t, dir)
+}
+
+func TestPLAN6_EntriesBegunTogetherKeepTheirOrder(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{})
+	ctx := step(t, j, "one")
+	var all []journal.Entry
+	for _, object := range []string{"a", "b", "c", "d"} {
+		v.set(t, ctx, j, object, "1")
+		all = append(all, journal.Entry{Kind: "acme/value", Object: object, Before: value("1"), After: value("2")})
+	}
+	require.NoError(t, j.Begin(ctx, all[2], all[0], all[2]))
+	require.Equal(t, []string{"b", "d", "a", "c"}, objects(t, j))
+	require.NoError(t, j.Complete(ctx, all[2], all[0]))
+	for _, e := range entries(t, j) {
+		require.Equal(t, value(""), e.Before, "the first one's")
+		require.True(t, e.Done)
+	}
+	require.NoError(t, j.Forget(ctx, all[3], all[2]))
+	require.Equal(t, []string{"b", "a"}, objects(t, j))
 }
 
 func TestPLAN6_BeginIsOnDiskAndPrivate(t *testing.T) {
@@ -154,6 +175,32 @@ func TestPLAN6_WhatARebootTookIsForgotten(t *testing.T) {
 	e.Before, e.Boot = value("anew"), second.Boot()
 	require.NoError(t, second.Begin(step(t, second, "one"), e))
 	require.Equal(t, value("anew"), entries(t, second)[0].Before)
+}
+
+func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	v.now["a"], v.now["b"] = "0", "0"
+	first := open(t, dir, journal.Options{Boot: "first"})
+	ctx := step(t, first, "one")
+	for _, object := range []string{"a", "b"} {
+		e := journal.Entry{Kind: "acme/value", Object: object, Before: value("0"), After: value("1"), Boot: first.Boot()}
+		require.NoError(t, first.Begin(ctx, e))
+		v.now[object] = "1"
+		require.NoError(t, first.Complete(ctx, e))
+	}
+	lasting := journal.Entry{Kind: "acme/value", Object: "b"}
+	require.Error(t, first.Outlast(step(t, first, "two"), lasting))
+	want := entries(t, first)[1]
+	want.Boot = ""
+	require.NoError(t, first.Outlast(ctx, lasting))
+	require.Equal(t, want, entries(t, first)[1])
+
+	second := open(t, dir, journal.Options{Boot: "second", Handlers: []journal.Handler{v}})
+	require.Error(t, second.Outlast(step(t, second, "one"), journal.Entry{Kind: "acme/value", Object: "a"}), "a reboot has undone it")
+	_, err := second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "1", "b": "0"}, v.now)
+	require.NoError(t, (*journal.Journal)(nil).Outlast(t.Context(), lasting))
 }
 
 func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {

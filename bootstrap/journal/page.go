@@ -73,11 +73,12 @@ func decode(raw []byte) (*page, error) {
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
+	at := p.positions()
 	for i, e := range p.Entries {
 		if err := e.validate(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
-		if slices.ContainsFunc(p.Entries[:i], e.same) {
+		if at[e.id()] != i {
 			return nil, fmt.Errorf("%w: %s of step %s is there twice", ErrUnreadable, e, e.Step)
 		}
 	}
@@ -94,17 +95,40 @@ func (p *page) current() owner {
 
 func (p *page) index(e Entry) int { return slices.IndexFunc(p.Entries, e.same) }
 
-// begin puts e at the end, as the newest.
-func (p *page) begin(e Entry) {
-	if i := p.index(e); i >= 0 {
-		e = p.Entries[i].again(e)
-		p.Entries = slices.Delete(p.Entries, i, i+1)
+// positions says where each entry is, for those who look for many.
+func (p *page) positions() map[id]int {
+	at := make(map[id]int, len(p.Entries))
+	for i, e := range p.Entries {
+		at[e.id()] = i
 	}
-	p.Entries = append(p.Entries, e)
+	return at
+}
+
+// begin puts entries at the end, as the newest.
+func (p *page) begin(entries ...Entry) {
+	at := p.positions()
+	for _, e := range entries {
+		if i, known := at[e.id()]; known {
+			e = p.Entries[i].again(e)
+		}
+		at[e.id()] = len(p.Entries)
+		p.Entries = append(p.Entries, e)
+	}
+	var last []Entry
+	for i, e := range p.Entries {
+		if at[e.id()] == i {
+			last = append(last, e)
+		}
+	}
+	p.Entries = last
 }
 
 func (p *page) forget(gone ...Entry) {
-	p.Entries = slices.DeleteFunc(p.Entries, func(e Entry) bool { return slices.ContainsFunc(gone, e.same) })
+	ids := make(map[id]bool, len(gone))
+	for _, e := range gone {
+		ids[e.id()] = true
+	}
+	p.Entries = slices.DeleteFunc(p.Entries, func(e Entry) bool { return ids[e.id()] })
 }
 
 func (p *page) clone() *page {

@@ -187,13 +187,11 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 // take makes the list of works. What a reboot has undone is forgotten, and the
 // original of an object that a later step has changed too is left to that one.
 func (u *undoing) take(pick func(Entry) bool) {
-	settled := map[string]bool{} // kind, object and step
-	var picked []Entry
+	settled := map[id]bool{}
 	for i, e := range u.page.Entries { // oldest first: originals go from step to step
 		if !pick(e) {
 			continue
 		}
-		picked = append(picked, e)
 		if heir := u.heir(i); u.journal.outlived(e) {
 			settled[e.id()] = true
 		} else if heir != nil {
@@ -204,9 +202,9 @@ func (u *undoing) take(pick func(Entry) bool) {
 			}
 		}
 	}
+	picked := slices.DeleteFunc(slices.Clone(u.page.Entries), func(e Entry) bool { return !pick(e) })
 	for _, e := range order(picked) {
-		now := u.page.Entries[u.page.index(e)]
-		u.works = append(u.works, &work{Undone: Undone{Entry: now}, settled: settled[e.id()]})
+		u.works = append(u.works, &work{Undone: Undone{Entry: e}, settled: settled[e.id()]})
 	}
 }
 
@@ -230,7 +228,7 @@ func order(entries []Entry) []Entry {
 	var sorted []Entry
 	for len(rest) > 0 {
 		i := max(0, slices.IndexFunc(rest, func(e Entry) bool {
-			return !slices.ContainsFunc(rest, func(o Entry) bool { return !o.same(e) && slices.Contains(o.Needs, e.Object) })
+			return !slices.ContainsFunc(rest, func(o Entry) bool { return slices.Contains(o.Needs, e.Object) && !o.same(e) })
 		}))
 		sorted = append(sorted, rest[i])
 		rest = slices.Delete(rest, i, i+1)
@@ -316,9 +314,10 @@ func (u *undoing) forget(gone []Entry) error {
 		return j.tidy()
 	}
 	if err := j.change(func(p *page) error {
+		at := u.page.positions()
 		for i, e := range p.Entries { // what was bequeathed
-			if at := u.page.index(e); at >= 0 {
-				p.Entries[i].Before, p.Entries[i].Boot = u.page.Entries[at].Before, u.page.Entries[at].Boot
+			if from, known := at[e.id()]; known {
+				p.Entries[i].Before, p.Entries[i].Boot = u.page.Entries[from].Before, u.page.Entries[from].Boot
 			}
 		}
 		p.forget(gone...)

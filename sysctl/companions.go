@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// companions are recorded values that the kernel changes along with one that is
+// put back. They keep what they have, whichever step's they are and whether they
+// were put back before, but for those that are about to be.
+type companions []companion
+
+type companion struct {
+	journal.Entry
+	settles bool // the entry was begun only, and is completed first
+	path    string
+	found   string // the value
+	next    string // what it is going to be
+	holds   bool   // it is to stay as it is
+}
+
+// companions finds those of e, by the newest entry of each.
+func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, error) {
+	at, err := Key(e.Object).path()
+	if err != nil || len(sidePatterns(at)) == 0 {
+		return nil, err
+	}
+	newest, err := newestValues(j)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := sides(k.files(), at)
+	if err != nil {
+		return nil, err
+	}
+	var all companions
+	for _, p := range paths {
+		o, recorded := newest[keyOf(p)]
+		if !recorded {
+			continue
+		}
+		found, err := k.read(p)
+		if errors.Is(err, fs.ErrNotExist) { // a link that went
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		c := companion{path: p, found: found, next: dragged(p, at, e.Before.Value)}
+		c.Entry, c.settles = settled(o, found)
+		comesNext := o.Step == e.Step && left(o, found) && !sameValue(found, o.Before.Value)
+		c.holds = !comesNext && !oneValue(p, at)
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func newestValues(j *journal.Journal) (map[Key]journal.Entry, error) {
+	entries, err := j.Entries()
+	newest := map[Key]journal.Entry{}
+	for _, e := range entries {
+		if e.Kind == kindValue && (e.Boot == "" || e.Boot == j.Boot()) {
+			newest[Key(e.Object)] = e
+		}
+	}
+	return newest, err
+}
+
+// begin notes what the companions are going to be: killed after that, the next
+// run knows them by it.
+func (cs companions) begin(ctx context.Context, j *journal.Journal) error {
+	for step, all := range cs.bySteps() {
+		var finished, entries []journal.Entry
+		for _, c := range all {
+			if c.settles {
+				finished = append(finished, c.Entry)
+			}
+			c.After = state(c.next)
+			entries = append(entries, c.Entry)
+		}
+		ctx := j.WithStep(ctx, step)
+		if err := j.Complete(ctx, finished...); err != nil {
+			return err
+		}
+		if err := j.Begin(ctx, entries...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold gives those that keep their value that value again.
+func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) error {
+	var errs []error
+	for step, all := range cs.bySteps() {
+		var held []journal.Entry
+		for _, c := range all {
+			if !c.holds {
+				continue
+			}
+			err := k.put(keyOf(c.path), c.found)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, fmt.Errorf("keep %s = %s, which changes along: %w", c.Object, oneLine(c.found), err))
+			} else if c.Done {
+				held = append(held, c.Entry)
+			}
+		}
+		errs = append(errs, j.Complete(j.WithStep(ctx, step), held...))
+	}
+	return errors.Join(errs...)
+}
+
+func (cs companions) bySteps() map[string]companions {
+	steps := map[string]companions{}
+	for _, c := range cs {
+		steps[c.Step] = append(steps[c.Step], c)
+	}
+	return steps
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// nodeEnv makes the test binary a process that applies and reverts for ever on
+// the node that it names.
+const nodeEnv = "SLIPWAY_TEST_SYSCTL_NODE"
+
+// killed is an action on a node whose kernel is a directory.
+func killed(node string) sysctl.DropIn {
+	j, err := journal.Open(node+"/slipway", journal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return sysctl.DropIn{
+		Dir: node + "/etc/sysctl.d", Name: "90-agent.conf", Kernel: sysctl.Kernel{Root: node + "/proc/sys"}, Journal: j.Step("test"),
+		Settings: []sysctl.Setting{{Key: "kernel.a", Value: "1"}, {Key: "kernel.b", Value: "2"}},
+	}
+}
+
+func TestMain(m *testing.M) {
+	node := os.Getenv(nodeEnv)
+	if node == "" {
+		os.Exit(m.Run())
+	}
+	fmt.Println("ready")
+	for range 2000 { // should the test die first
+		if err := errors.Join(killed(node).Apply(context.Background()), killed(node).Revert(context.Background())); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+}
+
+// tree lists what is below dir, files with their content.
+func tree(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			path += " " + read(t, path)
+		}
+		all = append(all, path)
+		return err
+	}))
+	return all
+}
+
+// Wherever a process is killed, the next Apply comes to the same end, and the
+// next Revert leaves nothing behind.
+func TestPLAN3_KilledAnywhere(t *testing.T) {
+	for i := range 50 {
+		node := t.TempDir()
+		for _, key := range []string{"a", "b"} {
+			file := filepath.Join(node, "proc/sys/kernel", key)
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			require.NoError(t, os.WriteFile(file, []byte("0\n"), 0o644))
+		}
+		before := tree(t, node)
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), nodeEnv+"="+node)
+		out, err := c.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
+		line, err := bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "ready\n", line)
+		<-time.After(time.Duration(i) * 503 * time.Microsecond)
+		require.NoError(t, c.Process.Kill())
+		require.ErrorContains(t, c.Wait(), "killed")
+
+		d := killed(node)
+		if i%2 == 0 {
+			require.NoError(t, d.Apply(t.Context()))
+			changes, err := d.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes)
+		}
+		require.NoError(t, d.Revert(t.Context()))
+		require.Equal(t, before, tree(t, node), "killed after %d steps of 503µs", i)
+	}
+}

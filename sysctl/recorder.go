@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// The kinds of entries: values, whose Object is the dotted key, and drop-ins.
+// What the kernel changes along with a value is recorded as that is.
+const (
+	kindValue = "sysctl/value"
+	kindFile  = "sysctl/file"
+)
+
+// recorder notes values before they change. Without a journal it notes nothing.
+type recorder struct {
+	journal *journal.Journal
+	boot    string // the boot that undoes what is noted; empty: none does
+	begun   []begun
+}
+
+// begun is an entry that was begun, and why.
+type begun struct {
+	journal.Entry
+	cause Key
+	found string         // the value
+	prior *journal.Entry // of an earlier run; nil: there is none
+}
+
+func newRecorder(j *journal.Journal) *recorder { return &recorder{journal: j, boot: j.Boot()} }
+
+func state(value string) journal.State { return journal.State{Type: "value", Value: value} }
+
+// left reports whether a value is as e says it was left: before completion, as
+// it was to be left, or was the time before.
+func left(e journal.Entry, now string) bool {
+	return sameValue(now, e.After.Value) || e.Was != nil && sameValue(now, e.Was.Value)
+}
+
+// settled is e completed, if it was only begun and its value is as it was left:
+// begun anew, it would no longer say so.
+func settled(e journal.Entry, now string) (journal.Entry, bool) {
+	if e.Done || !left(e, now) {
+		return e, false
+	}
+	e.After, e.Was, e.Done = state(now), nil, true
+	return e, true
+}
+
+// begin notes what changes will alter, first what the kernel alters by itself.
+func (r *recorder) begin(ctx context.Context, k Kernel, changes []Change) error {
+	if r.journal == nil {
+		return nil
+	}
+	r.begun = nil
+	own := map[Key]bool{}
+	for _, c := range changes {
+		own[c.Key] = true
+	}
+	for _, c := range changes {
+		if err := r.addSides(ctx, k, c, own); err != nil {
+			return fmt.Errorf("record what %s changes: %w", c.Key, err)
+		}
+	}
+	for _, c := range changes {
+		if err := r.add(ctx, c.Key, c.Key, c.Old, c.New); err != nil {
+			return err
+		}
+	}
+	var entries, finished []journal.Entry
+	for _, b := range r.begun {
+		if entries = append(entries, b.Entry); b.prior != nil {
+			if e, settles := settled(*b.prior, b.found); settles {
+				*b.prior = e
+				finished = append(finished, e)
+			}
+		}
+	}
+	if err := r.journal.Complete(ctx, finished...); err != nil {
+		return err
+	}
+	return r.journal.Begin(ctx, entries...)
+}
+
+// add adds the entry of key. What an earlier run noted stays: the first value,
+// and that no boot undoes it.
+func (r *recorder) add(ctx context.Context, key, cause Key, found, meant string) error {
+	b := begun{cause: cause, found: found, Entry: journal.Entry{
+		Kind: kindValue, Object: string(key), Before: state(found), After: state(meant), Boot: r.boot,
+	}}
+	prior, known, err := r.journal.Lookup(ctx, kindValue, string(key))
+	if err != nil {
+		return err
+	}
+	if known {
+		b.prior, b.Before = &prior, prior.Before
+		if prior.Boot == "" {
+			b.Boot = ""
+		}
+	}
+	r.begun = append(r.begun, b)
+	return nil
+}
+
+// addSides adds what c drags along, but for keys in own, to which it adds them.
+func (r *recorder) addSides(ctx context.Context, k Kernel, c Change, own map[Key]bool) error {
+	at, err := c.Key.path()
+	if err != nil {
+		return err
+	}
+	paths, err := sides(k.files(), at)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		key := keyOf(p)
+		if own[key] {
+			continue
+		}
+		value, err := k.read(p)
+		if errors.Is(err, fs.ErrNotExist) { // a link that went
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		own[key] = true
+		if err := r.add(ctx, key, c.Key, value, dragged(p, at, c.New)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end notes how the changes came out. Of a value that did not move stays what
+// an earlier run noted; one that cannot be read stays begun.
+func (r *recorder) end(ctx context.Context, k Kernel, changes []Change) error {
+	if r.journal == nil {
+		return nil
+	}
+	missed := map[Key]bool{} // for certain
+	for _, c := range changes {
+		now, err := k.Get(c.Key)
+		missed[c.Key] = err == nil && !sameValue(now, c.New) || errors.Is(err, fs.ErrNotExist)
+	}
+	var done, dropped []journal.Entry
+	var errs []error
+	for _, b := range r.begun {
+		now, err := k.Get(Key(b.Object))
+		gone := errors.Is(err, fs.ErrNotExist)
+		moved := !gone && !sameValue(now, b.found)
+		switch {
+		case err != nil && !gone:
+			errs = append(errs, fmt.Errorf("record how it was left: %w", err))
+		case moved || !gone && b.prior == nil && !missed[b.cause]:
+			b.After = state(now)
+			done = append(done, b.Entry)
+		case b.prior == nil:
+			dropped = append(dropped, b.Entry)
+		case b.prior.Done:
+			done = append(done, *b.prior)
+		}
+	}
+	errs = append(errs, r.journal.Complete(ctx, done...), r.journal.Forget(ctx, dropped...))
+	return errors.Join(errs...)
+}
+
+// outlast notes that what was set, or is about to be, comes back with the next
+// boot: a file of ours sets as. What the kernel changes along with it does too.
+func (r *recorder) outlast(ctx context.Context, k Kernel, as []Assignment) error {
+	r.boot = ""
+	targets, _ := expand(k.files(), as) // what is wrong with it has been said
+	var lasting []journal.Entry
+	brought := map[string]bool{}
+	for _, t := range targets {
+		along, err := sides(k.files(), t.path)
+		if err != nil {
+			return err
+		}
+		for _, p := range append(along, t.path) {
+			if brought[p] {
+				continue
+			}
+			brought[p] = true
+			e, known, err := r.journal.Lookup(ctx, kindValue, string(keyOf(p)))
+			if err != nil {
+				return err
+			}
+			if known && e.Boot != "" {
+				lasting = append(lasting, e)
+			}
+		}
+	}
+	return r.journal.Outlast(ctx, lasting...)
+}

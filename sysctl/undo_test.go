@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/sysctl/sysctltest"
+)
+
+const shared = "net.ipv4.conf.eth0.rp_filter"
+
+// settings are those of a step of that name.
+func (n node) settings(step string, values ...sysctl.Setting) sysctl.Settings {
+	return sysctl.Settings{Values: values, Kernel: n.Kernel.Kernel(), Journal: n.journal(step)}
+}
+
+// many are actions of all sorts over one journal, each a step. They set shared
+// one after the other.
+func (n node) many() []bootstrap.CheckReverter {
+	other := n.dropIn()
+	other.Dir, other.Name = filepath.Join(n.root, "new", "dir"), "forwarding.conf"
+	other.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: shared, Value: "2"})
+	other.Journal = n.journal("other")
+	beside := other
+	beside.Name, beside.Settings = "beside.conf", []sysctl.Setting{{Key: "kernel.timer_migration", Value: "0"}}
+	beside.Journal = n.journal("beside")
+	return []bootstrap.CheckReverter{
+		n.dropIn(),
+		n.settings("values", sysctl.Setting{Key: shared, Value: "1"}),
+		other,
+		beside,
+		n.settings("forwarding", sysctl.Setting{Key: shared, Value: "3"}, sysctl.Setting{Key: "net.ipv4.conf.eth1.forwarding", Value: "0"}),
+	}
+}
+
+// checkRevertAll lists what undoing everything would do, and revertAll does it.
+func (n node) checkRevertAll() []string {
+	n.t.Helper()
+	all, err := n.journal("none").CheckRevertAll(n.t.Context())
+	require.NoError(n.t, err)
+	var lines []string
+	for _, u := range all {
+		if u.Change != "" {
+			lines = append(lines, u.Change)
+		}
+	}
+	return lines
+}
+
+func (n node) revertAll() error {
+	_, err := n.journal("none").RevertAll(n.t.Context())
+	return err
+}
+
+func newBusyNode(t *testing.T) node {
+	t.Helper()
+	n := newNode(t, "eth0", "eth1", "lxc1")
+	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.Put("net.ipv6.conf.eth1.forwarding", "1")
+	return n
+}
+
+func TestPLAN6_RevertAllUndoesEveryStep(t *testing.T) {
+	n := newBusyNode(t)
+	before := n.Values()
+	require.Empty(t, n.checkRevertAll())
+	require.NoError(t, n.revertAll(), "there is no state directory yet")
+	for _, a := range n.many() {
+		require.NoError(t, a.Apply(t.Context()))
+	}
+	foreign := n.journal("foreign")
+	theirs := journal.Entry{Kind: "acme/value", Object: "net.ipv4.ip_forward"}
+	require.NoError(t, foreign.Begin(t.Context(), theirs))
+	foreseen, err := n.journal("none").CheckRevertAll(t.Context())
+	require.ErrorIs(t, err, journal.ErrUnknownKind)
+	require.Len(t, foreseen, len(journaltest.Entries(t, foreign)))
+	require.NoError(t, foreign.Forget(t.Context(), theirs))
+
+	applied := n.Values()
+	lines := n.checkRevertAll()
+	require.Equal(t, applied, n.Values())
+	dir := filepath.Join(n.root, "new", "dir")
+	order := []string{ // newest first, each file before its values, directories when they are empty
+		"remove file " + filepath.Join(dir, "beside.conf"),
+		"set kernel.timer_migration = 1 (is 0)",
+		"remove file " + filepath.Join(dir, "forwarding.conf"),
+		"remove directory " + dir,
+		"remove directory " + filepath.Dir(dir),
+		"set net.ipv4.ip_forward = 0 (is 1)",
+		"remove file " + n.file(),
+		"set net.ipv4.conf.all.rp_filter = 1 (is 0)",
+	}
+	require.Equal(t, order, slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !slices.Contains(order, line) }))
+	require.Contains(t, lines, "set "+shared+" = 0 (is 3)", "the first value, in one go")
+
+	require.NoError(t, n.revertAll())
+	require.Equal(t, before, n.Values())
+	require.NoFileExists(t, n.file())
+	require.NoDirExists(t, filepath.Join(n.root, "new"))
+	require.NoDirExists(t, n.state())
+	require.Empty(t, n.checkRevertAll())
+}
+
+func TestPLAN6_AKeyThatManyStepsSetComesBackInAnyOrder(t *testing.T) {
+	for _, order := range [][]int{{2, 1, 0}, {0, 1, 2}, {1, 0, 2}, {1, 2, 0}} {
+		n := newBusyNode(t)
+		before := n.Values()
+		var steps []sysctl.Settings
+		for i := range 3 {
+			s := n.settings(fmt.Sprint(i), sysctl.Setting{Key: shared, Value: fmt.Sprint(i + 1)})
+			require.NoError(t, s.Apply(t.Context()))
+			steps = append(steps, s)
+		}
+		require.Equal(t, []string{"set " + shared + " = 0 (is 3)"}, n.checkRevertAll())
+		if order[0] == 0 {
+			require.NoError(t, n.revertAll())
+		} else {
+			for _, i := range order {
+				require.NoError(t, steps[i].Revert(t.Context()))
+			}
+		}
+		require.Equal(t, before, n.Values())
+		require.NoDirExists(t, n.state())
+	}
+}
+
+func TestPLAN6_AKeyThatOneStepDragsAndAnotherSetsComesBack(t *testing.T) {
+	for _, was := range []string{"0", "1"} {
+		n := newBusyNode(t)
+		n.Put("net.ipv4.conf.eth0.forwarding", was)
+		before := n.Values()
+		require.NoError(t, forwarding(t, n.Kernel, n.state()).Apply(t.Context()))
+		require.NoError(t, n.settings("one", sysctl.Setting{Key: "net.ipv4.conf.eth0.forwarding", Value: "0"}).Apply(t.Context()))
+		require.NoError(t, n.revertAll())
+		require.Equal(t, before, n.Values())
+		require.NoDirExists(t, n.state())
+	}
+}
+
+func TestPLAN6_AKillAtAnyWriteOfRevertAllIsMadeGood(t *testing.T) {
+	for kill := range 24 {
+		n := newBusyNode(t)
+		before := n.Values()
+		for _, a := range n.many() {
+			require.NoError(t, a.Apply(t.Context()))
+		}
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = handled(t, n.Kernel, n.state(), &mortal{Kernel: n.Kernel, lives: kill}).RevertAll(t.Context())
+		}()
+		runtime.GC() // a dead process has no lock
+		require.NoError(t, n.revertAll(), "killed at write %d", kill)
+		require.Equal(t, before, n.Values(), "killed at write %d", kill)
+		require.NoDirExists(t, n.state())
+	}
+}
+
+func TestWithoutAJournalThereIsNothingToRevert(t *testing.T) {
+	for _, a := range []bootstrap.CheckReverter{sysctl.DropIn{}, sysctl.Settings{}} {
+		_, err := a.CheckRevert(t.Context())
+		for _, err := range []error{err, a.Revert(t.Context())} {
+			require.ErrorIs(t, err, errors.ErrUnsupported)
+			require.EqualError(t, err, "no journal was given, so nothing was recorded")
+		}
+	}
+}
+
+// The drop-in is on a tmpfs of another boot: what is there now is not ours.
+func TestPLAN6_CheckRevertSaysNothingOfWhatARebootTook(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	for boot, want := range map[string][]string{"another": nil, "": {"remove file " + n.file()}} {
+		journaltest.Edit(t, n.state(), func(e *journal.Entry) { e.Boot = boot })
+		require.Equal(t, want, checkRevert(t, n.dropIn()))
+		require.Equal(t, want, n.checkRevertAll())
+	}
+}
+
+// Half written, and not ours: begun, killed, then written by somebody else.
+func TestPLAN6_CheckRevertSaysWhatRevertLeaves(t *testing.T) {
+	n := newNode(t)
+	d := n.dropIn()
+	require.NoError(t, journal.Files{Kind: "sysctl"}.Begin(t.Context(), d.Journal, n.file(), journal.State{Type: "file", SHA256: "ours"}))
+	n.put(t, "etc/"+ciliumFile, "# theirs\n")
+	changes, err := d.CheckRevert(t.Context())
+	require.Empty(t, changes)
+	require.EqualError(t, err, n.file()+" is no longer as it was left, and stays")
+	require.EqualError(t, d.Revert(t.Context()), err.Error())
+	require.FileExists(t, n.file())
+}
+
+// A file that cannot be removed brings its values back at the next boot: until
+// it is gone they stay recorded.
+func TestPLAN6_WithItsFileValuesStay(t *testing.T) {
+	n := newNode(t)
+	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	require.NoError(t, n.dropIn().Apply(t.Context()))
+	aside := filepath.Join(n.root, "aside")
+	require.NoError(t, os.Rename(n.dir(), aside))
+	require.NoError(t, os.Symlink("etc", n.dir())) // leads nowhere
+	changes, err := n.dropIn().CheckRevert(t.Context())
+	require.Empty(t, changes)
+	require.ErrorContains(t, err, n.file())
+	require.EqualError(t, n.dropIn().Revert(t.Context()), err.Error())
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoError(t, os.Remove(n.dir()))
+	require.NoError(t, os.Rename(aside, n.dir()))
+	require.NoError(t, n.dropIn().Revert(t.Context()))
+	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoDirExists(t, n.state())
+}
+
+func TestPLAN6_LinksThatCameLaterComeBackToo(t *testing.T) {
+	n := newNode(t, "lxc1")
+	before := n.Values()
+	d := n.dropIn()
+	d.Settings = []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lxc*.forwarding", Value: "0"}}
+	require.NoError(t, d.Apply(t.Context()))
+	n.AddLink("lxc2") // forwards, as the default is by now
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.lxc2.forwarding"])
+	n.AddLink("lxc3")
+	one := n.settings("one", sysctl.Setting{Key: "net.ipv4.conf.lxc3.forwarding", Value: "1"})
+	n.Put("net.ipv4.conf.lxc3.forwarding", "0")
+	require.NoError(t, one.Apply(t.Context()))
+
+	require.NoError(t, d.Revert(t.Context()))
+	require.Equal(t, "1", n.Values()["net.ipv4.conf.lxc2.forwarding"], "as it was found")
+	require.Equal(t, "1", n.Values()["net.ipv4.conf.lxc3.forwarding"], "it is another step's")
+	require.NoError(t, one.Revert(t.Context()))
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.lxc3.forwarding"])
+	n.RemoveLink("lxc2")
+	n.RemoveLink("lxc3")
+	require.Equal(t, before, n.Values())
+	require.NoDirExists(t, n.state())
+}
+
+// unreadable fails to read a key once another was written.
+type unreadable struct {
+	*sysctltest.Kernel
+	key, after string
+	written    bool
+}
+
+func (u *unreadable) WriteFile(name string, value []byte) error {
+	u.written = u.written || name == u.after
+	return u.Kernel.WriteFile(name, value)
+}
+
+func (u *unreadable) ReadFile(name string) ([]byte, error) {
+	if u.written && name == u.key {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: syscall.EIO}
+	}
+	return u.Kernel.ReadFile(name)
+}
+
+func TestPLAN6_AReadThatFailsDropsAndCompletesNothing(t *testing.T) {
+	const forward, filter, dragged = "net/ipv4/ip_forward", "net/ipv4/conf/eth0/rp_filter", "net/ipv4/conf/eth0/forwarding"
+	for key, after := range map[string]string{filter: filter, forward: forward, dragged: forward} {
+		for _, mayFail := range []bool{false, true} {
+			for _, inFile := range []bool{false, true} {
+				n := newNode(t, "eth0")
+				before := n.Values()
+				values := []sysctl.Setting{
+					{Key: filter, Value: "2", IgnoreFailure: mayFail},
+					{Key: forward, Value: "1", IgnoreFailure: mayFail},
+				}
+				sick := sysctl.Kernel{Files: &unreadable{Kernel: n.Kernel, key: key, after: after}}
+				var a bootstrap.CheckReverter
+				if inFile {
+					d := n.dropIn()
+					d.Settings, d.Kernel = values, sick
+					a = d
+				} else {
+					s := n.settings("values", values...)
+					s.Kernel = sick
+					a = s
+				}
+				require.ErrorIs(t, a.Apply(t.Context()), syscall.EIO, key)
+				require.NotEmpty(t, n.begun(), key)
+				require.ErrorIs(t, a.Revert(t.Context()), syscall.EIO, key)
+				require.NotEmpty(t, n.begun(), "it stays recorded")
+				require.NoError(t, n.revertAll())
+				require.Equal(t, before, n.Values(), key)
+				require.NoDirExists(t, n.state())
+			}
+		}
+	}
+}
+
+// limited makes no more than 2 of any number.
+type limited struct{ *sysctltest.Kernel }
+
+func (l limited) WriteFile(name string, value []byte) error {
+	if n, err := strconv.Atoi(strings.TrimSpace(string(value))); err == nil {
+		value = []byte(strconv.Itoa(min(n, 2)))
+	}
+	return l.Kernel.WriteFile(name, value)
+}
+
+func TestSYS9_AValueThatTheKernelMakesAnotherOfComesBack(t *testing.T) {
+	n := newNode(t, "eth0")
+	before := n.Values()
+	s := n.settings("values", sysctl.Setting{Key: shared, Value: "7"})
+	s.Kernel.Files = limited{n.Kernel}
+	require.ErrorContains(t, s.Apply(t.Context()), "written, and it is 2 all the same")
+	require.Equal(t, []string{"set " + shared + " = 0 (is 2)"}, checkRevert(t, s))
+	require.NoError(t, s.Revert(t.Context()))
+	require.Equal(t, before, n.Values())
+	require.NoDirExists(t, n.state())
+}
+
+// begun are the objects whose entries are not complete.
+func (n node) begun() (objects []string) {
+	for _, e := range journaltest.Entries(n.t, n.journal("none")) {
+		if !e.Done {
+			objects = append(objects, e.Object)
+		}
+	}
+	return objects
+}
