@@ -163,7 +163,7 @@ func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, 
 	}
 	defer d.Close()
 	e := Entry{Kind: f.file(), Object: path, After: after, Needs: needs}
-	if e.Boot, err = j.bootOf(d); err != nil {
+	if e.Boot, err = j.BootOf(d.File()); err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
 	old, known, err := j.Lookup(ctx, e.Kind, path)
@@ -178,13 +178,14 @@ func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, 
 	return j.Begin(ctx, e)
 }
 
-// bootOf names the boot with which what is in d goes away.
-func (j *Journal) bootOf(d *durable.Dir) (string, error) {
-	volatile, err := inMemory(d.File())
+// BootOf names the boot with which what is in an open directory goes away, for
+// [Entry].Boot. Empty: it outlives reboots.
+func (j *Journal) BootOf(dir *os.File) (string, error) {
+	volatile, err := inMemory(dir)
 	if err != nil || !volatile {
 		return "", err
 	}
-	return j.boot, nil
+	return j.Boot(), nil
 }
 
 // Complete notes how the file at path was left. If its content is not what it
@@ -230,7 +231,7 @@ func (f Files) make(ctx context.Context, j *Journal, kind, path string, after St
 	}
 	defer d.Close()
 	e := Entry{Kind: kind, Object: path, After: after}
-	if e.Boot, err = j.bootOf(d); err != nil {
+	if e.Boot, err = j.BootOf(d.File()); err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
 	if err := j.Begin(ctx, e); err != nil {
@@ -366,7 +367,7 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	}
 	u := Undo{Change: "restore " + e.Object, Run: func(ctx context.Context) error { return f.undo(ctx, p, e) }}
 	if e.Before.Type == "" {
-		u.Change, u.Removes = "remove file "+e.Object, e.Object
+		u.Change, u.Removes = "remove file "+e.Object, []string{e.Object}
 	}
 	return u, nil
 }
@@ -448,7 +449,7 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 // lookDir leaves to the time of its removal whether the directory is empty.
 func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	u := Undo{
-		Change: "remove directory " + e.Object, Removes: e.Object,
+		Change: "remove directory " + e.Object, Removes: []string{e.Object},
 		Run: func(ctx context.Context) error { return f.removeDir(ctx, p, e) },
 	}
 	switch {
