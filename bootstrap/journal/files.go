@@ -188,9 +188,9 @@ func (j *Journal) BootOf(dir *os.File) (string, error) {
 	return j.Boot(), nil
 }
 
-// Complete notes how the file at path was left. If its content is not what it
-// was meant to become, somebody else has written it since: then what was meant
-// is noted, so that theirs is not taken for ours.
+// Complete notes how the file at path was left. If its type or content is not
+// what it was meant to become, somebody else has written it since: then what was
+// meant is noted, so that theirs is not taken for ours.
 func (f Files) Complete(ctx context.Context, j *Journal, path string) error {
 	if j == nil {
 		return nil
@@ -207,8 +207,8 @@ func (f Files) complete(ctx context.Context, j *Journal, kind, path string) erro
 	if err != nil {
 		return err
 	}
-	if e.After.SHA256 != "" && e.After.SHA256 != after.SHA256 {
-		after = e.After
+	if meant := e.After; meant.Type != after.Type || meant.Target != after.Target || meant.SHA256 != "" && meant.SHA256 != after.SHA256 {
+		after = meant
 	}
 	return j.Complete(ctx, Entry{Kind: kind, Object: path, After: after})
 }

@@ -239,6 +239,29 @@ func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
 	}
 }
 
+// A link, or something of another type, in the place of what was written is as
+// little ours as other content.
+func TestPLAN6_WhatTookThePlaceOfALinkMeanwhileIsNotTakenForOurs(t *testing.T) {
+	for _, theirs := range []func(path string) error{
+		func(path string) error { return os.Symlink("theirs", path) },
+		func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o600) },
+	} {
+		for _, after := range []journal.State{{}, {Type: "symlink", Target: "ours"}} {
+			path := filepath.Join(t.TempDir(), "link")
+			write(t, path, "before", 0o644)
+			j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+			ctx := step(t, j, "files")
+			require.NoError(t, acme.Begin(ctx, j, path, after))
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, theirs(path))
+			require.NoError(t, acme.Complete(ctx, j, path))
+			require.ErrorIs(t, j.Revert(ctx), journal.ErrChanged)
+			content, err := os.ReadFile(path)
+			require.NotEqual(t, "before", string(content), err)
+		}
+	}
+}
+
 func TestPLAN6_KilledAtEveryPoint(t *testing.T) {
 	testns.Root(t)
 	for at := range 6 {
