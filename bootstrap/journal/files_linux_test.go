@@ -157,6 +157,18 @@ func TestPLAN6_ADirectoryStaysWithWhatIsRecordedInIt(t *testing.T) {
 	require.Equal(t, []string{root + "/a", root + "/a/b", path, "stuck"}, objects(t, j))
 }
 
+// What is there now may be of any size.
+func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	put(t, j, path, "ours")
+	require.NoError(t, os.Truncate(path, 1<<40))
+	ctx := step(t, j, "files")
+	_, err := j.CheckRevert(ctx)
+	require.EqualError(t, err, path+" is no longer as it was left, and stays")
+	require.EqualError(t, j.Revert(ctx), path+" is no longer as it was left, and stays")
+}
+
 // several is a handler of what has more than one name: FILE, FILE-1 and FILE-2.
 type several struct{ fail error }
 
