@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 )
@@ -207,4 +208,41 @@ func TestTryLockKeepsOthersOut(t *testing.T) {
 	locked, err := second.TryLock()
 	require.NoError(t, err)
 	require.True(t, locked)
+}
+
+// A FIFO that comes between the look and the open is not waited for.
+func TestOpenDoesNotWaitForAFIFO(t *testing.T) {
+	dir := t.TempDir()
+	d, err := durable.OpenDir(dir)
+	require.NoError(t, err)
+	defer d.Close()
+	file, fifo, place := filepath.Join(dir, "file"), filepath.Join(dir, "fifo"), filepath.Join(dir, "place")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, unix.Mkfifo(fifo, 0o600))
+	require.NoError(t, os.Link(file, place))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				temp := filepath.Join(dir, "temp")
+				os.Link([]string{file, fifo}[i%2], temp)
+				os.Rename(temp, place)
+			}
+		}
+	})
+	defer wg.Wait()
+	defer close(stop)
+	for range 5000 {
+		f, err := d.Open("place")
+		if err != nil {
+			continue
+		}
+		info, err := f.Stat()
+		require.NoError(t, errors.Join(err, f.Close()))
+		require.True(t, info.Mode().IsRegular())
+	}
 }
