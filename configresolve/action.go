@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // Write is [WriteDir] as a step of a plan: the state of a node in which Dir
@@ -17,10 +19,9 @@ type Write struct {
 	Dir    string  // on the caller's side, usually an emptyDir that the agent mounts
 	Config *Config // resolved before the plan is built
 
-	// StateDir is where Apply notes what it makes, for Revert. Empty: nothing
-	// is noted, and Revert returns an error matching errors.ErrUnsupported. One
-	// state directory serves one Dir.
-	StateDir string
+	// Journal is where Apply records what it makes, for Revert. Nil: nothing is
+	// recorded, and Revert returns an error that matches [errors.ErrUnsupported].
+	Journal *journal.Journal
 
 	// AllowEmpty lets a Config without keys replace one that has some. Where it
 	// is false that is an error, ErrEmpty, and nothing is changed.
@@ -35,7 +36,7 @@ func (w Write) Check(ctx context.Context) ([]string, error) {
 	if w.Config == nil {
 		return nil, hint(w.Dir, errNoConfig)
 	}
-	j := w.job(w.Dir)
+	j := w.job()
 	l, err := j.look(ctx)
 	if err != nil {
 		return nil, hint(w.Dir, err)
@@ -43,22 +44,16 @@ func (w Write) Check(ctx context.Context) ([]string, error) {
 	return l.changes(w.Dir, j.want), nil
 }
 
-func (w Write) job(dir string) job {
-	return job{dir: dir, want: w.Config.Data(), allowEmpty: w.AllowEmpty}
+func (w Write) job() job {
+	return job{dir: w.Dir, want: w.Config.Data(), allowEmpty: w.AllowEmpty, journal: w.Journal}
 }
 
 // Apply writes the directory.
 func (w Write) Apply(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return hint(w.Dir, err)
-	}
 	if w.Config == nil {
 		return hint(w.Dir, errNoConfig)
 	}
-	if w.StateDir != "" {
-		return w.applyRecorded(ctx, nil)
-	}
-	_, err := w.job(w.Dir).run(ctx)
+	_, err := w.job().run(ctx)
 	return err
 }
 
@@ -83,22 +78,26 @@ func (l *layout) changes(dir string, want map[string]string) []string {
 
 func (l *layout) changedKeys(dir string, want map[string]string) []string {
 	var lines []string
+	add, gone := map[string]bool{}, map[string]bool{}
+	for _, key := range l.add {
+		add[key] = true
+	}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
-		old, there := l.content[key]
-		if !there || old != want[key] {
+		if !l.right[key] {
 			lines = append(lines, fmt.Sprintf("write %s/%s", dir, key))
-		} else if slices.Contains(l.add, key) {
+		} else if add[key] {
 			lines = append(lines, fmt.Sprintf("link %s/%s", dir, key))
 		}
 	}
-	gone := slices.Clone(l.remove)
-	for key := range l.content {
-		if _, kept := want[key]; !kept && !slices.Contains(gone, key) {
-			gone = append(gone, key)
+	for _, key := range l.remove {
+		gone[key] = true
+	}
+	for key, info := range l.held {
+		if _, kept := want[key]; !kept && info.Mode().IsRegular() {
+			gone[key] = true
 		}
 	}
-	slices.Sort(gone)
-	for _, key := range gone {
+	for _, key := range slices.Sorted(maps.Keys(gone)) {
 		lines = append(lines, fmt.Sprintf("remove %s/%s", dir, key))
 	}
 	return lines

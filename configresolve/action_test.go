@@ -5,6 +5,7 @@ package configresolve_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 var _ bootstrap.CheckReverter = configresolve.Write{}
@@ -27,19 +30,20 @@ func TestWriteConforms(t *testing.T) {
 			require.NoError(t, os.Symlink("a", filepath.Join(dir, "b")))
 		},
 	} {
-		for _, stateDir := range []string{"", "state"} {
-			t.Run(name+" "+stateDir, func(t *testing.T) {
+		for _, recorded := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", recorded), func(t *testing.T) {
 				root := t.TempDir()
 				dir := filepath.Join(root, "d")
 				node(t, dir)
-				if stateDir != "" {
-					stateDir = filepath.Join(root, stateDir)
+				var j *journal.Journal
+				if recorded {
+					j = journaltest.Open(t, filepath.Join(root, "state"))
 				}
 				before := tree(t, root)
 				bootstraptest.Conform(t, func() bootstrap.Action {
-					return configresolve.Write{Dir: dir, Config: config(t, values{"a": "1", "b": "2"}), StateDir: stateDir}
+					return configresolve.Write{Dir: dir, Config: config(t, values{"a": "1", "b": "2"}), Journal: j}
 				})
-				if stateDir != "" {
+				if recorded {
 					require.Equal(t, before, tree(t, root))
 				}
 			})
@@ -95,7 +99,7 @@ func TestWriteCheckNamesKeys(t *testing.T) {
 
 func TestWriteUnchangedApplyWritesNothing(t *testing.T) {
 	root := t.TempDir()
-	action := configresolve.Write{Dir: filepath.Join(root, "d"), Config: wholeConfig(t), StateDir: filepath.Join(root, "state")}
+	action := configresolve.Write{Dir: filepath.Join(root, "d"), Config: wholeConfig(t), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, action.Apply(t.Context()))
 	before := state(t, root)
 	require.NoError(t, action.Apply(t.Context()))
@@ -107,9 +111,10 @@ func TestWriteWithoutWhatItNeeds(t *testing.T) {
 	_, err := configresolve.Write{Dir: dir}.CheckRevert(t.Context())
 	for _, err := range []error{err, configresolve.Write{Dir: dir}.Revert(t.Context())} {
 		require.ErrorIs(t, err, errors.ErrUnsupported)
-		require.EqualError(t, err, "no state directory, so no configuration was recorded")
+		require.EqualError(t, err, "no journal was given, so nothing was recorded")
 	}
-	for _, w := range []configresolve.Write{{Dir: dir}, {Dir: dir, StateDir: dir}, {Config: config(t, nil)}, {Config: config(t, nil), StateDir: dir}} {
+	j := journaltest.Open(t, dir)
+	for _, w := range []configresolve.Write{{Dir: dir}, {Dir: dir, Journal: j}, {Config: config(t, nil)}, {Config: config(t, nil), Journal: j}} {
 		require.Error(t, w.Apply(t.Context()))
 		_, err := w.Check(t.Context())
 		require.Error(t, err)
@@ -123,7 +128,7 @@ func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 		root := t.TempDir()
 		w := configresolve.Write{Dir: filepath.Join(root, "d")}
 		if recorded {
-			w.StateDir = filepath.Join(root, "state")
+			w.Journal = journaltest.Open(t, filepath.Join(root, "state"))
 		}
 		none, err := configresolve.Resolve(t.Context(), configresolve.File{Path: write(t, filepath.Join(root, "empty.yaml"), "")})
 		require.NoError(t, err)

@@ -21,6 +21,11 @@
 // package reads no environment, keeps no goroutine and prints nothing; a caller
 // logs [Config.Findings].
 //
+// The directory that is written may be somebody else's, such as an emptyDir: it is
+// opened once, links in it are not followed, what is in it is not read beyond
+// what it is compared with, and an earlier configuration of more than 8 MiB is not
+// replaced where it would have to be kept for a Revert.
+//
 // Errors name the source and the object. A source that does not exist matches
 // [ErrMissing] and is tolerated through [Optional]. A configuration without keys
 // does not replace one that has some: that is [ErrEmpty].

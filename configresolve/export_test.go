@@ -3,34 +3,30 @@
 
 package configresolve
 
-import (
-	"context"
-	"os"
-)
+import "context"
 
 // WriteDirStep is WriteDir that calls step before each change it makes.
 func WriteDirStep(ctx context.Context, dir string, c *Config, step func(string)) (bool, error) {
 	return job{dir: dir, want: c.Data(), step: step}.run(ctx)
 }
 
-// ApplyStep is Write.Apply with a StateDir that calls step before each change
-// it makes to the layout.
+// ApplyStep is Write.Apply that calls step before each change it makes to the
+// layout.
 func ApplyStep(ctx context.Context, w Write, step func(string)) error {
-	return w.applyRecorded(ctx, step)
+	j := w.job()
+	j.step = step
+	_, err := j.run(ctx)
+	return err
 }
 
 // RevertStep is Write.Revert that calls step before each change it makes to the
 // layout.
-func RevertStep(ctx context.Context, w Write, step func(string)) error { return w.revert(ctx, step) }
+func RevertStep(ctx context.Context, w Write, step func(string)) error {
+	return w.Journal.Undo(ctx, Handler{step})
+}
 
 // ParseFile is what File.Read does with a file's content.
 var ParseFile = parse
-
-// OpenInRoot opens a file of a layout without a look beforehand.
-func OpenInRoot(root *os.Root, name string) error {
-	_, _, err := readFile(root, name)
-	return err
-}
 
 // SyncFiles waits until the disk has all files, for so many at once.
 var SyncFiles = syncFiles

@@ -18,7 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 const (
@@ -35,15 +37,23 @@ func TestMain(m *testing.M) {
 }
 
 // victim alternates between two configurations and tells of each change, with
-// a state directory of each configuration.
+// a journal of each configuration.
 func victim(dir, stateDir string) {
+	var j *journal.Journal
+	if stateDir != "" {
+		var err error
+		if j, err = journal.Open(stateDir, journal.Options{}); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+	}
 	for i := 0; ; i++ {
 		c, err := configresolve.Resolve(context.Background(), configresolve.Static{Values: variant(i)})
-		if err == nil && stateDir == "" {
+		if err == nil && j == nil {
 			_, err = configresolve.WriteDirStep(context.Background(), dir, c, func(step string) { fmt.Println(step) })
 		} else if err == nil {
 			fmt.Println("apply")
-			err = configresolve.Write{Dir: dir, Config: c, StateDir: stateDir}.Apply(context.Background())
+			err = configresolve.Write{Dir: dir, Config: c, Journal: j.Step("test")}.Apply(context.Background())
 		}
 		if err != nil {
 			fmt.Println("error:", err)
@@ -105,7 +115,7 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 		before := tree(t, root)
 		killed(t, 1+rand.IntN(6), dir, stateDir)
 
-		action := configresolve.Write{Dir: dir, Config: config(t, variant(0)), StateDir: stateDir}
+		action := configresolve.Write{Dir: dir, Config: config(t, variant(0)), Journal: journaltest.Open(t, stateDir)}
 		if rand.IntN(2) == 0 {
 			require.NoError(t, action.Apply(t.Context()))
 			requireLayout(t, dir, action.Config)

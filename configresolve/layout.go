@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // The layout is the one in which the kubelet mounts a ConfigMap:
@@ -30,6 +31,13 @@ const (
 	dirMode    = 0o755
 )
 
+// A ConfigMap of 1 MiB has hundreds of keys. The directory may also hold links
+// of an earlier configuration, and others' files.
+const (
+	maxKeys  = 10_000
+	maxNames = 50_000
+)
+
 // leftover matches the names of data directories and temporary links, of ours
 // and of others that write this layout: the kubelet (dated directories,
 // ..data_tmp) and Cilium's init container (..data_SECONDS, ..data.tmp).
@@ -37,77 +45,129 @@ var leftover = regexp.MustCompile(`^\.\.(\d{4}(_\d\d){5}\.\d+|data_\d+|data_tmp|
 
 // layout is what is in a directory, compared with what should be.
 type layout struct {
-	data    string            // name of the data directory that ..data shows; empty if none
-	content map[string]string // what it holds
-	same    bool              // it holds exactly what it should, as it should
-	linkOf  map[string]string // targets of the symbolic links, by name
-	add     []string          // keys whose link is missing, wrong, or something else
-	remove  []string          // links of keys that are no more
-	litter  []string          // data directories and links that nothing uses
-	blocked error             // a directory in the place of a key or of ..data
+	all     map[string]fs.FileInfo // what the directory holds
+	linkOf  map[string]string      // targets of the symbolic links in it, by name
+	data    string                 // name of the data directory that ..data shows; empty if none
+	dataDir fs.FileInfo            // what that is
+	held    map[string]fs.FileInfo // what it holds
+	right   map[string]bool        // keys whose value is there and as it should be
+	same    bool                   // it holds exactly what it should, as it should
+	add     []string               // keys whose link is missing, wrong, or something else
+	remove  []string               // links of keys that are no more
+	litter  []string               // data directories and links that nothing uses
+	blocked error                  // a directory in the place of a key or of ..data
 }
 
 func (l *layout) done() bool {
 	return l.blocked == nil && l.same && len(l.add)+len(l.remove)+len(l.litter) == 0
 }
 
-// inspect reads the directory root against want and changes nothing.
-func inspect(ctx context.Context, root *os.Root, want map[string]string) (*layout, error) {
-	l := &layout{}
-	kinds, err := l.readLinks(root)
-	if err != nil {
+// inspect reads the directory d against want and changes nothing. It reads no
+// more of a file than what it is compared with.
+func inspect(ctx context.Context, d *durable.Dir, want map[string]string) (l *layout, err error) {
+	l = &layout{linkOf: map[string]string{}, right: map[string]bool{}}
+	if l.all, err = list(ctx, d); err != nil {
 		return nil, err
 	}
-	l.findData(kinds)
-	if l.data != "" {
-		if l.content, l.same, err = readData(ctx, root, l.data, want); err != nil {
-			return nil, err
-		}
-	}
-	l.compare(root, kinds, want)
-	return l, nil
-}
-
-// readLinks notes where the links lead, and returns the types of all entries.
-func (l *layout) readLinks(root *os.Root) (kinds map[string]fs.FileMode, err error) {
-	entries, err := list(root, ".")
-	if err != nil {
-		return nil, err
-	}
-	l.linkOf = make(map[string]string, len(entries))
-	kinds = make(map[string]fs.FileMode, len(entries))
-	for _, e := range entries {
-		kinds[e.Name()] = e.Type()
-		if e.Type() == fs.ModeSymlink {
-			if l.linkOf[e.Name()], err = root.Readlink(e.Name()); err != nil {
+	for name, info := range l.all {
+		if info.Mode().Type() == fs.ModeSymlink {
+			if l.linkOf[name], err = d.Readlink(name); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return kinds, nil
+	if l.findData(); l.data != "" {
+		if err := l.readData(ctx, d, want); err != nil {
+			return nil, err
+		}
+	}
+	l.compare(d, want)
+	return l, nil
+}
+
+// list describes what d holds.
+func list(ctx context.Context, d *durable.Dir) (map[string]fs.FileInfo, error) {
+	names, err := d.NamesAtMost(maxNames)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]fs.FileInfo, len(names))
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if all[name], err = d.Lstat(name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // findData accepts as the data directory only one beside ..data.
-func (l *layout) findData(kinds map[string]fs.FileMode) {
+func (l *layout) findData() {
 	target := l.linkOf[dataLink]
-	if strings.HasPrefix(target, "..") && kinds[target].IsDir() && target != ".." {
-		if _, there := kinds[target]; there {
-			l.data = target
-		}
+	if info, there := l.all[target]; there && info.IsDir() && strings.HasPrefix(target, "..") {
+		l.data = target
 	}
 }
 
-func (l *layout) compare(root *os.Root, kinds map[string]fs.FileMode, want map[string]string) {
+// readData compares the data directory with what it should hold.
+func (l *layout) readData(ctx context.Context, d *durable.Dir, want map[string]string) error {
+	data, err := d.OpenDir(l.data)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	if l.dataDir, err = data.Stat(); err != nil {
+		return err
+	}
+	if l.held, err = list(ctx, data); err != nil {
+		return err
+	}
+	l.same = l.dataDir.Mode().Perm() == dirMode && len(l.held) == len(want)
+	for name, info := range l.held {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if wanted, ok := want[name]; ok {
+			if l.right[name], err = holds(data, name, info, wanted); err != nil {
+				return err
+			}
+		}
+		l.same = l.same && l.right[name] && info.Mode().Perm() == fileMode
+	}
+	return nil
+}
+
+// holds reports whether name, which is what info says, is a file with value.
+func holds(d *durable.Dir, name string, info fs.FileInfo, value string) (bool, error) {
+	if !info.Mode().IsRegular() || info.Size() != int64(len(value)) {
+		return false, nil
+	}
+	f, err := d.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	content := make([]byte, len(value)+1) // one more than there should be
+	n, err := io.ReadFull(f, content)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return string(content[:n]) == value, nil
+}
+
+func (l *layout) compare(d *durable.Dir, want map[string]string) {
 	for key := range want {
 		if to, ok := strings.CutPrefix(l.linkOf[key], dataLink+"/"); !ok || to != key {
 			l.add = append(l.add, key)
 		}
 	}
 	var blocked []string
-	for name, kind := range kinds {
+	for name, info := range l.all {
 		_, wanted := want[name]
 		switch {
-		case kind.IsDir() && (wanted || name == dataLink):
+		case info.IsDir() && (wanted || name == dataLink):
 			blocked = append(blocked, name)
 		case name == l.data || name == dataLink || wanted:
 		case strings.HasPrefix(l.linkOf[name], dataLink+"/"):
@@ -121,88 +181,30 @@ func (l *layout) compare(root *os.Root, kinds map[string]fs.FileMode, want map[s
 	}
 	var errs []error
 	for _, name := range blocked {
-		errs = append(errs, fmt.Errorf("%s is a directory, in the place of a link: move it away", root.Name()+"/"+name))
+		errs = append(errs, fmt.Errorf("%s is a directory, in the place of a link: move it away", d.Path(name)))
 	}
 	l.blocked = errors.Join(errs...)
 }
 
-// emptied is an error where want has no keys and there are some.
-func (l *layout) emptied(want map[string]string) error {
-	held := 0
-	for key := range l.content {
-		if !reserved(key) {
-			held++
+// keys counts the keys of the configuration that is there.
+func (l *layout) keys() (n int) {
+	for name, info := range l.held {
+		if info.Mode().IsRegular() && !reserved(name) {
+			n++
 		}
 	}
+	return n
+}
+
+// emptied is an error where want has no keys and there are some.
+func (l *layout) emptied(want map[string]string) error {
 	for key := range want {
 		if !reserved(key) {
 			return nil
 		}
 	}
-	if held == 0 {
-		return nil
+	if n := l.keys(); n > 0 {
+		return fmt.Errorf("%w, and %d keys would be removed: look at the sources (an unset variable? an empty file?)", ErrEmpty, n)
 	}
-	return fmt.Errorf("%w, and %d keys would be removed: look at the sources (an unset variable? an empty file?)", ErrEmpty, held)
-}
-
-// readData reads a data directory and says whether it holds exactly want, with
-// the modes that it should have.
-func readData(ctx context.Context, root *os.Root, name string, want map[string]string) (content map[string]string, same bool, err error) {
-	data, err := root.OpenRoot(name)
-	if err != nil {
-		return nil, false, err
-	}
-	defer data.Close()
-	info, err := data.Stat(".")
-	if err != nil {
-		return nil, false, err
-	}
-	entries, err := list(data, ".")
-	if err != nil {
-		return nil, false, err
-	}
-	content = make(map[string]string, len(entries))
-	same = info.Mode().Perm() == dirMode && len(entries) == len(want)
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return nil, false, err
-		}
-		if !e.Type().IsRegular() {
-			same = false
-			continue
-		}
-		value, mode, err := readFile(data, e.Name())
-		if err != nil {
-			return nil, false, err
-		}
-		wanted, ok := want[e.Name()]
-		same = same && ok && mode == fileMode && string(value) == wanted
-		content[e.Name()] = string(value)
-	}
-	return content, same, nil
-}
-
-// list returns the entries of a directory in no order.
-func list(root *os.Root, name string) ([]fs.DirEntry, error) {
-	d, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.ReadDir(-1)
-}
-
-// readFile reads a regular file, and returns its permission bits too.
-func readFile(root *os.Root, name string) (content []byte, perm fs.FileMode, err error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	info, err := regular(f)
-	if err != nil {
-		return nil, 0, err
-	}
-	content, err = io.ReadAll(f)
-	return content, info.Mode().Perm(), err
+	return nil
 }

@@ -9,13 +9,16 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 func TestWriteDirWaitsForAnotherWriter(t *testing.T) {
@@ -35,6 +38,35 @@ func TestWriteDirWaitsForAnotherWriter(t *testing.T) {
 
 	require.NoError(t, other.Close())
 	require.True(t, writeDir(t, dir, c))
+}
+
+// Whoever may read the directory can hold its lock for ever.
+func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		root := t.TempDir()
+		w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+		require.NoError(t, w.Apply(t.Context()))
+		other, err := os.Open(w.Dir)
+		require.NoError(t, err)
+		defer other.Close()
+		require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_SH))
+
+		before := state(t, root)
+		for name, f := range map[string]func() error{
+			"write": func() error {
+				_, err := configresolve.WriteDir(t.Context(), w.Dir, config(t, values{"a": "2"}))
+				return err
+			},
+			"revert": func() error { return w.Revert(t.Context()) },
+		} {
+			start := time.Now()
+			err := f()
+			require.ErrorContains(t, err, name+" configuration ")
+			require.ErrorContains(t, err, "somebody has held a lock on "+w.Dir+" for 10s")
+			require.Equal(t, 10*time.Second, time.Since(start).Truncate(time.Second))
+			require.Equal(t, before, state(t, root))
+		}
+	})
 }
 
 func TestWritersAtOnce(t *testing.T) {

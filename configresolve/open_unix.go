@@ -13,23 +13,28 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/slipway-dev/slipway/internal/record"
 )
 
 // nonblock lets an open of a FIFO return, whether it has a writer or not.
 const nonblock = unix.O_NONBLOCK
 
-// chown gives name the owner that s says, and asks for nothing if it has it.
-func chown(root *os.Root, name string, s record.State) error {
-	info, err := root.Lstat(name)
+func ownerOf(info fs.FileInfo) (uid, gid int) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid), int(st.Gid)
+	}
+	return 0, 0
+}
+
+// chown gives f an owner, and asks for nothing if it is that.
+func chown(f *os.File, uid, gid int) error {
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) == s.UID && int(st.Gid) == s.GID {
+	if u, g := ownerOf(info); u == uid && g == gid {
 		return nil
 	}
-	err = root.Lchown(name, s.UID, s.GID)
+	err = f.Chown(uid, gid)
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w (%w)", err, errNeedsChown)
 	}

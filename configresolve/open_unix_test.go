@@ -38,12 +38,3 @@ func TestSourcesThatAreNoFiles(t *testing.T) {
 	_, err := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), "a: b")}.Read(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }
-
-// A FIFO that comes between the look and the open is not waited for either.
-func TestOpenDoesNotWaitForAFIFO(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
-	require.NoError(t, err)
-	defer root.Close()
-	require.NoError(t, unix.Mkfifo(filepath.Join(root.Name(), "fifo"), 0o600))
-	require.ErrorContains(t, configresolve.OpenInRoot(root, "fifo"), "is a FIFO, not a regular file")
-}

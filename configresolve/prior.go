@@ -4,166 +4,278 @@
 package configresolve
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
-	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/record"
+)
+
+const (
+	maxKept     = 8 << 20       // bytes of an earlier configuration: eight of the largest ConfigMaps
+	maxKeptText = 4*maxKept + 1 // of that in JSON, with names and modes
+	maxInline   = 4 << 10       // of that in the journal itself
 )
 
 // prior is the layout that a directory held before the first Apply, as the
-// record keeps it: all that one rename of ..data shows or hides. The zero value
+// journal keeps it: all that one rename of ..data shows or hides. The zero value
 // is a directory without one.
 type prior struct {
-	Data  record.State            `json:"data,omitzero"`   // of ..data itself, with its content if it is a file
-	Dir   record.State            `json:"dir,omitzero"`    // of the data directory that it showed, absent if it showed none
-	Files map[string]record.State `json:"files,omitempty"` // what that held, with content
-	Links map[string]string       `json:"links,omitempty"` // of keys: where they lead, by name
+	Data  *object           `json:"data,omitempty"`  // ..data itself; nil: there was none
+	Dir   *object           `json:"dir,omitempty"`   // the data directory that it showed; nil: it showed none
+	Files map[string]object `json:"files,omitempty"` // what that held
+	Links map[string]string `json:"links,omitempty"` // of keys: where they lead, by name
 }
 
-func (p prior) empty() bool {
-	return p.Data.Type == "" && p.Dir.Type == "" && len(p.Files)+len(p.Links) == 0
+// object is a file, a link or a directory.
+type object struct {
+	Mode    fs.FileMode `json:"mode"` // with its type
+	UID     int         `json:"uid,omitempty"`
+	GID     int         `json:"gid,omitempty"`
+	Target  string      `json:"target,omitempty"`  // of a link
+	Content []byte      `json:"content,omitempty"` // of a file
 }
 
-// shows reports whether both show the same. The name of the data directory
-// does not count.
-func (p prior) shows(o prior) bool {
-	if p.Dir.Type == "" {
-		return o.Dir.Type == "" && p.Data.Same(o.Data)
+// objectOf describes what info is about. A file's set-user-id and set-group-id
+// bits do not count: nothing with them comes from a journal.
+func objectOf(info fs.FileInfo) object {
+	o := object{Mode: info.Mode()}
+	o.UID, o.GID = ownerOf(info)
+	if o.Mode.IsRegular() {
+		o.Mode &^= fs.ModeSetuid | fs.ModeSetgid
 	}
-	return p.Dir.Same(o.Dir) && maps.EqualFunc(p.Files, o.Files, record.State.Same)
+	return o
 }
+
+func (o object) isLink() bool { return o.Mode.Type() == fs.ModeSymlink }
+
+// give gives f the object's owner and then its mode, from which a change of
+// owner may take bits.
+func (o object) give(f *os.File) error {
+	if err := chown(f, o.UID, o.GID); err != nil {
+		return err
+	}
+	mode := o.Mode
+	if mode.IsRegular() {
+		mode &^= fs.ModeSetuid | fs.ModeSetgid
+	}
+	return f.Chmod(mode)
+}
+
+// is reports whether name in d, which is what info says, is the object. Of a
+// link only its target counts.
+func (o object) is(d *durable.Dir, name string, info fs.FileInfo) (bool, error) {
+	if now := objectOf(info); now.Mode.Type() != o.Mode.Type() || !o.isLink() && (now.Mode != o.Mode || now.UID != o.UID || now.GID != o.GID) {
+		return false, nil
+	}
+	if o.isLink() {
+		target, err := d.Readlink(name)
+		return target == o.Target, err
+	}
+	if o.Mode.IsRegular() {
+		return holds(d, name, info, string(o.Content))
+	}
+	return true, nil
+}
+
+func (p prior) empty() bool { return p.Data == nil && len(p.Links) == 0 }
 
 // values are the contents of the regular files.
 func (p prior) values() map[string]string {
 	values := map[string]string{}
-	for name, s := range p.Files {
-		if s.Type == "file" {
-			values[name] = string(s.Content)
+	for name, o := range p.Files {
+		if o.Mode.IsRegular() {
+			values[name] = string(o.Content)
 		}
 	}
 	return values
 }
 
-// capture reads the layout that l has found in root.
-func capture(root *os.Root, l *layout) (p prior, err error) {
-	if p.Data, err = stateOf(root, dataLink); err != nil {
-		return p, err
+// shown reports whether d, which holds l, shows what it did. The name of the
+// data directory does not count.
+func (p prior) shown(ctx context.Context, d *durable.Dir, l *layout) (bool, error) {
+	if p.Dir == nil {
+		info, there := l.all[dataLink]
+		if l.data != "" || there != (p.Data != nil) {
+			return false, nil
+		}
+		if !there {
+			return true, nil
+		}
+		return p.Data.is(d, dataLink, info)
 	}
+	if l.data == "" || len(l.held) != len(p.Files) {
+		return false, nil
+	}
+	data, err := d.OpenDir(l.data)
+	if err != nil {
+		return false, err
+	}
+	defer data.Close()
+	if same, err := p.Dir.is(d, l.data, l.dataDir); !same || err != nil {
+		return false, err
+	}
+	for name, info := range l.held {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		o, there := p.Files[name]
+		if !there {
+			return false, nil
+		}
+		if same, err := o.is(data, name, info); !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// capturer reads a layout, as much as may be kept.
+type capturer struct {
+	ctx  context.Context
+	room int64
+}
+
+// capture reads the layout l of d. What could not be brought back is an error.
+func capture(ctx context.Context, d *durable.Dir, l *layout) (p prior, err error) {
+	c := capturer{ctx, maxKept}
 	p.Links = map[string]string{}
 	for name, target := range l.linkOf {
 		if strings.HasPrefix(target, dataLink+"/") && !strings.HasPrefix(name, "..") {
 			p.Links[name] = target
 		}
 	}
+	if info, there := l.all[dataLink]; there {
+		data, err := c.read(d, dataLink, info, d.Path(dataLink))
+		if err != nil {
+			return p, err
+		}
+		p.Data = &data
+	}
 	if l.data == "" {
 		return p, nil
 	}
-	if p.Dir, err = stateOf(root, l.data); err != nil {
-		return p, err
-	}
-	entries, err := list(root, l.data)
+	data, err := d.OpenDir(l.data)
 	if err != nil {
 		return p, err
 	}
-	p.Files = make(map[string]record.State, len(entries))
-	for _, e := range entries {
-		if p.Files[e.Name()], err = stateOf(root, path.Join(l.data, e.Name())); err != nil {
+	defer data.Close()
+	dir := objectOf(l.dataDir)
+	p.Dir, p.Files = &dir, make(map[string]object, len(l.held))
+	for _, name := range slices.Sorted(maps.Keys(l.held)) {
+		if p.Files[name], err = c.read(data, name, l.held[name], d.Path(dataLink, name)); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-// stateOf describes what is at name, with the content of a file.
-func stateOf(root *os.Root, name string) (record.State, error) {
-	s, err := record.Snapshot(filepath.Join(root.Name(), name))
-	if err != nil || s.Type != "file" {
-		return s, err
+// read reads name, which readers know by path.
+func (c *capturer) read(d *durable.Dir, name string, info fs.FileInfo, path string) (o object, err error) {
+	if err := c.ctx.Err(); err != nil {
+		return o, err
 	}
-	s.Content, _, err = readFile(root, name)
-	return s, err
+	o = objectOf(info)
+	if err := keepable(path, info, c.room); err != nil {
+		return o, err
+	}
+	if o.isLink() {
+		o.Target, err = d.Readlink(name)
+		return o, err
+	}
+	o.Content, err = d.ReadFile(name, info.Size())
+	c.room -= int64(len(o.Content))
+	return o, err
 }
 
-// lost is an error that names what could not be brought back.
-func (p prior) lost(dir string) error {
-	var errs []error
-	lost := func(name string, s record.State) {
-		if s.Type == "dir" || s.Type == "other" {
-			kind := map[string]string{"dir": "directory", "other": "special file"}[s.Type]
-			errs = append(errs, fmt.Errorf("%s is a %s, which could not be brought back: move it away", dir+"/"+name, kind))
-		}
+// keepable is an error if what is at path could not be brought back.
+func keepable(path string, info fs.FileInfo, room int64) error {
+	mode := info.Mode()
+	switch {
+	case mode.Type() == fs.ModeSymlink:
+		return nil
+	case !mode.IsRegular():
+		return fmt.Errorf("%s is a %s, which could not be brought back: move it away", path, typeName(mode))
+	case info.Size() > room:
+		return fmt.Errorf("%s: an earlier configuration of more than %d bytes is too much to keep: move it away", path, maxKept)
 	}
-	lost(dataLink, p.Data)
-	for name, s := range p.Files {
-		lost(dataLink+"/"+name, s)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
-// keep stores p for an entry of book: in the entry if it is small, else in a
-// file beside the book, which goes with the entry.
-func (p prior) keep(book *record.Book, stateDir string) (record.State, error) {
+// keep stores p for an entry of the journal: in the entry if it is small, else
+// in a file beside the journal, which goes with the entry.
+func (p prior) keep(ctx context.Context, j *journal.Journal) (s journal.State, err error) {
 	if p.empty() {
-		return record.State{}, nil
+		return s, nil
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
-		return record.State{}, err
+		return s, err
 	}
-	s := record.State{Type: "other", Size: int64(len(text)), SHA256: sum(text)}
-	if len(text) <= record.MaxInline {
+	s.Type = typeLayout
+	if values := p.values(); p.Dir != nil && len(values) == len(p.Files) {
+		s = stateOf(values)
+	}
+	if len(text) <= maxInline {
 		s.Content = text
 		return s, nil
 	}
-	if err := book.Begin(); err != nil { // makes the state directory
-		return record.State{}, err
-	}
-	s.Blob = bookName + ".blob." + s.SHA256
-	return s, durable.WriteFile(filepath.Join(stateDir, s.Blob), 0o600, text)
+	kept, err := j.Keep(ctx, func(w io.Writer) (journal.State, error) {
+		_, err := w.Write(text)
+		return journal.State{SHA256: hashOf(text)}, err
+	})
+	s.Blob = kept.Blob
+	return s, err
 }
 
-// kept is what keep has stored.
-func kept(s record.State, stateDir string) (p prior, err error) {
+// kept is what keep has stored. The name of a file beside the journal ends in
+// its hash.
+func kept(j *journal.Journal, s journal.State) (p prior, err error) {
 	if s.Type == "" {
-		return prior{}, nil
+		return p, nil
 	}
-	text := s.Content
-	if s.Blob != "" {
-		if text, err = os.ReadFile(filepath.Join(stateDir, s.Blob)); err != nil {
-			return p, fmt.Errorf("kept content: %w", err)
-		}
+	r, err := j.Content(s)
+	if err != nil {
+		return p, err
 	}
-	if got := sum(text); got != s.SHA256 {
-		return p, fmt.Errorf("kept content is damaged: its SHA-256 is %s, not %s", got, s.SHA256)
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, maxKeptText))
+	if err != nil {
+		return p, fmt.Errorf("kept content: %w", err)
+	}
+	if got := hashOf(text); s.Blob != "" && !strings.HasSuffix(s.Blob, got) {
+		return p, fmt.Errorf("kept content is damaged: its SHA-256 is %s, and %s was kept", got, s.Blob)
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("kept content: %w", err)
 	}
-	return p, nil
+	return p, p.validate()
 }
 
-func sum(text []byte) string {
-	s := sha256.Sum256(text)
-	return hex.EncodeToString(s[:])
-}
-
-// goMode translates Unix's mode bits.
-func goMode(mode uint32) fs.FileMode {
-	m := fs.FileMode(mode & 0o777)
-	for bit, special := range map[uint32]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
-		if mode&bit != 0 {
-			m |= special
+// validate is an error if p is nothing that capture can have read.
+func (p prior) validate() error {
+	if p.Dir != nil && (p.Data == nil || !p.Data.isLink() || !p.Dir.Mode.IsDir()) || p.Dir == nil && len(p.Files) > 0 {
+		return errors.New("kept content is no earlier configuration")
+	}
+	for name, target := range p.Links {
+		if strings.HasPrefix(name, "..") || !strings.HasPrefix(target, dataLink+"/") {
+			return fmt.Errorf("kept content has %q for the link of a key", name)
 		}
 	}
-	return m
+	return nil
+}
+
+func hashOf(text []byte) string {
+	s := sha256.Sum256(text)
+	return hex.EncodeToString(s[:])
 }

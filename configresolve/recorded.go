@@ -5,135 +5,180 @@ package configresolve
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-const (
-	bookName   = "config"
-	kindLayout = "config" // the entry of a directory's layout; its object is the ..data link
-)
+// kindLayout is the kind of the entry of a directory's layout as a whole. Its
+// object is the ..data link.
+const kindLayout = "config/layout"
 
-// journal is the record of the layout in one directory.
-type journal struct {
-	book     *record.Book
-	stateDir string
-	dir      string
-	want     map[string]string
-}
+// files records the directories that are made, and what stands in the place of
+// a key.
+var files = journal.Files{Kind: "config"}
 
-// applyRecorded notes the directories to be made, what stands in the place of a
-// key, and then the layout as a whole, and writes it.
-func (w Write) applyRecorded(ctx context.Context, step func(string)) error {
-	dir, err := filepath.Abs(w.Dir)
-	if err != nil || w.Dir == "" {
-		return hint(w.Dir, errors.Join(err, errNoDir))
-	}
-	task := w.job(dir)
-	l, err := task.look(ctx)
-	if err != nil {
-		return hint(w.Dir, err)
-	}
-	book, err := record.Open(w.StateDir, bookName)
-	if err != nil {
-		return fmt.Errorf("write configuration to %s: %w", w.Dir, err)
-	}
-	j := journal{book, w.StateDir, dir, task.want}
-	entry, noted := book.Lookup(j.object())
-	if l.done() && (!noted || entry.Done) {
+var kindKey = files.Kinds()[0]
+
+// begin records what the write replaces. It is called with the directory locked.
+func (j job) begin(ctx context.Context, d *durable.Dir, l *layout) error {
+	if j.journal == nil {
 		return nil
 	}
-	if err := book.MkdirAll(dir, dirMode); err != nil {
-		return hint(w.Dir, err)
-	}
-	task.begin, task.step = j.begin, step
-	if _, err := task.run(ctx); err != nil {
+	e := journal.Entry{Kind: kindLayout, Object: filepath.Join(j.dir, dataLink), After: stateOf(j.want), Needs: []string{j.dir}}
+	boot, err := j.journal.BootOf(d.File())
+	if err != nil {
 		return err
 	}
-	return hint(w.Dir, j.complete())
+	e.Boot = boot
+	old, known, err := j.journal.Lookup(ctx, e.Kind, e.Object)
+	switch {
+	case err != nil:
+	case known && old.Boot == boot:
+		err = j.settle(ctx, d, l, old)
+	default:
+		e.Before, err = j.before(ctx, d, l)
+	}
+	if err != nil {
+		return err
+	}
+	keys, err := j.beginKeys(ctx, d, l)
+	if err != nil {
+		return err
+	}
+	e.Needs = append(e.Needs, keys...)
+	return j.journal.Begin(ctx, e)
 }
 
-func (j journal) object() string { return filepath.Join(j.dir, dataLink) }
-
-// begin is called with the directory locked, so that what it notes is what the
-// write replaces.
-func (j journal) begin(root *os.Root, l *layout) error {
-	for _, key := range l.add {
-		if err := j.beginKey(key, linkTo(key)); err != nil {
-			return err
-		}
+// settle completes what a killed run began and reached, so that beginning it
+// again does not forget how it was left.
+func (j job) settle(ctx context.Context, d *durable.Dir, l *layout, e journal.Entry) error {
+	if e.Done {
+		return nil
 	}
+	left, err := l.leftBy(ctx, d, e)
+	if err != nil || !left {
+		return err
+	}
+	if e.After, err = l.state(ctx, d); err != nil {
+		return err
+	}
+	return j.journal.Complete(ctx, e)
+}
+
+func (j job) before(ctx context.Context, d *durable.Dir, l *layout) (journal.State, error) {
+	was, err := capture(ctx, d, l)
+	if err != nil {
+		return journal.State{}, err
+	}
+	return was.keep(ctx, j.journal)
+}
+
+// beginKeys records what stands in the place of a key's link, if anything but
+// such a link does. It returns the places that are recorded.
+func (j job) beginKeys(ctx context.Context, d *durable.Dir, l *layout) (places []string, err error) {
+	if err := j.completeKeys(ctx); err != nil {
+		return nil, err
+	}
+	mine, theirs, err := j.recordedKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	become := map[string]journal.State{} // by key
 	for _, key := range l.remove {
-		if err := j.beginKey(key, record.State{}); err != nil {
-			return err
+		if _, known := mine[key]; known || theirs[key] {
+			become[key] = journal.State{}
 		}
 	}
-	boot, err := record.BootOf(j.dir)
+	for _, key := range l.add {
+		info, there := l.all[key]
+		if _, known := mine[key]; known {
+			become[key] = linkTo(key)
+		} else if there {
+			if err := keepable(d.Path(key), info, maxKept); err != nil {
+				return nil, err
+			}
+			become[key] = linkTo(key)
+		}
+	}
+	for key := range theirs { // so that what they found is left to us
+		_, known := mine[key]
+		if _, wanted := j.want[key]; wanted && !known && l.linkOf[key] == linkTo(key).Target {
+			become[key] = linkTo(key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(become)) {
+		if err := files.Begin(ctx, j.journal, filepath.Join(j.dir, key), become[key]); err != nil {
+			return nil, err
+		}
+		mine[key] = journal.Entry{}
+	}
+	for _, key := range slices.Sorted(maps.Keys(mine)) {
+		places = append(places, filepath.Join(j.dir, key))
+	}
+	return places, nil
+}
+
+// recordedKeys finds the keys whose place this step, or another, has recorded.
+func (j job) recordedKeys(ctx context.Context) (mine map[string]journal.Entry, theirs map[string]bool, err error) {
+	mine, theirs = map[string]journal.Entry{}, map[string]bool{}
+	all, err := j.journal.Entries()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range all {
+		if e.Kind != kindKey || filepath.Dir(e.Object) != j.dir {
+			continue
+		}
+		key := filepath.Base(e.Object)
+		own, known, err := j.journal.Lookup(ctx, e.Kind, e.Object)
+		if err != nil {
+			return nil, nil, err
+		}
+		if known {
+			mine[key] = own
+		}
+		theirs[key] = theirs[key] || own.Step != e.Step
+	}
+	return mine, theirs, nil
+}
+
+// complete notes what was begun, now or by a run that was killed. What somebody
+// else has written meanwhile is not ours.
+func (j job) complete(ctx context.Context) error {
+	if j.journal == nil {
+		return nil
+	}
+	if err := j.completeKeys(ctx); err != nil {
+		return err
+	}
+	e, known, err := j.journal.Lookup(ctx, kindLayout, filepath.Join(j.dir, dataLink))
+	if err != nil || !known || e.Done || !e.Left(stateOf(j.want)) {
+		return err
+	}
+	e.After = stateOf(j.want)
+	return j.journal.Complete(ctx, e)
+}
+
+func (j job) completeKeys(ctx context.Context) error {
+	mine, _, err := j.recordedKeys(ctx)
 	if err != nil {
 		return err
 	}
-	e := record.Entry{Kind: kindLayout, Object: j.object(), After: layoutState(j.want), Boot: boot}
-	if old, noted := j.book.Lookup(e.Object); !noted || old.Boot != boot {
-		if e.Before, err = j.before(root, l); err != nil {
-			return err
-		}
-	}
-	return j.book.Begin(e)
-}
-
-func (j journal) before(root *os.Root, l *layout) (record.State, error) {
-	was, err := capture(root, l)
-	if err == nil {
-		err = was.lost(j.dir)
-	}
-	if err != nil {
-		return record.State{}, err
-	}
-	return was.keep(j.book, j.stateDir)
-}
-
-// beginKey keeps what stands in the place of a key's link, if anything but such
-// a link does. A place that was noted before gets its new outcome.
-func (j journal) beginKey(key string, after record.State) error {
-	path := filepath.Join(j.dir, key)
-	if _, noted := j.book.Lookup(path); !noted {
-		if after.Type == "" {
-			return nil
-		}
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-	}
-	return j.book.BeginFile(path, after)
-}
-
-// complete notes what was begun, now or by a run that was killed.
-func (j journal) complete() error {
-	for _, e := range j.book.Entries() {
-		if e.Kind == record.KindFile && !e.Done {
-			if err := j.book.CompleteFile(e.Object); err != nil {
+	for _, e := range mine {
+		if !e.Done {
+			if err := files.Complete(ctx, j.journal, e.Object); err != nil {
 				return err
 			}
 		}
 	}
-	if _, noted := j.book.Lookup(j.object()); !noted {
-		return nil // somebody else has written the same meanwhile
-	}
-	return j.book.Complete(record.Entry{Object: j.object(), After: layoutState(j.want)})
+	return nil
 }
 
-func linkTo(key string) record.State {
-	return record.State{Type: "symlink", Target: dataLink + "/" + key, UID: os.Geteuid(), GID: os.Getegid()}
-}
-
-// layoutState identifies what a layout holds.
-func layoutState(values map[string]string) record.State {
-	text, _ := json.Marshal(values) // sorted; a map of strings cannot fail
-	return record.State{Type: "other", Value: sum(text)}
+func linkTo(key string) journal.State {
+	return journal.State{Type: "symlink", Target: dataLink + "/" + key, UID: os.Geteuid(), GID: os.Getegid()}
 }

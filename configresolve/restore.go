@@ -7,19 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // restoration is what brings a directory back to the layout that it had.
 type restoration struct {
-	root  *os.Root
+	dir   *durable.Dir
 	now   *layout // its remove and litter are what goes
 	was   prior
 	shown bool              // ..data shows what it did
@@ -29,60 +28,81 @@ type restoration struct {
 
 // compareLayout looks at what e is about. It is ErrChanged where that is not as
 // it was left, nor as it was before.
-func (w Write) compareLayout(ctx context.Context, book *record.Book, e record.Entry, root *os.Root) (*restoration, error) {
-	was, err := kept(e.Before, w.StateDir)
+func compareLayout(ctx context.Context, j *journal.Journal, e journal.Entry, d *durable.Dir) (*restoration, error) {
+	was, err := kept(j, e.Before)
 	if err != nil {
 		return nil, err
 	}
-	l, err := inspect(ctx, root, nil)
+	r := &restoration{dir: d, was: was}
+	if r.now, err = inspect(ctx, d, nil); err != nil {
+		return nil, err
+	}
+	if r.shown, err = was.shown(ctx, d, r.now); err != nil {
+		return nil, err
+	}
+	left, err := r.now.leftBy(ctx, d, e)
 	if err != nil {
 		return nil, err
 	}
-	now, err := capture(root, l)
+	broken := r.now.data == "" && r.hides() // what ..data shows is gone
+	if !r.shown && !left && !broken {
+		return nil, fmt.Errorf("it is %w, and stays", journal.ErrChanged)
+	}
+	own, err := keysOf(j, e)
 	if err != nil {
 		return nil, err
 	}
-	r := &restoration{root: root, now: l, was: was, shown: was.shows(now)}
-	broken := l.data == "" && r.hides() // what ..data shows is gone
-	if left := l.data != "" && e.Left(layoutState(l.content)); !r.shown && !left && !broken {
-		return nil, fmt.Errorf("it is %w, and stays", record.ErrChanged)
-	}
-	return r, r.compareLinks(func(name string) bool {
-		_, noted := book.Lookup(filepath.Join(root.Name(), name))
-		return noted // put back by its own entry
-	})
+	r.compareLinks(own)
+	return r, nil
 }
 
-func (r *restoration) compareLinks(noted func(name string) bool) error {
+// keysOf names the keys whose places have entries of their own beside e, which
+// put them back.
+func keysOf(j *journal.Journal, e journal.Entry) (map[string]bool, error) {
+	all, err := j.Entries()
+	keys := map[string]bool{}
+	for _, o := range all {
+		if o.Kind == kindKey && o.Step == e.Step && filepath.Dir(o.Object) == filepath.Dir(e.Object) {
+			keys[filepath.Base(o.Object)] = true
+		}
+	}
+	return keys, err
+}
+
+// compareLinks finds the links to make. Those of own are left alone.
+func (r *restoration) compareLinks(own map[string]bool) {
 	r.links = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(r.was.Links)) {
-		target, isLink := r.now.linkOf[name]
-		if noted(name) || target == r.was.Links[name] {
-			continue
-		}
-		_, err := r.root.Lstat(name)
+		target := r.now.linkOf[name]
+		_, there := r.now.all[name]
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || isLink && strings.HasPrefix(target, dataLink+"/"):
+		case own[name] || target == r.was.Links[name]:
+		case !there || strings.HasPrefix(target, dataLink+"/"):
 			r.links[name] = r.was.Links[name]
-		case err != nil:
-			return err
 		default:
-			r.taken = append(r.taken, fmt.Errorf("%s is %w, and stays", filepath.Join(r.root.Name(), name), record.ErrChanged))
+			r.taken = append(r.taken, fmt.Errorf("%s is %w, and stays", r.dir.Path(name), journal.ErrChanged))
 		}
 	}
 	r.now.remove = slices.DeleteFunc(r.now.remove, func(name string) bool {
 		_, stays := r.was.Links[name]
-		return stays || noted(name)
+		return stays || own[name]
 	})
-	return nil
 }
 
 func (r *restoration) done() bool {
 	return r.shown && len(r.links)+len(r.now.remove)+len(r.now.litter) == 0
 }
 
-// goes lists what the directory no longer holds afterwards.
-func (r *restoration) goes() []string {
+// change says in one line what run does.
+func (r *restoration) change() string {
+	if r.was.empty() {
+		return "remove configuration from " + r.dir.Path()
+	}
+	return "restore the earlier configuration in " + r.dir.Path()
+}
+
+// goes lists the paths that are gone afterwards.
+func (r *restoration) goes() (paths []string) {
 	names := slices.Concat(r.now.remove, r.now.litter)
 	if r.now.data != "" && !r.shown {
 		names = append(names, r.now.data)
@@ -90,12 +110,15 @@ func (r *restoration) goes() []string {
 	if r.hides() {
 		names = append(names, dataLink)
 	}
-	return names
+	for _, name := range names {
+		paths = append(paths, r.dir.Path(name))
+	}
+	return paths
 }
 
 // hides reports whether ..data goes, of which there was none.
 func (r *restoration) hides() bool {
-	return r.was.Data.Type == "" && strings.HasPrefix(r.now.linkOf[dataLink], "..")
+	return r.was.Data == nil && strings.HasPrefix(r.now.linkOf[dataLink], "..")
 }
 
 // run goes in the order of [writer.write]: no link of a key leads nowhere but
@@ -104,9 +127,9 @@ func (r *restoration) run(ctx context.Context, step func(string)) error {
 	if r.done() {
 		return errors.Join(r.taken...)
 	}
-	w := writer{root: r.root, want: r.was.values(), was: &r.was, step: step}
+	w := writer{dir: r.dir.Unsynced(), want: r.was.values(), was: &r.was, step: step}
 	fresh := ""
-	if !r.shown && r.was.Dir.Type != "" {
+	if !r.shown && r.was.Dir != nil {
 		name, err := w.newData(ctx)
 		if err == nil {
 			fresh, err = r.rename(w, name)
@@ -128,7 +151,7 @@ func (r *restoration) run(ctx context.Context, step func(string)) error {
 			return err
 		}
 	}
-	return errors.Join(append(r.taken, w.removeLitter(r.now.litter), w.sync("."))...)
+	return errors.Join(append(r.taken, w.removeLitter(r.now.litter), w.dir.Sync())...)
 }
 
 // rename gives a data directory, which nothing shows yet, the name that the
@@ -143,20 +166,21 @@ func (r *restoration) rename(w writer, fresh string) (string, error) {
 	}
 	r.now.litter = slices.DeleteFunc(r.now.litter, func(n string) bool { return n == name })
 	w.step("rename " + fresh + " to " + name)
-	return name, r.root.Rename(fresh, name)
+	return name, w.dir.RenameNew(fresh, name)
 }
 
 // show swaps ..data, and leaves what it showed as litter.
 func (r *restoration) show(w writer, fresh string) (err error) {
 	switch {
 	case fresh != "":
-		err = errors.Join(w.sync("."), w.link(fresh, dataLink), w.sync("."))
+		err = errors.Join(w.dir.Sync(), w.link(fresh, dataLink), w.dir.Sync())
 	case r.hides():
 		err = w.removeLinks([]string{dataLink})
-	case r.was.Data.Type == "symlink":
+	case r.was.Data == nil:
+	case r.was.Data.isLink():
 		err = w.link(r.was.Data.Target, dataLink)
-	case r.was.Data.Type == "file":
-		err = w.file(dataLink, r.was.Data)
+	default:
+		err = w.file(dataLink, *r.was.Data)
 	}
 	if r.now.data != "" {
 		r.now.litter = append(r.now.litter, r.now.data)

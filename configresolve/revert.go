@@ -8,139 +8,111 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
+	"syscall"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Revert puts back what was there before the first Apply that StateDir notes.
+// Handler undoes what a [Write] has recorded.
+//
 // An earlier layout, whoever wrote it, comes back through the same swap: its
-// keys, values, modes and owners. Only its data directory may have another
-// name, where its own is of no known form or taken, and what nothing showed is
-// not brought back. A file that stood in the place of a key comes back, and the
+// keys, values, modes and owners. Only its data directory may have another name,
+// where its own is of no known form or taken, and what nothing showed is not
+// brought back. A file that stood in the place of a key comes back, and the
 // directories that Apply made go if nothing else is in them.
 //
 // A configuration that is no longer the one written is left as it is, reported
 // and forgotten; so is whatever has taken the place of a key's link since. What
 // Apply wrote to a file system in memory (tmpfs) before the last reboot is gone:
 // what is there now is somebody else's, and nothing is done. Killed at any
-// point, Revert can be repeated. Dir and Config are not looked at.
-func (w Write) Revert(ctx context.Context) error { return w.revert(ctx, func(string) {}) }
-
-func (w Write) revert(ctx context.Context, step func(string)) error {
-	book, err := w.book(ctx)
-	if err != nil {
-		return err
-	}
-	return book.Undo(ctx, func(ctx context.Context, e record.Entry) error {
-		if e.Kind != kindLayout {
-			return book.UndoFile(e)
-		}
-		if err := w.undoLayout(ctx, book, e, step); err != nil {
-			return remedy(fmt.Errorf("revert configuration in %s: %w", filepath.Dir(e.Object), err))
-		}
-		return nil
-	})
+// point, undoing can be repeated.
+type Handler struct {
+	step func(string) // called with a description before each change; may be nil
 }
 
-// CheckRevert says what Revert would do: nothing about what Revert would only
-// report, since it is no longer as it was left.
-func (w Write) CheckRevert(ctx context.Context) ([]string, error) {
-	book, err := w.book(ctx)
-	if err != nil {
-		return nil, err
+// Kinds lists the kinds of entries of a configuration.
+func (Handler) Kinds() []string { return append(files.Kinds(), kindLayout) }
+
+// Owns is an error for what cannot be part of a configuration.
+func (Handler) Owns(e journal.Entry) error {
+	name := filepath.Base(e.Object)
+	if e.Kind == kindLayout && name != dataLink {
+		return fmt.Errorf("%q is not the link %s", e.Object, dataLink)
 	}
-	going := map[string]bool{} // paths that would be gone
-	var lines []string
-	for _, e := range slices.Backward(book.Entries()) {
-		would := book.WouldUndo
-		if e.Kind == kindLayout {
-			would = func(e record.Entry, going map[string]bool) (string, error) {
-				return w.wouldUndo(ctx, book, e, going)
-			}
-		}
-		line, err := would(e, going)
-		if err != nil {
-			return nil, remedy(fmt.Errorf("revert configuration in %s: %w", filepath.Dir(e.Object), err))
-		}
-		if line != "" {
-			lines = append(lines, line)
+	if e.Kind == kindKey {
+		if err := checkKey(name); err != nil {
+			return fmt.Errorf("the key %s %w", quote(name), err)
 		}
 	}
-	return lines, nil
+	return files.Owns(e)
 }
 
-// nothingRecorded matches errors.ErrUnsupported without repeating its text.
-type nothingRecorded struct{}
-
-func (nothingRecorded) Error() string        { return "no state directory, so no configuration was recorded" }
-func (nothingRecorded) Is(target error) bool { return target == errors.ErrUnsupported }
-
-func (w Write) book(ctx context.Context) (*record.Book, error) {
-	if w.StateDir == "" {
-		return nil, nothingRecorded{}
+// Look says what there is to undo about e.
+func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	if e.Kind != kindLayout {
+		return files.Look(ctx, p, e)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("revert configuration: %w", err)
+	d, err := openLayout(e)
+	if err != nil || d == nil {
+		return journal.Undo{}, revertHint(e, err)
 	}
-	book, err := record.Open(w.StateDir, bookName)
+	defer d.Close()
+	r, err := compareLayout(ctx, p.Journal(), e, d)
 	if err != nil {
-		return nil, fmt.Errorf("revert configuration: %w", err)
+		return journal.Undo{}, revertHint(e, err)
 	}
-	return book, nil
+	u := journal.Undo{Leaves: revertHint(e, errors.Join(r.taken...))}
+	if !r.done() {
+		u.Change, u.Removes = r.change(), r.goes()
+		u.Run = func(ctx context.Context) error { return revertHint(e, h.undo(ctx, p.Journal(), e)) }
+	}
+	return u, nil
 }
 
-// openLayout opens the directory of e, and returns nil if a reboot or somebody else
-// has taken it away.
-func openLayout(e record.Entry) (*os.Root, error) {
-	if outlived, err := e.Outlived(); err != nil || outlived {
-		return nil, err
-	}
-	root, err := os.OpenRoot(filepath.Dir(e.Object))
-	if errors.Is(err, fs.ErrNotExist) {
+// openLayout opens the directory of e, and returns nil if it is gone.
+func openLayout(e journal.Entry) (*durable.Dir, error) {
+	d, err := durable.OpenDir(filepath.Dir(e.Object))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
-	return root, err
+	return d, err
 }
 
-func (w Write) undoLayout(ctx context.Context, book *record.Book, e record.Entry, step func(string)) error {
-	root, err := openLayout(e)
-	if err != nil || root == nil {
+func (h Handler) undo(ctx context.Context, j *journal.Journal, e journal.Entry) error {
+	d, err := openLayout(e)
+	if err != nil || d == nil {
 		return err
 	}
-	defer root.Close()
-	unlock, err := lockDir(ctx, root.Name())
+	defer d.Close()
+	if err := lock(ctx, d); err != nil {
+		return err
+	}
+	r, err := compareLayout(ctx, j, e, d)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	u, err := w.compareLayout(ctx, book, e, root)
-	if err != nil {
-		return err
+	step := h.step
+	if step == nil {
+		step = func(string) {}
 	}
-	return u.run(ctx, step)
+	return r.run(ctx, step)
 }
 
-func (w Write) wouldUndo(ctx context.Context, book *record.Book, e record.Entry, going map[string]bool) (string, error) {
-	root, err := openLayout(e)
-	if err != nil || root == nil {
-		return "", err
+func revertHint(e journal.Entry, err error) error {
+	if err == nil {
+		return nil
 	}
-	defer root.Close()
-	u, err := w.compareLayout(ctx, book, e, root)
-	if errors.Is(err, record.ErrChanged) {
-		return "", nil
-	}
-	if err != nil || u.done() {
-		return "", err
-	}
-	for _, name := range u.goes() {
-		going[filepath.Join(root.Name(), name)] = true
-	}
-	if u.was.empty() {
-		return "remove configuration from " + root.Name(), nil
-	}
-	return "restore the earlier configuration in " + root.Name(), nil
+	return remedy(fmt.Errorf("revert configuration in %s: %w", filepath.Dir(e.Object), err))
+}
+
+// Revert puts back what was there before the first Apply that Journal has
+// recorded, as [Handler] says. Dir and Config are not looked at.
+func (w Write) Revert(ctx context.Context) error { return w.Journal.Undo(ctx, Handler{}) }
+
+// CheckRevert says what Revert would do, and gives the errors that can be told
+// beforehand.
+func (w Write) CheckRevert(ctx context.Context) ([]string, error) {
+	return w.Journal.CheckUndo(ctx, Handler{})
 }

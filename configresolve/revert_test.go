@@ -4,14 +4,17 @@
 package configresolve_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 func TestPLAN6_RevertRestoresAfterManyApplies(t *testing.T) {
@@ -21,8 +24,9 @@ func TestPLAN6_RevertRestoresAfterManyApplies(t *testing.T) {
 	write(t, filepath.Join(dir, "other"), "another")
 	require.NoError(t, os.Symlink(strings.Repeat("far/", 300)+"away", filepath.Join(dir, "a")))
 	before := tree(t, root)
+	j := journaltest.Open(t, stateDir)
 	action := func(v values) configresolve.Write {
-		return configresolve.Write{Dir: dir, Config: config(t, v), StateDir: stateDir}
+		return configresolve.Write{Dir: dir, Config: config(t, v), Journal: j}
 	}
 	for _, v := range []values{{"a": "1"}, {"a": "2", "b": "1"}, {"b": "2", "c": ""}, {"c": "3"}, {"c": "3"}, {"a": "1", "b": "3"}, {"a": "4"}} {
 		require.NoError(t, action(v).Apply(t.Context()))
@@ -30,11 +34,11 @@ func TestPLAN6_RevertRestoresAfterManyApplies(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, changes)
 	}
-	lines, err := configresolve.Write{StateDir: stateDir}.CheckRevert(t.Context())
+	lines, err := configresolve.Write{Journal: j}.CheckRevert(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, lines, "remove configuration from "+dir)
 	require.Contains(t, lines, "restore "+filepath.Join(dir, "b"))
-	require.NoError(t, configresolve.Write{StateDir: stateDir}.Revert(t.Context()))
+	require.NoError(t, configresolve.Write{Journal: j}.Revert(t.Context()))
 	require.Equal(t, before, tree(t, root))
 }
 
@@ -97,7 +101,7 @@ func TestPLAN6_AnEarlierLayoutComesBack(t *testing.T) {
 		for applies := range len(applied) {
 			t.Run(name, func(t *testing.T) {
 				root := t.TempDir()
-				w := configresolve.Write{Dir: filepath.Join(root, "d"), StateDir: filepath.Join(root, "state")}
+				w := configresolve.Write{Dir: filepath.Join(root, "d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 				start(t, w.Dir)
 				before := tree(t, root)
 				for _, v := range applied[:applies+1] {
@@ -121,13 +125,13 @@ func TestPLAN6_AnEarlierLayoutComesBack(t *testing.T) {
 
 func TestPLAN6_AnEarlierLayoutIsKeptOnceAndPrivate(t *testing.T) {
 	root := t.TempDir()
-	w := configresolve.Write{Dir: filepath.Join(root, "d"), StateDir: filepath.Join(root, "state")}
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	writeDir(t, w.Dir, wholeConfig(t))
 	for _, v := range applied {
 		w.Config = config(t, v)
 		require.NoError(t, w.Apply(t.Context()))
 	}
-	blobs, err := filepath.Glob(filepath.Join(w.StateDir, "config.blob.*"))
+	blobs, err := filepath.Glob(filepath.Join(w.Journal.Dir(), "blob.*"))
 	require.NoError(t, err)
 	require.Len(t, blobs, 1, "144 keys are over what the record itself holds")
 	requireMode(t, blobs[0], 0o600)
@@ -144,7 +148,7 @@ func TestPLAN6_AnEarlierLayoutIsKeptOnceAndPrivate(t *testing.T) {
 // person's, if a Revert is killed: it gets a dated name.
 func TestPLAN6_OnlyTheNameOfTheDataDirectoryMayDiffer(t *testing.T) {
 	root := t.TempDir()
-	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, applied[0]), StateDir: filepath.Join(root, "state")}
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, applied[0]), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	other(t, w.Dir, "..version-7", values{"a": "older", "gone": ""}, 0o600)
 	before := tree(t, root)
 	require.NoError(t, w.Apply(t.Context()))
@@ -192,7 +196,7 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 			}
 			for n, more := 0, true; more; n++ {
 				root := t.TempDir()
-				w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, applied[0]), StateDir: filepath.Join(root, "state")}
+				w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, applied[0]), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 				start(t, w.Dir)
 				before := tree(t, root)
 
@@ -222,14 +226,15 @@ func TestPLAN6_RevertLeavesWhatSomebodyChanged(t *testing.T) {
 		root := t.TempDir()
 		dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
 		start(t, dir)
-		action := configresolve.Write{Dir: dir, Config: config(t, values{"a": "1"}), StateDir: stateDir}
+		action := configresolve.Write{Dir: dir, Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, stateDir)}
 		require.NoError(t, action.Apply(t.Context()))
 		theirs := config(t, values{"a": "theirs"})
 		writeDir(t, dir, theirs)
 		lines, err := action.CheckRevert(t.Context())
-		require.NoError(t, err)
 		require.Empty(t, lines, "Revert would do nothing")
-		require.EqualError(t, action.Revert(t.Context()), "revert configuration in "+dir+": it is no longer as it was left, and stays")
+		for _, err := range []error{err, action.Revert(t.Context())} {
+			require.EqualError(t, err, "revert configuration in "+dir+": it is no longer as it was left, and stays")
+		}
 		requireLayout(t, dir, theirs)
 		require.NoDirExists(t, stateDir)
 		require.NoError(t, action.Revert(t.Context()), "reported once")
@@ -238,7 +243,7 @@ func TestPLAN6_RevertLeavesWhatSomebodyChanged(t *testing.T) {
 
 func TestPLAN6_AnInterruptedApplyIsDecidedByLooking(t *testing.T) {
 	root := t.TempDir()
-	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, os.Mkdir(w.Dir, 0o755))
 	stopped, err := stop(0, func(step func(string)) error { return configresolve.ApplyStep(t.Context(), w, step) })
 	require.NoError(t, err)
@@ -251,12 +256,16 @@ func TestPLAN6_AnInterruptedApplyIsDecidedByLooking(t *testing.T) {
 
 func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	root := t.TempDir()
-	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	writeDir(t, w.Dir, config(t, values{"a": "older", "gone": "older"}))
 	require.NoError(t, w.Apply(t.Context()))
 	theirs := write(t, filepath.Join(w.Dir, "gone"), "theirs")
 
-	require.ErrorContains(t, w.Revert(t.Context()), theirs+" is no longer as it was left, and stays")
+	lines, err := w.CheckRevert(t.Context())
+	require.Equal(t, []string{"restore the earlier configuration in " + w.Dir}, lines)
+	for _, err := range []error{err, w.Revert(t.Context())} {
+		require.EqualError(t, err, "revert configuration in "+w.Dir+": "+theirs+" is no longer as it was left, and stays")
+	}
 	content, err := os.ReadFile(theirs)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(content))
@@ -268,7 +277,7 @@ func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 // What could not be brought back is not replaced.
 func TestPLAN6_ADirectoryAmongTheEarlierValues(t *testing.T) {
 	root := t.TempDir()
-	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	other(t, w.Dir, "..data_17", values{"a": "older"}, 0o644)
 	write(t, filepath.Join(w.Dir, "..data_17", "sub", "deep"), "x")
 	before := tree(t, w.Dir)
@@ -278,26 +287,34 @@ func TestPLAN6_ADirectoryAmongTheEarlierValues(t *testing.T) {
 
 func TestCheckRevertNamesWhatRevertDoes(t *testing.T) {
 	root := t.TempDir()
-	w := configresolve.Write{Dir: filepath.Join(root, "made", "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
+	w := configresolve.Write{Dir: filepath.Join(root, "made", "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, w.Apply(t.Context()))
-	check := func() []string {
+	check := func(want string) []string {
 		before := state(t, root)
 		lines, err := w.CheckRevert(t.Context())
-		require.NoError(t, err)
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
 		require.Equal(t, before, state(t, root))
 		return lines
 	}
 	made := filepath.Join(root, "made")
-	require.Equal(t, []string{"remove configuration from " + w.Dir, "remove directory " + w.Dir, "remove directory " + made}, check())
+	require.Equal(t, []string{"remove configuration from " + w.Dir, "remove directory " + w.Dir, "remove directory " + made}, check(""))
 	write(t, filepath.Join(w.Dir, "theirs"), "x")
-	require.Equal(t, []string{"remove configuration from " + w.Dir}, check(), "the directory is in use")
+	inUse := "directory " + w.Dir + " stays: it holds theirs"
+	require.Equal(t, []string{"remove configuration from " + w.Dir}, check(inUse), "the directory is in use")
 	require.NoError(t, os.Rename(made, made+"-away"))
-	require.Empty(t, check(), "it is gone")
+	require.Empty(t, check(""), "it is gone")
+	require.NoError(t, os.Rename(made+"-away", made))
+	require.EqualError(t, w.Revert(t.Context()), inUse)
+	require.Equal(t, []string{"theirs"}, list(t, w.Dir))
 }
 
 func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 	root := t.TempDir()
-	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	before := tree(t, root)
 	require.NoError(t, w.Apply(t.Context()))
 	data, err := os.Readlink(filepath.Join(w.Dir, "..data"))
@@ -305,4 +322,64 @@ func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(w.Dir, data)))
 	require.NoError(t, w.Revert(t.Context()))
 	require.Equal(t, before, tree(t, root))
+}
+
+// A run that was killed after it had reached what it began is not forgotten by
+// the next, which is killed before it has.
+func TestPLAN6_StoppedTwice(t *testing.T) {
+	apply := func(w configresolve.Write) func(func(string)) error {
+		return func(step func(string)) error { return configresolve.ApplyStep(t.Context(), w, step) }
+	}
+	for n, more := 0, true; more; n++ {
+		for _, m := range []int{0, 1, n} {
+			root := t.TempDir()
+			w := configresolve.Write{Dir: filepath.Join(root, "d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+			earlier["with a file in the place of a key"](t, w.Dir)
+			before := tree(t, root)
+			var err error
+			w.Config = config(t, applied[0])
+			more, err = stop(n, apply(w))
+			require.NoError(t, err)
+			w.Config = config(t, applied[1])
+			_, err = stop(m, apply(w))
+			require.NoError(t, err)
+			require.NoError(t, w.Revert(t.Context()), "stopped at change %d, and then at %d", n, m)
+			require.Equal(t, before, tree(t, root), "stopped at change %d, and then at %d", n, m)
+		}
+	}
+}
+
+// Two steps write one directory: the older one's Revert leaves what it found to
+// the newer.
+func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
+	for name, order := range map[string][]int{"the newer first": {1, 0}, "the older first": {0, 1}} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			j := journaltest.Open(t, filepath.Join(root, "state"))
+			var steps []configresolve.Write
+			for i, v := range []values{{"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "2", "d": "2"}} {
+				steps = append(steps, configresolve.Write{Dir: filepath.Join(root, "deep", "d"), Config: config(t, v), Journal: j.Step(fmt.Sprint("step-", i))})
+			}
+			earlier["with a file in the place of a key"](t, steps[0].Dir)
+			write(t, filepath.Join(steps[0].Dir, "d"), "a person's, too")
+			before := tree(t, root)
+			for _, w := range steps {
+				require.NoError(t, w.Apply(t.Context()))
+				requireLayout(t, w.Dir, w.Config, others(w, "d")...)
+			}
+			require.NoError(t, steps[order[0]].Revert(t.Context()))
+			left := steps[order[1]]
+			requireLayout(t, left.Dir, left.Config, others(left, "d")...)
+			require.NoError(t, left.Revert(t.Context()))
+			require.Equal(t, before, tree(t, root))
+		})
+	}
+}
+
+// others are those names that are no keys of w.
+func others(w configresolve.Write, names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool {
+		_, key := w.Config.Lookup(name)
+		return key
+	})
 }

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -37,7 +38,10 @@ var ErrEmpty = errors.New("no source sets any key")
 // config has no keys and dir has: that is [ErrEmpty].
 //
 // Where dir holds config already, nothing is written and changed is false. Two
-// writers of one directory wait for each other, as long as ctx lets them.
+// writers of one directory wait for each other, ten seconds at most: whoever may
+// read the directory could hold its lock for ever. A symbolic link on the way to
+// dir is followed only if nobody but root and the caller can have put it there,
+// and none is below it.
 func WriteDir(ctx context.Context, dir string, config *Config) (changed bool, err error) {
 	if config == nil {
 		return false, hint(dir, errNoConfig)
@@ -50,52 +54,82 @@ type job struct {
 	dir        string
 	want       map[string]string
 	allowEmpty bool
-	begin      func(*os.Root, *layout) error // called before the first change, with dir locked; may be nil
-	step       func(string)                  // called with a description before each change; may be nil
+	journal    *journal.Journal // where the write is recorded; may be nil
+	step       func(string)     // called with a description before each change; may be nil
 }
 
 func (j job) run(ctx context.Context) (changed bool, err error) {
 	if j.step == nil {
 		j.step = func(string) {}
 	}
-	if err := ctx.Err(); err != nil {
-		return false, hint(j.dir, err)
-	}
-	made, err := makeDirs(j.dir, j.step)
-	if err != nil {
-		return false, hint(j.dir, err)
-	}
-	root, err := os.OpenRoot(j.dir)
-	if err != nil {
-		return made, hint(j.dir, err)
-	}
-	defer root.Close()
-	unlock, err := lockDir(ctx, j.dir)
-	if err != nil {
-		return made, hint(j.dir, err)
-	}
-	defer unlock()
-	wrote, err := j.write(ctx, root)
-	return made || wrote, hint(j.dir, err)
+	changed, err = j.lockAndWrite(ctx)
+	return changed, hint(j.dir, err)
 }
 
-// write brings a directory, which is locked, to what it should be.
-func (j job) write(ctx context.Context, root *os.Root) (changed bool, err error) {
-	l, err := j.inspect(ctx, root)
-	if err != nil || l.done() {
+func (j job) lockAndWrite(ctx context.Context) (changed bool, err error) {
+	if err := errors.Join(ctx.Err(), j.validate()); err != nil {
 		return false, err
 	}
-	if j.begin != nil {
-		if err := j.begin(root, l); err != nil {
+	if j.journal != nil { // which knows absolute paths
+		if j.dir, err = filepath.Abs(j.dir); err != nil {
 			return false, err
 		}
 	}
-	return true, writer{root: root, want: j.want, step: j.step}.write(ctx, l)
+	d, err := j.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	if err := lock(ctx, d); err != nil {
+		return false, err
+	}
+	return j.write(ctx, d)
+}
+
+func (j job) validate() error {
+	if j.dir == "" {
+		return errNoDir
+	}
+	if len(j.want) > maxKeys {
+		return fmt.Errorf("%d keys are more than %d", len(j.want), maxKeys)
+	}
+	return nil
+}
+
+// open opens the directory, which is made if it is missing.
+func (j job) open(ctx context.Context) (*durable.Dir, error) {
+	d, err := durable.OpenDir(j.dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return d, err
+	}
+	j.step("make directory " + j.dir)
+	if err := files.MkdirAll(ctx, j.journal, j.dir, dirMode); err != nil {
+		return nil, err
+	}
+	return durable.OpenDir(j.dir)
+}
+
+// write brings a directory, which is locked, to what it should be.
+func (j job) write(ctx context.Context, d *durable.Dir) (changed bool, err error) {
+	l, err := j.inspect(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	if l.done() {
+		return false, j.complete(ctx)
+	}
+	if err := j.begin(ctx, d, l); err != nil {
+		return false, err
+	}
+	if err := (writer{dir: d.Unsynced(), want: j.want, step: j.step}).write(ctx, l); err != nil {
+		return true, err
+	}
+	return true, j.complete(ctx)
 }
 
 // inspect looks at a directory, and for what forbids to write it.
-func (j job) inspect(ctx context.Context, root *os.Root) (*layout, error) {
-	l, err := inspect(ctx, root, j.want)
+func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
+	l, err := inspect(ctx, d, j.want)
 	if err == nil {
 		err = l.blocked
 	}
@@ -107,46 +141,18 @@ func (j job) inspect(ctx context.Context, root *os.Root) (*layout, error) {
 
 // look is inspect of a directory that need not exist.
 func (j job) look(ctx context.Context) (*layout, error) {
-	if j.dir == "" {
-		return nil, errNoDir
+	if err := j.validate(); err != nil {
+		return nil, err
 	}
-	root, err := os.OpenRoot(j.dir)
+	d, err := durable.OpenDir(j.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &layout{add: slices.Sorted(maps.Keys(j.want))}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	return j.inspect(ctx, root)
-}
-
-// makeDirs makes dir and its missing parents, each synced into its parent.
-func makeDirs(dir string, step func(string)) (bool, error) {
-	if dir == "" {
-		return false, errNoDir
-	}
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		return false, errors.New("it is not a directory")
-	}
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if parent != dir {
-		if _, err := makeDirs(parent, step); err != nil {
-			return false, err
-		}
-	}
-	step("make directory " + dir)
-	if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return false, err
-	}
-	if err := os.Chmod(dir, dirMode); err != nil { // whatever the umask
-		return true, err
-	}
-	return true, durable.SyncDir(parent)
+	defer d.Close()
+	return j.inspect(ctx, d)
 }
 
 var errNoDir = errors.New("no directory given")
@@ -167,7 +173,7 @@ func remedy(err error) error {
 	switch {
 	case errors.Is(err, errNeedsChown):
 		return err
-	case errors.Is(err, errReadOnly):
+	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w (the mount is read-only: mount an emptyDir or a hostPath there without readOnly)", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w (needs write access to the directory, or the capability DAC_OVERRIDE)", err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -83,28 +83,17 @@ func TestCFG7_FilesOfAnySizeAreReadWhole(t *testing.T) {
 	requireLayout(t, dir, c)
 }
 
-// rebooted makes the record one of another boot.
-func rebooted(t *testing.T, stateDir string) {
-	t.Helper()
-	path := filepath.Join(stateDir, "config.json")
-	book, err := os.ReadFile(path)
-	require.NoError(t, err)
-	boot := regexp.MustCompile(`"boot": "[^"]+"`)
-	require.Regexp(t, boot, string(book))
-	require.NoError(t, os.WriteFile(path, boot.ReplaceAll(book, []byte(`"boot": "another"`)), 0o600))
-}
-
 func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	memory := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
 	for _, start := range []func(t *testing.T, dir string){func(*testing.T, string) {}, earlier["of this package"]} {
 		w := configresolve.Write{
-			Dir: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(testns.TempDir(t), "state"),
+			Dir: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(testns.TempDir(t), "state")),
 		}
 		start(t, w.Dir)
 		require.NoError(t, w.Apply(t.Context()))
-		rebooted(t, w.StateDir)
+		journaltest.Reboot(t, w.Journal.Dir())
 		require.NoError(t, os.RemoveAll(w.Dir))
 		writeDir(t, w.Dir, w.Config) // the same, by another run
 		before := tree(t, w.Dir)
@@ -114,7 +103,7 @@ func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
 		require.Empty(t, lines)
 		require.NoError(t, w.Revert(t.Context()))
 		require.Equal(t, before, tree(t, w.Dir))
-		require.NoDirExists(t, w.StateDir)
+		require.NoDirExists(t, w.Journal.Dir())
 		require.NoError(t, os.RemoveAll(w.Dir))
 	}
 }
@@ -125,11 +114,11 @@ func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
 	memory := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
 	w := configresolve.Write{
-		Dir: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(testns.TempDir(t), "state"),
+		Dir: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(testns.TempDir(t), "state")),
 	}
 	writeDir(t, w.Dir, config(t, values{"a": "before the reboot"}))
 	require.NoError(t, w.Apply(t.Context()))
-	rebooted(t, w.StateDir)
+	journaltest.Reboot(t, w.Journal.Dir())
 	require.NoError(t, os.RemoveAll(w.Dir))
 	writeDir(t, w.Dir, config(t, values{"a": "after the reboot"}))
 	before := tree(t, w.Dir)
@@ -141,7 +130,7 @@ func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
 func TestPLAN6_OwnersComeBack(t *testing.T) {
 	testns.Enter(t, testns.Mount) // for a thread of its own
 	root := testns.TempDir(t)
-	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), StateDir: filepath.Join(root, "state")}
+	w := configresolve.Write{Dir: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 	other(t, w.Dir, "..data_17", values{"a": "older", "b": ""}, 0o600)
 	paths := []string{filepath.Join(w.Dir, "..data_17"), filepath.Join(w.Dir, "..data_17", "a")}
 	for _, path := range paths {

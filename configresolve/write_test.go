@@ -274,7 +274,7 @@ func TestWriteDirErrors(t *testing.T) {
 	require.ErrorContains(t, err, "no configuration given")
 	file := write(t, filepath.Join(t.TempDir(), "file"), "x")
 	_, err = configresolve.WriteDir(t.Context(), file, c)
-	require.ErrorContains(t, err, file+": it is not a directory")
+	require.ErrorContains(t, err, file+": not a directory")
 	_, err = configresolve.WriteDir(t.Context(), filepath.Join(file, "below"), c)
 	require.ErrorContains(t, err, file)
 

@@ -11,22 +11,19 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/record"
 )
 
 // writer makes changes, each a single system call or made good by the next
 // run. The temporary names of package durable would be taken for keys by the
 // readers of this directory, hence names of its own, below "..".
 type writer struct {
-	root *os.Root
+	dir  *durable.Dir // unsynced
 	want map[string]string
 	was  *prior // modes and owners to give; nil: those of the kubelet
 	step func(string)
@@ -47,7 +44,7 @@ func (w writer) write(ctx context.Context, l *layout) error {
 		return err
 	}
 	if fresh != "" {
-		if err := errors.Join(w.sync("."), w.link(fresh, dataLink), w.sync(".")); err != nil {
+		if err := errors.Join(w.dir.Sync(), w.link(fresh, dataLink), w.dir.Sync()); err != nil {
 			return err
 		}
 		if l.data != "" {
@@ -55,48 +52,44 @@ func (w writer) write(ctx context.Context, l *layout) error {
 		}
 	}
 	for _, key := range l.add {
-		if err := w.link(path.Join(dataLink, key), key); err != nil {
+		if err := w.link(linkTo(key).Target, key); err != nil {
 			return err
 		}
 	}
-	return errors.Join(w.removeLitter(l.litter), w.sync("."))
+	return errors.Join(w.removeLitter(l.litter), w.dir.Sync())
 }
 
 // newData writes a data directory, which nothing shows yet, and syncs it. What
 // a failure leaves of it is removed.
 func (w writer) newData(ctx context.Context) (string, error) {
-	name, err := w.makeData()
+	data, name, err := w.makeData()
 	if err != nil {
 		return "", err
 	}
-	if err := w.fill(ctx, name); err != nil {
+	defer data.Close()
+	if err := w.fill(ctx, data.Unsynced()); err != nil {
 		return "", errors.Join(err, w.removeData(name))
 	}
 	return name, nil
 }
 
 // makeData takes a name that no other run has, be it within the same second.
-func (w writer) makeData() (string, error) {
-	for {
-		name := time.Now().UTC().Format("..2006_01_02_15_04_05.") + strconv.FormatUint(rand.Uint64(), 10)
+func (w writer) makeData() (data *durable.Dir, name string, err error) {
+	err = fs.ErrExist
+	for errors.Is(err, fs.ErrExist) {
+		name = time.Now().UTC().Format("..2006_01_02_15_04_05.") + strconv.FormatUint(rand.Uint64(), 10)
 		w.step("make directory " + name)
-		err := w.root.Mkdir(name, dirMode)
-		if err == nil {
-			return name, w.root.Chmod(name, dirMode)
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
+		data, err = w.dir.OpenNewDir(name, dirMode)
 	}
+	return data, name, err
 }
 
-// fill writes the files and syncs them, a number at a time.
-func (w writer) fill(ctx context.Context, name string) error {
-	data, err := w.root.OpenRoot(name)
-	if err != nil {
+// fill writes the files and syncs them, a number at a time. A directory that
+// holds something already is not the one that was made.
+func (w writer) fill(ctx context.Context, data *durable.Dir) error {
+	if _, err := data.NamesAtMost(0); err != nil {
 		return err
 	}
-	defer data.Close()
 	const atOnce = 256 // files open at the same time
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(w.want)), atOnce) {
 		if err := w.writeFiles(ctx, data, keys); err != nil {
@@ -107,14 +100,14 @@ func (w writer) fill(ctx context.Context, name string) error {
 		if err := w.addLinks(data); err != nil {
 			return err
 		}
-		if err := own(w.root, name, w.was.Dir); err != nil {
+		if err := w.was.Dir.give(data.File()); err != nil {
 			return err
 		}
 	}
-	return w.sync(name)
+	return data.Sync()
 }
 
-func (w writer) writeFiles(ctx context.Context, data *os.Root, keys []string) (err error) {
+func (w writer) writeFiles(ctx context.Context, data *durable.Dir, keys []string) (err error) {
 	files := make([]*os.File, 0, len(keys))
 	defer func() {
 		for _, f := range files {
@@ -126,24 +119,30 @@ func (w writer) writeFiles(ctx context.Context, data *os.Root, keys []string) (e
 			return err
 		}
 		w.step("write " + key)
-		f, err := data.OpenFile(key, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := data.OpenNew(key, w.mode())
 		if err != nil {
 			return err
 		}
 		files = append(files, f)
 		if w.was != nil {
-			err = own(data, key, w.was.Files[key])
-		} else {
-			err = f.Chmod(fileMode)
-		}
-		if err != nil {
-			return err
+			if err := w.was.Files[key].give(f); err != nil {
+				return err
+			}
 		}
 		if _, err := f.WriteString(w.want[key]); err != nil {
 			return err
 		}
 	}
 	return syncFiles(files, syncsAtOnce)
+}
+
+// mode is that of a new file. What nobody else could read before, nobody can
+// open meanwhile.
+func (w writer) mode() fs.FileMode {
+	if w.was != nil {
+		return 0o600
+	}
+	return fileMode
 }
 
 // syncsAtOnce is how many files are waited for at the same time. Each wait has
@@ -168,43 +167,34 @@ func syncFiles(files []*os.File, atOnce int) error {
 }
 
 // addLinks makes the links that a data directory had among its values.
-func (w writer) addLinks(data *os.Root) error {
-	for name, s := range w.was.Files {
-		if s.Type != "symlink" {
+func (w writer) addLinks(data *durable.Dir) error {
+	for name, o := range w.was.Files {
+		if !o.isLink() {
 			continue
 		}
 		w.step("make link " + name)
-		if err := errors.Join(data.Symlink(s.Target, name), own(data, name, s)); err != nil {
+		if err := data.SymlinkNew(o.Target, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// own gives name its owner and then its mode, from which a change of owner may
-// take bits.
-func own(root *os.Root, name string, s record.State) error {
-	if err := chown(root, name, s); err != nil || s.Type == "symlink" {
-		return err
-	}
-	return root.Chmod(name, goMode(s.Mode))
-}
-
 // file puts a file in its place at once, over what is there.
-func (w writer) file(name string, s record.State) error {
+func (w writer) file(name string, o object) error {
 	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
 	w.step("write " + temp)
-	f, err := w.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := w.dir.OpenNew(temp, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(s.Content)
-	if err = errors.Join(err, own(w.root, temp, s), f.Sync(), f.Close()); err == nil {
+	_, err = f.Write(o.Content)
+	if err = errors.Join(err, o.give(f), f.Sync(), f.Close()); err == nil {
 		w.step("rename file to " + name)
-		err = w.root.Rename(temp, name)
+		err = w.dir.Rename(temp, name)
 	}
 	if err != nil {
-		return errors.Join(err, w.root.Remove(temp))
+		return errors.Join(err, w.dir.Remove(temp))
 	}
 	return nil
 }
@@ -212,17 +202,17 @@ func (w writer) file(name string, s record.State) error {
 // link puts a link in its place at once, over what is there.
 func (w writer) link(target, name string) error {
 	w.step("make link " + name)
-	if err := w.root.Symlink(target, name); !errors.Is(err, fs.ErrExist) {
+	if err := w.dir.SymlinkNew(target, name); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
 	w.step("make link for " + name)
-	if err := w.root.Symlink(target, temp); err != nil {
+	if err := w.dir.SymlinkNew(target, temp); err != nil {
 		return err
 	}
 	w.step("rename link to " + name)
-	if err := w.root.Rename(temp, name); err != nil {
-		return errors.Join(err, w.root.Remove(temp))
+	if err := w.dir.Rename(temp, name); err != nil {
+		return errors.Join(err, w.dir.Remove(temp))
 	}
 	return nil
 }
@@ -230,7 +220,7 @@ func (w writer) link(target, name string) error {
 func (w writer) removeLinks(names []string) error {
 	for _, name := range names {
 		w.step("remove link " + name)
-		if err := w.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := w.dir.Remove(name); err != nil {
 			return err
 		}
 	}
@@ -248,29 +238,35 @@ func (w writer) removeLitter(names []string) error {
 // removeData removes a link, or a directory with its files. It goes no deeper:
 // a data directory has none in it.
 func (w writer) removeData(name string) error {
-	info, err := w.root.Lstat(name)
+	info, err := w.dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if err == nil && info.IsDir() {
+		err = w.empty(name)
 	}
 	if err != nil {
 		return err
 	}
-	if info.IsDir() {
-		entries, err := list(w.root, name)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			w.step("remove " + e.Name())
-			if err := w.root.Remove(path.Join(name, e.Name())); err != nil {
-				return fmt.Errorf("remove an old version: %w", err)
-			}
-		}
-	}
 	w.step("remove " + name)
-	return w.root.Remove(name)
+	return w.dir.Remove(name)
 }
 
-func (w writer) sync(name string) error {
-	return durable.SyncDir(filepath.Join(w.root.Name(), name))
+func (w writer) empty(name string) error {
+	data, err := w.dir.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	names, err := data.NamesAtMost(maxNames)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		w.step("remove " + name)
+		if err := data.Unsynced().Remove(name); err != nil {
+			return fmt.Errorf("remove an old version: %w", err)
+		}
+	}
+	return nil
 }

@@ -163,7 +163,7 @@ func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, 
 	}
 	defer d.Close()
 	e := Entry{Kind: f.file(), Object: path, After: after, Needs: needs}
-	if e.Boot, err = j.bootOf(d); err != nil {
+	if e.Boot, err = j.BootOf(d.File()); err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
 	old, known, err := j.Lookup(ctx, e.Kind, path)
@@ -178,18 +178,19 @@ func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, 
 	return j.Begin(ctx, e)
 }
 
-// bootOf names the boot with which what is in d goes away.
-func (j *Journal) bootOf(d *durable.Dir) (string, error) {
-	volatile, err := inMemory(d.File())
+// BootOf names the boot with which what is in an open directory goes away, for
+// [Entry].Boot. Empty: it outlives reboots.
+func (j *Journal) BootOf(dir *os.File) (string, error) {
+	volatile, err := inMemory(dir)
 	if err != nil || !volatile {
 		return "", err
 	}
-	return j.boot, nil
+	return j.Boot(), nil
 }
 
-// Complete notes how the file at path was left. If its content is not what it
-// was meant to become, somebody else has written it since: then what was meant
-// is noted, so that theirs is not taken for ours.
+// Complete notes how the file at path was left. If its type or content is not
+// what it was meant to become, somebody else has written it since: then what was
+// meant is noted, so that theirs is not taken for ours.
 func (f Files) Complete(ctx context.Context, j *Journal, path string) error {
 	if j == nil {
 		return nil
@@ -206,8 +207,8 @@ func (f Files) complete(ctx context.Context, j *Journal, kind, path string) erro
 	if err != nil {
 		return err
 	}
-	if e.After.SHA256 != "" && e.After.SHA256 != after.SHA256 {
-		after = e.After
+	if meant := e.After; meant.Type != after.Type || meant.Target != after.Target || meant.SHA256 != "" && meant.SHA256 != after.SHA256 {
+		after = meant
 	}
 	return j.Complete(ctx, Entry{Kind: kind, Object: path, After: after})
 }
@@ -230,7 +231,7 @@ func (f Files) make(ctx context.Context, j *Journal, kind, path string, after St
 	}
 	defer d.Close()
 	e := Entry{Kind: kind, Object: path, After: after}
-	if e.Boot, err = j.bootOf(d); err != nil {
+	if e.Boot, err = j.BootOf(d.File()); err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
 	if err := j.Begin(ctx, e); err != nil {
@@ -366,7 +367,7 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	}
 	u := Undo{Change: "restore " + e.Object, Run: func(ctx context.Context) error { return f.undo(ctx, p, e) }}
 	if e.Before.Type == "" {
-		u.Change, u.Removes = "remove file "+e.Object, e.Object
+		u.Change, u.Removes = "remove file "+e.Object, []string{e.Object}
 	}
 	return u, nil
 }
@@ -374,7 +375,7 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 // compare reports whether the object is as it was left. False: it is as it was
 // before. Anything else is ErrChanged.
 func (f Files) compare(ctx context.Context, e Entry) (bool, error) {
-	now, err := Snapshot(ctx, e.Object)
+	now, err := snapshotOf(ctx, e)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("look at %s: %w", e.Object, err)
@@ -384,6 +385,27 @@ func (f Files) compare(ctx context.Context, e Entry) (bool, error) {
 		return false, fmt.Errorf("%s is %w, and stays", e.Object, ErrChanged)
 	}
 	return true, nil
+}
+
+// snapshotOf is [Snapshot] of e's object, but for the hash of a file that by its
+// size is nothing that e knows: however large it is, it is not read.
+func snapshotOf(ctx context.Context, e Entry) (State, error) {
+	d, name, err := openParent(e.Object)
+	if err != nil || d == nil {
+		return State{}, err
+	}
+	defer d.Close()
+	info, err := d.Lstat(name)
+	if err == nil && info.Mode().IsRegular() && !e.knowsSize(info.Size()) {
+		s := stateOf(info)
+		s.Size = info.Size()
+		return s, nil
+	}
+	return snapshot(ctx, d, name, io.Discard)
+}
+
+func (e Entry) knowsSize(size int64) bool {
+	return e.Before.Size == size || e.After.Size == size || e.Was != nil && e.Was.Size == size
 }
 
 func (f Files) undo(ctx context.Context, p *Pass, e Entry) error {
@@ -448,7 +470,7 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 // lookDir leaves to the time of its removal whether the directory is empty.
 func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	u := Undo{
-		Change: "remove directory " + e.Object, Removes: e.Object,
+		Change: "remove directory " + e.Object, Removes: []string{e.Object},
 		Run: func(ctx context.Context) error { return f.removeDir(ctx, p, e) },
 	}
 	switch {

@@ -5,6 +5,7 @@ package journal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -154,6 +155,123 @@ func TestPLAN6_ADirectoryStaysWithWhatIsRecordedInIt(t *testing.T) {
 	_, err := j.RevertAll(t.Context())
 	require.EqualError(t, err, "it is stuck")
 	require.Equal(t, []string{root + "/a", root + "/a/b", path, "stuck"}, objects(t, j))
+}
+
+// What is there now may be of any size.
+func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	put(t, j, path, "ours")
+	require.NoError(t, os.Truncate(path, 1<<40))
+	ctx := step(t, j, "files")
+	_, err := j.CheckRevert(ctx)
+	require.EqualError(t, err, path+" is no longer as it was left, and stays")
+	require.EqualError(t, j.Revert(ctx), path+" is no longer as it was left, and stays")
+}
+
+// several is a handler of what has more than one name: FILE, FILE-1 and FILE-2.
+type several struct{ fail error }
+
+func (several) Kinds() []string          { return []string{"acme/several"} }
+func (several) Owns(journal.Entry) error { return nil }
+
+func (s several) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	names := []string{e.Object, e.Object + "-1", e.Object + "-2"}
+	var leaves error
+	if content, err := os.ReadFile(names[2]); err == nil && len(content) > 0 {
+		leaves, names = fmt.Errorf("%s is %w", names[2], journal.ErrChanged), names[:2]
+	}
+	return journal.Undo{Change: "remove all of " + e.Object, Removes: names, Leaves: leaves, Run: func(context.Context) error {
+		errs := []error{leaves, s.fail}
+		for _, name := range names {
+			if s.fail == nil {
+				errs = append(errs, os.Remove(name))
+			}
+		}
+		return errors.Join(errs...)
+	}}, nil
+}
+
+// All names of an entry go with it for the directory that holds them. What the
+// entry leaves of them to somebody else is told beforehand too.
+func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
+	for name, tc := range map[string]struct {
+		theirs string // content of the last one
+		fail   error
+		would  []string
+		check  string
+		err    string
+		stays  []string
+	}{
+		"all go": {would: []string{"remove all of several", "remove directory "}},
+		"one is somebody else's": {
+			theirs: "x", would: []string{"remove all of several"},
+			check: "several-2 is no longer as it was left\ndirectory  stays: it holds several-2",
+			err:   "several-2 is no longer as it was left\ndirectory  stays: it holds several-2", stays: []string{""},
+		},
+		"they cannot go": {
+			fail: errors.New("stuck"), would: []string{"remove all of several", "remove directory "},
+			err: "stuck", stays: []string{"", "several"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			j := open(t, filepath.Join(t.TempDir(), "state"), journal.Options{Handlers: []journal.Handler{acme, several{tc.fail}}})
+			ctx, dir := step(t, j, "one"), filepath.Join(root, "dir")
+			relative := func(text string) string {
+				return strings.ReplaceAll(strings.ReplaceAll(text, dir+"/", ""), dir, "")
+			}
+			message := func(err error) string {
+				if err == nil {
+					return ""
+				}
+				return relative(err.Error())
+			}
+			require.NoError(t, acme.MkdirAll(ctx, j, dir, 0o755))
+			e := journal.Entry{Kind: "acme/several", Object: filepath.Join(dir, "several"), Needs: []string{dir}}
+			require.NoError(t, j.Begin(ctx, e))
+			write(t, e.Object, "", 0o644)
+			write(t, e.Object+"-1", "", 0o644)
+			write(t, e.Object+"-2", tc.theirs, 0o644)
+			require.NoError(t, j.Complete(ctx, e))
+
+			would, err := j.CheckRevert(ctx)
+			for i := range would {
+				would[i] = relative(would[i])
+			}
+			require.Equal(t, tc.would, would)
+			require.Equal(t, tc.check, message(err))
+			require.Equal(t, tc.err, message(j.Revert(ctx)))
+			var stays []string
+			for _, object := range objects(t, j) {
+				stays = append(stays, relative(object))
+			}
+			require.Equal(t, tc.stays, stays)
+		})
+	}
+}
+
+// A link, or something of another type, in the place of what was written is as
+// little ours as other content.
+func TestPLAN6_WhatTookThePlaceOfALinkMeanwhileIsNotTakenForOurs(t *testing.T) {
+	for _, theirs := range []func(path string) error{
+		func(path string) error { return os.Symlink("theirs", path) },
+		func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o600) },
+	} {
+		for _, after := range []journal.State{{}, {Type: "symlink", Target: "ours"}} {
+			path := filepath.Join(t.TempDir(), "link")
+			write(t, path, "before", 0o644)
+			j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+			ctx := step(t, j, "files")
+			require.NoError(t, acme.Begin(ctx, j, path, after))
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, theirs(path))
+			require.NoError(t, acme.Complete(ctx, j, path))
+			require.ErrorIs(t, j.Revert(ctx), journal.ErrChanged)
+			content, err := os.ReadFile(path)
+			require.NotEqual(t, "before", string(content), err)
+		}
+	}
 }
 
 func TestPLAN6_KilledAtEveryPoint(t *testing.T) {

@@ -28,8 +28,12 @@ type Undo struct {
 	// is nothing to do, and Run is not called.
 	Change string
 
-	// Removes is the path that Run removes or unmounts; empty: none.
-	Removes string
+	// Removes are the paths that Run removes or unmounts.
+	Removes []string
+
+	// Leaves is what Run will leave to somebody else, and return, while it undoes
+	// the rest: an error that matches [ErrChanged]. Nil: nothing.
+	Leaves error
 
 	// Run does it. It looks again where something may have changed since.
 	Run func(ctx context.Context) error

@@ -120,7 +120,7 @@ func (j *Journal) CheckRevertAll(ctx context.Context) ([]Undone, error) {
 
 func changes(all []Undone) (lines []string) {
 	for _, u := range all {
-		if u.Change != "" && u.Err == nil {
+		if u.Change != "" && !stays(u.Err) {
 			lines = append(lines, u.Change)
 		}
 	}
@@ -149,6 +149,7 @@ type undoing struct {
 type work struct {
 	Undone
 	run     func(context.Context) error
+	removes []string
 	settled bool // without being looked at
 }
 
@@ -241,11 +242,15 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		return
 	}
 	undo, err := u.lookAt(ctx, w.Entry)
-	w.Change, w.run = undo.Change, undo.Run
-	if err == nil && undo.Removes != "" {
-		u.gone[undo.Removes] = true
+	if err != nil {
+		u.settle(w, err)
+		return
 	}
-	u.settle(w, err)
+	w.Change, w.run, w.removes = undo.Change, undo.Run, undo.Removes
+	for _, path := range w.removes {
+		u.gone[path] = true
+	}
+	w.Err = undo.Leaves
 }
 
 func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
@@ -273,9 +278,13 @@ func (u *undoing) needed(e Entry) bool {
 
 func (u *undoing) settle(w *work, err error) {
 	w.Err = err
+	if err != nil {
+		for _, path := range w.removes {
+			delete(u.gone, path)
+		}
+	}
 	if stays(err) {
 		u.stays[w.Entry.Object] = true
-		delete(u.gone, w.Entry.Object)
 	}
 }
 
@@ -298,7 +307,7 @@ func (u *undoing) run(ctx context.Context) error {
 
 func (u *undoing) runOne(ctx context.Context, w *work) {
 	switch {
-	case w.Err != nil || w.run == nil || w.Change == "":
+	case w.run == nil || w.Change == "":
 	case u.needed(w.Entry):
 		u.settle(w, errBelow)
 	default:

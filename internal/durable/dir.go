@@ -22,8 +22,9 @@ var errExchanged = errors.New("it was exchanged for something else meanwhile")
 // same one, in every mount namespace. The names that its methods take are
 // single elements, and a symbolic link is never followed.
 type Dir struct {
-	root *os.Root
-	self *os.File
+	root     *os.Root
+	self     *os.File
+	unsynced bool
 }
 
 // OpenDir opens the directory at path. A symbolic link on the way, or at the
@@ -73,7 +74,7 @@ func newDir(root *os.Root) (*Dir, error) {
 		root.Close()
 		return nil, err
 	}
-	return &Dir{root, self}, nil
+	return &Dir{root: root, self: self}, nil
 }
 
 func sameFile(a, b interface{ Stat() (fs.FileInfo, error) }) error {
@@ -90,6 +91,18 @@ func sameFile(a, b interface{ Stat() (fs.FileInfo, error) }) error {
 
 // Close closes the directory.
 func (d *Dir) Close() error { return errors.Join(d.root.Close(), d.self.Close()) }
+
+// Unsynced is the same directory, for many changes at once: they are durable
+// only after its Sync. It is closed with d.
+func (d *Dir) Unsynced() *Dir { return &Dir{d.root, d.self, true} }
+
+// changed makes a change durable.
+func (d *Dir) changed() error {
+	if d.unsynced {
+		return nil
+	}
+	return d.Sync()
+}
 
 // Path is the path by which the directory was opened, joined with names.
 func (d *Dir) Path(names ...string) string {
@@ -135,6 +148,24 @@ func (d *Dir) Names() ([]string, error) {
 	}
 	defer f.Close()
 	return f.Readdirnames(-1)
+}
+
+// NamesAtMost is Names of a directory that holds at most so many; more are an
+// error.
+func (d *Dir) NamesAtMost(limit int) ([]string, error) {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(limit + 1)
+	if errors.Is(err, io.EOF) {
+		err = nil // it is empty
+	}
+	if err == nil && len(names) > limit {
+		err = &fs.PathError{Op: "list", Path: d.Path(), Err: fmt.Errorf("it holds more than %d names", limit)}
+	}
+	return names, err
 }
 
 // Open opens a regular file for reading. Anything else is an error, and is not
@@ -229,40 +260,66 @@ func (d *Dir) unchangedDir(name string, seen fs.FileInfo, below *Dir) (*Dir, err
 
 // Mkdir makes a directory, durably, with mode whatever the umask.
 func (d *Dir) Mkdir(name string, mode fs.FileMode) error {
-	if err := d.named(name); err != nil {
+	made, err := d.OpenNewDir(name, mode)
+	if err != nil {
 		return err
 	}
+	return made.Close()
+}
+
+// OpenNewDir is Mkdir, and opens the directory.
+func (d *Dir) OpenNewDir(name string, mode fs.FileMode) (*Dir, error) {
+	if err := d.named(name); err != nil {
+		return nil, err
+	}
 	if err := d.mkdir(name, mode); err != nil {
-		return err
+		return nil, err
 	}
 	made, err := d.OpenDir(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer made.Close()
-	info, err := made.Stat()
-	if err != nil {
-		return err
+	if err := errors.Join(made.setMode(mode), d.changed()); err != nil {
+		made.Close()
+		return nil, err
 	}
-	if info.Mode()&modeBits != mode&modeBits && ownedByUs(info) {
-		if err := made.self.Chmod(mode); err != nil {
-			return err
-		}
+	return made, nil
+}
+
+// setMode gives a new directory the bits that the umask has taken away.
+func (d *Dir) setMode(mode fs.FileMode) error {
+	info, err := d.Stat()
+	if err == nil && info.Mode()&modeBits != mode&modeBits && ownedByUs(info) {
+		err = d.self.Chmod(mode)
 	}
-	return d.Sync()
+	return err
 }
 
 // CreateNew makes an empty file, durably, with mode whatever the umask. If name
 // is there, the error matches [fs.ErrExist].
 func (d *Dir) CreateNew(name string, mode fs.FileMode) error {
-	if err := d.named(name); err != nil {
-		return err
-	}
-	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm())
+	f, err := d.OpenNew(name, mode)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Chmod(mode), f.Sync(), f.Close(), d.Sync())
+	return errors.Join(f.Sync(), f.Close(), d.changed())
+}
+
+// OpenNew makes a file with mode whatever the umask, and opens it for writing.
+// It is durable after its own Sync and the directory's. If name is there, the
+// error matches [fs.ErrExist].
+func (d *Dir) OpenNew(name string, mode fs.FileMode) (*os.File, error) {
+	if err := d.named(name); err != nil {
+		return nil, err
+	}
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm())
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // OpenOrCreate opens a regular file for reading and writing, and makes an empty
@@ -288,7 +345,7 @@ func (d *Dir) Rename(from, to string) error {
 	if err := d.root.Rename(from, to); err != nil {
 		return err
 	}
-	return d.Sync()
+	return d.changed()
 }
 
 // RenameNew renames within the directory to a name that nobody has, and makes
@@ -300,7 +357,7 @@ func (d *Dir) RenameNew(from, to string) error {
 	if err := d.renameNew(from, to); err != nil {
 		return &os.LinkError{Op: "rename", Old: d.Path(from), New: d.Path(to), Err: err}
 	}
-	return d.Sync()
+	return d.changed()
 }
 
 // renameChecked is renameNew where the system cannot do it in one step.
@@ -311,6 +368,18 @@ func (d *Dir) renameChecked(from, to string) error {
 		return err
 	}
 	return d.root.Rename(from, to)
+}
+
+// SymlinkNew makes a symbolic link. If name is there, the error matches
+// [fs.ErrExist].
+func (d *Dir) SymlinkNew(target, name string) error {
+	if err := d.named(name); err != nil {
+		return err
+	}
+	if err := d.root.Symlink(target, name); err != nil {
+		return err
+	}
+	return d.changed()
 }
 
 // Symlink makes name a symbolic link to target, replacing a file or link.
@@ -327,7 +396,7 @@ func (d *Dir) Symlink(target, name string) error {
 		err := d.root.Rename(temp, name)
 		switch {
 		case err == nil:
-			return d.Sync()
+			return d.changed()
 		case errors.Is(err, fs.ErrNotExist) && try < tries:
 		default:
 			d.root.Remove(temp)
@@ -347,7 +416,7 @@ func (d *Dir) Remove(name string) error {
 	} else if err != nil {
 		return err
 	}
-	return d.Sync()
+	return d.changed()
 }
 
 // Sweep removes what writers that were killed have left in the directory, and

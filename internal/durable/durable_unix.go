@@ -81,6 +81,17 @@ func (d *Dir) sweepFile(name string) error {
 	return ignoreGone(d.root.Remove(name))
 }
 
+// TryLock takes an exclusive lock on the directory, which ends with d, and
+// reports false while somebody else has one. Who may read the directory can take
+// one too. A file system without locks lets everybody have it.
+func (d *Dir) TryLock() (bool, error) {
+	locked, err := flock(d.self, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOLCK) {
+		return true, nil
+	}
+	return locked, err
+}
+
 func flock(f *os.File, how int) (bool, error) {
 	for {
 		err := unix.Flock(int(f.Fd()), how)

@@ -6,8 +6,10 @@
 package durable_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 )
@@ -124,5 +127,122 @@ func TestASealedProgramRunsAtOnce(t *testing.T) {
 		require.NoError(t, exec.Command(f.Name()).Run(), "before it is in its place")
 		require.NoError(t, f.Commit())
 		require.NoError(t, exec.Command(path).Run())
+	}
+}
+
+func TestAFileAndADirectoryAreMadeOnce(t *testing.T) {
+	d, err := durable.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	defer d.Close()
+	f, err := d.OpenNew("file", 0o604)
+	require.NoError(t, err)
+	_, err = f.WriteString("x")
+	require.NoError(t, errors.Join(err, f.Close()))
+	below, err := d.OpenNewDir("dir", 0o705|fs.ModeSticky)
+	require.NoError(t, err)
+	defer below.Close()
+	require.NoError(t, below.Unsynced().SymlinkNew("nowhere", "link"))
+	require.NoError(t, below.Unsynced().Remove("link"))
+	require.NoError(t, d.Unsynced().SymlinkNew("file", "link"))
+	require.NoError(t, d.Unsynced().Sync())
+
+	for name, mode := range map[string]fs.FileMode{
+		"file": 0o604, "dir": fs.ModeDir | 0o705 | fs.ModeSticky, "link": fs.ModeSymlink | 0o777,
+	} {
+		info, err := d.Lstat(name)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode(), name)
+		_, errFile := d.OpenNew(name, 0o600)
+		_, errDir := d.OpenNewDir(name, 0o700)
+		for _, err := range []error{errFile, errDir, d.SymlinkNew("elsewhere", name)} {
+			require.ErrorIs(t, err, fs.ErrExist)
+		}
+	}
+	content, err := d.ReadFile("file", 1)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(content))
+	for _, name := range []string{"", ".", "..", "dir/x"} {
+		_, errFile := d.OpenNew(name, 0o600)
+		_, errDir := d.OpenNewDir(name, 0o700)
+		for _, err := range []error{errFile, errDir, d.SymlinkNew("elsewhere", name)} {
+			require.ErrorIs(t, err, fs.ErrInvalid)
+		}
+	}
+}
+
+func TestNamesAtMost(t *testing.T) {
+	dir := t.TempDir()
+	d, err := durable.OpenDir(dir)
+	require.NoError(t, err)
+	defer d.Close()
+	for i := range 3 {
+		names, err := d.NamesAtMost(2)
+		require.NoError(t, err)
+		require.Len(t, names, i)
+		if i < 2 {
+			require.NoError(t, d.CreateNew(fmt.Sprint(i), 0o600))
+		}
+	}
+	_, err = d.NamesAtMost(1)
+	require.EqualError(t, err, "list "+dir+": it holds more than 1 names")
+}
+
+func TestTryLockKeepsOthersOut(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *durable.Dir {
+		d, err := durable.OpenDir(dir)
+		require.NoError(t, err)
+		return d
+	}
+	first, second := open(), open()
+	defer second.Close()
+	for range 2 {
+		locked, err := first.TryLock()
+		require.NoError(t, err)
+		require.True(t, locked)
+		locked, err = second.TryLock()
+		require.NoError(t, err)
+		require.False(t, locked)
+	}
+	require.NoError(t, first.Close())
+	locked, err := second.TryLock()
+	require.NoError(t, err)
+	require.True(t, locked)
+}
+
+// A FIFO that comes between the look and the open is not waited for.
+func TestOpenDoesNotWaitForAFIFO(t *testing.T) {
+	dir := t.TempDir()
+	d, err := durable.OpenDir(dir)
+	require.NoError(t, err)
+	defer d.Close()
+	file, fifo, place := filepath.Join(dir, "file"), filepath.Join(dir, "fifo"), filepath.Join(dir, "place")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, unix.Mkfifo(fifo, 0o600))
+	require.NoError(t, os.Link(file, place))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				temp := filepath.Join(dir, "temp")
+				os.Link([]string{file, fifo}[i%2], temp)
+				os.Rename(temp, place)
+			}
+		}
+	})
+	defer wg.Wait()
+	defer close(stop)
+	for range 5000 {
+		f, err := d.Open("place")
+		if err != nil {
+			continue
+		}
+		info, err := f.Stat()
+		require.NoError(t, errors.Join(err, f.Close()))
+		require.True(t, info.Mode().IsRegular())
 	}
 }
