@@ -200,6 +200,36 @@ func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
 	require.Equal(t, []string{"needed", "stuck"}, objects(t, j), "what could not be undone is there for the next time")
 }
 
+// What fails only when it is undone keeps what it needs, even where nothing is
+// to be done about that now.
+func TestPLAN12_WhatFailsKeepsWhatItNeeds(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "needed", "1")
+	v.set(t, step(t, j, "one"), j, "stuck", "1", "needed")
+	v.now["needed"] = "" // as before
+	_, err := j.RevertAll(t.Context())
+	require.ErrorContains(t, err, "it is stuck")
+	require.Equal(t, []string{"needed", "stuck"}, objects(t, j))
+}
+
+func TestRecordedIsWhatOneStepHas(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "a", "1")
+	v.set(t, step(t, j, "two"), j, "b", "1")
+	require.NoError(t, j.Begin(step(t, j, "two"), journal.Entry{Kind: "acme/value", Object: "c", Boot: "another"}))
+	mine, err := j.Recorded(step(t, j, "two"))
+	require.NoError(t, err)
+	require.Len(t, mine, 1)
+	require.Equal(t, "b", mine[0].Object)
+	_, err = j.Recorded(t.Context())
+	require.ErrorContains(t, err, "no step to record for")
+	mine, err = (*journal.Journal)(nil).Recorded(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, mine)
+}
+
 func TestPLAN6_StepsNeverUndoEachOther(t *testing.T) {
 	v := newValues()
 	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})

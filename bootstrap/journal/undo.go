@@ -119,9 +119,10 @@ func (j *Journal) CheckRevertAll(ctx context.Context) ([]Undone, error) {
 }
 
 func changes(all []Undone) (lines []string) {
+	said := map[string]bool{}
 	for _, u := range all {
-		if u.Change != "" && u.Err == nil {
-			lines = append(lines, u.Change)
+		if u.Change != "" && u.Err == nil && !said[u.Change] {
+			lines, said[u.Change] = append(lines, u.Change), true
 		}
 	}
 	return lines
@@ -149,6 +150,7 @@ type undoing struct {
 type work struct {
 	Undone
 	run     func(context.Context) error
+	removes string
 	settled bool // without being looked at
 }
 
@@ -243,7 +245,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		return
 	}
 	undo, err := u.lookAt(ctx, w.Entry)
-	w.Change, w.run = undo.Change, undo.Run
+	w.Change, w.run, w.removes = undo.Change, undo.Run, undo.Removes
 	if err == nil && undo.Removes != "" {
 		u.gone[undo.Removes] = true
 	}
@@ -278,6 +280,7 @@ func (u *undoing) settle(w *work, err error) {
 	if stays(err) {
 		u.stays[w.Entry.Object] = true
 		delete(u.gone, w.Entry.Object)
+		delete(u.gone, w.removes)
 	}
 }
 
@@ -300,9 +303,10 @@ func (u *undoing) run(ctx context.Context) error {
 
 func (u *undoing) runOne(ctx context.Context, w *work) {
 	switch {
-	case w.Err != nil || w.run == nil || w.Change == "":
-	case u.needed(w.Entry):
+	case w.Err != nil || w.settled:
+	case u.needed(w.Entry): // also if there is nothing to do about it now
 		u.settle(w, errBelow)
+	case w.run == nil || w.Change == "":
 	default:
 		u.settle(w, w.run(ctx))
 	}
