@@ -85,7 +85,7 @@ func (e Entry) Left(now State) bool {
 }
 
 // same reports whether two entries are about the same object of the same step.
-func (e Entry) same(o Entry) bool { return e.id() == o.id() }
+func (e Entry) same(o Entry) bool { return e.sameObject(o) && e.Step == o.Step }
 
 func (e Entry) sameObject(o Entry) bool { return e.Kind == o.Kind && e.Object == o.Object }
 

@@ -5,6 +5,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -157,25 +158,33 @@ func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, 
 	if j == nil {
 		return nil
 	}
+	e, err := f.Entry(ctx, j, path, after, needs...)
+	if err != nil {
+		return err
+	}
+	return j.Begin(ctx, e)
+}
+
+// Entry is the entry that Begin begins, with what is there now already kept: to
+// begin several at once, by [Journal.Begin]. It is not recorded yet.
+func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, needs ...string) (Entry, error) {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("record %s: %w", path, err)
+		return Entry{}, fmt.Errorf("record %s: %w", path, err)
 	}
 	defer d.Close()
 	e := Entry{Kind: f.file(), Object: path, After: after, Needs: needs}
 	if e.Boot, err = j.BootOf(d.File()); err != nil {
-		return fmt.Errorf("record %s: %w", path, err)
+		return Entry{}, fmt.Errorf("record %s: %w", path, err)
 	}
 	old, known, err := j.Lookup(ctx, e.Kind, path)
-	if err != nil {
-		return err
+	if err != nil || known && old.Boot == e.Boot {
+		return e, err
 	}
-	if !known || old.Boot != e.Boot {
-		if e.Before, err = j.keep(ctx, d, filepath.Base(path)); err != nil {
-			return fmt.Errorf("record %s: %w", path, err)
-		}
+	if e.Before, err = j.keep(ctx, d, filepath.Base(path)); err != nil {
+		return Entry{}, fmt.Errorf("record %s: %w", path, err)
 	}
-	return j.Begin(ctx, e)
+	return e, nil
 }
 
 // BootOf names the boot with which what is in an open directory goes away, for
@@ -356,18 +365,54 @@ func (j *Journal) Content(s State) (io.ReadCloser, error) {
 
 // Look says how to put the file or directory of e back to what it was before.
 // Nothing is touched that is not as e says it was left. A directory goes only if
-// it is empty by then.
+// it is empty by then. What a writer that was killed has left beside an unfinished
+// file, or in the directory, goes too.
 func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	if e.Kind == f.dir() {
 		return f.lookDir(ctx, p, e)
 	}
 	there, err := f.compare(ctx, e)
-	if err != nil || !there {
+	if err != nil {
 		return Undo{}, err
 	}
-	u := Undo{Change: "restore " + e.Object, Run: func(ctx context.Context) error { return f.undo(ctx, p, e) }}
-	if e.Before.Type == "" {
-		u.Change, u.Removes = "remove file "+e.Object, []string{e.Object}
+	var u Undo
+	if there {
+		u.Change, u.Run = "restore "+e.Object, func(ctx context.Context) error { return f.undo(ctx, p, e) }
+		if e.Before.Type == "" {
+			u.Change, u.Removes = "remove file "+e.Object, []string{e.Object}
+		}
+	}
+	if e.Done {
+		return u, nil
+	}
+	return sweeping(filepath.Dir(e.Object), u)
+}
+
+// sweeping is u that first removes what killed writers have left in dir.
+func sweeping(dir string, u Undo) (Undo, error) {
+	d, err := durable.OpenDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return u, nil
+	}
+	if err != nil {
+		return Undo{}, fmt.Errorf("look at %s: %w", dir, err)
+	}
+	defer d.Close()
+	names, err := d.Names()
+	if err != nil {
+		return Undo{}, fmt.Errorf("look at %s: %w", dir, err)
+	}
+	if !slices.ContainsFunc(names, durable.IsTemporary) {
+		return u, nil
+	}
+	undo := u.Run
+	u.Change = cmp.Or(u.Change, "remove what a killed run has left in "+dir)
+	u.Run = func(ctx context.Context) error {
+		err := durable.Sweep(dir)
+		if undo != nil {
+			err = errors.Join(err, undo(ctx))
+		}
+		return err
 	}
 	return u, nil
 }
@@ -506,6 +551,9 @@ func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 		return fmt.Errorf("undo %s: %w", e.Object, err)
 	}
 	defer d.Close()
+	if err := durable.Sweep(e.Object); err != nil {
+		return fmt.Errorf("undo %s: %w", e.Object, err)
+	}
 	err = d.Remove(filepath.Base(e.Object))
 	if errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("%s is %w: something is mounted on it, and it stays", e.Object, ErrChanged)
@@ -513,7 +561,8 @@ func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 	return err
 }
 
-// holdsOthers is an error if dir holds what does not go.
+// holdsOthers is an error if dir holds what does not go. A writer's temporary
+// files go, unless it lives.
 func holdsOthers(p *Pass, dir string) error {
 	d, err := durable.OpenDir(dir)
 	if err != nil {
@@ -528,7 +577,7 @@ func holdsOthers(p *Pass, dir string) error {
 	stays := false
 	for _, name := range names {
 		switch path := filepath.Join(dir, name); {
-		case p.Goes(path):
+		case p.Goes(path) || durable.IsTemporary(name):
 		case p.Stays(path):
 			stays = true
 		default:

@@ -406,3 +406,59 @@ func TestPLAN6_AReadThatFailsCompletesNothing(t *testing.T) {
 	require.Len(t, entries(t, j), 1)
 	require.False(t, entries(t, j)[0].Done)
 }
+
+// What a writer that was killed has left goes with what it was written for, in a
+// directory of others too; what a living one is at work on stays.
+func TestPLAN6_WhatAKilledWriterLeftGoesToo(t *testing.T) {
+	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	j := openFiles(t, state)
+	ctx := step(t, j, "files")
+	made := filepath.Join(root, "made")
+	require.NoError(t, acme.MkdirAll(ctx, j, made, 0o755))
+	leave := func(dir string) { write(t, filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp"), "half", 0o600) }
+	for _, dir := range []string{root, made} {
+		require.NoError(t, acme.Begin(ctx, j, filepath.Join(dir, "file"), journal.State{Type: "file"}))
+		require.NoError(t, acme.Begin(ctx, j, filepath.Join(dir, "another"), journal.State{Type: "file"}))
+		leave(dir)
+	}
+	living, err := durable.Create(filepath.Join(root, "theirs"), 0o600)
+	require.NoError(t, err)
+	would, err := j.CheckRevert(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"remove what a killed run has left in " + made, "remove what a killed run has left in " + root, "remove directory " + made,
+	}, would)
+	require.NoError(t, j.Revert(ctx))
+	require.FileExists(t, living.Name())
+	living.Abort()
+	left, err := os.ReadDir(root)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	require.NoError(t, acme.MkdirAll(ctx, j, made, 0o755))
+	leave(made)
+	require.NoError(t, j.Revert(ctx), "there is no unfinished file")
+	require.NoDirExists(t, made)
+}
+
+func TestSeveralFilesAreBegunAtOnce(t *testing.T) {
+	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	j := openFiles(t, state)
+	ctx := step(t, j, "files")
+	var all []journal.Entry
+	for _, name := range []string{"a", "b"} {
+		write(t, filepath.Join(root, name), "before "+name, 0o640)
+		e, err := acme.Entry(ctx, j, filepath.Join(root, name), journal.State{})
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	before := takeSnapshot(t, root)
+	require.NoDirExists(t, state)
+	require.NoError(t, j.Begin(ctx, all...))
+	for _, e := range all {
+		require.NoError(t, os.Remove(e.Object))
+	}
+	require.NoError(t, j.Complete(ctx, all...))
+	require.NoError(t, j.Revert(ctx))
+	require.Equal(t, before, takeSnapshot(t, root))
+}

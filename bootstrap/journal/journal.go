@@ -294,6 +294,20 @@ func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, kno
 	return p.Entries[i], true, nil
 }
 
+// Recorded lists what the context's step has recorded, oldest first. What a
+// reboot has undone is left out.
+func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
+	if j == nil {
+		return nil, nil
+	}
+	step, err := j.stepOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := j.Entries()
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.outlived(e) }), err
+}
+
 // Entries lists what is recorded, oldest first, of all steps.
 func (j *Journal) Entries() ([]Entry, error) {
 	if j == nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -247,6 +248,36 @@ func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
 	require.Equal(t, []string{"needed", "stuck"}, objects(t, j), "what could not be undone is there for the next time")
 }
 
+// What fails only when it is undone keeps what it needs, even where nothing is
+// to be done about that now.
+func TestPLAN12_WhatFailsKeepsWhatItNeeds(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "needed", "1")
+	v.set(t, step(t, j, "one"), j, "stuck", "1", "needed")
+	v.now["needed"] = "" // as before
+	_, err := j.RevertAll(t.Context())
+	require.ErrorContains(t, err, "it is stuck")
+	require.Equal(t, []string{"needed", "stuck"}, objects(t, j))
+}
+
+func TestRecordedIsWhatOneStepHas(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "a", "1")
+	v.set(t, step(t, j, "two"), j, "b", "1")
+	require.NoError(t, j.Begin(step(t, j, "two"), journal.Entry{Kind: "acme/value", Object: "c", Boot: "another"}))
+	mine, err := j.Recorded(step(t, j, "two"))
+	require.NoError(t, err)
+	require.Len(t, mine, 1)
+	require.Equal(t, "b", mine[0].Object)
+	_, err = j.Recorded(t.Context())
+	require.ErrorContains(t, err, "no step to record for")
+	mine, err = (*journal.Journal)(nil).Recorded(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, mine)
+}
+
 func TestPLAN6_StepsNeverUndoEachOther(t *testing.T) {
 	v := newValues()
 	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
@@ -277,6 +308,38 @@ func TestPLAN6_AChainIsUndoneInOnePass(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "original", v.now["a"])
 	require.Equal(t, []string{"a"}, *v.order)
+}
+
+func TestPLAN6_AnOlderStepLeavesAloneWhatAYoungerOneHas(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.now["a"] = "original"
+	v.set(t, step(t, j, "one"), j, "a", "1")
+	v.now["a"] = "somebody's"
+	v.set(t, step(t, j, "two"), j, "a", "1")
+	require.NoError(t, j.Revert(step(t, j, "one")))
+	require.Equal(t, "1", v.now["a"])
+	require.NoError(t, j.Revert(step(t, j, "two")))
+	require.Equal(t, "somebody's", v.now["a"])
+}
+
+func TestPLAN6_ThousandsOfEntries(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	var entries []journal.Entry
+	for i := range 20_000 {
+		e := journal.Entry{Kind: "acme/value", Object: fmt.Sprint(i), After: value("1")}
+		if i%2 > 0 {
+			e.Needs = []string{fmt.Sprint(i - 1)}
+		}
+		v.now[e.Object] = "1"
+		entries = append(entries, e)
+	}
+	require.NoError(t, j.Begin(step(t, j, "one"), entries...))
+	require.NoError(t, j.Complete(step(t, j, "one"), entries...))
+	_, err := j.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Len(t, *v.order, len(entries))
 }
 
 func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {

@@ -119,9 +119,10 @@ func (j *Journal) CheckRevertAll(ctx context.Context) ([]Undone, error) {
 }
 
 func changes(all []Undone) (lines []string) {
+	said := map[string]bool{}
 	for _, u := range all {
-		if u.Change != "" && !stays(u.Err) {
-			lines = append(lines, u.Change)
+		if u.Change != "" && !stays(u.Err) && !said[u.Change] {
+			lines, said[u.Change] = append(lines, u.Change), true
 		}
 	}
 	return lines
@@ -143,6 +144,7 @@ type undoing struct {
 	page     *page
 	handlers []Handler
 	works    []*work
+	needs    map[string]id // objects that something needs which stays: what
 }
 
 // work is one entry's part of a pass.
@@ -170,6 +172,7 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 		Pass:     &Pass{journal: j, gone: map[string]bool{}, stays: map[string]bool{}},
 		page:     p.clone(),
 		handlers: handlers,
+		needs:    map[string]id{},
 	}
 	u.take(pick)
 	for _, w := range u.works {
@@ -185,22 +188,24 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 	return all, err
 }
 
-// take makes the list of works. What a reboot has undone is forgotten, and the
-// original of an object that a later step has changed too is left to that one.
+// take makes the list of works. What a reboot has undone is forgotten. An object
+// that a later step has changed too is that one's: it gets the original, unless
+// somebody else has changed the object between them.
 func (u *undoing) take(pick func(Entry) bool) {
 	settled := map[id]bool{}
+	heirs := u.heirs()
 	for i, e := range u.page.Entries { // oldest first: originals go from step to step
 		if !pick(e) {
 			continue
 		}
-		if heir := u.heir(i); u.journal.outlived(e) {
-			settled[e.id()] = true
-		} else if heir != nil {
-			settled[e.id()] = true
-			heir.Before = u.page.Entries[i].Before
-			if e.Boot == "" {
-				heir.Boot = ""
-			}
+		heir, inherited := heirs[i]
+		settled[e.id()] = inherited || u.journal.outlived(e)
+		if !inherited || u.journal.outlived(e) || !e.Left(u.page.Entries[heir].Before) {
+			continue
+		}
+		u.page.Entries[heir].Before = e.Before
+		if e.Boot == "" {
+			u.page.Entries[heir].Boot = ""
 		}
 	}
 	picked := slices.DeleteFunc(slices.Clone(u.page.Entries), func(e Entry) bool { return !pick(e) })
@@ -209,30 +214,46 @@ func (u *undoing) take(pick func(Entry) bool) {
 	}
 }
 
-// heir is the entry of the next step that has changed the object of entry i,
-// and found it as that says it was left; nil: there is none.
-func (u *undoing) heir(i int) *Entry {
-	e := u.page.Entries[i]
-	for i++; i < len(u.page.Entries); i++ {
-		if later := &u.page.Entries[i]; later.sameObject(e) && later.Before.Same(e.After) && !u.journal.outlived(*later) {
-			return later
+// heirs tells for entries, by their place, the one of the next step that has
+// changed the same object.
+func (u *undoing) heirs() map[int]int {
+	heirs, next := map[int]int{}, map[id]int{}
+	for i, e := range slices.Backward(u.page.Entries) {
+		if u.journal.outlived(e) {
+			continue
 		}
+		object := Entry{Kind: e.Kind, Object: e.Object}.id()
+		if later, known := next[object]; known {
+			heirs[i] = later
+		}
+		next[object] = i
 	}
-	return nil
+	return heirs
 }
 
 // order is the order in which entries are undone: newest first, but none before
 // one that needs it.
 func order(entries []Entry) []Entry {
-	rest := slices.Clone(entries)
-	slices.Reverse(rest)
-	var sorted []Entry
-	for len(rest) > 0 {
-		i := max(0, slices.IndexFunc(rest, func(e Entry) bool {
-			return !slices.ContainsFunc(rest, func(o Entry) bool { return slices.Contains(o.Needs, e.Object) && !o.same(e) })
-		}))
-		sorted = append(sorted, rest[i])
-		rest = slices.Delete(rest, i, i+1)
+	needing := map[string][]int{}
+	for i, e := range slices.Backward(entries) {
+		for _, object := range e.Needs {
+			needing[object] = append(needing[object], i)
+		}
+	}
+	sorted, taken := make([]Entry, 0, len(entries)), make([]bool, len(entries))
+	var add func(i int)
+	add = func(i int) {
+		if taken[i] {
+			return
+		}
+		taken[i] = true
+		for _, dependent := range needing[entries[i].Object] {
+			add(dependent)
+		}
+		sorted = append(sorted, entries[i])
+	}
+	for i := range slices.Backward(entries) {
+		add(i)
 	}
 	return sorted
 }
@@ -271,9 +292,8 @@ func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
 
 // needed reports whether something that stays needs e.
 func (u *undoing) needed(e Entry) bool {
-	return slices.ContainsFunc(u.works, func(w *work) bool {
-		return u.stays[w.Entry.Object] && !w.Entry.same(e) && slices.Contains(w.Entry.Needs, e.Object)
-	})
+	by, needed := u.needs[e.Object]
+	return needed && by != e.id()
 }
 
 func (u *undoing) settle(w *work, err error) {
@@ -285,6 +305,9 @@ func (u *undoing) settle(w *work, err error) {
 	}
 	if stays(err) {
 		u.stays[w.Entry.Object] = true
+		for _, object := range w.Entry.Needs {
+			u.needs[object] = w.Entry.id()
+		}
 	}
 }
 
@@ -307,9 +330,10 @@ func (u *undoing) run(ctx context.Context) error {
 
 func (u *undoing) runOne(ctx context.Context, w *work) {
 	switch {
-	case w.run == nil || w.Change == "":
-	case u.needed(w.Entry):
+	case w.settled, w.Err != nil && w.run == nil:
+	case u.needed(w.Entry): // also if there is nothing to do about it now
 		u.settle(w, errBelow)
+	case w.run == nil || w.Change == "":
 	default:
 		u.settle(w, w.run(ctx))
 	}

@@ -33,6 +33,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // ErrUntrusted says that a symbolic link on the way to a path is not followed,
@@ -52,6 +53,12 @@ const (
 // nothing where only the owner may write, it is there from the directory's first
 // moment, and one that an administrator has made has none, and stays.
 const StateDirMode = 0o700 | fs.ModeSticky
+
+// IsTemporary reports whether name is one under which files and links are
+// written: a writer that lives is at work on it, or one that was killed was.
+func IsTemporary(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && (strings.HasSuffix(name, fileSuffix) || strings.HasSuffix(name, linkSuffix))
+}
 
 func tempName(suffix string) string { return tempPrefix + rand.Text()[:16] + suffix }
 

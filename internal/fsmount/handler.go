@@ -50,7 +50,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 		return journal.Undo{}, err
 	}
 	return journal.Undo{
-		Change: "unmount " + h.FSType + " from " + e.Object, Removes: e.Object,
+		Change: "unmount " + h.FSType + " from " + e.Object, Removes: []string{e.Object},
 		Run: func(context.Context) error { return h.unmount(e) },
 	}, nil
 }
