@@ -50,6 +50,8 @@ func versions(t *testing.T, leaves ...string) map[string]string {
 	t.Helper()
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)
+	_, err = os.ReadFile("go.mod") // or the test's cached result outlives a change of it
+	require.NoError(t, err)
 	dir, mod := t.TempDir(), agentModule
 	imports := []string{"github.com/cilium/ebpf", "k8s.io/client-go/dynamic"}
 	if len(leaves) > 0 {
