@@ -12,11 +12,7 @@
 // configuration comes last and is validated first, by libcni and by running its
 // plugins with CNI_COMMAND=VERSION; an invalid one changes nothing at all.
 // What is equal already is not written, so a folder baked into a read-only
-// image is no error. A plugin of a megabyte or more that is in the record is not
-// even read, as long as its inode, size and times are those that it was left
-// with in this boot: what it shall be is read once, and its hash compared. Times
-// count on ext4, XFS and Btrfs; elsewhere, and after a boot, every byte is
-// compared.
+// image is no error. Where the sizes are the same, every byte is compared.
 //
 // The configuration is given [Whole], is an [Agent]'s by a template, or is
 // another CNI's that the agent's plugin joins ([Chained]). With Exclusive the

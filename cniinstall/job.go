@@ -53,7 +53,6 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 		return nil, err
 	}
 	for _, t := range j.targets() {
-		t.left = j.left(t.path)
 		if err := t.inspect(ctx); err != nil {
 			return nil, err
 		}
@@ -77,17 +76,6 @@ func (j *job) openBook() (err error) {
 	j.from, _ = j.book.Owner()
 	j.takes = len(j.book.Entries()) > 0 && j.from != j.Owner
 	return nil
-}
-
-// left is how an earlier run left the file at path, as far as it got there.
-func (j *job) left(path string) record.State {
-	if j.book == nil {
-		return record.State{}
-	}
-	if e, known := j.book.Lookup(path); known && e.Done {
-		return e.After
-	}
-	return record.State{}
 }
 
 // targets are all files, the configuration last.

@@ -32,29 +32,10 @@ func (j *job) put(ctx context.Context, t *target) error {
 	if err := j.book.BeginFile(t.path, after); err != nil {
 		return hint(err)
 	}
-	h := t.hold()
-	defer h.release()
 	if err := t.put(); err != nil {
 		return err
 	}
-	if seen := h.look(); seen != "" {
-		after.Seen, after.Quick = seen, t.staged.quick.String()
-	}
 	return hint(j.book.Complete(record.Entry{Object: t.path, After: after}))
-}
-
-// worthSeeing is the size in bytes from which on a plugin is recognised by what
-// is seen of it, and not read to be compared.
-const worthSeeing = 1 << 20
-
-// hold keeps writers from what is about to be put in its place, if that is worth
-// it; nil: it will be read each time. One whose mode is put right is not held: it
-// may have to be executed at once.
-func (t *target) hold() *held {
-	if t.staged == nil || t.size < worthSeeing {
-		return nil
-	}
-	return hold(t.staged.path, t.staged.seen)
 }
 
 // recorded is how the target will be left.

@@ -20,12 +20,10 @@ import (
 // with its mode and owner, and open for writing in no process: it can be
 // executed, and once renamed nobody meets "text file busy".
 type staged struct {
-	file  *durable.File
-	path  string    // the temporary one
-	sum   string    // SHA-256 in hex, where asked for
-	quick *quickSum // where asked for and worth it
-	seen  sight     // what is seen of it once it is filled
-	done  bool
+	file *durable.File
+	path string // the temporary one
+	sum  string // SHA-256 in hex, where asked for
+	done bool
 }
 
 // stage writes the target's content beside its place.
@@ -36,12 +34,8 @@ func (t *target) stage(ctx context.Context, sum bool) error {
 	}
 	s := &staged{file: f, path: f.Name()}
 	h := startHasher(sum)
-	if sum && t.size >= worthSeeing {
-		s.quick = newQuickSum()
-	}
-	err = t.fill(ctx, f.File, h, s.quick)
+	err = t.fill(ctx, f.File, h)
 	if err == nil {
-		s.seen, _ = see(f.File)
 		err = f.Seal()
 	}
 	if s.sum = h.finish(); err != nil {
@@ -54,7 +48,7 @@ func (t *target) stage(ctx context.Context, sum bool) error {
 
 // fill copies the content, reads it back, and puts the owner right, which in a
 // folder with setgid is not the process's.
-func (t *target) fill(ctx context.Context, f *os.File, h *hasher, q *quickSum) error {
+func (t *target) fill(ctx context.Context, f *os.File, h *hasher) error {
 	src, err := t.open()
 	if err != nil {
 		return err
@@ -64,7 +58,7 @@ func (t *target) fill(ctx context.Context, f *os.File, h *hasher, q *quickSum) e
 	if err != nil {
 		return err
 	}
-	size, err := copyTo(ctx, f, src, h, q)
+	size, err := copyTo(ctx, f, src, h)
 	if err != nil {
 		return err
 	}
@@ -91,9 +85,9 @@ func changed(src io.Reader) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// copyTo copies src, reading back each piece, and hashes it for q. The disk is at
-// work meanwhile, and h.
-func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher, q *quickSum) (size int64, err error) {
+// copyTo copies src, reading back each piece. The disk is at work meanwhile, and
+// h.
+func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher) (size int64, err error) {
 	back := make([]byte, piece)
 	for last := false; !last; {
 		if err := ctx.Err(); err != nil {
@@ -111,7 +105,6 @@ func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher, q *quickS
 		if err := readBack(f, size, buf[:n], back); err != nil {
 			return size, err
 		}
-		q.add(buf[:n])
 		h.add(buf[:n])
 		size += int64(n)
 	}

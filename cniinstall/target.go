@@ -32,7 +32,6 @@ type target struct {
 	size   int64
 	open   func() (io.ReadCloser, error) // the content, each time from its start
 
-	left   record.State // how an earlier run left it; zero: not known
 	need   need
 	found  string // why, where only attributes are wrong
 	staged *staged
@@ -74,28 +73,7 @@ func (t *target) holds(ctx context.Context) (bool, error) {
 		return false, hint(err)
 	}
 	defer f.Close()
-	if same, err := t.isStillIn(ctx, f); err != nil || same {
-		return same, err
-	}
 	return t.isIn(ctx, f)
-}
-
-// isStillIn reports whether f is as an earlier run left it, with what is the
-// target's content still. Only that content is read. False says nothing.
-func (t *target) isStillIn(ctx context.Context, f *os.File) (bool, error) {
-	if t.left.Quick == "" {
-		return false, nil
-	}
-	if seen, ok := see(f); !ok || seen.String() != t.left.Seen {
-		return false, nil
-	}
-	want, err := t.open()
-	if err != nil {
-		return false, err
-	}
-	defer want.Close()
-	quick, err := quickOf(ctx, want, t.size)
-	return quick == t.left.Quick, err
 }
 
 // isIn compares the target's content with that of f.

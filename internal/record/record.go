@@ -52,15 +52,9 @@ type State struct {
 	Blob    string `json:"blob,omitempty"`   // the file beside the book that keeps the content
 	Target  string `json:"target,omitempty"` // of a symbolic link
 	Value   string `json:"value,omitempty"`  // a kernel value; the identity of a mount
-
-	// What spares a package that writes large files to read them again: which
-	// file it was and when it last changed, and a quick hash of its content.
-	Seen  string `json:"seen,omitempty"`
-	Quick string `json:"quick,omitempty"`
 }
 
-// Same reports whether two states are the same but for where content is kept,
-// and for what was seen of it.
+// Same reports whether two states are the same but for where content is kept.
 func (s State) Same(o State) bool {
 	return s.Type == o.Type && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID &&
 		s.Size == o.Size && s.SHA256 == o.SHA256 && s.Target == o.Target && s.Value == o.Value
