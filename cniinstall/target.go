@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 
 	"github.com/slipway-dev/slipway/internal/record"
@@ -73,20 +72,12 @@ func (t *target) holds(ctx context.Context) (bool, error) {
 		return false, hint(err)
 	}
 	defer f.Close()
-	return t.isIn(ctx, f)
-}
-
-// isIn compares the target's content with that of f.
-func (t *target) isIn(ctx context.Context, f *os.File) (bool, error) {
 	want, err := t.open()
 	if err != nil {
 		return false, err
 	}
 	defer want.Close()
-	if file, ok := want.(*os.File); ok {
-		return equalFiles(ctx, file, f)
-	}
-	return equal(ctx, want, io.NewSectionReader(f, 0, math.MaxInt64), make([]byte, 2*piece))
+	return equal(ctx, want, f)
 }
 
 // modeFits: a plugin may also lack its write bit, as in a read-only image.
