@@ -4,13 +4,19 @@
 package cniinstall_test
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // The node has just booted: neither the plugin nor its source is in memory.
@@ -30,6 +36,38 @@ func BenchmarkCNI1_Equal70MBFromDisk(b *testing.B) {
 			b.ReportMetric(float64(median(apply))/float64(median(read)), "x-read")
 		})
 	}
+}
+
+// What a guard costs while nothing happens to 28 files.
+func BenchmarkCNI7_Idle(b *testing.B) {
+	plugins, dir := fstest.MapFS{}, b.TempDir()
+	for k := range 27 {
+		plugins[fmt.Sprint("plugin", k)] = &fstest.MapFile{Data: []byte("#!/bin/sh\n")}
+	}
+	plugins["cilium-cni"] = &fstest.MapFile{Data: []byte(script("0.3.1"))}
+	i := cniinstall.Install{
+		Plugins: plugins, BinDir: filepath.Join(dir, "bin"), Config: cniinstall.Agent{}, ConfDir: filepath.Join(dir, "net.d"),
+	}
+	require.NoError(b, i.Apply(b.Context()))
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan error)
+	go func() { ended <- cniinstall.Guard{Install: i}.Run(ctx) }()
+	<-time.After(time.Second) // its first look reads the files
+	before, begin := processorTime(b), time.Now()
+	for b.Loop() {
+		<-time.After(time.Second) // this is what is measured
+	}
+	used, took := processorTime(b)-before, time.Since(begin)
+	cancel()
+	require.ErrorIs(b, <-ended, context.Canceled)
+	b.ReportMetric(float64(used.Microseconds())/took.Seconds(), "processor-µs/s")
+}
+
+// processorTime is what this process has had.
+func processorTime(b *testing.B) time.Duration {
+	var used unix.Rusage
+	require.NoError(b, unix.Getrusage(unix.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // forget makes the kernel keep nothing of the files in memory.

@@ -4,10 +4,22 @@
 package cniinstall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
+)
+
+const (
+	lookEvery  = 250 * time.Millisecond
+	retryFirst = time.Second // after an error; then twice as long, and so on
+	retryLast  = time.Minute
+
+	defaultPatience = 5 * time.Minute
 )
 
 // ErrUninstalled says that the installation has been taken back, or was never
@@ -18,9 +30,10 @@ var ErrUninstalled = errors.New("no longer installed")
 // undoes each repair.
 var ErrContested = errors.New("somebody else undoes each repair")
 
-// Guard keeps an installation as it is: where one of its files is changed,
-// moved or removed, or a folder is replaced, it applies Install again, within a
-// second if that itself takes no longer than half of one.
+// Guard keeps an installation as it is: four times a second it looks at the
+// folders, and where one of the files has been changed, moved or removed, or a
+// folder replaced, it applies Install again. So everything is repaired within a
+// second, if that itself takes no longer than half of one.
 //
 // It installs nothing anew: what has been applied is guarded. With a StateDir
 // the record decides. An uninstall ends the guard ([ErrUninstalled]), as does a
@@ -34,7 +47,7 @@ type Guard struct {
 	// repair what is just being removed. Nil: no lock.
 	Lock func(ctx context.Context) (unlock func() error, err error)
 
-	// Patience is how long the guard goes on, with a repair every 0.4 seconds,
+	// Patience is how long the guard goes on, with at most four repairs a second,
 	// while somebody else undoes each of them; zero: 5 minutes. Then it ends with
 	// [ErrContested].
 	Patience time.Duration
@@ -43,9 +56,8 @@ type Guard struct {
 	Repaired func(changes []string)
 
 	// Trouble is told of what the guard goes on in spite of; nil: nobody is. That
-	// is a repair that does not succeed, which is tried again; once in each fight
-	// [ErrContested]; and an error of inotify, without which the folders are
-	// looked at every 0.4 seconds.
+	// is a repair that does not succeed, which is tried again, and once in each
+	// fight [ErrContested].
 	Trouble func(err error)
 }
 
@@ -53,13 +65,181 @@ type Guard struct {
 // that of ctx, [ErrUninstalled], [ErrNotOwner], [ErrContested], or that of an
 // Install whose fields are wrong.
 //
-// It needs Linux, and an inotify instance with a watch for each folder on the
-// way to those guarded; elsewhere it is [errors.ErrUnsupported]. All paths are
-// resolved on the calling thread, so it may run inside hostns.Do for as long as
-// it likes. While nothing happens it blocks, and uses no processor time.
+// All paths are resolved on the calling thread, so it may run inside hostns.Do
+// for as long as it likes. Files are read only after the name, size, mode, owner
+// or time of one has changed. While nothing happens to 28 of them, it needs 2 ms
+// of processor time a second (BenchmarkCNI7_Idle, in a process that does nothing
+// else).
 //
-// What inotify does not see: a write through another hard link of a file, or
-// through a memory map that is still open; a mount over a folder.
+// What it does not see: a write that changes neither size nor time, such as
+// through a memory map of a file on a tmpfs.
 func (g Guard) Run(ctx context.Context) error {
 	return fmt.Errorf("guard CNI: %w", g.run(ctx))
+}
+
+// guarding is a guard at work. It has no goroutine: whatever touches a path is
+// done by Run's own.
+type guarding struct {
+	Guard
+	seen  string            // what the folders looked like at the last look; empty: unknown
+	known map[string]string // target: its hash, as the record had it last
+
+	retry     time.Time // when to look whatever they look like; zero: never
+	failures  int
+	lastError string
+	contest   contest
+}
+
+func (g Guard) run(ctx context.Context) error {
+	var err error
+	if g.Install, err = g.Install.withDefaults(); err != nil {
+		return err
+	}
+	g.Install.Warn = nil
+	g.Patience = cmp.Or(g.Patience, defaultPatience)
+	r := &guarding{Guard: g}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.look(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// look repairs what differs, if there is reason to think that something does.
+// An error ends the guard.
+func (r *guarding) look(ctx context.Context) error {
+	seen := r.Install.appearance() // first: what changes from now on is seen the next time
+	if seen == r.seen && (r.retry.IsZero() || time.Now().Before(r.retry)) {
+		return nil
+	}
+	r.seen, r.retry = seen, time.Time{}
+	changed, err := r.differs(ctx)
+	if err == nil && changed {
+		err = r.repair(ctx)
+	}
+	switch {
+	case err == nil:
+		r.failures, r.lastError = 0, ""
+		return nil
+	case ends(err) || ctx.Err() != nil:
+		return err
+	}
+	r.fail(err)
+	return nil
+}
+
+// appearance describes what is in the guarded folders: any change of a file
+// changes it. Of a folder only which one it is counts, and what starts with a
+// dot does not: there are temporary files.
+func (i Install) appearance() string {
+	var b strings.Builder
+	for _, dir := range []string{i.BinDir, i.ConfDir, i.StateDir} {
+		entries, err := os.ReadDir(dir) // of no folder it is an error
+		fmt.Fprintln(&b, dir, appearance(dir), err)
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), ".") {
+				fmt.Fprintln(&b, e.Name(), appearance(filepath.Join(dir, e.Name())))
+			}
+		}
+	}
+	return b.String()
+}
+
+func ends(err error) bool {
+	return errors.Is(err, ErrUninstalled) || errors.Is(err, ErrNotOwner) || errors.Is(err, ErrContested)
+}
+
+// fail tells of an error, once, and lets it be tried again: some time later, or
+// when something changes that the attempt itself has not. If something changed
+// meanwhile, it may come of that: the next look will tell.
+func (r *guarding) fail(err error) {
+	seen := r.Install.appearance()
+	if r.failures++; r.failures == 1 && seen != r.seen {
+		return
+	}
+	r.seen = seen
+	r.retry = time.Now().Add(min(retryFirst<<min(r.failures-1, 10), retryLast))
+	if text := err.Error(); text != r.lastError {
+		r.lastError = text
+		r.trouble(err)
+	}
+}
+
+func (r *guarding) trouble(err error) {
+	if r.Trouble != nil {
+		r.Trouble(fmt.Errorf("guard CNI: %w", err))
+	}
+}
+
+// differs compares without the lock.
+func (r *guarding) differs(ctx context.Context) (bool, error) {
+	j, err := r.survey(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(j.changes()) > 0 {
+		return true, nil
+	}
+	r.remember(j)
+	return false, nil
+}
+
+// survey looks at the installation. It is an error if the guard is to end.
+func (r *guarding) survey(ctx context.Context) (*job, error) {
+	j, err := r.Install.survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return j, r.decide(ctx, j)
+}
+
+// repair applies the installation under the lock, if it still differs then.
+func (r *guarding) repair(ctx context.Context) (err error) {
+	if r.Lock != nil {
+		unlock, lockErr := r.Lock(ctx)
+		if lockErr != nil {
+			return lockErr
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	j, err := r.survey(ctx)
+	if err != nil {
+		return err
+	}
+	changes, found := j.changes(), j.found()
+	if len(changes) == 0 {
+		r.remember(j)
+		return nil
+	}
+	err = j.apply(ctx)
+	r.remember(j)
+	if err != nil {
+		return err
+	}
+	if r.Repaired != nil {
+		r.Repaired(changes)
+	}
+	return r.contested(found)
+}
+
+// contested says whether somebody else undoes each repair, and ends the guard
+// when that has lasted too long.
+func (r *guarding) contested(found string) error {
+	now := time.Now()
+	switch r.contest.add(found, now) {
+	case contestBegins:
+		r.trouble(fmt.Errorf("%w: it is done again every %v, for %v", ErrContested, lookEvery, r.Patience))
+	case contestGoesOn:
+		if lasted := now.Sub(r.contest.since); lasted >= r.Patience {
+			return fmt.Errorf("%w: gave up after %v and %d repairs", ErrContested, lasted.Round(time.Second), r.contest.total)
+		}
+	}
+	return nil
 }

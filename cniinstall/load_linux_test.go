@@ -27,7 +27,7 @@ import (
 )
 
 // This test binary is also the installer that runs beside the tests, and the
-// one that is killed: RUN=loop, once or guard, DIR is the node, PROGRAM a program.
+// one that is killed: RUN=loop or once, DIR is the node, PROGRAM a program.
 const (
 	runEnv, dirEnv, programEnv = "SLIPWAY_TEST_RUN", "SLIPWAY_TEST_DIR", "SLIPWAY_TEST_PROGRAM"
 )
@@ -38,8 +38,6 @@ func TestMain(m *testing.M) {
 		os.Exit(installLoop())
 	case "once":
 		os.Exit(installOnce())
-	case "guard":
-		os.Exit(guardUntilTold())
 	}
 	os.Exit(m.Run())
 }

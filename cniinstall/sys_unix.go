@@ -6,6 +6,7 @@
 package cniinstall
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -34,4 +35,18 @@ func ownerOf(info fs.FileInfo) (uid, gid int) {
 		return int(st.Uid), int(st.Gid)
 	}
 	return os.Geteuid(), os.Getegid()
+}
+
+// appearance describes the file at path without reading it. Each write changes
+// the time of change, which nobody can set; a folder's times change with each
+// temporary file, and do not count.
+func appearance(path string) string {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return err.Error()
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return fmt.Sprint(st.Dev, st.Ino)
+	}
+	return fmt.Sprint(st.Dev, st.Ino, st.Mode, st.Uid, st.Gid, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
 }

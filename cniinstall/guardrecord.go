@@ -11,18 +11,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/slipway-dev/slipway/internal/record"
 )
-
-func isVisible(name string) bool { return !strings.HasPrefix(name, ".") }
-
-func isConfName(name string) bool {
-	return isVisible(name) && slices.Contains(confSuffixes, filepath.Ext(name))
-}
 
 // decide says whether what the record holds ends the guard.
 func (r *guarding) decide(ctx context.Context, j *job) error {
@@ -103,16 +94,6 @@ func (r *guarding) remember(j *job) {
 			r.known[t.path] = e.After.SHA256
 		}
 	}
-}
-
-// remembers reports whether the record says what it said.
-func (r *guarding) remembers(book *record.Book) bool {
-	for path, sum := range r.known {
-		if e, _ := book.Lookup(path); e.After.SHA256 != sum {
-			return false
-		}
-	}
-	return true
 }
 
 // hash is the SHA-256 of the target's content, in hex.
