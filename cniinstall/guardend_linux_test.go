@@ -62,6 +62,33 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	requireConverged(t, i, n.root)
 }
 
+// An uninstall and a later installation end it whatever else is wrong: here the
+// network to join is gone.
+func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
+	for want, act := range map[error]func(context.Context, cniinstall.Install) error{
+		cniinstall.ErrUninstalled: func(ctx context.Context, i cniinstall.Install) error { return i.Revert(ctx) },
+		cniinstall.ErrNotOwner: func(ctx context.Context, i cniinstall.Install) error {
+			i.Owner, i.Config = "pod-b", cniinstall.Agent{}
+			return i.Apply(ctx)
+		},
+	} {
+		n := newNode(t)
+		other := n.conf + "/10-other.conflist"
+		write(t, other, `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"loopback"}]}`, 0o644)
+		n.source("loopback", script("0.3.1"))
+		i := n.install()
+		i.Config = cniinstall.Chained{}
+		require.NoError(t, i.Apply(t.Context()))
+		g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+		require.NoError(t, os.Remove(n.confFile()))
+		g.repair()
+		require.NoError(t, os.Remove(other))
+		require.ErrorIs(t, receive(t, g.trouble), cniinstall.ErrTargetMissing)
+		require.NoError(t, act(t.Context(), i))
+		require.ErrorIs(t, g.end(), want)
+	}
+}
+
 // What was never installed is not installed.
 func TestCNI7_InstallsNothingAnew(t *testing.T) {
 	n := newNode(t)

@@ -107,7 +107,7 @@ func (j *job) runner() *runner {
 	r := &runner{dirs: j.searchDirs(), staged: map[string]string{}}
 	for _, t := range j.plugins {
 		if t.staged != nil && !t.staged.done {
-			r.staged[t.plugin] = t.staged.path
+			r.staged[t.plugin] = t.staged.file.Name()
 		}
 	}
 	return r
@@ -289,7 +289,7 @@ func (j *job) prepare(ctx context.Context) error {
 		}
 	}
 	for _, t := range j.pending(content) {
-		if err := t.stage(ctx, j.book != nil); err != nil {
+		if err := t.stage(ctx); err != nil {
 			return err
 		}
 	}

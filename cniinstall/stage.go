@@ -4,13 +4,15 @@
 package cniinstall
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -21,59 +23,66 @@ import (
 // executed, and once renamed nobody meets "text file busy".
 type staged struct {
 	file *durable.File
-	path string // the temporary one
-	sum  string // SHA-256 in hex, where asked for
+	sum  string // SHA-256 in hex
 	done bool
 }
 
 // stage writes the target's content beside its place.
-func (t *target) stage(ctx context.Context, sum bool) error {
+func (t *target) stage(ctx context.Context) error {
 	f, err := durable.Create(t.path, t.mode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
-	s := &staged{file: f, path: f.Name()}
-	h := startHasher(sum)
-	err = t.fill(ctx, f.File, h)
+	sum, err := t.fill(ctx, f.File)
 	if err == nil {
 		err = f.Seal()
 	}
-	if s.sum = h.finish(); err != nil {
+	if err != nil {
 		f.Abort()
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
-	t.staged = s
+	t.staged = &staged{file: f, sum: sum}
 	return nil
 }
 
-// fill copies the content, reads it back, and puts the owner right, which in a
-// folder with setgid is not the process's.
-func (t *target) fill(ctx context.Context, f *os.File, h *hasher) error {
+// fill copies the content, puts the owner right, which in a folder with setgid is
+// not the process's, and reads it back.
+func (t *target) fill(ctx context.Context, f *os.File) (sum string, err error) {
+	if err := t.copyTo(ctx, f); err != nil {
+		return "", err
+	}
+	if err := setAttributes(f, t); err != nil {
+		return "", err
+	}
+	return t.readBack(ctx, f)
+}
+
+func (t *target) copyTo(ctx context.Context, f *os.File) error {
 	src, err := t.open()
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	before, err := changed(src)
+	before, err := modTime(src)
 	if err != nil {
 		return err
 	}
-	size, err := copyTo(ctx, f, src, h)
+	size, err := io.CopyBuffer(struct{ io.Writer }{f}, reader{ctx, src}, make([]byte, piece)) // f's own way has a smaller one
 	if err != nil {
 		return err
 	}
-	after, err := changed(src)
+	after, err := modTime(src)
 	if err != nil {
 		return err
 	}
 	if size != t.size || !after.Equal(before) {
 		return errors.New("the source changed while it was being copied")
 	}
-	return setAttributes(f, t)
+	return nil
 }
 
-// changed is when src was; of what is no file, the zero time.
-func changed(src io.Reader) (time.Time, error) {
+// modTime returns src's modification time, or zero if src is not a file.
+func modTime(src io.Reader) (time.Time, error) {
 	file, ok := src.(fs.File)
 	if !ok {
 		return time.Time{}, nil
@@ -85,46 +94,25 @@ func changed(src io.Reader) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// copyTo copies src, reading back each piece. The disk is at work meanwhile, and
-// h.
-func copyTo(ctx context.Context, f *os.File, src io.Reader, h *hasher) (size int64, err error) {
-	back := make([]byte, piece)
-	for last := false; !last; {
-		if err := ctx.Err(); err != nil {
-			return size, err
-		}
-		buf := h.buffer()
-		n, err := io.ReadFull(src, buf)
-		if last = err != nil; realError(err) != nil {
-			return size, err
-		}
-		if _, err := f.Write(buf[:n]); err != nil {
-			return size, err
-		}
-		startWriteback(f, size, int64(n))
-		if err := readBack(f, size, buf[:n], back); err != nil {
-			return size, err
-		}
-		h.add(buf[:n])
-		size += int64(n)
+// readBack compares what was written with the content, and hashes it, while the
+// disk is at work: each of the three takes about as long as the others.
+func (t *target) readBack(ctx context.Context, f *os.File) (sum string, err error) {
+	want, err := t.open()
+	if err != nil {
+		return "", err
 	}
-	return size, nil
-}
-
-// readBack compares what is in f from offset with what was written there, in
-// pieces that fit into back.
-func readBack(f *os.File, offset int64, wrote, back []byte) error {
-	for len(wrote) > 0 {
-		n := min(len(wrote), len(back))
-		if _, err := f.ReadAt(back[:n], offset); err != nil {
-			return fmt.Errorf("read back: %w", err)
-		}
-		if !bytes.Equal(wrote[:n], back[:n]) {
-			return errors.New("what was written reads back differently")
-		}
-		wrote, offset = wrote[n:], offset+int64(n)
+	defer want.Close()
+	h := sha256.New()
+	var hashErr, syncErr error
+	var others sync.WaitGroup
+	others.Go(func() { _, hashErr = io.CopyBuffer(h, io.NewSectionReader(f, 0, t.size), make([]byte, piece)) })
+	others.Go(func() { syncErr = f.Sync() })
+	same, err := equal(reader{ctx, want}, io.NewSectionReader(f, 0, t.size))
+	others.Wait()
+	if err == nil && !same {
+		err = errors.New("what was written reads back differently")
 	}
-	return nil
+	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, hashErr, syncErr)
 }
 
 // publish puts the file in its place.
