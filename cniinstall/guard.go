@@ -191,13 +191,17 @@ func (r *guarding) differs(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// survey looks at the installation. It is an error if the guard is to end.
+// survey looks at the installation. An error may be that the guard is to end,
+// which it is whatever else is wrong.
 func (r *guarding) survey(ctx context.Context) (*job, error) {
+	if err := r.ended(); err != nil {
+		return nil, err
+	}
 	j, err := r.Install.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return j, r.decide(ctx, j)
+	return j, r.mayRepair(ctx, j)
 }
 
 // repair applies the installation under the lock, if it still differs then.

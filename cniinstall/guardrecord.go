@@ -10,43 +10,42 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/slipway-dev/slipway/internal/record"
 )
-
-// decide says whether what the record holds ends the guard.
-func (r *guarding) decide(ctx context.Context, j *job) error {
-	if j.book == nil {
-		return nil
-	}
-	if err := r.ended(j.book); err != nil {
-		return err
-	}
-	for _, t := range j.pending(attributes, content) {
-		if err := r.mayRepair(ctx, j, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // ended says whether the installation is another owner's by now, or is being
 // taken back: an uninstall drops each entry as it goes.
-func (r *guarding) ended(book *record.Book) error {
-	if owner, generation := book.Owner(); generation > 0 && owner != r.Install.Owner {
+func (r *guarding) ended() error {
+	j := &job{Install: r.Install}
+	if err := j.openBook(); err != nil || j.book == nil {
+		return err
+	}
+	if owner, generation := j.book.Owner(); generation > 0 && owner != r.Install.Owner {
 		return fmt.Errorf("%w: last was %s (generation %d), this is %s", ErrNotOwner, owner, generation, r.Install.Owner)
 	}
 	for path := range r.known {
-		if _, recorded := book.Lookup(path); !recorded {
+		if _, recorded := j.book.Lookup(path); !recorded {
 			return fmt.Errorf("%w: the record of %s is gone", ErrUninstalled, path)
 		}
 	}
 	return nil
 }
 
-// mayRepair: what differs from ours because this owner has installed something
-// else since is no damage.
-func (r *guarding) mayRepair(ctx context.Context, j *job, t *target) error {
+// mayRepair is an error if something differs that is not to be repaired.
+func (r *guarding) mayRepair(ctx context.Context, j *job) error {
+	if j.book == nil {
+		return nil
+	}
+	for _, t := range j.pending(attributes, content) {
+		if err := r.isDamage(ctx, j, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isDamage: what differs from ours because this owner has installed something
+// else since is none.
+func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
 	e, recorded := j.book.Lookup(t.path)
 	sum, seen := r.known[t.path]
 	switch {
