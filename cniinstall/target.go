@@ -68,6 +68,9 @@ func (t *target) inspect(ctx context.Context) error {
 // holds reports whether the file at path has the target's content.
 func (t *target) holds(ctx context.Context) (bool, error) {
 	f, err := openThere(t.path)
+	if errors.Is(err, fs.ErrNotExist) { // removed since
+		return false, nil
+	}
 	if err != nil {
 		return false, hint(err)
 	}
