@@ -39,8 +39,8 @@
 // the host's mount namespace (package bootstrap/hostns). Nothing here resolves
 // a name or leaves a goroutine. Plugins are executed from the calling thread
 // and so in its namespaces, and are waited for. The goroutines that are needed
-// meanwhile copy pipes and watch the context, and have ended when the call
-// returns.
+// meanwhile copy pipes, watch the context, and read and sync open files, which no
+// namespace changes, and have ended when the call returns.
 //
 // # Errors
 //

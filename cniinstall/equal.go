@@ -15,12 +15,9 @@ import (
 const piece = 128 << 10
 
 // equal compares two streams, reading each once.
-func equal(ctx context.Context, a, b io.Reader) (bool, error) {
+func equal(a, b io.Reader) (bool, error) {
 	bufA, bufB := make([]byte, piece), make([]byte, piece)
 	for {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
 		n, errA := io.ReadFull(a, bufA)
 		m, errB := io.ReadFull(b, bufB)
 		if err := errors.Join(realError(errA), realError(errB)); err != nil {
@@ -33,6 +30,19 @@ func equal(ctx context.Context, a, b io.Reader) (bool, error) {
 			return true, nil
 		}
 	}
+}
+
+// reader is a stream that can be read until ctx ends.
+type reader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 func realError(err error) error {

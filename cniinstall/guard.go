@@ -66,9 +66,10 @@ type Guard struct {
 // Install whose fields are wrong.
 //
 // All paths are resolved on the calling thread, so it may run inside hostns.Do
-// for as long as it likes. It reads a file only if one in the folders has another
-// size, mode, owner or time than before, or is another one. While nothing happens
-// to 28 files it needs COST of a processor.
+// for as long as it likes. Files are read only after the name, size, mode, owner
+// or time of one has changed. While nothing happens to 28 of them, it needs 2 ms
+// of processor time a second (BenchmarkCNI7_Idle, in a process that does nothing
+// else).
 //
 // What it does not see: a write that changes neither size nor time, such as
 // through a memory map of a file on a tmpfs.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -103,16 +102,8 @@ func (t *target) hash(ctx context.Context) (string, error) {
 	}
 	defer src.Close()
 	sum := sha256.New()
-	for {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		if _, err := io.CopyN(sum, src, piece); errors.Is(err, io.EOF) {
-			return hex.EncodeToString(sum.Sum(nil)), nil
-		} else if err != nil {
-			return "", err
-		}
-	}
+	_, err = io.Copy(sum, reader{ctx, src})
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // found describes what is to be repaired, so that it is known again; of large

@@ -289,7 +289,7 @@ func (j *job) prepare(ctx context.Context) error {
 		}
 	}
 	for _, t := range j.pending(content) {
-		if err := t.stage(ctx, j.book != nil); err != nil {
+		if err := t.stage(ctx); err != nil {
 			return err
 		}
 	}

@@ -4,15 +4,15 @@
 package cniinstall
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -23,22 +23,18 @@ import (
 // executed, and once renamed nobody meets "text file busy".
 type staged struct {
 	file *durable.File
-	sum  hash.Hash // SHA-256, where it is to be recorded
+	sum  string // SHA-256 in hex
 	done bool
 }
 
-// stage writes the target's content beside its place, and hashes it where it is
-// to be recorded: otherwise that would take the most time.
-func (t *target) stage(ctx context.Context, recorded bool) error {
+// stage writes the target's content beside its place.
+func (t *target) stage(ctx context.Context) error {
 	f, err := durable.Create(t.path, t.mode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
-	var sum hash.Hash
-	if recorded {
-		sum = sha256.New()
-	}
-	if err = t.fill(ctx, f.File, sum); err == nil {
+	sum, err := t.fill(ctx, f.File)
+	if err == nil {
 		err = f.Seal()
 	}
 	if err != nil {
@@ -49,9 +45,19 @@ func (t *target) stage(ctx context.Context, recorded bool) error {
 	return nil
 }
 
-// fill copies the content, reads it back, and puts the owner right, which in a
-// folder with setgid is not the process's.
-func (t *target) fill(ctx context.Context, f *os.File, sum hash.Hash) error {
+// fill copies the content, puts the owner right, which in a folder with setgid is
+// not the process's, and reads it back.
+func (t *target) fill(ctx context.Context, f *os.File) (sum string, err error) {
+	if err := t.copyTo(ctx, f); err != nil {
+		return "", err
+	}
+	if err := setAttributes(f, t); err != nil {
+		return "", err
+	}
+	return t.readBack(ctx, f)
+}
+
+func (t *target) copyTo(ctx context.Context, f *os.File) error {
 	src, err := t.open()
 	if err != nil {
 		return err
@@ -61,11 +67,7 @@ func (t *target) fill(ctx context.Context, f *os.File, sum hash.Hash) error {
 	if err != nil {
 		return err
 	}
-	content := io.Reader(src)
-	if sum != nil {
-		content = io.TeeReader(src, sum)
-	}
-	size, err := copyTo(ctx, f, content)
+	size, err := io.CopyBuffer(struct{ io.Writer }{f}, reader{ctx, src}, make([]byte, piece)) // f's own way has a smaller one
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (t *target) fill(ctx context.Context, f *os.File, sum hash.Hash) error {
 	if size != t.size || !after.Equal(before) {
 		return errors.New("the source changed while it was being copied")
 	}
-	return setAttributes(f, t)
+	return nil
 }
 
 // modTime returns src's modification time, or zero if src is not a file.
@@ -92,30 +94,25 @@ func modTime(src io.Reader) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// copyTo copies src, reading back each piece. The disk is at work meanwhile.
-func copyTo(ctx context.Context, f *os.File, src io.Reader) (size int64, err error) {
-	buf, back := make([]byte, piece), make([]byte, piece)
-	for last := false; !last; {
-		if err := ctx.Err(); err != nil {
-			return size, err
-		}
-		n, err := io.ReadFull(src, buf)
-		if last = err != nil; realError(err) != nil {
-			return size, err
-		}
-		if _, err := f.Write(buf[:n]); err != nil {
-			return size, err
-		}
-		startWriteback(f, size, int64(n))
-		if _, err := f.ReadAt(back[:n], size); err != nil {
-			return size, fmt.Errorf("read back: %w", err)
-		}
-		if !bytes.Equal(buf[:n], back[:n]) {
-			return size, errors.New("what was written reads back differently")
-		}
-		size += int64(n)
+// readBack compares what was written with the content, and hashes it, while the
+// disk is at work: each of the three takes about as long as the others.
+func (t *target) readBack(ctx context.Context, f *os.File) (sum string, err error) {
+	want, err := t.open()
+	if err != nil {
+		return "", err
 	}
-	return size, nil
+	defer want.Close()
+	h := sha256.New()
+	var hashErr, syncErr error
+	var others sync.WaitGroup
+	others.Go(func() { _, hashErr = io.CopyBuffer(h, io.NewSectionReader(f, 0, t.size), make([]byte, piece)) })
+	others.Go(func() { syncErr = f.Sync() })
+	same, err := equal(reader{ctx, want}, io.NewSectionReader(f, 0, t.size))
+	others.Wait()
+	if err == nil && !same {
+		err = errors.New("what was written reads back differently")
+	}
+	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, hashErr, syncErr)
 }
 
 // publish puts the file in its place.

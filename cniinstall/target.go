@@ -80,7 +80,7 @@ func (t *target) holds(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer want.Close()
-	return equal(ctx, want, f)
+	return equal(reader{ctx, want}, f)
 }
 
 // modeFits: a plugin may also lack its write bit, as in a read-only image.
