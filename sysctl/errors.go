@@ -9,20 +9,16 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 // ErrNoSystemd says that there is nobody who could reload sysctl.d files. It
 // matches [errors.ErrUnsupported], as errors of a system that has no such call
 // do too; of the two only this one makes [DropIn] set values directly.
-var ErrNoSystemd error = &unsupported{"no systemd"}
+var ErrNoSystemd error = unsupported.Error("no systemd")
 
-var errNoState error = &unsupported{"no state directory, so nothing is recorded"}
-
-// unsupported matches [errors.ErrUnsupported] without repeating its text.
-type unsupported struct{ text string }
-
-func (u *unsupported) Error() string      { return u.text }
-func (*unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
+var errNoState error = unsupported.Error("no state directory, so nothing is recorded")
 
 var errNotDir = syscall.ENOTDIR
 

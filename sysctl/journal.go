@@ -21,9 +21,6 @@ const (
 // bookPrefix is what every book of this package is called after.
 const bookPrefix = "sysctl-"
 
-// bootIDPath names the running boot (random(4)).
-const bootIDPath = "kernel/random/boot_id"
-
 // journal notes values before they change. Without a book it notes nothing.
 type journal struct {
 	book  *record.Book
@@ -217,10 +214,11 @@ func (k Kernel) openJournal(stateDir, name string) (*journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := k.read(bootIDPath) // through k, so that a fake may have one
+	id, err := record.ReadBootID(func(path string) ([]byte, error) { // through k, so that a fake may have one
+		return k.files().ReadFile(strings.TrimPrefix(path, "/proc/sys/"))
+	})
 	if err != nil {
-		return nil, fmt.Errorf("boot id: %w", err)
+		return nil, err
 	}
-	id = strings.TrimSpace(id)
 	return &journal{book: book, now: id, boot: id}, nil
 }

@@ -5,22 +5,16 @@ package hostpath
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 // bookName is the record's name in the state directory.
 const bookName = "hostpath"
 
-var errNoState error = nothingRecorded{}
-
-// nothingRecorded matches errors.ErrUnsupported without repeating its text.
-type nothingRecorded struct{}
-
-func (nothingRecorded) Error() string        { return "no state directory, so no host path was recorded" }
-func (nothingRecorded) Is(target error) bool { return target == errors.ErrUnsupported }
+var errNoState error = unsupported.Error("no state directory, so no host path was recorded")
 
 // Revert removes what Apply made and recorded in StateDir, last made first:
 // files that are still empty and as they were made, directories that are empty.

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/record"
 )
 
 var (
@@ -132,7 +133,7 @@ func TestRebootForgetsMounts(t *testing.T) {
 	k := &bpffstest.Kernel{}
 	dir := t.TempDir()
 	boot := func() string {
-		f, err := k.Open(fsmount.BootIDPath)
+		f, err := k.Open(record.BootIDPath)
 		require.NoError(t, err)
 		defer f.Close()
 		id := make([]byte, 64)

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing/fstest"
 
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/record"
 )
 
 // Open implements bpffs.Kernel and cgroup.Kernel.
@@ -23,7 +23,7 @@ func (k *Kernel) Open(name string) (fs.File, error) {
 	switch name {
 	case mountinfo.Path:
 		return file(name, k.mountinfo())
-	case fsmount.BootIDPath:
+	case record.BootIDPath:
 		return file(name, fmt.Sprintf("00000000-0000-4000-8000-%012d\n", k.boots))
 	}
 	m := k.visible(name)

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/record"
@@ -185,16 +184,14 @@ func openBook(k Kernel, stateDir, name string) (book *record.Book, boot string, 
 }
 
 func bootID(k Kernel) (string, error) {
-	f, err := k.Open(BootIDPath)
-	if err != nil {
-		return "", fmt.Errorf("boot id: %w", err)
-	}
-	defer f.Close()
-	id, err := io.ReadAll(f)
-	if err != nil {
-		return "", fmt.Errorf("boot id: %w", err)
-	}
-	return strings.TrimSpace(string(id)), nil
+	return record.ReadBootID(func(path string) ([]byte, error) {
+		f, err := k.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(f)
+	})
 }
 
 // hint says what is missing where the kernel's answer does not.

@@ -10,9 +10,6 @@ package fsmount
 
 import "io/fs"
 
-// BootIDPath holds the id of the running boot.
-const BootIDPath = "/proc/sys/kernel/random/boot_id"
-
 // Kernel is what of the kernel is called. [Real] is the running one; bpffs and
 // cgroup declare the same methods, and bpffstest has a fake.
 type Kernel interface {

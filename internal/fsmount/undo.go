@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 // Undoer takes back what the book called Name in StateDir holds.
@@ -28,7 +29,7 @@ type Undoer struct {
 // open reads the book; without a state directory nothing was ever recorded.
 func (u Undoer) open() (*record.Book, string, error) {
 	if u.StateDir == "" {
-		return nil, "", nothingRecorded(u.Name)
+		return nil, "", unsupported.Error("no state directory, so no mount of " + u.Name + " was recorded")
 	}
 	book, err := record.Open(u.StateDir, u.Name)
 	if err != nil || len(book.Entries()) == 0 {
@@ -158,12 +159,3 @@ func (u Undoer) ours(e record.Entry, boot string) (bool, error) {
 }
 
 func pathOf(e record.Entry) string { return strings.TrimPrefix(e.Object, objectPrefix) }
-
-// nothingRecorded matches errors.ErrUnsupported without repeating its text.
-type nothingRecorded string
-
-func (name nothingRecorded) Error() string {
-	return fmt.Sprintf("no state directory, so no mount of %s was recorded", string(name))
-}
-
-func (nothingRecorded) Is(target error) bool { return target == errors.ErrUnsupported }
