@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // leftToReloader reports whether all that err says is that values may not be
@@ -51,14 +52,14 @@ func (p *dropInPlan) writeFile(k Kernel, j *journal) error {
 		mkdirAll = j.book.MkdirAll
 	}
 	if err := mkdirAll(dir, 0o755); err != nil {
-		return fileHint(err)
+		return remedy.File(err)
 	}
 	if j.book != nil {
 		if err := j.book.BeginFile(p.path, p.file); err != nil {
 			return err
 		}
 	}
-	return fileHint(errors.Join(durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content)))
+	return remedy.File(errors.Join(durable.Sweep(dir), durable.WriteFile(p.path, 0o644, p.content)))
 }
 
 func (p *dropInPlan) complete(j *journal) error {
@@ -66,16 +67,6 @@ func (p *dropInPlan) complete(j *journal) error {
 		return nil
 	}
 	return j.book.CompleteFile(p.path)
-}
-
-func fileHint(err error) error {
-	switch {
-	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w (mount the host's directory read-write)", err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w (needs root, or CAP_DAC_OVERRIDE)", err)
-	}
-	return err
 }
 
 // reload has all files applied, if anybody can, with every value noted that it

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // page is an entry of a file or directory, and its book.
@@ -55,7 +56,7 @@ func undoFiles(ctx context.Context, js []*journal) (forget func() error, err err
 		}
 		err := p.undo()
 		if err != nil {
-			errs = append(errs, fileHint(err))
+			errs = append(errs, remedy.File(err))
 		}
 		if err == nil || errors.Is(err, record.ErrChanged) {
 			gone[p.book] = append(gone[p.book], p.Object)
@@ -93,7 +94,7 @@ func fileLines(js []*journal) ([]string, error) {
 	for _, p := range filePages(js) {
 		line, err := p.book.WouldUndo(p.Entry, going)
 		if err != nil {
-			errs = append(errs, fileHint(err))
+			errs = append(errs, remedy.File(err))
 		}
 		if line != "" {
 			all = append(all, line)

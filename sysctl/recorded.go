@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // Recorded is an action that undoes what every [DropIn] and [Settings] has
@@ -96,7 +98,7 @@ func (r Recorded) open() ([]*journal, error) {
 	}
 	entries, err := os.ReadDir(r.StateDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the records: %w", fileHint(err))
+		return nil, fmt.Errorf("list the records: %w", remedy.File(err))
 	}
 	var js []*journal
 	var errs []error

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // lock is an open lock file. It holds on to the directories too, so that they
@@ -125,15 +126,10 @@ func vanished(err error) error {
 
 // hint wraps err, if any, with the remedy.
 func hint(err error, op, object string) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("%s %s (needs CAP_DAC_OVERRIDE, or to be its owner): %w", op, object, err)
-	case errors.Is(err, unix.EROFS):
-		return fmt.Errorf("%s %s (needs the file system mounted read-write): %w", op, object, err)
 	}
-	return fmt.Errorf("%s %s: %w", op, object, err)
+	return fmt.Errorf("%s %s: %w", op, object, remedy.File(err))
 }
 
 func openat(dir int, path string, flags int, mode uint32) (int, error) {

@@ -187,9 +187,9 @@ func TestReadOnlyDirectoryIsNamed(t *testing.T) {
 	dir := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
 	_, err := flock.File{Path: filepath.Join(dir, "lock")}.Lock(t.Context())
-	require.EqualError(t, err, "lock "+dir+"/lock: open file (needs the file system mounted read-write): read-only file system")
+	require.EqualError(t, err, "lock "+dir+"/lock: open file: read-only file system (needs a file system mounted read-write)")
 	_, err = flock.File{Path: filepath.Join(dir, "state/lock")}.Lock(t.Context())
-	require.EqualError(t, err, "lock "+dir+"/state/lock: make directory state (needs the file system mounted read-write): read-only file system")
+	require.EqualError(t, err, "lock "+dir+"/state/lock: make directory state: read-only file system (needs a file system mounted read-write)")
 }
 
 func TestFileRemovedByAStranger(t *testing.T) {
