@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 // ErrNotConverged says that an action was applied, or reverted, without an
@@ -17,15 +19,9 @@ import (
 var ErrNotConverged = errors.New("still not as it should be")
 
 var (
-	errNoRevert      = plainError("the action cannot be reverted")
-	errNoCheckRevert = cannotSayError{plainError("the action cannot say beforehand what it would revert")}
+	errNoRevert      = unsupported.Error("the action cannot be reverted")
+	errNoCheckRevert = cannotSayError{unsupported.Error("the action cannot say beforehand what it would revert")}
 )
-
-// plainError matches [errors.ErrUnsupported] without repeating its text.
-type plainError string
-
-func (e plainError) Error() string        { return string(e) }
-func (e plainError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // StepError is what went wrong in one step of a plan.
 type StepError struct {

@@ -35,6 +35,7 @@ import (
 	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
@@ -122,17 +123,10 @@ func (m Mount) request() fsmount.Request {
 // options are those of a new mount; its files are neither programs to execute,
 // nor devices, nor setuid.
 func (m Mount) options() string {
-	return fmt.Sprintf("nosuid,nodev,noexec,mode=%o", unixMode(cmp.Or(m.Mode, DefaultMode)))
+	return fmt.Sprintf("nosuid,nodev,noexec,mode=%o", filemode.Unix(m.mode()))
 }
 
-// unixMode takes the sticky bit as Go and as Unix writes it.
-func unixMode(m fs.FileMode) uint32 {
-	mode := uint32(m) & 0o1777
-	if m&fs.ModeSticky != 0 {
-		mode |= 0o1000
-	}
-	return mode
-}
+func (m Mount) mode() fs.FileMode { return cmp.Or(m.Mode, DefaultMode) }
 
 // place is the path that is to be used, and why not another.
 type place struct {
@@ -298,7 +292,7 @@ func (m Mount) different(k fsmount.Kernel, path string, visible mountinfo.Mount)
 		return remarks, fmt.Errorf("bpffs on %s: %w", path, err)
 	}
 	// The kernel adds the sticky bit to whatever mode it is given.
-	has, want := unixMode(info.Mode())|0o1000, unixMode(cmp.Or(m.Mode, DefaultMode))|0o1000
+	has, want := filemode.Unix(info.Mode())|0o1000, filemode.Unix(m.mode())|0o1000
 	if has != want {
 		remarks = append(remarks, fmt.Sprintf("bpffs on %s has mode %04o, not %04o", path, has, want))
 	}

@@ -145,7 +145,7 @@ func TestPLAN5_ReadOnlyFileSystem(t *testing.T) {
 	err := bpffs.EnsureMounted(path)
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, path)
-	require.ErrorContains(t, err, "mount it read-write")
+	require.ErrorContains(t, err, "mounted read-write")
 }
 
 // crowd makes about count mounts beside path.

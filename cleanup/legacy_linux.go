@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // legacyChainRef identifies a chain of a legacy table.
@@ -224,17 +226,14 @@ func legacyHint(err error) error {
 	if err == nil {
 		return nil
 	}
-	var missing []string
-	for _, c := range []struct {
-		number int
-		name   string
-	}{{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {unix.CAP_NET_RAW, "CAP_NET_RAW"}} {
-		if may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c.number), 0, 0, 0); err == nil && may == 0 {
-			missing = append(missing, c.name)
+	var missing []remedy.Capability
+	for _, c := range []remedy.Capability{remedy.NetAdmin, remedy.NetRaw} {
+		if may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0); err == nil && may == 0 {
+			missing = append(missing, c)
 		}
 	}
 	if len(missing) == 0 {
 		return err
 	}
-	return hinted{err, "needs " + strings.Join(missing, " and ")}
+	return remedy.Add(err, "needs "+remedy.Names(missing...))
 }

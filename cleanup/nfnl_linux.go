@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // nfnl is one netlink socket for netfilter, in the network namespace of the
@@ -102,13 +104,10 @@ func nfDump[T any](ctx context.Context, n *nfnl, req *nl.NetlinkRequest, reply i
 		})
 		return out, errors.Join(err, parseErr)
 	})
-	switch {
-	case errors.Is(err, unix.EINVAL):
+	if errors.Is(err, unix.EINVAL) {
 		return nil, nil
-	case errors.Is(err, unix.EPERM):
-		err = hinted{err, "needs CAP_NET_ADMIN"}
 	}
-	return list, err
+	return list, remedy.Capabilities(err, "", remedy.NetAdmin)
 }
 
 // transaction sends messages of one subsystem as a whole: either all take

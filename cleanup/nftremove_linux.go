@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // nftTries bounds how often a transaction is tried anew without what the
@@ -71,7 +73,7 @@ func (s *session) removeNFTOnce(ctx context.Context, items []Item, failed map[an
 
 func nftHint(err error) error {
 	if errors.Is(err, unix.EBUSY) {
-		return hinted{err, "another rule or a map refers to it"}
+		return remedy.Add(err, "another rule or a map refers to it")
 	}
 	return err
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // attachedProgram is one program at a place; bpfLink is 0 if it was attached
@@ -64,10 +66,8 @@ func attachedTo(target int, attach ebpf.AttachType) ([]attachedProgram, error) {
 	switch {
 	case errno != 0 && gone(errno):
 		return nil, nil
-	case errno == unix.EPERM:
-		return nil, hinted{os.NewSyscallError("bpf", errno), "needs CAP_NET_ADMIN"}
 	case errno != 0:
-		return nil, os.NewSyscallError("bpf", errno)
+		return nil, remedy.Capabilities(os.NewSyscallError("bpf", errno), "", remedy.NetAdmin)
 	}
 	out := make([]attachedProgram, min(query.count, maxAttached))
 	for i := range out {

@@ -9,7 +9,8 @@ import (
 	"os"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // bpfProgram is what is known of a loaded program.
@@ -38,12 +39,7 @@ func (s *session) ownsProgram(id uint32) (bool, error) {
 	return program.owned, nil
 }
 
-func bpfHint(err error) error {
-	if errors.Is(err, unix.EPERM) {
-		return hinted{err, "needs CAP_SYS_ADMIN"}
-	}
-	return err
-}
+func bpfHint(err error) error { return remedy.Capabilities(err, "", remedy.SysAdmin) }
 
 func (s *session) lookAtProgram(id uint32) (bpfProgram, error) {
 	prog, err := ebpf.NewProgramFromID(ebpf.ProgramID(id))

@@ -204,7 +204,7 @@ func TestCLN4_StateDirWithoutPermission(t *testing.T) {
 	dropCapability(t, unix.CAP_DAC_OVERRIDE)
 	err := stateOnly(filepath.Join(dir, "cilium")).Apply(context.Background())
 	require.ErrorIs(t, err, unix.EACCES)
-	require.ErrorContains(t, err, dir+"/cilium/closed/file: permission denied (needs to be the owner, or CAP_DAC_OVERRIDE and CAP_FOWNER)")
+	require.ErrorContains(t, err, dir+"/cilium/closed/file: permission denied (needs root with CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_CHOWN, or the owner")
 	require.NoFileExists(t, filepath.Join(dir, "cilium", "x"))
 
 	ro := testns.TempDir(t)
@@ -213,7 +213,7 @@ func TestCLN4_StateDirWithoutPermission(t *testing.T) {
 	require.NoError(t, unix.Mount("", ro, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 	err = stateOnly(filepath.Join(ro, "cilium")).Apply(context.Background())
 	require.ErrorIs(t, err, unix.EROFS)
-	require.ErrorContains(t, err, "(the file system is mounted read-only)")
+	require.ErrorContains(t, err, "(needs a file system mounted read-write)")
 }
 
 // What another record holds stays, and once only that is there nothing is left

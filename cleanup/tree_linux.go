@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // inode identifies a file for as long as it exists.
@@ -268,7 +270,7 @@ func unlinkHint(dir int, name string, err error) error {
 		return err
 	}
 	if attr := blockingAttr(dir); attr != "" {
-		return hinted{err, "its directory is " + attr}
+		return remedy.Add(err, "its directory is "+attr)
 	}
 	fd, openErr := openBelow(dir, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if openErr != nil {
@@ -276,7 +278,7 @@ func unlinkHint(dir int, name string, err error) error {
 	}
 	defer unix.Close(fd)
 	if attr := blockingAttr(fd); attr != "" {
-		return hinted{err, "it is " + attr}
+		return remedy.Add(err, "it is "+attr)
 	}
 	return err
 }

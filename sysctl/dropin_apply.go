@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // leftToReloader reports whether all that err says is that values may not be
@@ -41,7 +42,7 @@ func (p *dropInPlan) unwritten(err error) error {
 func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error {
 	if p.write {
 		if err := dropIns.MkdirAll(ctx, r.journal, filepath.Dir(p.path), 0o755); err != nil {
-			return fileHint(err)
+			return remedy.File(err)
 		}
 		if err := dropIns.Begin(ctx, r.journal, p.path, p.file, p.keys(k)...); err != nil {
 			return err
@@ -50,7 +51,7 @@ func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error
 	if err := p.outlast(ctx, k, r); err != nil || !p.write {
 		return err
 	}
-	return fileHint(errors.Join(durable.Sweep(filepath.Dir(p.path)), durable.WriteFile(p.path, 0o644, p.content)))
+	return remedy.File(errors.Join(durable.Sweep(filepath.Dir(p.path)), durable.WriteFile(p.path, 0o644, p.content)))
 }
 
 // keys lists the values that the file brings.
@@ -77,16 +78,6 @@ func (p *dropInPlan) complete(ctx context.Context, j *journal.Journal) error {
 		return nil
 	}
 	return dropIns.Complete(ctx, j, p.path)
-}
-
-func fileHint(err error) error {
-	switch {
-	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w (mount the host's directory read-write)", err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w (needs root, or CAP_DAC_OVERRIDE)", err)
-	}
-	return err
 }
 
 // reload has all files applied, if anybody can, with every value noted that it

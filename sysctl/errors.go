@@ -5,22 +5,18 @@ package sysctl
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 // ErrNoSystemd says that there is nobody who could reload sysctl.d files. It
 // matches [errors.ErrUnsupported], as errors of a system that has no such call
 // do too; of the two only this one makes [DropIn] set values directly.
-var ErrNoSystemd error = &unsupported{"no systemd"}
-
-// unsupported matches [errors.ErrUnsupported] without repeating its text.
-type unsupported struct{ text string }
-
-func (u *unsupported) Error() string      { return u.text }
-func (*unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
+var ErrNoSystemd error = unsupported.Error("no systemd")
 
 var errNotDir = syscall.ENOTDIR
 
@@ -34,22 +30,20 @@ func pathless(err error) error {
 
 // hint adds to err what is missing on the node or in the pod.
 func hint(key Key, err error) error {
-	var remedy string
+	var missing string
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		remedy = "this kernel does not have the key, or the module that brings it is not loaded"
+		missing = "this kernel does not have the key, or the module that brings it is not loaded"
 	case errors.Is(err, syscall.EROFS):
-		remedy = "/proc/sys is read-only here: run the container privileged or with procMount: Unmasked, or act in the host's mount namespace"
+		missing = "/proc/sys is read-only here: run the container privileged or with procMount: Unmasked, or act in the host's mount namespace"
 	case errors.Is(err, fs.ErrPermission):
-		remedy = "needs " + capability(key)
+		missing = "needs " + capability(key)
 	case errors.Is(err, syscall.EINVAL):
-		remedy = "the kernel does not take this value"
+		missing = "the kernel does not take this value"
 	default:
 		return err
 	}
-	return fmt.Errorf("%w (%s)", err, remedy)
+	return remedy.Add(err, missing)
 }
 
 // capability is what a write to key takes: below net, CAP_NET_ADMIN in the
@@ -59,7 +53,7 @@ func hint(key Key, err error) error {
 func capability(key Key) string {
 	path, _ := key.path()
 	if strings.HasPrefix(path, "net/") && !strings.HasPrefix(path, "net/core/bpf_jit") {
-		return "CAP_NET_ADMIN over the network namespace"
+		return remedy.NetAdmin.String() + " over the network namespace"
 	}
-	return "root and CAP_SYS_ADMIN on the host, and a /proc/sys that no LSM profile denies"
+	return "root and " + remedy.SysAdmin.String() + " on the host, and a /proc/sys that no LSM profile denies"
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // procSys is the directory that shows the kernel's values. Each call opens it
@@ -70,7 +72,7 @@ func (p procSys) Writable(name string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if adminWrites(name) && !isAdmin() {
+	if adminWrites(name) && len(remedy.Missing(remedy.SysAdmin)) > 0 {
 		return unix.EPERM
 	}
 	return nil
@@ -81,14 +83,6 @@ func (p procSys) Writable(name string) error {
 // proc_dointvec_minmax_bpf_enable in net/core/sysctl_net_core.c.
 func adminWrites(name string) bool {
 	return name == "kernel/unprivileged_bpf_disabled" || strings.HasPrefix(name, "net/core/bpf_jit_")
-}
-
-// isAdmin reports whether the calling thread has CAP_SYS_ADMIN in effect.
-func isAdmin() bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData // capabilities 0 to 31, 32 to 63
-	err := unix.Capget(&header, &data[0])
-	return err == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
 // The flags of a route that the kernel itself learnt from a router, and will

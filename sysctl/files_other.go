@@ -5,12 +5,16 @@
 
 package sysctl
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/slipway-dev/slipway/internal/unsupported"
+)
 
 // procSys stands in where there is none.
 type procSys string
 
-var errNotLinux error = &unsupported{"kernel values are Linux's"}
+var errNotLinux error = unsupported.Error("kernel values are Linux's")
 
 func (p procSys) unsupported() error { return fmt.Errorf("%s: %w", string(p), errNotLinux) }
 

@@ -14,6 +14,8 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // sockets lists those that are there, systemd's own first: it needs no bus.
@@ -48,7 +50,7 @@ func (s Systemd) Reload(ctx context.Context) error {
 	for _, socket := range sockets {
 		manager, err := connect(ctx, socket, filepath.Base(socket) != filepath.Base(s.private()))
 		if err != nil {
-			errs = append(errs, fmt.Errorf("connect to %s: %w (needs root)", socket, errors.Join(err, ctx.Err())))
+			errs = append(errs, fmt.Errorf("connect to %s: %w", socket, remedy.File(errors.Join(err, ctx.Err()))))
 			continue
 		}
 		return s.restart(ctx, manager)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // dropIns records files and the directories that are made for them.
@@ -84,9 +85,9 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 func lookAtFile(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	u, err := dropIns.Look(ctx, p, e)
 	if run := u.Run; run != nil {
-		u.Run = func(ctx context.Context) error { return fileHint(run(ctx)) }
+		u.Run = func(ctx context.Context) error { return remedy.File(run(ctx)) }
 	}
-	return u, fileHint(err)
+	return u, remedy.File(err)
 }
 
 // putBack writes what was there before. It does not look whether the value is

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // lock is an open lock file. It holds on to the directory too, so that it stays
@@ -31,7 +32,7 @@ func open(path string) (*lock, error) {
 		return nil, fmt.Errorf("%w (create it, or name another)", err)
 	}
 	if err != nil {
-		return nil, hint(err)
+		return nil, remedy.File(err)
 	}
 	l := &lock{dir: dir, name: filepath.Base(path)}
 	if l.file, err = dir.OpenOrCreate(l.name, 0o600); err == nil {
@@ -39,7 +40,7 @@ func open(path string) (*lock, error) {
 	}
 	if err != nil {
 		l.close()
-		return nil, hint(err)
+		return nil, remedy.File(err)
 	}
 	return l, nil
 }
@@ -106,15 +107,4 @@ func (l *lock) flock() error {
 			return nil
 		}
 	}
-}
-
-// hint adds the remedy.
-func hint(err error) error {
-	switch {
-	case errors.Is(err, unix.EROFS):
-		return fmt.Errorf("%w (needs the file system mounted read-write)", err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w (needs CAP_DAC_OVERRIDE, or to be its owner)", err)
-	}
-	return err
 }

@@ -5,8 +5,9 @@ package hostns
 
 import (
 	"context"
-	"errors"
 	"fmt"
+
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 // Action is what [In] wraps. Every bootstrap.Action satisfies it.
@@ -53,7 +54,7 @@ func (w Wrapped) Apply(ctx context.Context) error {
 func (w Wrapped) Revert(ctx context.Context) error {
 	a, ok := w.action.(interface{ Revert(context.Context) error })
 	if !ok {
-		return unsupported(fmt.Sprintf("a %T cannot be reverted", w.action))
+		return unsupported.Error(fmt.Sprintf("a %T cannot be reverted", w.action))
 	}
 	return Do(ctx, w.procDir, w.ns, a.Revert)
 }
@@ -67,9 +68,9 @@ func (w Wrapped) CheckRevert(ctx context.Context) (changes []string, err error) 
 	})
 	if !ok {
 		if _, reverter := w.action.(interface{ Revert(context.Context) error }); reverter {
-			return nil, cannotSay{unsupported(fmt.Sprintf("a %T cannot say beforehand what it would revert", w.action))}
+			return nil, cannotSay{unsupported.Error(fmt.Sprintf("a %T cannot say beforehand what it would revert", w.action))}
 		}
-		return nil, unsupported(fmt.Sprintf("a %T cannot be reverted", w.action))
+		return nil, unsupported.Error(fmt.Sprintf("a %T cannot be reverted", w.action))
 	}
 	err = Do(ctx, w.procDir, w.ns, func(ctx context.Context) (err error) {
 		changes, err = a.CheckRevert(ctx)
@@ -77,12 +78,6 @@ func (w Wrapped) CheckRevert(ctx context.Context) (changes []string, err error) 
 	})
 	return changes, err
 }
-
-// unsupported matches [errors.ErrUnsupported] without repeating its text.
-type unsupported string
-
-func (e unsupported) Error() string        { return string(e) }
-func (e unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // cannotSay tells a plan that there may be something to revert all the same.
 type cannotSay struct{ error }

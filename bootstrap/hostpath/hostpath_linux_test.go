@@ -97,7 +97,7 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 	err := one(node+"/x", hostpath.DirectoryOrCreate).Apply(t.Context())
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, "make host path "+node+"/x")
-	require.ErrorContains(t, err, "mounted read-only")
+	require.ErrorContains(t, err, "mounted read-write")
 
 	require.NoError(t, unix.Mount("", node, "", unix.MS_REMOUNT, "mode=700"))
 	require.NoError(t, unix.Setfsuid(65534)) // this thread only; takes CAP_DAC_OVERRIDE away

@@ -4,13 +4,12 @@
 package hostpath
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // clean is p's path as it is made and recorded.
@@ -33,12 +32,4 @@ func (p Path) validate() error {
 }
 
 // hint wraps err, and says what is missing where the caller can give it.
-func hint(op string, err error) error {
-	switch {
-	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%s: %w (the file system is mounted read-only)", op, err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: %w (needs CAP_DAC_OVERRIDE or the directory's owner, and no security module in the way)", op, err)
-	}
-	return fmt.Errorf("%s: %w", op, err)
-}
+func hint(op string, err error) error { return fmt.Errorf("%s: %w", op, remedy.File(err)) }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"time"
 )
@@ -163,29 +162,3 @@ func marshalWith(v any, unknown map[string]json.RawMessage) ([]byte, error) {
 
 // isPath reports whether object is an absolute, clean path.
 func isPath(object string) bool { return filepath.IsAbs(object) && filepath.Clean(object) == object }
-
-// unixMode and fileMode translate between Go's and Unix's special mode bits.
-var specialBits = []struct {
-	goBit   fs.FileMode
-	unixBit uint32
-}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}}
-
-func unixMode(m fs.FileMode) uint32 {
-	mode := uint32(m.Perm())
-	for _, s := range specialBits {
-		if m&s.goBit != 0 {
-			mode |= s.unixBit
-		}
-	}
-	return mode
-}
-
-func fileMode(mode uint32) fs.FileMode {
-	m := fs.FileMode(mode & 0o777)
-	for _, s := range specialBits {
-		if mode&s.unixBit != 0 {
-			m |= s.goBit
-		}
-	}
-	return m
-}

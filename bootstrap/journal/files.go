@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 const (
@@ -105,7 +106,7 @@ func snapshot(ctx context.Context, d *durable.Dir, name string, content io.Write
 }
 
 func stateOf(info fs.FileInfo) State {
-	s := State{Type: "other", Mode: unixMode(info.Mode())}
+	s := State{Type: "other", Mode: filemode.Unix(info.Mode())}
 	s.UID, s.GID = ids(info)
 	switch {
 	case info.IsDir():
@@ -268,7 +269,7 @@ func (f Files) MkdirAll(ctx context.Context, j *Journal, path string, mode fs.Fi
 	if err := f.MkdirAll(ctx, j, parent, mode); err != nil {
 		return err
 	}
-	after := State{Type: "dir", Mode: unixMode(mode), UID: os.Geteuid(), GID: os.Getegid()}
+	after := State{Type: "dir", Mode: filemode.Unix(mode), UID: os.Geteuid(), GID: os.Getegid()}
 	return f.make(ctx, j, f.dir(), path, after, func() (bool, error) { return makeDir(path, mode) })
 }
 
@@ -490,7 +491,7 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 		return err
 	}
 	defer content.Close()
-	mode := fileMode(was.Mode) &^ (fs.ModeSetuid | fs.ModeSetgid)
+	mode := filemode.Go(was.Mode) &^ (fs.ModeSetuid | fs.ModeSetgid)
 	f, err := d.Create(name, mode)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 var (
@@ -43,13 +44,7 @@ var (
 	ErrUnknownKind = errors.New("recorded by something that this program does not know")
 )
 
-// errNoJournal matches [errors.ErrUnsupported] without repeating its text.
-var errNoJournal error = noJournal{}
-
-type noJournal struct{}
-
-func (noJournal) Error() string        { return "no journal was given, so nothing was recorded" }
-func (noJournal) Is(target error) bool { return target == errors.ErrUnsupported }
+var errNoJournal error = unsupported.Error("no journal was given, so nothing was recorded")
 
 // Options say who uses a journal, and how to undo what it holds.
 type Options struct {

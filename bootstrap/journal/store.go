@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 const (
@@ -42,7 +43,7 @@ func (j *Journal) openDir() (*durable.Dir, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state directory: %w", hint(err))
+		return nil, fmt.Errorf("state directory: %w", remedy.File(err))
 	}
 	if err := trusted(d.Path(), d.Stat); err != nil {
 		d.Close()
@@ -63,7 +64,7 @@ func (j *Journal) refresh(d *durable.Dir) (*page, error) {
 		j.page, j.seen = &page{Schema: schema}, nil
 		return j.page, refuseOld(d)
 	case err != nil:
-		return nil, fmt.Errorf("read the journal: %w", hint(err))
+		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
 	case j.seen != nil && os.SameFile(info, j.seen) && info.ModTime().Equal(j.seen.ModTime()) && info.Size() == j.seen.Size():
 		return j.page, nil
 	}
@@ -82,7 +83,7 @@ func read(d *durable.Dir) (*page, error) {
 	}
 	raw, err := d.ReadFile(fileName, maxJournal)
 	if err != nil {
-		return nil, fmt.Errorf("read the journal: %w", hint(err))
+		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
 	}
 	p, err := decode(raw)
 	if err != nil {
@@ -145,7 +146,7 @@ func (j *Journal) save(d *durable.Dir, p *page) error {
 		return fmt.Errorf("encode the journal: %w", err)
 	}
 	if err := d.WriteFile(fileName, 0o600, append(raw, '\n')); err != nil {
-		return fmt.Errorf("write the journal: %w", hint(err))
+		return fmt.Errorf("write the journal: %w", remedy.File(err))
 	}
 	info, err := d.Lstat(fileName)
 	if err != nil {
@@ -162,7 +163,7 @@ func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
 	}
 	err = j.parent.Mkdir(j.name, durable.StateDirMode)
 	if made = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, false, fmt.Errorf("make the state directory: %w", hint(err))
+		return nil, false, fmt.Errorf("make the state directory: %w", remedy.File(err))
 	}
 	d, err = j.openDir()
 	if d == nil && err == nil {
@@ -200,7 +201,7 @@ func (j *Journal) discard() error {
 	}
 	defer d.Close()
 	if err := d.Remove(fileName); err != nil {
-		return fmt.Errorf("remove the journal: %w", hint(err))
+		return fmt.Errorf("remove the journal: %w", remedy.File(err))
 	}
 	j.page, j.seen = &page{Schema: schema}, nil
 	if err := errors.Join(sweepBlobs(d, j.page), d.Sweep()); err != nil {
@@ -234,12 +235,4 @@ func sweepBlobs(d *durable.Dir, p *page) error {
 func isBlob(name string) bool {
 	sum, ok := strings.CutPrefix(name, blobPrefix)
 	return ok && !strings.ContainsAny(sum, "/\\.\x00")
-}
-
-// hint adds the remedy.
-func hint(err error) error {
-	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w (needs root, or to be its owner, and a file system mounted read-write)", err)
-	}
-	return err
 }

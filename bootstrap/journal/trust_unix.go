@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 // trusted is an error unless what is at path belongs to this process's user and
@@ -29,7 +31,7 @@ func trusted(path string, stat func() (fs.FileInfo, error)) error {
 	case int(st.Uid) != uid:
 		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at what it holds)", path, st.Uid, ErrUntrusted, uid)
 	case info.Mode()&0o002 != 0 || info.Mode()&0o020 != 0 && foreignGroup:
-		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at what it holds)", path, unixMode(info.Mode()), ErrUntrusted)
+		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at what it holds)", path, filemode.Unix(info.Mode()), ErrUntrusted)
 	case !info.IsDir() && (!info.Mode().IsRegular() || st.Nlink != 1):
 		return fmt.Errorf("%s is not a regular file of one name: %w", path, ErrUntrusted)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 const dirMode = 0o755
@@ -144,24 +145,16 @@ func mountsOn(k Kernel, path string) ([]mountinfo.Mount, error) {
 
 // hint says what is missing where the kernel's answer does not.
 func hint(fstype string, err error) error {
-	switch {
-	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%w (needs CAP_SYS_ADMIN%s)", err, map[string]string{"bpf": " in the initial user namespace"}[fstype])
-	case errors.Is(err, syscall.ENODEV):
-		return fmt.Errorf("%w (this kernel has no %s file system: %s)", err, fstype,
-			map[string]string{"bpf": "CONFIG_BPF_SYSCALL", "cgroup2": "CONFIG_CGROUPS"}[fstype])
+	if errors.Is(err, syscall.ENODEV) {
+		return remedy.Add(err, fmt.Sprintf("this kernel has no %s file system: %s", fstype,
+			map[string]string{"bpf": "CONFIG_BPF_SYSCALL", "cgroup2": "CONFIG_CGROUPS"}[fstype]))
 	}
-	return err
+	return remedy.Capabilities(err, map[string]string{"bpf": "in the initial user namespace"}[fstype], remedy.SysAdmin)
 }
 
 func dirHint(path string, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("make directory %s: %w (its file system is mounted read-only: mount it read-write, or name another path)", path, err)
-	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("make directory %s: %w (needs root, and a file system where directories can be made)", path, err)
 	}
-	return fmt.Errorf("make directory %s: %w", path, err)
+	return fmt.Errorf("make directory %s: %w", path, remedy.File(err))
 }

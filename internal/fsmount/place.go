@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
@@ -42,7 +43,7 @@ func Look(k Kernel, path string) (Place, error) {
 			return Place{}, err
 		}
 		if !info.IsDir() {
-			return Place{}, fmt.Errorf("%s is a %s, not a directory: name another path, or move it away", exists, typeName(info.Mode()))
+			return Place{}, fmt.Errorf("%s is a %s, not a directory: name another path, or move it away", exists, filemode.Type(info.Mode()))
 		}
 		break
 	}
@@ -115,14 +116,4 @@ func ReadDir(k Kernel, path string) ([]fs.DirEntry, error) {
 	entries, err := dir.ReadDir(-1)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, err
-}
-
-func typeName(m fs.FileMode) string {
-	switch {
-	case m.IsRegular():
-		return "file"
-	case m&fs.ModeSymlink != 0:
-		return "symbolic link"
-	}
-	return "special file"
 }

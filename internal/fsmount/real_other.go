@@ -13,13 +13,13 @@ import (
 	"runtime"
 )
 
-func unsupported(op string) error {
+func linuxOnly(op string) error {
 	return fmt.Errorf("%s on %s: %w", op, runtime.GOOS, errors.ErrUnsupported)
 }
 
 // Stat is unsupported.
 func (Real) Stat(string) (fstype, root, mount string, err error) {
-	return "", "", "", unsupported("look for mounts")
+	return "", "", "", linuxOnly("look for mounts")
 }
 
 // Mount is unsupported.
@@ -28,7 +28,7 @@ func (Real) Mount(_, _, _ string, _ func(root string) error) error {
 }
 
 // Unmount is unsupported.
-func (Real) Unmount(string) error { return unsupported("unmount") }
+func (Real) Unmount(string) error { return linuxOnly("unmount") }
 
 // Open opens a file or directory.
 func (Real) Open(name string) (fs.File, error) { return os.Open(name) }

@@ -9,12 +9,16 @@ import (
 	"strings"
 )
 
-const bootIDFile = "/proc/sys/kernel/random/boot_id"
+// BootIDPath is the file that names the running boot, as in random(4).
+const BootIDPath = "/proc/sys/kernel/random/boot_id"
 
-// BootID names the running boot, as in random(4): mounts, links and what lies
-// on a tmpfs of another boot are gone by themselves.
-func BootID() (string, error) {
-	id, err := os.ReadFile(bootIDFile)
+// BootID names the running boot: mounts, links and what lies on a tmpfs of
+// another boot are gone by themselves.
+func BootID() (string, error) { return ReadBootID(os.ReadFile) }
+
+// ReadBootID is BootID for a kernel whose files are read by read.
+func ReadBootID(read func(path string) ([]byte, error)) (string, error) {
+	id, err := read(BootIDPath)
 	if err != nil {
 		return "", fmt.Errorf("boot id: %w", err)
 	}

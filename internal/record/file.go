@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 // Snapshot describes what is at path now, without following a symbolic link.
@@ -32,7 +33,7 @@ func snapshot(path string, content io.Writer) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	s := State{Type: "other", Mode: unixMode(info.Mode())}
+	s := State{Type: "other", Mode: filemode.Unix(info.Mode())}
 	s.UID, s.GID = owner(info)
 	switch {
 	case info.IsDir():
@@ -147,14 +148,14 @@ func (b *Book) MkdirAll(path string, mode fs.FileMode) error {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return fmt.Errorf("%s is a %s, not a directory", path, typeName(info.Mode()))
+		return fmt.Errorf("%s is a %s, not a directory", path, filemode.Type(info.Mode()))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	if err := b.MkdirAll(filepath.Dir(path), mode); err != nil {
 		return err
 	}
-	after := State{Type: "dir", Mode: unixMode(mode), UID: os.Geteuid(), GID: os.Getegid()}
+	after := State{Type: "dir", Mode: filemode.Unix(mode), UID: os.Geteuid(), GID: os.Getegid()}
 	return b.Make(KindDir, path, after, func() (bool, error) { return makeDir(path, mode) })
 }
 
@@ -189,18 +190,6 @@ func (b *Book) Make(kind, path string, after State, create func() (made bool, er
 		return errors.Join(err, b.Forget(path))
 	}
 	return errors.Join(err, b.CompleteFile(path))
-}
-
-func typeName(m fs.FileMode) string {
-	switch m.Type() {
-	case 0:
-		return "file"
-	case fs.ModeDir:
-		return "directory"
-	case fs.ModeSymlink:
-		return "symbolic link"
-	}
-	return "special file"
 }
 
 // UndoFile puts the file or directory of e back to what it was before. It
@@ -301,7 +290,7 @@ func (b *Book) restoreContent(path string, was State) error {
 		defer blob.Close()
 		content = blob
 	}
-	f, err := durable.Create(path, fileMode(was.Mode))
+	f, err := durable.Create(path, filemode.Go(was.Mode))
 	if err != nil {
 		return err
 	}
@@ -316,34 +305,8 @@ func (b *Book) restoreContent(path string, was State) error {
 	if err := chown(f.File, was); err != nil {
 		return err
 	}
-	if err := f.Chmod(fileMode(was.Mode)); err != nil { // chown takes setuid away
+	if err := f.Chmod(filemode.Go(was.Mode)); err != nil { // chown takes setuid away
 		return err
 	}
 	return f.Commit()
-}
-
-// unixMode and fileMode translate between Go's and Unix's special mode bits.
-var specialBits = []struct {
-	goBit   fs.FileMode
-	unixBit uint32
-}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}}
-
-func unixMode(m fs.FileMode) uint32 {
-	mode := uint32(m.Perm())
-	for _, s := range specialBits {
-		if m&s.goBit != 0 {
-			mode |= s.unixBit
-		}
-	}
-	return mode
-}
-
-func fileMode(mode uint32) fs.FileMode {
-	m := fs.FileMode(mode & 0o777)
-	for _, s := range specialBits {
-		if mode&s.unixBit != 0 {
-			m |= s.goBit
-		}
-	}
-	return m
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // Schema is the version of the format that this package writes.
@@ -97,11 +98,8 @@ func Open(stateDir, name string) (*Book, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, nil
 	}
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("read the record: %w (needs root)", err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read the record: %w", err)
+		return nil, fmt.Errorf("read the record: %w", remedy.File(err))
 	}
 	if b.page, err = decode(raw); err != nil {
 		return nil, fmt.Errorf("%s: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", b.path(), err)
@@ -307,10 +305,8 @@ func (b *Book) makeDir() error {
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("make the state directory: %w (create %s, or name another)", err, filepath.Dir(b.dir))
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("make the state directory: %w (needs root, and a file system mounted read-write)", err)
 	}
-	return fmt.Errorf("make the state directory: %w", err)
+	return fmt.Errorf("make the state directory: %w", remedy.File(err))
 }
 
 // discard removes the book with all that belongs to it.

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package unsupported has the error of what cannot be done here at all.
+package unsupported
+
+import "errors"
+
+// Error matches [errors.ErrUnsupported] without repeating its text.
+type Error string
+
+func (e Error) Error() string { return string(e) }
+
+// Is reports whether target is [errors.ErrUnsupported].
+func (Error) Is(target error) bool { return target == errors.ErrUnsupported }
