@@ -85,6 +85,7 @@ type shared struct {
 	mu         sync.Mutex
 	page       *page
 	seen       fs.FileInfo // the file that page was read from; nil: there was none
+	swept      bool        // of what a killed process left
 	applied    bool        // this process has applied before
 	existed    bool        // and there was a journal
 	generation int         // that it has claimed; 0: none

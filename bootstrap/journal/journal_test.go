@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -323,25 +322,6 @@ func TestPLAN6_AnOlderStepLeavesAloneWhatAYoungerOneHas(t *testing.T) {
 	require.Equal(t, "somebody's", v.now["a"])
 }
 
-func TestPLAN6_ThousandsOfEntries(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
-	var entries []journal.Entry
-	for i := range 20_000 {
-		e := journal.Entry{Kind: "acme/value", Object: fmt.Sprint(i), After: value("1")}
-		if i%2 > 0 {
-			e.Needs = []string{fmt.Sprint(i - 1)}
-		}
-		v.now[e.Object] = "1"
-		entries = append(entries, e)
-	}
-	require.NoError(t, j.Begin(step(t, j, "one"), entries...))
-	require.NoError(t, j.Complete(step(t, j, "one"), entries...))
-	_, err := j.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Len(t, *v.order, len(entries))
-}
-
 func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	writer := open(t, dir, journal.Options{Owner: "pod-a"})
@@ -485,6 +465,17 @@ func TestPLAN6_AnAdministratorsStateDirectoryStays(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+func TestPLAN3_TheNextProcessClearsAwayWhatAKilledOneLeft(t *testing.T) {
+	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+	v.set(t, step(t, open(t, dir, journal.Options{}), "one"), open(t, dir, journal.Options{}), "a", "1")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp"), []byte("half"), 0o600))
+	j := open(t, dir, journal.Options{})
+	v.set(t, step(t, j, "one"), j, "b", "1")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
 }
 
 func TestAnotherProcessesChangesAreSeen(t *testing.T) {

@@ -28,6 +28,7 @@ type page struct {
 	Entries []Entry `json:"entries"`          // oldest first
 
 	unknown map[string]json.RawMessage
+	at      map[string]int // where each entry is, by its id; nil: not known
 }
 
 // owner is one of those who have claimed the node.
@@ -133,6 +134,6 @@ func (p *page) forget(gone ...Entry) {
 
 func (p *page) clone() *page {
 	c := *p
-	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries)
+	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries) // at is never changed, but made anew
 	return &c
 }

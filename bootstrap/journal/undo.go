@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -234,28 +235,62 @@ func (u *undoing) heirs() map[int]int {
 // order is the order in which entries are undone: newest first, but none before
 // one that needs it.
 func order(entries []Entry) []Entry {
-	needing := map[string][]int{}
-	for i, e := range slices.Backward(entries) {
-		for _, object := range e.Needs {
-			needing[object] = append(needing[object], i)
+	newest := slices.Clone(entries)
+	slices.Reverse(newest)
+	waits, at := map[string]int{}, map[string][]int{} // by object: how many are to come that need it; where it is
+	for i, e := range newest {
+		at[e.Object] = append(at[e.Object], i)
+		for _, object := range needs(e) {
+			waits[object]++
 		}
 	}
-	sorted, taken := make([]Entry, 0, len(entries)), make([]bool, len(entries))
-	var add func(i int)
-	add = func(i int) {
-		if taken[i] {
-			return
+	var ready positions
+	release := func(i int) {
+		e := newest[i]
+		if waits[e.Object] == 0 || waits[e.Object] == 1 && slices.Contains(e.Needs, e.Object) { // by itself
+			heap.Push(&ready, i)
 		}
-		taken[i] = true
-		for _, dependent := range needing[entries[i].Object] {
-			add(dependent)
-		}
-		sorted = append(sorted, entries[i])
 	}
-	for i := range slices.Backward(entries) {
-		add(i)
+	for i := range newest {
+		release(i)
+	}
+	sorted, done := make([]Entry, 0, len(newest)), make([]bool, len(newest))
+	for first := 0; len(sorted) < len(newest); {
+		for done[first] {
+			first++
+		}
+		i := first // where all that is left needs each other
+		if len(ready) > 0 {
+			i = heap.Pop(&ready).(int)
+		}
+		if done[i] {
+			continue
+		}
+		sorted, done[i] = append(sorted, newest[i]), true
+		for _, object := range needs(newest[i]) {
+			waits[object]--
+			for _, k := range at[object] {
+				release(k)
+			}
+		}
 	}
 	return sorted
+}
+
+// needs lists the objects that e needs, each once.
+func needs(e Entry) []string { return slices.Compact(slices.Sorted(slices.Values(e.Needs))) }
+
+// positions is a heap, for [container/heap].
+type positions []int
+
+func (p positions) Len() int           { return len(p) }
+func (p positions) Less(i, k int) bool { return p[i] < p[k] }
+func (p positions) Swap(i, k int)      { p[i], p[k] = p[k], p[i] }
+func (p *positions) Push(i any)        { *p = append(*p, i.(int)) }
+func (p *positions) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
 }
 
 func (u *undoing) look(ctx context.Context, w *work) {
