@@ -380,7 +380,7 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	if there {
 		u.Change, u.Run = "restore "+e.Object, func(ctx context.Context) error { return f.undo(ctx, p, e) }
 		if e.Before.Type == "" {
-			u.Change, u.Removes = "remove file "+e.Object, []string{e.Object}
+			u.Change, u.Removes = "remove file "+e.Object, spellings(e.Object)
 		}
 	}
 	if e.Done {
@@ -516,7 +516,7 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 // lookDir leaves to the time of its removal whether the directory is empty.
 func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	u := Undo{
-		Change: "remove directory " + e.Object, Removes: []string{e.Object},
+		Change: "remove directory " + e.Object, Removes: spellings(e.Object),
 		Run: func(ctx context.Context) error { return f.removeDir(ctx, p, e) },
 	}
 	switch {
@@ -577,9 +577,9 @@ func holdsOthers(p *Pass, dir string) error {
 	slices.Sort(names)
 	stays := false
 	for _, name := range names {
-		switch path := filepath.Join(dir, name); {
-		case p.Goes(path) || durable.IsTemporary(name):
-		case p.Stays(path):
+		switch paths := spellings(filepath.Join(dir, name)); {
+		case durable.IsTemporary(name), slices.ContainsFunc(paths, p.Goes):
+		case slices.ContainsFunc(paths, p.Stays):
 			stays = true
 		default:
 			return fmt.Errorf("directory %s stays: it holds %s", dir, name)
@@ -589,4 +589,14 @@ func holdsOthers(p *Pass, dir string) error {
 		return errBelow
 	}
 	return nil
+}
+
+// spellings are path and, where symbolic links lead there, its name without them: one
+// step may have recorded it by the one, and another by the other.
+func spellings(path string) []string {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if real := filepath.Join(dir, filepath.Base(path)); err == nil && real != path {
+		return []string{path, real}
+	}
+	return []string{path}
 }

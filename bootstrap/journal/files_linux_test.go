@@ -462,3 +462,18 @@ func TestSeveralFilesAreBegunAtOnce(t *testing.T) {
 	require.NoError(t, j.Revert(ctx))
 	require.Equal(t, before, takeSnapshot(t, root))
 }
+
+func TestPLAN12_OnePathByTwoNames(t *testing.T) {
+	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	require.NoError(t, os.Mkdir(root+"/run", 0o755))
+	require.NoError(t, os.Symlink("run", root+"/var-run"))
+	j := openFiles(t, state)
+	require.NoError(t, acme.MkdirAll(step(t, j, "one"), j, root+"/var-run/agent", 0o755))
+	require.NoError(t, acme.MkdirAll(step(t, j, "two"), j, root+"/run/agent/a", 0o755))
+	require.NoError(t, acme.MkdirAll(step(t, j, "two"), j, root+"/run/other", 0o755))
+	require.NoError(t, acme.MkdirAll(step(t, j, "one"), j, root+"/var-run/other/b", 0o755))
+	_, err := j.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, root+"/run/agent")
+	require.NoDirExists(t, root+"/run/other")
+}
