@@ -28,8 +28,8 @@ type staged struct {
 }
 
 // stage writes the target's content beside its place.
-func (t *target) stage(ctx context.Context) error {
-	f, err := durable.Create(t.path, t.mode)
+func (t *target) stage(ctx context.Context, d *durable.Dir) error {
+	f, err := d.Create(t.name(), t.mode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}
