@@ -15,6 +15,7 @@ import (
 
 	"github.com/containernetworking/cni/libcni"
 
+	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/record"
 )
 
@@ -84,7 +85,7 @@ func (f folder) read(name string) ([]byte, error) {
 	path := filepath.Join(f.dir, name)
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() { // a FIFO would block
-		err = fmt.Errorf("%s is a %s, not a file", path, typeName(info.Mode()))
+		err = fmt.Errorf("%s is a %s, not a file", path, filemode.Type(info.Mode()))
 	}
 	if err != nil {
 		return nil, hint(err)

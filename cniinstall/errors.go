@@ -5,9 +5,9 @@ package cniinstall
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 // ErrPluginMissing says that a plugin which a configuration names is not where
@@ -21,19 +21,11 @@ var ErrTargetMissing = errors.New("network to chain onto is missing")
 
 // ErrNotOwner says that another owner has installed since, whose files stay. It
 // matches [errors.ErrUnsupported]: there is nothing to revert.
-var ErrNotOwner = fmt.Errorf("installed by another owner since: %w", errors.ErrUnsupported)
+var ErrNotOwner error = unsupported.Error("installed by another owner since")
 
 // errNoState is the answer of Revert where nothing was recorded.
-var errNoState = fmt.Errorf("no StateDir, so nothing is recorded that could be taken back: %w", errors.ErrUnsupported)
+var errNoState error = unsupported.Error("no StateDir, so nothing is recorded that could be taken back")
 
 // hint adds what is missing to an error that says only that something is; nil
 // stays nil.
-func hint(err error) error {
-	switch {
-	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w (needs a file system mounted read-write)", err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w (needs root: CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER; no immutable attribute; to execute plugins, a mount without noexec)", err)
-	}
-	return err
-}
+func hint(err error) error { return remedy.File(err) }

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/record"
 )
 
@@ -51,7 +52,7 @@ func (t *target) inspect(ctx context.Context) error {
 	case info.Mode().Type() == fs.ModeSymlink:
 		return nil
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is in the way: it is a %s, not a file", t.path, typeName(info.Mode()))
+		return fmt.Errorf("%s is in the way: it is a %s, not a file", t.path, filemode.Type(info.Mode()))
 	case info.Size() != t.size:
 		return nil
 	}
@@ -62,7 +63,7 @@ func (t *target) inspect(ctx context.Context) error {
 	t.need = nothing
 	if uid, gid := ownerOf(info); !t.modeFits(info.Mode()) || uid != os.Geteuid() || gid != os.Getegid() {
 		t.need = attributes
-		t.found = fmt.Sprintf("mode %04o, owner %d:%d", unixMode(info.Mode()), uid, gid)
+		t.found = fmt.Sprintf("mode %04o, owner %d:%d", filemode.Unix(info.Mode()), uid, gid)
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (t *target) modeFits(m fs.FileMode) bool {
 	if !hasModes {
 		return true
 	}
-	return unixMode(m) == uint32(t.mode) || t.plugin != "" && unixMode(m) == 0o555
+	return filemode.Unix(m) == uint32(t.mode) || t.plugin != "" && filemode.Unix(m) == 0o555
 }
 
 // after is how the target shall be left, for the record.
@@ -131,28 +132,4 @@ func (t *target) change() string {
 		return fmt.Sprintf("set mode %04o and owner %d:%d of %s (is %s)", t.mode, os.Geteuid(), os.Getegid(), t.path, t.found)
 	}
 	return "write " + t.path
-}
-
-func unixMode(m fs.FileMode) uint32 {
-	mode := uint32(m.Perm())
-	for i, bit := range []fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid} {
-		if m&bit != 0 {
-			mode |= 0o1000 << i
-		}
-	}
-	return mode
-}
-
-func typeName(m fs.FileMode) string {
-	switch m.Type() {
-	case fs.ModeDir:
-		return "directory"
-	case fs.ModeNamedPipe:
-		return "FIFO"
-	case fs.ModeSocket:
-		return "socket"
-	case fs.ModeSymlink:
-		return "symbolic link"
-	}
-	return "special file"
 }
