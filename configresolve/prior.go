@@ -156,14 +156,3 @@ func sum(text []byte) string {
 	s := sha256.Sum256(text)
 	return hex.EncodeToString(s[:])
 }
-
-// goMode translates Unix's mode bits.
-func goMode(mode uint32) fs.FileMode {
-	m := fs.FileMode(mode & 0o777)
-	for bit, special := range map[uint32]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
-		if mode&bit != 0 {
-			m |= special
-		}
-	}
-	return m
-}

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 // Revert puts back what was there before the first Apply that StateDir notes.
@@ -72,15 +73,11 @@ func (w Write) CheckRevert(ctx context.Context) ([]string, error) {
 	return lines, nil
 }
 
-// nothingRecorded matches errors.ErrUnsupported without repeating its text.
-type nothingRecorded struct{}
-
-func (nothingRecorded) Error() string        { return "no state directory, so no configuration was recorded" }
-func (nothingRecorded) Is(target error) bool { return target == errors.ErrUnsupported }
+var errNoState error = unsupported.Error("no state directory, so no configuration was recorded")
 
 func (w Write) book(ctx context.Context) (*record.Book, error) {
 	if w.StateDir == "" {
-		return nil, nothingRecorded{}
+		return nil, errNoState
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("revert configuration: %w", err)

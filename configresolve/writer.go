@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/record"
 )
 
@@ -201,7 +202,7 @@ func (w writer) own(name string, s record.State) error {
 	if err := chown(w.root, name, s); err != nil || s.Type == "symlink" {
 		return err
 	}
-	return w.root.Chmod(name, goMode(s.Mode))
+	return w.root.Chmod(name, filemode.Go(s.Mode))
 }
 
 // file puts a file in its place at once, over what is there.
