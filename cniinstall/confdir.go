@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 // folder is the one that configurations are in, and what of it is ours.
@@ -140,7 +141,7 @@ func isFile(path string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	return fmt.Errorf("%s is a %s, not a file", path, typeName(info.Mode()))
+	return fmt.Errorf("%s is a %s, not a file", path, filemode.Type(info.Mode()))
 }
 
 func tooLarge(path string) error {

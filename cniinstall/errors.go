@@ -5,9 +5,8 @@ package cniinstall
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // ErrPluginMissing says that a plugin which a configuration names is not where
@@ -21,12 +20,4 @@ var ErrTargetMissing = errors.New("network to chain onto is missing")
 
 // hint adds what is missing to an error that says only that something is; nil
 // stays nil.
-func hint(err error) error {
-	switch {
-	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w (needs a file system mounted read-write)", err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w (needs root: CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER; no immutable attribute; to execute plugins, a mount without noexec)", err)
-	}
-	return err
-}
+func hint(err error) error { return remedy.File(err) }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 const (
@@ -95,7 +98,10 @@ func pluginError(err error, stdout, stderr []byte) error {
 	if text := strings.TrimSpace(string(stderr)); text != "" {
 		return fmt.Errorf("%w: %.300q", err, text)
 	}
-	return hint(err)
+	if errors.Is(err, fs.ErrPermission) {
+		return remedy.Add(err, "needs execute permission, and a mount without noexec")
+	}
+	return err
 }
 
 // limited keeps the first outputLimit bytes and takes the rest without a word.

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 // Policy says when a plugin is installed.
@@ -104,7 +106,7 @@ func (i Install) pluginTarget(name string) (*target, error) {
 	case err != nil:
 		return nil, fmt.Errorf("CNI plugin to install: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("CNI plugin to install: %s is a %s, not a file", name, typeName(info.Mode()))
+		return nil, fmt.Errorf("CNI plugin to install: %s is a %s, not a file", name, filemode.Type(info.Mode()))
 	}
 	open := func() (io.ReadCloser, error) { return i.Plugins.Open(name) }
 	return &target{plugin: name, path: path, mode: 0o755, size: info.Size(), open: open}, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 // need is what is to be done about a target.
@@ -56,7 +57,7 @@ func (t *target) inspect(ctx context.Context, d *durable.Dir) error {
 	case info.Mode().Type() == fs.ModeSymlink:
 		return nil
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is in the way: it is a %s, not a file", t.path, typeName(info.Mode()))
+		return fmt.Errorf("%s is in the way: it is a %s, not a file", t.path, filemode.Type(info.Mode()))
 	case info.Size() != t.size:
 		return nil
 	}
@@ -67,7 +68,7 @@ func (t *target) inspect(ctx context.Context, d *durable.Dir) error {
 	t.need = nothing
 	if uid, gid := ownerOf(info); !t.modeFits(info.Mode()) || uid != os.Geteuid() || gid != os.Getegid() {
 		t.need = attributes
-		t.found = fmt.Sprintf("mode %04o, owner %d:%d", unixMode(info.Mode()), uid, gid)
+		t.found = fmt.Sprintf("mode %04o, owner %d:%d", filemode.Unix(info.Mode()), uid, gid)
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (t *target) modeFits(m fs.FileMode) bool {
 	if !hasModes {
 		return true
 	}
-	return unixMode(m) == uint32(t.mode) || t.plugin != "" && unixMode(m) == 0o555
+	return filemode.Unix(m) == uint32(t.mode) || t.plugin != "" && filemode.Unix(m) == 0o555
 }
 
 func (t *target) name() string { return filepath.Base(t.path) }
@@ -105,28 +106,4 @@ func (t *target) change() string {
 		return fmt.Sprintf("set mode %04o and owner %d:%d of %s (is %s)", t.mode, os.Geteuid(), os.Getegid(), t.path, t.found)
 	}
 	return "write " + t.path
-}
-
-func unixMode(m fs.FileMode) uint32 {
-	mode := uint32(m.Perm())
-	for i, bit := range []fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid} {
-		if m&bit != 0 {
-			mode |= 0o1000 << i
-		}
-	}
-	return mode
-}
-
-func typeName(m fs.FileMode) string {
-	switch m.Type() {
-	case fs.ModeDir:
-		return "directory"
-	case fs.ModeNamedPipe:
-		return "FIFO"
-	case fs.ModeSocket:
-		return "socket"
-	case fs.ModeSymlink:
-		return "symbolic link"
-	}
-	return "special file"
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 // openRegular opens a file for reading and refuses what is none. It looks
@@ -42,21 +44,7 @@ func regular(f *os.File) (fs.FileInfo, error) {
 
 func refuseSpecial(path string, info fs.FileInfo) error {
 	if mode := info.Mode(); !mode.IsRegular() {
-		return fmt.Errorf("%s is a %s, not a regular file", path, typeName(mode))
+		return fmt.Errorf("%s is a %s, not a regular file", path, filemode.Type(mode))
 	}
 	return nil
-}
-
-func typeName(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "directory"
-	case mode&fs.ModeNamedPipe != 0:
-		return "FIFO"
-	case mode&fs.ModeSocket != 0:
-		return "socket"
-	case mode&fs.ModeDevice != 0:
-		return "device"
-	}
-	return "special file"
 }

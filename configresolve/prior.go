@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 const (
@@ -205,7 +206,7 @@ func keepable(path string, info fs.FileInfo, room int64) error {
 	case mode.Type() == fs.ModeSymlink:
 		return nil
 	case !mode.IsRegular():
-		return fmt.Errorf("%s is a %s, which could not be brought back: move it away", path, typeName(mode))
+		return fmt.Errorf("%s is a %s, which could not be brought back: move it away", path, filemode.Type(mode))
 	case info.Size() > room:
 		return fmt.Errorf("%s: an earlier configuration of more than %d bytes is too much to keep: move it away", path, maxKept)
 	}
