@@ -78,7 +78,9 @@ type Journal struct {
 // shared is what all steps of one journal have in common.
 type shared struct {
 	options Options
-	parent  *durable.Dir
+	dir     string
+	parent  *durable.Dir // nil: there was none
+	missing error
 	name    string // of the directory in parent
 	boot    string
 
@@ -92,8 +94,8 @@ type shared struct {
 }
 
 // Open opens the journal in the directory dir, an absolute path in the calling
-// thread's mount namespace. Only its last element may be missing, and is made
-// when something is recorded. Close closes it.
+// thread's mount namespace. Its last element may be missing, and is made when
+// something is recorded. Close closes it.
 //
 // The error matches [ErrUntrusted] where others may write there, and
 // [ErrUnreadable] where it cannot be understood.
@@ -103,13 +105,15 @@ func Open(dir string, o Options) (*Journal, error) {
 	}
 	dir = filepath.Clean(dir)
 	parent, err := durable.OpenDir(filepath.Dir(dir))
+	var missing error // told when something is to be recorded
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w (create %s, or name another)", err, filepath.Dir(dir))
+		missing = fmt.Errorf("state directory %s: %w (create %s, or name another)", dir, err, filepath.Dir(dir))
+		err = nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
-	j := &Journal{shared: &shared{options: o, parent: parent, name: filepath.Base(dir), boot: o.Boot}}
+	j := &Journal{shared: &shared{options: o, dir: dir, parent: parent, missing: missing, name: filepath.Base(dir), boot: o.Boot}}
 	if j.boot == "" {
 		j.boot, err = bootID()
 	}
@@ -117,22 +121,21 @@ func Open(dir string, o Options) (*Journal, error) {
 		_, err = j.load()
 	}
 	if err != nil {
-		parent.Close()
-		return nil, err
+		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil
 }
 
 // Close gives up the open directory. Nothing of the journal changes.
 func (j *Journal) Close() error {
-	if j == nil {
+	if j == nil || j.parent == nil {
 		return nil
 	}
 	return j.parent.Close()
 }
 
 // Dir is the path of the journal's directory.
-func (j *Journal) Dir() string { return j.parent.Path(j.name) }
+func (j *Journal) Dir() string { return j.dir }
 
 // Boot names the running boot (random(4)), for [Entry].Boot. Empty where the
 // system does not tell.
@@ -302,6 +305,15 @@ func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
 	}
 	entries, err := j.Entries()
 	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.outlived(e) }), err
+}
+
+// Empty reports whether nothing is recorded and the node is nobody's.
+func (j *Journal) Empty() (bool, error) {
+	if j == nil {
+		return true, nil
+	}
+	p, err := j.load()
+	return err == nil && len(p.Entries)+len(p.Owners) == 0, err
 }
 
 // Entries lists what is recorded, oldest first, of all steps.

@@ -38,6 +38,9 @@ func (j *Journal) load() (*page, error) {
 
 // openDir opens the state directory; nil: there is none.
 func (j *Journal) openDir() (*durable.Dir, error) {
+	if j.parent == nil {
+		return nil, nil
+	}
 	d, err := j.parent.OpenDir(j.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -161,6 +164,9 @@ func (j *Journal) save(d *durable.Dir, p *page) error {
 func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
 	if d, err = j.openDir(); d != nil || err != nil {
 		return d, false, err
+	}
+	if j.parent == nil {
+		return nil, false, j.missing
 	}
 	err = j.parent.Mkdir(j.name, durable.StateDirMode)
 	if made = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {

@@ -44,11 +44,11 @@ func TestSingleCommandsConvergeAndTheSecondRunTakesNoLock(t *testing.T) {
 			applied := n.state()
 
 			// A directory in the lock's place: a run that needs it fails.
-			n.shell("mkdir /var/lib/slipway/lock")
+			n.shell("rm /run/slipway.lock && mkdir /run/slipway.lock")
 			o = n.run(command, "--output", "json")
 			require.Zero(t, o.code, o.stderr)
 			require.Equal(t, "unchanged", o.report(t).Results[0].Status)
-			n.shell("rmdir /var/lib/slipway/lock")
+			n.shell("rmdir /run/slipway.lock")
 			require.Empty(t, applied.Diff(n.state()))
 
 			o = n.run("uninstall")
@@ -174,8 +174,13 @@ func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
 	require.Zero(t, n.runEnv([]string{"POD_UID=older"}, args...).code)
 	require.Zero(t, n.runEnv([]string{"POD_UID=newer"}, args...).code)
 	o := n.runEnv([]string{"POD_UID=older"}, "uninstall-cni")
-	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stdout, "the last was newer (this is older); nothing is undone")
+	require.Equal(t, 3, o.code, o.stderr)
+	require.Contains(t, o.stderr, `"newer" (generation 2`)
+	require.Contains(t, o.stderr, `this is "older"; nothing is changed`)
+	n.shell("mkdir /run/config && echo true > /run/config/cni-uninstall")
+	o = n.runEnv([]string{"POD_UID=older"}, "uninstall-cni", "--config-dir", "/run/config")
+	require.Zero(t, o.code, "a preStop hook says so, and does not fail: %s", o.stderr)
+	require.Contains(t, o.stderr, "nothing is changed")
 	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
 
 	o = n.runEnv([]string{"POD_UID=newer"}, "uninstall-cni")
@@ -193,9 +198,9 @@ func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
 	applied := n.state()
 	for _, args := range [][]string{{"uninstall", "--dry-run", "--output", "json"}, {"uninstall", "--output", "json"}, {"uninstall"}} {
 		o = n.runEnv([]string{"POD_UID=older"}, args...)
-		require.Zero(t, o.code, o.stderr)
-		require.Contains(t, o.stdout, "nothing is undone")
-		require.Contains(t, o.stdout, "skipped")
+		require.Equal(t, 3, o.code, o.stderr)
+		require.Contains(t, o.stderr, "nothing is changed")
+		require.Contains(t, o.stdout, "not-run")
 		require.Empty(t, applied.Diff(n.state()))
 	}
 	o = n.runEnv([]string{"POD_UID=newer"}, "uninstall")
@@ -212,8 +217,10 @@ func TestCNI8_AlsoOneWhoChangedNothingBecomesTheOwner(t *testing.T) {
 		require.Contains(t, o.stdout, "unchanged")
 		applied := n.state()
 		o = n.run("uninstall", "--owner", "A")
-		require.Zero(t, o.code, o.stderr)
-		require.Contains(t, o.stdout, "nothing is undone")
+		require.Equal(t, 3, o.code, o.stderr)
+		require.Contains(t, o.stderr, "nothing is changed")
+		o = n.run("apply", "--only", "host-paths", "--owner", "A")
+		require.Equal(t, 3, o.code, o.stderr)
 		require.Empty(t, applied.Diff(n.state()))
 		require.Zero(t, n.run("uninstall", "--owner", "B").code)
 	}
@@ -286,7 +293,7 @@ func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
 	o := n.run("apply", "--only", "sysctl", "--config", "/run/config.yaml")
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, want, settings(n.read("/etc/sysctl.d/99-zzz-override_cilium.conf")))
-	require.Contains(t, n.read("/var/lib/slipway/owner.json"), `"0123"`)
+	require.Contains(t, n.read("/var/lib/slipway/journal.json"), `"0123"`)
 
 	o = n.runEnv([]string{"SLIPWAY_SYSCTL=net.ipv4.ip_forward=0\nnet.ipv4.tcp_rmem=4096 131072 6291456"}, "apply", "--only", "sysctl")
 	require.Zero(t, o.code, o.stderr)

@@ -97,14 +97,17 @@ func (a *app) undo(ctx context.Context, steps []string, dryRun bool) (*bootstrap
 	}
 	if dryRun {
 		all, err := a.journal.CheckRevertAll(ctx)
-		return a.byStep(ctx, all, bootstrap.WouldChange), err
+		return a.byStep(ctx, all, err, bootstrap.WouldChange), err
+	}
+	if empty, err := a.journal.Empty(); err != nil || empty {
+		return a.byStep(ctx, nil, err, bootstrap.Unchanged), err // nothing to lock, and nothing to do
 	}
 	unlock, err := a.lock(ctx)
 	if err != nil {
-		return &bootstrap.Report{}, err
+		return a.byStep(ctx, nil, err, bootstrap.NotRun), err
 	}
 	all, err := a.journal.RevertAll(ctx)
-	return a.byStep(ctx, all, bootstrap.Changed), errors.Join(err, unlock())
+	return a.byStep(ctx, all, err, bootstrap.Changed), errors.Join(err, unlock())
 }
 
 // undoSteps needs no actions: the journal knows what to undo.
@@ -121,8 +124,9 @@ func (a *app) undoSteps(ctx context.Context, names []string, dryRun bool) (*boot
 }
 
 // byStep reports what became of the entries: the steps of this program's plan,
-// last first, then those of others.
-func (a *app) byStep(ctx context.Context, all []journal.Undone, done bootstrap.Status) *bootstrap.Report {
+// last first, then those of others. An error that came before the first entry
+// left them all as they are.
+func (a *app) byStep(ctx context.Context, all []journal.Undone, err error, done bootstrap.Status) *bootstrap.Report {
 	names := slices.Clone(stepNames)
 	slices.Reverse(names)
 	for _, u := range all {
@@ -133,6 +137,9 @@ func (a *app) byStep(ctx context.Context, all []journal.Undone, done bootstrap.S
 	report := &bootstrap.Report{}
 	for _, name := range names {
 		r := resultOf(name, all, done)
+		if len(all) == 0 && err != nil {
+			r.Status = bootstrap.NotRun
+		}
 		report.Results = append(report.Results, r)
 		a.trace.StepDone(ctx, r)
 	}

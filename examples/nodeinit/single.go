@@ -100,7 +100,7 @@ func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.A
 	}
 	return a.showPlan(cmd.Context(), a.plan(bootstrap.Step{Name: name, Action: do}), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
 		if ours, err := a.ours(); err == nil && ours {
-			quiet := &bootstrap.Plan{Steps: p.Steps}
+			quiet := &bootstrap.Plan{Steps: p.Steps, Journal: p.Journal}
 			if report, err := quiet.Check(ctx); err == nil && !report.Changed() {
 				p.Trace.StepDone(ctx, report.Results[0])
 				return report, nil
