@@ -90,6 +90,7 @@ type shared struct {
 	mu         sync.Mutex
 	page       *page
 	seen       fs.FileInfo // the file that page was read from; nil: there was none
+	swept      bool        // of what a killed process left
 	applied    bool        // this process has applied before
 	existed    bool        // and there was a journal
 	generation int         // that it has claimed; 0: none
@@ -184,8 +185,10 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	if err != nil {
 		return err
 	}
+	entries = slices.Clone(entries)
 	return j.change(func(p *page) error {
-		for _, e := range entries {
+		for i := range entries {
+			e := &entries[i]
 			e.Step, e.Namespace, e.Time, e.Done = step, Namespace(), time.Now().UTC().Truncate(time.Second), false
 			if current := p.current(); j.options.Owner != "" && current.Name == j.options.Owner {
 				e.Generation = current.Generation
@@ -193,8 +196,8 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 			if err := e.validate(); err != nil {
 				return err
 			}
-			p.begin(e)
 		}
+		p.begin(entries...)
 		return nil
 	})
 }

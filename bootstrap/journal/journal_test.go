@@ -407,6 +407,17 @@ func TestPLAN6_AnAdministratorsStateDirectoryStays(t *testing.T) {
 	require.Empty(t, left)
 }
 
+func TestPLAN3_TheNextProcessClearsAwayWhatAKilledOneLeft(t *testing.T) {
+	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+	v.set(t, step(t, open(t, dir, journal.Options{}), "one"), open(t, dir, journal.Options{}), "a", "1")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp"), []byte("half"), 0o600))
+	j := open(t, dir, journal.Options{})
+	v.set(t, step(t, j, "one"), j, "b", "1")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+}
+
 func TestAnotherProcessesChangesAreSeen(t *testing.T) {
 	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
 	one, other := open(t, dir, journal.Options{Handlers: []journal.Handler{v}}), open(t, dir, journal.Options{})

@@ -28,6 +28,7 @@ type page struct {
 	Entries []Entry `json:"entries"`          // oldest first
 
 	unknown map[string]json.RawMessage
+	at      map[string]int // where each entry is, by its id; nil: not known
 }
 
 // owner is one of those who have claimed the node.
@@ -73,11 +74,12 @@ func decode(raw []byte) (*page, error) {
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
+	p.at = p.positions()
 	for i, e := range p.Entries {
 		if err := e.validate(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
-		if slices.ContainsFunc(p.Entries[:i], e.same) {
+		if p.at[e.id()] != i {
 			return nil, fmt.Errorf("%w: %s of step %s is there twice", ErrUnreadable, e, e.Step)
 		}
 	}
@@ -92,23 +94,56 @@ func (p *page) current() owner {
 	return p.Owners[len(p.Owners)-1]
 }
 
-func (p *page) index(e Entry) int { return slices.IndexFunc(p.Entries, e.same) }
-
-// begin puts e at the end, as the newest.
-func (p *page) begin(e Entry) {
-	if i := p.index(e); i >= 0 {
-		e = p.Entries[i].again(e)
-		p.Entries = slices.Delete(p.Entries, i, i+1)
+// positions says where each entry is, by its id.
+func (p *page) positions() map[string]int {
+	at := make(map[string]int, len(p.Entries))
+	for i, e := range p.Entries {
+		at[e.id()] = i
 	}
-	p.Entries = append(p.Entries, e)
+	return at
+}
+
+// index is where e is; -1: nowhere.
+func (p *page) index(e Entry) int {
+	if i, known := p.at[e.id()]; known {
+		return i
+	}
+	return -1
+}
+
+// begin puts entries at the end, as the newest. Of several for one object the
+// last counts.
+func (p *page) begin(entries ...Entry) {
+	last := map[string]int{}
+	for i, e := range entries {
+		last[e.id()] = i
+	}
+	var begun []Entry
+	for i, e := range entries {
+		if last[e.id()] != i {
+			continue
+		}
+		if old := p.index(e); old >= 0 {
+			e = p.Entries[old].again(e)
+		}
+		begun = append(begun, e)
+	}
+	p.forget(begun...)
+	p.Entries = append(p.Entries, begun...)
+	p.at = p.positions()
 }
 
 func (p *page) forget(gone ...Entry) {
-	p.Entries = slices.DeleteFunc(p.Entries, func(e Entry) bool { return slices.ContainsFunc(gone, e.same) })
+	ids := map[string]bool{}
+	for _, e := range gone {
+		ids[e.id()] = true
+	}
+	p.Entries = slices.DeleteFunc(p.Entries, func(e Entry) bool { return ids[e.id()] })
+	p.at = p.positions()
 }
 
 func (p *page) clone() *page {
 	c := *p
-	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries)
+	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries) // at is never changed, but made anew
 	return &c
 }

@@ -135,10 +135,11 @@ func (j *Journal) change(f func(*page) error) error {
 
 // save replaces the journal, and first clears away what a killed run left.
 func (j *Journal) save(d *durable.Dir, p *page) error {
-	if j.seen == nil {
+	if !j.swept || j.seen == nil {
 		if err := d.Sweep(); err != nil {
 			return fmt.Errorf("clear the state directory of what a killed run left: %w", err)
 		}
+		j.swept = true
 	}
 	raw, err := json.MarshalIndent(p, "", " ")
 	if err != nil {

@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -144,6 +145,7 @@ type undoing struct {
 	page     *page
 	handlers []Handler
 	works    []*work
+	needing  map[string][]*work // by the object that they need
 }
 
 // work is one entry's part of a pass.
@@ -189,14 +191,18 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 // take makes the list of works. What a reboot has undone is forgotten, and the
 // original of an object that a later step has changed too is left to that one.
 func (u *undoing) take(pick func(Entry) bool) {
-	settled := map[string]bool{} // kind, object and step
+	settled := map[string]bool{} // by id
+	changes := map[string][]int{}
+	for i, e := range u.page.Entries {
+		changes[e.String()] = append(changes[e.String()], i)
+	}
 	var picked []Entry
 	for i, e := range u.page.Entries { // oldest first: originals go from step to step
 		if !pick(e) {
 			continue
 		}
 		picked = append(picked, e)
-		if heir := u.heir(i); u.journal.outlived(e) {
+		if heir := u.heir(i, changes[e.String()]); u.journal.outlived(e) {
 			settled[e.id()] = true
 		} else if heir != nil {
 			settled[e.id()] = true
@@ -206,18 +212,23 @@ func (u *undoing) take(pick func(Entry) bool) {
 			}
 		}
 	}
+	u.needing = map[string][]*work{}
 	for _, e := range order(picked) {
-		now := u.page.Entries[u.page.index(e)]
-		u.works = append(u.works, &work{Undone: Undone{Entry: now}, settled: settled[e.id()]})
+		w := &work{Undone: Undone{Entry: u.page.Entries[u.page.index(e)]}, settled: settled[e.id()]}
+		u.works = append(u.works, w)
+		for _, object := range e.Needs {
+			u.needing[object] = append(u.needing[object], w)
+		}
 	}
 }
 
 // heir is the entry of the next step that has changed the object of entry i,
-// and found it as that says it was left; nil: there is none.
-func (u *undoing) heir(i int) *Entry {
-	e := u.page.Entries[i]
-	for i++; i < len(u.page.Entries); i++ {
-		if later := &u.page.Entries[i]; later.sameObject(e) && later.Before.Same(e.After) && !u.journal.outlived(*later) {
+// and found it as that says it was left; nil: there is none. Changes are the
+// entries of the object.
+func (u *undoing) heir(i int, changes []int) *Entry {
+	for _, k := range changes {
+		later := &u.page.Entries[k]
+		if k > i && later.Before.Same(u.page.Entries[i].After) && !u.journal.outlived(*later) {
 			return later
 		}
 	}
@@ -227,17 +238,62 @@ func (u *undoing) heir(i int) *Entry {
 // order is the order in which entries are undone: newest first, but none before
 // one that needs it.
 func order(entries []Entry) []Entry {
-	rest := slices.Clone(entries)
-	slices.Reverse(rest)
-	var sorted []Entry
-	for len(rest) > 0 {
-		i := max(0, slices.IndexFunc(rest, func(e Entry) bool {
-			return !slices.ContainsFunc(rest, func(o Entry) bool { return !o.same(e) && slices.Contains(o.Needs, e.Object) })
-		}))
-		sorted = append(sorted, rest[i])
-		rest = slices.Delete(rest, i, i+1)
+	newest := slices.Clone(entries)
+	slices.Reverse(newest)
+	waits, at := map[string]int{}, map[string][]int{} // by object: how many are to come that need it; where it is
+	for i, e := range newest {
+		at[e.Object] = append(at[e.Object], i)
+		for _, object := range needs(e) {
+			waits[object]++
+		}
+	}
+	var ready positions
+	release := func(i int) {
+		e := newest[i]
+		if waits[e.Object] == 0 || waits[e.Object] == 1 && slices.Contains(e.Needs, e.Object) { // by itself
+			heap.Push(&ready, i)
+		}
+	}
+	for i := range newest {
+		release(i)
+	}
+	sorted, done := make([]Entry, 0, len(newest)), make([]bool, len(newest))
+	for first := 0; len(sorted) < len(newest); {
+		for done[first] {
+			first++
+		}
+		i := first // where all that is left needs each other
+		if len(ready) > 0 {
+			i = heap.Pop(&ready).(int)
+		}
+		if done[i] {
+			continue
+		}
+		sorted, done[i] = append(sorted, newest[i]), true
+		for _, object := range needs(newest[i]) {
+			waits[object]--
+			for _, k := range at[object] {
+				release(k)
+			}
+		}
 	}
 	return sorted
+}
+
+// needs lists the objects that e needs, each once.
+func needs(e Entry) []string { return slices.Compact(slices.Sorted(slices.Values(e.Needs))) }
+
+// positions is a heap, for [container/heap].
+type positions []int
+
+func (p positions) Len() int           { return len(p) }
+func (p positions) Less(i, k int) bool { return p[i] < p[k] }
+func (p positions) Swap(i, k int)      { p[i], p[k] = p[k], p[i] }
+func (p *positions) Push(i any)        { *p = append(*p, i.(int)) }
+func (p *positions) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
 }
 
 func (u *undoing) look(ctx context.Context, w *work) {
@@ -270,8 +326,8 @@ func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
 
 // needed reports whether something that stays needs e.
 func (u *undoing) needed(e Entry) bool {
-	return slices.ContainsFunc(u.works, func(w *work) bool {
-		return u.stays[w.Entry.Object] && !w.Entry.same(e) && slices.Contains(w.Entry.Needs, e.Object)
+	return slices.ContainsFunc(u.needing[e.Object], func(w *work) bool {
+		return u.stays[w.Entry.Object] && !w.Entry.same(e)
 	})
 }
 
