@@ -4,28 +4,32 @@
 package cniinstall
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // backupLimit is how many files of one name are set aside.
 const backupLimit = 1000
 
-// aside is a configuration of somebody else's that is to be set aside.
+// aside is a configuration that is to be set aside. One of ours under an earlier
+// name is removed instead.
 type aside struct {
-	from, to string // paths
+	from, to string // paths; no to: it is removed
 	replaces bool   // an older version that was set aside before
 }
 
 func (a aside) change() string {
+	if a.to == "" {
+		return "remove " + a.from
+	}
 	return fmt.Sprintf("set aside %s as %s", a.from, filepath.Base(a.to))
 }
 
@@ -48,8 +52,8 @@ func (i Install) checkExclusive() error {
 // findAsides lists what is to be set aside, in the order in which it is done:
 // the last first, so that meanwhile the first file is the one that was first
 // before, and then ours.
-func (j *job) findAsides() error {
-	if !j.Exclusive {
+func (j *job) findAsides(ctx context.Context) error {
+	if !j.Exclusive || j.confDir == nil {
 		return nil
 	}
 	names, err := j.folder().others()
@@ -57,9 +61,12 @@ func (j *job) findAsides() error {
 		return err
 	}
 	for _, name := range slices.Backward(names) {
-		a, err := j.asideOf(name)
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
+		}
+		a, err := j.asideOf(ctx, name)
+		if err != nil {
+			return hint(err)
 		}
 		j.asides = append(j.asides, a)
 	}
@@ -69,101 +76,185 @@ func (j *job) findAsides() error {
 // asideOf finds the name for a backup: one that nobody has, or that of the
 // backup of an older version of the same file, if it is as we left it. That
 // one has had its time: without us its owner would have written over it.
-func (j *job) asideOf(name string) (aside, error) {
+func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	f := j.folder()
+	a := aside{from: filepath.Join(f.dir, name)}
+	if ours, err := j.isAsLeft(ctx, a.from); err != nil || ours && isOurs(j.known[a.from]) {
+		return a, err
+	}
+	if info, err := j.confDir.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() > maxConf {
+		return aside{}, fmt.Errorf("%w: move it away", tooLarge(a.from))
+	}
 	for n := range backupLimit {
-		a := aside{from: filepath.Join(f.dir, name), to: filepath.Join(f.dir, f.backup(name, n))}
-		now, err := record.Snapshot(a.to)
+		a.to = filepath.Join(f.dir, f.backup(name, n))
+		if _, err := j.confDir.Lstat(filepath.Base(a.to)); errors.Is(err, fs.ErrNotExist) {
+			return a, nil
+		} else if err != nil {
+			return aside{}, err
+		}
+		var err error
+		if a.replaces, err = j.isAsLeft(ctx, a.to); err != nil || a.replaces {
+			return a, err
+		}
+	}
+	return aside{}, fmt.Errorf("%s: there are %d backups of it already", a.from, backupLimit)
+}
+
+// isAsLeft reports whether what is at path is recorded, and as we left it.
+func (j *job) isAsLeft(ctx context.Context, path string) (bool, error) {
+	e, known := j.known[path]
+	if !known {
+		return false, nil
+	}
+	now, err := journal.Snapshot(ctx, path)
+	return err == nil && e.Left(now), err
+}
+
+// setAside sets the others aside, between two notes in the journal.
+func (j *job) setAside(ctx context.Context) error {
+	noted, err := j.noteAsides(ctx)
+	if err != nil {
+		return hint(err)
+	}
+	gone, err := j.renameAll(ctx)
+	if err != nil {
+		return fmt.Errorf("set aside: %w", hint(err))
+	}
+	var forgotten, left []journal.Entry
+	for _, e := range noted {
+		switch {
+		case !gone[e.Object]:
+			left = append(left, e)
+		case e.Kind == kindFile:
+			forgotten = append(forgotten, e)
+		}
+	}
+	return hint(errors.Join(j.Journal.Forget(ctx, forgotten...), j.Journal.Complete(ctx, left...)))
+}
+
+// renameAll stops where something fails: the next must not let one be first
+// that never was. What its owner has removed meanwhile is gone, with its backup.
+func (j *job) renameAll(ctx context.Context) (gone map[string]bool, err error) {
+	gone = map[string]bool{}
+	for _, a := range j.asides {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		err := j.rename(a)
+		if errors.Is(err, fs.ErrNotExist) {
+			gone[a.from], gone[a.to] = true, true
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return gone, nil
+}
+
+func (j *job) rename(a aside) error {
+	from, to := filepath.Base(a.from), filepath.Base(a.to)
+	switch {
+	case a.to == "":
+		return j.confDir.Remove(from)
+	case a.replaces:
+		return j.confDir.Rename(from, to)
+	}
+	return j.confDir.RenameNew(from, to)
+}
+
+// noteAsides notes, all at once, that the files go, with their content, and
+// that their backups come.
+func (j *job) noteAsides(ctx context.Context) ([]journal.Entry, error) {
+	if j.Journal == nil {
+		return nil, nil
+	}
+	if err := j.forgetOlder(ctx); err != nil {
+		return nil, err
+	}
+	var all []journal.Entry
+	for _, a := range j.asides {
+		entries, err := j.entriesOf(ctx, a)
 		if err != nil {
-			return aside{}, hint(err)
+			return nil, err
 		}
-		if now.Type == "" {
-			return a, nil
-		}
-		if a.replaces = j.isBackup(a, now) && !j.covers(a); a.replaces {
-			return a, nil
-		}
+		all = append(all, entries...)
 	}
-	return aside{}, fmt.Errorf("%s: there are %d backups of it already", filepath.Join(f.dir, name), backupLimit)
+	if all = j.link(all); len(all) == 0 {
+		return nil, nil
+	}
+	return all, j.Journal.Begin(ctx, all...)
 }
 
-// isBackup: what is at a's backup name is what we set aside from a's place.
-func (j *job) isBackup(a aside, now record.State) bool {
-	if j.book == nil {
-		return false
-	}
-	_, known := j.book.Lookup(a.from)
-	e, ours := j.book.Lookup(a.to)
-	return known && ours && e.Left(now)
-}
-
-// covers: what is at a's place is ours, and what was there before is at its
-// backup name.
-func (j *job) covers(a aside) bool {
-	e, _ := j.book.Lookup(a.from)
-	b, _ := j.book.Lookup(a.to)
-	now, err := record.Snapshot(a.from)
-	return err == nil && e.Left(now) && b.After.Same(e.Before)
-}
-
-// setAside renames one configuration, between two notes in the record.
-func (j *job) setAside(a aside) error {
-	if j.book == nil {
-		if err := a.rename(); !errors.Is(err, fs.ErrNotExist) {
-			return hint(err)
+// forgetOlder forgets what was set aside before where its owner has written
+// another version since: that one is to come back.
+func (j *job) forgetOlder(ctx context.Context) error {
+	var older []journal.Entry
+	for _, a := range j.asides {
+		e, known := j.known[a.from]
+		if !known || a.to == "" {
+			continue
 		}
-		return nil
-	}
-	state, err := record.Snapshot(a.from)
-	if err != nil || state.Type == "" { // its owner has removed it
-		return hint(err)
-	}
-	if err := j.beginAside(a, state); err != nil {
-		return hint(err)
-	}
-	switch err := a.rename(); {
-	case errors.Is(err, fs.ErrNotExist):
-		return hint(j.book.Forget(a.from))
-	case err != nil:
-		return hint(err)
-	}
-	return hint(j.book.Complete(record.Entry{Object: a.from}, record.Entry{Object: a.to, After: state}))
-}
-
-// beginAside notes that the file goes, with its content, and that its backup
-// comes. If its owner has written another version since it was set aside last,
-// that one is to come back.
-func (j *job) beginAside(a aside, state record.State) error {
-	if old, known := j.book.Lookup(a.from); known && !state.Same(old.Before) && !old.Left(state) {
-		if err := j.book.Forget(a.from); err != nil {
+		now, err := journal.Snapshot(ctx, a.from)
+		if err != nil {
 			return err
 		}
+		if !now.Same(e.Before) {
+			older = append(older, e)
+			delete(j.known, a.from)
+		}
 	}
-	if err := j.book.BeginFile(a.from, record.State{}); err != nil {
-		return err
-	}
-	return j.book.BeginFile(a.to, state)
+	return j.Journal.Forget(ctx, older...)
 }
 
-func (a aside) rename() error {
-	err := error(nil)
-	if a.replaces {
-		err = os.Rename(a.from, a.to)
-	} else {
-		err = renameNew(a.from, a.to)
-	}
+// entriesOf are those of a file and its backup; none: the file has gone.
+func (j *job) entriesOf(ctx context.Context, a aside) ([]journal.Entry, error) {
+	e, err := files.Entry(ctx, j.Journal, a.from, journal.State{})
 	if err != nil {
-		return fmt.Errorf("set aside: %w", err)
+		return nil, err
 	}
-	return durable.SyncDir(filepath.Dir(a.to))
+	old, known := j.known[a.from]
+	if known {
+		e.Before = old.Before
+	}
+	if a.to == "" {
+		e.Needs = old.Needs
+		return []journal.Entry{e}, nil
+	}
+	if e.Before.Type == "" {
+		return nil, nil
+	}
+	backup := journal.Entry{Kind: kindBackup, Object: a.to, After: e.Before, Boot: e.Boot}
+	backup.After.Content, backup.After.Blob = nil, ""
+	e.Needs = []string{a.to}
+	return []journal.Entry{backup, e}, nil
 }
 
-// renameChecked is for file systems that cannot look and rename at once.
-func renameChecked(from, to string) error {
-	if _, err := os.Lstat(to); err == nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
+// link lets each file that was set aside need the next, in the order of their
+// names, and the last need ours: so the one that was first comes back first, ours
+// goes when all are back, and where one cannot come back the rest stays. It
+// returns all, and what is recorded already and has to be begun again for it.
+func (j *job) link(all []journal.Entry) []journal.Entry {
+	if j.conf == nil {
+		return all
 	}
-	return os.Rename(from, to)
+	known, at := maps.Clone(j.known), map[string]int{} // at: in all
+	for i, e := range all {
+		known[e.Object], at[e.Object] = e, i
+	}
+	next := j.conf.path
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(known))) {
+		e := known[path]
+		if !isAside(e) || filepath.Dir(path) != j.ConfDir || path == j.conf.path {
+			continue
+		}
+		needs := append(backupsOf(e, known), next)
+		if next = path; slices.Equal(needs, e.Needs) {
+			continue
+		}
+		i, begun := at[path]
+		if !begun {
+			i, all = len(all), append(all, e)
+		}
+		all[i].Needs = needs
+	}
+	return all
 }

@@ -4,17 +4,14 @@
 package cniinstall_test
 
 import (
-	"io/fs"
+	"errors"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // Its owner writes the file again: it is set aside again, and the last version
@@ -64,10 +61,10 @@ func TestCNI5_RestoreClobbersNothing(t *testing.T) {
 	i := n.exclusive()
 	require.NoError(t, i.Apply(t.Context()))
 	write(t, n.other("10-aws.conflist"), "its owner's newer one", 0o644)
-	changes, err := i.CheckRevert(t.Context())
-	require.NoError(t, err)
+	changes, foreseen := i.CheckRevert(t.Context())
 	require.NotContains(t, strings.Join(changes, "\n"), "10-aws")
-	err = i.Revert(t.Context())
+	err := i.Revert(t.Context())
+	require.ErrorContains(t, err, errors.Unwrap(foreseen).Error())
 	require.ErrorContains(t, err, n.other("10-aws.conflist")+" is no longer as it was left, and stays")
 	require.ErrorContains(t, err, n.other("10-aws.conflist.cilium_bak")+", which was set aside, stays beside it")
 	requireContent(t, n.other("10-aws.conflist"), "its owner's newer one", 0o644)
@@ -76,6 +73,25 @@ func TestCNI5_RestoreClobbersNothing(t *testing.T) {
 	require.NoFileExists(t, n.confFile())
 	require.NoDirExists(t, n.state)
 	require.NoError(t, i.Revert(t.Context()))
+}
+
+// What comes back lies in a directory that was made: that is foreseen, and it
+// goes when it is empty.
+func TestCNI5_DirectoryThatSomethingComesBackTo(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, n.install().Apply(t.Context()))
+	write(t, n.other("00-late.conf"), "another CNI's", 0o644)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	changes, foreseen := i.CheckRevert(t.Context())
+	require.ErrorContains(t, foreseen, "directory "+n.conf+" stays: it is to hold 00-late.conf")
+	require.NotContains(t, changes, "remove directory "+n.conf)
+	require.ErrorContains(t, i.Revert(t.Context()), errors.Unwrap(foreseen).Error())
+	requireContent(t, n.other("00-late.conf"), "another CNI's", 0o644)
+	require.NoError(t, os.Remove(n.other("00-late.conf")))
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.root+"/etc")
+	require.NoDirExists(t, n.state)
 }
 
 // Somebody has put the file back already, or taken the backup away, or edited
@@ -99,10 +115,13 @@ func TestCNI5_BackupsThatChanged(t *testing.T) {
 			i := n.exclusive()
 			require.NoError(t, i.Apply(t.Context()))
 			tt.change(n)
+			_, foreseen := i.CheckRevert(t.Context())
 			err := i.Revert(t.Context())
 			if tt.want == "" {
+				require.NoError(t, foreseen)
 				require.NoError(t, err)
 			} else {
+				require.ErrorContains(t, foreseen, tt.want)
 				require.ErrorContains(t, err, tt.want)
 			}
 			requireContent(t, n.other(live), awsConf, 0o644)
@@ -156,18 +175,4 @@ func TestCNI5_KilledBetweenTwoVersions(t *testing.T) {
 		require.Equal(t, []string{n.conf, n.other("10-aws.conflist")}, slices.Sorted(maps.Keys(tree(t, n.conf))))
 		requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
 	}
-}
-
-// Where a file system cannot look and rename at once, it is looked first.
-func TestCNI5_RenameWithoutTheKernel(t *testing.T) {
-	dir := t.TempDir()
-	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	write(t, from, "mine", 0o600)
-	require.NoError(t, os.Symlink("nowhere", to))
-	require.ErrorIs(t, cniinstall.RenameChecked(from, to), fs.ErrExist)
-	require.FileExists(t, from)
-	require.NoError(t, os.Remove(to))
-	require.NoError(t, cniinstall.RenameChecked(from, to))
-	requireContent(t, to, "mine", 0o600)
-	require.ErrorIs(t, cniinstall.RenameChecked(from, to+"2"), fs.ErrNotExist)
 }

@@ -4,6 +4,7 @@
 package cniinstall_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // exclusive is the agent's installation as the only one.
@@ -78,7 +80,7 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 	requireReverted(t, i, n, before,
 		"restore "+n.other("00-multus.conf"), "restore "+n.other("01-broken.conflist"),
 		"restore "+n.other("10-aws.conflist"), "restore "+n.other("99-loopback.json"),
-		"remove "+n.confFile(), "remove "+n.plugin("loopback"), "remove "+n.plugin("cilium-cni"))
+		"remove file "+n.confFile(), "remove file "+n.plugin("loopback"), "remove file "+n.plugin("cilium-cni"))
 }
 
 // A backup that was there before stays as it is: the new one gets a number.
@@ -260,7 +262,8 @@ func TestCNI8_ManyOwnersGiveBackTheOriginal(t *testing.T) {
 	i := n.exclusive()
 	for k := range 150 {
 		n.source("cilium-cni", script("0.3.1")+strings.Repeat("#", k%7))
-		i.Owner, i.Config = "pod-"+string(rune('a'+k%26)), cniinstall.Agent{Debug: k%2 == 0}
+		i = n.ownedBy(fmt.Sprint("pod-", k), i)
+		i.Config = cniinstall.Agent{Debug: k%2 == 0}
 		require.NoError(t, i.Apply(t.Context()))
 		if k%50 == 0 {
 			write(t, n.other("99-loopback.json"), strings.Repeat("x", k), 0o640)
@@ -272,7 +275,8 @@ func TestCNI8_ManyOwnersGiveBackTheOriginal(t *testing.T) {
 	n.source("cilium-cni", script("0.3.1", "0.4.0", "1.0.0"))
 	require.NoError(t, i.Revert(t.Context()))
 	requireContent(t, n.plugin("cilium-cni"), big, 0o711)
-	require.NoDirExists(t, n.state)
+	require.Empty(t, journaltest.Entries(t, i.Journal))
+	require.NoError(t, os.RemoveAll(n.state)) // it says whose the node is
 	after := tree(t, n.root)
 	after[n.plugin("cilium-cni")] = ""
 	for _, source := range []map[string]string{before, after} { // it was written anew
@@ -291,7 +295,7 @@ func requireBeside(t *testing.T, state string, size int64) {
 	for _, f := range files {
 		info, err := f.Info()
 		require.NoError(t, err)
-		if f.Name() == "cni.json" {
+		if f.Name() == "journal.json" {
 			require.Less(t, info.Size(), int64(32<<10))
 		} else if info.Size() == size {
 			beside++

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 const bigSize = 70 << 20
@@ -36,7 +37,7 @@ func bigPlugin(b *testing.B, recorded string) (i cniinstall.Install, src, dst st
 	b.Cleanup(func() { root.Close() })
 	i = cniinstall.Install{Plugins: root.FS(), BinDir: filepath.Dir(dst)}
 	if recorded != "" {
-		i.StateDir = filepath.Join(dir, recorded)
+		i.Journal = journaltest.Open(b, filepath.Join(dir, recorded))
 	}
 	return i, src, dst
 }

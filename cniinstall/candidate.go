@@ -5,13 +5,14 @@ package cniinstall
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // candidate is a configuration to chain onto.
@@ -23,12 +24,12 @@ type candidate struct {
 // theirs lists what is not ours: first what runtimes load, in their order, then
 // what was set aside, in the order of the names it had. What is in its place
 // again makes its backups old.
-func (f folder) theirs() ([]candidate, error) {
+func (f folder) theirs(ctx context.Context) ([]candidate, error) {
 	names, err := f.others()
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, f.wrote)
+	names = slices.DeleteFunc(names, func(name string) bool { return f.wrote(ctx, name) })
 	aside, err := f.setAside()
 	if err != nil {
 		return nil, err
@@ -51,26 +52,15 @@ func (f folder) parse(c candidate) (*network, error) {
 	return parse(c.origin, raw)
 }
 
-// wrote: the record says that the file is ours. One that was there before us
+// wrote: the journal says that the file is ours. One that was there before us
 // is only as long as it is as we left it.
-func (f folder) wrote(name string) bool {
-	e, known := f.lookup(name)
+func (f folder) wrote(ctx context.Context, name string) bool {
+	e, known := f.known[filepath.Join(f.dir, name)]
 	if !known || e.Before.Type == "" {
 		return known
 	}
-	now, err := record.Snapshot(e.Object)
+	now, err := journal.Snapshot(ctx, e.Object)
 	return err == nil && now.Type != "" && e.Left(now)
-}
-
-// lookup finds what the record says of a file, unless a reboot has taken that
-// file away.
-func (f folder) lookup(name string) (record.Entry, bool) {
-	if f.book == nil {
-		return record.Entry{}, false
-	}
-	e, known := f.book.Lookup(filepath.Join(f.dir, name))
-	outlived, err := e.Outlived()
-	return e, known && err == nil && !outlived
 }
 
 // setAside finds the last backup of each file that has been set aside.
@@ -78,7 +68,7 @@ func (f folder) setAside() ([]candidate, error) {
 	last := map[string]string{} // by the name of the file
 	names, err := f.list(func(name string) bool {
 		origin, ok := f.origin(name)
-		_, known := f.lookup(origin)
+		_, known := f.known[filepath.Join(f.dir, origin)]
 		return ok && !known
 	})
 	if err != nil {
@@ -89,8 +79,10 @@ func (f folder) setAside() ([]candidate, error) {
 		origin, _ := f.origin(name)
 		last[origin] = name
 	}
-	for _, c := range f.recorded() {
-		last[c.origin] = c.name
+	for _, e := range f.known {
+		if c, ok := f.kept(e); ok {
+			last[c.origin] = c.name
+		}
 	}
 	var all []candidate
 	for origin, name := range last {
@@ -99,27 +91,17 @@ func (f folder) setAside() ([]candidate, error) {
 	return all, nil
 }
 
-// recorded lists the backups that hold what the record would put back, oldest
-// first: not ours under an earlier name, nor an older version.
-func (f folder) recorded() (backups []candidate) {
-	if f.book == nil {
-		return nil
+// kept finds the backup that holds what is to come back for e.
+func (f folder) kept(e journal.Entry) (candidate, bool) {
+	if !isConf(e) || e.Before.Type == "" || filepath.Dir(e.Object) != f.dir {
+		return candidate{}, false
 	}
-	entries := f.book.Entries()
-	for _, b := range entries {
-		origin := backupOf(b, entries)
-		if origin == "" || filepath.Dir(origin) != f.dir {
-			continue
-		}
-		e, known := f.lookup(filepath.Base(origin))
-		if !known || e.Before.Type == "" || !b.After.Same(e.Before) {
-			continue
-		}
-		if _, err := os.Lstat(b.Object); err == nil {
-			backups = append(backups, candidate{filepath.Base(b.Object), filepath.Base(origin)})
+	for _, path := range backupsOf(e, f.known) {
+		if _, err := os.Lstat(path); err == nil && f.known[path].After.Same(e.Before) {
+			return candidate{filepath.Base(path), filepath.Base(e.Object)}, true
 		}
 	}
-	return backups
+	return candidate{}, false
 }
 
 // number is that of a backup, 0 for the first.

@@ -65,7 +65,7 @@ func TestCNI4_CNI5_OlderBackupsAreNotJoined(t *testing.T) {
 				}
 				before := tree(t, n.root)
 				if !record {
-					i.StateDir = ""
+					i.Journal = nil
 				}
 				requireJoined(t, n, i, 2)
 				for _, v := range []int{3, 3, 2, 4} {
@@ -122,7 +122,7 @@ func TestCNI4_CNI5_OursOfAnEarlierNameIsNotJoined(t *testing.T) {
 			t.Run(fmt.Sprint(later, " exclusive ", exclusive), func(t *testing.T) {
 				n := newNode(t)
 				a, b := n.chained(exclusive), n.chained(exclusive)
-				a.Owner, b.Owner, b.ConfName = "a", "b", later
+				b.ConfName = later
 				write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
 				before := tree(t, n.root)
 				requireJoined(t, n, a, 1)

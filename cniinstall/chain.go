@@ -26,9 +26,9 @@ const AnyNetwork = "*"
 type Chained struct {
 	// Target is the name of the network to join; zero, AnyNetwork: that of the
 	// first valid configuration in the order of the file names. Ours is passed
-	// over, also under an earlier name if the record says so, as is any in which
+	// over, also under an earlier name if the journal says so, as is any in which
 	// the plugin is the only one. Where no other fits, those count that are set
-	// aside and whose place is empty: which they are says the record; of a file
+	// aside and whose place is empty: which they are says the journal; of a file
 	// that it does not know, the backup with the highest number.
 	Target string
 
@@ -90,7 +90,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := f.theirs()
+	theirs, err := f.theirs(ctx)
 	if err != nil {
 		return nil, err
 	}

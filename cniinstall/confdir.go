@@ -6,6 +6,7 @@ package cniinstall
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,8 @@ import (
 
 	"github.com/containernetworking/cni/libcni"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // folder is the one that configurations are in, and what of it is ours.
@@ -24,35 +26,54 @@ type folder struct {
 	own    string // file name of ours
 	suffix string // of files that are set aside
 	warn   func(text string)
-	book   *record.Book // nil: no record
+	opened *durable.Dir             // nil: it is opened each time
+	known  map[string]journal.Entry // what is recorded, by path
 }
 
 func (i Install) folder() folder {
 	return folder{dir: i.ConfDir, own: i.ConfName, suffix: i.BackupSuffix, warn: i.Warn}
 }
 
+func (j *job) folder() folder {
+	f := j.Install.folder()
+	f.opened, f.known = j.confDir, j.known
+	return f
+}
+
 // others lists the files that a runtime loads beside ours, in its order: by
 // the bytes of their names, directories left out.
 func (f folder) others() ([]string, error) {
-	return f.list(func(name string) bool {
-		return name != f.own && slices.Contains(confSuffixes, filepath.Ext(name))
-	})
+	return f.list(func(name string) bool { return name != f.own && isConfName(name) })
 }
 
+func isConfName(name string) bool { return slices.Contains(confSuffixes, filepath.Ext(name)) }
+
+// list lists the wanted files, in the order of their names.
 func (f folder) list(wanted func(name string) bool) ([]string, error) {
-	entries, err := os.ReadDir(f.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	d := f.opened
+	if d == nil {
+		var err error
+		d, err = durable.OpenDir(f.dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list CNI configurations: %w", hint(err))
+		}
+		defer d.Close()
 	}
+	names, err := d.Names()
 	if err != nil {
 		return nil, fmt.Errorf("list CNI configurations: %w", hint(err))
 	}
-	var names []string
-	for _, e := range entries {
-		if !e.IsDir() && wanted(e.Name()) {
-			names = append(names, e.Name())
+	names = slices.DeleteFunc(names, func(name string) bool {
+		if !wanted(name) {
+			return true
 		}
-	}
+		info, err := d.Lstat(name)
+		return err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist)
+	})
+	slices.Sort(names)
 	return names, nil
 }
 
@@ -70,7 +91,7 @@ func (f folder) origin(backup string) (name string, ok bool) {
 		backup = strings.TrimSuffix(backup, ext)
 	}
 	name, ok = strings.CutSuffix(backup, f.suffix)
-	return name, ok && slices.Contains(confSuffixes, filepath.Ext(name))
+	return name, ok && isConfName(name)
 }
 
 func isNumber(s string) bool {
@@ -78,19 +99,52 @@ func isNumber(s string) bool {
 	return err == nil && n > 0 && strconv.Itoa(n) == s
 }
 
-// read gives the content of a file as a runtime gets it, through a symbolic
-// link if it is one.
+// read gives the content of a file as a runtime gets it.
 func (f folder) read(name string) ([]byte, error) {
-	path := filepath.Join(f.dir, name)
+	raw, err := readInput(filepath.Join(f.dir, name))
+	return raw, hint(err)
+}
+
+// maxConf is how large a configuration can be: far more than any is.
+const maxConf = 1 << 20
+
+// readInput reads a file that others have written, through a symbolic link if
+// it is one, as the kubelet's are.
+func readInput(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() { // a FIFO would block
-		err = fmt.Errorf("%s is a %s, not a file", path, typeName(info.Mode()))
+	if err != nil {
+		return nil, err
+	}
+	if err := isFile(path, info); err != nil { // to open a device may do something
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|nonBlock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil {
+		err = isFile(path, info)
 	}
 	if err != nil {
-		return nil, hint(err)
+		return nil, err
 	}
-	raw, err := os.ReadFile(path)
-	return raw, hint(err)
+	raw, err := io.ReadAll(io.LimitReader(f, maxConf+1))
+	if err == nil && len(raw) > maxConf {
+		err = tooLarge(path)
+	}
+	return raw, err
+}
+
+func isFile(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return fmt.Errorf("%s is a %s, not a file", path, typeName(info.Mode()))
+}
+
+func tooLarge(path string) error {
+	return fmt.Errorf("%s is larger than %d bytes, and so no CNI configuration", path, maxConf)
 }
 
 // loads says which network containerd finds in a file, or why it fails: it is

@@ -22,7 +22,13 @@
 // Without it, [Install.Advise] tells of files that win over ours.
 //
 // Folders are never removed or replaced, except on Revert those that Install
-// made, if they are empty. A [Guard] keeps what was installed as it is.
+// made, if they are empty. A [Guard] keeps what was installed as it is, and a
+// [Handler] undoes it in another process.
+//
+// Folders are opened once, and what is done there is done in what was opened: a
+// symbolic link on the way is followed only if nobody but root and the caller can
+// have put it there, and one in a file's place never is. Configurations of others
+// are read through links, as runtimes do, up to 1 MiB.
 //
 // # Needs
 //
@@ -34,8 +40,8 @@
 // # Which side, which thread
 //
 // Plugins is read on the caller's side, through a handle opened beforehand;
-// BinDir, ConfDir, SearchDirs and StateDir are the node's, as the calling
-// thread sees it. To install on the host from a container, run the methods in
+// BinDir, ConfDir and SearchDirs are the node's, as the calling thread sees it;
+// the journal is where it was opened. To install on the host from a container, run the methods in
 // the host's mount namespace (package bootstrap/hostns). Nothing here resolves
 // a name or leaves a goroutine. Plugins are executed from the calling thread
 // and so in its namespaces, and are waited for. The goroutines that are needed
@@ -46,15 +52,15 @@
 //
 // [InvalidError]: the configuration is wrong, and where. [ErrPluginMissing]: a
 // plugin that it names is not on the node (yet), which may be worth waiting
-// for; so may [ErrTargetMissing], a network to join. [ErrNotOwner]: somebody
-// else has installed since, so there is nothing to revert or to guard.
-// [ErrUninstalled], [ErrContested]: why a guard has ended. Everything
-// else is the file system's, with operation, path and remedy.
+// for; so may [ErrTargetMissing], a network to join. [ErrUninstalled],
+// [ErrContested], and those of the journal for a node that is somebody else's by
+// now: why a guard has ended. Everything else is the file system's, with
+// operation, path and remedy.
 //
 // # When not to use it
 //
 // To install a configuration that no plugin is to be run for, or where two
 // programs install different content under one name: each would win in turn.
-// Calls with a StateDir must be serialised by the caller (a lock on the node,
+// Calls with a Journal must be serialised by the caller (a lock on the node,
 // such as the plan's); calls without need no lock.
 package cniinstall

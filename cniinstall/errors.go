@@ -19,13 +19,6 @@ var ErrPluginMissing = errors.New("plugin missing")
 // the folder, or not valid. It may come: the other CNI may be starting.
 var ErrTargetMissing = errors.New("network to chain onto is missing")
 
-// ErrNotOwner says that another owner has installed since, whose files stay. It
-// matches [errors.ErrUnsupported]: there is nothing to revert.
-var ErrNotOwner = fmt.Errorf("installed by another owner since: %w", errors.ErrUnsupported)
-
-// errNoState is the answer of Revert where nothing was recorded.
-var errNoState = fmt.Errorf("no StateDir, so nothing is recorded that could be taken back: %w", errors.ErrUnsupported)
-
 // hint adds what is missing to an error that says only that something is; nil
 // stays nil.
 func hint(err error) error {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 )
@@ -55,9 +56,14 @@ func ExampleInstall_managedCloud() {
 		log.Fatal(err)
 	}
 	whole, _ := config.Lookup("cni-config")
+	record, err := journal.Open(node+"/state", journal.Options{}) // on a node, where it outlives reboots
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer record.Close()
 	install := cniinstall.Install{
 		Plugins: fstest.MapFS{"cilium-cni": {Data: []byte(answer)}},
-		BinDir:  bin, ConfDir: conf, StateDir: node + "/state",
+		BinDir:  bin, ConfDir: conf, Journal: record.Step("cni"), // within a plan that has it, the journal itself
 		Config:    cniinstall.Whole(whole),
 		Exclusive: true,
 	}

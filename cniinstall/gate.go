@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -22,7 +21,7 @@ const gateFile = "cni-uninstall"
 // the file is missing or says anything else, an upgrade may be under way and
 // the installation stays.
 func UninstallEnabled(configDir string) (bool, error) {
-	said, err := os.ReadFile(filepath.Join(configDir, gateFile))
+	said, err := readInput(filepath.Join(configDir, gateFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

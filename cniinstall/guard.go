@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 const (
@@ -23,8 +25,13 @@ const (
 )
 
 // ErrUninstalled says that the installation has been taken back, or was never
-// made: there is nothing to guard.
-var ErrUninstalled = errors.New("no longer installed")
+// made: there is nothing to guard. It matches [journal.ErrRevoked].
+var ErrUninstalled error = uninstalled{}
+
+type uninstalled struct{}
+
+func (uninstalled) Error() string        { return "no longer installed" }
+func (uninstalled) Is(target error) bool { return target == journal.ErrRevoked }
 
 // ErrContested says that somebody else, such as the guard of another agent,
 // undoes each repair.
@@ -35,14 +42,16 @@ var ErrContested = errors.New("somebody else undoes each repair")
 // folder replaced, it applies Install again. So everything is repaired within a
 // second, if that itself takes no longer than half of one.
 //
-// It installs nothing anew: what has been applied is guarded. With a StateDir
-// the record decides. An uninstall ends the guard ([ErrUninstalled]), as does a
-// later installation ([ErrNotOwner]), by another owner or with other content.
+// It installs nothing anew: what has been applied is guarded. With a Journal
+// that decides, in which the context or the Journal has to name the step. An
+// uninstall ends the guard ([ErrUninstalled]), and so does a later installation,
+// with other content ([journal.ErrRevoked]) or by another owner, who has claimed
+// the node ([journal.ErrNotOwner]).
 type Guard struct {
 	// Install is what has been applied. Its Warn is not called.
 	Install Install
 
-	// Lock is taken for each repair, and only for it; what the record says is
+	// Lock is taken for each repair, and only for it; what the journal says is
 	// read after that. An uninstall has to hold the same lock, or the guard may
 	// repair what is just being removed. Nil: no lock.
 	Lock func(ctx context.Context) (unlock func() error, err error)
@@ -62,8 +71,8 @@ type Guard struct {
 }
 
 // Run guards until ctx ends or the guard does, and always returns an error:
-// that of ctx, [ErrUninstalled], [ErrNotOwner], [ErrContested], or that of an
-// Install whose fields are wrong.
+// that of ctx, [ErrUninstalled], [journal.ErrRevoked], [journal.ErrNotOwner],
+// [ErrContested], or that of an Install whose fields are wrong.
 //
 // All paths are resolved on the calling thread, so it may run inside hostns.Do
 // for as long as it likes. It reads a file only if one in the folders has another
@@ -81,7 +90,8 @@ func (g Guard) Run(ctx context.Context) error {
 type guarding struct {
 	Guard
 	seen  string            // what the folders looked like at the last look; empty: unknown
-	known map[string]string // target: its hash, as the record had it last
+	known map[string]string // target: its hash, as the journal had it last
+	one   string            // of these
 
 	retry     time.Time // when to look whatever they look like; zero: never
 	failures  int
@@ -114,13 +124,14 @@ func (g Guard) run(ctx context.Context) error {
 // look repairs what differs, if there is reason to think that something does.
 // An error ends the guard.
 func (r *guarding) look(ctx context.Context) error {
-	seen := r.Install.appearance() // first: what changes from now on is seen the next time
+	seen := r.appearance(ctx) // first: what changes from now on is seen the next time
 	if seen == r.seen && (r.retry.IsZero() || time.Now().Before(r.retry)) {
 		return nil
 	}
 	r.seen, r.retry = seen, time.Time{}
 	changed, err := r.differs(ctx)
 	if err == nil && changed {
+		r.seen = "" // the same may be done again before the next look
 		err = r.repair(ctx)
 	}
 	switch {
@@ -130,8 +141,16 @@ func (r *guarding) look(ctx context.Context) error {
 	case ends(err) || ctx.Err() != nil:
 		return err
 	}
-	r.fail(err)
+	r.fail(ctx, err)
 	return nil
+}
+
+// appearance describes what is guarded, at the cost of looking: any change of
+// the node's owner or of a file changes it, and so does an uninstall.
+func (r *guarding) appearance(ctx context.Context) string {
+	owner, generation, err := r.Install.Journal.Owner()
+	_, recorded, errOne := r.Install.Journal.Lookup(ctx, kindFile, r.one)
+	return fmt.Sprintln(owner, generation, err, recorded, errOne, r.Install.appearance())
 }
 
 // appearance describes what is in the guarded folders: any change of a file
@@ -139,7 +158,7 @@ func (r *guarding) look(ctx context.Context) error {
 // dot does not: there are temporary files.
 func (i Install) appearance() string {
 	var b strings.Builder
-	for _, dir := range []string{i.BinDir, i.ConfDir, i.StateDir} {
+	for _, dir := range []string{i.BinDir, i.ConfDir} {
 		entries, err := os.ReadDir(dir) // of no folder it is an error
 		fmt.Fprintln(&b, dir, appearance(dir), err)
 		for _, e := range entries {
@@ -152,13 +171,13 @@ func (i Install) appearance() string {
 }
 
 func ends(err error) bool {
-	return errors.Is(err, ErrUninstalled) || errors.Is(err, ErrNotOwner) || errors.Is(err, ErrContested)
+	return errors.Is(err, journal.ErrRevoked) || errors.Is(err, journal.ErrNotOwner) || errors.Is(err, ErrContested)
 }
 
 // fail tells of an error, once, and lets it be tried again: some time later, or
 // when something changes that the attempt itself has not.
-func (r *guarding) fail(err error) {
-	r.seen = r.Install.appearance()
+func (r *guarding) fail(ctx context.Context, err error) {
+	r.seen = r.appearance(ctx)
 	r.retry = time.Now().Add(min(retryFirst<<min(r.failures, 10), retryLast))
 	r.failures++
 	if text := err.Error(); text != r.lastError {
@@ -175,28 +194,32 @@ func (r *guarding) trouble(err error) {
 
 // differs compares without the lock.
 func (r *guarding) differs(ctx context.Context) (bool, error) {
-	j, err := r.survey(ctx)
+	leave, err := r.enter(ctx)
 	if err != nil {
 		return false, err
 	}
+	j, err := r.survey(ctx)
+	if err = errors.Join(err, leave()); err != nil {
+		return false, err
+	}
+	defer j.close()
 	if len(j.changes()) > 0 {
 		return true, nil
 	}
-	r.remember(j)
-	return false, nil
+	return false, r.remember(ctx, j)
 }
 
-// survey looks at the installation. An error may be that the guard is to end,
-// which it is whatever else is wrong.
+// survey looks at the installation. An error may be that the guard is to end.
 func (r *guarding) survey(ctx context.Context) (*job, error) {
-	if err := r.ended(); err != nil {
-		return nil, err
-	}
 	j, err := r.Install.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return j, r.mayRepair(ctx, j)
+	if err := r.mayRepair(ctx, j); err != nil {
+		j.close()
+		return nil, err
+	}
+	return j, nil
 }
 
 // repair applies the installation under the lock, if it still differs then.
@@ -208,18 +231,22 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
+	leave, err := r.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
 	j, err := r.survey(ctx)
 	if err != nil {
 		return err
 	}
+	defer j.close()
 	changes, found := j.changes(), j.found()
 	if len(changes) == 0 {
-		r.remember(j)
-		return nil
+		return r.remember(ctx, j)
 	}
 	err = j.apply(ctx)
-	r.remember(j)
-	if err != nil {
+	if err = errors.Join(err, r.remember(ctx, j)); err != nil {
 		return err
 	}
 	if r.Repaired != nil {

@@ -84,14 +84,18 @@ func receive[T any](t *testing.T, from chan T) (v T) {
 
 // guardedNode is a node with an installation that is guarded.
 func guardedNode(t *testing.T) (node, *guarded) {
-	n := newNodeIn(t, fastDir(t, "/bin/true"))
+	return guardedNodeIn(t, fastDir(t, "/bin/true"))
+}
+
+func guardedNodeIn(t *testing.T, root string) (node, *guarded) {
+	n := newNodeIn(t, root)
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
 	return n, start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
 }
 
 func (n node) lock(ctx context.Context) (func() error, error) {
-	return flock.File{Path: filepath.Join(n.state, "lock"), Timeout: slow}.Lock(ctx)
+	return flock.File{Path: filepath.Join(n.root, "lock"), Timeout: slow}.Lock(ctx)
 }
 
 // exchange puts an empty directory in the place of dir.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -22,7 +23,7 @@ import (
 // An uninstall under the same lock ends it, and what was removed stays removed.
 func TestCNI7_UninstallEndsIt(t *testing.T) {
 	for range 20 {
-		n, g := guardedNode(t)
+		n, g := guardedNodeIn(t, t.TempDir())               // nothing below /dev is undone
 		require.NoError(t, os.Remove(n.plugin("loopback"))) // it is awake when the uninstall comes
 		unlock, err := n.lock(t.Context())
 		require.NoError(t, err)
@@ -39,12 +40,11 @@ func TestCNI7_UninstallEndsIt(t *testing.T) {
 // by this one with other content.
 func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	n, g := guardedNode(t)
-	i := n.install()
-	i.Owner = "pod-b"
+	i := n.ownedBy("pod-b", n.install())
 	require.NoError(t, i.Apply(t.Context()))
 	err := g.end()
-	require.ErrorIs(t, err, cniinstall.ErrNotOwner)
-	require.ErrorContains(t, err, "last was pod-b (generation 2), this is host")
+	require.ErrorIs(t, err, journal.ErrNotOwner)
+	require.ErrorContains(t, err, `"pod-b" (generation 1`)
 
 	second := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
 	require.NoError(t, os.Remove(n.confFile()))
@@ -52,24 +52,23 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	i.Config = cniinstall.Agent{Debug: true}
 	require.NoError(t, i.Apply(t.Context()))
 	err = second.end()
-	require.ErrorIs(t, err, cniinstall.ErrNotOwner)
-	require.ErrorContains(t, err, "as pod-b, with other content of "+n.confFile())
+	require.ErrorIs(t, err, journal.ErrRevoked)
+	require.ErrorContains(t, err, "other content of "+n.confFile()+" was installed since")
 	requireConverged(t, i, n.root)
 
-	late := n.install() // the older one, started late
-	late.Owner = "pod-b"
-	require.ErrorIs(t, start(t, cniinstall.Guard{Install: late, Lock: n.lock}, plainly).end(), cniinstall.ErrNotOwner)
+	late := n.ownedBy("pod-b", n.install()) // the older one, started late
+	require.ErrorIs(t, start(t, cniinstall.Guard{Install: late, Lock: n.lock}, plainly).end(), journal.ErrRevoked)
 	requireConverged(t, i, n.root)
 }
 
 // An uninstall and a later installation end it whatever else is wrong: here the
 // network to join is gone.
 func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
-	for want, act := range map[error]func(context.Context, cniinstall.Install) error{
-		cniinstall.ErrUninstalled: func(ctx context.Context, i cniinstall.Install) error { return i.Revert(ctx) },
-		cniinstall.ErrNotOwner: func(ctx context.Context, i cniinstall.Install) error {
-			i.Owner, i.Config = "pod-b", cniinstall.Agent{}
-			return i.Apply(ctx)
+	for want, act := range map[error]func(context.Context, node, cniinstall.Install) error{
+		cniinstall.ErrUninstalled: func(ctx context.Context, _ node, i cniinstall.Install) error { return i.Revert(ctx) },
+		journal.ErrNotOwner: func(ctx context.Context, n node, i cniinstall.Install) error {
+			i.Config = cniinstall.Agent{}
+			return n.ownedBy("pod-b", i).Apply(ctx)
 		},
 	} {
 		n := newNode(t)
@@ -84,7 +83,7 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 		g.repair()
 		require.NoError(t, os.Remove(other))
 		require.ErrorIs(t, receive(t, g.trouble), cniinstall.ErrTargetMissing)
-		require.NoError(t, act(t.Context(), i))
+		require.NoError(t, act(t.Context(), n, i))
 		require.ErrorIs(t, g.end(), want)
 	}
 }

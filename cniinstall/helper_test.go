@@ -15,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // background is for what outlives a test.
@@ -45,9 +47,24 @@ func (n node) install() cniinstall.Install {
 	root, err := os.OpenRoot(n.src)
 	require.NoError(n.t, err)
 	n.t.Cleanup(func() { root.Close() })
-	return cniinstall.Install{
-		Plugins: root.FS(), BinDir: n.bin, Config: cniinstall.Agent{}, ConfDir: n.conf, StateDir: n.state,
+	i := cniinstall.Install{Plugins: root.FS(), BinDir: n.bin, Config: cniinstall.Agent{}, ConfDir: n.conf}
+	if n.state != "" {
+		i.Journal = journaltest.Open(n.t, n.state)
 	}
+	return i
+}
+
+// ownedBy lets the installation be that of an owner who claims the node.
+func (n node) ownedBy(owner string, i cniinstall.Install) cniinstall.Install {
+	n.t.Helper()
+	j, err := journal.Open(n.state, journal.Options{Owner: owner})
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { j.Close() })
+	leave, err := j.Enter(n.t.Context(), journal.Apply)
+	require.NoError(n.t, err)
+	require.NoError(n.t, leave())
+	i.Journal = j.Step("test")
+	return i
 }
 
 func (n node) source(name, content string) {

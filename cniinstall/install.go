@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // Defaults of the zero fields: where containerd and CRI-O look, and the name
@@ -15,7 +17,6 @@ const (
 	defaultBinDir   = "/opt/cni/bin"
 	defaultConfDir  = "/etc/cni/net.d"
 	defaultConfName = "05-cilium.conflist"
-	defaultOwner    = "host"
 
 	defaultBackupSuffix = ".cilium_bak"
 )
@@ -26,7 +27,7 @@ var confSuffixes = []string{".conflist", ".conf", ".json"}
 // Install is a state of a node: these plugins in BinDir, this configuration in
 // ConfDir. The zero value asks for nothing.
 //
-// It satisfies bootstrap.Action, and with a StateDir it can be reverted.
+// It satisfies bootstrap.Action, and with a Journal it can be reverted.
 type Install struct {
 	// Plugins holds the plugins to install, as regular files (or symbolic links
 	// within it) at its root; nil: none. It is read on the caller's side: for
@@ -55,18 +56,15 @@ type Install struct {
 
 	// Exclusive sets the other configurations in ConfDir aside: each is renamed
 	// to its name with BackupSuffix (zero: .cilium_bak), with a number behind it
-	// if there is such a file that we did not make. Revert puts them back.
+	// if there is such a file that we did not make. Revert puts them back. Ours
+	// under an earlier ConfName is removed.
 	Exclusive    bool
 	BackupSuffix string
 
-	// StateDir is where the prior state is noted before each change, for
-	// Revert; zero: nothing is, and there is no Revert. Owner is who installs,
-	// such as a pod's UID; zero: host. Only the last owner can revert.
-	StateDir string
-	Owner    string
-
-	// KeepConf lets Revert leave configurations alone: they are the user's.
-	KeepConf bool
+	// Journal is where the prior state is noted before each change, for Revert.
+	// Nil: nothing is, and Revert returns an error that matches
+	// [errors.ErrUnsupported].
+	Journal *journal.Journal
 
 	// Warn is called with what is worth knowing and no error; nil: it is not.
 	Warn func(text string)
@@ -80,6 +78,7 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
+	defer j.close()
 	if err := j.speak(ctx, j.early(false)); err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
@@ -93,6 +92,7 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 func (i Install) Apply(ctx context.Context) error {
 	j, err := i.survey(ctx)
 	if err == nil {
+		defer j.close()
 		err = j.apply(ctx)
 	}
 	if err != nil {

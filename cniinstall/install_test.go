@@ -299,12 +299,11 @@ func TestCNI9_FoldersStayTheSame(t *testing.T) {
 func TestBadFields(t *testing.T) {
 	n := newNode(t)
 	tests := map[string]func(*cniinstall.Install){
-		`"opt" is not an absolute path`:                   func(i *cniinstall.Install) { i.BinDir = "opt" },
-		`"etc" is not an absolute path`:                   func(i *cniinstall.Install) { i.ConfDir = "etc" },
-		`"more" is not an absolute path`:                  func(i *cniinstall.Install) { i.SearchDirs = []string{"more"} },
-		`"05-cilium.txt": no runtime loads it`:            func(i *cniinstall.Install) { i.ConfName = "05-cilium.txt" },
-		`"../05-cilium.conflist": no runtime loads it`:    func(i *cniinstall.Install) { i.ConfName = "../05-cilium.conflist" },
-		`state directory "state" is not an absolute path`: func(i *cniinstall.Install) { i.StateDir = "state" },
+		`"opt" is not an absolute path`:                func(i *cniinstall.Install) { i.BinDir = "opt" },
+		`"etc" is not an absolute path`:                func(i *cniinstall.Install) { i.ConfDir = "etc" },
+		`"more" is not an absolute path`:               func(i *cniinstall.Install) { i.SearchDirs = []string{"more"} },
+		`"05-cilium.txt": no runtime loads it`:         func(i *cniinstall.Install) { i.ConfName = "05-cilium.txt" },
+		`"../05-cilium.conflist": no runtime loads it`: func(i *cniinstall.Install) { i.ConfName = "../05-cilium.conflist" },
 		"is not UTF-8":          func(i *cniinstall.Install) { i.Config = cniinstall.Agent{LogFile: "\xff"} },
 		n.src + "/loopback/bin": func(i *cniinstall.Install) { i.BinDir = n.src + "/loopback/bin" },
 	}

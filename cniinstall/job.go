@@ -12,12 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/record"
 )
-
-// bookName is the record's name in the state directory.
-const bookName = "cni"
 
 // job is an Install with what was found on the node.
 type job struct {
@@ -25,15 +22,16 @@ type job struct {
 	plugins []*target
 	conf    *target // nil: none
 	net     *network
-	asides  []aside  // in the order in which they go
-	dirs    []string // that are missing, outermost first
-	book    *record.Book
-	from    string // the owner before
-	takes   bool   // over what is recorded
+	asides  []aside                  // in the order in which they go
+	dirs    []string                 // that are missing, outermost first
+	known   map[string]journal.Entry // files that are recorded, by path
+
+	binDir, confDir *durable.Dir // nil: not there, or not needed
 }
 
 // survey looks, and changes nothing. What is wrong with the request or the
-// configuration is found here, before anything is touched.
+// configuration is found here, before anything is touched. The job is to be
+// closed.
 func (i Install) survey(ctx context.Context) (*job, error) {
 	i, err := i.withDefaults()
 	if err != nil {
@@ -43,39 +41,76 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 		return nil, err
 	}
 	j := &job{Install: i}
-	if err := j.openBook(); err != nil {
+	if err := j.look(ctx); err != nil {
+		j.close()
 		return nil, err
+	}
+	return j, nil
+}
+
+func (j *job) look(ctx context.Context) (err error) {
+	if j.known, err = recorded(ctx, j.Journal); err != nil {
+		return err
+	}
+	if err := j.openDirs(); err != nil {
+		return err
 	}
 	if j.conf, j.net, err = j.render(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	if j.plugins, err = i.pluginTargets(); err != nil {
-		return nil, err
+	if j.plugins, err = j.pluginTargets(); err != nil {
+		return err
 	}
 	for _, t := range j.targets() {
-		if err := t.inspect(ctx); err != nil {
-			return nil, err
+		if err := t.inspect(ctx, j.dirOf(t)); err != nil {
+			return err
 		}
 	}
 	if err := j.present(); err != nil {
-		return nil, err
-	}
-	if err := j.findDirs(); err != nil {
-		return nil, err
-	}
-	return j, j.findAsides()
-}
-
-func (j *job) openBook() (err error) {
-	if j.StateDir == "" {
-		return nil
-	}
-	if j.book, err = record.Open(j.StateDir, bookName); err != nil {
 		return err
 	}
-	j.from, _ = j.book.Owner()
-	j.takes = len(j.book.Entries()) > 0 && j.from != j.Owner
-	return nil
+	if err := j.findDirs(); err != nil {
+		return err
+	}
+	return j.findAsides(ctx)
+}
+
+// openDirs opens the folders that are there.
+func (j *job) openDirs() (err error) {
+	if j.binDir == nil && j.Plugins != nil {
+		if j.binDir, err = openDir(j.BinDir); err != nil {
+			return err
+		}
+	}
+	if j.confDir == nil && j.Config != nil {
+		j.confDir, err = openDir(j.ConfDir)
+	}
+	return err
+}
+
+// openDir opens a folder; nil: there is none.
+func openDir(path string) (*durable.Dir, error) {
+	d, err := durable.OpenDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return d, hint(err)
+}
+
+func (j *job) close() {
+	for _, d := range []*durable.Dir{j.binDir, j.confDir} {
+		if d != nil {
+			d.Close() // nothing was written through it that is not synced
+		}
+	}
+}
+
+// dirOf is the folder that a target goes to.
+func (j *job) dirOf(t *target) *durable.Dir {
+	if t == j.conf {
+		return j.confDir
+	}
+	return j.binDir
 }
 
 // targets are all files, the configuration last.
@@ -177,13 +212,11 @@ func (j *job) findDirs() error {
 func missingDirs(dir string) ([]string, error) {
 	var missing []string
 	for ; ; dir = filepath.Dir(dir) {
-		info, err := os.Stat(dir)
+		d, err := durable.OpenDir(dir)
 		switch {
-		case err == nil && info.IsDir():
-			slices.Reverse(missing)
-			return missing, nil
 		case err == nil:
-			return nil, fmt.Errorf("%s is not a directory", dir)
+			slices.Reverse(missing)
+			return missing, d.Close()
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, hint(err)
 		}
@@ -199,9 +232,6 @@ func (j *job) changes() []string {
 	var changes []string
 	for _, dir := range j.dirs {
 		changes = append(changes, "make directory "+dir)
-	}
-	if j.takes {
-		changes = append(changes, fmt.Sprintf("take over the CNI installation from owner %q", j.from))
 	}
 	for _, t := range j.pending(attributes, content) {
 		changes = append(changes, t.change())
@@ -221,6 +251,9 @@ func (j *job) apply(ctx context.Context) error {
 	if err := j.sweep(); err != nil {
 		return err
 	}
+	if err := j.settle(ctx); err != nil {
+		return err
+	}
 	if len(j.changes()) == 0 {
 		return nil
 	}
@@ -230,37 +263,39 @@ func (j *job) apply(ctx context.Context) error {
 		}
 	}()
 	if err := j.prepare(ctx); err != nil {
-		return errors.Join(err, j.removeDirs())
-	}
-	if j.book != nil {
-		if err := j.book.SetOwner(j.Owner); err != nil {
-			return hint(err)
-		}
+		return errors.Join(err, j.removeDirs(ctx), j.settle(ctx))
 	}
 	if err := j.publish(ctx); err != nil {
-		return err
+		return errors.Join(err, j.settle(ctx))
 	}
 	return j.sweep()
 }
 
-// publish puts everything in its place. It stops where something fails: the
-// next file that is set aside must not let one be first that never was.
+// publish puts everything in its place, between two notes in the journal.
 func (j *job) publish(ctx context.Context) error {
+	if err := j.noteSums(ctx); err != nil {
+		return hint(err)
+	}
+	if err := j.putAll(ctx); err != nil {
+		return err
+	}
+	if err := j.complete(ctx); err != nil {
+		return hint(err)
+	}
+	return j.setAside(ctx)
+}
+
+func (j *job) putAll(ctx context.Context) error {
 	for _, t := range j.pending(attributes, content) {
 		if t == j.conf {
 			if err := j.speak(ctx, j.late()); err != nil {
 				return err
 			}
 		}
-		if err := j.put(ctx, t); err != nil {
-			return err
-		}
-	}
-	for _, a := range j.asides {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := j.setAside(a); err != nil {
+		if err := t.put(j.dirOf(t)); err != nil {
 			return err
 		}
 	}
@@ -271,9 +306,11 @@ func (j *job) publish(ctx context.Context) error {
 // first, for the room, and again last: a program that a writer was just
 // starting when it was killed holds the writer's locks until it has started.
 func (j *job) sweep() error {
-	errs := []error{durable.Sweep(j.BinDir), durable.Sweep(j.ConfDir)}
-	if j.StateDir != "" {
-		errs = append(errs, durable.Sweep(j.StateDir))
+	var errs []error
+	for _, d := range []*durable.Dir{j.binDir, j.confDir} {
+		if d != nil {
+			errs = append(errs, d.Sweep())
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("remove what a killed run left: %w", hint(err))
@@ -284,12 +321,18 @@ func (j *job) sweep() error {
 // prepare does all that can go wrong beside the files' places.
 func (j *job) prepare(ctx context.Context) error {
 	for _, dir := range j.dirs {
-		if err := j.makeDir(dir); err != nil {
+		if err := files.MkdirAll(ctx, j.Journal, dir, dirMode); err != nil {
 			return fmt.Errorf("make directory %s: %w", dir, hint(err))
 		}
 	}
+	if err := j.openDirs(); err != nil {
+		return err
+	}
+	if err := j.note(ctx); err != nil {
+		return hint(err)
+	}
 	for _, t := range j.pending(content) {
-		if err := t.stage(ctx, j.book != nil); err != nil {
+		if err := t.stage(ctx, j.dirOf(t), j.Journal != nil); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -37,7 +38,9 @@ func TestMain(m *testing.M) {
 	case "loop":
 		os.Exit(installLoop())
 	case "once":
-		os.Exit(installOnce())
+		os.Exit(installOnce(1))
+	case "first":
+		os.Exit(installOnce(firstVersion))
 	}
 	os.Exit(m.Run())
 }
@@ -317,14 +320,16 @@ func TestCNI1_RunningPluginKeepsRunning(t *testing.T) {
 	require.NoError(t, running.Wait())
 }
 
-// installOnce installs version 1 over what is there, with a record, after
+const firstVersion = 3 // is exclusive
+
+// installOnce installs a version over what is there, with a record, after
 // saying that it starts.
-func installOnce() int {
+func installOnce(version int) int {
 	program, err := os.ReadFile(os.Getenv(programEnv))
 	if err != nil {
 		return 1
 	}
-	i := recordedFleet(os.Getenv(dirEnv), program, 1)
+	i := recordedFleet(os.Getenv(dirEnv), program, version)
 	fmt.Println("go")
 	start := time.Now()
 	if err := i.Apply(background); err != nil {
@@ -337,7 +342,11 @@ func installOnce() int {
 
 func recordedFleet(dir string, program []byte, version int) cniinstall.Install {
 	i := fleet(dir, program, version)
-	i.StateDir = filepath.Join(dir, "state")
+	j, err := journal.Open(filepath.Join(dir, "state"), journal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	i.Journal = j.Step("test")
 	i.Exclusive = version > 0 // so that the upgrade sets others aside
 	return i
 }
@@ -365,14 +374,16 @@ func TestCNI1_KilledAndRunAgain(t *testing.T) {
 // own account; negative: it did not get to say so.
 func killedAfter(t *testing.T, path string, program []byte, after time.Duration) time.Duration {
 	t.Helper()
-	dir := fastDir(t, path)
+	dir := t.TempDir() // nothing below /dev is undone
 	old := filepath.Join(dir, "bin", "cilium-cni")
 	write(t, old, "original", 0o711)
 	for _, name := range []string{"00-a.conflist", "01-b.conf", "10-c.json"} {
 		write(t, filepath.Join(dir, "net.d", name), name, 0o640)
 	}
 	before := tree(t, dir)
-	require.NoError(t, recordedFleet(dir, program, 0).Apply(t.Context()))
+	first := recordedFleet(dir, program, 0)
+	require.NoError(t, first.Apply(t.Context()))
+	require.NoError(t, first.Journal.Close())
 
 	cmd, _, out := child(t, "once", dir, path)
 	_, err := out.ReadString('\n')
@@ -381,14 +392,9 @@ func killedAfter(t *testing.T, path string, program []byte, after time.Duration)
 		timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
 		defer timer.Stop()
 	}
-	said, _ := out.ReadString('\n')
-	cmd.Wait()
-	awaitUnlocked(t, dir)
-	took, err := strconv.ParseInt(strings.TrimSpace(said), 10, 64)
-	if err != nil {
-		took = -1
-	}
+	took := waitFor(t, cmd, out, dir)
 	i := recordedFleet(dir, program, 1)
+	defer i.Journal.Close()
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, dir)
 	requireContent(t, filepath.Join(dir, "bin", "prog"), string(append(slices.Clone(program), make([]byte, 12345)...)), 0o755)
@@ -398,7 +404,81 @@ func killedAfter(t *testing.T, path string, program []byte, after time.Duration)
 	delete(before, old)
 	delete(after1, old)
 	require.Equal(t, before, after1)
+	return took
+}
+
+// waitFor waits for a child, and returns how long it took by its own account;
+// negative: it was killed before.
+func waitFor(t *testing.T, cmd *exec.Cmd, out *bufio.Reader, dir string) time.Duration {
+	t.Helper()
+	said, _ := out.ReadString('\n')
+	cmd.Wait()
+	awaitUnlocked(t, dir)
+	took, err := strconv.ParseInt(strings.TrimSpace(said), 10, 64)
+	if err != nil {
+		return -1
+	}
 	return time.Duration(took)
+}
+
+// Killed at points spread over a first install or an upgrade, and then undone
+// by another process: as it was before, with no temporary file.
+func TestCNI8_KilledAndUninstalled(t *testing.T) {
+	const points = 50
+	path, program := realProgram(t, "true")
+	for _, upgrade := range []bool{false, true} {
+		took, killed := killedAndUndone(t, path, program, upgrade, -1), 0
+		for k := range points {
+			if said := killedAndUndone(t, path, program, upgrade, took*time.Duration(k)/points); said < 0 {
+				killed++
+			} else {
+				took = min(took, said)
+			}
+		}
+		require.Positive(t, killed)
+		t.Logf("upgrade %v: takes %v; %d of %d were killed in it", upgrade, took.Round(time.Microsecond), killed, points)
+	}
+}
+
+func killedAndUndone(t *testing.T, path string, program []byte, upgrade bool, after time.Duration) time.Duration {
+	t.Helper()
+	dir := t.TempDir()
+	old := filepath.Join(dir, "bin", "cilium-cni")
+	write(t, old, "original", 0o711)
+	if upgrade {
+		for _, name := range []string{"00-a.conflist", "10-c.json"} {
+			write(t, filepath.Join(dir, "net.d", name), name, 0o640)
+		}
+	}
+	before := tree(t, dir)
+	if upgrade {
+		first := recordedFleet(dir, program, 0)
+		require.NoError(t, first.Apply(t.Context()))
+		require.NoError(t, first.Journal.Close())
+		write(t, filepath.Join(dir, "net.d", "01-b.conf"), "new", 0o640)
+		before[filepath.Join(dir, "net.d", "01-b.conf")] = tree(t, dir)[filepath.Join(dir, "net.d", "01-b.conf")]
+	}
+	cmd, _, out := child(t, "first", dir, path)
+	_, err := out.ReadString('\n')
+	require.NoError(t, err)
+	if after >= 0 {
+		timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	took := waitFor(t, cmd, out, dir)
+	j, err := journal.Open(filepath.Join(dir, "state"), journal.Options{
+		Handlers: []journal.Handler{cniinstall.Handler{ConfDir: filepath.Join(dir, "net.d")}},
+	})
+	require.NoError(t, err)
+	defer j.Close()
+	_, err = j.RevertAll(t.Context())
+	require.NoError(t, err)
+	now := tree(t, dir)
+	requireContent(t, old, "original", 0o711)
+	delete(before, old)
+	delete(now, old)
+	require.Equal(t, before, now)
+	return took
 }
 
 // awaitUnlocked waits for programs that a killed writer was just starting: until

@@ -17,7 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -61,7 +63,7 @@ func TestCNI1_NoSpace(t *testing.T) {
 	t.Cleanup(func() { unix.Unmount(n.bin, unix.MNT_DETACH) })
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
-	before := tree(t, n.root)
+	before, recorded := tree(t, n.root), states(t, i.Journal)
 	n.source("cilium-cni", script("0.3.1"))
 	n.source("zzz", strings.Repeat("x", 1<<20))
 	err := i.Apply(t.Context())
@@ -69,11 +71,23 @@ func TestCNI1_NoSpace(t *testing.T) {
 	require.ErrorContains(t, err, "write "+n.plugin("zzz"))
 	after := tree(t, n.root)
 	for path, was := range before {
-		if !strings.HasPrefix(path, n.src) {
+		if !strings.HasPrefix(path, n.src) && !strings.HasPrefix(path, n.state) {
 			require.Equal(t, was, after[path], path)
 		}
 	}
+	require.Equal(t, recorded, states(t, i.Journal))
 	requireNoTemp(t, n.root)
+}
+
+// states says of each object that is recorded what it was and is, and whether
+// that is certain.
+func states(t *testing.T, j *journal.Journal) map[string][]any {
+	t.Helper()
+	all := map[string][]any{}
+	for _, e := range journaltest.Entries(t, j) {
+		all[e.Object] = []any{e.Before, e.After, e.Done}
+	}
+	return all
 }
 
 // Nothing is changed that cannot be recorded.

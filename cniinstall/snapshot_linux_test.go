@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/snapshot"
@@ -114,7 +115,7 @@ func TestCNI5_CNI8_NodeIsAsBefore(t *testing.T) {
 				t.Run(name+", "+config, func(t *testing.T) {
 					n := newNode(t)
 					i := n.install()
-					i.BinDir, i.ConfDir, i.StateDir = "", "", "/var/lib/slipway" // the node's own
+					i.BinDir, i.ConfDir = "", "" // the node's own
 					i.Config, i.Exclusive = c, exclusive
 					testAsBefore(t, n, start, i)
 				})
@@ -148,6 +149,7 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i cniinstall.Instal
 		before = lookAt(t)
 	})
 
+	i.Journal = openOn(t, host, "").Step("test")
 	act := hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
 	require.NoError(t, act.Apply(t.Context()))
 	on(func() {
@@ -162,11 +164,27 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i cniinstall.Instal
 	if !start.readOnly {
 		n.source("cilium-cni", script("0.3.1")) // an upgrade
 	}
-	i.Owner = "the next pod"
+	next := openOn(t, host, "the next pod")
+	leave, err := next.Enter(t.Context(), journal.Apply)
+	require.NoError(t, err)
+	i.Journal = next.Step("test")
 	act = hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
 	require.NoError(t, act.Apply(t.Context()))
-	require.NoError(t, act.Revert(t.Context()))
+	require.NoError(t, leave())
+	_, err = next.RevertAll(t.Context())
+	require.NoError(t, err)
 	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
+}
+
+// openOn opens the journal on the host.
+func openOn(t *testing.T, host *bootstraptest.Node, owner string) (j *journal.Journal) {
+	o := journal.Options{Owner: owner, Handlers: []journal.Handler{journal.In(host.Do, cniinstall.Handler{})}}
+	require.NoError(t, host.Do(t.Context(), func(context.Context) (err error) {
+		j, err = journal.Open("/var/lib/slipway", o)
+		return err
+	}))
+	t.Cleanup(func() { j.Close() })
+	return j
 }
 
 func requireContentOfOurs(t *testing.T) {
@@ -189,19 +207,20 @@ func TestCNI3_CNI5_ManagedCloud(t *testing.T) {
 
 	n := newNode(t)
 	i := n.install()
-	i.BinDir, i.ConfDir, i.StateDir = "", "", "/var/lib/slipway"
+	i.BinDir, i.ConfDir = "", ""
 	i.Config, i.Exclusive = cniinstall.Whole(whole), true
 	cloudConf := nodeFile{path: nodeConf + "/00-multus.conf", content: `{"cniVersion":"0.3.1","name":"tke","type":"tke-bridge"}`, mode: 0o644}
 	cloudPlugin := nodeFile{path: nodeBin + "/tke-route-eni", content: script("0.3.0", "0.3.1"), mode: 0o755}
 
 	host := bootstraptest.NewNode(t)
-	act := hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
 	var before snapshot.Snapshot
 	on := func(f func()) {
 		t.Helper()
 		require.NoError(t, host.Do(t.Context(), func(context.Context) error { f(); return nil }))
 	}
 	on(func() { startingPoint{files: []nodeFile{cloudConf, oldPlugin}}.set(t); before = lookAt(t) })
+	i.Journal = openOn(t, host, "").Step("test")
+	act := hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
 	require.ErrorIs(t, act.Apply(t.Context()), cniinstall.ErrPluginMissing)
 	on(func() { require.Empty(t, before.Diff(lookAt(t)), "nothing is touched while it is missing") })
 	on(func() { cloudPlugin.put(t); before = lookAt(t) })

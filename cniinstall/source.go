@@ -141,9 +141,7 @@ func (j *job) renderConfig(ctx context.Context) ([]byte, error) {
 	if c, ok := j.Config.(interface {
 		renderIn(context.Context, folder) ([]byte, error)
 	}); ok {
-		f := j.folder()
-		f.book = j.book
-		return c.renderIn(ctx, f)
+		return c.renderIn(ctx, j.folder())
 	}
 	return j.Config.Render(ctx, j.ConfDir)
 }
@@ -155,7 +153,6 @@ func (i Install) withDefaults() (Install, error) {
 	i.BinDir = filepath.Clean(cmp.Or(i.BinDir, defaultBinDir))
 	i.ConfDir = filepath.Clean(cmp.Or(i.ConfDir, defaultConfDir))
 	i.ConfName = cmp.Or(i.ConfName, defaultConfName)
-	i.Owner = cmp.Or(i.Owner, defaultOwner)
 	i.BackupSuffix = cmp.Or(i.BackupSuffix, defaultBackupSuffix)
 	if i.Optional == nil {
 		i.Optional = []string{"loopback"}

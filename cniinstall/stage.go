@@ -29,8 +29,8 @@ type staged struct {
 
 // stage writes the target's content beside its place, and hashes it where it is
 // to be recorded: otherwise that would take the most time.
-func (t *target) stage(ctx context.Context, recorded bool) error {
-	f, err := durable.Create(t.path, t.mode)
+func (t *target) stage(ctx context.Context, d *durable.Dir, recorded bool) error {
+	f, err := d.Create(t.name(), t.mode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", t.path, hint(err))
 	}

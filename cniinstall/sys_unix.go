@@ -24,11 +24,8 @@ func killGroup(c *exec.Cmd) {
 	c.Cancel = func() error { return unix.Kill(-c.Process.Pid, unix.SIGKILL) }
 }
 
-// openThere opens a file of the node, never through a symbolic link, and
-// without waiting for the other end of a FIFO.
-func openThere(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-}
+// nonBlock keeps the opening of a FIFO from waiting for its other end.
+const nonBlock = unix.O_NONBLOCK
 
 func ownerOf(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -10,8 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
-	"github.com/slipway-dev/slipway/internal/record"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // need is what is to be done about a target.
@@ -34,13 +36,18 @@ type target struct {
 	need   need
 	found  string // why, where only attributes are wrong
 	staged *staged
+	entry  journal.Entry // where it is recorded
 }
 
 // inspect looks what is at the target's path. A symbolic link there counts as
-// something else, and is replaced; what is no file at all is an error.
-func (t *target) inspect(ctx context.Context) error {
+// something else, and is replaced; what is no file at all is an error. Without
+// its directory d there is nothing.
+func (t *target) inspect(ctx context.Context, d *durable.Dir) error {
 	t.need = content
-	info, err := os.Lstat(t.path)
+	if d == nil {
+		return nil
+	}
+	info, err := d.Lstat(t.name())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -53,7 +60,7 @@ func (t *target) inspect(ctx context.Context) error {
 	case info.Size() != t.size:
 		return nil
 	}
-	same, err := t.holds(ctx)
+	same, err := t.holds(ctx, d)
 	if err != nil || !same {
 		return err
 	}
@@ -66,8 +73,8 @@ func (t *target) inspect(ctx context.Context) error {
 }
 
 // holds reports whether the file at path has the target's content.
-func (t *target) holds(ctx context.Context) (bool, error) {
-	f, err := openThere(t.path)
+func (t *target) holds(ctx context.Context, d *durable.Dir) (bool, error) {
+	f, err := d.Open(t.name())
 	if err != nil {
 		return false, hint(err)
 	}
@@ -88,12 +95,7 @@ func (t *target) modeFits(m fs.FileMode) bool {
 	return unixMode(m) == uint32(t.mode) || t.plugin != "" && unixMode(m) == 0o555
 }
 
-// after is how the target shall be left, for the record.
-func (t *target) after(sum string) record.State {
-	return record.State{
-		Type: "file", Mode: uint32(t.mode), UID: os.Geteuid(), GID: os.Getegid(), Size: t.size, SHA256: sum,
-	}
-}
+func (t *target) name() string { return filepath.Base(t.path) }
 
 func (t *target) change() string {
 	if t.need == attributes {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -38,7 +39,7 @@ func dropEntry(t *testing.T, n node, object string) {
 
 func editPage(t *testing.T, n node, edit func(entries []any) []any) {
 	t.Helper()
-	path := filepath.Join(n.state, "cni.json")
+	path := filepath.Join(n.state, "journal.json")
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var page map[string]any
@@ -46,7 +47,8 @@ func editPage(t *testing.T, n node, edit func(entries []any) []any) {
 	page["entries"] = edit(page["entries"].([]any))
 	raw, err = json.Marshal(page)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	require.NoError(t, os.WriteFile(path+".new", raw, 0o600))
+	require.NoError(t, os.Rename(path+".new", path))
 }
 
 // Entries of every kind that were begun and not completed: whether the change
@@ -127,14 +129,13 @@ func TestCNI8_RecordThatCannotBeRead(t *testing.T) {
 	n.others()
 	i := n.exclusive()
 	require.NoError(t, i.Apply(t.Context()))
-	path := filepath.Join(n.state, "cni.json")
+	path := filepath.Join(n.state, "journal.json")
 	good, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for name, content := range map[string]string{
 		"empty":        "",
 		"torn":         string(good[:len(good)/2]),
-		"newer schema": `{"schema":2,"entries":[]}`,
-		"unknown key":  `{"schema":1,"entries":[],"later":true}`,
+		"newer schema": `{"schema":3,"entries":[]}`,
 		"zeros":        string(make([]byte, len(good))),
 		"twice":        string(good) + string(good),
 	} {
@@ -166,16 +167,15 @@ func TestCNI8_KeepConf(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 	kept := tree(t, n.conf)
 
-	user := i
-	user.KeepConf, user.Config, user.Exclusive = true, nil, false
-	changes, err := user.CheckRevert(t.Context())
+	user := cniinstall.Handler{ConfDir: n.conf, KeepConf: true}
+	changes, err := i.Journal.CheckUndo(t.Context(), user)
 	require.NoError(t, err)
-	require.Equal(t, []string{"remove " + n.plugin("loopback"), "remove " + n.plugin("extra")}, changes)
-	require.NoError(t, user.Revert(t.Context()))
+	require.Equal(t, []string{"remove file " + n.plugin("loopback"), "remove file " + n.plugin("extra")}, changes)
+	require.NoError(t, i.Journal.Undo(t.Context(), user))
 	require.Equal(t, kept, tree(t, n.conf))
 	require.FileExists(t, n.plugin("cilium-cni"), "the configuration names it")
 	require.NoFileExists(t, n.plugin("extra"))
-	changes, err = user.CheckRevert(t.Context())
+	changes, err = i.Journal.CheckUndo(t.Context(), user)
 	require.NoError(t, err)
 	require.Empty(t, changes)
 
@@ -208,13 +208,14 @@ func TestCNI8_LateUninstallLeavesWhatIsSetAside(t *testing.T) {
 	n := newNode(t)
 	n.others()
 	before := tree(t, n.root)
-	older, newer := n.exclusive(), n.exclusive()
-	older.Owner, newer.Owner = "pod-1", "pod-2"
+	older := n.ownedBy("pod-1", n.exclusive())
 	require.NoError(t, older.Apply(t.Context()))
+	newer := n.ownedBy("pod-2", n.exclusive())
 	require.NoError(t, newer.Apply(t.Context()))
 	now := tree(t, n.root)
-	require.ErrorIs(t, older.Revert(t.Context()), cniinstall.ErrNotOwner)
+	require.ErrorIs(t, older.Revert(t.Context()), journal.ErrNotOwner)
 	require.Equal(t, now, tree(t, n.root))
 	require.NoError(t, newer.Revert(t.Context()))
+	require.NoError(t, os.RemoveAll(n.state)) // it says whose the node is
 	require.Equal(t, before, tree(t, n.root))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // speaker is a plugin that says its versions.
@@ -39,7 +40,7 @@ func newNode(t *testing.T) node {
 func (n node) install(config cniinstall.Config) cniinstall.Install {
 	return cniinstall.Install{
 		Plugins: fstest.MapFS{"cilium-cni": {Data: []byte(speaker)}, "provider-cni": {Data: []byte(speaker)}},
-		BinDir:  n.bin, ConfDir: n.conf, StateDir: n.state, Config: config,
+		BinDir:  n.bin, ConfDir: n.conf, Journal: journaltest.Open(n.t, n.state), Config: config,
 	}
 }
 

@@ -10,22 +10,40 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// ended says whether the installation is another owner's by now, or is being
-// taken back: an uninstall drops each entry as it goes.
-func (r *guarding) ended() error {
-	j := &job{Install: r.Install}
-	if err := j.openBook(); err != nil || j.book == nil {
+// enter keeps uninstalls out until leave is called. An error may be that the
+// guard is to end, which it is whatever else is wrong: the node is somebody
+// else's by now, or what is guarded was undone.
+func (r *guarding) enter(ctx context.Context) (leave func() error, err error) {
+	leave, err = r.Install.Journal.Enter(ctx, journal.Verify)
+	gone := r.gone(ctx)
+	if gone == nil && errors.Is(err, journal.ErrRevoked) && !errors.Is(err, journal.ErrNotOwner) {
+		return nil, fmt.Errorf("%w: %w", ErrUninstalled, err)
+	}
+	switch {
+	case gone == nil:
+		return leave, err
+	case err == nil:
+		return nil, errors.Join(gone, leave())
+	}
+	return nil, gone
+}
+
+// gone is an error if the journal no longer knows what is guarded.
+func (r *guarding) gone(ctx context.Context) error {
+	if r.Install.Journal == nil {
+		return nil
+	}
+	known, err := recorded(ctx, r.Install.Journal)
+	if err != nil {
 		return err
 	}
-	if owner, generation := j.book.Owner(); generation > 0 && owner != r.Install.Owner {
-		return fmt.Errorf("%w: last was %s (generation %d), this is %s", ErrNotOwner, owner, generation, r.Install.Owner)
-	}
 	for path := range r.known {
-		if _, recorded := j.book.Lookup(path); !recorded {
-			return fmt.Errorf("%w: the record of %s is gone", ErrUninstalled, path)
+		if _, there := known[path]; !there {
+			return fmt.Errorf("%w: %s is no longer recorded", ErrUninstalled, path)
 		}
 	}
 	return nil
@@ -33,7 +51,7 @@ func (r *guarding) ended() error {
 
 // mayRepair is an error if something differs that is not to be repaired.
 func (r *guarding) mayRepair(ctx context.Context, j *job) error {
-	if j.book == nil {
+	if j.Journal == nil {
 		return nil
 	}
 	for _, t := range j.pending(attributes, content) {
@@ -44,17 +62,17 @@ func (r *guarding) mayRepair(ctx context.Context, j *job) error {
 	return nil
 }
 
-// isDamage: what differs from ours because this owner has installed something
-// else since is none.
+// isDamage: what differs from ours because the same owner has installed
+// something else since is none.
 func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
-	e, recorded := j.book.Lookup(t.path)
+	e, recorded := j.known[t.path]
 	sum, seen := r.known[t.path]
 	switch {
 	case r.known == nil && !recorded:
 		if t.plugin != "" && j.policyOf(t.plugin) == IfMissing {
 			return nil // another may have been there before
 		}
-		return fmt.Errorf("%w: %s differs, and %s has no record of it", ErrUninstalled, t.path, j.StateDir)
+		return fmt.Errorf("%w: %s differs, and is not recorded in %s", ErrUninstalled, t.path, j.Journal.Dir())
 	case t.plugin == "" && !isFixed(j.Config):
 		return nil // it may be another each time
 	case r.known != nil && !seen:
@@ -66,7 +84,7 @@ func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
 		}
 	}
 	if e.Done && e.After.SHA256 != sum {
-		return fmt.Errorf("%w: as %s, with other content of %s", ErrNotOwner, j.Owner, t.path)
+		return fmt.Errorf("%w: other content of %s was installed since", journal.ErrRevoked, t.path)
 	}
 	return nil
 }
@@ -80,19 +98,21 @@ func isFixed(c Config) bool {
 	return false
 }
 
-// remember notes what the record says of what is guarded.
-func (r *guarding) remember(j *job) {
+// remember notes what the journal says of what is guarded.
+func (r *guarding) remember(ctx context.Context, j *job) error {
 	if r.known == nil {
 		r.known = map[string]string{}
 	}
-	if j.book == nil {
-		return
+	known, err := recorded(ctx, j.Journal)
+	if err != nil {
+		return err
 	}
 	for _, t := range j.targets() {
-		if e, recorded := j.book.Lookup(t.path); recorded && e.Done {
-			r.known[t.path] = e.After.SHA256
+		if e, there := known[t.path]; there && e.Done {
+			r.known[t.path], r.one = e.After.SHA256, t.path
 		}
 	}
+	return nil
 }
 
 // hash is the SHA-256 of the target's content, in hex.
@@ -121,17 +141,19 @@ func (j *job) found() string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, j.changes())
 	for _, t := range j.pending(content) {
-		info, err := os.Lstat(t.path)
+		d := j.dirOf(t)
+		if d == nil {
+			fmt.Fprintln(sum, t.path, "missing")
+			continue
+		}
+		info, err := d.Lstat(t.name())
 		if err != nil {
 			fmt.Fprintln(sum, t.path, "missing")
 			continue
 		}
 		fmt.Fprintln(sum, t.path, info.Mode(), info.Size())
-		if info.Mode().IsRegular() && info.Size() <= 1<<20 {
-			if f, err := openThere(t.path); err == nil {
-				io.Copy(sum, f)
-				f.Close()
-			}
+		if raw, err := d.ReadFile(t.name(), maxConf); err == nil {
+			sum.Write(raw)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))

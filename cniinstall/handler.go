@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+// Handler undoes what an [Install] has recorded: first the configurations that
+// were set aside come back, so that there is always one, the same file again
+// where nobody has touched the backup; then ours goes, then the plugins, last the
+// directories that were made, if empty. What is no longer as it was left stays,
+// and is reported. If a configuration cannot be put back, ours and the plugins
+// stay. If ours stays because somebody has changed it, so do the plugins that it
+// names, and all remain recorded: a revert after it was removed takes them away.
+type Handler struct {
+	// ConfDir is the configurations' folder; zero: /etc/cni/net.d.
+	ConfDir string
+
+	// KeepConf lets the configurations stay as they are: they are the user's.
+	// So do the plugins that they name, and directories.
+	KeepConf bool
+}
+
+// Kinds lists the kinds of entries of cniinstall.
+func (Handler) Kinds() []string { return append(files.Kinds(), kindBackup) }
+
+// Owns is an error for what cannot be a path of a CNI installation.
+func (Handler) Owns(e journal.Entry) error {
+	if e.Kind == kindBackup && e.Before.Type != "" {
+		return errors.New("a backup takes the place of nothing")
+	}
+	return files.Owns(e)
+}
+
+// Look says what there is to undo about e.
+func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
+	switch {
+	case h.KeepConf && (e.Kind != kindFile || isConf(e)):
+		return u, fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
+	case isConf(e):
+		u, err = lookConf(ctx, p, e)
+	case e.Kind == kindBackup:
+		u, err = lookBackup(ctx, p, e)
+	case e.Kind == kindFile:
+		u, err = h.lookPlugin(ctx, p, e)
+	default:
+		u, err = lookDir(ctx, p, e)
+	}
+	if undo := u.Run; undo != nil {
+		u.Run = func(ctx context.Context) error { return needing(e, hint(undo(ctx))) }
+	}
+	return u, hint(err)
+}
+
+// needing adds what stays with a configuration that cannot be undone.
+func needing(e journal.Entry, err error) error {
+	if err == nil || !isConf(e) || len(e.Needs) == 0 || errors.Is(err, journal.ErrChanged) {
+		return err
+	}
+	return fmt.Errorf("%w; plugins stay while the configuration that needs them does", err)
+}
+
+// lookConf puts back what was set aside by renaming its backup, so that it is
+// the same file again; if that is gone or was edited, from the kept content.
+func lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	u, err := files.Look(ctx, p, e)
+	switch {
+	case errors.Is(err, journal.ErrChanged) && !isAside(e):
+		return u, held(p, e, err)
+	case err != nil || u.Change == "" || !isAside(e):
+		return u, err
+	}
+	restore := u.Run
+	for _, backup := range e.Needs {
+		is, err := isBackup(ctx, backup, e)
+		if err != nil {
+			return journal.Undo{}, err
+		}
+		if is {
+			u.Removes = backup
+			u.Run = func(ctx context.Context) error { return putBack(ctx, backup, e, restore) }
+			break
+		}
+	}
+	return u, nil
+}
+
+// isBackup reports whether path is beside e's object, whose place is empty, and
+// is what was there before.
+func isBackup(ctx context.Context, path string, e journal.Entry) (bool, error) {
+	if filepath.Dir(path) != filepath.Dir(e.Object) || isConfName(path) {
+		return false, nil
+	}
+	place, err := journal.Snapshot(ctx, e.Object)
+	if err != nil || place.Type != "" {
+		return false, err
+	}
+	now, err := journal.Snapshot(ctx, path)
+	return now.Type != "" && now.Same(e.Before), err
+}
+
+func putBack(ctx context.Context, backup string, e journal.Entry, restore func(context.Context) error) error {
+	is, err := isBackup(ctx, backup, e)
+	if err != nil {
+		return err
+	}
+	if !is {
+		return restore(ctx)
+	}
+	d, err := durable.OpenDir(filepath.Dir(backup))
+	if err != nil {
+		return fmt.Errorf("put back: %w", err)
+	}
+	defer d.Close()
+	err = d.RenameNew(filepath.Base(backup), filepath.Base(e.Object))
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is %w, and stays", e.Object, journal.ErrChanged)
+	}
+	if err != nil {
+		return fmt.Errorf("put back: %w", err)
+	}
+	return nil
+}
+
+// lookBackup removes a backup whose original is in its place again by other
+// means. If somebody else's file is there, it stays.
+func lookBackup(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	if p.Goes(e.Object) { // it is put back
+		return journal.Undo{}, nil
+	}
+	u, err := files.Look(ctx, p, e)
+	if err != nil || u.Removes == "" {
+		return u, err
+	}
+	if err := placeIsTaken(ctx, p, e); err != nil {
+		return journal.Undo{}, err
+	}
+	remove := u.Run
+	u.Run = func(ctx context.Context) error {
+		if err := placeIsTaken(ctx, p, e); err != nil {
+			return err
+		}
+		return remove(ctx)
+	}
+	return u, nil
+}
+
+func placeIsTaken(ctx context.Context, p *journal.Pass, backup journal.Entry) error {
+	entries, err := p.Journal().Entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Step != backup.Step || !isConf(e) || !slices.Contains(e.Needs, backup.Object) {
+			continue
+		}
+		now, err := journal.Snapshot(ctx, e.Object)
+		if err != nil {
+			return err
+		}
+		if !now.Same(e.Before) && !e.Left(now) {
+			return told{backup.Object + ", which was set aside, stays beside it", journal.ErrChanged}
+		}
+	}
+	return nil
+}
+
+// lookDir lets a directory stay that a configuration comes back to.
+func lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	u, err := files.Look(ctx, p, e)
+	if err != nil || u.Change == "" {
+		return u, err
+	}
+	entries, err := p.Journal().Entries()
+	if err != nil {
+		return journal.Undo{}, err
+	}
+	for _, o := range entries {
+		if o.Step == e.Step && isAside(o) && filepath.Dir(o.Object) == e.Object {
+			return journal.Undo{}, fmt.Errorf("directory %s stays: it is to hold %s", e.Object, filepath.Base(o.Object))
+		}
+	}
+	return u, nil
+}
+
+// told is an error in words of its own.
+type told struct {
+	text string
+	is   error
+}
+
+func (t told) Error() string        { return t.text }
+func (t told) Is(target error) bool { return target == t.is }
+
+// held lets a configuration of ours that somebody has changed stay recorded as
+// long as it names plugins that are: without them no pod would start.
+func held(p *journal.Pass, conf journal.Entry, changed error) error {
+	n, err := parseFile(conf.Object)
+	if err != nil {
+		return changed // gone, or nothing that a pod could start with
+	}
+	entries, err := p.Journal().Entries()
+	if err != nil {
+		return err
+	}
+	var plugins []string
+	for _, e := range entries {
+		if e.Step == conf.Step && isOurs(e) && !isConf(e) && slices.Contains(n.types, filepath.Base(e.Object)) {
+			plugins = append(plugins, e.Object)
+		}
+	}
+	if len(plugins) == 0 {
+		return changed
+	}
+	return errors.Join(changed, told{
+		fmt.Sprintf("%s names what was installed, which stays with it until it is gone and the installation is reverted again: %s",
+			conf.Object, strings.Join(plugins, ", ")), journal.ErrKept})
+}
+
+// lookPlugin lets a plugin stay with the configurations that need it.
+func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	needed := func(ctx context.Context) error { return neededBy(ctx, p, e) }
+	if h.KeepConf {
+		needed = func(ctx context.Context) error { return h.named(ctx, e) }
+	}
+	if err := needed(ctx); err != nil {
+		return journal.Undo{}, err
+	}
+	u, err := files.Look(ctx, p, e)
+	if undo := u.Run; undo != nil {
+		u.Run = func(ctx context.Context) error {
+			if err := needed(ctx); err != nil {
+				return err
+			}
+			return undo(ctx)
+		}
+	}
+	return u, err
+}
+
+// named is an error if a configuration in the folder names the plugin.
+func (h Handler) named(ctx context.Context, plugin journal.Entry) error {
+	f := folder{dir: filepath.Clean(cmp.Or(h.ConfDir, defaultConfDir))}
+	confs, err := f.list(isConfName)
+	if err != nil {
+		return err
+	}
+	for _, name := range confs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if path := filepath.Join(f.dir, name); names(path, plugin) {
+			return stays(plugin, path)
+		}
+	}
+	return nil
+}
+
+// neededBy is an error if a configuration of ours stays: that names the plugin,
+// or could only not be removed, for then runtimes go on as before.
+func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry) error {
+	entries, err := p.Journal().Entries()
+	if err != nil {
+		return err
+	}
+	for _, conf := range entries {
+		if conf.Step != plugin.Step || !isConf(conf) || isAside(conf) || !p.Stays(conf.Object) {
+			continue
+		}
+		now, err := journal.Snapshot(ctx, conf.Object)
+		if err != nil {
+			return err
+		}
+		if now.Type != "" && conf.Left(now) || names(conf.Object, plugin) {
+			return stays(plugin, conf.Object)
+		}
+	}
+	return nil
+}
+
+// names reports whether the configuration at path is one that needs the plugin.
+func names(path string, plugin journal.Entry) bool {
+	n, err := parseFile(path)
+	return err == nil && slices.Contains(n.types, filepath.Base(plugin.Object))
+}
+
+func stays(plugin journal.Entry, conf string) error {
+	return fmt.Errorf("%s, since %s stays: %w", plugin.Object, conf, journal.ErrKept)
+}
+
+// parseFile reads the configuration at path.
+func parseFile(path string) (*network, error) {
+	name := filepath.Base(path)
+	return folder{dir: filepath.Dir(path)}.parse(candidate{name, name})
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+)
+
+// setAsideAndBack takes that many configurations of others out of the way, and
+// gives them back.
+func setAsideAndBack(t *testing.T, others int) (aside, back time.Duration) {
+	t.Helper()
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.bin, 0o755))
+	for k := range others {
+		write(t, n.other(fmt.Sprintf("%05d-other.conflist", k)), fmt.Sprint("of no interest ", k), 0o644)
+	}
+	before := tree(t, n.root)
+	i := n.exclusive()
+	begin := time.Now()
+	require.NoError(t, i.Apply(t.Context()))
+	aside = time.Since(begin)
+	requireConverged(t, i, n.root)
+	begin = time.Now()
+	require.NoError(t, i.Revert(t.Context()))
+	back = time.Since(begin)
+	require.Equal(t, before, tree(t, n.root))
+	return aside, back
+}
+
+// A folder full of others' files takes time as there are files.
+func TestCNI5_SEC6_ManyOthers(t *testing.T) {
+	aside, back := setAsideAndBack(t, 200)
+	asideMany, backMany := setAsideAndBack(t, 1000)
+	t.Logf("200 set aside in %v, back in %v; 1000 in %v, back in %v", aside, back, asideMany, backMany)
+	require.Less(t, asideMany, 15*aside, "five times as many, and far from 25 times as long")
+	require.Less(t, backMany, 15*back)
+}
+
+// What is no configuration is not read to its end, nor waited for.
+func TestCNI5_SEC5_SEC6_HugeFiles(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("10-huge.conflist"), "{", 0o644)
+	require.NoError(t, os.Truncate(n.other("10-huge.conflist"), 200<<30))
+	before := namesOf(t, n)
+	i := n.install()
+	i.ConfName = "90-ours.conflist"
+	require.Contains(t, n.advice(i)[0], "is larger than 1048576 bytes")
+	i.Config = cniinstall.Chained{}
+	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
+	i = n.exclusive()
+	require.ErrorContains(t, i.Apply(t.Context()), n.other("10-huge.conflist")+" is larger than 1048576 bytes, and so no CNI configuration: move it away")
+	require.Equal(t, before, namesOf(t, n))
+	require.Empty(t, journaltest.Entries(t, i.Journal))
+
+	gate := t.TempDir()
+	require.NoError(t, unix.Mkfifo(gate+"/cni-uninstall", 0o600))
+	_, err := cniinstall.UninstallEnabled(gate)
+	require.ErrorContains(t, err, "is a FIFO, not a file")
+}
+
+// namesOf lists what is there, without reading it.
+func namesOf(t *testing.T, n node) (names []string) {
+	for _, dir := range []string{n.root, n.conf} {
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
