@@ -28,7 +28,6 @@ type page struct {
 	Entries []Entry `json:"entries"`          // oldest first
 
 	unknown map[string]json.RawMessage
-	at      map[string]int // where each entry is, by its id; nil: not known
 }
 
 // owner is one of those who have claimed the node.

@@ -35,7 +35,7 @@ func (h Handler) Owns(e journal.Entry) error {
 	case !strings.HasPrefix(e.Object, "/") || e.Object == "/":
 		return fmt.Errorf("%q is not an absolute path below /", e.Object)
 	case !strings.HasPrefix(e.After.Value, sourcePrefix) || strings.Contains(e.After.Value, "/"):
-		return fmt.Errorf("its source is not %s...", sourcePrefix)
+		return fmt.Errorf("its source does not start with %s", sourcePrefix)
 	}
 	return nil
 }

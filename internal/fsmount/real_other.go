@@ -24,7 +24,7 @@ func (Real) Stat(string) (fstype, root, mount string, err error) {
 
 // Mount is unsupported.
 func (Real) Mount(_, _, _ string, _ func(root string) error) error {
-	return unsupported("mount")
+	return linuxOnly("mount")
 }
 
 // Unmount is unsupported.
