@@ -289,16 +289,6 @@ func Remove(path string) error {
 	return ignoreGone(in(path, (*Dir).Remove))
 }
 
-// SyncDir makes the entries of the directory at path durable.
-func SyncDir(path string) error {
-	d, err := OpenDir(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
 // Sweep removes from the directory at path what writers that were killed have
 // left there, and nothing of a writer that lives. A missing one holds nothing.
 func Sweep(path string) error {

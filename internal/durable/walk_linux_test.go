@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package durable_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+const stranger = 65534 // a user who is neither root nor this process's
+
+// A link is followed only where nobody but root and the caller can have put it.
+func TestSEC1_LinksOnTheWay(t *testing.T) {
+	testns.Root(t)
+	for name, tc := range map[string]struct {
+		mode     os.FileMode // of the directory that holds the link
+		dir      int         // its owner
+		group    int         // its group
+		link     int         // the link's owner
+		followed bool
+	}{
+		"root's, in root's directory":                   {0o755, 0, 0, 0, true},
+		"root's, where root's group may write":          {0o775, 0, 0, 0, true},
+		"root's, where another group may write":         {0o775, 0, stranger, 0, false},
+		"root's, where everybody may write":             {0o777, 0, 0, 0, false},
+		"root's, in a sticky directory":                 {0o777 | os.ModeSticky, 0, 0, 0, true},
+		"a stranger's, in a sticky directory":           {0o777 | os.ModeSticky, 0, 0, stranger, false},
+		"a stranger's, in root's directory":             {0o755, 0, 0, stranger, false},
+		"root's, in a stranger's directory":             {0o755, stranger, 0, 0, false},
+		"root's, in a stranger's directory, sticky too": {0o777 | os.ModeSticky, stranger, 0, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			dir := filepath.Join(root, "dir")
+			require.NoError(t, os.Mkdir(filepath.Join(root, "elsewhere"), 0o755))
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Symlink("../elsewhere", filepath.Join(dir, "link")))
+			require.NoError(t, os.Lchown(filepath.Join(dir, "link"), tc.link, 0))
+			require.NoError(t, os.Chown(dir, tc.dir, tc.group))
+			require.NoError(t, os.Chmod(dir, tc.mode))
+
+			for _, path := range []string{dir + "/link", dir + "/link/below"} {
+				err := durable.MkdirAll(path, 0o755)
+				if tc.followed {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorIs(t, err, durable.ErrUntrusted)
+				require.ErrorContains(t, err, `"link"`)
+			}
+			require.Equal(t, tc.followed, exists(filepath.Join(root, "elsewhere/below")))
+		})
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func TestSEC1_PathsAreWalkedAsTheKernelWould(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.MkdirAll(root+"/a/b/c", 0o755))
+	for link, target := range map[string]string{
+		"/absolute": root + "/a/b", "/relative": "a/b", "/up": "a/b/../..", "/chain": "relative/c", "/dangling": "nowhere", "/loop": "loop", "/file/x": "",
+	} {
+		if target == "" {
+			require.NoError(t, os.WriteFile(root+"/file", nil, 0o600))
+			continue
+		}
+		require.NoError(t, os.Symlink(target, root+link))
+	}
+	for path, want := range map[string]string{
+		"/absolute/c": "/a/b/c", "/relative": "/a/b", "/up/a": "/a", "/chain": "/a/b/c", "/a/./b//c/../c": "/a/b/c", "/a/b/c/../../..": "",
+	} {
+		d, err := durable.OpenDir(root + path)
+		require.NoError(t, err, path)
+		got, err := d.Stat()
+		require.NoError(t, err)
+		is, err := os.Stat(root + want)
+		require.NoError(t, err)
+		require.True(t, os.SameFile(is, got), path)
+		require.NoError(t, d.Close())
+	}
+	for path, want := range map[string]error{"/dangling": unix.ENOENT, "/loop": unix.ELOOP, "/file": unix.ENOTDIR, "/file/x": unix.ENOTDIR, "/missing": unix.ENOENT} {
+		_, err := durable.OpenDir(root + path)
+		require.ErrorIs(t, err, want, path)
+		require.ErrorContains(t, err, path)
+	}
+	t.Chdir(root)
+	d, err := durable.OpenDir("relative/c")
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+	d, err = durable.OpenDir("/proc/self/root" + root) // a link that leads to a directory, not to a name
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+}
+
+func TestSEC1_TheLastElementIsNeverFollowed(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.Mkdir(root+"/real", 0o755))
+	require.NoError(t, os.WriteFile(root+"/secret", []byte("secret"), 0o600))
+	require.NoError(t, os.Symlink("real", root+"/dir"))
+	require.NoError(t, os.Symlink("secret", root+"/file"))
+	d, err := durable.OpenDir(root)
+	require.NoError(t, err)
+	defer d.Close()
+	_, err = d.Open("file")
+	require.ErrorContains(t, err, "not a regular file")
+	_, err = d.ReadFile("file", 1000)
+	require.Error(t, err)
+	_, err = d.OpenDir("dir")
+	require.ErrorIs(t, err, unix.ENOTDIR)
+	for _, name := range []string{"", ".", "..", "a/b", "/etc/passwd", "real/../secret", "a\x00b"} {
+		_, err := d.Open(name)
+		require.Error(t, err, name)
+		require.Error(t, d.Remove(name), name)
+		require.Error(t, d.WriteFile(name, 0o600, nil), name)
+	}
+	content, err := d.ReadFile("secret", 6)
+	require.NoError(t, err)
+	require.Equal(t, "secret", string(content))
+	_, err = d.ReadFile("secret", 5)
+	require.ErrorContains(t, err, "larger than 5 bytes")
+}
