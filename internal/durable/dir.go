@@ -24,6 +24,7 @@ var errExchanged = errors.New("it was exchanged for something else meanwhile")
 type Dir struct {
 	root     *os.Root
 	self     *os.File
+	path     string // by which it was opened
 	unsynced bool
 }
 
@@ -56,7 +57,7 @@ func openDir(path string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := newDir(root)
+	d, err := newDir(root, path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,13 +69,13 @@ func openDir(path string) (*Dir, error) {
 }
 
 // newDir takes root over.
-func newDir(root *os.Root) (*Dir, error) {
+func newDir(root *os.Root, path string) (*Dir, error) {
 	self, err := root.Open(".")
 	if err != nil {
 		root.Close()
 		return nil, err
 	}
-	return &Dir{root: root, self: self}, nil
+	return &Dir{root: root, self: self, path: path}, nil
 }
 
 func sameFile(a, b interface{ Stat() (fs.FileInfo, error) }) error {
@@ -94,7 +95,7 @@ func (d *Dir) Close() error { return errors.Join(d.root.Close(), d.self.Close())
 
 // Unsynced is the same directory, for many changes at once: they are durable
 // only after its Sync. It is closed with d.
-func (d *Dir) Unsynced() *Dir { return &Dir{d.root, d.self, true} }
+func (d *Dir) Unsynced() *Dir { return &Dir{d.root, d.self, d.path, true} }
 
 // changed makes a change durable.
 func (d *Dir) changed() error {
@@ -106,7 +107,7 @@ func (d *Dir) changed() error {
 
 // Path is the path by which the directory was opened, joined with names.
 func (d *Dir) Path(names ...string) string {
-	return filepath.Join(append([]string{d.root.Name()}, names...)...)
+	return filepath.Join(append([]string{d.path}, names...)...)
 }
 
 // File is the open directory itself, to be asked for its type of file system,
@@ -236,7 +237,7 @@ func (d *Dir) openDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	below, err := newDir(root)
+	below, err := newDir(root, d.Path(name))
 	if err != nil {
 		return nil, err
 	}
