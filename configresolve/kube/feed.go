@@ -23,7 +23,7 @@ const (
 	servedWindow   = time.Second     // after a custom resource was installed
 	feedLastWindow = time.Minute
 	watchLife      = 5 * time.Minute
-	believeDenied  = 2           // denied watches: an API server that has just started denies everything
+	believeDenied  = 2           // denied watches, so that what was listed is reported before
 	unservedPause  = time.Minute // at least; where nobody says that a custom resource is installed
 )
 

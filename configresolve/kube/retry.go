@@ -57,17 +57,21 @@ func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration
 	return &retrier{next: next, servers: servers, spread: spread}
 }
 
-// RoundTrip implements http.RoundTripper. A watch and what is no read are passed
-// on as they are.
+// RoundTrip implements http.RoundTripper. What is no read is passed on as it is,
+// and so is a watch unless it is denied.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet || req.URL.Query().Has("watch") {
-		return r.once(req)
+	ctx, ask := req.Context(), r.round
+	switch {
+	case req.Method != http.MethodGet:
+		a := r.once(ctx, req)
+		return a.response, a.err
+	case req.URL.Query().Has("watch"):
+		ask = r.once
 	}
-	ctx := req.Context()
 	var last answer
 	var doubt doubt
 	for attempts := 0; ; attempts++ {
-		a := r.round(ctx, req)
+		a := ask(ctx, req)
 		if denial(a.response) {
 			a = r.believe(ctx, req, a, &doubt)
 		}
@@ -106,13 +110,18 @@ func (r *retrier) pause(ctx context.Context, a answer, attempt int) bool {
 
 // once asks one server, and has the next request go to another where this one
 // is not well.
-func (r *retrier) once(req *http.Request) (*http.Response, error) {
+func (r *retrier) once(ctx context.Context, req *http.Request) answer {
 	server := r.current.Load()
-	response, err := r.next.RoundTrip(r.to(req.Context(), req, server))
-	if len(r.servers) > 1 && req.Context().Err() == nil && (err != nil || response.StatusCode >= http.StatusInternalServerError) {
+	response, err := r.next.RoundTrip(r.to(ctx, req, server))
+	if len(r.servers) > 1 && ctx.Err() == nil && (err != nil || response.StatusCode >= http.StatusInternalServerError) {
 		r.current.CompareAndSwap(server, (server+1)%int64(len(r.servers)))
 	}
-	return response, err
+	if denial(response) { // which may not be what the caller gets
+		if err = buffer(response); err != nil {
+			response = nil
+		}
+	}
+	return answer{response: response, err: err, server: server, final: true}
 }
 
 // window is within which to try again after the given number of attempts,

@@ -380,6 +380,32 @@ func TestCFG10_WatchDenied(t *testing.T) {
 	})
 }
 
+// A server that restarts again and again denies a watch each time.
+func TestCFG10_WatchDeniedByServersThatStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
+		watches := 0
+		a.answer = func(req *http.Request) (*http.Response, error) {
+			if !req.URL.Query().Has("watch") {
+				return nil, nil
+			}
+			watches++
+			switch {
+			case watches > 10:
+				return nil, nil
+			case watches%2 == 0:
+				return nil, errors.New("connection refused")
+			}
+			return respond(403, fmt.Sprintf(status, "Forbidden", 403))
+		}
+		r := a.watch(t, oneMap)
+		time.Sleep(time.Hour)
+		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
+		require.ErrorIs(t, r.end(), context.Canceled)
+		require.Equal(t, 11, watches)
+	})
+}
+
 func TestCFG10_FirstResolutionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {}})
