@@ -94,6 +94,9 @@ func (s Systemd) restart(ctx context.Context, m *manager) error {
 	defer m.Close()
 	ended := make(chan string, 1)
 	if _, err := m.RestartUnitContext(ctx, s.unit(), "replace", ended); err != nil {
+		if ctx.Err() != nil { // it closes the connections
+			err = ctx.Err()
+		}
 		return fmt.Errorf("restart %s: %w", s.unit(), noManager(err))
 	}
 	select {
