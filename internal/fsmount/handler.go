@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Handler undoes what the package Kind has mounted.
@@ -100,6 +101,17 @@ func (h Handler) unmount(e journal.Entry) error {
 	return err
 }
 
+// covered reports whether something lies over a mount that may be the one that
+// was made: one that has no source is told by what is in it, which cannot be seen.
+func (h Handler) covered(on []mountinfo.Mount) bool {
+	for _, m := range on[:max(len(on)-1, 0)] {
+		if m.FSType == h.FSType && m.Source == "none" {
+			return true
+		}
+	}
+	return false
+}
+
 // there reports whether the mount of e is there, visible, and may go. It is told
 // by its source, which nobody else's has, whatever the mount namespace. Nil and false: it is gone.
 func (h Handler) there(e journal.Entry) (bool, error) {
@@ -112,7 +124,7 @@ func (h Handler) there(e journal.Entry) (bool, error) {
 		at = find(h.Kernel, on, h.FSType, e.Was.Value)
 	}
 	switch {
-	case at >= 0 && at < len(on)-1:
+	case at >= 0 && at < len(on)-1, at < 0 && h.covered(on):
 		return false, fmt.Errorf("the mount on %s stays: %s is mounted over it; unmount that first", e.Object, on[len(on)-1].FSType)
 	case at >= 0 && h.Keep != nil:
 		return true, h.Keep(h.Kernel, e.Object)
