@@ -92,6 +92,8 @@ func foreignRoutes(t testing.TB) {
 	} {
 		ip(t, command)
 	}
+	// The kernel adds the address's own route some time later.
+	waitFor(t, "local fd09::1 dev eth0", "ip", "-6", "route", "show", "table", "local")
 }
 
 func TestCLN2_RoutesAndRules(t *testing.T) {
