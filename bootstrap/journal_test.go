@@ -133,6 +133,24 @@ func TestPLAN12_WhatIsNoLongerWantedGoes(t *testing.T) {
 	}
 }
 
+func TestPLAN12_WhatIsNoLongerWantedGoesLastFirst(t *testing.T) {
+	dir := t.TempDir()
+	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
+	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
+		{Name: "below", Action: file{dir + "/a/file", j}},
+		{Name: "above", After: []string{"below"}, Action: file{dir + "/a/b/file", j}},
+	}}
+	_, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	p.Steps[0].Absent, p.Steps[1].Absent = true, true
+	report, err := p.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]bootstrap.Status{"below": "unknown", "above": "would-change"}, byStep(report))
+	_, err = p.Apply(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, dir+"/a")
+}
+
 func TestPLAN11_NothingRunsOnANodeThatIsSomebodyElses(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	plan := func(owner string) *bootstrap.Plan {

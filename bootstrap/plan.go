@@ -48,8 +48,8 @@ type Step struct {
 	// Absent says that the step is no longer wanted: Apply undoes what the
 	// plan's journal holds for it, and what the action, if there is one, can
 	// revert. It is the program's word, to be given on purpose: a configuration
-	// that is missing says nothing. For those that name the step in After it
-	// counts as done.
+	// that is missing says nothing. Such steps come before all others, last first.
+	// For those that name the step in After it counts as done.
 	Absent bool
 }
 

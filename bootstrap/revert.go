@@ -5,6 +5,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -31,33 +32,34 @@ func (u undoer) CheckRevert(ctx context.Context) ([]string, error) {
 	if u.journal == nil {
 		return checkRevert(ctx, u.action)
 	}
-	changes, err := u.journal.CheckRevert(ctx)
-	if err != nil {
-		return changes, err
-	}
-	more, err := checkRevert(ctx, u.action)
+	changes, recorded := u.journal.CheckRevert(ctx)
+	more, own := checkRevert(ctx, u.action)
 	for _, change := range more {
 		if !slices.Contains(changes, change) {
 			changes = append(changes, change)
 		}
 	}
-	if nothingToRevert(err) && !isCannotSay(err) {
-		err = nil // the journal says it
-	}
-	return changes, err
+	return changes, both(recorded, own)
 }
 
 func (u undoer) Revert(ctx context.Context) error {
 	if u.journal == nil {
 		return revert(ctx, u.action)
 	}
-	if err := u.journal.Revert(ctx); err != nil {
-		return err
+	recorded := u.journal.Revert(ctx)
+	return both(recorded, revert(ctx, u.action))
+}
+
+// both joins the errors of the journal and of the action. One of them that has
+// nothing to revert is no failure, and what both say is said once.
+func both(recorded, own error) error {
+	switch {
+	case nothingToRevert(recorded):
+		return own
+	case nothingToRevert(own) && !isCannotSay(own), own != nil && recorded != nil && own.Error() == recorded.Error():
+		return recorded
 	}
-	if err := revert(ctx, u.action); !nothingToRevert(err) {
-		return err
-	}
-	return nil
+	return errors.Join(recorded, own)
 }
 
 func checkRevert(ctx context.Context, a Action) ([]string, error) {

@@ -27,11 +27,21 @@ const (
 	opCheckRevert = "check-revert"
 )
 
-func (p pass) order(steps []Step) iter.Seq2[int, Step] {
-	if p.reverse {
-		return slices.Backward(steps)
+// order is that of the list or, in reverse, from its end. What is no longer
+// wanted goes before all else, the last step first.
+func (p pass) order(steps []Step) iter.Seq[Step] {
+	return func(yield func(Step) bool) {
+		for _, s := range slices.Backward(steps) {
+			if (p.reverse || s.Absent) && !yield(s) {
+				return
+			}
+		}
+		for _, s := range steps {
+			if !p.reverse && !s.Absent && !yield(s) {
+				return
+			}
+		}
 	}
-	return slices.All(steps)
 }
 
 // walk is the state of one pass.
@@ -95,7 +105,7 @@ func (p *Plan) walk(ctx context.Context, how pass) (*Report, error) {
 		return p.standStill(ctx, how), err
 	}
 	w := p.newWalk(how)
-	for _, s := range how.order(p.Steps) {
+	for s := range how.order(p.Steps) {
 		w.step(ctx, &s)
 	}
 	return w.report, errors.Join(w.errs...)
@@ -104,7 +114,7 @@ func (p *Plan) walk(ctx context.Context, how pass) (*Report, error) {
 // standStill is the report of a plan that did not run.
 func (p *Plan) standStill(ctx context.Context, how pass) *Report {
 	w := p.newWalk(how)
-	for _, s := range how.order(p.Steps) {
+	for s := range how.order(p.Steps) {
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	}
 	return w.report
@@ -176,7 +186,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
 	case r.Status == WouldChange:
 		w.pending[s.Name] = true
 	case r.Status != Failed:
-	case w.pending[s.Name] && ctx.Err() == nil:
+	case w.pending[s.Name] && ctx.Err() == nil, s.Absent && w.op == opCheck && len(w.pending) > 0: // what goes before it is still there
 		r.Status = Unknown
 	default:
 		w.cause[s.Name] = s.Name

@@ -191,3 +191,15 @@ func BenchmarkEnsureMounted(b *testing.B) {
 		})
 	}
 }
+
+// What an agent leaves in its bpffs when it has unpinned all is no reason to keep
+// it.
+func TestBPF5_EmptyDirectoriesAreNoPins(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	m := bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf"), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+	require.NoError(t, m.Apply(t.Context()))
+	require.NoError(t, os.MkdirAll(filepath.Join(m.Path, "tc/globals"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(m.Path, "cilium"), 0o700))
+	require.NoError(t, m.Revert(t.Context()))
+	require.Empty(t, n.Mounts(m.Path))
+}

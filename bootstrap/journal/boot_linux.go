@@ -42,22 +42,25 @@ func inMemory(dir *os.File) (bool, error) {
 	return false, nil
 }
 
-// lockDir takes a lock on the directory, which ends with its last handle. It
-// reports false if another process has one that excludes it.
-func lockDir(dir *os.File, exclusive bool) (bool, error) {
+// flock takes a lock on the file, which ends with its last handle. It reports
+// false if somebody has one that excludes it. A file system without locks excludes
+// nobody.
+func flock(f *os.File, exclusive bool) (bool, error) {
 	how := unix.LOCK_SH
 	if exclusive {
 		how = unix.LOCK_EX
 	}
 	for {
-		switch err := unix.Flock(int(dir.Fd()), how|unix.LOCK_NB); err {
+		switch err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err {
 		case nil:
 			return true, nil
 		case unix.EINTR:
 		case unix.EWOULDBLOCK:
 			return false, nil
+		case unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOSYS:
+			return true, nil
 		default:
-			return false, &os.PathError{Op: "flock", Path: dir.Name(), Err: err}
+			return false, &os.PathError{Op: "flock", Path: f.Name(), Err: err}
 		}
 	}
 }

@@ -92,10 +92,14 @@ type id struct{ kind, object, step string }
 
 func (e Entry) id() id { return id{e.Kind, e.Object, e.Step} }
 
-// again is e begun anew as now.
-func (e Entry) again(now Entry) Entry {
-	if e.Boot != now.Boot {
+// again is e begun anew as now, in the running boot. What a reboot has undone
+// starts with what is there now.
+func (e Entry) again(now Entry, boot string) Entry {
+	if e.Boot != "" && e.Boot != boot {
 		return now
+	}
+	if e.Boot == "" {
+		now.Boot = ""
 	}
 	now.Before, now.Was, now.unknown = e.Before, e.Was, e.unknown
 	if e.Done {

@@ -179,13 +179,30 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 		return Entry{}, fmt.Errorf("record %s: %w", path, err)
 	}
 	old, known, err := j.Lookup(ctx, e.Kind, path)
-	if err != nil || known && old.Boot == e.Boot {
+	if err == nil && known && !old.Done {
+		err = f.settle(ctx, j, old)
+	}
+	if err != nil || known {
 		return e, err
 	}
 	if e.Before, err = j.keep(ctx, d, filepath.Base(path)); err != nil {
 		return Entry{}, fmt.Errorf("record %s: %w", path, err)
 	}
 	return e, nil
+}
+
+// settle completes an entry that a killed run has begun, if that got as far as to
+// make the change: it is about to be begun again as something else.
+func (f Files) settle(ctx context.Context, j *Journal, e Entry) error {
+	now, err := Snapshot(ctx, e.Object)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", e.Object, err)
+	}
+	if now.Same(e.Before) || !e.Left(now) {
+		return nil
+	}
+	e.After = now
+	return j.Complete(ctx, e)
 }
 
 // BootOf names the boot with which what is in an open directory goes away, for
@@ -244,11 +261,21 @@ func (f Files) make(ctx context.Context, j *Journal, kind, path string, after St
 	if e.Boot, err = j.BootOf(d.File()); err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
+	old, known, err := j.Lookup(ctx, kind, path)
+	if err != nil {
+		return err
+	}
 	if err := j.Begin(ctx, e); err != nil {
 		return err
 	}
 	made, err := create()
-	if !made {
+	switch {
+	case made:
+	case known && old.Done: // by an earlier run
+		return errors.Join(err, j.Complete(ctx, old))
+	case known:
+		return err
+	default:
 		return errors.Join(err, j.Forget(ctx, e))
 	}
 	return errors.Join(err, f.complete(ctx, j, kind, path))
@@ -337,6 +364,12 @@ func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)
 		return State{}, err
 	}
 	s.Content, s.Blob = nil, blobPrefix+s.SHA256
+	j.mu.Lock()
+	if j.fresh == nil {
+		j.fresh = map[string]bool{}
+	}
+	j.fresh[s.Blob] = true
+	j.mu.Unlock()
 	return s, blob.CommitAs(s.Blob)
 }
 
@@ -392,7 +425,7 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 // sweeping is u that first removes what killed writers have left in dir.
 func sweeping(dir string, u Undo) (Undo, error) {
 	d, err := durable.OpenDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return u, nil
 	}
 	if err != nil {

@@ -477,3 +477,54 @@ func TestPLAN12_OnePathByTwoNames(t *testing.T) {
 	require.NoDirExists(t, root+"/run/agent")
 	require.NoDirExists(t, root+"/run/other")
 }
+
+func TestPLAN6_ContentIsKeptUntilItsEntryIsBegun(t *testing.T) {
+	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	was := strings.Repeat("was", 5000)
+	write(t, path, was, 0o644)
+	j := openFiles(t, state)
+	ctx := step(t, j, "files")
+	e, err := acme.Entry(ctx, j, path, journal.State{Type: "file"})
+	require.NoError(t, err)
+	require.NoError(t, j.Forget(ctx, journal.Entry{Kind: "acme/file", Object: "/another"}))
+	require.NoError(t, j.Begin(ctx, e))
+	write(t, path, "ours", 0o644)
+	require.NoError(t, acme.Complete(ctx, j, path))
+	require.NoError(t, j.Revert(ctx))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, was, string(content))
+	require.NoDirExists(t, state)
+}
+
+func TestPLAN6_MakingAgainForgetsNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	ctx := step(t, j, "files")
+	for range 2 {
+		require.NoError(t, acme.Make(ctx, j, path, journal.State{Type: "file"}, func() (bool, error) {
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o644)
+			if err != nil {
+				return false, nil
+			}
+			return true, f.Close()
+		}))
+	}
+	require.NoError(t, j.Revert(ctx))
+	require.NoFileExists(t, path)
+}
+
+// Killed after it had written, and again before it wrote the next.
+func TestPLAN6_KilledTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "original", 0o644)
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	ctx := step(t, j, "files")
+	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file", Size: 4, SHA256: sumOfOurs}))
+	write(t, path, "ours", 0o644)
+	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file", Size: 7, SHA256: "another"}))
+	require.NoError(t, j.Revert(ctx))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "original", string(content))
+}

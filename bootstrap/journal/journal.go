@@ -86,11 +86,12 @@ type shared struct {
 
 	mu         sync.Mutex
 	page       *page
-	seen       fs.FileInfo // the file that page was read from; nil: there was none
-	swept      bool        // of what a killed process left
-	applied    bool        // this process has applied before
-	existed    bool        // and there was a journal
-	generation int         // that it has claimed; 0: none
+	seen       fs.FileInfo     // the file that page was read from; nil: there was none
+	swept      bool            // of what a killed process left
+	applied    bool            // this process has applied before
+	id         string          // of the journal that it has applied to; empty: there was none
+	fresh      map[string]bool // content kept for entries that are not begun yet
+	generation int             // that it has claimed; 0: none
 }
 
 // Open opens the journal in the directory dir, an absolute path in the calling
@@ -135,7 +136,12 @@ func (j *Journal) Close() error {
 }
 
 // Dir is the path of the journal's directory.
-func (j *Journal) Dir() string { return j.dir }
+func (j *Journal) Dir() string {
+	if j == nil {
+		return ""
+	}
+	return j.dir
+}
 
 // Boot names the running boot (random(4)), for [Entry].Boot. Empty where the
 // system does not tell.
@@ -184,7 +190,7 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 		return err
 	}
 	entries = slices.Clone(entries)
-	return j.change(func(p *page) error {
+	err = j.change(func(p *page) error {
 		for i := range entries {
 			e := &entries[i]
 			e.Step, e.Namespace, e.Time, e.Done = step, Namespace(), time.Now().UTC().Truncate(time.Second), false
@@ -195,9 +201,22 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 				return err
 			}
 		}
-		p.begin(entries...)
+		p.begin(j.boot, entries...)
 		return nil
 	})
+	if err == nil {
+		j.noLongerFresh(entries)
+	}
+	return err
+}
+
+// noLongerFresh notes that the kept content of entries has been begun.
+func (j *Journal) noLongerFresh(entries []Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range entries {
+		delete(j.fresh, e.Before.Blob)
+	}
 }
 
 // Complete notes, durably, how entries were left: their After.

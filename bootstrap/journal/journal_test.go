@@ -20,9 +20,12 @@ import (
 type values struct {
 	now   map[string]string
 	order *[]string
+	did   *func(object string) // called after each is put back
 }
 
-func newValues() values { return values{map[string]string{}, new([]string)} }
+func newValues() values {
+	return values{map[string]string{}, new([]string), new(func(string))}
+}
 
 func (values) Kinds() []string { return []string{"acme/value"} }
 
@@ -47,6 +50,9 @@ func (v values) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (journ
 			return errors.New("it is stuck")
 		}
 		v.now[e.Object] = e.Before.Value
+		if did := *v.did; did != nil {
+			did(e.Object)
+		}
 		return nil
 	}}, nil
 }
@@ -320,6 +326,34 @@ func TestPLAN6_AnOlderStepLeavesAloneWhatAYoungerOneHas(t *testing.T) {
 	require.Equal(t, "1", v.now["a"])
 	require.NoError(t, j.Revert(step(t, j, "two")))
 	require.Equal(t, "somebody's", v.now["a"])
+}
+
+func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "b", "1")
+	v.set(t, step(t, j, "one"), j, "a", "1")
+	ctx, cancel := context.WithCancel(t.Context())
+	*v.did = func(string) { cancel() }
+	done, err := j.RevertAll(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, done[0].Err)
+	require.ErrorIs(t, done[1].Err, context.Canceled)
+	require.Equal(t, []string{"b"}, objects(t, j))
+}
+
+func TestPLAN6_TheOriginalStaysWhenOnlyTheBootDiffers(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}, Boot: "b1"})
+	e := journal.Entry{Kind: "acme/value", Object: "a", Before: value("original"), After: value("1")}
+	require.NoError(t, j.Begin(step(t, j, "one"), e))
+	require.NoError(t, j.Complete(step(t, j, "one"), e))
+	e.Before, e.After, e.Boot = value("1"), value("2"), "b1"
+	require.NoError(t, j.Begin(step(t, j, "one"), e))
+	require.NoError(t, j.Complete(step(t, j, "one"), e))
+	v.now["a"] = "2"
+	require.NoError(t, j.Revert(step(t, j, "one")))
+	require.Equal(t, "original", v.now["a"])
 }
 
 func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // What a process enters a journal for: see [Journal.Enter].
@@ -51,74 +51,98 @@ func (j *Journal) Enter(ctx context.Context, op string) (leave func() error, err
 func nothing() error { return nil }
 
 func (j *Journal) enter(ctx context.Context, op string) (leave func() error, err error) {
-	d, err := j.lock(ctx, op == Revert)
+	lock, err := j.lock(ctx, op)
 	if err != nil {
 		return nil, err
 	}
 	switch op {
 	case Apply:
-		err = j.claim()
+		err = j.claim(lock)
 	case Verify:
 		err = j.verify()
 	case Revert:
 		err = j.mayRevert()
 	}
 	if err != nil {
-		return nil, errors.Join(err, unlock(d))
+		return nil, errors.Join(err, unlock(lock))
 	}
-	return func() error { return errors.Join(j.leave(op), unlock(d)) }, nil
+	return func() error {
+		err := j.leave(op, lock)
+		return errors.Join(err, unlock(lock))
+	}, nil
 }
 
-func unlock(d *durable.Dir) error {
-	if d == nil {
+func unlock(lock *os.File) error {
+	if lock == nil {
 		return nil
 	}
-	return d.Close()
+	return lock.Close()
 }
 
-// lock waits until nobody who excludes this process is at work. Nil: there is
-// no journal yet, and so nothing to be kept out of.
-func (j *Journal) lock(ctx context.Context, exclusive bool) (*durable.Dir, error) {
+// lock waits until nobody who excludes this process is at work: a revert keeps
+// all others out, and so does an apply while it claims the node. Nil: there is no
+// journal yet, and nobody in particular needs none.
+func (j *Journal) lock(ctx context.Context, op string) (*os.File, error) {
 	deadline := time.NewTimer(enterTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(enterInterval)
 	defer tick.Stop()
 	for {
-		d, locked, err := j.tryLock(exclusive)
-		if err != nil || locked || d == nil {
-			return d, err
+		lock, busy, err := j.tryLock(op)
+		if err != nil || !busy {
+			return lock, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%s is in use by another process, which applies or reverts: %w", j.Dir(), context.Cause(ctx))
+			return nil, fmt.Errorf("%s is in use by another apply or revert: %w", j.Dir(), context.Cause(ctx))
 		case <-deadline.C:
-			return nil, fmt.Errorf("%s is in use by another process, which applies or reverts, and was not free within %s", j.Dir(), enterTimeout)
+			return nil, fmt.Errorf("%s is in use by another apply or revert, and was not free within %s", j.Dir(), enterTimeout)
 		case <-tick.C:
 		}
 	}
 }
 
-// tryLock returns a directory that is not locked where it has to be tried again.
-func (j *Journal) tryLock(exclusive bool) (d *durable.Dir, locked bool, err error) {
-	if d, err = j.openDir(); d == nil || err != nil {
+// tryLock opens and locks the lock file, which nobody else can open.
+func (j *Journal) tryLock(op string) (lock *os.File, busy bool, err error) {
+	d, err := j.openDir()
+	if d == nil && err == nil && op == Apply && j.options.Owner != "" {
+		d, _, err = j.makeDir()
+	}
+	if d == nil || err != nil {
 		return nil, false, err
 	}
-	if locked, err = lockDir(d.File(), exclusive); err == nil && locked {
-		locked, err = j.inPlace(d)
+	defer d.Close()
+	if lock, err = d.OpenOrCreate(lockName, 0o600); errors.Is(err, fs.ErrNotExist) {
+		return nil, true, nil // who reverts removes the directory
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("lock the journal: %w", remedy.File(err))
+	}
+	if err := trusted(d.Path(lockName), lock.Stat); err != nil {
+		return nil, false, errors.Join(err, lock.Close())
+	}
+	locked, err := flock(lock, op != Verify)
+	if err == nil && locked {
+		locked, err = j.inPlace(lock)
 	}
 	if err != nil || !locked {
-		err = errors.Join(err, d.Close())
+		return nil, err == nil, errors.Join(err, lock.Close())
 	}
-	return d, locked, err
+	return lock, false, nil
 }
 
-// inPlace reports whether d is still the state directory: who reverts removes it.
-func (j *Journal) inPlace(d *durable.Dir) (bool, error) {
-	named, err := j.parent.Lstat(j.name)
+// inPlace reports whether lock is still the journal's.
+func (j *Journal) inPlace(lock *os.File) (bool, error) {
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return false, err
+	}
+	defer d.Close()
+	named, err := d.Lstat(lockName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	open, errOpen := d.Stat()
+	open, errOpen := lock.Stat()
 	if err := errors.Join(err, errOpen); err != nil {
 		return false, err
 	}
@@ -127,35 +151,48 @@ func (j *Journal) inPlace(d *durable.Dir) (bool, error) {
 
 // leave notes what this process knows of the journal from now on. After a
 // revert a journal without entries goes, with its owners.
-func (j *Journal) leave(op string) error {
+func (j *Journal) leave(op string, lock *os.File) error {
+	if op == Revert && lock == nil {
+		return nil
+	}
 	p, err := j.load()
 	if err != nil {
 		return err
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if op == Revert {
 		if len(p.Entries) > 0 {
 			return nil
 		}
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.applied, j.existed, j.generation = false, false, 0
 		return j.discard()
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.existed = j.seen != nil
+	if j.id == "" {
+		j.id = p.ID
+	}
 	return nil
 }
 
-// claim makes Options.Owner the node's owner, unless it was superseded.
-func (j *Journal) claim() error {
+// claim makes Options.Owner the node's owner, unless it was superseded. Then
+// others may apply beside it.
+func (j *Journal) claim(lock *os.File) error {
 	p, err := j.load()
 	if err != nil {
 		return err
 	}
-	if j.applied {
-		return j.revoked(p)
+	if j.hasApplied() {
+		err = j.revoked(p)
+	} else {
+		err = j.claimFirst(p)
 	}
+	if err != nil || lock == nil {
+		return err
+	}
+	_, err = flock(lock, false)
+	return err
+}
+
+func (j *Journal) claimFirst(p *page) error {
 	who, current := j.options.Owner, p.current()
 	switch {
 	case who == "" || who == current.Name:
@@ -167,10 +204,25 @@ func (j *Journal) claim() error {
 			return err
 		}
 	}
+	p, err := j.load()
+	if err != nil {
+		return err
+	}
+	j.bind(p)
+	return nil
+}
+
+// bind remembers what this process has applied to.
+func (j *Journal) bind(p *page) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.applied, j.existed, j.generation = true, j.seen != nil, current.Generation
-	return nil
+	j.applied, j.id, j.generation = true, p.ID, p.current().Generation
+}
+
+func (j *Journal) hasApplied() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.applied
 }
 
 // verify is an error if the node is not the owner's.
@@ -179,24 +231,28 @@ func (j *Journal) verify() error {
 	if err != nil {
 		return err
 	}
-	if j.applied {
+	if j.hasApplied() {
 		return j.revoked(p)
 	}
 	if err := j.allowed(p); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.applied, j.existed, j.generation = true, j.seen != nil, p.current().Generation
+	if p.current().Generation > 0 { // else its owner may still come
+		j.bind(p)
+	}
 	return nil
 }
 
 // revoked is why a process that has applied before may not do so again.
 func (j *Journal) revoked(p *page) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	switch current := p.current(); {
-	case j.existed && j.seen == nil:
+	case j.id != "" && p.ID == "":
 		return fmt.Errorf("%w: it was uninstalled, and %s is gone", ErrRevoked, j.Dir())
-	case current.Generation != j.generation:
+	case j.id != "" && p.ID != j.id && current.Generation == 0:
+		return fmt.Errorf("%w: it was uninstalled, and others have applied since", ErrRevoked)
+	case j.id != "" && p.ID != j.id, current.Generation != j.generation:
 		return fmt.Errorf("%w: %w: %s; nothing is changed", ErrRevoked, ErrNotOwner, current)
 	}
 	return nil

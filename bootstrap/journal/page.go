@@ -24,6 +24,7 @@ const maxOwners = 128
 // page is the journal on disk.
 type page struct {
 	Schema  int     `json:"schema"`
+	ID      string  `json:"id,omitempty"`     // drawn when the journal is made
 	Owners  []owner `json:"owners,omitempty"` // the last one is the node's
 	Entries []Entry `json:"entries"`          // oldest first
 
@@ -104,12 +105,12 @@ func (p *page) positions() map[id]int {
 	return at
 }
 
-// begin puts entries at the end, as the newest.
-func (p *page) begin(entries ...Entry) {
+// begin puts entries at the end, as the newest, in the running boot.
+func (p *page) begin(boot string, entries ...Entry) {
 	at := p.positions()
 	for _, e := range entries {
 		if i, known := at[e.id()]; known {
-			e = p.Entries[i].again(e)
+			e = p.Entries[i].again(e, boot)
 		}
 		at[e.id()] = len(p.Entries)
 		p.Entries = append(p.Entries, e)
@@ -133,6 +134,6 @@ func (p *page) forget(gone ...Entry) {
 
 func (p *page) clone() *page {
 	c := *p
-	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries) // at is never changed, but made anew
+	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries)
 	return &c
 }

@@ -4,6 +4,8 @@
 package journal
 
 import (
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +20,9 @@ import (
 
 const (
 	fileName   = "journal.json"
+	lockName   = "lock"
 	blobPrefix = "blob."
-	maxJournal = 64 << 20 // bytes: some 100,000 entries
+	maxJournal = 64 << 20 // bytes
 )
 
 // load returns what is recorded now, also by another process.
@@ -126,6 +129,7 @@ func (j *Journal) change(f func(*page) error) error {
 	p, err := j.refresh(d)
 	if err == nil {
 		p = p.clone()
+		p.ID = cmp.Or(p.ID, rand.Text())
 		err = f(p)
 	}
 	if err == nil {
@@ -148,6 +152,9 @@ func (j *Journal) save(d *durable.Dir, p *page) error {
 	raw, err := json.MarshalIndent(p, "", " ")
 	if err != nil {
 		return fmt.Errorf("encode the journal: %w", err)
+	}
+	if len(raw) >= maxJournal {
+		return fmt.Errorf("write the journal: it would have %d bytes, and at most %d are read", len(raw), maxJournal)
 	}
 	if err := d.WriteFile(fileName, 0o600, append(raw, '\n')); err != nil {
 		return fmt.Errorf("write the journal: %w", remedy.File(err))
@@ -193,10 +200,10 @@ func (j *Journal) tidy() error {
 	if err != nil {
 		return err
 	}
-	if len(p.Entries) == 0 && len(p.Owners) == 0 {
+	if len(p.Entries)+len(p.Owners)+len(j.fresh) == 0 {
 		return j.discard()
 	}
-	return sweepBlobs(d, p)
+	return j.sweepBlobs(d, p)
 }
 
 // discard removes the journal with all that belongs to it, and the directory
@@ -207,12 +214,10 @@ func (j *Journal) discard() error {
 		return err
 	}
 	defer d.Close()
-	if err := d.Remove(fileName); err != nil {
+	j.page, j.seen, j.fresh = &page{Schema: schema}, nil, nil
+	j.applied, j.id, j.generation = false, "", 0
+	if err := errors.Join(j.sweepBlobs(d, j.page), d.Sweep(), d.Remove(lockName), d.Remove(fileName)); err != nil {
 		return fmt.Errorf("remove the journal: %w", remedy.File(err))
-	}
-	j.page, j.seen = &page{Schema: schema}, nil
-	if err := errors.Join(sweepBlobs(d, j.page), d.Sweep()); err != nil {
-		return err
 	}
 	info, err := d.Stat()
 	if err != nil {
@@ -224,15 +229,16 @@ func (j *Journal) discard() error {
 	return j.parent.Remove(j.name)
 }
 
-// sweepBlobs removes kept content that no entry names.
-func sweepBlobs(d *durable.Dir, p *page) error {
+// sweepBlobs removes kept content that no entry names, nor one that is about to
+// be begun.
+func (j *Journal) sweepBlobs(d *durable.Dir, p *page) error {
 	names, err := d.Names()
 	if err != nil {
 		return fmt.Errorf("list the state directory: %w", err)
 	}
 	var errs []error
 	for _, name := range names {
-		if isBlob(name) && !slices.ContainsFunc(p.Entries, func(e Entry) bool { return e.Before.Blob == name }) {
+		if isBlob(name) && !j.fresh[name] && !slices.ContainsFunc(p.Entries, func(e Entry) bool { return e.Before.Blob == name }) {
 			errs = append(errs, d.Remove(name))
 		}
 	}

@@ -130,10 +130,10 @@ func changes(all []Undone) (lines []string) {
 }
 
 func failures(all []Undone, err error) error {
-	errs := []error{err}
+	errs, said := []error{err}, map[string]bool{}
 	for _, u := range all {
-		if counts(u.Err) {
-			errs = append(errs, u.Err)
+		if counts(u.Err) && !said[u.Err.Error()] {
+			errs, said[u.Err.Error()] = append(errs, u.Err), true
 		}
 	}
 	return errors.Join(errs...)
@@ -352,15 +352,19 @@ func (u *undoing) run(ctx context.Context) error {
 	var gone []Entry
 	var ended error
 	for _, w := range u.works {
-		if ended = ctx.Err(); ended != nil {
-			break
+		if ended == nil {
+			ended = ctx.Err()
+		}
+		if ended != nil {
+			u.settle(w, ended)
+			continue
 		}
 		u.runOne(ctx, w)
 		if !stays(w.Err) {
 			gone = append(gone, w.Entry)
 		}
 	}
-	return errors.Join(ended, u.forget(gone))
+	return u.forget(gone)
 }
 
 func (u *undoing) runOne(ctx context.Context, w *work) {

@@ -44,6 +44,9 @@ func (a *app) journalForgetCommand() *cobra.Command {
 			if err := a.needJournal(cmd); err != nil {
 				return err
 			}
+			if err := a.mayUndo(cmd.Context()); err != nil {
+				return err
+			}
 			unlock, err := a.lock(cmd.Context())
 			if err != nil {
 				return err

@@ -36,15 +36,15 @@ func OpenDir(path string) (*Dir, error) {
 	return again(func() (*Dir, error) { return openDir(path) })
 }
 
-// again calls open until nobody changes what it opens meanwhile, ten times at
-// most.
-func again(open func() (*Dir, error)) (d *Dir, err error) {
-	for range 10 {
-		if d, err = open(); !errors.Is(err, errExchanged) {
+// again calls open until nobody changes what it opens meanwhile, a hundred times
+// at most.
+func again[T any](open func() (T, error)) (t T, err error) {
+	for range 100 {
+		if t, err = open(); !errors.Is(err, errExchanged) {
 			break
 		}
 	}
-	return d, err
+	return t, err
 }
 
 func openDir(path string) (*Dir, error) {
@@ -174,6 +174,10 @@ func (d *Dir) NamesAtMost(limit int) ([]string, error) {
 func (d *Dir) Open(name string) (*os.File, error) { return d.openFile(name, os.O_RDONLY) }
 
 func (d *Dir) openFile(name string, flag int) (*os.File, error) {
+	return again(func() (*os.File, error) { return d.tryOpenFile(name, flag) })
+}
+
+func (d *Dir) tryOpenFile(name string, flag int) (*os.File, error) {
 	seen, err := d.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -282,7 +286,7 @@ func (d *Dir) OpenNewDir(name string, mode fs.FileMode) (*Dir, error) {
 	}
 	if err := errors.Join(made.setMode(mode), d.changed()); err != nil {
 		made.Close()
-		return nil, err
+		return nil, errors.Join(err, d.root.Remove(name)) // it is not what was asked for
 	}
 	return made, nil
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,6 +94,9 @@ func (r Request) prepare(ctx context.Context, p Place, e journal.Entry) error {
 // them.
 func (r Request) removeDirs(ctx context.Context, p Place) error {
 	for _, dir := range slices.Backward(p.Missing) {
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			return nil // somebody else's
+		}
 		if err := durable.Remove(dir); err != nil {
 			return nil // in use
 		}

@@ -4,14 +4,17 @@
 package journal_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // TestPLAN11_Overlaps plays events of several processes on one node, in order.
@@ -39,6 +42,9 @@ func TestPLAN11_Overlaps(t *testing.T) {
 		"an administrator applies beside an agent": {
 			{"a1 apply"}, {"nobody1 apply"}, {"a1 apply"}, {"nobody1 apply"}, {"b1 apply"}, {"nobody1 apply", revoked}, {"nobody2 apply"}, {"b1 verify"},
 		},
+		"the node is uninstalled and claimed by another": {
+			{"a1 apply"}, {"any1 revert"}, {"b1 apply"}, {"a1 apply", revoked}, {"a1 verify", revoked}, {"b1 apply"},
+		},
 		"nobody in particular has the node": {
 			{"nobody1 apply"}, {"nobody1 apply"}, {"nobody2 apply"}, {"nobody2 revert"}, {"nobody1 apply", revoked}, {"nobody3 apply"},
 		},
@@ -49,7 +55,7 @@ func TestPLAN11_Overlaps(t *testing.T) {
 			{"a1 apply"}, {"b1 apply"}, {"a2 apply", notOwner}, {"A1 apply"}, {"b1 verify", revoked}, {"b2 apply", notOwner}, {"a3 apply"}, {"a3 revert"},
 		},
 		"a guard starts before its owner has applied": {
-			{"a1 verify"}, {"a2 apply"}, {"a1 verify", revoked}, {"a3 verify"},
+			{"a1 verify"}, {"a2 apply"}, {"a1 verify"}, {"a3 verify"}, {"b1 apply"}, {"a1 verify", revoked},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,4 +172,48 @@ func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "b", name)
 	require.Equal(t, 1, generation, "the directory was removed, and made again")
+}
+
+func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "state")
+		one, two := open(t, dir, journal.Options{Owner: "one"}), open(t, dir, journal.Options{Owner: "two"})
+		claimed := make(chan error, 2)
+		for _, j := range []*journal.Journal{one, two} {
+			go func() {
+				leave, err := j.Enter(t.Context(), journal.Apply)
+				if err == nil {
+					err = leave()
+				}
+				claimed <- err
+			}()
+		}
+		require.NoError(t, <-claimed)
+		require.NoError(t, <-claimed, "the later one takes over")
+		verified := 0
+		for _, j := range []*journal.Journal{one, two} {
+			if leave, err := j.Enter(t.Context(), journal.Verify); err == nil {
+				verified++
+				require.NoError(t, leave())
+			}
+		}
+		require.Equal(t, 1, verified)
+	}
+}
+
+func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
+	testns.Root(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	f, err := os.Open(dir) // as anybody may
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	j := open(t, dir, journal.Options{Owner: "a"})
+	leave, err := j.Enter(t.Context(), journal.Apply)
+	require.NoError(t, err)
+	info, err := os.Lstat(filepath.Join(dir, "lock"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	require.NoError(t, leave())
 }

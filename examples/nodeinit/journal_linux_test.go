@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPLAN6_JournalShowsWhatIsRecordedAndForgets(t *testing.T) {
+	n := newNode(t)
+	o := n.run("journal")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "/var/lib/slipway: owner: nobody in particular; 0 recorded\n", o.stdout)
+
+	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, "mount-bpffs", "/run/some/bpf").code)
+	o = n.run("journal")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, `owner: "pod-1", generation 1; 3 recorded`)
+	require.Regexp(t, `bpffs +bpffs/mount +"/run/some/bpf" +done`, o.stdout)
+	o = n.run("journal", "--output", "json")
+	var view struct {
+		Owner      string
+		Generation int
+		Entries    []struct{ Kind, Object, Step string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &view), o.stdout)
+	require.Equal(t, "pod-1", view.Owner)
+	require.Equal(t, 1, view.Generation)
+	require.Len(t, view.Entries, 3)
+
+	require.Equal(t, 3, n.run("journal", "forget", "/run/some/bpf").code, "it is pod-1's")
+	require.Equal(t, 1, n.run("journal", "forget", "--owner", "pod-1", "/nothing").code)
+	o = n.run("journal", "forget", "--owner", "pod-1", "/run/some/bpf")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "forgot bpffs/mount /run/some/bpf, which step bpffs had changed")
+	require.Equal(t, 64, n.run("journal", "--state-dir", "").code)
+}
+
+func TestPLAN11_AnyOwnersIsUndoneUnlessAnAgentRuns(t *testing.T) {
+	n := newNode(t)
+	before := n.state()
+	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...).code)
+	applied := n.state()
+	for _, args := range [][]string{{"uninstall"}, {"uninstall", "--owner", "pod-2"}, {"uninstall", "--dry-run"}} {
+		o := n.run(args...)
+		require.Equal(t, 3, o.code, o.stderr)
+		require.Contains(t, o.stderr, `"pod-1" (generation 1`)
+		require.Empty(t, applied.Diff(n.state()))
+	}
+
+	hold := n.Command("flock", "/var/run/cilium/cilium.pid", "sh", "-c", "echo held; read end")
+	stdin, err := hold.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := hold.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, hold.Start())
+	_, err = stdout.Read(make([]byte, 5))
+	require.NoError(t, err)
+	o := n.run("uninstall", "--any-owner")
+	require.Equal(t, 1, o.code, o.stderr)
+	require.Contains(t, o.stderr, "the agent is running")
+	require.Contains(t, o.stderr, "--force")
+	_, err = stdin.Write([]byte("\n"))
+	require.NoError(t, err)
+	require.NoError(t, hold.Wait())
+
+	n.shell("rm /var/run/cilium/cilium.pid")
+	o = n.run("uninstall", "--any-owner")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestPLAN11_ASupersededOwnerMayTakeOver(t *testing.T) {
+	n := newNode(t)
+	for _, owner := range []string{"old", "new"} {
+		require.Zero(t, n.run("mount-bpffs", "--owner", owner).code)
+	}
+	o := n.run("mount-cgroup", "--owner", "old")
+	require.Equal(t, 3, o.code, o.stderr)
+	o = n.run("mount-cgroup", "--owner", "old", "--take-over")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, 3, n.run("uninstall", "--owner", "new").code)
+	require.Zero(t, n.run("uninstall", "--owner", "old").code)
+}
