@@ -80,8 +80,8 @@ func unlock(lock *os.File) error {
 }
 
 // lock waits until nobody who excludes this process is at work: a revert keeps
-// all others out, and so does an apply while it claims the node. Nil: there is no
-// journal yet, and nobody in particular needs none.
+// all others out, and so does an apply while it claims the node. Nil: nobody who
+// has to be kept out has been here yet.
 func (j *Journal) lock(ctx context.Context, op string) (*os.File, error) {
 	deadline := time.NewTimer(enterTimeout)
 	defer deadline.Stop()
@@ -112,10 +112,16 @@ func (j *Journal) tryLock(op string) (lock *os.File, busy bool, err error) {
 		return nil, false, err
 	}
 	defer d.Close()
-	if lock, err = d.OpenOrCreate(lockName, 0o600); errors.Is(err, fs.ErrNotExist) {
-		return nil, true, nil // who reverts removes the directory
+	open := func() (*os.File, error) { return d.Open(lockName) }
+	makes := op == Revert || op == Apply && j.options.Owner != ""
+	if makes {
+		open = func() (*os.File, error) { return d.OpenOrCreate(lockName, 0o600) }
 	}
-	if err != nil {
+	lock, err = open()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, makes, nil // who reverts removes the directory
+	case err != nil:
 		return nil, false, fmt.Errorf("lock the journal: %w", remedy.File(err))
 	}
 	if err := trusted(d.Path(lockName), lock.Stat); err != nil {
