@@ -204,10 +204,13 @@ func (r *guarding) differs(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	j, err := r.survey(ctx)
-	if err = errors.Join(err, leave()); err != nil {
-		return false, err
+	if err != nil {
+		return false, errors.Join(err, leave())
 	}
 	defer j.close()
+	if err := leave(); err != nil {
+		return false, err
+	}
 	if len(j.changes()) > 0 {
 		return true, nil
 	}
