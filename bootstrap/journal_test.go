@@ -151,6 +151,57 @@ func TestPLAN12_WhatIsNoLongerWantedGoesLastFirst(t *testing.T) {
 	require.NoDirExists(t, dir+"/a")
 }
 
+func TestPLAN12_ANextOwnersCheckForeseesWhatItsApplyUndoes(t *testing.T) {
+	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	older := openJournal(t, state, "older")
+	_, err := (&bootstrap.Plan{Journal: older, Steps: []bootstrap.Step{{Name: "off", Action: file{dir + "/off", older}}}}).Apply(t.Context())
+	require.NoError(t, err)
+
+	p := &bootstrap.Plan{Journal: openJournal(t, state, "newer"), Steps: []bootstrap.Step{{Name: "off", Absent: true}}}
+	would, err := p.Check(t.Context())
+	require.NoError(t, err)
+	owner, _, err := older.Owner()
+	require.NoError(t, err)
+	require.Equal(t, "older", owner, "a check claims nothing")
+	_, err = p.CheckRevert(t.Context())
+	require.ErrorIs(t, err, journal.ErrNotOwner, "as its Revert would")
+	report, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, would.Results[0].Changes, report.Results[0].Changes)
+	require.NoFileExists(t, dir+"/off")
+}
+
+func TestPLAN12_WhatCannotBeUndoneStopsOnlyWhatNeedsIt(t *testing.T) {
+	dir := t.TempDir()
+	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
+	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
+		{Name: "off", Action: file{dir + "/off/file", j}},
+		{Name: "wanted", Action: file{dir + "/wanted", j}},
+		{Name: "after", After: []string{"off"}, Action: file{dir + "/after", j}},
+	}}
+	_, err := (&bootstrap.Plan{Journal: j, Steps: p.Steps[:1]}).Apply(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(dir+"/off/somebody else's", nil, 0o644))
+	p.Steps[0] = bootstrap.Step{Name: "off", Absent: true}
+	report, err := p.Apply(t.Context())
+	require.ErrorContains(t, err, "it holds somebody else's")
+	require.Equal(t, map[string]bootstrap.Status{"off": "failed", "wanted": "changed", "after": "blocked"}, byStep(report))
+}
+
+func TestEverythingIsNotUndoneFromWithinAnApply(t *testing.T) {
+	dir := t.TempDir()
+	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
+	all := func(ctx context.Context) error { _, err := j.RevertAll(ctx); return err }
+	check := func(context.Context) ([]string, error) { return []string{"undo everything"}, nil }
+	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
+		{Name: "file", Action: file{dir + "/file", j}},
+		{Name: "all", Action: bootstrap.Func(check, all)},
+	}}
+	_, err := p.Apply(t.Context())
+	require.ErrorContains(t, err, "in use by this very apply")
+	require.FileExists(t, dir+"/file")
+}
+
 func TestPLAN11_NothingRunsOnANodeThatIsSomebodyElses(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	plan := func(owner string) *bootstrap.Plan {
@@ -163,7 +214,7 @@ func TestPLAN11_NothingRunsOnANodeThatIsSomebodyElses(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for name, run := range map[string]func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error){
-		"apply": (*bootstrap.Plan).Apply, "revert": (*bootstrap.Plan).Revert, "check-revert": (*bootstrap.Plan).CheckRevert,
+		"check": (*bootstrap.Plan).Check, "apply": (*bootstrap.Plan).Apply, "revert": (*bootstrap.Plan).Revert, "check-revert": (*bootstrap.Plan).CheckRevert,
 	} {
 		report, err := run(older, t.Context())
 		require.ErrorIs(t, err, journal.ErrNotOwner, name)

@@ -49,7 +49,8 @@ type Step struct {
 	// plan's journal holds for it, and what the action, if there is one, can
 	// revert. It is the program's word, to be given on purpose: a configuration
 	// that is missing says nothing. Such steps come before all others, last first.
-	// For those that name the step in After it counts as done.
+	// What cannot be undone is an error, and stops only those that name the step
+	// in After.
 	Absent bool
 }
 
@@ -57,9 +58,10 @@ type Step struct {
 // bootstrap/journal is one.
 type Journal interface {
 	// Enter says whether this process may do what op says, one of the plan's
-	// operations "apply", "revert" and "check-revert", on this node, and keeps
-	// out who must not do so meanwhile, until leave is called.
-	Enter(ctx context.Context, op string) (leave func() error, err error)
+	// operations "check", "apply", "check-revert" and "revert", on this node, and
+	// keeps out who must not do so meanwhile, until leave is called. The steps
+	// get the context inside.
+	Enter(ctx context.Context, op string) (inside context.Context, leave func() error, err error)
 
 	// WithStep returns a context in which what actions record is the named
 	// step's.
@@ -141,14 +143,15 @@ func (s *Step) validate(place int, places map[string]int) (errs []error) {
 }
 
 // Check says what Apply would do, and changes nothing: each step is
-// [WouldChange] or [Unchanged].
+// [WouldChange] or [Unchanged]. On a node that Apply would refuse, since the
+// journal says that it is somebody else's, no step is looked at.
 //
 // It looks at every step that can be looked at. A step whose Check errs is
 // [Failed] and what comes after it is Blocked; but where it comes after a step
 // that would change, it may err only because that has not happened yet, so it
 // is [Unknown] and no error.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
-	return p.walk(ctx, pass{op: opCheck, do: (*walk).check})
+	return p.entered(ctx, pass{op: opCheck, do: (*walk).check})
 }
 
 // Apply brings the node to the state of each step in turn: it asks the action

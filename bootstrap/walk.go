@@ -92,12 +92,12 @@ func (p *Plan) entered(ctx context.Context, how pass) (report *Report, err error
 	if p.Journal == nil || p.Validate() != nil {
 		return p.walk(ctx, how)
 	}
-	leave, err := p.Journal.Enter(ctx, how.op)
+	inside, leave, err := p.Journal.Enter(ctx, how.op)
 	if err != nil {
 		return p.standStill(ctx, how), err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	return p.walk(ctx, how)
+	return p.walk(inside, how)
 }
 
 func (p *Plan) walk(ctx context.Context, how pass) (*Report, error) {
@@ -192,7 +192,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
 		w.cause[s.Name] = s.Name
 		if !s.Optional || w.reverse {
 			w.errs = append(w.errs, r.Err)
-			w.stopped = w.stops
+			w.stopped = w.stops && !s.Absent
 		}
 	}
 	return r

@@ -18,7 +18,7 @@ import (
 // guard is to end, which it is whatever else is wrong: the node is somebody
 // else's by now, or what is guarded was undone.
 func (r *guarding) enter(ctx context.Context) (leave func() error, err error) {
-	leave, err = r.Install.Journal.Enter(ctx, journal.Verify)
+	_, leave, err = r.Install.Journal.Enter(ctx, journal.Verify)
 	gone := r.gone(ctx)
 	if gone == nil && errors.Is(err, journal.ErrRevoked) && !errors.Is(err, journal.ErrNotOwner) {
 		return nil, fmt.Errorf("%w: %w", ErrUninstalled, err)

@@ -47,7 +47,7 @@ const (
 type File struct {
 	// Path of the file, absolute. It is made with mode 0600, and stays: who removes
 	// it lets two runs at a node at once. Nobody else may be able to open it. Zero:
-	// DefaultPath.
+	// DefaultPath, for root; other users name one beside their journal.
 	Path string
 
 	// Timeout is how long Lock waits for another holder. Zero: 60 seconds.

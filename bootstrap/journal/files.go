@@ -31,7 +31,9 @@ const (
 // Files records and undoes files, symbolic links and directories. Kind tells
 // those of one package from another's: entries are of the kinds Kind/file and
 // Kind/dir, and their object is a path. A path is reached through directories
-// that are open, and its last element is never followed.
+// that are open, and its last element is never followed. It means what it means
+// to the process that undoes: what was recorded on the host is undone there, by
+// a handler wrapped with [In].
 type Files struct {
 	// Kind is the package's name, such as "acme".
 	Kind string
@@ -349,6 +351,9 @@ func (l *limited) Write(p []byte) (int, error) {
 // which goes with the entry that the state is noted in. Write writes it, and
 // describes it with its SHA256.
 func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)) (State, error) {
+	if j == nil {
+		return State{}, errNoJournal
+	}
 	d, _, err := j.makeDir()
 	if err != nil {
 		return State{}, err
@@ -378,6 +383,9 @@ func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)
 func (j *Journal) Content(s State) (io.ReadCloser, error) {
 	if s.Blob == "" {
 		return io.NopCloser(bytes.NewReader(s.Content)), nil
+	}
+	if j == nil {
+		return nil, errNoJournal
 	}
 	d, err := j.openDir()
 	if err == nil && d == nil {

@@ -96,7 +96,8 @@ type shared struct {
 
 // Open opens the journal in the directory dir, an absolute path in the calling
 // thread's mount namespace. Its last element may be missing, and is made when
-// something is recorded. Close closes it.
+// something is recorded; where those above are missing too, recording is an
+// error, until it is opened again. Close closes it.
 //
 // The error matches [ErrUntrusted] where others may write there, and
 // [ErrUnreadable] where it cannot be understood.

@@ -209,6 +209,16 @@ func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
 	require.NoError(t, (*journal.Journal)(nil).Outlast(t.Context(), lasting))
 }
 
+func TestANilJournalKeepsNoContent(t *testing.T) {
+	var none *journal.Journal
+	large := filepath.Join(t.TempDir(), "large")
+	require.NoError(t, os.WriteFile(large, make([]byte, 8<<10), 0o600))
+	_, err := journal.Files{Kind: "acme"}.Entry(t.Context(), none, large, journal.State{})
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, err = none.Content(journal.State{Blob: "blob.x"})
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+}
+
 func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {
 	for now, after := range map[string]string{"before": "before", "meant": "before", "somebody's": "somebody's"} {
 		v := newValues()
@@ -359,7 +369,7 @@ func TestPLAN6_TheOriginalStaysWhenOnlyTheBootDiffers(t *testing.T) {
 func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	writer := open(t, dir, journal.Options{Owner: "pod-a"})
-	leave, err := writer.Enter(t.Context(), journal.Apply)
+	_, leave, err := writer.Enter(t.Context(), journal.Apply)
 	require.NoError(t, err)
 	require.NoError(t, writer.Begin(step(t, writer, "theirs"), journal.Entry{Kind: "other/thing", Object: "x"}))
 	require.NoError(t, leave())
@@ -371,9 +381,9 @@ func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, `other/thing x: recorded by something that this program does not know (step theirs of owner "pod-a" did)`)
 	require.Equal(t, []string{"x"}, objects(t, j))
 
-	_, err = j.ForgetObject("y")
+	_, err = j.ForgetObject(t.Context(), "y")
 	require.ErrorContains(t, err, "y is not recorded")
-	dropped, err := j.ForgetObject("x")
+	dropped, err := j.ForgetObject(t.Context(), "x")
 	require.NoError(t, err)
 	require.Len(t, dropped, 1)
 	require.Empty(t, entries(t, j))
@@ -405,7 +415,7 @@ func TestANilJournalRemembersNothing(t *testing.T) {
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	_, err = j.RevertAll(t.Context())
 	require.ErrorIs(t, err, errors.ErrUnsupported)
-	leave, err := j.Enter(t.Context(), journal.Apply)
+	_, leave, err := j.Enter(t.Context(), journal.Apply)
 	require.NoError(t, err)
 	require.NoError(t, leave())
 	dir := filepath.Join(t.TempDir(), "a", "b")

@@ -18,6 +18,7 @@ import (
 // What a process enters a journal for: see [Journal.Enter].
 const (
 	Apply       = "apply"        // claims the node for the owner, the first time
+	Check       = "check"        // wants to know whether Apply may, changes nothing and keeps nobody out
 	Verify      = "verify"       // wants to know that the node still is the owner's
 	Revert      = "revert"       // must be the owner
 	CheckRevert = "check-revert" // the same, but changes nothing and keeps nobody out
@@ -31,21 +32,38 @@ const (
 // Enter says whose the node is, and whether this process may do what op says.
 // Until leave is called, applies and reverts keep each other out, also those of
 // other processes: who comes meanwhile waits up to a minute. A plan enters before
-// its first step and leaves after its last.
+// its first step and leaves after its last; its steps get the context that Enter
+// returns.
 //
 // The error matches [ErrNotOwner] where the node is somebody else's, and
 // [ErrRevoked] where it was this process's, and is not any more.
-func (j *Journal) Enter(ctx context.Context, op string) (leave func() error, err error) {
+func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context, leave func() error, err error) {
 	if j == nil {
-		return nothing, ctx.Err()
+		return ctx, nothing, ctx.Err()
 	}
+	inside, leave = context.WithValue(ctx, enteredKey{j.shared}, op), nothing
 	switch op {
 	case Apply, Verify, Revert:
-		return j.enter(ctx, op)
+		leave, err = j.enter(ctx, op)
+	case Check:
+		err = j.mayApply()
 	case CheckRevert:
-		return nothing, j.mayRevert()
+		err = j.mayRevert(inside)
+	default:
+		err = fmt.Errorf("enter the journal: unknown operation %q", op)
 	}
-	return nil, fmt.Errorf("enter the journal: unknown operation %q", op)
+	if err != nil {
+		return nil, nil, err
+	}
+	return inside, leave, nil
+}
+
+// enteredKey is for what a journal was entered for, in the context of those inside.
+type enteredKey struct{ *shared }
+
+func (j *Journal) entered(ctx context.Context) string {
+	op, _ := ctx.Value(enteredKey{j.shared}).(string)
+	return op
 }
 
 func nothing() error { return nil }
@@ -61,7 +79,7 @@ func (j *Journal) enter(ctx context.Context, op string) (leave func() error, err
 	case Verify:
 		err = j.verify()
 	case Revert:
-		err = j.mayRevert()
+		err = j.mayRevert(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, unlock(lock))
@@ -199,12 +217,10 @@ func (j *Journal) claim(lock *os.File) error {
 }
 
 func (j *Journal) claimFirst(p *page) error {
-	who, current := j.options.Owner, p.current()
-	switch {
-	case who == "" || who == current.Name:
-	case p.superseded(who) && !j.options.TakeOver:
-		return fmt.Errorf("%w: %s, after %q; nothing is changed (take it over explicitly if that is meant)", ErrNotOwner, current, who)
-	default:
+	if err := j.claimable(p); err != nil {
+		return err
+	}
+	if who, current := j.options.Owner, p.current(); who != "" && who != current.Name {
 		current = owner{who, current.Generation + 1, time.Now().UTC().Truncate(time.Second)}
 		if err := j.change(func(p *page) error { p.claim(current); return nil }); err != nil {
 			return err
@@ -216,6 +232,27 @@ func (j *Journal) claimFirst(p *page) error {
 	}
 	j.bind(p)
 	return nil
+}
+
+// claimable is an error if the owner was superseded.
+func (j *Journal) claimable(p *page) error {
+	who, current := j.options.Owner, p.current()
+	if who == "" || who == current.Name || j.options.TakeOver || !p.superseded(who) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s, after %q; nothing is changed (take it over explicitly if that is meant)", ErrNotOwner, current, who)
+}
+
+// mayApply is the error that an apply would get.
+func (j *Journal) mayApply() error {
+	p, err := j.load()
+	switch {
+	case err != nil:
+		return err
+	case j.hasApplied():
+		return j.revoked(p)
+	}
+	return j.claimable(p)
 }
 
 // bind remembers what this process has applied to.
@@ -264,10 +301,15 @@ func (j *Journal) revoked(p *page) error {
 	return nil
 }
 
-func (j *Journal) mayRevert() error {
+// mayRevert is an error if what is recorded is not this process's to undo. The
+// check of an apply that would claim the node first may look at it.
+func (j *Journal) mayRevert(ctx context.Context) error {
 	p, err := j.load()
-	if err != nil || j.options.AnyOwner {
+	switch {
+	case err != nil || j.options.AnyOwner:
 		return err
+	case j.entered(ctx) == Check && j.options.Owner != "":
+		return j.claimable(p)
 	}
 	return j.allowed(p)
 }

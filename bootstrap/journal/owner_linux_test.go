@@ -92,7 +92,7 @@ func TestPLAN11_Overlaps(t *testing.T) {
 }
 
 func run(t *testing.T, j *journal.Journal, v values, op string) error {
-	leave, err := j.Enter(t.Context(), op)
+	_, leave, err := j.Enter(t.Context(), op)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func run(t *testing.T, j *journal.Journal, v values, op string) error {
 func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 	dir := t.TempDir()
 	for _, who := range []string{"pod-a", "pod-b"} {
-		leave, err := open(t, dir, journal.Options{Owner: who}).Enter(t.Context(), journal.Apply)
+		_, leave, err := open(t, dir, journal.Options{Owner: who}).Enter(t.Context(), journal.Apply)
 		require.NoError(t, err)
 		require.NoError(t, leave())
 	}
@@ -122,7 +122,7 @@ func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "pod-b", name)
 	require.Equal(t, 2, generation)
-	_, err = open(t, dir, journal.Options{Owner: "pod-a"}).Enter(t.Context(), journal.Apply)
+	_, _, err = open(t, dir, journal.Options{Owner: "pod-a"}).Enter(t.Context(), journal.Apply)
 	require.ErrorContains(t, err, `the node is somebody else's: "pod-b" (generation 2, since 2`)
 	require.ErrorContains(t, err, `after "pod-a"`)
 	_, err = open(t, dir, journal.Options{}).RevertAll(t.Context())
@@ -134,7 +134,7 @@ func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 func TestPLAN11_ManyOwners(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {
-		leave, err := open(t, dir, journal.Options{Owner: "pod-" + string(rune('a'+i%26)) + time.Duration(i).String()}).Enter(t.Context(), journal.Apply)
+		_, leave, err := open(t, dir, journal.Options{Owner: "pod-" + string(rune('a'+i%26)) + time.Duration(i).String()}).Enter(t.Context(), journal.Apply)
 		require.NoError(t, err)
 		require.NoError(t, leave())
 	}
@@ -146,16 +146,16 @@ func TestPLAN11_ManyOwners(t *testing.T) {
 func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	first := open(t, dir, journal.Options{Owner: "a"})
-	leave, err := first.Enter(t.Context(), journal.Apply)
+	_, leave, err := first.Enter(t.Context(), journal.Apply)
 	require.NoError(t, err)
 	require.NoError(t, leave())
-	uninstalled, err := first.Enter(t.Context(), journal.Revert)
+	_, uninstalled, err := first.Enter(t.Context(), journal.Revert)
 	require.NoError(t, err)
 
 	second := open(t, dir, journal.Options{Owner: "b"})
 	entered := make(chan error, 1)
 	go func() {
-		leave, err := second.Enter(t.Context(), journal.Apply)
+		_, leave, err := second.Enter(t.Context(), journal.Apply)
 		if err == nil {
 			err = leave()
 		}
@@ -181,7 +181,7 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 		claimed := make(chan error, 2)
 		for _, j := range []*journal.Journal{one, two} {
 			go func() {
-				leave, err := j.Enter(t.Context(), journal.Apply)
+				_, leave, err := j.Enter(t.Context(), journal.Apply)
 				if err == nil {
 					err = leave()
 				}
@@ -192,7 +192,7 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 		require.NoError(t, <-claimed, "the later one takes over")
 		verified := 0
 		for _, j := range []*journal.Journal{one, two} {
-			if leave, err := j.Enter(t.Context(), journal.Verify); err == nil {
+			if _, leave, err := j.Enter(t.Context(), journal.Verify); err == nil {
 				verified++
 				require.NoError(t, leave())
 			}
@@ -210,7 +210,7 @@ func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
 	defer f.Close()
 	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 	j := open(t, dir, journal.Options{Owner: "a"})
-	leave, err := j.Enter(t.Context(), journal.Apply)
+	_, leave, err := j.Enter(t.Context(), journal.Apply)
 	require.NoError(t, err)
 	info, err := os.Lstat(filepath.Join(dir, "lock"))
 	require.NoError(t, err)

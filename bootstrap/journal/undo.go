@@ -102,9 +102,15 @@ func (j *Journal) RevertAll(ctx context.Context) (done []Undone, err error) {
 	if j == nil {
 		return nil, errNoJournal
 	}
-	leave, err := j.Enter(ctx, Revert)
-	if err != nil {
-		return nil, err
+	leave := nothing
+	switch op := j.entered(ctx); op {
+	case Revert:
+	case "":
+		if ctx, leave, err = j.Enter(ctx, Revert); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("undo everything: %s is in use by this very %s", j.Dir(), op)
 	}
 	done, err = j.undo(ctx, j.options.Handlers, true, all)
 	return done, errors.Join(failures(done, err), leave())
@@ -162,7 +168,7 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := j.mayRevert(); err != nil {
+	if err := j.mayRevert(ctx); err != nil {
 		return nil, err
 	}
 	p, err := j.load()
@@ -402,11 +408,11 @@ func (u *undoing) forget(gone []Entry) error {
 
 // ForgetObject drops the entries of an object without undoing them: the remedy
 // for what cannot be undone. It returns what it dropped.
-func (j *Journal) ForgetObject(object string) (dropped []Entry, err error) {
+func (j *Journal) ForgetObject(ctx context.Context, object string) (dropped []Entry, err error) {
 	if j == nil {
 		return nil, errNoJournal
 	}
-	if err := j.mayRevert(); err != nil {
+	if err := j.mayRevert(ctx); err != nil {
 		return nil, err
 	}
 	entries, err := j.Entries()

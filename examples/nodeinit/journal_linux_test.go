@@ -81,6 +81,10 @@ func TestPLAN11_ASupersededOwnerMayTakeOver(t *testing.T) {
 	}
 	o := n.run("mount-cgroup", "--owner", "old")
 	require.Equal(t, 3, o.code, o.stderr)
+	o = n.run("check", "--only", "cgroup", "--owner", "old")
+	require.Equal(t, 3, o.code, o.stderr)
+	require.Contains(t, o.stderr, "take it over")
+	require.Equal(t, 2, n.run("check", "--only", "cgroup", "--owner", "newer").code, "who would claim it, and has not")
 	o = n.run("mount-cgroup", "--owner", "old", "--take-over")
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, 3, n.run("uninstall", "--owner", "new").code)

@@ -52,7 +52,7 @@ func (a *app) journalForgetCommand() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, unlock()) }()
-			dropped, err := a.journal.ForgetObject(args[0])
+			dropped, err := a.journal.ForgetObject(cmd.Context(), args[0])
 			for _, e := range dropped {
 				fmt.Fprintf(a.stdout, "forgot %s, which step %s had changed\n", e, e.Step)
 			}
