@@ -183,18 +183,10 @@ func (j *Journal) stepOf(ctx context.Context) (string, error) {
 // Begin notes, durably, that entries are about to be changed. What is recorded
 // for the same object and step keeps its Before, unless a reboot has undone it.
 func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
-	if j == nil || len(entries) == 0 {
-		return nil
-	}
-	step, err := j.stepOf(ctx)
-	if err != nil {
-		return err
-	}
-	entries = slices.Clone(entries)
-	err = j.change(func(p *page) error {
+	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		for i := range entries {
 			e := &entries[i]
-			e.Step, e.Namespace, e.Time, e.Done = step, Namespace(), time.Now().UTC().Truncate(time.Second), false
+			e.Namespace, e.Time, e.Done = Namespace(), time.Now().UTC().Truncate(time.Second), false
 			if current := p.current(); j.options.Owner != "" && current.Name == j.options.Owner {
 				e.Generation = current.Generation
 			}
@@ -203,36 +195,18 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 			}
 		}
 		p.begin(j.boot, entries...)
+		for _, e := range entries {
+			delete(j.fresh, e.Before.Blob)
+		}
 		return nil
 	})
-	if err == nil {
-		j.noLongerFresh(entries)
-	}
-	return err
-}
-
-// noLongerFresh notes that the kept content of entries has been begun.
-func (j *Journal) noLongerFresh(entries []Entry) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, e := range entries {
-		delete(j.fresh, e.Before.Blob)
-	}
 }
 
 // Complete notes, durably, how entries were left: their After.
 func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
-	if j == nil || len(entries) == 0 {
-		return nil
-	}
-	step, err := j.stepOf(ctx)
-	if err != nil {
-		return err
-	}
-	return j.change(func(p *page) error {
+	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		at := p.positions()
 		for _, e := range entries {
-			e.Step = step
 			i, begun := at[e.id()]
 			if !begun {
 				return fmt.Errorf("record %s: it was never begun", e)
@@ -247,17 +221,9 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 // Outlast notes, durably, that what entries record comes back after a reboot:
 // from now on none undoes it. All else that is recorded of them stays.
 func (j *Journal) Outlast(ctx context.Context, entries ...Entry) error {
-	if j == nil || len(entries) == 0 {
-		return nil
-	}
-	step, err := j.stepOf(ctx)
-	if err != nil {
-		return err
-	}
-	return j.change(func(p *page) error {
+	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		at := p.positions()
 		for _, e := range entries {
-			e.Step = step
 			i, begun := at[e.id()]
 			if !begun || j.outlived(p.Entries[i]) {
 				return fmt.Errorf("record that %s outlives a reboot: it was never begun in this boot", e)
@@ -273,6 +239,18 @@ func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	if j == nil || len(entries) == 0 {
 		return nil
 	}
+	err := j.record(ctx, entries, func(p *page, entries []Entry) error {
+		p.forget(entries...)
+		return nil
+	})
+	return errors.Join(err, j.tidy())
+}
+
+// record changes, durably, what is recorded of entries of the context's step.
+func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []Entry) error) error {
+	if j == nil || len(entries) == 0 {
+		return nil
+	}
 	step, err := j.stepOf(ctx)
 	if err != nil {
 		return err
@@ -281,11 +259,7 @@ func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	for i := range entries {
 		entries[i].Step = step
 	}
-	err = j.change(func(p *page) error {
-		p.forget(entries...)
-		return nil
-	})
-	return errors.Join(err, j.tidy())
+	return j.change(func(p *page) error { return f(p, entries) })
 }
 
 // Namespace names the calling thread's mount namespace, as [Entry].Namespace
