@@ -280,18 +280,17 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 			for _, tool := range []string{"iptables-legacy-save", "iptables-legacy-restore"} {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+c.script+"\n"), 0o755))
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx := t.Context()
 			if name == "no end" {
-				ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
+				limited, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+				defer cancel()
+				ctx = limited
 			}
-			defer cancel()
-			start := time.Now()
 			_, err := netfilterOnly().Inventory(ctx)
 			require.NoError(t, unix.Unmount(dir, 0))
 			require.ErrorContains(t, err, "find iptables-legacy rules: ")
 			require.ErrorContains(t, err, c.want)
 			require.Less(t, len(err.Error()), 600)
-			require.Less(t, time.Since(start), 10*time.Second)
 		})
 	}
 }
