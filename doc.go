@@ -12,6 +12,7 @@
 //   - bootstrap/hostns: runs code in the host's namespaces from inside a
 //     container, without nsenter and without a helper binary.
 //   - bootstrap/journal: what was there before, and whose the node is.
+//   - bootstrap/reconcile: a plan now, on a timer, and when something has changed.
 //   - bootstrap/hostpath: the directories and files that an agent expects.
 //   - bootstrap/flock: one run at a time on a node.
 //   - bootstrap/bootstraptest: a conformance test for an action, a scripted

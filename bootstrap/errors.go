@@ -28,7 +28,7 @@ type StepError struct {
 	// Step is the step's name.
 	Step string
 
-	// Op says what the plan was doing: "prepare" (see [Plan.Fail]), "start"
+	// Op says what the plan was doing: "prepare" (see [Plan.Prepare]), "start"
 	// (the context was done before the step), "check", "apply", "verify" (the
 	// check afterwards), "check-revert" or "revert".
 	Op string

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -83,6 +84,15 @@ type Plan struct {
 	// Steps run in this order; Revert runs them backwards.
 	Steps []Step
 
+	// Prepare completes the steps with what has to be read first, such as a
+	// configuration: their actions, and which are to be skipped or absent. Check
+	// and Apply call it before all else, without the lock, with a copy of the plan
+	// for this one run. Until then actions may be nil. Its error is that of the
+	// step that a [*StepError] in it names, else of the first one; all others are
+	// [Blocked], and the node is not touched. A revert does not call it: what there
+	// is to undo, the journal knows. Nil: the steps are complete.
+	Prepare func(ctx context.Context, p *Plan) error
+
 	// Trace is told of each step as it runs. Nil: nobody is.
 	Trace *Trace
 
@@ -99,9 +109,20 @@ type Plan struct {
 	Lock func(ctx context.Context) (unlock func() error, err error)
 }
 
+// Step returns the step with the name, for a Prepare to complete; nil: there is
+// none.
+func (p *Plan) Step(name string) *Step {
+	i := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Steps[i]
+}
+
 // Validate says what is wrong with the plan itself: a step without a name or
-// with another's, without an action, with a negative timeout, or after one
-// that is unknown or comes later. The other methods call it first.
+// with another's, without an action unless there is a Prepare to give it one,
+// with a negative timeout, or after one that is unknown or comes later. The
+// other methods call it first.
 func (p *Plan) Validate() error {
 	var errs []error
 	places := make(map[string]int, len(p.Steps))
@@ -113,7 +134,7 @@ func (p *Plan) Validate() error {
 		}
 	}
 	for i, s := range p.Steps {
-		errs = append(errs, s.validate(i, places)...)
+		errs = append(errs, s.validate(i, places, p.Prepare == nil)...)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("invalid plan: %w", err)
@@ -121,11 +142,11 @@ func (p *Plan) Validate() error {
 	return nil
 }
 
-func (s *Step) validate(place int, places map[string]int) (errs []error) {
+func (s *Step) validate(place int, places map[string]int, complete bool) (errs []error) {
 	if s.Name == "" {
 		errs = append(errs, fmt.Errorf("step %d has no name", place+1))
 	}
-	if s.Action == nil && !s.Skip && !s.Absent {
+	if s.Action == nil && !s.Skip && !s.Absent && complete {
 		errs = append(errs, fmt.Errorf("step %q has no action", s.Name))
 	}
 	if s.Timeout < 0 {
@@ -151,7 +172,7 @@ func (s *Step) validate(place int, places map[string]int) (errs []error) {
 // that would change, it may err only because that has not happened yet, so it
 // is [Unknown] and no error.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
-	return p.entered(ctx, pass{op: opCheck, do: (*walk).check})
+	return p.prepared(ctx, pass{op: opCheck, do: (*walk).check}, (*Plan).entered)
 }
 
 // Apply brings the node to the state of each step in turn: it asks the action
@@ -164,7 +185,7 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // run again. When ctx is done, the remaining steps are NotRun and the error
 // says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.locked(ctx, pass{op: opApply, do: (*walk).apply, stops: true})
+	return p.prepared(ctx, pass{op: opApply, do: (*walk).apply, stops: true}, (*Plan).locked)
 }
 
 // CheckRevert says what Revert would undo, and changes nothing. The report
@@ -192,27 +213,4 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 // it would undo is [Changed] when it has run.
 func (p *Plan) Revert(ctx context.Context) (*Report, error) {
 	return p.locked(ctx, pass{op: opRevert, do: (*walk).revert, reverse: true})
-}
-
-// Fail reports a run that ended before its first step, because what the named
-// step needs could not be had and so the plan could not be built in full: that
-// step is [Failed] with err, every other one is [Blocked], unless it is to be
-// skipped. No action is called, and actions may still be nil.
-//
-// It is for a program that must read its configuration before it knows what
-// its steps do, and still owes its caller a report in the usual form.
-func (p *Plan) Fail(ctx context.Context, step string, err error) (*Report, error) {
-	w := p.newWalk(pass{})
-	failure := &StepError{Step: step, Op: "prepare", Err: err}
-	for _, s := range p.Steps {
-		switch {
-		case s.Name == step:
-			w.done(ctx, Result{Step: s.Name, Status: Failed, Err: failure})
-		case s.Skip:
-			w.done(ctx, Result{Step: s.Name, Status: Skipped})
-		default:
-			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(step)})
-		}
-	}
-	return w.report, failure
 }

@@ -330,17 +330,62 @@ func TestTimeoutWaitsForTheAction(t *testing.T) {
 	})
 }
 
-func TestPLAN8_FailBeforeThePlanIsBuilt(t *testing.T) {
+func TestPLAN8_APlanThatCannotBePrepared(t *testing.T) {
 	var seen []string
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("gates", nil), step("config", nil), skipped(step("cleanup", nil)), step("bpffs", nil, "config")},
 		Trace: &bootstrap.Trace{StepDone: func(_ context.Context, r bootstrap.Result) { seen = append(seen, r.Step) }},
+		Lock:  func(context.Context) (func() error, error) { panic("there is nothing to lock for") },
 	}
-	report, err := plan.Fail(t.Context(), "config", errBoom)
-	require.EqualError(t, err, "step config: prepare: boom")
-	require.Equal(t, lines("gates blocked", "config failed", "cleanup skipped", "bpffs blocked"), statuses(report))
-	require.ErrorIs(t, report.Results[1].Err, errBoom)
-	require.Equal(t, []string{"gates", "config", "cleanup", "bpffs"}, seen)
+	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {
+		seen = nil
+		plan.Prepare = func(context.Context, *bootstrap.Plan) error {
+			return &bootstrap.StepError{Step: "config", Op: "resolve", Err: errBoom}
+		}
+		report, err := run(t.Context())
+		require.EqualError(t, err, "step config: resolve: boom")
+		require.Equal(t, lines("gates blocked", "config failed", "cleanup skipped", "bpffs blocked"), statuses(report))
+		require.ErrorIs(t, report.Results[1].Err, errBoom)
+		require.Equal(t, []string{"gates", "config", "cleanup", "bpffs"}, seen)
+
+		for _, err := range []error{errBoom, &bootstrap.StepError{Step: "no such step", Op: "resolve", Err: errBoom}} {
+			plan.Prepare = func(context.Context, *bootstrap.Plan) error { return err }
+			report, err := run(t.Context())
+			require.ErrorIs(t, err, errBoom)
+			require.ErrorContains(t, err, "step gates: prepare: ")
+			require.Equal(t, lines("gates failed", "config blocked", "cleanup skipped", "bpffs blocked"), statuses(report))
+		}
+	}
+}
+
+func TestPrepareCompletesTheStepsForOneRun(t *testing.T) {
+	runs, a := 0, todo()
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", nil), step("b", nil, "a")},
+		Prepare: func(_ context.Context, p *bootstrap.Plan) error {
+			runs++
+			require.Nil(t, p.Step("a").Action, "what an earlier run was given")
+			p.Step("a").Action = a
+			p.Step("b").Skip = true
+			require.Nil(t, p.Step("c"))
+			return nil
+		},
+	}
+	require.NoError(t, plan.Validate())
+	report, err := plan.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a would-change", "b skipped"), statuses(report))
+	report, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("a changed", "b skipped"), statuses(report))
+
+	_, err = plan.Revert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, runs, "a revert needs no configuration")
+
+	plan.Prepare = func(context.Context, *bootstrap.Plan) error { return nil }
+	_, err = plan.Apply(t.Context())
+	require.ErrorContains(t, err, `invalid plan: step "a" has no action`)
 }
 
 func TestPLAN2_LockIsHeldForApplyAndRevertOnly(t *testing.T) {

@@ -68,6 +68,43 @@ func (p *Plan) newWalk(how pass) *walk {
 	}
 }
 
+// prepared is run with the steps complete.
+func (p *Plan) prepared(ctx context.Context, how pass, run func(*Plan, context.Context, pass) (*Report, error)) (*Report, error) {
+	if p.Prepare == nil || p.Validate() != nil {
+		return run(p, ctx, how)
+	}
+	complete := *p
+	complete.Steps, complete.Prepare = slices.Clone(p.Steps), nil
+	if err := p.Prepare(ctx, &complete); err != nil {
+		return p.unprepared(ctx, how, err)
+	}
+	return run(&complete, ctx, how)
+}
+
+// unprepared is the report of a plan whose steps could not be completed.
+func (p *Plan) unprepared(ctx context.Context, how pass, err error) (*Report, error) {
+	var failure *StepError
+	if !errors.As(err, &failure) || p.Step(failure.Step) == nil {
+		failure = &StepError{Op: "prepare", Err: err}
+		if len(p.Steps) > 0 {
+			failure.Step = p.Steps[0].Name
+		}
+		err = failure
+	}
+	w := p.newWalk(how)
+	for _, s := range p.Steps {
+		switch {
+		case s.Name == failure.Step:
+			w.done(ctx, Result{Step: s.Name, Status: Failed, Err: failure})
+		case s.Skip:
+			w.done(ctx, Result{Step: s.Name, Status: Skipped})
+		default:
+			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(failure.Step)})
+		}
+	}
+	return w.report, err
+}
+
 // locked is walk with the plan's lock held.
 func (p *Plan) locked(ctx context.Context, how pass) (report *Report, err error) {
 	if p.Lock == nil || p.Validate() != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/reconcile"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -82,64 +83,28 @@ func (a *agent) run(ctx context.Context) (err error) {
 		return fmt.Errorf("health probe: %w", err)
 	}
 	server := &http.Server{Handler: a.handler(), ReadHeaderTimeout: 5 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { cancel(fmt.Errorf("health probe: %w", server.Serve(listener))) }()
 	a.log.Info("health probe", "address", listener.Addr().String())
 
-	err = a.keepUp(ctx, served)
-	down, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
+	err = reconcile.Loop{Plan: a.plan(), Interval: a.interval, Done: a.done}.Run(work)
+	if ctx.Err() != nil {
+		err = nil // told to leave
+	}
+	down, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
 	return errors.Join(err, server.Shutdown(down))
 }
 
-// keepUp applies the plan, now and at every tick, until the node is another
-// agent's: in a rolling update the older one leaves it to the newer.
-func (a *agent) keepUp(ctx context.Context, served <-chan error) error {
-	tick := time.NewTicker(a.interval)
-	defer tick.Stop()
-	for {
-		if err := a.apply(ctx); errors.Is(err, journal.ErrRevoked) || errors.Is(err, journal.ErrNotOwner) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-served:
-			return fmt.Errorf("health probe: %w", err)
-		case <-tick.C:
-		}
-	}
-}
-
-// apply keeps the outcome for the probe. A failure is not the end: the next
-// tick tries again.
-func (a *agent) apply(ctx context.Context) error {
-	report, err := a.bringUp(ctx)
-	if ctx.Err() != nil {
-		return nil // told to leave in the middle: not the node's fault
-	}
+// done keeps the outcome for the probe.
+func (a *agent) done(report *bootstrap.Report, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.report, a.err = report, err
 	if err != nil {
 		a.log.Error("the node is not ready", "error", err)
 	}
-	return err
-}
-
-func (a *agent) bringUp(ctx context.Context) (*bootstrap.Report, error) {
-	config, err := a.resolve(ctx)
-	if err != nil {
-		return a.plan(nil, false).Fail(ctx, "config", err)
-	}
-	forwarding, err := configresolve.Get(config, "enable-ip-forwarding", strconv.ParseBool)
-	switch {
-	case errors.Is(err, configresolve.ErrUnset):
-		forwarding = true
-	case err != nil:
-		return a.plan(nil, false).Fail(ctx, "config", err)
-	}
-	return a.plan(config, forwarding).Apply(ctx)
 }
 
 func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
@@ -159,23 +124,43 @@ func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
 }
 
 // plan is what this agent needs of a node.
-func (a *agent) plan(config *configresolve.Config, forwarding bool) *bootstrap.Plan {
+func (a *agent) plan() *bootstrap.Plan {
 	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
 	return &bootstrap.Plan{
 		Trace:   bootstrap.LogTrace(a.log),
 		Lock:    a.lock,
 		Journal: a.journal,
+		Prepare: a.prepare,
 		Steps: []bootstrap.Step{
-			{Name: "config", Action: configresolve.Write{Dir: a.dest, Config: config}},
+			{Name: "config"},
 			{Name: "cgroup", Action: a.onHost(mount|hostns.Cgroup, cgroup.Mount{Journal: a.journal})},
 			{Name: "bpffs", Action: a.onHost(mount, bpffs.Mount{Journal: a.journal})},
 			{Name: "sysctl", Action: a.onHost(net, sysctl.DropIn{Journal: a.journal})},
 			{
-				Name: "ip-forwarding", After: []string{"sysctl"}, Absent: config != nil && !forwarding,
+				Name: "ip-forwarding", After: []string{"sysctl"},
 				Action: a.onHost(net, sysctl.Settings{Values: sysctl.Forwarding(), Journal: a.journal}),
 			},
 		},
 	}
+}
+
+// prepare reads the configuration, anew for each run, and gives the plan's steps
+// what depends on it.
+func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
+	config, err := a.resolve(ctx)
+	if err != nil {
+		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
+	}
+	p.Step("config").Action = configresolve.Write{Dir: a.dest, Config: config}
+	forwarding, err := configresolve.Get(config, "enable-ip-forwarding", strconv.ParseBool)
+	switch {
+	case errors.Is(err, configresolve.ErrUnset):
+	case err != nil:
+		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
+	default:
+		p.Step("ip-forwarding").Absent = !forwarding
+	}
+	return nil
 }
 
 // onHost makes an action run in the host's namespaces.

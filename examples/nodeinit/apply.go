@@ -133,11 +133,14 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	}
 	defer closeAll()
 	if resolveErr != nil {
-		run = func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
-			return p.Fail(ctx, stepConfig, resolveErr)
-		}
+		plan.Prepare = func(context.Context, *bootstrap.Plan) error { return unresolved(resolveErr) }
 	}
 	return a.showPlan(ctx, plan, run)
+}
+
+// unresolved is the error of the config step, which blocks the others.
+func unresolved(err error) error {
+	return &bootstrap.StepError{Step: stepConfig, Op: "resolve", Err: err}
 }
 
 func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, error) {

@@ -33,23 +33,24 @@ func (a *app) buildConfigCommand() *cobra.Command {
 			}
 			// What it writes is written and synced by calls that tell of a
 			// failure: to read it all back takes half as long again.
-			step := bootstrap.Step{Name: stepConfig, SkipVerify: true}
-			config, err := a.resolve(cmd.Context())
-			run := (*bootstrap.Plan).Apply
-			if err != nil {
-				run = func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
-					return p.Fail(ctx, stepConfig, err)
-				}
-			} else {
-				step.Action = configresolve.Write{Dir: a.dest, Config: config}
-			}
-			return a.showPlan(cmd.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{step}}, run)
+			plan := &bootstrap.Plan{Prepare: a.prepareConfig, Steps: []bootstrap.Step{{Name: stepConfig, SkipVerify: true}}}
+			return a.showPlan(cmd.Context(), plan, (*bootstrap.Plan).Apply)
 		},
 	}
 	a.sourceFlags(c.Flags())
 	a.outputFlag(c.Flags())
 	c.Flags().BoolVar(&watch, "watch", false, "go on, write each change, and print what changed and from where; until SIGTERM")
 	return c
+}
+
+// prepareConfig resolves the configuration for the step that writes it.
+func (a *app) prepareConfig(ctx context.Context, p *bootstrap.Plan) error {
+	config, err := a.resolve(ctx)
+	if err != nil {
+		return unresolved(err)
+	}
+	p.Step(stepConfig).Action = configresolve.Write{Dir: a.dest, Config: config}
+	return nil
 }
 
 // defaultSources are those of Cilium's init container.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/reconcile"
+)
+
+// A watch of the configuration starts a run whenever that has changed.
+func ExampleLoop() {
+	changed := make(chan struct{}, 1)
+	notify := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // a run is due already
+		}
+	}
+	on, want := false, true
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "lamp", Action: bootstrap.Func(
+		func(context.Context) ([]string, error) {
+			if on == want {
+				return nil, nil
+			}
+			return []string{fmt.Sprintf("set the lamp to %t", want)}, nil
+		},
+		func(context.Context) error { on = want; return nil },
+	)}}}
+
+	ctx, stop := context.WithCancel(context.Background())
+	loop := reconcile.Loop{Plan: plan, Trigger: changed, Done: func(r *bootstrap.Report, err error) {
+		fmt.Println(r.Results[0].Status, r.Results[0].Changes, err)
+		if !want {
+			stop()
+		}
+		want = false // the configuration changes
+		notify()
+	}}
+	fmt.Println(loop.Run(ctx))
+	// Output:
+	// changed [set the lamp to true] <nil>
+	// changed [set the lamp to false] <nil>
+	// reconcile: context canceled
+}
