@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/slipway-dev/slipway/configresolve"
 )
@@ -61,4 +62,30 @@ func ExampleWriteDir() {
 	// true <nil>
 	// false <nil>
 	// 1500 <nil>
+}
+
+// An agent's configuration as a struct: all that is wrong is said at once, and
+// what is set without meaning anything is named.
+func ExampleDecode() {
+	var settings struct {
+		Mode    string        `config:"routing-mode" default:"tunnel"`
+		MTU     int           `config:"mtu,required"`
+		Period  time.Duration `config:"gc-interval" default:"5m"`
+		Devices []string      `config:"devices"`
+	}
+	config, err := configresolve.Resolve(context.Background(), configresolve.Static{
+		Name: "defaults", Values: map[string]string{"mtu": "9000", "devices": "eth0 eth1", "routing-mod": "native"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(configresolve.Decode(config, &settings))
+	fmt.Printf("%+v\n", settings)
+	for _, unknown := range config.Unknown(configresolve.Keys(&settings)...) {
+		fmt.Println(unknown)
+	}
+	// Output:
+	// <nil>
+	// {Mode:tunnel MTU:9000 Period:5m0s Devices:[eth0 eth1]}
+	// config key "routing-mod" from static:defaults is not known ("routing-mode" is)
 }

@@ -38,11 +38,21 @@ func (c *Config) deniedNote(key string) string {
 	return fmt.Sprintf(" (%s gives it, but it is %s)", last.Source, last.Rule)
 }
 
-// UnknownKey is a key that is set and that the agent does not know.
+// UnknownKey is a key that is set and that the agent does not know. It is an
+// error for those who take it for one.
 type UnknownKey struct {
 	Key     string
 	Source  Ref
 	Nearest string // the known key most like it; empty if none is
+}
+
+// Error names the key, its source, and what it may be a misspelling of.
+func (u UnknownKey) Error() string {
+	hint := ""
+	if u.Nearest != "" {
+		hint = fmt.Sprintf(" (%s is)", quote(u.Nearest))
+	}
+	return fmt.Sprintf("config key %s from %s is not known%s", quote(u.Key), u.Source, hint)
 }
 
 // Unknown returns, sorted, the keys that are set and not among known, each with

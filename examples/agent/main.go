@@ -20,7 +20,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -152,14 +151,13 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
 	p.Step("config").Action = configresolve.Write{Dir: a.dest, Config: config}
-	forwarding, err := configresolve.Get(config, "enable-ip-forwarding", strconv.ParseBool)
-	switch {
-	case errors.Is(err, configresolve.ErrUnset):
-	case err != nil:
-		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
-	default:
-		p.Step("ip-forwarding").Absent = !forwarding
+	var settings struct {
+		Forwarding bool `config:"enable-ip-forwarding" default:"true"`
 	}
+	if err := configresolve.Decode(config, &settings); err != nil {
+		return &bootstrap.StepError{Step: "config", Op: "decode", Err: err}
+	}
+	p.Step("ip-forwarding").Absent = !settings.Forwarding
 	return nil
 }
 

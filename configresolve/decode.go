@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Decode fills the struct that v points to with c's values, by the tags of its
+// fields:
+//
+//	type Settings struct {
+//		Mode    string        `config:"routing-mode" default:"tunnel"`
+//		MTU     int           `config:"mtu"`
+//		Period  time.Duration `config:"gc-interval" default:"5m"`
+//		Devices []string      `config:"devices"`
+//		Buffer  ByteSize      `config:"buffer" default:"64KiB"`
+//		Cluster string        `config:"cluster-name,required"`
+//	}
+//
+// A field of a key that no source set gets its default or, without one, stays as
+// it is; with required that is an error that matches [ErrUnset]. Fields without
+// the tag are left alone, and those of an embedded struct count as v's own.
+//
+// A field is a string, which gets the value byte for byte; or, with white space
+// around the value ignored, a bool (1, t, true, 0, f, false in any case), a whole
+// or floating-point number within its type's range (whole ones also as 0x1f), a
+// [time.Duration], a list of any of these separated by commas or white space, a
+// map[string]string of KEY=VALUE separated by commas, or whatever else is an
+// [encoding.TextUnmarshaler], such as [ByteSize] or a netip.Prefix. A pointer to
+// one of these is nil unless the key is set or has a default.
+//
+// All errors come at once, each with its key and source; what can be decoded is,
+// all the same. Keys that v does not know are no errors: see [Keys].
+func Decode(c *Config, v any) error {
+	fields, err := fieldsOf(v)
+	errs := []error{err}
+	for _, f := range fields {
+		errs = append(errs, f.decode(c))
+	}
+	return errors.Join(errs...)
+}
+
+// Keys lists the keys that [Decode] reads into v, in the order of its fields. With
+// [Config.Unknown] it finds those that are set and mean nothing to v.
+func Keys(v any) []string {
+	fields, _ := fieldsOf(v) // what is wrong with v, Decode says
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
+	}
+	return keys
+}
+
+// target is one field of a struct that is decoded into.
+type target struct {
+	key      string
+	required bool
+	standby  string // the default
+	has      bool   // a default
+	value    reflect.Value
+}
+
+func fieldsOf(v any) ([]target, error) {
+	p := reflect.ValueOf(v)
+	if p.Kind() != reflect.Pointer || p.IsNil() || p.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("decode into a %T: it has to be a pointer to a struct", v)
+	}
+	fields, errs := collect(p.Elem(), nil)
+	seen := map[string]bool{}
+	for _, f := range fields {
+		if seen[f.key] {
+			errs = append(errs, fmt.Errorf("decode into a %T: two fields have the key %s", v, quote(f.key)))
+		}
+		seen[f.key] = true
+	}
+	return fields, errors.Join(errs...)
+}
+
+func collect(s reflect.Value, fields []target) ([]target, []error) {
+	var errs []error
+	for i := range s.NumField() {
+		t := s.Type().Field(i)
+		tag, tagged := t.Tag.Lookup("config")
+		switch {
+		case !tagged && t.Anonymous && t.Type.Kind() == reflect.Struct:
+			var more []error
+			fields, more = collect(s.Field(i), fields)
+			errs = append(errs, more...)
+			continue
+		case !tagged:
+			continue
+		case !t.IsExported():
+			errs = append(errs, fmt.Errorf("decode into a %s: field %s cannot be set: its name has to start with a capital", s.Type(), t.Name))
+			continue
+		}
+		f := target{value: s.Field(i)}
+		var option string
+		f.key, option, _ = strings.Cut(tag, ",")
+		f.required = option == "required"
+		f.standby, f.has = t.Tag.Lookup("default")
+		if f.key == "" || option != "" && !f.required {
+			errs = append(errs, fmt.Errorf("decode into a %s: field %s has the tag %q: it has to be a key, or a key and \",required\"", s.Type(), t.Name, tag))
+			continue
+		}
+		fields = append(fields, f)
+	}
+	return fields, errs
+}
+
+// decode sets the field to the key's value or the default.
+func (f target) decode(c *Config) error {
+	_, set := c.Lookup(f.key)
+	switch {
+	case set || f.required:
+		_, err := Get(c, f.key, func(value string) (struct{}, error) { return struct{}{}, decodeValue(f.value, value) })
+		return err
+	case f.has:
+		if err := decodeValue(f.value, f.standby); err != nil {
+			return fmt.Errorf("config key %s: its default: %w", quote(f.key), err)
+		}
+	}
+	return nil
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+// decodeValue sets v, which is left alone in an error.
+func decodeValue(v reflect.Value, text string) error {
+	if v.Kind() == reflect.Pointer {
+		to := reflect.New(v.Type().Elem())
+		if err := decodeValue(to.Elem(), text); err != nil {
+			return err
+		}
+		v.Set(to)
+		return nil
+	}
+	trimmed := strings.TrimSpace(text)
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return u.UnmarshalText([]byte(trimmed))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Slice:
+		return decodeList(v, trimmed)
+	case reflect.Map:
+		return decodeMap(v, trimmed)
+	default:
+		return decodeScalar(v, trimmed)
+	}
+	return nil
+}
+
+func decodeScalar(v reflect.Value, text string) error {
+	switch kind := v.Kind(); {
+	case kind == reflect.Bool:
+		b, err := strconv.ParseBool(strings.ToLower(text))
+		if err != nil {
+			return fmt.Errorf("%s is neither true nor false", quote(text))
+		}
+		v.SetBool(b)
+	case v.Type() == durationType:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%s is no duration such as 1m30s", quote(text))
+		}
+		v.SetInt(int64(d))
+	case v.CanInt():
+		n, err := strconv.ParseInt(text, 0, v.Type().Bits())
+		if err != nil {
+			return notInRange(text, v, err)
+		}
+		v.SetInt(n)
+	case v.CanUint():
+		n, err := strconv.ParseUint(text, 0, v.Type().Bits())
+		if err != nil {
+			return notInRange(text, v, err)
+		}
+		v.SetUint(n)
+	case v.CanFloat():
+		n, err := strconv.ParseFloat(text, v.Type().Bits())
+		if err != nil {
+			return fmt.Errorf("%s is no number that fits into a %s", quote(text), v.Type())
+		}
+		v.SetFloat(n)
+	default:
+		return fmt.Errorf("a field of the type %s cannot be decoded into", v.Type())
+	}
+	return nil
+}
+
+func notInRange(text string, v reflect.Value, err error) error {
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s does not fit into a %s", quote(text), v.Type())
+	}
+	return fmt.Errorf("%s is no whole number for a %s", quote(text), v.Type())
+}
+
+// decodeList sets v to the list's elements; an empty list, unlike a missing one,
+// is not nil.
+func decodeList(v reflect.Value, text string) error {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' })
+	list := reflect.MakeSlice(v.Type(), len(words), len(words))
+	for i, word := range words {
+		if err := decodeValue(list.Index(i), word); err != nil {
+			return err
+		}
+	}
+	v.Set(list)
+	return nil
+}
+
+func decodeMap(v reflect.Value, text string) error {
+	m, ok := v.Addr().Interface().(*map[string]string)
+	if !ok {
+		return fmt.Errorf("a field of the type %s cannot be decoded into: of maps, only map[string]string", v.Type())
+	}
+	pairs := map[string]string{}
+	for pair := range strings.SplitSeq(text, ",") {
+		key, value, found := strings.Cut(strings.TrimSpace(pair), "=")
+		_, twice := pairs[key]
+		switch {
+		case key == "" && !found:
+			continue // as after a last comma
+		case key == "" || !found:
+			return fmt.Errorf("%s is not KEY=VALUE", quote(pair))
+		case twice:
+			return fmt.Errorf("%s is there twice", quote(key))
+		}
+		pairs[key] = value
+	}
+	*m = pairs
+	return nil
+}
+
+// ByteSize is a number of bytes: 4096, 64KiB, 64Ki, 1.5GiB, or with powers of
+// ten 64kB, 64k, 1G.
+type ByteSize int64
+
+// UnmarshalText parses a byte size.
+func (s *ByteSize) UnmarshalText(text []byte) error {
+	number := strings.TrimRight(string(text), "BKMGTPEki")
+	unit, known := byteUnit(strings.TrimPrefix(string(text), number))
+	size, ok := new(big.Rat).SetString(strings.TrimSpace(number))
+	if !known || !ok || strings.Trim(number, "0123456789. ") != "" {
+		return fmt.Errorf("%s is no size in bytes such as 64KiB or 1G", quote(string(text)))
+	}
+	if size.Mul(size, new(big.Rat).SetInt(unit)); !size.IsInt() || !size.Num().IsInt64() {
+		return fmt.Errorf("%s is no whole number of bytes that can be counted", quote(string(text)))
+	}
+	*s = ByteSize(size.Num().Int64())
+	return nil
+}
+
+// byteUnit is how many bytes a unit such as Ki, KiB, k or kB is.
+func byteUnit(name string) (bytes *big.Int, known bool) {
+	name = strings.TrimSuffix(name, "B")
+	if name == "" {
+		return big.NewInt(1), true
+	}
+	prefix, binary := strings.CutSuffix(name, "i")
+	if prefix == "k" {
+		prefix = "K"
+	}
+	power := strings.Index("KMGTPE", prefix) + 1
+	if len(prefix) != 1 || power == 0 {
+		return nil, false
+	}
+	base := big.NewInt(1000)
+	if binary {
+		base.SetInt64(1024)
+	}
+	return base.Exp(base, big.NewInt(int64(power)), nil), true
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve_test
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+type common struct {
+	Cluster string `config:"cluster-name,required"`
+}
+
+type settings struct {
+	common
+	Common2  struct{ Ignored string }
+	Mode     string                 `config:"routing-mode" default:"tunnel"`
+	MTU      int                    `config:"mtu" default:"1500"`
+	Port     uint16                 `config:"port"`
+	Mark     uint32                 `config:"mark"`
+	Rate     float64                `config:"rate"`
+	On       bool                   `config:"on" default:"true"`
+	Period   time.Duration          `config:"gc-interval" default:"5m"`
+	Devices  []string               `config:"devices"`
+	CPUs     []int                  `config:"cpus"`
+	Labels   map[string]string      `config:"labels"`
+	Buffer   configresolve.ByteSize `config:"buffer" default:"64KiB"`
+	Subnet   netip.Prefix           `config:"subnet"`
+	Subnets  []netip.Prefix         `config:"subnets"`
+	Level    slog.Level             `config:"log-level"`
+	Optional *bool                  `config:"optional"`
+	Untagged string
+}
+
+func given(t *testing.T, values map[string]string) *configresolve.Config {
+	t.Helper()
+	c, err := configresolve.Resolve(t.Context(), configresolve.Static{Name: "test", Values: values})
+	require.NoError(t, err)
+	return c
+}
+
+func TestDecode(t *testing.T) {
+	s := settings{Port: 7, Untagged: "kept"}
+	require.NoError(t, configresolve.Decode(given(t, map[string]string{
+		"cluster-name": "a\n", "on": "False\n", "mtu": " 9000\n", "mark": "0xf00", "rate": "0.5", "gc-interval": "1m30s",
+		"devices": "eth0, eth1\neth2", "cpus": "", "labels": "a=1, b=x=y,", "buffer": "1.5Gi",
+		"subnet": "10.0.0.0/8", "subnets": "10.0.0.0/8,fd00::/8", "log-level": "warn", "optional": "0",
+	}), &s))
+	no := false
+	require.Equal(t, settings{
+		common: common{"a\n"}, Mode: "tunnel", MTU: 9000, Port: 7, Mark: 0xf00, Rate: 0.5, Period: 90 * time.Second,
+		Devices: []string{"eth0", "eth1", "eth2"}, CPUs: []int{}, Labels: map[string]string{"a": "1", "b": "x=y"}, Buffer: 3 << 29,
+		Subnet: netip.MustParsePrefix("10.0.0.0/8"), Subnets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
+		Level: slog.LevelWarn, Optional: &no, Untagged: "kept",
+	}, s)
+
+	s = settings{}
+	require.NoError(t, configresolve.Decode(given(t, map[string]string{"cluster-name": "a"}), &s))
+	require.Equal(t, settings{common: common{"a"}, Mode: "tunnel", MTU: 1500, On: true, Period: 5 * time.Minute, Buffer: 64 << 10}, s)
+}
+
+func TestDecodeSaysAllThatIsWrongAndDecodesTheRest(t *testing.T) {
+	s := settings{MTU: 1}
+	err := configresolve.Decode(given(t, map[string]string{
+		"mtu": "large", "port": "65536", "mark": "-1", "rate": "", "on": "perhaps", "gc-interval": "5", "cpus": "1,x",
+		"labels": "a=1,b", "buffer": "5 apples", "subnet": "10.0.0.0", "routing-mode": "native",
+	}), &s)
+	require.ErrorIs(t, err, configresolve.ErrUnset)
+	require.Equal(t, `config key "cluster-name" is not set
+config key "mtu" from static:test: "large" is no whole number for a int
+config key "port" from static:test: "65536" does not fit into a uint16
+config key "mark" from static:test: "-1" is no whole number for a uint32
+config key "rate" from static:test: "" is no number that fits into a float64
+config key "on" from static:test: "perhaps" is neither true nor false
+config key "gc-interval" from static:test: "5" is no duration such as 1m30s
+config key "cpus" from static:test: "x" is no whole number for a int
+config key "labels" from static:test: "b" is not KEY=VALUE
+config key "buffer" from static:test: "5 apples" is no size in bytes such as 64KiB or 1G
+config key "subnet" from static:test: netip.ParsePrefix("10.0.0.0"): no '/'`, err.Error())
+	require.Equal(t, 1, s.MTU)
+	require.Equal(t, "native", s.Mode)
+}
+
+func TestDecodeIntoWhatItCannot(t *testing.T) {
+	c := given(t, map[string]string{"a": "1"})
+	for want, v := range map[string]any{
+		"a pointer to a struct": settings{},
+		"decode into a *int":    new(int),
+		"decode into a <nil>":   nil,
+		"pointer to a struct":   (*settings)(nil),
+		"two fields have":       &struct{ A, B string }{},
+		"with a capital": &struct {
+			a string `config:"a"`
+		}{},
+		"it has to be a key": &struct {
+			A string `config:",required"`
+		}{},
+		`"a,requird"`: &struct {
+			A string `config:"a,requird"`
+		}{},
+		"the type chan int": &struct {
+			A chan int `config:"a"`
+		}{},
+		"only map[string]string": &struct {
+			A map[string]int `config:"a"`
+		}{},
+		"its default": &struct {
+			A int `config:"b" default:"x"`
+		}{},
+	} {
+		if want == "two fields have" {
+			v = &struct {
+				A string `config:"a"`
+				B string `config:"a"`
+			}{}
+		}
+		require.ErrorContains(t, configresolve.Decode(c, v), want)
+	}
+}
+
+func TestKeysFindsWhatMeansNothing(t *testing.T) {
+	keys := configresolve.Keys(&settings{})
+	require.Equal(t, "cluster-name routing-mode mtu port mark rate on gc-interval devices cpus labels buffer subnet subnets log-level optional", strings.Join(keys, " "))
+	var errs []error
+	for _, unknown := range given(t, map[string]string{"rooting-mode": "native", "mtu": "1", "x": ""}).Unknown(keys...) {
+		errs = append(errs, unknown)
+	}
+	require.EqualError(t, errors.Join(errs...), `config key "rooting-mode" from static:test is not known ("routing-mode" is)
+config key "x" from static:test is not known`)
+}
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "4096": 4096, "1B": 1, "1k": 1e3, "1K": 1e3, "1kB": 1e3, "1Ki": 1 << 10, "1KiB": 1 << 10, "64 MiB": 64 << 20,
+		"1.5G": 15e8, "0.5Ki": 512, "8Ei": -1, "7Ei": 7 << 60, "9223372036854775807": 1<<63 - 1, "9223372036854775808": -1,
+		"": -1, "B": -1, "-1": -1, "1m": -1, "1kk": -1, "1KiBB": -1, "1i": -1, "0.3": -1, "1e3": -1, "1/2": -1, "0x10": -1, "k1": -1, "1.2.3": -1, "1_000": -1,
+	} {
+		var size configresolve.ByteSize
+		err := size.UnmarshalText([]byte(text))
+		if want < 0 {
+			require.Error(t, err, text)
+			continue
+		}
+		require.NoError(t, err, text)
+		require.EqualValues(t, want, size, text)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add("1", "1.5Gi", "a=1,b=2", "5m")
+	f.Fuzz(func(t *testing.T, number, size, labels, duration string) {
+		c, err := configresolve.Resolve(t.Context(), configresolve.Static{Name: "test", Values: map[string]string{
+			"cluster-name": "a", "mtu": number, "port": number, "rate": number, "cpus": number, "buffer": size, "labels": labels, "gc-interval": duration,
+		}})
+		if err != nil {
+			return
+		}
+		_ = configresolve.Decode(c, &settings{})
+	})
+}
