@@ -94,10 +94,11 @@ func (r retry) CheckRevert(ctx context.Context) (changes []string, err error) {
 // do calls f until it succeeds, its error is final, or the waits are used up.
 func (r retry) do(ctx context.Context, f func() error) error {
 	err := f()
-	for _, wait := range r.waits {
+	for i, wait := range r.waits {
 		if err == nil || !r.again(err) {
 			return err
 		}
+		Waiting(ctx, Wait{For: "another try", Tries: i + 1, Err: err, Pause: wait})
 		if stop := sleep(ctx, wait); stop != nil {
 			return fmt.Errorf("%w (gave up waiting for another try: %w)", err, stop)
 		}

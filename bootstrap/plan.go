@@ -93,7 +93,7 @@ type Plan struct {
 	// is to undo, the journal knows. Nil: the steps are complete.
 	Prepare func(ctx context.Context, p *Plan) error
 
-	// Trace is told of each step as it runs. Nil: nobody is.
+	// Trace is told of the run as it goes. Nil: nobody is.
 	Trace *Trace
 
 	// Journal remembers what the steps change, and whose the node is: Apply
@@ -172,7 +172,7 @@ func (s *Step) validate(place int, places map[string]int, complete bool) (errs [
 // that would change, it may err only because that has not happened yet, so it
 // is [Unknown] and no error.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
-	return p.prepared(ctx, pass{op: opCheck, do: (*walk).check}, (*Plan).entered)
+	return p.run(ctx, pass{op: OpCheck, do: (*walk).check}, prepared((*Plan).entered))
 }
 
 // Apply brings the node to the state of each step in turn: it asks the action
@@ -185,14 +185,14 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // run again. When ctx is done, the remaining steps are NotRun and the error
 // says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.prepared(ctx, pass{op: opApply, do: (*walk).apply, stops: true}, (*Plan).locked)
+	return p.run(ctx, pass{op: OpApply, do: (*walk).apply, stops: true}, prepared((*Plan).locked))
 }
 
 // CheckRevert says what Revert would undo, and changes nothing. The report
 // starts with the last step. A step whose action cannot be reverted is
 // [Skipped]; one whose action can, but is no [CheckReverter], is [Unknown].
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
-	return p.entered(ctx, pass{op: opCheckRevert, do: (*walk).checkRevert, reverse: true})
+	return p.run(ctx, pass{op: OpCheckRevert, do: (*walk).checkRevert, reverse: true}, (*Plan).entered)
 }
 
 // Revert undoes what Apply did, last step first, also what another process
@@ -212,5 +212,5 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 // the step is [Failed] with [ErrNotConverged]. A Reverter that cannot say what
 // it would undo is [Changed] when it has run.
 func (p *Plan) Revert(ctx context.Context) (*Report, error) {
-	return p.locked(ctx, pass{op: opRevert, do: (*walk).revert, reverse: true})
+	return p.run(ctx, pass{op: OpRevert, do: (*walk).revert, reverse: true}, (*Plan).locked)
 }

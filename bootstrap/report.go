@@ -6,8 +6,10 @@ package bootstrap
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 )
@@ -30,7 +32,25 @@ const (
 // Report says for each step of a plan, in the order in which they ran, how it
 // went.
 type Report struct {
+	// Op is what the plan was run for, Start when, and Elapsed how long that took,
+	// with all waiting. Zero in a report that no plan has made.
+	Op      Op
+	Start   time.Time
+	Elapsed time.Duration
+
+	// Results are those of the steps.
 	Results []Result
+
+	// Err is what went wrong with the plan itself, rather than with a step: it is
+	// invalid, its lock could not be had, or its journal says that the node is
+	// somebody else's. Nil otherwise.
+	Err error
+}
+
+// fail notes and returns an error of the plan itself.
+func (r *Report) fail(err error) error {
+	r.Err = errors.Join(r.Err, err)
+	return err
 }
 
 // Result says how one step went.
@@ -72,37 +92,87 @@ func (r *Report) Changed() bool {
 	return r.Count(Changed, WouldChange, Unknown) > 0
 }
 
-// MarshalJSON writes {"results": [...]}, the results as [Result.MarshalJSON]
-// writes them.
+// reportJSON is the form of a report in JSON.
+type reportJSON struct {
+	Op        Op        `json:"op,omitempty"`
+	Start     time.Time `json:"start,omitzero"`
+	ElapsedMs float64   `json:"elapsedMs,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Results   []Result  `json:"results"`
+}
+
+// MarshalJSON writes an object with "op", "start" (RFC 3339), "elapsedMs" and
+// "error", each left out if it is zero, and "results" (never null), as
+// [Result.MarshalJSON] writes them.
 func (r Report) MarshalJSON() ([]byte, error) {
 	results := r.Results
 	if results == nil {
 		results = []Result{}
 	}
-	return marshal(struct {
-		Results []Result `json:"results"`
-	}{results})
+	return marshal(reportJSON{r.Op, r.Start, milliseconds(r.Elapsed), errorText(r.Err), results})
+}
+
+// UnmarshalJSON reads what MarshalJSON has written. Of errors the text is left.
+func (r *Report) UnmarshalJSON(text []byte) error {
+	var in reportJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return fmt.Errorf("decode report: %w", err)
+	}
+	*r = Report{Op: in.Op, Start: in.Start, Elapsed: duration(in.ElapsedMs), Results: in.Results, Err: textError(in.Error)}
+	return nil
+}
+
+// resultJSON is the form of a result in JSON.
+type resultJSON struct {
+	Step      string   `json:"step"`
+	Status    Status   `json:"status"`
+	Changes   []string `json:"changes"`
+	Error     string   `json:"error,omitempty"`
+	ElapsedMs float64  `json:"elapsedMs"`
 }
 
 // MarshalJSON writes one object with "step", "status", "changes" (never null),
 // "error" (left out if there is none) and "elapsedMs" (milliseconds, with
 // microseconds as a fraction).
 func (r Result) MarshalJSON() ([]byte, error) {
-	text := ""
-	if r.Err != nil {
-		text = r.Err.Error()
-	}
 	changes := r.Changes
 	if changes == nil {
 		changes = []string{}
 	}
-	return marshal(struct {
-		Step      string   `json:"step"`
-		Status    Status   `json:"status"`
-		Changes   []string `json:"changes"`
-		Error     string   `json:"error,omitempty"`
-		ElapsedMs float64  `json:"elapsedMs"`
-	}{r.Step, r.Status, changes, text, float64(r.Elapsed.Microseconds()) / 1000})
+	return marshal(resultJSON{r.Step, r.Status, changes, errorText(r.Err), milliseconds(r.Elapsed)})
+}
+
+// UnmarshalJSON reads what MarshalJSON has written. Of an error the text is left.
+func (r *Result) UnmarshalJSON(text []byte) error {
+	var in resultJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return fmt.Errorf("decode result: %w", err)
+	}
+	*r = Result{Step: in.Step, Status: in.Status, Changes: in.Changes, Err: textError(in.Error), Elapsed: duration(in.ElapsedMs)}
+	if len(r.Changes) == 0 {
+		r.Changes = nil
+	}
+	return nil
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func textError(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func duration(ms float64) time.Duration {
+	return time.Duration(math.Round(ms*1000)) * time.Microsecond
 }
 
 // marshal leaves <, > and & as they are: reports are read by people too.

@@ -5,10 +5,12 @@ package bootstrap_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,6 +89,55 @@ func TestPLAN4_ReportJSONExactly(t *testing.T) {
 	got, err = json.Marshal(bootstrap.Report{})
 	require.NoError(t, err)
 	require.Equal(t, `{"results":[]}`, string(got))
+}
+
+func TestAReportIsReadBackFromJSON(t *testing.T) {
+	want := everything()
+	want.Op, want.Start, want.Elapsed = bootstrap.OpApply, time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), 91*time.Second
+	want.Err = errors.New("take the plan's lock: held")
+	text, err := json.Marshal(want)
+	require.NoError(t, err)
+	var got bootstrap.Report
+	require.NoError(t, json.Unmarshal(text, &got))
+	again, err := json.Marshal(got)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(again))
+	require.EqualError(t, got.Err, want.Err.Error())
+	for i, r := range want.Results {
+		require.Equal(t, r.Elapsed.Truncate(time.Microsecond), got.Results[i].Elapsed)
+		if r.Err == nil {
+			require.NoError(t, got.Results[i].Err)
+		} else {
+			require.EqualError(t, got.Results[i].Err, r.Err.Error())
+		}
+	}
+	require.Error(t, json.Unmarshal([]byte(`{"results":[{"elapsedMs":"long"}]}`), &got))
+	require.Error(t, json.Unmarshal([]byte(`{"start":"yesterday"}`), &got))
+}
+
+func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
+	for want, plan := range map[string]*bootstrap.Plan{
+		"take the plan's lock: boom":           {Lock: func(context.Context) (func() error, error) { return nil, errBoom }},
+		"give back the plan's lock: boom":      {Lock: func(context.Context) (func() error, error) { return func() error { return errBoom }, nil }},
+		`invalid plan: step "a" has no action`: {Steps: []bootstrap.Step{{Name: "a"}}},
+		"somebody else's node":                 {Journal: others{}},
+	} {
+		report, err := plan.Apply(t.Context())
+		require.EqualError(t, err, want)
+		require.EqualError(t, report.Err, want)
+		var text, document bytes.Buffer
+		require.NoError(t, report.WriteText(&text))
+		require.Contains(t, text.String(), "\nerror: "+want+"\n")
+		require.NoError(t, report.WriteJSON(&document))
+		require.Contains(t, document.String(), strings.ReplaceAll(want, `"`, `\"`))
+	}
+}
+
+// others is the journal of somebody else's node.
+type others struct{ bootstrap.Journal }
+
+func (others) Enter(context.Context, string) (context.Context, func() error, error) {
+	return nil, nil, errors.New("somebody else's node")
 }
 
 type fullDisk struct{}

@@ -130,7 +130,7 @@ func TestRevertStopsWhenCancelled(t *testing.T) {
 	a := todo()
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("a", a), step("b", todo())},
-		Trace: &bootstrap.Trace{StepDone: func(context.Context, bootstrap.Result) { cancel() }},
+		Trace: &bootstrap.Trace{StepDone: func(context.Context, bootstrap.Op, bootstrap.Result) { cancel() }},
 	}
 	report, err := plan.Revert(ctx)
 	require.EqualError(t, err, "step a: start: context canceled")

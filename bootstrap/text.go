@@ -15,7 +15,8 @@ import (
 )
 
 // WriteText writes the report as an aligned table for people, one line a step
-// and one more for each further change, with a line of totals at the end. What
+// and one more for each further change, with a line of totals at the end, and
+// what is wrong with the plan itself. What
 // would act on a terminal is written as an escape sequence of Go's.
 func (r *Report) WriteText(w io.Writer) error {
 	rows := [][]string{{"STEP", "STATUS", "TIME", "DETAIL"}}
@@ -23,6 +24,11 @@ func (r *Report) WriteText(w io.Writer) error {
 		rows = append(rows, result.rows()...)
 	}
 	text := table(rows) + "\n" + r.Summary() + "\n"
+	if r.Err != nil {
+		for _, line := range strings.Split(r.Err.Error(), "\n") {
+			text += "error: " + printable(line) + "\n"
+		}
+	}
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}

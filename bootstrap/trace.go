@@ -6,57 +6,201 @@ package bootstrap
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"time"
+)
+
+// Op is what a plan is run for. Its text is part of the report's JSON.
+type Op string
+
+// The operations of a plan.
+const (
+	OpCheck       Op = "check"
+	OpApply       Op = "apply"
+	OpCheckRevert Op = "check-revert"
+	OpRevert      Op = "revert"
 )
 
 // Trace is told how a plan runs, while it runs. Any hook may be nil. Hooks are
-// called one after the other, on the goroutine that runs the plan.
+// called one after the other, on the goroutine that runs the plan. A context that
+// a hook returns must come from the one that it got; nil stands for that one.
 type Trace struct {
-	// StepStart is called before a step is tried. The context that it returns
-	// is the one that the action and StepDone get; it must come from ctx. Nil
-	// stands for ctx itself.
-	StepStart func(ctx context.Context, step string) context.Context
+	// PlanStart is called first, before the plan is prepared and locked. All
+	// else that happens in the run gets the context that it returns.
+	PlanStart func(ctx context.Context, op Op) context.Context
+
+	// PlanDone is called last, with all that came of it.
+	PlanDone func(ctx context.Context, r *Report)
+
+	// StepStart is called before a step is tried. The action and StepDone get the
+	// context that it returns.
+	StepStart func(ctx context.Context, op Op, step string) context.Context
 
 	// StepDone is called once for each step of the plan, in the order of the
 	// report, also for steps that were not tried.
-	StepDone func(ctx context.Context, r Result)
+	StepDone func(ctx context.Context, op Op, r Result)
+
+	// Waiting is called when the run begins to wait: see [Waiting].
+	Waiting func(ctx context.Context, w Wait)
 }
 
-func (t *Trace) start(ctx context.Context, step string) context.Context {
-	if t == nil || t.StepStart == nil {
+// Wait is a pause in a run of a plan.
+type Wait struct {
+	// Step is the step that waits; empty if none has started yet, as while the
+	// plan's lock is held by somebody else.
+	Step string
+
+	// For says what is waited for, such as "another try" or "the lock, which ...".
+	For string
+
+	// Tries is how often it was tried before, and Err what came of the last time.
+	// Zero and nil where nothing was.
+	Tries int
+	Err   error
+
+	// Pause is how long it waits at most. Zero: that is not known.
+	Pause time.Duration
+}
+
+type runKey struct{}
+
+// run is what a context knows of the plan that it is in.
+type run struct {
+	trace *Trace
+	step  string
+}
+
+// Waiting tells the trace of the plan that ctx comes from that it is about to
+// wait, in the step that ctx comes from. It is for locks and actions that may
+// take long; outside of a plan it does nothing.
+func Waiting(ctx context.Context, w Wait) {
+	r, ok := ctx.Value(runKey{}).(run)
+	if !ok || r.trace.Waiting == nil {
+		return
+	}
+	w.Step = r.step
+	r.trace.Waiting(ctx, w)
+}
+
+func (t *Trace) planStart(ctx context.Context, op Op) context.Context {
+	if t == nil {
 		return ctx
 	}
-	if own := t.StepStart(ctx, step); own != nil {
+	if t.PlanStart != nil {
+		ctx = either(t.PlanStart(ctx, op), ctx)
+	}
+	return context.WithValue(ctx, runKey{}, run{trace: t})
+}
+
+func (t *Trace) planDone(ctx context.Context, r *Report) {
+	if t != nil && t.PlanDone != nil {
+		t.PlanDone(ctx, r)
+	}
+}
+
+func (t *Trace) stepStart(ctx context.Context, op Op, step string) context.Context {
+	if t == nil {
+		return ctx
+	}
+	if t.StepStart != nil {
+		ctx = either(t.StepStart(ctx, op, step), ctx)
+	}
+	return context.WithValue(ctx, runKey{}, run{t, step})
+}
+
+func (t *Trace) stepDone(ctx context.Context, op Op, r Result) {
+	if t != nil && t.StepDone != nil {
+		t.StepDone(ctx, op, r)
+	}
+}
+
+func either(own, ctx context.Context) context.Context {
+	if own != nil {
 		return own
 	}
 	return ctx
 }
 
-func (t *Trace) done(ctx context.Context, r Result) {
-	if t != nil && t.StepDone != nil {
-		t.StepDone(ctx, r)
+// JoinTraces returns a Trace that tells all of them, in this order; but what ends
+// is told in the reverse one, so that each sees the contexts that it returned.
+func JoinTraces(traces ...*Trace) *Trace {
+	traces = slices.DeleteFunc(slices.Clone(traces), func(t *Trace) bool { return t == nil })
+	return &Trace{
+		PlanStart: func(ctx context.Context, op Op) context.Context {
+			for _, t := range traces {
+				if t.PlanStart != nil {
+					ctx = either(t.PlanStart(ctx, op), ctx)
+				}
+			}
+			return ctx
+		},
+		PlanDone: func(ctx context.Context, r *Report) {
+			for _, t := range slices.Backward(traces) {
+				t.planDone(ctx, r)
+			}
+		},
+		StepStart: func(ctx context.Context, op Op, step string) context.Context {
+			for _, t := range traces {
+				if t.StepStart != nil {
+					ctx = either(t.StepStart(ctx, op, step), ctx)
+				}
+			}
+			return ctx
+		},
+		StepDone: func(ctx context.Context, op Op, r Result) {
+			for _, t := range slices.Backward(traces) {
+				t.stepDone(ctx, op, r)
+			}
+		},
+		Waiting: func(ctx context.Context, w Wait) {
+			for _, t := range traces {
+				if t.Waiting != nil {
+					t.Waiting(ctx, w)
+				}
+			}
+		},
 	}
 }
 
-// LogTrace returns a Trace that logs each step: its start at debug level, its
-// result as an error if it failed, as a warning if it is unknown, blocked or
-// was not run, else as information. The attributes are step, status, elapsed,
-// changes and error, the last two where there are any. A nil logger makes a Trace
-// without hooks.
+// LogTrace returns a Trace that logs runs and their steps. Errors: what failed,
+// and a plan that could not run. Warnings: what is unknown, blocked or was not
+// run. Information: what changed or would change, and what is waited for. The
+// rest, so all of a run that changes nothing, is for debugging. A nil logger makes
+// a Trace without hooks.
 func LogTrace(l *slog.Logger) *Trace {
 	if l == nil {
 		return &Trace{}
 	}
 	return &Trace{
-		StepStart: func(ctx context.Context, step string) context.Context {
-			l.DebugContext(ctx, "step started", "step", step)
+		PlanStart: func(ctx context.Context, op Op) context.Context {
+			l.DebugContext(ctx, "plan started", "op", op)
 			return ctx
 		},
-		StepDone: func(ctx context.Context, r Result) { logResult(ctx, l, r) },
+		PlanDone: func(ctx context.Context, r *Report) { logReport(ctx, l, r) },
+		StepStart: func(ctx context.Context, op Op, step string) context.Context {
+			l.DebugContext(ctx, "step started", "op", op, "step", step)
+			return ctx
+		},
+		StepDone: func(ctx context.Context, op Op, r Result) { logResult(ctx, l, op, r) },
+		Waiting:  func(ctx context.Context, w Wait) { logWait(ctx, l, w) },
 	}
 }
 
-func logResult(ctx context.Context, l *slog.Logger, r Result) {
+func logReport(ctx context.Context, l *slog.Logger, r *Report) {
+	level := slog.LevelDebug
+	attrs := []slog.Attr{slog.String("op", string(r.Op)), slog.String("summary", r.Summary()), slog.Duration("elapsed", r.Elapsed)}
+	if r.Changed() {
+		level = slog.LevelInfo
+	}
+	if r.Err != nil {
+		level, attrs = slog.LevelError, append(attrs, slog.Any("error", r.Err))
+	}
+	l.LogAttrs(ctx, level, "plan done", attrs...)
+}
+
+func logResult(ctx context.Context, l *slog.Logger, op Op, r Result) {
 	attrs := []slog.Attr{
+		slog.String("op", string(op)),
 		slog.String("step", r.Step),
 		slog.String("status", string(r.Status)),
 		slog.Duration("elapsed", r.Elapsed),
@@ -67,12 +211,28 @@ func logResult(ctx context.Context, l *slog.Logger, r Result) {
 	if r.Err != nil {
 		attrs = append(attrs, slog.Any("error", r.Err))
 	}
-	level := slog.LevelInfo
+	level := slog.LevelDebug
 	switch r.Status {
 	case Failed:
 		level = slog.LevelError
 	case Unknown, Blocked, NotRun:
 		level = slog.LevelWarn
+	case Changed, WouldChange:
+		level = slog.LevelInfo
 	}
 	l.LogAttrs(ctx, level, "step done", attrs...)
+}
+
+func logWait(ctx context.Context, l *slog.Logger, w Wait) {
+	attrs := []slog.Attr{slog.String("for", w.For)}
+	if w.Step != "" {
+		attrs = append(attrs, slog.String("step", w.Step))
+	}
+	if w.Pause > 0 {
+		attrs = append(attrs, slog.Duration("pause", w.Pause))
+	}
+	if w.Err != nil {
+		attrs = append(attrs, slog.Int("tries", w.Tries), slog.Any("error", w.Err))
+	}
+	l.LogAttrs(ctx, slog.LevelInfo, "waiting", attrs...)
 }

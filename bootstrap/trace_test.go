@@ -6,9 +6,11 @@ package bootstrap_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +19,33 @@ import (
 )
 
 type traceKey struct{}
+
+// telling is a trace that writes down what it is told, and marks its contexts.
+func telling(name string, log *[]string) *bootstrap.Trace {
+	say := func(ctx context.Context, what string) {
+		own, _ := ctx.Value(traceKey{}).(string)
+		*log = append(*log, name+": "+what+" in "+own)
+	}
+	mark := func(ctx context.Context, by string) context.Context {
+		own, _ := ctx.Value(traceKey{}).(string)
+		return context.WithValue(ctx, traceKey{}, own+by)
+	}
+	return &bootstrap.Trace{
+		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
+			say(ctx, "start "+string(op))
+			return mark(ctx, name)
+		},
+		PlanDone: func(ctx context.Context, r *bootstrap.Report) { say(ctx, "done "+string(r.Op)+", "+r.Summary()) },
+		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
+			say(ctx, "start "+string(op)+" "+step)
+			return mark(ctx, step)
+		},
+		StepDone: func(ctx context.Context, op bootstrap.Op, r bootstrap.Result) {
+			say(ctx, "done "+string(op)+" "+r.Step+" "+string(r.Status))
+		},
+		Waiting: func(ctx context.Context, w bootstrap.Wait) { say(ctx, w.Step+" waits for "+w.For) },
+	}
+}
 
 func TestTraceHooks(t *testing.T) {
 	var log []string
@@ -27,34 +56,105 @@ func TestTraceHooks(t *testing.T) {
 	}
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("a", a), skipped(step("b", nil)), step("c", unreadable())},
-		Trace: &bootstrap.Trace{
-			StepStart: func(ctx context.Context, step string) context.Context {
-				log = append(log, "start "+step)
-				return context.WithValue(ctx, traceKey{}, step)
-			},
-			StepDone: func(ctx context.Context, r bootstrap.Result) {
-				own, _ := ctx.Value(traceKey{}).(string)
-				log = append(log, "done "+r.Step+" "+string(r.Status)+" in "+own)
-			},
-		},
+		Trace: telling("T", &log),
 	}
 	_, err := plan.Check(t.Context())
 	require.ErrorIs(t, err, errBoom)
 	require.Equal(t, []string{
-		"start a", "check of a", "done a would-change in a",
-		"done b skipped in ",
-		"start c", "done c failed in c",
+		"T: start check in ",
+		"T: start check a in T", "check of Ta", "T: done check a would-change in Ta",
+		"T: done check b skipped in T",
+		"T: start check c in T", "T: done check c failed in Tc",
+		"T: done check, 3 steps: 1 would-change, 1 failed, 1 skipped in T",
+	}, log)
+}
+
+func TestTraceTellsTheOperation(t *testing.T) {
+	var log []string
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Trace: telling("T", &log)}
+	for op, run := range map[bootstrap.Op]func(context.Context) (*bootstrap.Report, error){
+		bootstrap.OpCheck: plan.Check, bootstrap.OpApply: plan.Apply, bootstrap.OpCheckRevert: plan.CheckRevert, bootstrap.OpRevert: plan.Revert,
+	} {
+		log = nil
+		before := time.Now()
+		report, err := run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, op, report.Op)
+		require.False(t, report.Start.Before(before))
+		require.Positive(t, report.Elapsed)
+		require.Equal(t, "T: start "+string(op)+" in ", log[0])
+		require.Len(t, log, 4)
+		for _, line := range log {
+			require.Contains(t, line, " "+string(op))
+		}
+	}
+}
+
+func TestTraceIsToldOfWaiting(t *testing.T) {
+	var log []string
+	a, tries := todo(), 0
+	a.Hook = func(_ context.Context, call string) error {
+		if tries++; tries < 3 {
+			return errBoom
+		}
+		return nil
+	}
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", bootstrap.Retry(a, nil, 0, 0))},
+		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) {
+			log = append(log, fmt.Sprintf("%q waits for %s, tried %d times: %v", w.Step, w.For, w.Tries, w.Err))
+		}},
+		Lock: func(ctx context.Context) (func() error, error) {
+			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock"})
+			return nil, nil
+		},
+	}
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		`"" waits for the lock, tried 0 times: <nil>`,
+		`"a" waits for another try, tried 1 times: boom`,
+		`"a" waits for another try, tried 2 times: boom`,
+	}, log)
+	bootstrap.Waiting(t.Context(), bootstrap.Wait{}) // nobody is told
+}
+
+func TestJoinTraces(t *testing.T) {
+	var log []string
+	a := todo()
+	a.Hook = func(ctx context.Context, _ string) error {
+		bootstrap.Waiting(ctx, bootstrap.Wait{For: "more"})
+		return nil
+	}
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", a)},
+		Trace: bootstrap.JoinTraces(telling("1", &log), nil, &bootstrap.Trace{}, telling("2", &log)),
+	}
+	_, err := plan.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"1: start check in ", "2: start check in 1",
+		"1: start check a in 12", "2: start check a in 12a",
+		"1: a waits for more in 12aa", "2: a waits for more in 12aa",
+		"2: done check a would-change in 12aa", "1: done check a would-change in 12aa",
+		"2: done check, 1 step: would-change in 12", "1: done check, 1 step: would-change in 12",
 	}, log)
 }
 
 func TestTraceIsNilSafe(t *testing.T) {
 	for name, trace := range map[string]*bootstrap.Trace{
-		"no trace":    nil,
-		"no hooks":    {},
-		"no logger":   bootstrap.LogTrace(nil),
-		"nil context": {StepStart: func(context.Context, string) context.Context { return nil }},
+		"no trace":  nil,
+		"no hooks":  {},
+		"no logger": bootstrap.LogTrace(nil),
+		"joined":    bootstrap.JoinTraces(),
+		"nil context": {
+			PlanStart: func(context.Context, bootstrap.Op) context.Context { return nil },
+			StepStart: func(context.Context, bootstrap.Op, string) context.Context { return nil },
+		},
 	} {
-		plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), skipped(step("b", nil))}, Trace: trace}
+		a := todo()
+		a.Hook = func(ctx context.Context, _ string) error { bootstrap.Waiting(ctx, bootstrap.Wait{}); return nil }
+		plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), skipped(step("b", nil))}, Trace: trace}
 		report, err := plan.Apply(t.Context())
 		require.NoError(t, err, name)
 		require.Equal(t, lines("a changed", "b skipped"), statuses(report), name)
@@ -77,16 +177,36 @@ func TestLogTrace(t *testing.T) {
 			step("a", todo()), optional(step("b", broken())), step("c", todo(), "b"), step("d", &bootstraptest.Script{}),
 		},
 		Trace: bootstrap.LogTrace(logger),
+		Lock: func(ctx context.Context) (func() error, error) {
+			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock", Pause: time.Minute})
+			return nil, nil
+		},
 	}
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		`level=DEBUG msg="step started" step=a`,
-		`level=INFO msg="step done" step=a status=changed changes="[do it]"`,
-		`level=DEBUG msg="step started" step=b`,
-		`level=ERROR msg="step done" step=b status=failed changes="[do it]" error="step b: apply: boom"`,
-		`level=WARN msg="step done" step=c status=blocked error="it comes after step b, which failed"`,
-		`level=DEBUG msg="step started" step=d`,
-		`level=INFO msg="step done" step=d status=unchanged`,
+		`level=DEBUG msg="plan started" op=apply`,
+		`level=INFO msg=waiting for="the lock" pause=1m0s`,
+		`level=DEBUG msg="step started" op=apply step=a`,
+		`level=INFO msg="step done" op=apply step=a status=changed changes="[do it]"`,
+		`level=DEBUG msg="step started" op=apply step=b`,
+		`level=ERROR msg="step done" op=apply step=b status=failed changes="[do it]" error="step b: apply: boom"`,
+		`level=WARN msg="step done" op=apply step=c status=blocked error="it comes after step b, which failed"`,
+		`level=DEBUG msg="step started" op=apply step=d`,
+		`level=DEBUG msg="step done" op=apply step=d status=unchanged`,
+		`level=INFO msg="plan done" op=apply summary="4 steps: 1 unchanged, 1 changed, 1 failed, 1 blocked"`,
 	}, strings.Split(strings.TrimSpace(b.String()), "\n"))
+
+	b.Reset()
+	plan.Steps = plan.Steps[3:]
+	plan.Lock = func(context.Context) (func() error, error) { return nil, errBoom }
+	_, err = plan.Apply(t.Context())
+	require.ErrorIs(t, err, errBoom)
+	require.Contains(t, b.String(), `level=ERROR msg="plan done" op=apply summary="1 step: not-run" error="take the plan's lock: boom"`)
+
+	b.Reset()
+	plan.Lock = nil
+	_, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, b.String(), "level=INFO", "nothing changes")
 }

@@ -14,18 +14,11 @@ import (
 
 // pass is one way to go over a plan.
 type pass struct {
-	op      string                                             // for the journal
+	op      Op
 	do      func(w *walk, ctx context.Context, s *Step) Result // leaves Step and Elapsed to the walk
 	reverse bool                                               // last step first; no failure is excused
 	stops   bool                                               // at the first failure that counts
 }
-
-const (
-	opCheck       = "check"
-	opApply       = "apply"
-	opRevert      = "revert"
-	opCheckRevert = "check-revert"
-)
 
 // order is that of the list or, in reverse, from its end. What is no longer
 // wanted goes before all else, the last step first.
@@ -68,17 +61,29 @@ func (p *Plan) newWalk(how pass) *walk {
 	}
 }
 
-// prepared is run with the steps complete.
-func (p *Plan) prepared(ctx context.Context, how pass, run func(*Plan, context.Context, pass) (*Report, error)) (*Report, error) {
-	if p.Prepare == nil || p.Validate() != nil {
-		return run(p, ctx, how)
+// run goes over the plan, in one of the ways below.
+func (p *Plan) run(ctx context.Context, how pass, by func(*Plan, context.Context, pass) (*Report, error)) (*Report, error) {
+	start := time.Now()
+	ctx = p.Trace.planStart(ctx, how.op)
+	report, err := by(p, ctx, how)
+	report.Op, report.Start, report.Elapsed = how.op, start, time.Since(start)
+	p.Trace.planDone(ctx, report)
+	return report, err
+}
+
+// prepared calls by with the steps complete.
+func prepared(by func(*Plan, context.Context, pass) (*Report, error)) func(*Plan, context.Context, pass) (*Report, error) {
+	return func(p *Plan, ctx context.Context, how pass) (*Report, error) {
+		if p.Prepare == nil || p.Validate() != nil {
+			return by(p, ctx, how)
+		}
+		complete := *p
+		complete.Steps, complete.Prepare = slices.Clone(p.Steps), nil
+		if err := p.Prepare(ctx, &complete); err != nil {
+			return p.unprepared(ctx, how, err)
+		}
+		return by(&complete, ctx, how)
 	}
-	complete := *p
-	complete.Steps, complete.Prepare = slices.Clone(p.Steps), nil
-	if err := p.Prepare(ctx, &complete); err != nil {
-		return p.unprepared(ctx, how, err)
-	}
-	return run(&complete, ctx, how)
 }
 
 // unprepared is the report of a plan whose steps could not be completed.
@@ -112,12 +117,12 @@ func (p *Plan) locked(ctx context.Context, how pass) (report *Report, err error)
 	}
 	unlock, err := p.Lock(ctx)
 	if err != nil {
-		return p.standStill(ctx, how), fmt.Errorf("take the plan's lock: %w", err)
+		return p.standStill(ctx, how, fmt.Errorf("take the plan's lock: %w", err))
 	}
 	if unlock != nil {
 		defer func() {
 			if uerr := unlock(); uerr != nil {
-				err = errors.Join(err, fmt.Errorf("give back the plan's lock: %w", uerr))
+				err = errors.Join(err, report.fail(fmt.Errorf("give back the plan's lock: %w", uerr)))
 			}
 		}()
 	}
@@ -129,17 +134,17 @@ func (p *Plan) entered(ctx context.Context, how pass) (report *Report, err error
 	if p.Journal == nil || p.Validate() != nil {
 		return p.walk(ctx, how)
 	}
-	inside, leave, err := p.Journal.Enter(ctx, how.op)
+	inside, leave, err := p.Journal.Enter(ctx, string(how.op))
 	if err != nil {
-		return p.standStill(ctx, how), err
+		return p.standStill(ctx, how, err)
 	}
-	defer func() { err = errors.Join(err, leave()) }()
+	defer func() { err = errors.Join(err, report.fail(leave())) }()
 	return p.walk(inside, how)
 }
 
 func (p *Plan) walk(ctx context.Context, how pass) (*Report, error) {
 	if err := p.Validate(); err != nil {
-		return p.standStill(ctx, how), err
+		return p.standStill(ctx, how, err)
 	}
 	w := p.newWalk(how)
 	for s := range how.order(p.Steps) {
@@ -148,13 +153,13 @@ func (p *Plan) walk(ctx context.Context, how pass) (*Report, error) {
 	return w.report, errors.Join(w.errs...)
 }
 
-// standStill is the report of a plan that did not run.
-func (p *Plan) standStill(ctx context.Context, how pass) *Report {
+// standStill is the report of a plan that did not run, because of err.
+func (p *Plan) standStill(ctx context.Context, how pass, err error) (*Report, error) {
 	w := p.newWalk(how)
 	for s := range how.order(p.Steps) {
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	}
-	return w.report
+	return w.report, w.report.fail(err)
 }
 
 // step decides whether s runs at all, and runs it.
@@ -191,7 +196,7 @@ func (w *walk) inherit(s *Step) {
 }
 
 func (w *walk) run(ctx context.Context, s *Step) {
-	ctx = w.trace.start(ctx, s.Name)
+	ctx = w.trace.stepStart(ctx, w.op, s.Name)
 	if w.journal != nil {
 		ctx = w.journal.WithStep(ctx, s.Name)
 	}
@@ -223,7 +228,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
 	case r.Status == WouldChange:
 		w.pending[s.Name] = true
 	case r.Status != Failed:
-	case w.pending[s.Name] && ctx.Err() == nil, s.Absent && w.op == opCheck && len(w.pending) > 0: // what goes before it is still there
+	case w.pending[s.Name] && ctx.Err() == nil, s.Absent && w.op == OpCheck && len(w.pending) > 0: // what goes before it is still there
 		r.Status = Unknown
 	default:
 		w.cause[s.Name] = s.Name
@@ -237,5 +242,5 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
 
 func (w *walk) done(ctx context.Context, r Result) {
 	w.report.Results = append(w.report.Results, r)
-	w.trace.done(ctx, r)
+	w.trace.stepDone(ctx, w.op, r)
 }

@@ -13,6 +13,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
 )
 
 // maxVanished bounds how often in a row somebody may remove the file between two
@@ -27,7 +29,7 @@ var (
 func (f File) lock(ctx context.Context) (func() error, error) {
 	start := time.Now()
 	timeout := cmp.Or(f.Timeout, defaultTimeout)
-	held := &HeldError{Path: f.Path}
+	held, told := &HeldError{Path: f.Path}, false
 	for vanished := 0; ; {
 		l, holder, err := f.try()
 		switch {
@@ -47,6 +49,10 @@ func (f File) lock(ctx context.Context) (func() error, error) {
 		wait := min(pollInterval, timeout-held.Waited)
 		if wait <= 0 {
 			return nil, held
+		}
+		if !told {
+			bootstrap.Waiting(ctx, bootstrap.Wait{For: fmt.Sprintf("the lock %s, held by %v", f.Path, holder), Pause: timeout - held.Waited})
+			told = true
 		}
 		if err := sleep(ctx, wait); err != nil {
 			held.Waited, held.Err = time.Since(start), err

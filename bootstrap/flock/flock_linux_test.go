@@ -109,6 +109,29 @@ func TestPLAN2_TimeoutNamesTheHolder(t *testing.T) {
 	}
 }
 
+func TestAPlanThatWaitsSaysWhoHoldsItsLock(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		file := flock.File{Path: filepath.Join(dir, "lock"), Owner: "first"}
+		unlock, err := file.Lock(t.Context())
+		require.NoError(t, err)
+		file.Timeout = 2 * time.Second
+		var waits []bootstrap.Wait
+		plan := &bootstrap.Plan{Lock: file.Lock, Trace: &bootstrap.Trace{
+			Waiting: func(_ context.Context, w bootstrap.Wait) { waits = append(waits, w) },
+		}}
+		report, err := plan.Apply(t.Context())
+		held := new(flock.HeldError)
+		require.ErrorAs(t, err, &held)
+		require.ErrorAs(t, report.Err, &held)
+		require.Len(t, waits, 1, "it is said once")
+		require.Equal(t, 2*time.Second, waits[0].Pause)
+		require.Contains(t, waits[0].For, file.Path+", held by pid ")
+		require.Contains(t, waits[0].For, `owner "first"`)
+		require.NoError(t, unlock())
+	})
+}
+
 func TestCancellationEndsTheWait(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -141,7 +141,7 @@ func (a *app) byStep(ctx context.Context, all []journal.Undone, err error, done 
 			r.Status = bootstrap.NotRun
 		}
 		report.Results = append(report.Results, r)
-		a.trace.StepDone(ctx, r)
+		a.trace.StepDone(ctx, bootstrap.OpRevert, r)
 	}
 	return report
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -70,6 +71,10 @@ func here(t testing.TB, env []string, args ...string) outcome {
 
 // report is what --output json prints.
 type report struct {
+	Op        string    `json:"op"`
+	Start     time.Time `json:"start"`
+	ElapsedMs float64   `json:"elapsedMs"`
+	Error     string    `json:"error"`
 	Results []struct {
 		Step      string   `json:"step"`
 		Status    string   `json:"status"`

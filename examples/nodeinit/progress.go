@@ -29,20 +29,36 @@ func newProgress(w io.Writer) *progress {
 }
 
 func (p *progress) trace() *bootstrap.Trace {
-	return &bootstrap.Trace{StepStart: p.start, StepDone: p.done}
+	return &bootstrap.Trace{StepStart: p.start, StepDone: p.done, Waiting: p.waiting}
 }
 
-func (p *progress) start(ctx context.Context, step string) context.Context {
+func (p *progress) start(ctx context.Context, _ bootstrap.Op, step string) context.Context {
 	if p.terminal {
 		fmt.Fprintf(p.w, "  %-12s ...", step)
 	}
 	return ctx
 }
 
-func (p *progress) done(_ context.Context, r bootstrap.Result) {
+// waiting says what a step, or the plan before its first, waits for.
+func (p *progress) waiting(_ context.Context, w bootstrap.Wait) {
+	if w.Err != nil {
+		return // the step tells in the end
+	}
+	p.clear()
+	fmt.Fprintf(p.w, "  waiting for %s\n", oneLine(w.For))
+	if p.terminal && w.Step != "" {
+		fmt.Fprintf(p.w, "  %-12s ...", w.Step)
+	}
+}
+
+func (p *progress) clear() {
 	if p.terminal {
 		fmt.Fprint(p.w, "\r\033[K")
 	}
+}
+
+func (p *progress) done(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
+	p.clear()
 	details := r.Details()
 	first := ""
 	if len(details) > 0 {

@@ -102,7 +102,7 @@ func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.A
 		if ours, err := a.ours(); err == nil && ours {
 			quiet := &bootstrap.Plan{Steps: p.Steps, Journal: p.Journal}
 			if report, err := quiet.Check(ctx); err == nil && !report.Changed() {
-				p.Trace.StepDone(ctx, report.Results[0])
+				p.Trace.StepDone(ctx, report.Op, report.Results[0])
 				return report, nil
 			}
 		}
