@@ -36,6 +36,16 @@ type Reverter interface {
 	Revert(ctx context.Context) error
 }
 
+// Adviser is an Action that has something to say to an administrator beside what
+// it does: what works against it, or will.
+type Adviser interface {
+	Action
+
+	// Advise says what is worth knowing about the state and is nothing that Apply
+	// would change, each in one line. It changes nothing.
+	Advise(ctx context.Context) (advice []string, err error)
+}
+
 // CheckReverter is a Reverter that can say beforehand what Revert would undo.
 type CheckReverter interface {
 	Reverter

@@ -43,7 +43,7 @@ func (f funcs) Apply(ctx context.Context) error {
 //
 // Waits end when the context does, and no call is made after that.
 //
-// The result is a [CheckReverter] whatever a is; over an action without the
+// The result is an [Adviser] and a [CheckReverter] whatever a is; over an action without the
 // method in question, Revert and CheckRevert return an error that matches
 // errors.ErrUnsupported.
 func Retry(a Action, retryable func(error) bool, waits ...time.Duration) Action {
@@ -66,6 +66,18 @@ func (r retry) Check(ctx context.Context) (changes []string, err error) {
 
 func (r retry) Apply(ctx context.Context) error {
 	return r.do(ctx, func() error { return r.action.Apply(ctx) })
+}
+
+func (r retry) Advise(ctx context.Context) (advice []string, err error) {
+	adviser, ok := r.action.(Adviser)
+	if !ok {
+		return nil, nil
+	}
+	err = r.do(ctx, func() error {
+		advice, err = adviser.Advise(ctx)
+		return err
+	})
+	return advice, err
 }
 
 func (r retry) Revert(ctx context.Context) error {

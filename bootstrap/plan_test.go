@@ -5,6 +5,7 @@ package bootstrap_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -450,3 +451,38 @@ func TestLockIsGivenBackAfterPanic(t *testing.T) {
 	require.Panics(t, func() { _, _ = plan.Apply(t.Context()) })
 	require.True(t, unlocked)
 }
+
+func TestAdviceIsShownWhereItIsNew(t *testing.T) {
+	const advice = "another file sets it too"
+	a := todo()
+	a.Advice = []string{advice}
+	failing := broken()
+	failing.Advice = []string{advice}
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", bootstrap.Retry(a, nil)), optional(step("b", failing)), step("c", bootstrap.Func(a.Check, nil))}}
+	for i, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply, plan.Apply} {
+		report, err := run(t.Context())
+		require.NoError(t, err)
+		want := []string{advice}
+		if i == 2 {
+			want = nil // it was said when the step changed
+		}
+		require.Equal(t, want, report.Results[0].Advice)
+		if i == 1 {
+			require.Equal(t, []string{"do it", "note: " + advice}, report.Results[0].Details())
+			require.Nil(t, report.Results[1].Advice, "the failure is what matters")
+			text, err := json.Marshal(report)
+			require.NoError(t, err)
+			require.Contains(t, string(text), `"changes":["do it"],"advice":["`+advice+`"],`)
+		}
+		require.Nil(t, report.Results[2].Advice)
+	}
+	report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("a", cannotAdvise{todo()})}}).Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.WouldChange, report.Results[0].Status)
+	require.Equal(t, []string{"there may be more to say: boom"}, report.Results[0].Advice)
+}
+
+// cannotAdvise is no failure for that.
+type cannotAdvise struct{ *bootstraptest.Script }
+
+func (cannotAdvise) Advise(context.Context) ([]string, error) { return nil, errBoom }

@@ -65,6 +65,10 @@ type Result struct {
 	// what it had set out to change, which may have been done in part.
 	Changes []string
 
+	// Advice is what the action, if it is an [Adviser], has to say: in a Check, and
+	// in an Apply that changed something.
+	Advice []string
+
 	// Err says why the step failed, is unknown, is blocked, or has nothing to
 	// revert: a [*StepError], but for a blocked step. Nil otherwise.
 	Err error
@@ -127,19 +131,20 @@ type resultJSON struct {
 	Step      string   `json:"step"`
 	Status    Status   `json:"status"`
 	Changes   []string `json:"changes"`
+	Advice    []string `json:"advice,omitempty"`
 	Error     string   `json:"error,omitempty"`
 	ElapsedMs float64  `json:"elapsedMs"`
 }
 
 // MarshalJSON writes one object with "step", "status", "changes" (never null),
-// "error" (left out if there is none) and "elapsedMs" (milliseconds, with
+// "advice" and "error" (left out if there is none) and "elapsedMs" (milliseconds, with
 // microseconds as a fraction).
 func (r Result) MarshalJSON() ([]byte, error) {
 	changes := r.Changes
 	if changes == nil {
 		changes = []string{}
 	}
-	return marshal(resultJSON{r.Step, r.Status, changes, errorText(r.Err), milliseconds(r.Elapsed)})
+	return marshal(resultJSON{r.Step, r.Status, changes, r.Advice, errorText(r.Err), milliseconds(r.Elapsed)})
 }
 
 // UnmarshalJSON reads what MarshalJSON has written. Of an error the text is left.
@@ -148,7 +153,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("decode result: %w", err)
 	}
-	*r = Result{Step: in.Step, Status: in.Status, Changes: in.Changes, Err: textError(in.Error), Elapsed: duration(in.ElapsedMs)}
+	*r = Result{Step: in.Step, Status: in.Status, Changes: in.Changes, Advice: in.Advice, Err: textError(in.Error), Elapsed: duration(in.ElapsedMs)}
 	if len(r.Changes) == 0 {
 		r.Changes = nil
 	}

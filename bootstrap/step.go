@@ -18,7 +18,21 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 	if err != nil {
 		return s.result(Failed, "check", changes, err)
 	}
-	return foreseen(changes)
+	return s.advised(ctx, foreseen(changes))
+}
+
+// advised is r with what the action has to say.
+func (s *Step) advised(ctx context.Context, r Result) Result {
+	adviser, ok := s.Action.(Adviser)
+	if !ok || r.Status == Failed {
+		return r
+	}
+	advice, err := adviser.Advise(ctx)
+	if err != nil {
+		advice = append(advice, "there may be more to say: "+err.Error())
+	}
+	r.Advice = advice
+	return r
 }
 
 // apply is what Plan.Apply does with one step.
@@ -37,9 +51,9 @@ func (w *walk) apply(ctx context.Context, s *Step) Result {
 		return s.result(Failed, "apply", changes, err)
 	}
 	if s.SkipVerify {
-		return Result{Status: Changed, Changes: changes}
+		return s.advised(ctx, Result{Status: Changed, Changes: changes})
 	}
-	return s.verify(ctx, changes, s.Action.Check)
+	return s.advised(ctx, s.verify(ctx, changes, s.Action.Check))
 }
 
 // verify asks again, after changes have been made.

@@ -48,11 +48,14 @@ func (r Result) rows() (rows [][]string) {
 	return rows
 }
 
-// Details are the lines that tell a person more: the changes, then those of the
-// error, without the step. What would act on a terminal is written as an escape
+// Details are the lines that tell a person more: the changes, the advice, and
+// those of the error, without the step. What would act on a terminal is written as an escape
 // sequence of Go's.
 func (r Result) Details() []string {
 	details := append([]string(nil), r.Changes...)
+	for _, advice := range r.Advice {
+		details = append(details, "note: "+advice)
+	}
 	if r.Err != nil {
 		text := r.Err.Error()
 		var failure *StepError

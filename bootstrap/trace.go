@@ -164,7 +164,7 @@ func JoinTraces(traces ...*Trace) *Trace {
 
 // LogTrace returns a Trace that logs runs and their steps. Errors: what failed,
 // and a plan that could not run. Warnings: what is unknown, blocked or was not
-// run. Information: what changed or would change, and what is waited for. The
+// run, and advice. Information: what changed or would change, and what is waited for. The
 // rest, so all of a run that changes nothing, is for debugging. A nil logger makes
 // a Trace without hooks.
 func LogTrace(l *slog.Logger) *Trace {
@@ -208,16 +208,19 @@ func logResult(ctx context.Context, l *slog.Logger, op Op, r Result) {
 	if len(r.Changes) > 0 {
 		attrs = append(attrs, slog.Any("changes", r.Changes))
 	}
+	if len(r.Advice) > 0 {
+		attrs = append(attrs, slog.Any("advice", r.Advice))
+	}
 	if r.Err != nil {
 		attrs = append(attrs, slog.Any("error", r.Err))
 	}
 	level := slog.LevelDebug
-	switch r.Status {
-	case Failed:
+	switch {
+	case r.Status == Failed:
 		level = slog.LevelError
-	case Unknown, Blocked, NotRun:
+	case slices.Contains([]Status{Unknown, Blocked, NotRun}, r.Status), len(r.Advice) > 0:
 		level = slog.LevelWarn
-	case Changed, WouldChange:
+	case r.Status == Changed, r.Status == WouldChange:
 		level = slog.LevelInfo
 	}
 	l.LogAttrs(ctx, level, "step done", attrs...)

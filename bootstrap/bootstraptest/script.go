@@ -30,6 +30,9 @@ type Script struct {
 	// converge.
 	Left []string
 
+	// Advice is what Advise says, which is not among the Calls.
+	Advice []string
+
 	// CheckErrs, ApplyErrs, RevertErrs and CheckRevertErrs are the errors of
 	// the first, second, ... call of each method, which then does nothing
 	// else. Nil and past the end: success.
@@ -69,6 +72,11 @@ func (s *Script) Check(ctx context.Context) (changes []string, err error) {
 		}
 	})
 	return changes, err
+}
+
+// Advise implements [bootstrap.Adviser].
+func (s *Script) Advise(ctx context.Context) ([]string, error) {
+	return slices.Clone(s.Advice), ctx.Err()
 }
 
 // Apply implements [bootstrap.Action].

@@ -175,6 +175,11 @@ func (h hostname) CheckRevert(context.Context) ([]string, error) {
 	return h.change(h.before)
 }
 
+func (hostname) Advise(context.Context) ([]string, error) {
+	now, err := os.Hostname()
+	return []string{"it is " + now}, err
+}
+
 func (h hostname) change(to string) ([]string, error) {
 	if now, err := os.Hostname(); err != nil || now == to {
 		return nil, err
@@ -195,6 +200,9 @@ func TestNS6_InRunsEveryMethodInside(t *testing.T) {
 	changes, err = a.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
+	advice, err := a.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"it is after"}, advice)
 
 	changes, err = a.CheckRevert(t.Context())
 	require.NoError(t, err)

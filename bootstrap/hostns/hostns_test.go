@@ -68,4 +68,7 @@ func TestNS6_RevertOverActionWithoutOne(t *testing.T) {
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Empty(t, changes)
 	require.ErrorContains(t, err, "hostns_test.checkApply")
+	advice, err := w.Advise(t.Context())
+	require.NoError(t, err, "it has nothing to say")
+	require.Empty(t, advice)
 }

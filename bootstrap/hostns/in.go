@@ -19,7 +19,7 @@ type Action interface {
 }
 
 // Wrapped is an action that runs in the namespaces of another process. It
-// satisfies bootstrap.Action, bootstrap.Reverter and bootstrap.CheckReverter.
+// satisfies bootstrap.Action, bootstrap.Adviser and bootstrap.CheckReverter.
 // [In] makes it.
 type Wrapped struct {
 	procDir string
@@ -47,6 +47,22 @@ func (w Wrapped) Check(ctx context.Context) (changes []string, err error) {
 // Apply applies the action inside.
 func (w Wrapped) Apply(ctx context.Context) error {
 	return Do(ctx, w.procDir, w.ns, w.action.Apply)
+}
+
+// Advise says, from inside, what the action has to say. One that has nothing to say
+// is not entered for.
+func (w Wrapped) Advise(ctx context.Context) (advice []string, err error) {
+	a, ok := w.action.(interface {
+		Advise(context.Context) ([]string, error)
+	})
+	if !ok {
+		return nil, nil
+	}
+	err = Do(ctx, w.procDir, w.ns, func(ctx context.Context) (err error) {
+		advice, err = a.Advise(ctx)
+		return err
+	})
+	return advice, err
 }
 
 // Revert reverts the action inside. Over an action that cannot be reverted it
