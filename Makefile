@@ -18,14 +18,18 @@ PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs sys
 LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 
 # Modules of their own, so that what they need reaches no user of the packages.
-NESTED       = internal/cniconform internal/realkube internal/realkube/testdata/server
+NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale ci help
+.PHONY: test test-packages test-traces test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale ci help
 
-test: test-packages test-cni test-kube ## run all tests
+test: test-packages test-traces test-cni test-kube ## run all tests
 
 test-packages: tools ## the tests of the packages and examples
 	GOFLAGS="$$($(GO) env GOFLAGS) $(addprefix -modfile=,$(MODFILE))" $(GO) test $(RACE) -timeout 25m ./...
+
+test-traces: ## Prometheus and OpenTelemetry
+	cd bootstrap/otel && $(GO) vet ./... && $(GO) test $(RACE) ./...
+	cd bootstrap/prom && $(GO) vet ./... && $(GO) test $(RACE) ./...
 
 test-cni: tools ## containerd's loader, libcni and the reference plugins over what cniinstall writes
 	cd internal/cniconform && $(GO) vet ./... && $(GO) test -count 1 ./...
@@ -67,7 +71,7 @@ vet: ## vet for every platform that the packages build on
 
 staticcheck: ## run staticcheck
 	$(GO) run $(STATICCHECK) ./...
-	@for dir in internal/cniconform internal/realkube; do (cd $$dir && $(GO) run $(STATICCHECK) ./...) || exit 1; done
+	@for dir in bootstrap/otel bootstrap/prom internal/cniconform internal/realkube; do (cd $$dir && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 
 tidy: ## fail if go mod tidy would change something
 	$(GO) mod tidy -diff

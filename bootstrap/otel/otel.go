@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package otel makes OpenTelemetry spans of a plan's runs. It is a module of its
+// own, so that its dependencies reach only those who import it.
+//
+//	plan.Trace = otel.Trace(provider.Tracer("agent"))
+//
+// A run is one span, "slipway " and the operation, and each step that is tried is
+// a span below it, with its name. Attributes: slipway.op, slipway.step,
+// slipway.status, slipway.changes. A wait is an event, and a failure the span's
+// error. The spans of what an action does itself come below the step's, since its
+// context has it.
+//
+// It needs nothing of the system. Do not use it without a bound on what one run
+// may export: a step that names thousands of changes has them all in its span.
+package otel
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+// Trace returns what makes spans by t. Nil: it makes none.
+func Trace(t trace.Tracer) *bootstrap.Trace {
+	if t == nil {
+		t = noop.NewTracerProvider().Tracer("")
+	}
+	return &bootstrap.Trace{
+		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
+			ctx, _ = t.Start(ctx, "slipway "+string(op), trace.WithAttributes(attribute.String("slipway.op", string(op))))
+			return ctx
+		},
+		PlanDone: planDone,
+		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
+			ctx, _ = t.Start(ctx, step, trace.WithAttributes(attribute.String("slipway.op", string(op)), attribute.String("slipway.step", step)))
+			return context.WithValue(ctx, triedKey{}, true)
+		},
+		StepDone: stepDone,
+		Waiting:  waiting,
+	}
+}
+
+func planDone(ctx context.Context, r *bootstrap.Report) {
+	span := trace.SpanFromContext(ctx)
+	switch {
+	case r.Err != nil:
+		span.RecordError(r.Err)
+		span.SetStatus(codes.Error, r.Err.Error())
+	case r.Count(bootstrap.Failed, bootstrap.NotRun) > 0:
+		span.SetStatus(codes.Error, r.Summary())
+	}
+	span.End()
+}
+
+// triedKey marks the context of a step that is tried.
+type triedKey struct{}
+
+// stepDone ends the step's span. A step that was not tried has none: its context
+// is the run's, which says so in an event.
+func stepDone(ctx context.Context, _ bootstrap.Op, r bootstrap.Result) {
+	span := trace.SpanFromContext(ctx)
+	status := attribute.String("slipway.status", string(r.Status))
+	if ctx.Value(triedKey{}) == nil {
+		span.AddEvent(r.Step, trace.WithAttributes(status))
+		return
+	}
+	span.SetAttributes(status, attribute.StringSlice("slipway.changes", r.Changes))
+	if r.Err != nil {
+		span.RecordError(r.Err)
+	}
+	if r.Status == bootstrap.Failed {
+		span.SetStatus(codes.Error, r.Err.Error())
+	}
+	span.End()
+}
+
+func waiting(ctx context.Context, w bootstrap.Wait) {
+	attributes := []attribute.KeyValue{attribute.String("slipway.for", w.For), attribute.Float64("slipway.pause_seconds", w.Pause.Seconds())}
+	if w.Err != nil {
+		attributes = append(attributes, attribute.Int("slipway.tries", w.Tries), attribute.String("error", w.Err.Error()))
+	}
+	trace.SpanFromContext(ctx).AddEvent("waiting", trace.WithAttributes(attributes...))
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package prom_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/prom"
+)
+
+func TestTraceCountsRunsAndSteps(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	trace, err := prom.Trace(registry)
+	require.NoError(t, err)
+	again, err := prom.Trace(registry)
+	require.NoError(t, err, "a second plan's")
+
+	a := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{errors.New("not yet")}}
+	plan := &bootstrap.Plan{Trace: trace, Steps: []bootstrap.Step{
+		{Name: "a", Action: bootstrap.Retry(a, nil, time.Microsecond)}, {Name: "b", Skip: true},
+	}}
+	before := time.Now()
+	for range 3 {
+		_, err = plan.Apply(t.Context())
+		require.NoError(t, err)
+	}
+	plan.Trace = again
+	plan.Lock = func(context.Context) (func() error, error) { return nil, errors.New("held") }
+	_, err = plan.Apply(t.Context())
+	require.Error(t, err)
+	plan.Lock, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
+	_, err = plan.Check(t.Context())
+	require.Error(t, err)
+
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP slipway_plan_runs_total Runs of plans, by what came of them.
+# TYPE slipway_plan_runs_total counter
+slipway_plan_runs_total{op="apply",outcome="changed"} 1
+slipway_plan_runs_total{op="apply",outcome="failed"} 1
+slipway_plan_runs_total{op="apply",outcome="unchanged"} 2
+slipway_plan_runs_total{op="check",outcome="failed"} 1
+# HELP slipway_step_runs_total Steps of plans, by what became of them.
+# TYPE slipway_step_runs_total counter
+slipway_step_runs_total{op="apply",status="changed",step="a"} 1
+slipway_step_runs_total{op="apply",status="not-run",step="a"} 1
+slipway_step_runs_total{op="apply",status="not-run",step="b"} 1
+slipway_step_runs_total{op="apply",status="skipped",step="b"} 3
+slipway_step_runs_total{op="apply",status="unchanged",step="a"} 2
+slipway_step_runs_total{op="check",status="failed",step="a"} 1
+slipway_step_runs_total{op="check",status="skipped",step="b"} 1
+# HELP slipway_waits_total Waits for locks and for further tries.
+# TYPE slipway_waits_total counter
+slipway_waits_total{step="a"} 1
+`), "slipway_plan_runs_total", "slipway_step_runs_total", "slipway_waits_total"))
+
+	values := map[string]float64{}
+	counts := map[string]uint64{}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, m := range family.Metric {
+			name := family.GetName() + " " + m.Label[0].GetValue()
+			values[name], counts[name] = m.GetGauge().GetValue(), m.GetHistogram().GetSampleCount()
+		}
+	}
+	require.GreaterOrEqual(t, values["slipway_plan_last_success_timestamp_seconds apply"], float64(before.Unix()))
+	require.NotContains(t, values, "slipway_plan_last_success_timestamp_seconds check")
+	require.EqualValues(t, 4, counts["slipway_plan_duration_seconds apply"])
+	require.EqualValues(t, 3, counts["slipway_step_duration_seconds apply"], "one that was not tried took no time")
+}
+
+func TestTraceRefusesOthersMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "slipway_plan_runs_total", Help: "Somebody else's."}))
+	_, err := prom.Trace(registry)
+	require.ErrorContains(t, err, "slipway_plan_runs_total")
+	_, err = prom.Trace(nil)
+	require.ErrorContains(t, err, "no registerer")
+}
