@@ -6,6 +6,7 @@ package cniinstall_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,35 @@ func BenchmarkCNI1_Equal70MBFromDisk(b *testing.B) {
 
 // What a guard costs while nothing happens to 28 files.
 func BenchmarkCNI7_Idle(b *testing.B) {
+	stop := guardOf28(b, func([]string) {}, nil)
+	<-time.After(time.Second) // its first look reads the files
+	before, begin := processorTime(b), time.Now()
+	for b.Loop() {
+		<-time.After(time.Second) // this is what is measured
+	}
+	used, took := processorTime(b)-before, time.Since(begin)
+	stop()
+	b.ReportMetric(float64(used.Microseconds())/took.Seconds(), "processor-µs/s")
+}
+
+// How long a configuration stays deleted: at most a second is promised.
+func BenchmarkCNI7_Repair(b *testing.B) {
+	repaired, most, conf := make(chan bool, 1), time.Duration(0), ""
+	stop := guardOf28(b, func([]string) { repaired <- true }, &conf)
+	defer stop()
+	for b.Loop() {
+		<-time.After(rand.N(2 * time.Second)) // not in step with it, nor a fight
+		begin := time.Now()
+		require.NoError(b, os.Remove(conf))
+		<-repaired
+		most = max(most, time.Since(begin))
+	}
+	b.ReportMetric(float64(most.Milliseconds()), "max-ms")
+}
+
+// guardOf28 guards 28 plugins and a configuration, whose path it notes, until
+// stop is called.
+func guardOf28(b *testing.B, repaired func([]string), conf *string) (stop func()) {
 	plugins, dir := fstest.MapFS{}, b.TempDir()
 	for k := range 27 {
 		plugins[fmt.Sprint("plugin", k)] = &fstest.MapFile{Data: []byte("#!/bin/sh\n")}
@@ -47,16 +77,14 @@ func BenchmarkCNI7_Idle(b *testing.B) {
 	require.NoError(b, i.Apply(b.Context()))
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error)
-	go func() { ended <- cniinstall.Guard{Install: i}.Run(ctx) }()
-	<-time.After(time.Second) // its first look reads the files
-	before, begin := processorTime(b), time.Now()
-	for b.Loop() {
-		<-time.After(time.Second) // this is what is measured
+	go func() { ended <- cniinstall.Guard{Install: i, Repaired: repaired}.Run(ctx) }()
+	if conf != nil {
+		*conf = filepath.Join(i.ConfDir, "05-cilium.conflist")
 	}
-	used, took := processorTime(b)-before, time.Since(begin)
-	cancel()
-	require.ErrorIs(b, <-ended, context.Canceled)
-	b.ReportMetric(float64(used.Microseconds())/took.Seconds(), "processor-µs/s")
+	return func() {
+		cancel()
+		require.ErrorIs(b, <-ended, context.Canceled)
+	}
 }
 
 // processorTime is what this process has had.
