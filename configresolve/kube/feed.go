@@ -92,7 +92,8 @@ func (f *feed) change(change func()) {
 func (f *feed) run() {
 	defer f.cancel()
 	for {
-		objects, version, err := f.list()
+		ctx := withBudget(f.ctx) // of the list and all that is watched upon it
+		objects, version, err := f.list(ctx)
 		if f.ctx.Err() != nil {
 			return
 		}
@@ -106,7 +107,7 @@ func (f *feed) run() {
 				f.err = nil
 			}
 		})
-		f.follow(version)
+		f.follow(ctx, version)
 		f.pause()
 	}
 }
@@ -126,8 +127,8 @@ func (f *feed) options() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "metadata.name=" + f.key.name}
 }
 
-func (f *feed) list() (map[string]metav1.Object, string, error) {
-	list, version, err := f.key.client.list(f.ctx, f.key, f.options())
+func (f *feed) list(ctx context.Context) (map[string]metav1.Object, string, error) {
+	list, version, err := f.key.client.list(ctx, f.key, f.options())
 	objects := make(map[string]metav1.Object, len(list))
 	for _, o := range list {
 		objects[o.GetName()] = slim(o)
@@ -142,14 +143,15 @@ func slim(o metav1.Object) metav1.Object {
 }
 
 // follow watches from version on, over connections that break and servers that
-// restart, until only a new list can tell the state.
-func (f *feed) follow(version string) {
-	for f.ctx.Err() == nil {
+// restart, until only a new list can tell the state, or has to: what was watched
+// may have grown without end.
+func (f *feed) follow(ctx context.Context, version string) {
+	for ctx.Err() == nil && !budgetOf(ctx).spent() {
 		options := f.options()
 		options.ResourceVersion, options.AllowWatchBookmarks = version, true
 		seconds := int64((watchLife + rand.N(watchLife)) / time.Second)
 		options.TimeoutSeconds = &seconds
-		w, err := f.key.client.watch(f.ctx, f.key, options)
+		w, err := f.key.client.watch(ctx, f.key, options)
 		switch {
 		case err == nil:
 			f.granted()

@@ -45,7 +45,7 @@ func (c *Client) getAll(ctx context.Context, gvr schema.GroupVersionResource, na
 	if h := hubOf(ctx); h != nil {
 		list, err = h.feed(feedKey{client: c, gvr: gvr, namespace: namespace}).read(ctx)
 	} else {
-		list, _, err = c.list(ctx, feedKey{client: c, gvr: gvr, namespace: namespace}, metav1.ListOptions{})
+		list, _, err = c.list(withBudget(ctx), feedKey{client: c, gvr: gvr, namespace: namespace}, metav1.ListOptions{})
 		err = request{[]string{"list"}, gvr.GroupResource(), namespace, ""}.explain(err)
 	}
 	var objects []unstructured.Unstructured
@@ -78,7 +78,7 @@ func (k feedKey) metadataOnly() bool { return k.gvr == nodes || k.gvr == definit
 // expire.
 func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptions) (objects []metav1.Object, version string, err error) {
 	options.Limit = pageSize
-	for {
+	for range maxPages {
 		page, more, err := c.page(ctx, key, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
 			objects, options.Limit, options.Continue = nil, 0, ""
@@ -92,6 +92,7 @@ func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptio
 			return objects, more.ResourceVersion, nil
 		}
 	}
+	return nil, "", errManyPages
 }
 
 func (c *Client) page(ctx context.Context, key feedKey, options metav1.ListOptions) (objects []metav1.Object, meta metav1.ListMeta, err error) {

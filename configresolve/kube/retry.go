@@ -4,12 +4,10 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -35,10 +33,7 @@ const (
 	defaultSpread  = time.Minute
 	busyWindow     = time.Second
 	attemptTimeout = 30 * time.Second
-	maxBody        = 64 << 20
 )
-
-var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", maxBody)
 
 // retrier repeats reads until one is answered or the context ends. It is a
 // transport, so that every client above it has the same manners; client-go's
@@ -61,6 +56,8 @@ func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration
 // and so is a watch unless it is denied.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, ask := req.Context(), r.round
+	budget := budgetOf(ctx)
+	ctx = context.WithValue(ctx, budgetKey{}, budget)
 	switch {
 	case req.Method != http.MethodGet:
 		a := r.once(ctx, req)
@@ -78,8 +75,11 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		switch {
 		case a.final && attempts > 0 && ctx.Err() != nil && errors.Is(a.err, ctx.Err()):
 			return nil, gaveUp(ctx, attempts, last) // which says more
+		case a.final && a.response != nil:
+			budget.charge(a.response)
+			return a.response, nil
 		case a.final:
-			return a.response, a.err
+			return nil, a.err
 		}
 		if !r.pause(ctx, a, attempts) {
 			return nil, gaveUp(ctx, attempts+1, a)
@@ -112,12 +112,12 @@ func (r *retrier) pause(ctx context.Context, a answer, attempt int) bool {
 // is not well.
 func (r *retrier) once(ctx context.Context, req *http.Request) answer {
 	server := r.current.Load()
-	response, err := r.next.RoundTrip(r.to(ctx, req, server))
+	response, err := r.send(ctx, req, server)
 	if len(r.servers) > 1 && ctx.Err() == nil && (err != nil || response.StatusCode >= http.StatusInternalServerError) {
 		r.current.CompareAndSwap(server, (server+1)%int64(len(r.servers)))
 	}
 	if denial(response) { // which may not be what the caller gets
-		if err = buffer(response); err != nil {
+		if err = budgetOf(ctx).buffer(response); err != nil {
 			response = nil
 		}
 	}
@@ -143,7 +143,7 @@ type answer struct {
 	server     int64 // index of the one that was asked
 	final      bool
 	now        bool // ask again without a wait
-	refused    bool // by TLS: another server may have the right certificate
+	refused    bool // by us, as TLS or a redirect shows no API server: another one may be right
 	busy       bool // alive and asking for patience: no other server is tried
 	retryAfter time.Duration
 }
@@ -170,14 +170,14 @@ func (r *retrier) round(ctx context.Context, req *http.Request) answer {
 func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answer {
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	response, err := r.next.RoundTrip(r.to(attempt, req, server))
+	response, err := r.send(attempt, req, server)
 	if err == nil {
-		err = buffer(response)
+		err = budgetOf(ctx).buffer(response)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return answer{err: ended(ctx), final: true}
-	case err != nil && tlsRefused(err):
+	case err != nil && (tlsRefused(err) || errors.Is(err, errRedirect)):
 		return answer{err: err, final: true, refused: true}
 	case err != nil:
 		return answer{err: err, final: errors.Is(err, errTooLarge)}
@@ -204,6 +204,20 @@ func retryAfter(response *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, time.Minute)
 }
 
+// send sends a request to a server, and to no other.
+func (r *retrier) send(ctx context.Context, req *http.Request, server int64) (*http.Response, error) {
+	out := r.to(ctx, req, server)
+	response, err := r.next.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	if err := stay(out.URL, response); err != nil {
+		response.Body.Close()
+		return nil, err
+	}
+	return response, nil
+}
+
 // to returns req as a request to the given server.
 func (r *retrier) to(ctx context.Context, req *http.Request, server int64) *http.Request {
 	out := req.Clone(ctx)
@@ -212,21 +226,6 @@ func (r *retrier) to(ctx context.Context, req *http.Request, server int64) *http
 		out.URL.Scheme, out.URL.Host, out.Host = target.Scheme, target.Host, ""
 	}
 	return out
-}
-
-// buffer reads the body whole, so that a connection that breaks in the middle
-// of it counts as a failed attempt.
-func buffer(response *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
-	response.Body.Close()
-	if err != nil {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	if len(body) > maxBody {
-		return errTooLarge
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	return nil
 }
 
 // tlsRefused says that the two sides do not trust each other, or do not both

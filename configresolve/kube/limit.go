@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+)
+
+// A server, or whoever answers in its place, decides how long its answers are
+// and how many pages a list has. So all that is read for one source, over all
+// pages, may be maxBytes, and a list may have maxPages. Both are far above what
+// etcd can hold for a cluster's nodes to share.
+const (
+	maxBytes = 64 << 20
+	maxPages = 1000
+)
+
+var (
+	errTooLarge  = fmt.Errorf("the API server sends more than %d bytes for one source", maxBytes)
+	errManyPages = fmt.Errorf("the API server sends a list of more than %d pages", maxPages)
+	errRedirect  = errors.New("the API server sends us elsewhere, where our credentials do not go")
+)
+
+// budget is what may still be read.
+type budget struct{ left atomic.Int64 }
+
+type budgetKey struct{}
+
+// withBudget makes what is read with the context count together.
+func withBudget(ctx context.Context) context.Context {
+	b := &budget{}
+	b.left.Store(maxBytes)
+	return context.WithValue(ctx, budgetKey{}, b)
+}
+
+// budgetOf returns that of ctx, or one of its own for a request that has none.
+func budgetOf(ctx context.Context) *budget {
+	if b, ok := ctx.Value(budgetKey{}).(*budget); ok {
+		return b
+	}
+	return budgetOf(withBudget(ctx))
+}
+
+func (b *budget) spent() bool { return b.left.Load() <= 0 }
+
+// buffer reads the body whole, so that a connection that breaks in the middle
+// of it counts as a failed attempt.
+func (b *budget) buffer(response *http.Response) error {
+	left := b.left.Load()
+	body, err := io.ReadAll(io.LimitReader(response.Body, left+1))
+	response.Body.Close()
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if int64(len(body)) > left {
+		return errTooLarge
+	}
+	response.Body = buffered{bytes.NewReader(body)}
+	return nil
+}
+
+type buffered struct{ *bytes.Reader }
+
+func (buffered) Close() error { return nil }
+
+// charge counts an answer that the caller gets: at once, or, of a watch, as it
+// is read.
+func (b *budget) charge(response *http.Response) {
+	switch body := response.Body.(type) {
+	case buffered:
+		b.left.Add(-body.Size())
+	default:
+		response.Body = metered{body, b}
+	}
+}
+
+// metered is the body of a watch, which ends when the budget does.
+type metered struct {
+	io.ReadCloser
+	budget *budget
+}
+
+func (m metered) Read(p []byte) (int, error) {
+	if m.budget.spent() {
+		return 0, errTooLarge
+	}
+	n, err := m.ReadCloser.Read(p)
+	m.budget.left.Add(-int64(n))
+	return n, err
+}
+
+// stay refuses a redirect to another server, or to the same one in clear text.
+// The HTTP client would follow, and client-go would send its token there, too.
+func stay(sent *url.URL, response *http.Response) error {
+	if response.StatusCode < 300 || response.StatusCode > 399 {
+		return nil
+	}
+	to, err := sent.Parse(response.Header.Get("Location"))
+	if err != nil {
+		return fmt.Errorf("%w: %s, with a Location that is none", errRedirect, response.Status)
+	}
+	if to.Scheme != sent.Scheme || to.Host != sent.Host {
+		return fmt.Errorf("%w: %s to %s://%s", errRedirect, response.Status, to.Scheme, to.Host)
+	}
+	return nil
+}
