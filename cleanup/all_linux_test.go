@@ -170,10 +170,10 @@ func TestNamesAreQuoted(t *testing.T) {
 	c := bpfState(t)
 	veth(t, "eth0", "eth1")
 	clsact(t, "eth0")
-	filter(t, "eth0", ingress, 1, "cil_x\nremove link eth0\x1b[2J", program(t, ebpf.SchedCLS, "x"))
+	filter(t, "eth0", ingress, 1, "cil_to_netdev\nremove link eth0\x1b[2J", program(t, ebpf.SchedCLS, "cil_to_netdev"))
 	changes, err := c.Check(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, []string{`remove tc filter "eth0 ingress cil_x\nremove link eth0\x1b[2J"`, "remove clsact qdisc eth0"}, changes)
+	require.Equal(t, []string{`remove tc filter "eth0 ingress cil_to_netdev\nremove link eth0\x1b[2J"`, "remove clsact qdisc eth0"}, changes)
 	apply(t, c)
 }
 

@@ -162,15 +162,15 @@ func TestCLN2_CgroupPrograms(t *testing.T) {
 	require.Equal(t, 2*len(places), attachedCount(t, dir))
 
 	for attach, typ := range places {
-		attachCgroup(t, dir, attach, cgroupProgram(t, typ, attach, "cil_link"))
-		progAttach(t, dir, attach, cgroupProgram(t, typ, attach, "cil_attach"), allowMulti)
+		attachCgroup(t, dir, attach, cgroupProgram(t, typ, attach, "cil_to_host"))
+		progAttach(t, dir, attach, cgroupProgram(t, typ, attach, "cil_from_host"), allowMulti)
 	}
 	require.Equal(t, 4*len(places), attachedCount(t, dir))
 	c := cgroupOnly(t, dir)
 	inv := inventory(t, c)
 	require.Len(t, ofKind("cgroup program", inv.Items), 2*len(places))
-	require.Contains(t, ofKind("cgroup program", inv.Items), dir+" Inet4Connect cil_link")
-	require.Contains(t, ofKind("cgroup program", inv.Items), dir+" UDP6Sendmsg cil_attach")
+	require.Contains(t, ofKind("cgroup program", inv.Items), dir+" Inet4Connect cil_to_host")
+	require.Contains(t, ofKind("cgroup program", inv.Items), dir+" UDP6Sendmsg cil_from_host")
 	require.Equal(t, 4*len(places), attachedCount(t, dir), "listing changes nothing")
 
 	apply(t, c)
@@ -186,7 +186,7 @@ func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
 	dir := cgroupDir(t)
 	c := cgroupOnly(t, dir)
 	const connect4, connect6, sendmsg4, peer = ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupInet6Connect, ebpf.AttachCGroupUDP4Sendmsg, ebpf.AttachCgroupInet4GetPeername
-	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4"), allowOverride)
+	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"), allowOverride)
 	both := cgroupProgram(t, ebpf.CGroupSockAddr, connect6, "cil_sock6")
 	progAttach(t, dir, connect6, both, allowMulti)
 	attachCgroup(t, dir, connect6, both)
@@ -265,7 +265,7 @@ func TestCLN2_CgroupSecurityHooks(t *testing.T) {
 	dir := cgroupDir(t)
 	c := cgroupOnly(t, dir)
 	require.Empty(t, inventory(t, c).Items, "no error where nothing is there")
-	ours, foreign := securityProgram(t, "cil_lsm"), securityProgram(t, "foreign")
+	ours, foreign := securityProgram(t, "cil_to_host"), securityProgram(t, "foreign")
 	if ours == nil || foreign == nil {
 		return
 	}
@@ -292,7 +292,7 @@ func TestCLN6_ForeignCgroupProgramsSurvive(t *testing.T) {
 	progAttach(t, dir, device, cgroupProgram(t, ebpf.CGroupDevice, device, "sd_devices"), allowOverride)
 	attachCgroup(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "foreign"))
 	// Another cgroup is another agent's.
-	attachCgroup(t, beside, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4"))
+	attachCgroup(t, beside, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"))
 	before := append(shown(t, dir), shown(t, beside)...)
 	c := cgroupOnly(t, dir)
 	require.Empty(t, inventory(t, c).Items)
@@ -304,11 +304,11 @@ func TestCLN1_CgroupProgramThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
 	const connect4 = ebpf.AttachCGroupInet4Connect
-	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_old"), allowOverride)
+	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_to_netdev"), allowOverride)
 	c := cgroupOnly(t, dir)
 	inv := inventory(t, c)
 	require.Len(t, inv.Items, 1)
-	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_new"), allowOverride)
+	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_from_netdev"), allowOverride)
 	before := shown(t, dir)
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "what was listed is gone")
 	require.Equal(t, before, shown(t, dir))
@@ -323,7 +323,7 @@ func TestCgroupRootOfTheMounts(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
 	const connect4 = ebpf.AttachCGroupInet4Connect
-	attachCgroup(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4"))
+	attachCgroup(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"))
 	c := cgroupOnly(t, "")
 	require.Empty(t, inventory(t, c).Items, "the machine's root has none")
 	c.CgroupRoot = filepath.Dir(dir)
@@ -340,7 +340,7 @@ func TestCLN4_CgroupProgramWithoutCapability(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
 	const connect4 = ebpf.AttachCGroupInet4Connect
-	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_x"), allowMulti)
+	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_to_netdev"), allowMulti)
 	c := cgroupOnly(t, dir)
 	inv := inventory(t, c)
 	before := shown(t, dir)
@@ -348,7 +348,7 @@ func TestCLN4_CgroupProgramWithoutCapability(t *testing.T) {
 	dropCapability(t, unix.CAP_NET_ADMIN)
 	dropCapability(t, unix.CAP_SYS_ADMIN)
 	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove cgroup program "+dir+" Inet4Connect cil_x: ")
+	require.ErrorContains(t, err, "remove cgroup program "+dir+" Inet4Connect cil_to_netdev: ")
 	require.ErrorContains(t, err, "operation not permitted (needs CAP_NET_ADMIN)")
 	_, err = c.Inventory(context.Background())
 	require.ErrorContains(t, err, "find cgroup programs: list bpf_links: ")

@@ -128,7 +128,7 @@ func programLeftovers() []leftover {
 			func(t *testing.T) { pinAt(t, array(t, "x"), "/sys/fs/bpf/cilium/a/b/c/map") }},
 		{"pinned program", "pin /sys/fs/bpf/cilium/prog", true,
 			func(t *testing.T) { pinAt(t, cls(t, "foreign"), "/sys/fs/bpf/other/prog") },
-			func(t *testing.T) { pinAt(t, cls(t, "cil_x"), "/sys/fs/bpf/cilium/prog") }},
+			func(t *testing.T) { pinAt(t, cls(t, "cil_to_netdev"), "/sys/fs/bpf/cilium/prog") }},
 		{"map pins in tc/globals", "pin /sys/fs/bpf/tc/globals/cilium_ct4_global", true,
 			func(t *testing.T) { pinAt(t, array(t, "x"), "/sys/fs/bpf/tc/globals/my_cilium_map") },
 			func(t *testing.T) { pinAt(t, array(t, "x"), "/sys/fs/bpf/tc/globals/cilium_ct4_global") }},

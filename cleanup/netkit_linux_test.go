@@ -67,7 +67,7 @@ func TestCLN2_Netkit(t *testing.T) {
 	netkit(t, "lxc0123456789ab", "nk2")
 	netkit(t, "lxcfoo", "nk3")
 	const primary, peer = ebpf.AttachNetkitPrimary, ebpf.AttachNetkitPeer
-	foreign, ours2 := program(t, ebpf.SchedCLS, "foreign"), program(t, ebpf.SchedCLS, "cil_x")
+	foreign, ours2 := program(t, ebpf.SchedCLS, "foreign"), program(t, ebpf.SchedCLS, "cil_to_netdev")
 	netkitLink(t, "nk0", primary, foreign)
 	netkitLink(t, "nk0", peer, foreign)
 	before := onNetkit(t, "nk0", "lxcfoo")
@@ -76,7 +76,7 @@ func TestCLN2_Netkit(t *testing.T) {
 	netkitLink(t, "nk0", peer, ours2)
 	pinAt(t, netkitLink(t, "lxcfoo", peer, ours2), c.BPFRoots[0], "cilium", "x")
 
-	require.ElementsMatch(t, []string{"nk0 primary cil_x", "nk0 peer cil_x", "lxcfoo peer cil_x"}, ofKind("netkit program", inventory(t, c).Items))
+	require.ElementsMatch(t, []string{"nk0 primary cil_to_netdev", "nk0 peer cil_to_netdev", "lxcfoo peer cil_to_netdev"}, ofKind("netkit program", inventory(t, c).Items))
 	apply(t, c)
 	require.Equal(t, before, onNetkit(t, "nk0", "lxcfoo"))
 

@@ -4,21 +4,28 @@
 package cleanup
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Ownership says what belongs to an agent. It is plain data: nothing is
 // guessed, and the zero value owns nothing.
 type Ownership struct {
-	// ProgramPrefixes are prefixes of the names of BPF programs and of tc
-	// filters. The kernel keeps the first 15 bytes of a program's name.
+	// Programs are full names of BPF programs. The kernel keeps the first 15
+	// bytes of a name, so these are compared.
 	//
 	// A program is owned, too, if it uses a map that is pinned at one of Pins,
 	// or if it or a bpf_link with it is pinned there.
-	ProgramPrefixes []string `json:"programPrefixes,omitempty"`
+	Programs []string `json:"programs,omitempty"`
+
+	// Filters are full names of tc filters, in which {link} stands for the name
+	// of the link that the filter is on, as in "cil_from_netdev-{link}". A
+	// filter is owned, too, if its program is.
+	Filters []string `json:"filters,omitempty"`
 
 	// Pins are patterns ([path.Match]) of paths below the root of a BPF file
 	// system. Only the last element may hold wildcards. A directory that
@@ -87,13 +94,14 @@ type Ownership struct {
 // LinkRule describes network links. Every field that is set has to hold; the
 // zero value describes no link.
 type LinkRule struct {
-	// Name is a regular expression for the whole name.
+	// Name is a regular expression for the whole name. One that holds for lo,
+	// or for a name that kernels and udev give to network cards, is an error.
 	Name string `json:"name,omitempty"`
 
 	// Kind is the kind of link as the kernel calls it, such as "veth".
 	Kind string `json:"kind,omitempty"`
 
-	// Programs are prefixes of names of owned programs, one of which is
+	// Programs are full names of owned programs or filters, one of which is
 	// attached to the link, as a tc filter or by XDP.
 	Programs []string `json:"programs,omitempty"`
 }
@@ -112,16 +120,14 @@ type LinkRule struct {
 // Not among it, because others may use them: [CiliumOnRequest].
 func Cilium() Ownership {
 	return Ownership{
-		ProgramPrefixes: []string{
-			"cil_", "cilium",
-			"bpf_netdev", "bpf_network", "bpf_host", "bpf_lxc", "bpf_overlay",
-		},
-		Pins: []string{"cilium", "tc/globals/cilium_*"},
+		Programs: ciliumPrograms(),
+		Filters:  ciliumFilters(),
+		Pins:     []string{"cilium", "tc/globals/cilium_*"},
 		Links: []LinkRule{
 			{Name: `cilium_.*`},
 			{Name: `lxc_health`},
 			{Name: `lxc[0-9a-f]{5,12}`, Kind: "veth"},
-			{Name: `lxc.*`, Kind: "veth", Programs: []string{"cil_from_contai", "cil_to_containe", "bpf_lxc"}},
+			{Name: `lxc.*`, Kind: "veth", Programs: []string{"cil_from_container", "cil_to_container", "bpf_lxc.o:[from-container]", "bpf_lxc.o:[to-container]"}},
 			{Name: `lxc[0-9a-f]{5,12}`, Kind: "netkit"},
 		},
 		Routes: []RouteRule{
@@ -185,16 +191,23 @@ type owned struct {
 
 type linkMatcher struct {
 	LinkRule
-	name *regexp.Regexp // nil: any
+	name *regexp.Regexp
+}
+
+// Validate returns an error where the ownership could hold for what is the
+// node's or other people's: a link rule for lo or eth0, a state directory such as
+// /etc, a mount such as /proc, an empty name. [Cleanup.Inventory] and
+// [Cleanup.Remove] begin with it.
+func (o Ownership) Validate() error {
+	_, err := o.compile()
+	return err
 }
 
 // compile checks the ownership, so that a mistake in it removes nothing.
 func (o Ownership) compile() (*owned, error) {
 	out := &owned{Ownership: o}
-	for _, prefix := range o.ProgramPrefixes {
-		if prefix == "" {
-			return nil, fmt.Errorf("cleanup: ownership: an empty program prefix would own every program")
-		}
+	if err := validNames(slices.Concat(o.Programs, o.Filters)); err != nil {
+		return nil, err
 	}
 	for _, pattern := range o.Pins {
 		if err := validPinPattern(pattern); err != nil {
@@ -215,7 +228,7 @@ func (o Ownership) compile() (*owned, error) {
 		return nil, err
 	}
 	for _, dir := range o.StateDirs {
-		if err := validStatePath(dir); err != nil {
+		if err := errors.Join(validStatePath(dir), ownable("state directory", dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -224,20 +237,20 @@ func (o Ownership) compile() (*owned, error) {
 
 func (r LinkRule) compile() (linkMatcher, error) {
 	m := linkMatcher{LinkRule: r}
-	if r.Name == "" && len(r.Programs) == 0 {
-		return m, fmt.Errorf("cleanup: ownership: a link rule needs a name or programs (kind %q alone would own other people's links)", r.Kind)
-	}
-	for _, prefix := range r.Programs {
-		if prefix == "" {
-			return m, fmt.Errorf("cleanup: ownership: link rule %q: an empty program prefix would match every program", r.Name)
-		}
-	}
 	if r.Name == "" {
-		return m, nil
+		return m, fmt.Errorf("cleanup: ownership: link rule %+v: it needs a name, or it would own other people's links", r)
+	}
+	if err := validNames(r.Programs); err != nil {
+		return m, fmt.Errorf("link rule %q: %w", r.Name, err)
 	}
 	name, err := regexp.Compile(`^(?:` + r.Name + `)$`)
 	if err != nil {
 		return m, fmt.Errorf("cleanup: ownership: link rule %q: %w", r.Name, err)
+	}
+	for _, card := range networkCards() {
+		if name.MatchString(card) {
+			return m, fmt.Errorf("cleanup: ownership: link rule %q would own %s, which is the node's", r.Name, card)
+		}
 	}
 	m.name = name
 	return m, nil
@@ -249,6 +262,9 @@ func validPinPattern(pattern string) error {
 	}
 	if _, err := path.Match(pattern, ""); err != nil {
 		return fmt.Errorf("cleanup: ownership: pin %q: %w", pattern, err)
+	}
+	if strings.ContainsAny(path.Base(pattern)[:1], `*?[\`) || slices.Contains(sharedPins(), pattern) {
+		return fmt.Errorf("cleanup: ownership: pin %q would own other people's: want a name, or a pattern that starts with a part of one", pattern)
 	}
 	if dir := path.Dir(pattern); strings.ContainsAny(dir, `*?[\`) {
 		return fmt.Errorf("cleanup: ownership: pin %q: only the last element may hold wildcards", pattern)
@@ -269,7 +285,7 @@ func validStatePath(dir string) error {
 }
 
 // ownsPrograms reports whether any program could be owned.
-func (o *owned) ownsPrograms() bool { return len(o.ProgramPrefixes)+len(o.Pins) > 0 }
+func (o *owned) ownsPrograms() bool { return len(o.Programs)+len(o.Filters)+len(o.Pins) > 0 }
 
 // hasPrefix reports whether name starts with one of prefixes.
 func hasPrefix(name string, prefixes []string) bool {
@@ -296,7 +312,7 @@ func (o *owned) ownsLink(name, kind string, programs []string) bool {
 }
 
 func (m linkMatcher) holds(name, kind string, programs []string) bool {
-	if m.name != nil && !m.name.MatchString(name) {
+	if !m.name.MatchString(name) {
 		return false
 	}
 	if m.Kind != "" && m.Kind != kind {
@@ -306,7 +322,7 @@ func (m linkMatcher) holds(name, kind string, programs []string) bool {
 		return true
 	}
 	for _, program := range programs {
-		if hasPrefix(program, m.Programs) {
+		if isProgram(program, m.Programs) || isFilter(program, name, m.Programs) {
 			return true
 		}
 	}

@@ -51,8 +51,13 @@ func (o Ownership) validHost() error {
 	if slices.Contains(o.ChainPrefixes, "") || slices.Contains(o.IPSetPrefixes, "") {
 		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")
 	}
+	for _, prefix := range o.ChainPrefixes {
+		if holdsBuiltIn(prefix) {
+			return fmt.Errorf("cleanup: ownership: the prefix %q would own chains of iptables itself", prefix)
+		}
+	}
 	for _, m := range o.Mounts {
-		if err := validPath("mount", m.Path); err != nil {
+		if err := errors.Join(validPath("mount", m.Path), ownable("mount", m.Path)); err != nil {
 			return err
 		}
 		if m.Type == "" {
@@ -60,7 +65,7 @@ func (o Ownership) validHost() error {
 		}
 	}
 	for _, file := range o.Files {
-		if err := validPath("file", file); err != nil {
+		if err := errors.Join(validPath("file", file), ownable("file", file)); err != nil {
 			return err
 		}
 	}
@@ -73,6 +78,13 @@ func (o Ownership) validHost() error {
 		}
 	}
 	return nil
+}
+
+// holdsBuiltIn reports whether a chain of iptables' own has the prefix.
+func holdsBuiltIn(prefix string) bool {
+	return slices.ContainsFunc([]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}, func(chain string) bool {
+		return strings.HasPrefix(chain, prefix)
+	})
 }
 
 func validPath(what, name string) error {

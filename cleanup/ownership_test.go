@@ -22,10 +22,11 @@ func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 		own  cleanup.Ownership
 		want string
 	}{
-		"program prefix":     {cleanup.Ownership{ProgramPrefixes: []string{"cil_", ""}}, "an empty program prefix"},
-		"empty rule":         {cleanup.Ownership{Links: []cleanup.LinkRule{{}}}, "a link rule needs a name or programs"},
-		"kind alone":         {cleanup.Ownership{Links: []cleanup.LinkRule{{Kind: "veth"}}}, `kind "veth" alone`},
-		"rule prefix":        {cleanup.Ownership{Links: []cleanup.LinkRule{{Name: "x", Programs: []string{""}}}}, "an empty program prefix"},
+		"empty program":      {cleanup.Ownership{Programs: []string{"cil_from_host", ""}}, `"" is not the name of a program`},
+		"any filter":         {cleanup.Ownership{Filters: []string{"-{link}"}}, `"-{link}" is not the name of a program or a filter`},
+		"empty rule":         {cleanup.Ownership{Links: []cleanup.LinkRule{{}}}, "it needs a name"},
+		"kind alone":         {cleanup.Ownership{Links: []cleanup.LinkRule{{Kind: "veth"}}}, "it needs a name"},
+		"rule's program":     {cleanup.Ownership{Links: []cleanup.LinkRule{{Name: "x", Programs: []string{""}}}}, `"" is not the name of a program`},
 		"expression":         {cleanup.Ownership{Links: []cleanup.LinkRule{{Name: "("}}}, "missing closing"},
 		"pin of the root":    {cleanup.Ownership{Pins: []string{""}}, `pin ""`},
 		"pin dot":            {cleanup.Ownership{Pins: []string{"."}}, `pin "."`},
@@ -46,6 +47,42 @@ func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 			require.ErrorContains(t, c2.Apply(context.Background()), c.want)
 		})
 	}
+}
+
+// What would hold for the node's own things, or for everybody's, is refused
+// before anything is looked at.
+func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
+	for _, name := range []string{".*", "lo", "eth0", "eth.*", "[a-z]+", "e.*", "lo|cilium_host", "(?i)ETH0", "ens3", "w.+"} {
+		own := cleanup.Ownership{Links: []cleanup.LinkRule{{Name: name, Kind: "veth", Programs: []string{"acme"}}}}
+		require.ErrorContains(t, own.Validate(), "which is the node's", name)
+	}
+	for _, dir := range []string{
+		"/etc", "/usr", "/var", "/run", "/opt", "/tmp", "/etc/", "/etc/cni", "/etc/cni/net.d", "/opt/cni", "/opt/cni/bin", "/usr/bin", "/var/lib", "/var/run",
+		"/var/lib/kubelet", "/var/run/containerd", "/proc", "/proc/sys/net", "/sys/fs/bpf", "/dev/shm", "/anything", "/run/../etc",
+	} {
+		require.ErrorContains(t, cleanup.Ownership{StateDirs: []string{dir}}.Validate(), "cleanup: ownership: state directory "+dir, dir)
+	}
+	for _, point := range []string{"/proc", "/sys", "/dev", "/run", "/sys/fs/bpf", "/sys/fs/cgroup", "/dev/pts", "/boot", "/var/lib", "/run/netns"} {
+		own := cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: point, Type: "tmpfs"}}}
+		require.ErrorContains(t, own.Validate(), "cleanup: ownership: mount "+point, point)
+	}
+	for name, own := range map[string]cleanup.Ownership{
+		"file of the kernel": {Files: []string{"/proc/sys/net/ipv4/ip_forward"}},
+		"directory as file":  {Files: []string{"/etc"}},
+		"all pins":           {Pins: []string{"*"}},
+		"all pins in tc":     {Pins: []string{"tc/globals/*"}},
+		"everybody's pins":   {Pins: []string{"tc"}},
+		"built-in chain":     {ChainPrefixes: []string{"IN"}},
+	} {
+		require.ErrorContains(t, own.Validate(), "cleanup: ownership: ", name)
+		inv, err := cleanup.Cleanup{Ownership: own, Scope: cleanup.AllState}.Inventory(context.Background())
+		require.Equal(t, own.Validate(), err, name)
+		require.Empty(t, inv.Items)
+	}
+	for _, own := range []cleanup.Ownership{cleanup.Cilium(), cleanup.CiliumOnRequest(), cleanup.AWSLeftovers(), {}} {
+		require.NoError(t, own.Validate())
+	}
+	require.NoError(t, cleanup.Cilium().Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").Validate())
 }
 
 // Ownership is data: another agent's may come from a file.

@@ -51,7 +51,7 @@ func (s *session) lookAtProgram(id uint32) (bpfProgram, error) {
 	if err != nil {
 		return bpfProgram{}, err
 	}
-	out := bpfProgram{name: info.Name, owned: hasPrefix(info.Name, s.own.ProgramPrefixes)}
+	out := bpfProgram{name: info.Name, owned: isProgram(info.Name, s.own.Programs)}
 	if out.owned {
 		return out, nil
 	}

@@ -40,7 +40,7 @@ func ip(t testing.TB, command string) {
 // netOnly cleans links, routes and rules, and looks nowhere else.
 func netOnly() cleanup.Cleanup {
 	own := ours()
-	own.Pins, own.ProgramPrefixes = nil, nil
+	own.Pins, own.Programs, own.Filters = nil, nil, nil
 	return cleanup.Cleanup{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
 }
 

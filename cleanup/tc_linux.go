@@ -5,7 +5,6 @@ package cleanup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/vishvananda/netlink/nl"
@@ -77,6 +76,14 @@ func (s *session) scanFilters(ctx context.Context) error {
 		return err
 	}
 	s.qdiscs = qdiscs
+	links, err := s.links(ctx)
+	if err != nil {
+		return err
+	}
+	names := make(map[int]string, len(links))
+	for _, link := range links {
+		names[link.index] = link.name
+	}
 	var errs errorSet
 	for link, state := range qdiscs {
 		for _, parent := range state.parents() {
@@ -85,7 +92,7 @@ func (s *session) scanFilters(ctx context.Context) error {
 				errs.add(fmt.Errorf("list filters: %w", err))
 				state.foreign = append(state.foreign, "filters that could not be listed")
 			}
-			errs.add(s.sortFilters(state, list))
+			errs.add(s.sortFilters(state, names[link], list))
 		}
 		if ctx.Err() != nil {
 			break
@@ -95,11 +102,11 @@ func (s *session) scanFilters(ctx context.Context) error {
 }
 
 // sortFilters divides the filters at one parent into owned and foreign ones.
-func (s *session) sortFilters(state *tcState, list []rawFilter) error {
+func (s *session) sortFilters(state *tcState, link string, list []rawFilter) error {
 	var errs errorSet
 	ours := map[filterRef]bool{}
 	for _, f := range list {
-		owned, err := s.ownsFilter(f)
+		owned, err := s.ownsFilter(f, link)
 		errs.add(err)
 		if owned {
 			state.filters = append(state.filters, tcFilter{f.filterRef, f.name})
@@ -123,11 +130,14 @@ func (f rawFilter) head() filterRef {
 	return ref
 }
 
-func (s *session) ownsFilter(f rawFilter) (bool, error) {
+func (s *session) ownsFilter(f rawFilter, link string) (bool, error) {
 	if f.kind != "bpf" || f.handle == 0 {
 		return false, nil
 	}
-	if hasPrefix(f.name, s.own.ProgramPrefixes) {
+	if f.link == magicBlock {
+		link = "" // several have it
+	}
+	if isFilter(f.name, link, s.own.Filters) {
 		return true, nil
 	}
 	return s.ownsProgram(f.prog)
@@ -147,7 +157,7 @@ func findFilters(ctx context.Context, s *session) error {
 	scanErr := s.scanFilters(ctx)
 	links, err := s.links(ctx)
 	if err != nil {
-		return errors.Join(scanErr, err)
+		return err // which scanning the filters met, too
 	}
 	for _, link := range links {
 		if state := s.qdiscs[link.index]; state != nil {

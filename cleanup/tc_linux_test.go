@@ -24,7 +24,7 @@ func TestCLN2_FilterNames(t *testing.T) {
 		{"", "cil_from_netdev"},
 		{"cil_from_netdev-eth0", "renamed"},
 		{"cilium-eth0", ""},
-		{"", "ciliumx"},
+		{"", "cil_from_contai"}, // as much of it as the kernel keeps
 		{"bpf_netdev_eth0.o:[from-netdev]", ""},
 		{"bpf_network.o:[from-network]", ""},
 		{"bpf_host.o:[from-host]", ""},
@@ -49,6 +49,55 @@ func TestCLN2_FilterNames(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Names that only look like ours are somebody else's.
+func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
+	for _, c := range []struct{ filter, program string }{
+		{"", "ciliumlike"},
+		{"", "cilium"},
+		{"", "cil_acme"},
+		{"", "cil_from_netde"},
+		{"", "bpf_hostile_fw"},
+		{"", "bpf_lxc"},
+		{"cilium-exporter-by-acme", "acme"},
+		{"cil_from_netdev-eth1", "acme"}, // of another link
+		{"cil_from_netdev-eth0x", "acme"},
+		{"cil_from_netdev-", "acme"},
+		{"cil_from_acme-eth0", "acme"},
+		{"bpf_host.o:[acme]", "acme"},
+		{"bpf_lxc_acme.o:[from-container]", "acme"},
+	} {
+		t.Run(c.filter+c.program, func(t *testing.T) {
+			testns.Enter(t, testns.Mount|testns.Net)
+			veth(t, "eth0", "peer")
+			veth(t, "lxc_acme", "peer2")
+			for _, dev := range []string{"eth0", "lxc_acme"} {
+				clsact(t, dev)
+				filter(t, dev, ingress, 7, c.filter, program(t, ebpf.SchedCLS, c.program))
+			}
+			setXDP(t, "peer", program(t, ebpf.XDP, c.program), 0)
+			before := everything(t)
+			inv := inventory(t, bpfState(t))
+			require.Empty(t, objects(inv.Items))
+			apply(t, bpfState(t))
+			require.Equal(t, before, everything(t))
+		})
+	}
+}
+
+// Such a name does not hide what is ours for certain: a map of ours is used.
+func TestSEC9_AnyNameWithAMapOfOurs(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	bpf := bpfDir(t)
+	calls := array(t, "calls")
+	pinAt(t, calls, bpf, "tc", "globals", "cilium_calls_00001")
+	veth(t, "eth0", "peer")
+	clsact(t, "eth0")
+	filter(t, "eth0", ingress, 1, "cil_new_thing-eth0", program(t, ebpf.SchedCLS, "cil_new_thing", calls))
+	c := bpfState(t)
+	c.BPFRoots = []string{bpf}
+	require.Contains(t, objects(inventory(t, c).Items), "tc filter eth0 ingress cil_new_thing-eth0")
 }
 
 func TestCLN2_FilterByPinnedMap(t *testing.T) {
@@ -134,7 +183,7 @@ func TestCLN6_FilterChains(t *testing.T) {
 	run(t, "tc", "filter", "add", "dev", "eth0", "ingress", "chain", "5", "prio", "9", "protocol", "ip",
 		"u32", "match", "ip", "dst", "192.0.2.1/32", "flowid", "1:1")
 	before := everything(t)
-	path := pinAt(t, program(t, ebpf.SchedCLS, "cil_x"), bpfDir(t), "x")
+	path := pinAt(t, program(t, ebpf.SchedCLS, "cil_to_netdev"), bpfDir(t), "x")
 	for _, chain := range []string{"0", "4", "5"} {
 		run(t, "tc", "filter", "add", "dev", "eth0", "ingress", "chain", chain, "prio", "3", "protocol", "all",
 			"bpf", "da", "pinned", path)
@@ -155,7 +204,7 @@ func TestCLN6_SharedBlock(t *testing.T) {
 	path := pinAt(t, program(t, ebpf.SchedCLS, "foreign"), bpfDir(t), "x")
 	run(t, "tc", "filter", "add", "block", "7", "prio", "9", "protocol", "all", "bpf", "da", "pinned", path)
 	before := everything(t) + block()
-	path = pinAt(t, program(t, ebpf.SchedCLS, "cil_x"), bpfDir(t), "x")
+	path = pinAt(t, program(t, ebpf.SchedCLS, "cil_to_netdev"), bpfDir(t), "x")
 	run(t, "tc", "filter", "add", "block", "7", "prio", "3", "protocol", "all", "bpf", "da", "pinned", path)
 
 	c := bpfState(t)
@@ -171,14 +220,14 @@ func TestCLN1_FilterThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
 	clsact(t, "eth0")
-	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_old"))
+	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_to_netdev"))
 	c := bpfState(t)
 	inv := inventory(t, c)
-	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_new"))
+	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_netdev"))
 	before := everything(t)
 
 	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove tc filter eth0 ingress cil_old: program ")
+	require.ErrorContains(t, err, "remove tc filter eth0 ingress cil_to_netdev: program ")
 	require.ErrorContains(t, err, "remove clsact qdisc eth0: bpf filter pref 1 is on it")
 	require.Equal(t, before, everything(t))
 }
@@ -192,7 +241,7 @@ func TestCLN1_AlreadyGoneIsSuccess(t *testing.T) {
 	} {
 		veth(t, "eth0", "eth1")
 		clsact(t, "eth0")
-		filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_x"))
+		filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_to_netdev"))
 		c := bpfState(t)
 		inv := inventory(t, c)
 		require.Len(t, inv.Items, 2)

@@ -201,14 +201,14 @@ func TestCLN1_XDPThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
 	c := bpfState(t)
-	old, replacement := program(t, ebpf.XDP, "cil_old"), program(t, ebpf.XDP, "cil_new")
+	old, replacement := program(t, ebpf.XDP, "cil_to_netdev"), program(t, ebpf.XDP, "cil_from_netdev")
 	setXDP(t, "eth0", old, 0)
 	inv := inventory(t, c)
 	require.Len(t, inv.Items, 1)
 
 	setXDP(t, "eth0", replacement, 0)
 	before := everything(t)
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove xdp program eth0 cil_old: program ")
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove xdp program eth0 cil_to_netdev: program ")
 	require.Equal(t, before, everything(t))
 
 	run(t, "ip", "link", "set", "dev", "eth0", "xdp", "off")
