@@ -12,6 +12,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // Status says how a step went. Its text is part of the report's JSON.
@@ -164,7 +166,7 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	return printable.NoCredentials(err.Error())
 }
 
 func textError(text string) error {

@@ -7,17 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // WriteText writes the report as an aligned table for people, one line a step
 // and one more for each further change, with a line of totals at the end, and
-// what is wrong with the plan itself. What
-// would act on a terminal is written as an escape sequence of Go's.
+// what is wrong with the plan itself. What would act on a terminal is escaped,
+// and credentials in URLs are left out.
 func (r *Report) WriteText(w io.Writer) error {
 	rows := [][]string{{"STEP", "STATUS", "TIME", "DETAIL"}}
 	for _, result := range r.Results {
@@ -26,7 +26,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	text := table(rows) + "\n" + r.Summary() + "\n"
 	if r.Err != nil {
 		for _, line := range strings.Split(r.Err.Error(), "\n") {
-			text += "error: " + printable(line) + "\n"
+			text += "error: " + printable.Line(line) + "\n"
 		}
 	}
 	if _, err := io.WriteString(w, text); err != nil {
@@ -40,7 +40,7 @@ func (r Result) rows() (rows [][]string) {
 	if len(details) == 0 {
 		details = []string{""}
 	}
-	head := []string{printable(r.Step), string(r.Status), short(r.Elapsed)}
+	head := []string{printable.Line(r.Step), string(r.Status), short(r.Elapsed)}
 	for _, detail := range details {
 		rows = append(rows, append(head, detail))
 		head = []string{"", "", ""}
@@ -49,8 +49,8 @@ func (r Result) rows() (rows [][]string) {
 }
 
 // Details are the lines that tell a person more: the changes, the advice, and
-// those of the error, without the step. What would act on a terminal is written as an escape
-// sequence of Go's.
+// those of the error, without the step. What would act on a terminal is escaped,
+// and credentials in URLs are left out.
 func (r Result) Details() []string {
 	details := append([]string(nil), r.Changes...)
 	for _, advice := range r.Advice {
@@ -65,7 +65,7 @@ func (r Result) Details() []string {
 		details = append(details, strings.Split(text, "\n")...)
 	}
 	for i, detail := range details {
-		details[i] = printable(detail)
+		details[i] = printable.Line(detail)
 	}
 	return details
 }
@@ -119,13 +119,4 @@ func short(d time.Duration) string {
 		return d.Round(100 * time.Microsecond).String()
 	}
 	return d.Round(10 * time.Millisecond).String()
-}
-
-// printable escapes what a terminal would take for a command.
-func printable(s string) string {
-	if strings.IndexFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) < 0 && utf8.ValidString(s) {
-		return s
-	}
-	quoted := strconv.Quote(s)
-	return quoted[1 : len(quoted)-1]
 }

@@ -15,24 +15,34 @@ type Change struct {
 	Key string `json:"key"`
 	Old Entry  `json:"old"`
 	New Entry  `json:"new"`
+
+	revealed bool
+}
+
+// Revealed returns c with nothing masked in its text.
+func (c Change) Revealed() Change {
+	c.revealed = true
+	return c
 }
 
 // String formats c as one line: what is set now and from where, and what was.
+// What looks like a secret is masked, as [Explanation.String] does.
 func (c Change) String() string {
 	switch {
 	case !c.New.Set:
-		return fmt.Sprintf("%s is no longer set (was %s)", c.Key, c.Old.given())
+		return fmt.Sprintf("%s is no longer set (was %s)", c.Key, c.given(c.Old))
 	case !c.Old.Set:
-		return c.Key + " = " + c.New.given()
+		return c.Key + " = " + c.given(c.New)
 	}
-	return fmt.Sprintf("%s = %s (was %s)", c.Key, c.New.given(), c.Old.given())
+	return fmt.Sprintf("%s = %s (was %s)", c.Key, c.given(c.New), c.given(c.Old))
 }
 
-func (e Entry) given() string {
+func (c Change) given(e Entry) string {
+	value := shownValue(c.Key, e.Value, c.revealed)
 	if e.Source == (Ref{}) {
-		return quote(e.Value) // one of the keys that the writer adds
+		return value // one of the keys that the writer adds
 	}
-	return quote(e.Value) + " from " + origin(e.Source, e.Part)
+	return value + " from " + origin(e.Source, e.Part)
 }
 
 // Diff lists the keys in which two configurations differ, sorted, [KeySources]

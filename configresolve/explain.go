@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // Explanation says where values came from. It encodes to JSON with the keys
@@ -16,6 +18,14 @@ type Explanation struct {
 	Keys     []Entry   `json:"keys"`
 	Sources  []Ref     `json:"sources"`  // every object that took part, in order
 	Findings []Finding `json:"findings"` // of these keys, and those about no key
+
+	revealed bool
+}
+
+// Revealed returns x with nothing masked in its text.
+func (x Explanation) Revealed() Explanation {
+	x.revealed = true
+	return x
 }
 
 // Explain explains keys, in the order given, or, with none given, every key
@@ -50,11 +60,13 @@ func (c *Config) explain(key string) Entry {
 
 // String formats x for people: a line for each key with its value and source,
 // below it what it overrode and what was denied, and at the end the findings
-// that no key shows. Values are quoted, so that each stays on its line.
+// that no key shows. Values are quoted, so that each stays on its line; those
+// of keys that look secret ([Secret]), private keys and credentials in URLs are
+// masked. JSON holds all values.
 func (x Explanation) String() string {
 	var b strings.Builder
 	for _, e := range x.Keys {
-		e.write(&b)
+		e.write(&b, x.revealed)
 	}
 	for _, f := range x.Findings {
 		if f.Problem != Denied { // shown below its key
@@ -64,23 +76,25 @@ func (x Explanation) String() string {
 	return b.String()
 }
 
-func (e Entry) write(b *strings.Builder) {
+func (e Entry) write(b *strings.Builder, revealed bool) {
+	value := func(v string) string { return shownValue(e.Key, v, revealed) }
 	if e.Set {
-		fmt.Fprintf(b, "%s = %s from %s\n", e.Key, quote(e.Value), origin(e.Source, e.Part))
+		fmt.Fprintf(b, "%s = %s from %s\n", e.Key, value(e.Value), origin(e.Source, e.Part))
 	} else {
 		fmt.Fprintf(b, "%s is not set\n", quote(e.Key))
 	}
 	for _, g := range slices.Backward(e.Overrode) {
-		fmt.Fprintf(b, "    overrides %s from %s\n", quote(g.Value), origin(g.Source, g.Part))
+		fmt.Fprintf(b, "    overrides %s from %s\n", value(g.Value), origin(g.Source, g.Part))
 	}
 	for _, g := range e.Denied {
-		fmt.Fprintf(b, "    denied %s from %s: %s\n", quote(g.Value), origin(g.Source, g.Part), g.Rule)
+		fmt.Fprintf(b, "    denied %s from %s: %s\n", value(g.Value), origin(g.Source, g.Part), g.Rule)
 	}
 }
 
 func origin(source Ref, part string) string {
-	if part == "" {
-		return source.String()
+	text := source.String()
+	if part != "" {
+		text += " (" + part + ")"
 	}
-	return source.String() + " (" + part + ")"
+	return printable.Line(text) // an object's name is what the server says
 }

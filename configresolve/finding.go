@@ -3,7 +3,11 @@
 
 package configresolve
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
 
 // Problem classifies a [Finding].
 type Problem string
@@ -31,9 +35,9 @@ type Finding struct {
 func (f Finding) String() string {
 	from := origin(f.Source, f.Part)
 	if f.Problem == Missing {
-		return "missing " + from + ": " + f.Reason
+		return "missing " + from + ": " + printable.Line(f.Reason)
 	}
-	return string(f.Problem) + " key " + quote(f.Key) + " from " + from + ": " + f.Reason
+	return string(f.Problem) + " key " + quote(f.Key) + " from " + from + ": " + printable.Line(f.Reason)
 }
 
 // Findings returns what the resolution reports, in the order of the sources and

@@ -12,6 +12,12 @@ import (
 // ErrUnset is matched by the error of [Get] for a key that no source set.
 var ErrUnset = errors.New("is not set")
 
+// unshown is an error of parsing a secret, whose text holds what was parsed.
+type unshown struct{ error }
+
+func (unshown) Error() string   { return "its value cannot be understood, and is not shown" }
+func (u unshown) Unwrap() error { return u.error }
+
 // Get parses the value of key. The error names the key and the source of the
 // value; it matches [ErrUnset] where there is none, and says if a source gave
 // one that the policy denied. parse gets the value as it is, also its newline
@@ -23,6 +29,9 @@ func Get[T any](c *Config, key string, parse func(string) (T, error)) (T, error)
 		return zero, fmt.Errorf("config key %s %w%s", quote(key), ErrUnset, c.deniedNote(key))
 	}
 	parsed, err := parse(value)
+	if err != nil && Secret(key) {
+		err = unshown{err}
+	}
 	if err != nil {
 		return zero, fmt.Errorf("config key %s from %s: %w", quote(key), c.entries[key].Source, err)
 	}

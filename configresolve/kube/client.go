@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // Client reads from a cluster. Sources that share one also share what they
@@ -105,7 +106,7 @@ func (c Connection) servers() ([]*url.URL, error) {
 	for _, text := range c.Servers {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
-			return nil, fmt.Errorf("API server URL %q: want http:// or https://, a host, and no path", text)
+			return nil, fmt.Errorf("API server URL %q: want http:// or https://, a host, and no path", printable.NoCredentials(text))
 		}
 		servers = append(servers, &url.URL{Scheme: u.Scheme, Host: u.Host})
 	}

@@ -182,7 +182,7 @@ func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Re
 		report, err := run(ctx)
 		return errors.Join(err, report.WriteJSON(a.stdout))
 	}
-	a.trace = newProgress(a.stdout).trace()
+	a.trace = (&progress{a.stdout, a.terminal}).trace()
 	start := time.Now()
 	report, err := run(ctx)
 	fmt.Fprintf(a.stdout, "%s (%s)\n", report.Summary(), elapsed(time.Since(start)))

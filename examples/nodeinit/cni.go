@@ -55,7 +55,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 					return err
 				}
 				if !enabled {
-					fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s does not say true\n", configDir)
+					fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s does not say true\n", oneLine(configDir))
 					return nil
 				}
 			}
@@ -129,7 +129,7 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 		Install: install,
 		Repaired: func(changes []string) {
 			for _, change := range changes {
-				fmt.Fprintln(a.stdout, change)
+				fmt.Fprintln(a.stdout, oneLine(change))
 			}
 		},
 		Lock:    a.lockFile().Lock, // it runs on the host already
@@ -248,7 +248,7 @@ func (a *app) warnOnce() func(string) {
 	log, said := a.logger(), map[string]bool{}
 	return func(text string) {
 		if !said[text] {
-			log.Warn(text, "step", stepCNI)
+			log.Warn(oneLine(text), "step", stepCNI)
 		}
 		said[text] = true
 	}

@@ -40,6 +40,9 @@ func (a *app) showExplanation(x configresolve.Explanation) error {
 		e.SetIndent("", "  ")
 		return e.Encode(x)
 	}
+	if a.showValues {
+		x = x.Revealed()
+	}
 	_, err := fmt.Fprint(a.stdout, x)
 	return err
 }

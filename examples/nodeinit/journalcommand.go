@@ -54,7 +54,7 @@ func (a *app) journalForgetCommand() *cobra.Command {
 			defer func() { err = errors.Join(err, unlock()) }()
 			dropped, err := a.journal.ForgetObject(cmd.Context(), args[0])
 			for _, e := range dropped {
-				fmt.Fprintf(a.stdout, "forgot %s, which step %s had changed\n", e, e.Step)
+				fmt.Fprintf(a.stdout, "forgot %s, which step %s had changed\n", oneLine(e.String()), oneLine(e.Step))
 			}
 			return err
 		},
@@ -106,14 +106,14 @@ func (a *app) writeJournal(v journalView) error {
 	if v.Generation > 0 {
 		owner = fmt.Sprintf("%q, generation %d", v.Owner, v.Generation)
 	}
-	fmt.Fprintf(a.stdout, "%s: owner: %s; %d recorded\n", a.stateDir, owner, len(v.Entries))
+	fmt.Fprintf(a.stdout, "%s: owner: %s; %d recorded\n", oneLine(a.stateDir), owner, len(v.Entries))
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, e := range v.Entries {
 		state := "done"
 		if !e.Done {
 			state = "begun"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", e.Step, e.Kind, e.Object, state, elapsed(time.Since(e.Time).Round(time.Second)))
+		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", oneLine(e.Step), oneLine(e.Kind), e.Object, state, elapsed(time.Since(e.Time).Round(time.Second)))
 	}
 	return w.Flush()
 }

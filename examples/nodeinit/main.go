@@ -23,15 +23,20 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, getenv: os.LookupEnv}
+	a := &app{stdout: printable.Writer{W: os.Stdout}, stderr: printable.Writer{W: os.Stderr}, getenv: os.LookupEnv}
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		a.terminal = os.Stdout
+	}
 	code := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -56,7 +61,8 @@ func (e usageError) Unwrap() error { return e.error }
 
 // app is one run of the program, and what it has of the outside.
 type app struct {
-	stdout, stderr io.Writer
+	stdout, stderr io.Writer // which escape what would act on a terminal
+	terminal       io.Writer // standard output as it is, where that is a terminal
 	getenv         func(string) (string, bool)
 	cleanups       []func() // to be called when the command has ended
 	shown          bool     // the one document has been printed
@@ -85,7 +91,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.Is(err, errChanges):
 		return exitChanges
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.stderr, "nodeinit: %v\n\n%s", err, cmd.UsageString())
+		fmt.Fprintf(a.stderr, "nodeinit: %s\n\n%s", oneLine(err.Error()), cmd.UsageString())
 		return exitUsage
 	}
 	if a.output == formatJSON && !a.shown {
@@ -130,7 +136,18 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ") }
+// longestLine is as much of a text from outside as is of use to a reader.
+const longestLine = 8 << 10
+
+// oneLine makes a line of an error or of another text that may hold what others
+// wrote. The streams escape what is left of that.
+func oneLine(s string) string {
+	s = printable.NoCredentials(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
+	if len(s) > longestLine {
+		return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(s[:longestLine], ""), len(s))
+	}
+	return s
+}
 
 // command is the whole program; of one whose first argument names a command,
 // that command will do.

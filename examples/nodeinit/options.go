@@ -23,7 +23,7 @@ type options struct {
 	apiServers                            []string
 	apiServer                             string
 	retrySpread                           time.Duration
-	strict                                bool
+	strict, showValues                    bool
 
 	cgroupRoot, bpfRoot, bpfFallback                               string
 	cgroupRepair, bpfShared                                        bool
@@ -63,6 +63,7 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 	f.StringSliceVar(&a.allowKeys, "allow-config-keys", nil, "the only keys that sources after the first may set; wins over --deny-config-keys")
 	f.StringSliceVar(&a.denyKeys, "deny-config-keys", nil, "keys that sources after the first may not set")
 	f.BoolVar(&a.strict, "strict", false, "fail on a key that is none, instead of leaving it out")
+	f.BoolVar(&a.showValues, "show-values", false, "show values of keys that look secret, such as etcd-password, where they are printed for people")
 	f.StringVar(&a.nodeName, "node-name", "", "the node's name in the cluster (default: the host name)")
 	f.StringVar(&a.namespace, "k8s-namespace", "", "the namespace of sources that name none")
 	f.StringVar(&a.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig to read the cluster with (default: the pod's service account)")
@@ -175,11 +176,22 @@ func (a *app) logger() *slog.Logger {
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
 		level = slog.LevelWarn
 	}
-	o := &slog.HandlerOptions{Level: level}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: shown}
 	if a.logFormat == formatJSON {
 		return slog.New(slog.NewJSONHandler(a.stderr, o))
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, o))
+}
+
+// shown makes a line of what a log says of the outside.
+func shown(_ []string, attr slog.Attr) slog.Attr {
+	switch v := attr.Value.Any().(type) {
+	case string:
+		attr.Value = slog.StringValue(oneLine(v))
+	case error:
+		attr.Value = slog.StringValue(oneLine(v.Error()))
+	}
+	return attr
 }
 
 // choice is a flag with a few possible values, of which the first is the default.

@@ -7,11 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 )
@@ -20,12 +17,7 @@ import (
 // is there from the step's start and is replaced at its end.
 type progress struct {
 	w        io.Writer
-	terminal bool
-}
-
-func newProgress(w io.Writer) *progress {
-	f, ok := w.(*os.File)
-	return &progress{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
+	terminal io.Writer // nil: there is none
 }
 
 func (p *progress) trace() *bootstrap.Trace {
@@ -33,8 +25,8 @@ func (p *progress) trace() *bootstrap.Trace {
 }
 
 func (p *progress) start(ctx context.Context, _ bootstrap.Op, step string) context.Context {
-	if p.terminal {
-		fmt.Fprintf(p.w, "  %-12s ...", step)
+	if p.terminal != nil {
+		fmt.Fprintf(p.w, "  %-12s ...", oneLine(step))
 	}
 	return ctx
 }
@@ -46,14 +38,14 @@ func (p *progress) waiting(_ context.Context, w bootstrap.Wait) {
 	}
 	p.clear()
 	fmt.Fprintf(p.w, "  waiting for %s\n", oneLine(w.For))
-	if p.terminal && w.Step != "" {
-		fmt.Fprintf(p.w, "  %-12s ...", w.Step)
+	if p.terminal != nil && w.Step != "" {
+		fmt.Fprintf(p.w, "  %-12s ...", oneLine(w.Step))
 	}
 }
 
 func (p *progress) clear() {
-	if p.terminal {
-		fmt.Fprint(p.w, "\r\033[K")
+	if p.terminal != nil {
+		fmt.Fprint(p.terminal, "\r\033[K")
 	}
 }
 
@@ -64,7 +56,7 @@ func (p *progress) done(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
 	if len(details) > 0 {
 		first = details[0]
 	}
-	line := fmt.Sprintf("  %-12s %-12s %8s  %s", r.Step, r.Status, elapsed(r.Elapsed), first)
+	line := fmt.Sprintf("  %-12s %-12s %8s  %s", oneLine(r.Step), r.Status, elapsed(r.Elapsed), first)
 	fmt.Fprintln(p.w, strings.TrimRight(line, " "))
 	for i, d := range details {
 		if i > 0 {

@@ -24,7 +24,7 @@ func (a *app) watchConfig(ctx context.Context) error {
 	}
 	err = kube.Watch(ctx, resolver, func(u kube.Update) error {
 		if u.Err != nil {
-			a.logger().Error(u.Err.Error(), "step", stepConfig)
+			a.logger().Error(oneLine(u.Err.Error()), "step", stepConfig)
 			return nil
 		}
 		a.logFindings(u.Config)
@@ -52,6 +52,9 @@ func (a *app) showChanges(changes []configresolve.Change) error {
 		}{a.dest, changes})
 	}
 	for _, change := range changes {
+		if a.showValues {
+			change = change.Revealed()
+		}
 		if _, err := fmt.Fprintln(a.stdout, change); err != nil {
 			return err
 		}

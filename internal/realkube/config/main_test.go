@@ -30,11 +30,13 @@ type (
 var server *realkube.Server
 
 // agent may read what the sources read, watcher may watch it too, and neither
-// may do more; nobody may do nothing.
+// may do more; nobody may do nothing; deployed has what a test gives it.
 var (
 	agent   = realkube.ServiceAccount("kube-system", "agent")
 	watcher = realkube.ServiceAccount("kube-system", "watcher")
 	nobody  = realkube.ServiceAccount("kube-system", "nobody")
+
+	deployed = realkube.ServiceAccount("kube-system", "deployed")
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -52,7 +54,7 @@ func run(m *testing.M) int {
 
 // start starts a server on which agent has its rights and node configs exist.
 func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
-	o.Users, o.Log = append(o.Users, agent, watcher, nobody), os.Stderr
+	o.Users, o.Log = append(o.Users, agent, watcher, nobody, deployed), os.Stderr
 	s, err := realkube.Start(ctx, o)
 	if err != nil {
 		return nil, err

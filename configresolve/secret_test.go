@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+func TestSEC8_SecretKeys(t *testing.T) {
+	for _, key := range []string{
+		"etcd-password", "ETCD_PASSWD", "db.passphrase", "client-secret", "hubble-token", "TOKEN", "aws-credentials", "registry.credential",
+		"private-key", "privateKey", "tls.key", "ca.key", "ipsec-psk", "api_key", "apiKey", "access-key-id", "kubeconfig", "imagePullSecrets", "auth-key",
+	} {
+		require.True(t, configresolve.Secret(key), key)
+	}
+	for _, key := range []string{
+		"cluster-name", "mtu", "key", "monitor-aggregation", "ingress-secrets-namespace", "ipsec-key-file", "etcd-password-file", "token_path", "k8s-kubeconfig-path",
+		"bpf-map-dynamic-size-ratio", "keyring", "identity-allocation-mode", "sidecar-istio-proxy-image", "tls.crt",
+	} {
+		require.False(t, configresolve.Secret(key), key)
+	}
+}
+
+const pem = "-----BEGIN EC PRIVATE KEY-----\nhunter2\n"
+
+func secrets(t *testing.T) *configresolve.Config {
+	t.Helper()
+	return resolve(t, configresolve.Resolver{DenyKeys: []string{"api-token"}, Sources: []configresolve.Source{
+		static("one", values{"etcd-password": "hunter1", "api-token": "t0", "endpoint": "https://u:hunter2@h:2379", "some.pem": pem}),
+		static("two", values{"etcd-password": "hunter2", "api-token": "hunter2", "enable-secrets-sync": "true", "empty-token": ""}),
+	}})
+}
+
+func TestSEC8_ExplainMasksWhatLooksSecret(t *testing.T) {
+	x := secrets(t).Explain()
+	text := x.String()
+	require.NotContains(t, text, "hunter")
+	require.NotContains(t, text, "t0")
+	require.Contains(t, text, "etcd-password = (masked) from static:two\n    overrides (masked) from static:one\n")
+	require.Contains(t, text, "api-token = (masked) from static:one\n    denied (masked) from static:two: ")
+	require.Contains(t, text, `endpoint = "https://h:2379" from`)
+	require.Contains(t, text, "some.pem = (masked)")
+	require.Contains(t, text, `enable-secrets-sync = "true"`)
+	require.Contains(t, text, `empty-token = ""`)
+
+	text = x.Revealed().String()
+	require.NotContains(t, text, "masked")
+	for _, shown := range []string{`"hunter1"`, `"hunter2"`, `"t0"`, `"https://u:hunter2@h:2379"`} {
+		require.Contains(t, text, shown)
+	}
+	encoded, err := json.Marshal(x)
+	require.NoError(t, err)
+	require.NotContains(t, string(encoded), "masked", "a program reads all of it")
+	require.Equal(t, "hunter2", secrets(t).Data()["etcd-password"])
+}
+
+func TestSEC8_ChangesMaskWhatLooksSecret(t *testing.T) {
+	old := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("zero", values{"etcd-password": "hunter0", "gone-token": "hunter0"})}})
+	revealed := ""
+	for _, change := range configresolve.Diff(old, secrets(t)) {
+		require.NotContains(t, change.String(), "hunter")
+		revealed += change.Revealed().String() + "\n"
+	}
+	require.Contains(t, revealed, `etcd-password = "hunter2" from static:two (was "hunter0" from static:zero)`)
+	require.Contains(t, revealed, `gone-token is no longer set (was "hunter0" from static:zero)`)
+}
+
+func TestSEC8_ErrorsOfSecretsHoldNoValue(t *testing.T) {
+	config := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("one", values{"token-ttl": "hunter2", "ttl": "hunter2"})}})
+	_, err := configresolve.Get(config, "token-ttl", strconv.Atoi)
+	require.EqualError(t, err, `config key "token-ttl" from static:one: its value cannot be understood, and is not shown`)
+	require.ErrorIs(t, err, strconv.ErrSyntax)
+	_, err = configresolve.Get(config, "ttl", strconv.Atoi)
+	require.ErrorContains(t, err, "hunter2")
+}
+
+// An object's name, and so a layer's, is what a server says.
+func TestSEC8_NamesOfSourcesStayOnTheirLine(t *testing.T) {
+	name := "a\nnodeinit: all is well\x1b[2J"
+	config := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{scripted{layers: []configresolve.Layer{
+		layer(name, values{"mtu": "1"}), layer("b", values{"mtu": "2", "../x": "3"}), layer(name, values{"mtu": "3"}),
+	}}}})
+	text := config.Explain().String()
+	for _, f := range config.Findings() {
+		text += f.String() + "\n"
+	}
+	for _, c := range configresolve.Diff(nil, config) {
+		text += c.String() + "\n"
+	}
+	require.NotContains(t, text, "\x1b")
+	require.NotContains(t, text, "\nnodeinit")
+	require.Contains(t, text, `ns/a\nnodeinit: all is well\x1b[2J`)
+}
