@@ -5,6 +5,7 @@ package bpffs_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,11 +19,25 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
+
+// initIs is a kernel on which another process is pid 1.
+type initIs struct {
+	fsmount.Real
+	pid int
+}
+
+func (k initIs) Open(name string) (fs.File, error) {
+	if name == mountinfo.InitPath {
+		name = fmt.Sprintf("/proc/%d/mountinfo", k.pid)
+	}
+	return k.Real.Open(name)
+}
 
 // Another mount namespace stands for the host that must see the mount too.
 func TestBPF3_OnTheRealKernel(t *testing.T) {
@@ -40,6 +55,9 @@ func TestBPF3_OnTheRealKernel(t *testing.T) {
 		require.NoError(t, stdin.Close())
 		require.NoError(t, host.Wait())
 	}()
+	// Any peer group will not do: the machine's pid 1 is in none of these.
+	require.ErrorContains(t, m.Apply(t.Context()), "the mount on "+n.Dir()+" is shared, but not with pid 1")
+	m.Kernel = initIs{pid: host.Process.Pid}
 	require.NoError(t, m.Apply(t.Context()))
 
 	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(host.Process.Pid), "mountinfo"))

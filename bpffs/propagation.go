@@ -20,10 +20,11 @@ const (
 
 	// Shared asks that a new mount also appears in the namespaces that the one
 	// it is made upon comes from, so that it outlives the container: that one
-	// must be in a peer group (shared:N in proc_pid_mountinfo(5)). Whether the
-	// host is among the peers cannot be seen from inside. A bpffs that is
-	// already mounted is not asked: in a new container it can only have come
-	// from the host.
+	// must be in a peer group (shared:N in proc_pid_mountinfo(5)), and pid 1
+	// in the same group, where its mounts can be read; in a pod with a pid
+	// namespace of its own, whether the host is among the peers cannot be seen.
+	// A bpffs that is already mounted is not asked: in a new container it can
+	// only have come from the host.
 	//
 	// Revert recognizes a mount by its identity in the namespace where it was
 	// made. From another container it is left; use the host's namespace there.
@@ -43,8 +44,12 @@ func (m Mount) checkPropagation(k fsmount.Kernel, p fsmount.Place) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("bpffs on %s: the mount that it would be made upon is not listed in %s", p.Path, mountinfo.Path)
-	case parent.Shared():
+	case parent.Shared() && fsmount.SharedWithInit(k, parent):
 		return nil
+	case parent.Shared():
+		return fmt.Errorf("mount bpf on %s: the host would not see it, since the mount on %s is shared, but not with pid 1, "+
+			"as in a systemd unit with private mounts: enter pid 1's mount namespace, or leave PrivateMounts= and ProtectSystem= out",
+			p.Path, parent.Point)
 	}
 	return fmt.Errorf("mount bpf on %s: it would vanish with this container, since the mount on %s is not shared: "+
 		"give the volume mountPropagation: Bidirectional, and if the host's own mount is not shared, run there: mount --make-shared %s",

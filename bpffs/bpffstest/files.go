@@ -20,7 +20,7 @@ func (k *Kernel) Open(name string) (fs.File, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch name {
-	case mountinfo.Path:
+	case mountinfo.Path, mountinfo.InitPath:
 		return file(name, k.mountinfo())
 	}
 	m := k.visible(name)

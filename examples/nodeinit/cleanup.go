@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
@@ -85,6 +86,11 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	}
 	c := cleanup.Cleanup{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removed,
+	}
+	for _, path := range slices.Concat(own.StateDirs, c.BPFRoots) {
+		if err := a.onNode(hostns.CheckFile(path)); err != nil {
+			return err
+		}
 	}
 	return a.cleanUp(cmd, c, o)
 }

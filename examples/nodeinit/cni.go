@@ -124,6 +124,11 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 // guard ends well when it is told to end, or when there is nothing to guard
 // any more.
 func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
+	for _, folder := range cniFolders(install) {
+		if err := a.onNode(hostns.CheckFile(folder)); err != nil {
+			return err
+		}
+	}
 	log := a.logger()
 	g := cniinstall.Guard{
 		Install: install,
@@ -148,7 +153,22 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 
 // cniPlan is the plan of the one step.
 func (a *app) cniPlan(i cniinstall.Install) *bootstrap.Plan {
-	return a.plan(bootstrap.Step{Name: stepCNI, Action: a.waiting(a.onHost(hostns.Mount, i))})
+	return a.plan(bootstrap.Step{Name: stepCNI, Action: a.cniStep(i)})
+}
+
+func (a *app) cniStep(i cniinstall.Install) bootstrap.Action {
+	return a.files(a.waiting(a.onHost(hostns.Mount, i)), cniFolders(i)...)
+}
+
+// cniFolders are those that something goes into.
+func cniFolders(i cniinstall.Install) (folders []string) {
+	if i.Plugins != nil {
+		folders = append(folders, i.BinDir)
+	}
+	if i.Config != nil {
+		folders = append(folders, i.ConfDir)
+	}
+	return folders
 }
 
 // install says what goes into the CNI folders. Its sources are on this side,

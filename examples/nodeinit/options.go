@@ -17,6 +17,7 @@ import (
 // options are the values of all flags; a command registers those it has.
 type options struct {
 	hostProc, configFile, logFormat, logLevel, output string
+	here                                              bool
 
 	sources, allowKeys, denyKeys          []string
 	nodeName, namespace, kubeconfig, dest string
@@ -48,6 +49,7 @@ const (
 
 func (a *app) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted, such as /hostproc; empty: act in the namespaces this process is in")
+	f.BoolVar(&a.here, "here", false, "without --host-proc, in a container: act on the container itself, and not on its host")
 	f.StringVar(&a.configFile, "config", "", "YAML file with values for flags, one FLAG: VALUE a line; flags and environment win over it")
 	f.DurationVar(&a.timeout, "timeout", 5*time.Minute, "how long the command may take in all; 0: as long as it wants")
 	f.Var(newChoice(&a.logFormat, formatText, formatJSON), "log-format", "text or json")

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAl
 	p = a.plan([]bootstrap.Step{
 		{Name: stepConfig, Action: a.configStep(config), Skip: len(a.sources) == 0},
 		cleaning,
-		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.onHost(hostns.Mount, hostpath.Action{Paths: hostPaths, Journal: a.journal})},
+		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.hostPathStep()},
 		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
 		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
 		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
@@ -68,7 +67,7 @@ func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAl
 		// so it comes when everything that an agent needs is there.
 		{
 			Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
-			Action: a.waiting(a.onHost(hostns.Mount, install)), Skip: install.Plugins == nil && install.Config == nil,
+			Action: a.cniStep(install), Skip: install.Plugins == nil && install.Config == nil,
 		},
 	}...)
 	return p, closeAll, a.choose(p)
@@ -110,15 +109,53 @@ func (a *app) onHost(ns hostns.Namespace, action hostns.Action) bootstrap.Action
 	return hostns.In(a.hostInit(), ns, action)
 }
 
-// checkHost says early, and once, that the host cannot be entered.
+// checkHost says early, and once, that the host cannot be entered. Who says
+// /proc means the pid 1 that is there.
 func (a *app) checkHost() error {
 	if a.hostProc == "" {
 		return nil
 	}
-	if _, err := os.Lstat(filepath.Join(a.hostInit(), "ns")); err != nil {
+	err := hostns.CheckProc(a.hostProc)
+	if errors.Is(err, hostns.ErrNotHost) && filepath.Clean(a.hostProc) == "/proc" {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("--host-proc %s: %w (it must be where the host's /proc is mounted, with the host's pid 1 in it)", a.hostProc, err)
 	}
 	return nil
+}
+
+// files refuses an action whose files would stay in a container.
+func (a *app) files(action bootstrap.Action, paths ...string) bootstrap.Action {
+	var errs []error
+	for _, path := range paths {
+		errs = append(errs, a.onNode(hostns.CheckFile(path)))
+	}
+	return refusing(action, errors.Join(errs...))
+}
+
+// mounting refuses an action whose mount would be seen in a container only.
+func (a *app) mounting(action bootstrap.Action, path, fstype string) bootstrap.Action {
+	return refusing(action, a.onNode(hostns.CheckMount(path, fstype)))
+}
+
+// onNode is err, unless what it is about is on the host or meant to be here.
+func (a *app) onNode(err error) error {
+	if err == nil || a.hostProc != "" || a.here {
+		return nil
+	}
+	return fmt.Errorf("%w (the flag for the host's /proc is --host-proc; --here says that this container is meant)", err)
+}
+
+// refusing is action, or what fails with err in its place.
+func refusing(action bootstrap.Action, err error) bootstrap.Action {
+	if err == nil {
+		return action
+	}
+	return bootstrap.Func(
+		func(context.Context) ([]string, error) { return nil, err },
+		func(context.Context) error { return err },
+	)
 }
 
 func (a *app) hostInit() string { return filepath.Join(a.hostProc, "1") }
@@ -131,11 +168,22 @@ func (a *app) hostDo(ctx context.Context, ns hostns.Namespace, f func(context.Co
 	return hostns.Do(ctx, a.hostInit(), ns, f)
 }
 
-func (a *app) cgroupStep() bootstrap.Action {
-	return a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair, Journal: a.journal})
+func (a *app) hostPathStep() bootstrap.Action {
+	var paths []string
+	for _, p := range hostPaths {
+		paths = append(paths, p.Path)
+	}
+	return a.files(a.onHost(hostns.Mount, hostpath.Action{Paths: hostPaths, Journal: a.journal}), paths...)
 }
 
-func (a *app) bpffsStep() bootstrap.Action { return a.onHost(hostns.Mount, a.bpffsMount()) }
+func (a *app) cgroupStep() bootstrap.Action {
+	action := a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair, Journal: a.journal})
+	return a.mounting(action, a.cgroupRoot, "cgroup2")
+}
+
+func (a *app) bpffsStep() bootstrap.Action {
+	return a.mounting(a.onHost(hostns.Mount, a.bpffsMount()), a.bpfRoot, "bpf")
+}
 
 func (a *app) bpffsMount() bpffs.Mount {
 	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Journal: a.journal}
@@ -147,7 +195,7 @@ func (a *app) bpffsMount() bpffs.Mount {
 
 func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
 	dropIn, err := a.sysctlDropIn(reload)
-	return a.onHost(hostns.Mount|hostns.Net, dropIn), err
+	return a.files(a.onHost(hostns.Mount|hostns.Net, dropIn), a.sysctlConfDir), err
 }
 
 func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
@@ -236,7 +284,7 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	}
 	return bootstrap.Step{
 		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0,
-		Action: a.onHost(cleanupNamespaces, c),
+		Action: a.files(a.onHost(cleanupNamespaces, c), slices.Concat(c.Ownership.StateDirs, c.BPFRoots)...),
 	}, nil
 }
 

@@ -21,12 +21,19 @@ func Mounts(k Kernel) ([]mountinfo.Mount, error) {
 	}
 	// A /proc of another pid namespace, as in a node that was entered from
 	// outside: its pid 1 tells the same, if it sees the thread's root.
-	mounts, oneErr := readMounts(k, "/proc/1/mountinfo")
+	mounts, oneErr := readMounts(k, mountinfo.InitPath)
 	_, _, root, statErr := k.Stat("/")
 	if oneErr != nil || statErr != nil || !slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool { return is(m, root) }) {
 		return nil, err
 	}
 	return mounts, nil
+}
+
+// SharedWithInit reports whether pid 1 has a mount in the peer group of m. Where
+// its mounts cannot be read, that is taken to be so.
+func SharedWithInit(k Kernel, m mountinfo.Mount) bool {
+	mounts, err := readMounts(k, mountinfo.InitPath)
+	return err != nil || slices.ContainsFunc(mounts, func(other mountinfo.Mount) bool { return other.Group() == m.Group() })
 }
 
 func readMounts(k Kernel, path string) ([]mountinfo.Mount, error) {

@@ -21,6 +21,9 @@ import (
 // /proc/self would be those of the main thread.
 const Path = "/proc/thread-self/mountinfo"
 
+// InitPath is where those of pid 1 are listed.
+const InitPath = "/proc/1/mountinfo"
+
 // Mount is a line of the list, see proc_pid_mountinfo(5).
 type Mount struct {
 	ID, Parent int
@@ -39,8 +42,17 @@ func (m Mount) Whole() bool { return m.Root == "/" }
 
 // Shared reports whether it is in a peer group: what is mounted below appears
 // in others too.
-func (m Mount) Shared() bool {
-	return slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.HasPrefix(tag, "shared:") })
+func (m Mount) Shared() bool { return m.Group() != "" }
+
+// Group returns the peer group as its tag, "shared:N", which means the same in
+// all mount namespaces; empty if it is in none.
+func (m Mount) Group() string {
+	for _, tag := range m.Tags {
+		if strings.HasPrefix(tag, "shared:") {
+			return tag
+		}
+	}
+	return ""
 }
 
 // Read lists the mounts that the calling thread sees, as Parse does.
