@@ -16,13 +16,10 @@ import (
 )
 
 func checkProc(proc string) error {
-	if _, err := os.Stat(proc); err != nil {
-		return fmt.Errorf("%w: is the host's /proc mounted there?", err)
-	}
-	if !isProcFS(proc) {
+	dir := filepath.Join(proc, "1")
+	if _, err := os.Stat(proc); err == nil && !isProcFS(proc) {
 		return fmt.Errorf("%s: it is no proc file system: mount the host's /proc there (hostPath: {path: /proc})", proc)
 	}
-	dir := filepath.Join(proc, "1")
 	targets, err := openTargets(dir, Mount)
 	if err != nil {
 		return err
