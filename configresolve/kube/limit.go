@@ -16,21 +16,25 @@ import (
 
 // A server, or whoever answers in its place, decides how long its answers are
 // and how many pages a list has. So all that is read for one source, over all
-// pages, may be maxBytes, and a list may have maxPages. Both are far above what
-// etcd can hold for a cluster's nodes to share.
+// pages, may be maxBytes, with maxValues objects and lists in it, of which each
+// takes far more memory than the two bytes that it needs here; and a list may
+// have maxPages. That is enough for three node configs on each of the nodes of
+// the largest clusters.
 const (
-	maxBytes = 64 << 20
-	maxPages = 1000
+	maxBytes  = 64 << 20
+	maxValues = 1_000_000
+	maxPages  = 100
 )
 
 var (
 	errTooLarge  = fmt.Errorf("the API server sends more than %d bytes for one source", maxBytes)
+	errTooMany   = fmt.Errorf("the API server sends more than %d objects and lists for one source", maxValues)
 	errManyPages = fmt.Errorf("the API server sends a list of more than %d pages", maxPages)
 	errRedirect  = errors.New("the API server sends us elsewhere, where our credentials do not go")
 )
 
 // budget is what may still be read.
-type budget struct{ left atomic.Int64 }
+type budget struct{ left, values atomic.Int64 }
 
 type budgetKey struct{}
 
@@ -38,6 +42,7 @@ type budgetKey struct{}
 func withBudget(ctx context.Context) context.Context {
 	b := &budget{}
 	b.left.Store(maxBytes)
+	b.values.Store(maxValues)
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
@@ -49,7 +54,12 @@ func budgetOf(ctx context.Context) *budget {
 	return budgetOf(withBudget(ctx))
 }
 
-func (b *budget) spent() bool { return b.left.Load() <= 0 }
+func (b *budget) spent() bool { return b.left.Load() <= 0 || b.values.Load() <= 0 }
+
+// valuesIn is how many objects and lists there may be in a text of JSON.
+func valuesIn(text []byte) int64 {
+	return int64(bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")))
+}
 
 // buffer reads the body whole, so that a connection that breaks in the middle
 // of it counts as a failed attempt.
@@ -63,11 +73,18 @@ func (b *budget) buffer(response *http.Response) error {
 	if int64(len(body)) > left {
 		return errTooLarge
 	}
-	response.Body = buffered{bytes.NewReader(body)}
+	values := valuesIn(body)
+	if values > b.values.Load() {
+		return errTooMany
+	}
+	response.Body = buffered{bytes.NewReader(body), values}
 	return nil
 }
 
-type buffered struct{ *bytes.Reader }
+type buffered struct {
+	*bytes.Reader
+	values int64
+}
 
 func (buffered) Close() error { return nil }
 
@@ -77,6 +94,7 @@ func (b *budget) charge(response *http.Response) {
 	switch body := response.Body.(type) {
 	case buffered:
 		b.left.Add(-body.Size())
+		b.values.Add(-body.values)
 	default:
 		response.Body = metered{body, b}
 	}
@@ -94,6 +112,7 @@ func (m metered) Read(p []byte) (int, error) {
 	}
 	n, err := m.ReadCloser.Read(p)
 	m.budget.left.Add(-int64(n))
+	m.budget.values.Add(-valuesIn(p[:n]))
 	return n, err
 }
 

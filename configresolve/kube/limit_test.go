@@ -39,18 +39,20 @@ func hostile(t *testing.T, answer http.HandlerFunc) *kube.Client {
 func TestSEC6_EndlessPages(t *testing.T) {
 	for name, test := range map[string]struct {
 		padding int // bytes in each page
+		empty   int // objects in each page, beside the one that is none
 		pages   int64
 		want    string
 	}{
-		"of nothing": {0, 1000, "a list of more than 1000 pages"},
-		"of much":    {2 * mebibyte, 32, "more than 67108864 bytes for one source"},
+		"of nothing": {0, 0, 100, "a list of more than 100 pages"},
+		"of much":    {2 * mebibyte, 0, 32, "more than 67108864 bytes for one source"},
+		"of many":    {0, 100_000, 10, "more than 1000000 objects and lists for one source"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pages atomic.Int64
-			padding := strings.Repeat("a", test.padding)
+			padding, empty := strings.Repeat("a", test.padding), strings.Repeat(",{}", test.empty)
 			client := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
-				fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"%d"},"items":[{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x","annotations":{"a":%q}}}]}`,
-					pages.Add(1), padding)
+				fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"%d"},"items":[{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x","annotations":{"a":%q}},"spec":[0%s]}]}`,
+					pages.Add(1), padding, empty)
 			})
 			_, err := kube.NodeConfigs{Client: client, Namespace: namespace}.Read(t.Context())
 			require.ErrorContains(t, err, "list ciliumnodeconfigs.cilium.io in namespace kube-system: ")
@@ -72,8 +74,8 @@ func TestSEC6_PagesThatExpireForEver(t *testing.T) {
 		fmt.Fprint(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"x"},"items":[]}`)
 	})
 	_, err := kube.NodeConfigs{Client: client, Namespace: namespace}.Read(t.Context())
-	require.ErrorContains(t, err, "a list of more than 1000 pages")
-	require.EqualValues(t, 1000, requests.Load())
+	require.ErrorContains(t, err, "a list of more than 100 pages")
+	require.EqualValues(t, 100, requests.Load())
 }
 
 func TestSEC6_EndlessAnswer(t *testing.T) {
@@ -96,6 +98,9 @@ func TestSEC6_EndlessWatch(t *testing.T) {
 	for name, stream := range map[string]func(int) string{
 		"of events": func(n int) string {
 			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","resourceVersion":"2"},"spec":{"a":%q}}}`+"\n", n, strings.Repeat("a", mebibyte))
+		},
+		"of small things": func(n int) string {
+			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","resourceVersion":"2"},"spec":[0%s]}}`+"\n", n, strings.Repeat(",[]", 10_000))
 		},
 		"of one event": func(n int) string {
 			if n == 0 {
