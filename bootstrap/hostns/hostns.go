@@ -36,6 +36,12 @@
 // starts some, such as name look-ups and dialing. It must not call
 // [runtime.UnlockOSThread].
 //
+// # Whose it is
+//
+// What is done without entering, in a container, stays in the container, unless
+// its place is a volume of the host's. [CheckProc], [CheckFile] and [CheckMount]
+// tell, before something is done to the wrong one.
+//
 // # When not to use it
 //
 // A user namespace cannot be entered (the kernel refuses it to a program with

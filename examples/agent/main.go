@@ -73,6 +73,11 @@ type agent struct {
 // run serves until ctx ends. What it has done to the node stays: an agent is
 // restarted more often than it is removed.
 func (a *agent) run(ctx context.Context) (err error) {
+	if a.hostProc != "" && a.hostProc != "/proc" { // which says that this pid 1 is meant
+		if err := hostns.CheckProc(a.hostProc); err != nil {
+			return err
+		}
+	}
 	if err := a.openJournal(ctx); err != nil {
 		return err
 	}
@@ -216,7 +221,7 @@ func (a *agent) handler() http.Handler {
 		case report == nil:
 			status, text = http.StatusServiceUnavailable, "the node has not been looked at yet"
 		case err != nil:
-			status, text = http.StatusServiceUnavailable, err.Error()
+			status, text = http.StatusServiceUnavailable, strconv.Quote(err.Error()) // of one line
 		}
 		w.WriteHeader(status)
 		if r.Header.Get("brief") == "true" || report == nil {
