@@ -152,7 +152,7 @@ func (s *stand) judge(ctx context.Context, p Point, o outcome) error {
 
 // explained matches a message that names an object: a path, a link, or what else
 // the kernel was asked for.
-var explained = regexp.MustCompile(`(?m)^nodeinit: .*(/|netlink|socket|links|rules|routes|qdisc|filter|namespace)`)
+var explained = regexp.MustCompile(`(?m)^nodeinit: .*(/|netlink|socket|links|rules|routes|qdisc|filter|namespace|CNI plugins)`)
 
 // torn names what is neither as it was at the start nor as it should be, nor on
 // its way under a temporary name.
@@ -173,7 +173,7 @@ func (s *stand) torn(now snapshot.Snapshot) error {
 	}
 	for object := range start {
 		_, here := now[object]
-		if _, new := wanted[object]; new && !here {
+		if _, new := wanted[object]; new && !here && !onItsWay(object) {
 			errs = append(errs, fmt.Errorf("%s is gone", object))
 		}
 	}
