@@ -324,8 +324,11 @@ func makeDir(path string, mode fs.FileMode) (made bool, err error) {
 // it is small.
 func (j *Journal) keep(ctx context.Context, d *durable.Dir, name string) (State, error) {
 	info, err := d.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
+	switch {
+	case err != nil, info.Mode().Type() == fs.ModeSymlink:
 		return snapshot(ctx, d, name, io.Discard)
+	case !info.Mode().IsRegular():
+		return State{}, fmt.Errorf("it is a %s, which could not be brought back: move it away", filemode.Type(info.Mode()))
 	}
 	if info.Size() <= maxInline {
 		var content bytes.Buffer

@@ -348,7 +348,11 @@ func (d *Dir) OpenNew(name string, mode fs.FileMode) (*os.File, error) {
 // OpenOrCreate opens a regular file for reading and writing, and makes an empty
 // one with mode if name is not there.
 func (d *Dir) OpenOrCreate(name string, mode fs.FileMode) (*os.File, error) {
-	if f, err := d.openFile(name, os.O_RDWR); !errors.Is(err, fs.ErrNotExist) {
+	f, err := d.openFile(name, os.O_RDWR)
+	if errors.Is(err, errNotRegular) {
+		return nil, fmt.Errorf("%w: move it away", err)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
 	if err := d.CreateNew(name, mode); err != nil && !errors.Is(err, fs.ErrExist) {

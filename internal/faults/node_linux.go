@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -167,13 +166,14 @@ func wellFormed() error {
 	files, _ := filepath.Glob("/etc/cni/net.d/*")
 	var errs []error
 	for _, path := range append(files, stateDir+"/journal.json") {
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue // somebody put it in our way
+		}
 		raw, err := os.ReadFile(path)
 		if err == nil && !json.Valid(raw) {
 			err = fmt.Errorf("%s is torn: %w", path, errors.New(string(raw)))
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
