@@ -5,6 +5,8 @@ package journal_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net"
 	"os"
 	"path/filepath"
@@ -45,4 +47,32 @@ func TestPLAN6_WhatCannotBeBroughtBackIsNotBegun(t *testing.T) {
 			require.True(t, empty)
 		})
 	}
+}
+
+// A run that failed half-way has begun an entry. What an administrator then
+// brings back is what uninstall has to bring back.
+func TestPLAN6_WhatCameAfterAFailureIsWhatWasBefore(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	write := func(content string) { require.NoError(t, os.WriteFile(path, []byte(content), 0o600)) }
+	files := journal.Files{Kind: "acme"}
+	j, err := journal.Open(filepath.Join(dir, "state"), journal.Options{Handlers: []journal.Handler{files}})
+	require.NoError(t, err)
+	defer j.Close()
+	ctx := j.WithStep(context.Background(), "step")
+	write("in the way")
+	after, err := journal.Snapshot(ctx, path)
+	require.NoError(t, err)
+	sum := sha256.Sum256([]byte("ours"))
+	after.Size, after.SHA256 = 4, hex.EncodeToString(sum[:])
+	require.NoError(t, files.Begin(ctx, j, path, after))
+
+	write("an administrator's")
+	require.NoError(t, files.Begin(ctx, j, path, after))
+	write("ours")
+	require.NoError(t, files.Complete(ctx, j, path))
+	require.NoError(t, j.Revert(ctx))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "an administrator's", string(content))
 }

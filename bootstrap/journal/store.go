@@ -71,6 +71,8 @@ func (j *Journal) refresh(d *durable.Dir) (*page, error) {
 		return j.page, refuseOld(d)
 	case err != nil:
 		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory, in the place of the journal: look at what it holds, and move it away", d.Path(fileName))
 	case j.seen != nil && os.SameFile(info, j.seen) && info.ModTime().Equal(j.seen.ModTime()) && info.Size() == j.seen.Size():
 		return j.page, nil
 	}

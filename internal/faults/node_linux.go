@@ -30,6 +30,7 @@ type node struct {
 	*throwaway.Node
 	binary string
 	work   string // seen on the node by the same path
+	disk   bool   // some folders are on a disk: see mountDisk
 }
 
 // stateDir is where nodeinit records, if no flag says otherwise.
@@ -92,12 +93,13 @@ func (n *node) run(ctx context.Context, name string, args ...string) (outcome, e
 	// With one processor, what is not main's is one other thread's, and counts too.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1"}
 	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.WaitDelay = time.Second // for what a killed strace leaves running
 	if err := n.StartCommand(cmd); err != nil {
 		return outcome{}, err
 	}
 	err := cmd.Wait()
 	exit := (*exec.ExitError)(nil)
-	if err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return outcome{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return outcome{cmd.ProcessState.ExitCode(), output.String(), errors.Is(ctx.Err(), context.DeadlineExceeded)}, nil
@@ -129,9 +131,15 @@ func (n *node) clean(ctx context.Context, commands ...[]string) error {
 func (n *node) state(ctx context.Context) (snapshot.Snapshot, error) {
 	seen := snapshot.Snapshot{}
 	err := n.Do(ctx, func(context.Context) error {
-		return errors.Join(seen.Files("/etc", "/opt", "/run", "/var"), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
+		if n.disk {
+			return errors.Join(seen.Files(diskFolders...), wellFormed())
+		}
+		folders := append([]string{"/etc", "/opt", "/run", "/var", "/run/agent-config"}, diskFolders...)
+		return errors.Join(seen.Files(folders...), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
 	})
-	delete(seen, "file /run/slipway.lock") // which stays
+	maps.DeleteFunc(seen, func(object, _ string) bool { // what stays, and mount(8)'s own
+		return object == "file /run/slipway.lock" || strings.HasPrefix(object, "file /run/mount")
+	})
 	return normal(seen), err
 }
 

@@ -24,7 +24,7 @@ type Scenario struct {
 	node   string                             // a script: what is there before, and stays
 	start  func(context.Context, *node) error // brings it to where the command starts; nil: it is there
 	run    []string                           // the command that meets faults
-	undo   [][]string                         // brings it back; from where it ended, or broke off
+	undo   [][]string                         // brings it back, from where it ended or broke off
 	onward [][]string                         // after an uninstall that broke off: forward again
 	look   string                             // a script that lists more of the node's state
 }

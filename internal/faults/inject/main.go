@@ -8,6 +8,7 @@
 //
 //	go run ./internal/faults/inject -state faults.json
 //	go run ./internal/faults/inject -shard 1/4 -scenario apply,uninstall
+//	go run ./internal/faults/inject -power 200
 package main
 
 import (
@@ -23,6 +24,7 @@ func main() {
 	flag.StringVar(&c.shard, "shard", "0/1", "which share of the points, I/N")
 	flag.IntVar(&c.limit, "limit", 0, "how many points of each scenario, spread over all; 0: all")
 	flag.StringVar(&c.point, "point", "", "only points whose name starts so, such as apply/fsync/3/EIO")
+	flag.IntVar(&c.power, "power", 0, "instead: how many power cuts of each command and file system")
 	scenarios := flag.String("scenario", "apply,update,uninstall,install-cni,build-config,cleanup", "which scenarios")
 	flag.Parse()
 	c.scenarios = strings.Split(*scenarios, ",")
@@ -34,6 +36,6 @@ func main() {
 
 type campaign struct {
 	state, shard, point string
-	limit               int
+	limit, power        int
 	scenarios           []string
 }

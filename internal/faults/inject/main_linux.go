@@ -31,6 +31,9 @@ func (c campaign) run() (err error) {
 	if err != nil {
 		return err
 	}
+	if c.power > 0 {
+		return c.cutPower(ctx, binary, work)
+	}
 	played, err := c.played()
 	if err != nil {
 		return err
@@ -49,6 +52,32 @@ func (c campaign) run() (err error) {
 		}
 	}
 	return c.report(played)
+}
+
+// cutPower cuts the power at points of what writes to a disk.
+func (c campaign) cutPower(ctx context.Context, binary, work string) error {
+	images, torn := 0, 0
+	for _, system := range []string{"ext4", "xfs"} {
+		for _, command := range []string{"apply", "install-cni"} {
+			before := images
+			cuts := faults.PowerCuts{Binary: binary, Work: work, FileSystem: system, Command: command, Limit: c.power, Done: func(cut faults.Cut) error {
+				if images++; cut.Violation != "" {
+					torn++
+					fmt.Printf("%s %s, committed: %t: %s\n", system, cut.Point, cut.Committed, indent(cut.Violation))
+				}
+				return ctx.Err()
+			}}
+			if err := cuts.Play(ctx); err != nil {
+				return err
+			}
+			fmt.Printf("%s on %s: %d images\n", command, system, images-before)
+		}
+	}
+	fmt.Printf("%d images, %d violations\n", images, torn)
+	if torn > 0 {
+		return fmt.Errorf("%d violations", torn)
+	}
+	return nil
 }
 
 // wanted are the points of this share that were not played.
