@@ -10,9 +10,9 @@ GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PLATFORMS    = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # What the tests look at the kernel with, and the Debian packages that have it.
-TOOLS        = ip tc bpftool iptables ip6tables iptables-legacy nft ipset unshare setpriv flock chattr \
+TOOLS        = ip tc bpftool iptables ip6tables iptables-legacy nft ipset unshare setpriv flock chattr strace mkfs.ext4 mkfs.xfs \
                /lib/systemd/systemd-sysctl /usr/lib/cni/bridge
-PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs systemd containernetworking-plugins
+PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs xfsprogs strace systemd containernetworking-plugins
 
 # What others embed: tested with the lowest versions too.
 LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale ci help
+.PHONY: test test-packages test-traces test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale faults ci help
 
 test: test-packages test-traces test-cni test-kube ## run all tests
 
@@ -45,6 +45,12 @@ storm: ## 5,000 nodes that boot at once, against one API server
 
 scale: ## cleanup of thousands of links, beside deletion one by one
 	$(GO) run ./internal/bench/cleanupscale
+
+FAULTS ?= faults.json
+SHARD  ?= 0/1
+faults: tools ## every fault at every call of nodeinit's commands, and power cuts (hours; goes on where it was ended: FAULTS=FILE, SHARD=I/N)
+	$(GO) run ./internal/faults/inject -state $(FAULTS) -shard $(SHARD)
+	$(GO) run ./internal/faults/inject -power 200
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@for tool in $(TOOLS); do \

@@ -154,7 +154,7 @@ func TestLibrariesHaveNoEffectsOfTheirOwn(t *testing.T) {
 
 // isTestSupport reports whether the package serves tests only.
 func isTestSupport(dir string) bool {
-	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/throwaway"
+	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/throwaway" || dir == "internal/faults"
 }
 
 func TestErrorsAreWrapped(t *testing.T) {

@@ -4,10 +4,12 @@
 package cleanup
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 // bpfLinks are the bpf_links of the machine by their places, as far as these
@@ -34,8 +36,12 @@ func listBPFLinks() (*bpfLinks, error) {
 	it := new(link.Iterator)
 	defer it.Close()
 	for it.Next() {
-		// A link may end while it is looked at; then it is none of interest.
+		// A link may end while it is looked at, or be of a kind that the library
+		// does not know; then it is none of interest.
 		info, err := it.Link.Info()
+		if errno := unix.Errno(0); errors.As(err, &errno) && !gone(errno) {
+			return nil, fmt.Errorf("bpf_link %d: %w", it.ID, err)
+		}
 		if err != nil {
 			continue
 		}

@@ -150,7 +150,9 @@ func (s *session) sortCgroup(at cgroupRef, fd int, links []cgroupLink) error {
 	if unsupportedHook(err) {
 		return errs.join()
 	}
-	errs.add(err)
+	if err != nil {
+		errs.add(fmt.Errorf("list the programs of %s: %w", at.path, err))
+	}
 	for _, a := range attached {
 		if byLink[a.id]--; byLink[a.id] >= 0 {
 			continue

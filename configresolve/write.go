@@ -175,6 +175,10 @@ func remedy(err error) error {
 		return err
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w (the mount is read-only: mount an emptyDir or a hostPath there without readOnly)", err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w (needs free space and free inodes: see df, and df -i)", err)
+	case errors.Is(err, syscall.EBUSY):
+		return fmt.Errorf("%w (something is mounted on it: unmount that first)", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w (needs write access to the directory, or the capability DAC_OVERRIDE)", err)
 	}

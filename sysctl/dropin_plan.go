@@ -100,8 +100,8 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", p.path, err)
 	}
-	if now.Type == "dir" {
-		return fmt.Errorf("%s is a directory", p.path)
+	if now.Type == "dir" || now.Type == "other" {
+		return fmt.Errorf("%s is in the way: it is no file: move it away", p.path)
 	}
 	sum := sha256.Sum256(p.content)
 	p.file = journal.State{

@@ -210,7 +210,7 @@ func TestReadOnlyDirectoryIsNamed(t *testing.T) {
 	dir := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
 	_, err := flock.File{Path: filepath.Join(dir, "lock")}.Lock(t.Context())
-	require.EqualError(t, err, "lock "+dir+"/lock: openat lock: read-only file system (needs a file system mounted read-write)")
+	require.EqualError(t, err, "lock "+dir+"/lock: openat "+dir+"/lock: read-only file system (needs a file system mounted read-write)")
 }
 
 func TestFileRemovedByAStranger(t *testing.T) {

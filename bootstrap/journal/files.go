@@ -182,7 +182,7 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 	}
 	old, known, err := j.Lookup(ctx, e.Kind, path)
 	if err == nil && known && !old.Done {
-		err = f.settle(ctx, j, old)
+		known, err = f.settle(ctx, j, old)
 	}
 	if err != nil || known {
 		return e, err
@@ -193,18 +193,25 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 	return e, nil
 }
 
-// settle completes an entry that a killed run has begun, if that got as far as to
-// make the change: it is about to be begun again as something else.
-func (f Files) settle(ctx context.Context, j *Journal, e Entry) error {
+// settle decides about an entry that a run has begun and not completed, and that
+// is about to be begun again. If that run got as far as to make the change, the
+// entry is completed. If somebody else has changed the object since, and it never
+// was ours, then what was before the next change is what is there now: the
+// entry is dropped, and not known any more.
+func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err error) {
 	now, err := Snapshot(ctx, e.Object)
-	if err != nil {
-		return fmt.Errorf("record %s: %w", e.Object, err)
+	switch {
+	case err != nil:
+		return true, fmt.Errorf("record %s: %w", e.Object, err)
+	case now.Same(e.Before):
+		return true, nil
+	case e.Left(now):
+		e.After = now
+		return true, j.Complete(ctx, e)
+	case e.Was == nil:
+		return false, j.Forget(ctx, e)
 	}
-	if now.Same(e.Before) || !e.Left(now) {
-		return nil
-	}
-	e.After = now
-	return j.Complete(ctx, e)
+	return true, nil
 }
 
 // BootOf names the boot with which what is in an open directory goes away, for
@@ -324,8 +331,11 @@ func makeDir(path string, mode fs.FileMode) (made bool, err error) {
 // it is small.
 func (j *Journal) keep(ctx context.Context, d *durable.Dir, name string) (State, error) {
 	info, err := d.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
+	switch {
+	case err != nil, info.Mode().Type() == fs.ModeSymlink:
 		return snapshot(ctx, d, name, io.Discard)
+	case !info.Mode().IsRegular():
+		return State{}, fmt.Errorf("it is a %s, which could not be brought back: move it away", filemode.Type(info.Mode()))
 	}
 	if info.Size() <= maxInline {
 		var content bytes.Buffer

@@ -301,13 +301,19 @@ func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
 	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.outlived(e) }), err
 }
 
-// Empty reports whether nothing is recorded and the node is nobody's.
+// Empty reports whether nothing is recorded, the node is nobody's, and no run
+// that broke off has left anything in the state directory, nor an empty one that
+// it made: so that there is nothing to revert.
 func (j *Journal) Empty() (bool, error) {
 	if j == nil {
 		return true, nil
 	}
 	p, err := j.load()
-	return err == nil && len(p.Entries)+len(p.Owners) == 0, err
+	if err != nil || len(p.Entries)+len(p.Owners) > 0 {
+		return false, err
+	}
+	left, err := j.remains()
+	return err == nil && !left, err
 }
 
 // Entries lists what is recorded, oldest first, of all steps.

@@ -75,7 +75,9 @@ func (j *Journal) enter(ctx context.Context, op string) (leave func() error, err
 	}
 	switch op {
 	case Apply:
-		err = j.claim(lock)
+		if err = j.claim(lock); err == nil {
+			err = j.clear()
+		}
 	case Verify:
 		err = j.verify()
 	case Revert:

@@ -71,6 +71,8 @@ func (j *Journal) refresh(d *durable.Dir) (*page, error) {
 		return j.page, refuseOld(d)
 	case err != nil:
 		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory, in the place of the journal: look at what it holds, and move it away", d.Path(fileName))
 	case j.seen != nil && os.SameFile(info, j.seen) && info.ModTime().Equal(j.seen.ModTime()) && info.Size() == j.seen.Size():
 		return j.page, nil
 	}
@@ -141,13 +143,10 @@ func (j *Journal) change(f func(*page) error) error {
 	return err
 }
 
-// save replaces the journal, and first clears away what a killed run left.
+// save replaces the journal.
 func (j *Journal) save(d *durable.Dir, p *page) error {
-	if !j.swept || j.seen == nil {
-		if err := d.Sweep(); err != nil {
-			return fmt.Errorf("clear the state directory of what a killed run left: %w", err)
-		}
-		j.swept = true
+	if err := j.sweep(d); err != nil {
+		return err
 	}
 	raw, err := json.MarshalIndent(p, "", " ")
 	if err != nil {
@@ -167,6 +166,51 @@ func (j *Journal) save(d *durable.Dir, p *page) error {
 	return nil
 }
 
+// sweep clears away, once, what a killed run left.
+func (j *Journal) sweep(d *durable.Dir) error {
+	if j.swept && j.seen != nil {
+		return nil
+	}
+	if err := d.Sweep(); err != nil {
+		return fmt.Errorf("clear the state directory of what a killed run left: %w", err)
+	}
+	j.swept = true
+	return nil
+}
+
+// clear is sweep, for who changes nothing.
+func (j *Journal) clear() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	return j.sweep(d)
+}
+
+// remains reports whether there is something for discard to remove.
+func (j *Journal) remains() (bool, error) {
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return false, err
+	}
+	defer d.Close()
+	names, errNames := d.Names()
+	info, errInfo := d.Stat()
+	if err := errors.Join(errNames, errInfo); err != nil {
+		return false, fmt.Errorf("look at the state directory: %w", err)
+	}
+	ours := func(name string) bool {
+		return name == fileName || name == lockName || isBlob(name) || durable.IsTemporary(name)
+	}
+	return slices.ContainsFunc(names, ours) || len(names) == 0 && madeHere(info), nil
+}
+
+// madeHere reports whether the state directory was made by a journal.
+func madeHere(info fs.FileInfo) bool { return info.Mode() == fs.ModeDir|durable.StateDirMode }
+
 // makeDir opens the state directory, which is made if it is missing.
 func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
 	if d, err = j.openDir(); d != nil || err != nil {
@@ -182,6 +226,9 @@ func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
 	d, err = j.openDir()
 	if d == nil && err == nil {
 		err = fmt.Errorf("make the state directory: %s was removed meanwhile", j.Dir())
+	}
+	if err != nil && made {
+		err = errors.Join(err, j.parent.Remove(j.name))
 	}
 	return d, made, err
 }
@@ -223,7 +270,7 @@ func (j *Journal) discard() error {
 	if err != nil {
 		return err
 	}
-	if names, err := d.Names(); err != nil || len(names) > 0 || info.Mode() != fs.ModeDir|durable.StateDirMode {
+	if names, err := d.Names(); err != nil || len(names) > 0 || !madeHere(info) {
 		return err
 	}
 	return j.parent.Remove(j.name)

@@ -28,12 +28,14 @@ func trusted(path string, stat func() (fs.FileInfo, error)) error {
 	uid := os.Geteuid()
 	foreignGroup := uid == 0 && st.Gid != 0
 	switch {
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a %s, not a file: %w (look at what it is, and move it away)", path, filemode.Type(info.Mode()), ErrUntrusted)
 	case int(st.Uid) != uid:
 		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at what it holds)", path, st.Uid, ErrUntrusted, uid)
 	case info.Mode()&0o002 != 0 || info.Mode()&0o020 != 0 && foreignGroup:
 		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at what it holds)", path, filemode.Unix(info.Mode()), ErrUntrusted)
-	case !info.IsDir() && (!info.Mode().IsRegular() || st.Nlink != 1):
-		return fmt.Errorf("%s is not a regular file of one name: %w", path, ErrUntrusted)
+	case !info.IsDir() && st.Nlink != 1:
+		return fmt.Errorf("%s is a file of several names: %w (look at what it holds, and copy it to one of its own)", path, ErrUntrusted)
 	}
 	return nil
 }

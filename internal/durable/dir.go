@@ -70,12 +70,14 @@ func openDir(path string) (*Dir, error) {
 
 // newDir takes root over.
 func newDir(root *os.Root, path string) (*Dir, error) {
+	d := &Dir{root: root, path: path}
 	self, err := root.Open(".")
 	if err != nil {
 		root.Close()
-		return nil, err
+		return nil, d.at(err)
 	}
-	return &Dir{root: root, self: self, path: path}, nil
+	d.self = self
+	return d, nil
 }
 
 func sameFile(a, b interface{ Stat() (fs.FileInfo, error) }) error {
@@ -114,6 +116,17 @@ func (d *Dir) Path(names ...string) string {
 // its owner and so on. It must not be closed.
 func (d *Dir) File() *os.File { return d.self }
 
+// at is an error of root's with whole paths: root knows names only.
+func (d *Dir) at(err error) error {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return &fs.PathError{Op: e.Op, Path: d.Path(e.Path), Err: e.Err}
+	case *os.LinkError:
+		return &os.LinkError{Op: e.Op, Old: d.Path(e.Old), New: d.Path(e.New), Err: e.Err}
+	}
+	return err
+}
+
 // Stat describes the directory itself.
 func (d *Dir) Stat() (fs.FileInfo, error) { return d.self.Stat() }
 
@@ -130,7 +143,8 @@ func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 	if err := d.named(name); err != nil {
 		return nil, err
 	}
-	return d.root.Lstat(name)
+	info, err := d.root.Lstat(name)
+	return info, d.at(err)
 }
 
 // Readlink returns where the symbolic link leads.
@@ -138,14 +152,15 @@ func (d *Dir) Readlink(name string) (string, error) {
 	if err := d.named(name); err != nil {
 		return "", err
 	}
-	return d.root.Readlink(name)
+	target, err := d.root.Readlink(name)
+	return target, d.at(err)
 }
 
 // Names lists what the directory holds, in no order.
 func (d *Dir) Names() ([]string, error) {
 	f, err := d.root.Open(".") // with an offset of its own
 	if err != nil {
-		return nil, err
+		return nil, d.at(err)
 	}
 	defer f.Close()
 	return f.Readdirnames(-1)
@@ -156,7 +171,7 @@ func (d *Dir) Names() ([]string, error) {
 func (d *Dir) NamesAtMost(limit int) ([]string, error) {
 	f, err := d.root.Open(".")
 	if err != nil {
-		return nil, err
+		return nil, d.at(err)
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(limit + 1)
@@ -187,7 +202,7 @@ func (d *Dir) tryOpenFile(name string, flag int) (*os.File, error) {
 	}
 	f, err := d.root.OpenFile(name, flag|nonBlock, 0)
 	if err != nil {
-		return nil, err
+		return nil, d.at(err)
 	}
 	return d.unchanged(name, seen, f)
 }
@@ -239,7 +254,7 @@ func (d *Dir) openDir(name string) (*Dir, error) {
 	}
 	root, err := d.root.OpenRoot(name)
 	if err != nil {
-		return nil, err
+		return nil, d.at(err)
 	}
 	below, err := newDir(root, d.Path(name))
 	if err != nil {
@@ -282,11 +297,11 @@ func (d *Dir) OpenNewDir(name string, mode fs.FileMode) (*Dir, error) {
 	}
 	made, err := d.OpenDir(name)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.at(d.root.Remove(name)))
 	}
 	if err := errors.Join(made.setMode(mode), d.changed()); err != nil {
 		made.Close()
-		return nil, errors.Join(err, d.root.Remove(name)) // it is not what was asked for
+		return nil, errors.Join(err, d.at(d.root.Remove(name))) // it is not what was asked for
 	}
 	return made, nil
 }
@@ -307,7 +322,10 @@ func (d *Dir) CreateNew(name string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close(), d.changed())
+	if err := errors.Join(f.Sync(), f.Close(), d.changed()); err != nil {
+		return errors.Join(err, d.at(d.root.Remove(name)))
+	}
+	return nil
 }
 
 // OpenNew makes a file with mode whatever the umask, and opens it for writing.
@@ -319,10 +337,10 @@ func (d *Dir) OpenNew(name string, mode fs.FileMode) (*os.File, error) {
 	}
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm())
 	if err != nil {
-		return nil, err
+		return nil, d.at(err)
 	}
 	if err := f.Chmod(mode); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Close(), d.at(d.root.Remove(name))) // it is not what was asked for
 	}
 	return f, nil
 }
@@ -330,7 +348,11 @@ func (d *Dir) OpenNew(name string, mode fs.FileMode) (*os.File, error) {
 // OpenOrCreate opens a regular file for reading and writing, and makes an empty
 // one with mode if name is not there.
 func (d *Dir) OpenOrCreate(name string, mode fs.FileMode) (*os.File, error) {
-	if f, err := d.openFile(name, os.O_RDWR); !errors.Is(err, fs.ErrNotExist) {
+	f, err := d.openFile(name, os.O_RDWR)
+	if errors.Is(err, errNotRegular) {
+		return nil, fmt.Errorf("%w: move it away", err)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
 	if err := d.CreateNew(name, mode); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -348,7 +370,7 @@ func (d *Dir) Rename(from, to string) error {
 		return err
 	}
 	if err := d.root.Rename(from, to); err != nil {
-		return err
+		return d.at(err)
 	}
 	return d.changed()
 }
@@ -382,7 +404,7 @@ func (d *Dir) SymlinkNew(target, name string) error {
 		return err
 	}
 	if err := d.root.Symlink(target, name); err != nil {
-		return err
+		return fmt.Errorf("make the symbolic link %s: %w", d.Path(name), err)
 	}
 	return d.changed()
 }
@@ -396,7 +418,7 @@ func (d *Dir) Symlink(target, name string) error {
 	for try := 1; ; try++ {
 		temp := tempName(linkSuffix)
 		if err := d.root.Symlink(target, temp); err != nil {
-			return err
+			return fmt.Errorf("make a temporary link for %s: %w", d.Path(name), err)
 		}
 		err := d.root.Rename(temp, name)
 		switch {
@@ -419,7 +441,7 @@ func (d *Dir) Remove(name string) error {
 	if err := d.root.Remove(name); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return err
+		return d.at(err)
 	}
 	return d.changed()
 }

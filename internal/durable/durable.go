@@ -165,7 +165,7 @@ func (f *File) Commit() error {
 		return err
 	}
 	if err := f.dir.root.Rename(f.temp, f.name); err != nil {
-		return fmt.Errorf("put %s in place: %w", f.dir.Path(f.name), err)
+		return fmt.Errorf("put %s in place: %w", f.dir.Path(f.name), f.dir.at(err))
 	}
 	f.done = true
 	defer f.release()

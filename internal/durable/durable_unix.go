@@ -78,7 +78,7 @@ func (d *Dir) sweepFile(name string) error {
 	if err != nil || !locked {
 		return err
 	}
-	return ignoreGone(d.root.Remove(name))
+	return ignoreGone(d.at(d.root.Remove(name)))
 }
 
 // TryLock takes an exclusive lock on the directory, which ends with d, and

@@ -37,6 +37,12 @@ func File(err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS):
 		return Add(err, "needs a file system mounted read-write")
+	case errors.Is(err, syscall.EBUSY):
+		return Add(err, "something is mounted on it: unmount that first")
+	case errors.Is(err, syscall.ENOSPC):
+		return Add(err, "needs free space and free inodes: see df, and df -i")
+	case errors.Is(err, syscall.ENOTDIR):
+		return Add(err, "what is in the place of a directory has to be moved away")
 	case errors.Is(err, fs.ErrPermission):
 		return Add(err, "needs root with CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_CHOWN, or the owner, and no immutable attribute or security module in the way")
 	}

@@ -18,6 +18,7 @@ import (
 func TestFile(t *testing.T) {
 	for errno, want := range map[error]string{
 		syscall.EROFS: "mounted read-write", syscall.EACCES: "needs root", syscall.EPERM: "immutable attribute",
+		syscall.EBUSY: "unmount that", syscall.ENOSPC: "inodes", syscall.ENOTDIR: "moved away",
 	} {
 		err := remedy.File(&fs.PathError{Op: "open", Path: "/x", Err: errno})
 		require.ErrorIs(t, err, errno)

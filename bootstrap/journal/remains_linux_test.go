@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// A run can be killed between the making of the directory and the first entry,
+// and between the last entry and the removing of the directory.
+func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
+	const temporary = ".slipway-ABCDEFGHIJKLMNOP.tmp"
+	for what, files := range map[string]map[string]string{
+		"a directory":       {},
+		"a lock":            {"lock": ""},
+		"kept content":      {"blob.00ff": "kept"},
+		"a temporary file":  {temporary: "{"},
+		"an empty journal":  {"journal.json": `{"schema":2,"id":"x","entries":[]}`},
+		"all of these":      {"lock": "", "blob.00ff": "kept", temporary: "{", "journal.json": `{"schema":2,"entries":[]}`},
+		"and another's too": {"lock": "", "notes.txt": "an administrator's"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "state")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			require.NoError(t, os.Chmod(dir, 0o700|fs.ModeSticky)) // as a journal makes it
+			for name, content := range files {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+			}
+			j, err := journal.Open(dir, journal.Options{})
+			require.NoError(t, err)
+			defer j.Close()
+			empty, err := j.Empty()
+			require.NoError(t, err)
+			require.False(t, empty)
+			_, err = j.RevertAll(context.Background())
+			require.NoError(t, err)
+			empty, err = j.Empty()
+			require.NoError(t, err)
+			require.True(t, empty)
+			if files["notes.txt"] == "" {
+				require.NoDirExists(t, dir)
+				return
+			}
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Len(t, left, 1)
+		})
+	}
+}
+
+func TestADirectoryOfAnAdministratorsIsAnEmptyJournal(t *testing.T) {
+	j, err := journal.Open(t.TempDir(), journal.Options{})
+	require.NoError(t, err)
+	defer j.Close()
+	empty, err := j.Empty()
+	require.NoError(t, err)
+	require.True(t, empty)
+}
+
+// Also one that changes nothing clears away what a killed run left.
+func TestPLAN3_AnApplyClearsTheStateDirectory(t *testing.T) {
+	dir := t.TempDir()
+	temporary := filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp")
+	require.NoError(t, os.WriteFile(temporary, []byte("{"), 0o600))
+	j, err := journal.Open(dir, journal.Options{})
+	require.NoError(t, err)
+	defer j.Close()
+	_, leave, err := j.Enter(context.Background(), journal.Apply)
+	require.NoError(t, err)
+	require.NoError(t, leave())
+	require.NoFileExists(t, temporary)
+}

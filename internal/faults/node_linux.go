@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/snapshot"
+	"github.com/slipway-dev/slipway/internal/throwaway"
+)
+
+// runTimeout is far more than any of the commands takes, also when traced.
+const runTimeout = time.Minute
+
+// node is a throw-away node with what an administrator would give to nodeinit.
+type node struct {
+	*throwaway.Node
+	binary string
+	work   string // seen on the node by the same path
+	disk   bool   // some folders are on a disk: see mountDisk
+}
+
+// stateDir is where nodeinit records, if no flag says otherwise.
+const stateDir = "/var/lib/slipway"
+
+// newNode starts a node whose inputs are in work. binary is nodeinit.
+func newNode(ctx context.Context, binary, work string) (*node, error) {
+	if err := writeInputs(work); err != nil {
+		return nil, err
+	}
+	t, err := throwaway.Start(ctx, throwaway.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &node{Node: t, binary: binary, work: work}, nil
+}
+
+const plugin = `#!/bin/sh
+echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","1.0.0"]}'
+`
+
+// writeInputs writes two versions of what is installed: v1 and v2.
+func writeInputs(work string) error {
+	var errs []error
+	for _, version := range []string{"v1", "v2"} {
+		dir := filepath.Join(work, version)
+		errs = append(errs, os.MkdirAll(filepath.Join(dir, "plugins"), 0o755))
+		for _, name := range []string{"test-cni", "loopback", version} {
+			errs = append(errs, os.WriteFile(filepath.Join(dir, "plugins", name), []byte(plugin+"# "+version+"\n"), 0o755))
+		}
+		conf := `{"cniVersion":"1.0.0","name":"` + version + `","plugins":[{"type":"test-cni"}]}` + "\n"
+		config := "cluster-name: test\nversion: " + version + "\n" + version + ": only here\n"
+		errs = append(errs,
+			os.WriteFile(filepath.Join(dir, "test.conflist"), []byte(conf), 0o644),
+			os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o644))
+	}
+	return errors.Join(errs...)
+}
+
+// outcome is how one run of a program ended.
+type outcome struct {
+	code   int // -1: by a signal
+	output string
+	hung   bool
+}
+
+func (o outcome) String() string {
+	if o.hung {
+		return "it hangs: " + o.output
+	}
+	return fmt.Sprintf("exit status %d: %s", o.code, strings.TrimSpace(o.output))
+}
+
+// run runs a program of the machine's on the node.
+func (n *node) run(ctx context.Context, name string, args ...string) (outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	// With one processor, what is not main's is one other thread's, and counts too.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1"}
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.WaitDelay = time.Second // for what a killed strace leaves running
+	if err := n.StartCommand(cmd); err != nil {
+		return outcome{}, err
+	}
+	err := cmd.Wait()
+	exit := (*exec.ExitError)(nil)
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return outcome{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), output.String(), errors.Is(ctx.Err(), context.DeadlineExceeded)}, nil
+}
+
+// command runs a command of nodeinit, or a script: sh TEXT.
+func (n *node) command(ctx context.Context, args ...string) (outcome, error) {
+	if args[0] == "sh" {
+		return n.run(ctx, "sh", "-euc", args[1])
+	}
+	return n.run(ctx, n.binary, args...)
+}
+
+// clean runs commands that nothing disturbs, so that they have to succeed.
+func (n *node) clean(ctx context.Context, commands ...[]string) error {
+	for _, args := range commands {
+		o, err := n.command(ctx, args...)
+		if err != nil {
+			return err
+		}
+		if o.code != 0 || o.hung {
+			return fmt.Errorf("%s, undisturbed: %w", args[0], errors.New(o.String()))
+		}
+	}
+	return nil
+}
+
+// state is all that nodeinit may change on a node.
+func (n *node) state(ctx context.Context) (snapshot.Snapshot, error) {
+	seen := snapshot.Snapshot{}
+	err := n.Do(ctx, func(context.Context) error {
+		if n.disk {
+			return errors.Join(seen.Files(diskFolders...), wellFormed())
+		}
+		folders := append([]string{"/etc", "/opt", "/run", "/var", "/run/agent-config"}, diskFolders...)
+		return errors.Join(seen.Files(folders...), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
+	})
+	maps.DeleteFunc(seen, func(object, _ string) bool { // what stays, and mount(8)'s own
+		return object == "file /run/slipway.lock" || strings.HasPrefix(object, "file /run/mount")
+	})
+	return normal(seen), err
+}
+
+// normal leaves out what is drawn or tells the time: but how many there are of a
+// kind stays to be seen.
+func normal(seen snapshot.Snapshot) snapshot.Snapshot {
+	s, names := snapshot.Snapshot{}, map[string][]string{}
+	number := func(name string) string {
+		kind := strings.TrimRight(name, "_.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		if !slices.Contains(names[kind], name) {
+			names[kind] = append(names[kind], name)
+		}
+		return fmt.Sprintf("%sDRAWN-%d", kind, slices.Index(names[kind], name)+1)
+	}
+	for _, object := range slices.Sorted(maps.Keys(seen)) {
+		text := ownSource.ReplaceAllString(seen[object], "slipway-")
+		if strings.HasPrefix(object, "file "+stateDir+"/") {
+			text, _, _ = strings.Cut(text, " ") // it tells the time as well
+		}
+		s[drawn.ReplaceAllStringFunc(object, number)] = drawn.ReplaceAllStringFunc(text, number)
+	}
+	return s
+}
+
+var (
+	ownSource = regexp.MustCompile(`slipway-[a-z0-9]{16}`)                          // of a mount
+	drawn     = regexp.MustCompile(`/blob\.[A-Za-z0-9]+$|\.\.\d{4}(_\d\d){5}\.\d+`) // kept content; a data directory
+)
+
+// wellFormed is an error if a file of JSON is none.
+func wellFormed() error {
+	files, _ := filepath.Glob("/etc/cni/net.d/*")
+	var errs []error
+	for _, path := range append(files, stateDir+"/journal.json") {
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue // somebody put it in our way
+		}
+		raw, err := os.ReadFile(path)
+		if err == nil && !json.Valid(raw) {
+			err = fmt.Errorf("%s is torn: %w", path, errors.New(string(raw)))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Scenario is a command of nodeinit on a node in a known state, and what an
+// administrator does after it.
+type Scenario struct {
+	Name string
+
+	node   string                             // a script: what is there before, and stays
+	start  func(context.Context, *node) error // brings it to where the command starts; nil: it is there
+	run    []string                           // the command that meets faults
+	undo   [][]string                         // brings it back, from where it ended or broke off
+	onward [][]string                         // after an uninstall that broke off: forward again
+	look   string                             // a script that lists more of the node's state
+}
+
+// others is what a node has that is not ours: some of it in our way.
+const others = `
+mkdir -p /etc/cni/net.d /etc/sysctl.d /opt/cni/bin
+echo '{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"loopback"}]}' > /etc/cni/net.d/10-other.conflist
+echo '{}' > /etc/cni/net.d/05-cilium.conflist
+chmod 644 /etc/cni/net.d/05-cilium.conflist
+echo '# an older one' > /etc/sysctl.d/99-zzz-override_cilium.conf
+{ echo '#!/bin/sh'; yes '# longer than a page' | head -n 500; } > /opt/cni/bin/test-cni
+echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter
+touch /run/xtables.lock
+`
+
+// Scenarios are all that the harness knows. work is where [newNode] put the
+// inputs.
+func Scenarios(work string) []Scenario {
+	input := func(version, command string, more ...string) []string {
+		dir := filepath.Join(work, version)
+		return append([]string{command, "--timeout", "30s"}, append(more,
+			"--source", "file:"+filepath.Join(dir, "config.yaml"), "--dest", "/run/agent-config")...)
+	}
+	full := func(version, command string) []string {
+		dir := filepath.Join(work, version)
+		return input(version, command, "--plugins", filepath.Join(dir, "plugins"), "--cni-conf", filepath.Join(dir, "test.conflist"), "--cni-exclusive")
+	}
+	uninstall := []string{"uninstall", "--timeout", "30s"}
+	install := full("v1", "install-cni")
+	first := func(ctx context.Context, n *node) error { return n.clean(ctx, full("v1", "apply")) }
+	return []Scenario{
+		{Name: "apply", node: others, run: full("v1", "apply"), undo: [][]string{uninstall}},
+		{Name: "update", node: others, start: first, run: full("v2", "apply"), undo: [][]string{uninstall}},
+		{Name: "uninstall", node: others, start: first, run: uninstall, onward: [][]string{full("v1", "apply"), uninstall}},
+		{Name: "install-cni", node: others, run: install, undo: [][]string{uninstall}},
+		{
+			Name: "build-config", run: input("v2", "build-config"), undo: [][]string{{"sh", "rm -rf /run/agent-config"}},
+			start: func(ctx context.Context, n *node) error { return n.clean(ctx, input("v1", "build-config")) },
+		},
+		{
+			Name: "cleanup", node: others + foreignState, start: leaveState, look: lookAtState,
+			run: []string{"cleanup", "--all-state", "-f", "--timeout", "30s"},
+		},
+	}
+}
+
+// foreignState is beside what an agent leaves, and stays. The sysctl drop-in and
+// the configuration in our place are the agent's.
+const foreignState = `
+rm /etc/sysctl.d/99-zzz-override_cilium.conf /etc/cni/net.d/05-cilium.conflist
+mount -t bpf bpf /sys/fs/bpf
+mkdir -p /run/other
+ip link add eth0 type veth peer name eth1
+ip link set eth0 addrgenmode none
+ip link set eth1 addrgenmode none
+tc qdisc add dev eth0 clsact
+ip route add blackhole 10.9.0.0/16 proto static
+ip rule add fwmark 0x1/0xf table 77 priority 99
+`
+
+// agentState is what an agent leaves, but for its programs.
+const agentState = `
+echo '# ours' > /etc/sysctl.d/99-zzz-override_cilium.conf
+echo '{}' > /etc/cni/net.d/05-cilium.conflist
+mkdir -p /var/run/cilium/state/1 /var/run/cilium/cgroupv2
+echo x > /var/run/cilium/state/1/ep_config.h
+mount -t cgroup2 cgroup2 /run/cilium/cgroupv2
+ip link add cilium_host type veth peer name cilium_net
+ip link set cilium_host addrgenmode none up
+ip link set cilium_net addrgenmode none up
+for i in 1 2 3; do
+	ip link add lxc0000$i type veth peer name tmp$i
+	tc qdisc add dev lxc0000$i clsact
+done
+ip rule add fwmark 0x200/0xf00 table 2004 priority 9
+ip route add local default dev lo table 2004
+`
+
+const lookAtState = `
+find /sys/fs/bpf -printf '%p %y %m\n'
+tc qdisc show dev eth0
+tc filter show dev eth0 ingress | sed 's/ id .*//'
+tc filter show dev eth0 egress | sed 's/ id .*//'
+ip rule
+ip route show table all
+`
+
+func leaveState(ctx context.Context, n *node) error {
+	if err := n.clean(ctx, []string{"sh", agentState}); err != nil {
+		return err
+	}
+	return n.Do(ctx, func(context.Context) error {
+		return errors.Join(
+			pinMap("/sys/fs/bpf/other/x"), pinMap("/sys/fs/bpf/cilium/a/x"), pinMap("/sys/fs/bpf/tc/globals/cilium_x"),
+			attach("eth0", netlink.HANDLE_MIN_EGRESS, "foreign"), attach("eth0", netlink.HANDLE_MIN_INGRESS, "cil_from_netdev"),
+			attach("lxc00001", netlink.HANDLE_MIN_INGRESS, "cil_from_contai"),
+		)
+	})
+}
+
+func pinMap(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil // a foreign one stays
+	}
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, Name: "x", KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	if err != nil {
+		return fmt.Errorf("make a map: %w", err)
+	}
+	defer m.Close()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return m.Pin(path)
+}
+
+// attach puts a program that lets everything pass on a link that has clsact.
+func attach(dev string, parent uint32, name string) error {
+	link, err := netlink.LinkByName(dev)
+	if err != nil {
+		return fmt.Errorf("link %s: %w", dev, err)
+	}
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.SchedCLS, Name: name, License: "Apache-2.0",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+	if err != nil {
+		return fmt.Errorf("load a program: %w", err)
+	}
+	defer prog.Close()
+	return netlink.FilterReplace(&netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: link.Attrs().Index, Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1},
+		Fd:          prog.FD(), Name: name, DirectAction: true,
+	})
+}

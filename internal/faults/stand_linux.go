@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/snapshot"
+)
+
+// stand is a node on which one scenario is played again and again.
+type stand struct {
+	Scenario
+	node   *node
+	before snapshot.Snapshot // as it was
+	start  snapshot.Snapshot // where the command starts
+	wanted snapshot.Snapshot // where it leads
+}
+
+// newStand makes a node and plays the scenario once, undisturbed.
+func newStand(ctx context.Context, binary, work string, s Scenario) (*stand, error) {
+	n, err := newNode(ctx, binary, work)
+	if err != nil {
+		return nil, err
+	}
+	st := &stand{Scenario: s, node: n}
+	if err := st.rehearse(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", s.Name, err), n.Close())
+	}
+	return st, nil
+}
+
+func (s *stand) rehearse(ctx context.Context) (err error) {
+	if err := s.node.clean(ctx, []string{"sh", s.Scenario.node}); err != nil {
+		return err
+	}
+	if err := s.toStart(ctx); err != nil { // once to nowhere: what is made only once is there after it
+		return err
+	}
+	if err := s.node.clean(ctx, append([][]string{s.run}, s.undo...)...); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		state *snapshot.Snapshot
+		reach func(context.Context) error
+	}{
+		{&s.before, func(context.Context) error { return nil }},
+		{&s.start, s.toStart},
+		{&s.wanted, func(ctx context.Context) error { return s.node.clean(ctx, s.run) }},
+	} {
+		if err := step.reach(ctx); err != nil {
+			return err
+		}
+		if *step.state, err = s.state(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.node.clean(ctx, s.undo...); err != nil {
+		return err
+	}
+	return s.is(ctx, "undone", s.before)
+}
+
+func (s *stand) toStart(ctx context.Context) error {
+	if s.Scenario.start == nil {
+		return nil
+	}
+	return s.Scenario.start(ctx, s.node)
+}
+
+func (s *stand) state(ctx context.Context) (snapshot.Snapshot, error) {
+	now, err := s.node.state(ctx)
+	if err != nil || s.look == "" {
+		return now, err
+	}
+	o, err := s.node.command(ctx, "sh", s.look)
+	if err == nil && o.code != 0 {
+		err = errors.New(o.String())
+	}
+	for line := range strings.Lines(o.output) {
+		now["seen "+strings.TrimSpace(line)] = "there"
+	}
+	return now, err
+}
+
+// is says how the node differs from what it should be.
+func (s *stand) is(ctx context.Context, what string, want snapshot.Snapshot) error {
+	now, err := s.state(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if diff := want.Diff(now); len(diff) > 0 {
+		return fmt.Errorf("%s: %w", what, errors.New(strings.Join(diff, "; ")))
+	}
+	return nil
+}
+
+// Verdict is what came of a point.
+type Verdict struct {
+	Point
+	Line      string // of strace, for the call that met the fault; empty: none did
+	Code      int    // exit status; -1: killed
+	Output    string
+	Violation string // empty: none
+}
+
+// try plays a point. A violation is no error: that is of the harness.
+func (s *stand) try(ctx context.Context, p Point) (Verdict, error) {
+	v := Verdict{Point: p}
+	if err := s.toStart(ctx); err != nil {
+		return v, err
+	}
+	o, hit, err := s.inject(ctx, p)
+	if err != nil {
+		return v, err
+	}
+	v.Line, v.Code, v.Output = hit, o.code, strings.TrimSpace(o.output)
+	if err := errors.Join(s.judge(ctx, p, o), s.recover(ctx, p)); err != nil {
+		v.Violation = err.Error()
+	}
+	return v, nil
+}
+
+// judge looks at the node that the command has left.
+func (s *stand) judge(ctx context.Context, p Point, o outcome) error {
+	now, err := s.state(ctx)
+	if err != nil {
+		return fmt.Errorf("after the fault: %w", err)
+	}
+	errs := []error{s.torn(now)}
+	switch diff := s.wanted.Diff(now); {
+	case o.hung:
+		errs = append(errs, errors.New("it hangs"))
+	case p.Fault == Kill && o.code == -1:
+	case o.code == 0 && len(diff) > 0:
+		errs = append(errs, fmt.Errorf("exit status 0, and yet: %w", errors.New(strings.Join(diff, "; "))))
+	case o.code == 0:
+	case o.code != 1 || strings.Contains(o.output, "goroutine "):
+		errs = append(errs, fmt.Errorf("exit status %d", o.code))
+	case !explained.MatchString(o.output):
+		errs = append(errs, errors.New("no message names an object"))
+	}
+	return errors.Join(errs...)
+}
+
+// explained matches a message that names an object: a path, a link, or what else
+// the kernel was asked for.
+var explained = regexp.MustCompile(`(?m)^nodeinit: .*(/|netlink|socket|links|rules|routes|qdisc|filter|namespace|cgroup|CNI plugin)`)
+
+// torn names what is neither as it was at the start nor as it should be, nor on
+// its way under a temporary name.
+func (s *stand) torn(now snapshot.Snapshot) error {
+	start, wanted := alike(s.start), alike(s.wanted)
+	var errs []error
+	for object, state := range alike(now) {
+		_, old := start[object]
+		_, new := wanted[object]
+		switch {
+		case old && state == start[object], new && state == wanted[object], onItsWay(object):
+		case start[object] == covered: // and is no more
+		case !old && !new:
+			errs = append(errs, fmt.Errorf("%s is nobody's", object))
+		default:
+			errs = append(errs, fmt.Errorf("%s is neither old nor new: %s, not %s, nor %s", object, state, start[object], wanted[object]))
+		}
+	}
+	for object := range start {
+		_, here := now[object]
+		if _, new := wanted[object]; new && !here && !onItsWay(object) {
+			errs = append(errs, fmt.Errorf("%s is gone", object))
+		}
+	}
+	return errors.Join(append(errs, s.wholeConfig(now))...)
+}
+
+// alike tells nothing apart by what was drawn for its name.
+func alike(s snapshot.Snapshot) snapshot.Snapshot {
+	like := snapshot.Snapshot{}
+	for object, state := range s {
+		like[object] = number.ReplaceAllString(state, "DRAWN")
+	}
+	return like
+}
+
+var number = regexp.MustCompile(`DRAWN-\d+`)
+
+// wholeConfig is an error unless ..data shows all of the old configuration, or
+// all of the new.
+func (s *stand) wholeConfig(now snapshot.Snapshot) error {
+	if have := config(now); have != config(s.start) && have != config(s.wanted) {
+		return fmt.Errorf("the configuration is torn: %s", have)
+	}
+	return nil
+}
+
+// config is what ..data of the agent's configuration shows.
+func config(s snapshot.Snapshot) string {
+	const dir = "file /run/agent-config/"
+	_, target, shown := strings.Cut(s[dir+"..data"], " to ")
+	var lines []string
+	for object, state := range s {
+		if key, below := strings.CutPrefix(object, dir+target+"/"); shown && below {
+			lines = append(lines, key+" "+state)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// covered is how snapshot describes what something is mounted on.
+const covered = "on another device"
+
+// onItsWay reports whether the object is a temporary one, or of the journal.
+func onItsWay(object string) bool {
+	path := strings.TrimPrefix(object, "file ")
+	name := path[strings.LastIndex(path, "/")+1:]
+	return durable.IsTemporary(name) || strings.HasPrefix(name, "..tmp.") || strings.Contains(path, "/DRAWN-") || strings.HasPrefix(path, stateDir)
+}
+
+// recover does what an administrator does: half of the time the same again, and
+// half of the time what undoes it.
+func (s *stand) recover(ctx context.Context, p Point) error {
+	again := (p.When+slices.Index(Faults(), p.Fault))%2 == 0 || len(s.undo)+len(s.onward) == 0
+	switch {
+	case again:
+		if err := s.node.clean(ctx, s.run); err != nil {
+			return fmt.Errorf("once more: %w", err)
+		}
+		if err := s.is(ctx, "once more", s.wanted); err != nil {
+			return err
+		}
+	case s.onward != nil:
+		if err := s.node.clean(ctx, s.onward...); err != nil {
+			return fmt.Errorf("and on: %w", err)
+		}
+	}
+	if err := s.node.clean(ctx, s.undo...); err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	return s.is(ctx, "undone", s.before)
+}
