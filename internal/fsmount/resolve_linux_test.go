@@ -49,10 +49,10 @@ func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 // then.
 func TestSEC4_OnlyTheMountThatIsMeantIsUnmounted(t *testing.T) {
 	var k fsmount.Real
-	path := filepath.Join(folder(t), "bpf")
+	path := filepath.Join(folder(t), "point")
 	require.NoError(t, os.Mkdir(path, 0o755))
 	for _, source := range []string{"ours", "theirs"} {
-		require.NoError(t, k.Mount(path, "bpf", options+",source="+source, func(string) error { return nil }))
+		require.NoError(t, k.Mount(path, "tmpfs", options+",source="+source, func(string) error { return nil }))
 		err := k.UnmountOnly(path, func(m mountinfo.Mount) bool { return m.Point == path && m.Source == "ours" })
 		if source == "ours" {
 			require.NoError(t, err)
