@@ -163,3 +163,17 @@ func unmountOurs(path string) error {
 	}
 	return unix.Unmount(path, 0)
 }
+
+// removeTreeFollowing removes what is in path, by paths, and path.
+func removeTreeFollowing(path string) error {
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		name := filepath.Join(path, e.Name())
+		if e.IsDir() {
+			err = errors.Join(err, removeTreeFollowing(name))
+			continue
+		}
+		err = errors.Join(err, os.Remove(name))
+	}
+	return errors.Join(err, os.Remove(path))
+}
