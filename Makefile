@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale ci help
+.PHONY: test test-packages test-traces test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck attack fuzz fuzz-chain bench compare storm scale ci help
 
 test: test-packages test-traces test-cni test-kube ## run all tests
 
@@ -45,6 +45,9 @@ storm: ## 5,000 nodes that boot at once, against one API server
 
 scale: ## cleanup of thousands of links, beside deletion one by one
 	$(GO) run ./internal/bench/cleanupscale
+
+attack: ## each operation that touches a path 100,000 times beside an attacker (hours; TARGET=REGEXP for some)
+	$(GO) run ./internal/attack -n 100000 -target '$(TARGET)'
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@for tool in $(TOOLS); do \

@@ -24,15 +24,24 @@ import (
 // secret is what only root may read.
 const secret = "SECRET of root's\n"
 
-// arena is where one try takes place: root/pub is the attacker's, root/victim and
-// root/state are root's.
+// arena is where the tries take place: root/pub is the attacker's, root/victim and
+// root/state are root's. What is in victim is made once.
 type arena struct {
 	root   string
 	mounts bool // something is mounted in it: to look for that takes time
 	ctx    context.Context
-	guards []*os.File // directories of root's in which nothing may change
+	built  bool    // victim is there, and as it was made
+	guards []guard // directories of root's in which nothing may change
+	before string  // what was in them
 	undo   func(context.Context) error
 	err    error // the first of those who build
+}
+
+// guard is a directory that is open.
+type guard struct {
+	name string
+	fd   int
+	dev  uint64
 }
 
 func (a *arena) path(name string) string { return filepath.Join(a.root, name) }
@@ -44,43 +53,86 @@ func (a *arena) do(err error) {
 	}
 }
 
-// reset makes the arena anew.
+// reset makes the arena anew, but for what is as it was made.
 func (a *arena) reset() {
-	for _, g := range a.guards {
-		a.do(g.Close())
-	}
-	a.guards, a.undo = nil, nil
 	a.do(a.unmount())
-	for _, name := range []string{"pub", "victim", "state"} {
-		if a.err == nil { // nothing is mounted there
-			a.do(os.RemoveAll(a.path(name)))
-		}
+	a.drop("pub/roots")
+	a.remove("pub")
+	a.remove("state")
+	if !a.built {
+		a.drop("victim")
+		a.remove("victim")
 	}
+	a.undo = nil
 	a.dir("pub", 0o755, nobody)
+	a.dir("state", 0o700, 0)
 	a.dir("victim", 0o700, 0)
 	a.file("victim/secret", secret, 0o600, 0)
-	a.file("victim/large", strings.Repeat(secret, 1000), 0o600, 0)
-	a.dir("state", 0o700, 0)
+}
+
+// remove removes nothing where something may be mounted.
+func (a *arena) remove(name string) {
+	if a.err == nil {
+		a.do(os.RemoveAll(a.path(name)))
+	}
+}
+
+// missing reports whether name is to be made: what is in victim is once.
+func (a *arena) missing(name string) bool {
+	return a.err == nil && (!a.built || name != "victim" && !strings.HasPrefix(name, "victim/"))
+}
+
+// outside calls f, which makes what is in victim.
+func (a *arena) outside(f func() error) {
+	if a.missing("victim") {
+		a.do(f())
+	}
 }
 
 // dir makes a directory. One of root's in the attacker's is guarded.
 func (a *arena) dir(name string, mode fs.FileMode, owner int) {
-	path := a.path(name)
-	a.do(os.Mkdir(path, 0o700))
-	a.do(os.Chmod(path, mode))
-	a.do(os.Lchown(path, owner, owner))
-	if owner == 0 && (name == "victim" || filepath.Dir(name) == "pub") {
-		f, err := os.Open(path)
-		a.do(err)
-		a.guards = append(a.guards, f)
+	if !a.missing(name) {
+		return
+	}
+	a.do(os.Mkdir(a.path(name), 0o700))
+	a.own(name, mode, 0o700, owner)
+	if name == "victim" || name == "pub/roots" {
+		a.guard(name)
 	}
 }
 
 func (a *arena) file(name, content string, mode fs.FileMode, owner int) {
-	path := a.path(name)
-	a.do(os.WriteFile(path, []byte(content), 0o600))
-	a.do(os.Chmod(path, mode))
-	a.do(os.Lchown(path, owner, owner))
+	if !a.missing(name) {
+		return
+	}
+	a.do(os.WriteFile(a.path(name), []byte(content), 0o600))
+	a.own(name, mode, 0o600, owner)
+}
+
+func (a *arena) own(name string, mode, has fs.FileMode, owner int) {
+	if mode != has {
+		a.do(os.Chmod(a.path(name), mode))
+	}
+	if owner != 0 {
+		a.do(os.Lchown(a.path(name), owner, owner))
+	}
+}
+
+func (a *arena) guard(name string) {
+	fd, err := unix.Open(a.path(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	a.do(err)
+	var st unix.Stat_t
+	a.do(unix.Fstat(fd, &st))
+	a.guards = append(a.guards, guard{name, fd, st.Dev})
+}
+
+func (a *arena) drop(name string) {
+	a.guards = slices.DeleteFunc(a.guards, func(g guard) bool {
+		if g.name == name {
+			a.do(unix.Close(g.fd))
+		}
+		return g.name == name
+	})
 }
 
 // link makes a link of the attacker's.
@@ -89,14 +141,26 @@ func (a *arena) link(name, target string) {
 	a.do(os.Lchown(a.path(name), nobody, nobody))
 }
 
-// harm says what the attacker has got, in a word; "": nothing.
-func (a *arena) harm(before string) (string, error) {
+// ready notes what is there before a try.
+func (a *arena) ready() error {
+	if a.err == nil && (!a.built || a.mounts || len(a.guards) > 1) {
+		var err error
+		a.before, err = a.guarded()
+		a.do(err)
+	}
+	a.built = a.err == nil
+	return a.err
+}
+
+// harm says what the attacker has got; "": nothing.
+func (a *arena) harm() (string, error) {
 	after, err := a.guarded()
 	if err = errors.Join(err, a.unmount()); err != nil {
 		return "", err
 	}
-	if after != before {
-		return "outside it was\n" + before + "and is\n" + after, nil
+	if after != a.before {
+		a.built = false
+		return "outside it was\n" + a.before + "and is\n" + after, nil
 	}
 	return a.leaked()
 }
@@ -115,11 +179,7 @@ func (a *arena) guarded() (string, error) {
 		}
 	}
 	for _, g := range a.guards {
-		info, err := g.Stat()
-		if err == nil {
-			err = describe(&b, fmt.Sprintf("/proc/self/fd/%d/.", g.Fd()), filepath.Base(g.Name()), info.Sys().(*syscall.Stat_t).Dev)
-		}
-		if err != nil {
+		if err := describe(&b, fmt.Sprintf("/proc/self/fd/%d/.", g.fd), g.name, g.dev); err != nil {
 			return "", err
 		}
 	}

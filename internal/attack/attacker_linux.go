@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -26,8 +27,8 @@ const nobody = 65534
 // attacker is the attacking process, as the one that tries sees it.
 type attacker struct {
 	cmd     *exec.Cmd
-	orders  io.WriteCloser
-	answers io.ReadCloser
+	orders  *os.File
+	answers *os.File
 }
 
 // startAttacker starts one who exchanges the pairs of names in root/pub between
@@ -42,20 +43,25 @@ func startAttacker(root string, pairs []pair) (*attacker, error) {
 	for _, p := range pairs {
 		args = append(args, p[0]+":"+p[1])
 	}
-	a := &attacker{cmd: exec.Command("/proc/self/exe", args...)}
+	in, orders, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	answers, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	a := &attacker{exec.Command("/proc/self/exe", args...), orders, answers}
+	a.cmd.Stdin, a.cmd.Stdout, a.cmd.Stderr = in, out, os.Stderr
 	a.cmd.ExtraFiles = []*os.File{dir} // others may not go there by its path
-	a.cmd.Stderr = os.Stderr
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{
 		Credential:   &syscall.Credential{Uid: nobody, Gid: nobody},
 		Unshareflags: unix.CLONE_NEWNS,
 		Pdeathsig:    unix.SIGKILL,
 	}
-	if a.orders, err = a.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if a.answers, err = a.cmd.StdoutPipe(); err != nil {
-		return nil, err
-	}
+	_, _ = orders.Fd(), answers.Fd() // which lets reads and writes block: nothing else is to be done meanwhile
 	return a, a.cmd.Start()
 }
 
@@ -74,10 +80,7 @@ func (a *attacker) stop() (exchanges uint64, err error) {
 }
 
 func (a *attacker) end() error {
-	if err := a.orders.Close(); err != nil {
-		return err
-	}
-	return a.cmd.Wait()
+	return errors.Join(a.orders.Close(), a.cmd.Wait(), a.answers.Close())
 }
 
 // exchange is the attacking process: it has the directory as its descriptor 3.

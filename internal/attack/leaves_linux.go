@@ -30,10 +30,12 @@ func leafTargets() []target {
 		name: "write a configuration", pairs: parent, setup: besideLink(configured("earlier")), naive: inDir("key")(overwrite),
 		try: func(a *arena) error { return configure(a, "pub/p", "ours") },
 	}, {
-		name: "undo a configuration, beside a link", pairs: parent, try: undo, naive: inDir("key")(overwrite),
-		setup: configuredOver(besideLink(configured("earlier")), func(a *arena) { a.do(configure(a, "victim", "ours")) }),
+		name: "undo a configuration, beside a link", pairs: parent, try: undo, slow: true, naive: inDir("key")(overwrite),
+		setup: configuredOver(besideLink(configured("earlier")), func(a *arena) {
+			a.outside(func() error { return configure(a, "victim", "ours") })
+		}),
 	}, {
-		name: "undo a configuration, beside root's", pairs: roots, try: undo, naive: inDir("key")(overwrite),
+		name: "undo a configuration, beside root's", pairs: roots, try: undo, slow: true, naive: inDir("key")(overwrite),
 		setup: configuredOver(besideRoots(configured("earlier"), configured("root's")), nil),
 	}, {
 		name: "drop-in of sysctl", pairs: parent, setup: besideLink(empty), naive: inDir("99-ours.conf")(makeNew),
@@ -42,39 +44,39 @@ func leafTargets() []target {
 				Settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}}.Apply(a.ctx)
 		},
 	}, {
-		name: "install a plugin", pairs: parent, setup: besideLink(holding("earlier")), naive: naivelyBelow(overwrite),
+		slow: true, name: "install a plugin", pairs: parent, setup: besideLink(holding("earlier")), naive: naivelyBelow(overwrite),
 		try: func(a *arena) error { return plugin(a).Apply(a.ctx) },
 	}, {
-		name: "uninstall a plugin", pairs: parent, try: undo, naive: naivelyBelow(os.Remove),
+		name: "uninstall a plugin", pairs: parent, try: undo, slow: true, naive: naivelyBelow(os.Remove),
 		setup: installed(plugin, besideLink(empty), func(a *arena) { a.file("victim/x", script, 0o755, 0) }),
 	}, {
-		name: "install a CNI configuration", slow: true, pairs: parent, setup: besideLink(cniFolder(theirs)), naive: inDir(theirs)(aside),
+		slow: true, name: "install a CNI configuration", pairs: parent, setup: besideLink(cniFolder(theirs)), naive: inDir(theirs)(aside),
 		try: func(a *arena) error { return network(a).Apply(a.ctx) },
 	}, {
-		name: "uninstall a CNI configuration", slow: true, pairs: parent, try: undo, naive: inDir(theirs)(back),
+		name: "uninstall a CNI configuration", pairs: parent, try: undo, slow: true, naive: inDir(theirs)(back),
 		setup: installed(network, besideLink(cniFolder(theirs)), func(a *arena) {
-			a.do(aside(a.path("victim/" + theirs)))
+			a.outside(func() error { return aside(a.path("victim/" + theirs)) })
 			a.file("victim/"+ours, conflist, 0o600, 0)
 		}),
 	}, {
-		name: "clean a directory up, beside a link", pairs: parent, try: undo, naive: naivelyBelow(removeTree),
+		name: "clean a directory up, beside a link", pairs: parent, try: undo, slow: true, naive: naivelyBelow(removeTree),
 		setup: listed(besideLink(stateDir), cleanup.Ownership{StateDirs: []string{"pub/p/x"}}),
 	}, {
-		name: "clean a directory up, beside root's", pairs: roots, try: undo, naive: naivelyBelow(removeTree),
+		name: "clean a directory up, beside root's", pairs: roots, try: undo, slow: true, naive: naivelyBelow(removeTree),
 		setup: listed(besideRoots(stateDir, stateDir), cleanup.Ownership{StateDirs: []string{"pub/p/x"}}),
 	}, {
-		name: "find and clean a directory up", pairs: parent, naive: naivelyBelow(removeTree), setup: besideLink(stateDir),
+		slow: true, name: "find and clean a directory up", pairs: parent, naive: naivelyBelow(removeTree), setup: besideLink(stateDir),
 		try: func(a *arena) error { return agent(a, cleanup.Ownership{StateDirs: []string{"pub/p/x"}}).Apply(a.ctx) },
 	}, {
-		name: "find and clean a file up", pairs: parent, naive: naivelyBelow(os.Remove), setup: besideLink(holding("")),
+		slow: true, name: "find and clean a file up", pairs: parent, naive: naivelyBelow(os.Remove), setup: besideLink(holding("")),
 		try: func(a *arena) error { return agent(a, cleanup.Ownership{Files: []string{"pub/p/x"}}).Apply(a.ctx) },
 	}, {
-		name: "find and clean up what was set aside", pairs: parent, naive: inDir(theirs)(back), setup: besideLink(cniFolder(theirs + suffix)),
+		slow: true, name: "find and clean up what was set aside", pairs: parent, naive: inDir(theirs)(back), setup: besideLink(cniFolder(theirs + suffix)),
 		try: func(a *arena) error {
 			return agent(a, cleanup.Ownership{SetAside: []string{"pub/p/*" + suffix}}).Apply(a.ctx)
 		},
 	}, {
-		name: "clean what is in a directory up", pairs: []pair{{"p/x/sub", "p/x/link"}}, try: undo,
+		name: "clean what is in a directory up", pairs: []pair{{"p/x/sub", "p/x/link"}}, try: undo, slow: true,
 		naive: func(a *arena) error { return removeTreeFollowing(a.path("pub/p/x")) },
 		setup: listed(func(a *arena) {
 			a.dir("pub/p", 0o755, nobody)
@@ -83,10 +85,10 @@ func leafTargets() []target {
 			a.link("pub/p/x/link", "../../../victim")
 		}, cleanup.Ownership{StateDirs: []string{"pub/p/x"}}),
 	}, {
-		name: "clean a file up", pairs: parent, try: undo, naive: naivelyBelow(os.Remove),
+		name: "clean a file up", pairs: parent, try: undo, slow: true, naive: naivelyBelow(os.Remove),
 		setup: listed(besideLink(holding("")), cleanup.Ownership{Files: []string{"pub/p/x"}}),
 	}, {
-		name: "clean up what was set aside", pairs: parent, try: undo, naive: inDir(theirs)(back),
+		name: "clean up what was set aside", pairs: parent, try: undo, slow: true, naive: inDir(theirs)(back),
 		setup: listed(besideLink(cniFolder(theirs+suffix)), cleanup.Ownership{SetAside: []string{"pub/p/*" + suffix}}),
 	}}
 }
@@ -104,7 +106,11 @@ func config(a *arena, value string) *configresolve.Config {
 }
 
 func configured(value string) func(*arena, string) {
-	return func(a *arena, dir string) { a.do(configure(a, dir, value)) }
+	return func(a *arena, dir string) {
+		if a.missing(dir) {
+			a.do(configure(a, dir, value))
+		}
+	}
 }
 
 // configuredOver is setup with a configuration recorded and written to pub/p then.
@@ -171,7 +177,8 @@ func installed(install func(*arena) cniinstall.Install, setup, trap func(*arena)
 
 // stateDir fills a directory with a directory x of root's, which an agent left.
 func stateDir(a *arena, dir string) {
-	a.do(os.MkdirAll(a.path(dir+"/x/sub"), 0o755))
+	a.dir(dir+"/x", 0o755, 0)
+	a.dir(dir+"/x/sub", 0o755, 0)
 	a.file(dir+"/x/file", "", 0o644, 0)
 	a.file(dir+"/x/sub/secret", "", 0o644, 0)
 }

@@ -32,7 +32,7 @@ import (
 )
 
 func main() {
-	n := flag.Int("n", 2000, "how often each operation is tried; where that takes long, a tenth")
+	n := flag.Int("n", 2000, "how often each operation is tried; a quarter as often where that takes long")
 	pattern := flag.String("target", "", "try only the operations whose names match this regular expression")
 	mode := flag.String("as", "", "for the program's own use: the part that a process of it plays")
 	flag.Parse()

@@ -25,32 +25,36 @@ func recordTargets() []target {
 	return []target{{
 		name: "record a small file", pairs: file, setup: fileBesideLink("earlier", "secret"), try: begin, naive: keep,
 	}, {
-		name: "record a large file", pairs: file, setup: fileBesideLink(strings.Repeat("earlier", 1000), "large"), try: begin, naive: keep,
+		name: "record a large file", pairs: file, try: begin, naive: keep,
+		setup: func(a *arena) {
+			fileBesideLink(strings.Repeat("earlier", 1000), "large")(a)
+			a.file("victim/large", strings.Repeat(secret, 1000), 0o600, 0)
+		},
 	}, {
-		name: "record directories", pairs: parent, setup: besideLink(empty), naive: naivelyBelow(makeDir),
+		slow: true, name: "record directories", pairs: parent, setup: besideLink(empty), naive: naivelyBelow(makeDir),
 		try: func(a *arena) error {
 			return a.recorded(files, func(j *journal.Journal) error { return files.MkdirAll(a.ctx, j, a.path("pub/p/x/y"), 0o755) })
 		},
 	}, {
-		name: "undo a file, beside a link", pairs: parent, try: undo, naive: naivelyBelow(undoWrite),
+		name: "undo a file, beside a link", pairs: parent, try: undo, slow: true, naive: naivelyBelow(undoWrite),
 		setup: written(files, besideLink(holding(earlier)), holding(left), "victim"),
 	}, {
-		name: "undo a file, beside root's", pairs: roots, try: undo, naive: naivelyBelow(undoWrite),
+		name: "undo a file, beside root's", pairs: roots, try: undo, slow: true, naive: naivelyBelow(undoWrite),
 		setup: written(files, besideRoots(holding(earlier), holding("root's")), nil, ""),
 	}, {
-		name: "undo a file, in its place", pairs: file, try: undo, naive: naively("pub/x", overwrite),
+		name: "undo a file, in its place", pairs: file, try: undo, slow: true, naive: naively("pub/x", overwrite),
 		setup: writtenTo(files, "pub/x", fileBesideLink(earlier, "secret")),
 	}, {
-		name: "undo a new file, beside a link", pairs: parent, try: undo, naive: naivelyBelow(undoMake),
+		name: "undo a new file, beside a link", pairs: parent, try: undo, slow: true, naive: naivelyBelow(undoMake),
 		setup: written(files, besideLink(empty), holding(left), "victim"),
 	}, {
-		name: "undo a new file, beside root's", pairs: roots, try: undo, naive: naivelyBelow(undoMake),
+		name: "undo a new file, beside root's", pairs: roots, try: undo, slow: true, naive: naivelyBelow(undoMake),
 		setup: written(files, besideRoots(empty, holding("root's")), nil, ""),
 	}, {
-		name: "undo directories, beside a link", pairs: parent, try: undo, naive: naivelyBelow(undoMkdir),
+		name: "undo directories, beside a link", pairs: parent, try: undo, slow: true, naive: naivelyBelow(undoMkdir),
 		setup: madeDir(files, besideLink(empty), func(a *arena) { a.dir("victim/x", 0o755, 0) }),
 	}, {
-		name: "undo directories, beside root's", pairs: roots, try: undo, naive: naivelyBelow(undoMkdir),
+		name: "undo directories, beside root's", pairs: roots, try: undo, slow: true, naive: naivelyBelow(undoMkdir),
 		setup: madeDir(files, besideRoots(empty, func(a *arena, dir string) { a.dir(dir+"/x", 0o700, 0) }), nil),
 	}}
 }
