@@ -15,6 +15,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/pin"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // pinRef identifies a pin or a directory of pins.
@@ -53,12 +55,9 @@ func isBPFFS(dir string) bool {
 
 // walkPinPattern visits what matches pattern in dir.
 func walkPinPattern(ctx context.Context, dir, pattern string, visit func(entry)) error {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
+	fd, err := openPins(dir)
 	if err != nil {
-		return &os.PathError{Op: "open", Path: dir, Err: err}
+		return notThere(err)
 	}
 	w := walker{
 		visit: func(e entry) (bool, error) {
@@ -74,6 +73,30 @@ func walkPinPattern(ctx context.Context, dir, pattern string, visit func(entry))
 	}
 	_, err = w.walk(ctx, &level{name: dir, dir: fd})
 	return err
+}
+
+// openPins opens a directory of a BPF file system. Its last element is not
+// followed, and those before it only where root's links lead.
+func openPins(dir string) (fd int, err error) {
+	above, err := durable.OpenDir(filepath.Dir(dir))
+	if err != nil {
+		return -1, err
+	}
+	defer above.Close()
+	d, err := above.OpenDir(filepath.Base(dir))
+	if err != nil {
+		return -1, err
+	}
+	defer d.Close()
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(d.File().Fd()), &fs); err != nil {
+		return -1, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	if uint32(fs.Type) != unix.BPF_FS_MAGIC { // any more
+		return -1, &os.PathError{Op: "open", Path: dir, Err: unix.ENOENT}
+	}
+	fd, err = unix.FcntlInt(d.File().Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return fd, os.NewSyscallError("dup", err)
 }
 
 func findPins(ctx context.Context, s *session) error {
@@ -154,15 +177,12 @@ func removePin(_ context.Context, _ *session, item Item) error {
 	if !ok {
 		return fmt.Errorf("identity of type %T", item.ref)
 	}
-	dir, err := os.OpenFile(filepath.Dir(ref.path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return nil
-	}
+	dir, err := openPins(filepath.Dir(ref.path))
 	if err != nil {
-		return err
+		return notThere(err)
 	}
-	defer dir.Close()
-	e, err := lookBelow(int(dir.Fd()), filepath.Base(ref.path))
+	defer unix.Close(dir)
+	e, err := lookBelow(dir, filepath.Base(ref.path))
 	switch {
 	case err != nil:
 		return &os.PathError{Op: "open", Path: ref.path, Err: err}

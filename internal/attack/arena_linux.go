@@ -195,8 +195,10 @@ func describe(b *strings.Builder, path, name string, dev uint64) error {
 	st := info.Sys().(*syscall.Stat_t)
 	fmt.Fprintf(b, "%s %s %d:%d", name, info.Mode(), st.Uid, st.Gid)
 	switch {
-	case st.Dev != dev:
-		b.WriteString(" of another file system\n")
+	case st.Dev != dev: // its files may be of a kernel's making: their content says nothing
+		names, err := os.ReadDir(path)
+		fmt.Fprintf(b, " of another file system, with %v\n", names)
+		return err
 	case info.Mode().IsRegular():
 		content, err := os.ReadFile(path)
 		if err != nil {

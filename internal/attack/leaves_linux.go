@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -87,6 +89,20 @@ func leafTargets() []target {
 	}, {
 		name: "clean a file up", pairs: parent, try: undo, slow: true, naive: naivelyBelow(os.Remove),
 		setup: listed(besideLink(holding("")), cleanup.Ownership{Files: []string{"pub/p/x"}}),
+	}, {
+		name: "clean a mount up", pairs: parent, try: undo, slow: true, mount: true, naive: naivelyBelow(unmountOurs),
+		setup: listed(func(a *arena) {
+			besideLink(holdingDir)(a)
+			for _, name := range []string{"pub/p/x", "victim/x"} {
+				a.do(unix.Mount("root's", a.path(name), "tmpfs", 0, ""))
+			}
+		}, cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: "pub/p/x", Type: "tmpfs"}}}),
+	}, {
+		name: "clean pins up", pairs: parent, try: undo, slow: true, mount: true, naive: naivelyBelow(removePins),
+		setup: listed(pinned, cleanup.Ownership{Pins: []string{"agent"}}),
+	}, {
+		name: "find and clean pins up", pairs: parent, slow: true, mount: true, naive: naivelyBelow(removePins), setup: pinned,
+		try: func(a *arena) error { return agent(a, cleanup.Ownership{Pins: []string{"agent"}}).Apply(a.ctx) },
 	}, {
 		name: "clean up what was set aside", pairs: parent, try: undo, slow: true, naive: inDir(theirs)(back),
 		setup: listed(besideLink(cniFolder(theirs+suffix)), cleanup.Ownership{SetAside: []string{"pub/p/*" + suffix}}),
@@ -183,10 +199,23 @@ func stateDir(a *arena, dir string) {
 	a.file(dir+"/x/sub/secret", "", 0o644, 0)
 }
 
+// pinned has bpf mounted on pub/p/x and on victim/x, with a directory of pins in
+// each.
+func pinned(a *arena) {
+	besideLink(holdingDir)(a)
+	for _, name := range []string{"pub/p/x", "victim/x"} {
+		a.do(unix.Mount("bpf", a.path(name), "bpf", 0, ""))
+		a.do(os.Mkdir(a.path(name+"/agent"), 0o700))
+	}
+}
+
 // agent is the cleanup of what is owned, by paths below the root of the arena.
 func agent(a *arena, own cleanup.Ownership) cleanup.Cleanup {
-	there := cleanup.Ownership{StateDirs: a.paths(own.StateDirs), Files: a.paths(own.Files), SetAside: a.paths(own.SetAside)}
-	return cleanup.Cleanup{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("state")}, CgroupRoot: a.path("state")}
+	there := cleanup.Ownership{StateDirs: a.paths(own.StateDirs), Files: a.paths(own.Files), SetAside: a.paths(own.SetAside), Pins: own.Pins}
+	for _, m := range own.Mounts {
+		there.Mounts = append(there.Mounts, cleanup.MountRule{Path: a.path(m.Path), Type: m.Type})
+	}
+	return cleanup.Cleanup{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }
 
 // listed is setup with what is owned listed then; undo removes it.

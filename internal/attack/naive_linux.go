@@ -177,3 +177,5 @@ func removeTreeFollowing(path string) error {
 	}
 	return errors.Join(err, os.Remove(path))
 }
+
+func removePins(root string) error { return os.Remove(root + "/agent") }
