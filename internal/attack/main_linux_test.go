@@ -17,9 +17,6 @@ import (
 // beside it, and each naive version does.
 func TestSEC1_SEC4_BesideAnAttacker(t *testing.T) {
 	testns.Root(t)
-	if testing.Short() {
-		t.Skip("it takes a minute")
-	}
 	out, err := exec.Command(build(t)).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Logf("\n%s", out)
