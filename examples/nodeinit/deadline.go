@@ -72,12 +72,12 @@ func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
 	start := trace.StepStart
 	return &bootstrap.Trace{
 		StepDone: trace.StepDone,
-		StepStart: func(ctx context.Context, step string) context.Context {
+		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
 			a.step.Store(step)
 			if start == nil {
 				return ctx
 			}
-			return start(ctx, step)
+			return start(ctx, op, step)
 		},
 	}
 }
