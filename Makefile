@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale faults ci help
+.PHONY: test test-packages test-traces test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults ci help
 
 test: test-packages test-traces test-cni test-kube ## run all tests
 
@@ -51,6 +51,9 @@ SHARD  ?= 0/1
 faults: tools ## every fault at every call of nodeinit's commands, and power cuts (hours; goes on where it was ended: FAULTS=FILE, SHARD=I/N)
 	$(GO) run ./internal/faults/inject -state $(FAULTS) -shard $(SHARD)
 	$(GO) run ./internal/faults/inject -power 200
+
+attack: ## each operation that touches a path 100,000 times beside an attacker (hours; TARGET=REGEXP for some)
+	$(GO) run ./internal/attack -n 100000 -target '$(TARGET)'
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@for tool in $(TOOLS); do \

@@ -7,11 +7,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
@@ -44,13 +46,15 @@ func listMounts() ([]mountPoint, error) {
 	out := make([]mountPoint, 0, len(infos))
 	for _, info := range infos {
 		out = append(out, mountPoint{
-			mountRef: mountRef{info.Point, info.ID, info.Dev, info.Root},
+			mountRef: refOf(info),
 			fstype:   info.FSType,
 			depth:    mountDepth(parents, info.ID),
 		})
 	}
 	return out, nil
 }
+
+func refOf(m mountinfo.Mount) mountRef { return mountRef{m.Point, m.ID, m.Dev, m.Root} }
 
 // mountPoints returns the mounts as they were when first asked for.
 func (s *session) mountPoints() ([]mountPoint, error) {
@@ -110,7 +114,10 @@ func unmount(ref mountRef) error {
 	if top.mountRef != ref {
 		return fmt.Errorf("a %s was mounted over it: %w", top.fstype, errOther)
 	}
-	err = unix.Unmount(ref.path, unix.UMOUNT_NOFOLLOW)
+	err = fsmount.Real{}.UnmountOnly(ref.path, func(m mountinfo.Mount) bool { return refOf(m) == ref })
+	if named := (*fs.PathError)(nil); errors.As(err, &named) {
+		err = named.Err // the item names the path
+	}
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		return fmt.Errorf("%w (a process has a file open or its working directory there, or something is mounted below)", err)

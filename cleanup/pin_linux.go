@@ -15,6 +15,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/pin"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // pinRef identifies a pin or a directory of pins.
@@ -53,36 +55,53 @@ func isBPFFS(dir string) bool {
 
 // walkPinPattern visits what matches pattern in dir.
 func walkPinPattern(ctx context.Context, dir, pattern string, visit func(entry)) error {
-	var w walker
-	w.visit = func(e entry) (bool, error) {
-		if !e.full {
-			visit(e)
-		}
-		return e.full || e.mount, nil
-	}
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
+	fd, err := openPins(dir)
 	if err != nil {
-		return err
+		return notThere(err)
 	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	w.errs.add(err)
-	for _, name := range names {
-		if match, _ := path.Match(pattern, name); !match {
-			continue
-		}
-		_, err := w.name(ctx, f, name)
-		w.errs.add(err)
+	w := walker{
+		visit: func(e entry) (bool, error) {
+			if !e.full {
+				visit(e)
+			}
+			return e.full || e.mount, nil
+		},
+		passOver: func(name string) bool {
+			match, _ := path.Match(pattern, name)
+			return !match
+		},
 	}
-	return w.errs.join()
+	_, err = w.walk(ctx, &level{name: dir, dir: fd})
+	return err
+}
+
+// openPins opens a directory of a BPF file system. Its last element is not
+// followed, and those before it only where root's links lead.
+func openPins(dir string) (fd int, err error) {
+	above, err := durable.OpenDir(filepath.Dir(dir))
+	if err != nil {
+		return -1, err
+	}
+	defer above.Close()
+	d, err := above.OpenDir(filepath.Base(dir))
+	if err != nil {
+		return -1, err
+	}
+	defer d.Close()
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(d.File().Fd()), &fs); err != nil {
+		return -1, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	if uint32(fs.Type) != unix.BPF_FS_MAGIC { // any more
+		return -1, &os.PathError{Op: "open", Path: dir, Err: unix.ENOENT}
+	}
+	fd, err = unix.FcntlInt(d.File().Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return fd, os.NewSyscallError("dup", err)
 }
 
 func findPins(ctx context.Context, s *session) error {
 	return s.walkPins(ctx, func(e entry) {
-		item := Item{Kind: kindPin, Object: e.path}
+		item := Item{Kind: kindPin, Object: e.path()}
 		if e.mount {
 			item.Detail = "something is mounted on it"
 			s.leave(item)
@@ -91,7 +110,7 @@ func findPins(ctx context.Context, s *session) error {
 		if e.dir {
 			item.Kind = kindPinDir
 		}
-		item.ref = pinRef{e.path, e.id, e.dir}
+		item.ref = pinRef{e.path(), e.id, e.dir}
 		s.found(item)
 	})
 }
@@ -105,7 +124,7 @@ func (s *session) pinnedObjects() (*pinnedObjects, error) {
 	var errs errorSet
 	err := s.walkPins(context.Background(), func(e entry) {
 		if !e.mount && !e.dir {
-			errs.add(out.add(e.path))
+			errs.add(out.add(e.path()))
 		}
 	})
 	errs.add(err)
@@ -158,18 +177,15 @@ func removePin(_ context.Context, _ *session, item Item) error {
 	if !ok {
 		return fmt.Errorf("identity of type %T", item.ref)
 	}
-	dir, err := os.OpenFile(filepath.Dir(ref.path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return nil
-	}
+	dir, err := openPins(filepath.Dir(ref.path))
 	if err != nil {
-		return err
+		return notThere(err)
 	}
-	defer dir.Close()
+	defer unix.Close(dir)
 	e, err := lookBelow(dir, filepath.Base(ref.path))
 	switch {
 	case err != nil:
-		return err
+		return &os.PathError{Op: "open", Path: ref.path, Err: err}
 	case e == nil:
 		return nil
 	case e.mount:
@@ -177,5 +193,5 @@ func removePin(_ context.Context, _ *session, item Item) error {
 	case e.id != ref.id:
 		return errOther
 	}
-	return unlink(e.parent, e.name, e.path, e.dir)
+	return removing(ref.path, unlink(e.parent, e.name, e.dir))
 }

@@ -41,7 +41,10 @@ func (Handler) Owns(e journal.Entry) error {
 	if e.Kind == kindBackup && e.Before.Type != "" {
 		return errors.New("a backup takes the place of nothing")
 	}
-	return files.Owns(e)
+	if err := files.Owns(e); err != nil || e.Kind == kindDir {
+		return err
+	}
+	return owned(filepath.Dir(e.Object))
 }
 
 // Look says what there is to undo about e.

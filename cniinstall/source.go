@@ -164,11 +164,25 @@ func (i Install) withDefaults() (Install, error) {
 			return i, fmt.Errorf("CNI folder %q is not an absolute path", dir)
 		}
 	}
+	if err := errors.Join(owned(i.BinDir), owned(i.ConfDir)); err != nil {
+		return i, err
+	}
 	if ext := filepath.Ext(i.ConfName); !isFileName(i.ConfName) || !slices.Contains(confSuffixes, ext) {
 		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
 			i.ConfName, strings.Join(confSuffixes, ", "))
 	}
 	return i, nil
+}
+
+// owned is an error for a folder that is the system's: nothing of CNI is put into
+// it, and so nothing taken out of it, whatever a journal says.
+func owned(dir string) error {
+	switch dir {
+	case "/", "/bin", "/boot", "/etc", "/home", "/lib", "/lib64", "/root", "/run", "/sbin", "/usr", "/usr/bin",
+		"/usr/lib", "/usr/lib64", "/usr/sbin", "/var", "/var/lib", "/var/run":
+		return fmt.Errorf("CNI folder %s is the system's: name one for CNI", dir)
+	}
+	return nil
 }
 
 func isFileName(name string) bool {

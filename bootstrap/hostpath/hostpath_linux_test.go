@@ -179,3 +179,41 @@ func TestHP1_RaceForAPath(t *testing.T) {
 		require.Equal(t, []string{node}, names(t, node))
 	}
 }
+
+// Who can open a lock can hold it for ever.
+func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
+	node := t.TempDir()
+	require.NoError(t, os.Mkdir(node+"/run", 0o755))
+	old := unix.Umask(0)
+	defer unix.Umask(old)
+	a := hostpath.Action{Paths: []hostpath.Path{
+		{Path: node + "/run/xtables.lock", Type: hostpath.FileOrCreate}, {Path: node + "/run/other.lock", Type: hostpath.FileOrCreate},
+	}}
+	require.NoError(t, a.Apply(t.Context()))
+	for name, mode := range map[string]os.FileMode{"xtables.lock": 0o600, "other.lock": 0o644} {
+		info, err := os.Lstat(node + "/run/" + name)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode(), name)
+	}
+}
+
+// A directory that is shared with a pod says nothing about what is made elsewhere.
+func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
+	testns.Root(t)
+	const stranger = 65534
+	dir := t.TempDir()
+	for _, name := range []string{"/shared", "/host"} {
+		require.NoError(t, os.Mkdir(dir+name, 0o755))
+	}
+	require.NoError(t, os.Symlink("/proc/self/root"+dir+"/host", dir+"/shared/link"))
+	require.NoError(t, os.Chown(dir+"/shared", stranger, stranger))
+	for path, typ := range map[string]hostpath.Type{
+		"/shared/link/dir": hostpath.DirectoryOrCreate, "/shared/link/file": hostpath.FileOrCreate,
+	} {
+		err := hostpath.Action{Paths: []hostpath.Path{{Path: dir + path, Type: typ}}}.Apply(t.Context())
+		require.ErrorContains(t, err, "a symbolic link that others may change", path)
+	}
+	names, err := os.ReadDir(dir + "/host")
+	require.NoError(t, err)
+	require.Empty(t, names)
+}

@@ -423,13 +423,13 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	if e.Kind == f.dir() {
 		return f.lookDir(ctx, p, e)
 	}
-	there, err := f.compare(ctx, e)
+	there, err := e.compare(ctx)
 	if err != nil {
 		return Undo{}, err
 	}
 	var u Undo
 	if there {
-		u.Change, u.Run = "restore "+e.Object, func(ctx context.Context) error { return f.undo(ctx, p, e) }
+		u.Change, u.Run = "restore "+e.Object, func(ctx context.Context) error { return f.undo(ctx, p.journal, e) }
 		if e.Before.Type == "" {
 			u.Change, u.Removes = "remove file "+e.Object, spellings(e.Object)
 		}
@@ -471,11 +471,30 @@ func sweeping(dir string, u Undo) (Undo, error) {
 
 // compare reports whether the object is as it was left. False: it is as it was
 // before. Anything else is ErrChanged.
-func (f Files) compare(ctx context.Context, e Entry) (bool, error) {
-	now, err := snapshotOf(ctx, e)
-	switch {
-	case err != nil:
+func (e Entry) compare(ctx context.Context) (bool, error) {
+	d, name, err := openParent(e.Object)
+	if err != nil {
 		return false, fmt.Errorf("look at %s: %w", e.Object, err)
+	}
+	if d == nil {
+		return e.changed(State{})
+	}
+	defer d.Close()
+	return e.compareIn(ctx, d, name)
+}
+
+// compareIn is compare of name in d.
+func (e Entry) compareIn(ctx context.Context, d *durable.Dir, name string) (bool, error) {
+	now, err := e.snapshotIn(ctx, d, name)
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", e.Object, err)
+	}
+	return e.changed(now)
+}
+
+// changed is compare of what is there now.
+func (e Entry) changed(now State) (bool, error) {
+	switch {
 	case now.Same(e.Before):
 		return false, nil
 	case !e.Left(now):
@@ -484,14 +503,9 @@ func (f Files) compare(ctx context.Context, e Entry) (bool, error) {
 	return true, nil
 }
 
-// snapshotOf is [Snapshot] of e's object, but for the hash of a file that by its
+// snapshotIn is [Snapshot] of e's object, but for the hash of a file that by its
 // size is nothing that e knows: however large it is, it is not read.
-func snapshotOf(ctx context.Context, e Entry) (State, error) {
-	d, name, err := openParent(e.Object)
-	if err != nil || d == nil {
-		return State{}, err
-	}
-	defer d.Close()
+func (e Entry) snapshotIn(ctx context.Context, d *durable.Dir, name string) (State, error) {
 	info, err := d.Lstat(name)
 	if err == nil && info.Mode().IsRegular() && !e.knowsSize(info.Size()) {
 		s := stateOf(info)
@@ -505,24 +519,32 @@ func (e Entry) knowsSize(size int64) bool {
 	return e.Before.Size == size || e.After.Size == size || e.Was != nil && e.Was.Size == size
 }
 
-func (f Files) undo(ctx context.Context, p *Pass, e Entry) error {
-	there, err := f.compare(ctx, e)
+// undo looks and acts in one directory that is open: by its path, it could be
+// another's by then.
+func (f Files) undo(ctx context.Context, j *Journal, e Entry) error {
+	d, name, err := openParent(e.Object)
+	if err != nil {
+		return fmt.Errorf("undo %s: %w", e.Object, err)
+	}
+	if d == nil { // it has gone, with what was in it
+		there, err := e.changed(State{})
+		if there {
+			err = fmt.Errorf("undo %s: its directory: %w", e.Object, fs.ErrNotExist)
+		}
+		return err
+	}
+	defer d.Close()
+	there, err := e.compareIn(ctx, d, name)
 	if err != nil || !there {
 		return err
 	}
-	if err := f.restore(ctx, p.journal, e); err != nil {
+	if err := j.restore(ctx, d, name, e.Before); err != nil {
 		return fmt.Errorf("undo %s: %w", e.Object, err)
 	}
 	return nil
 }
 
-func (f Files) restore(ctx context.Context, j *Journal, e Entry) error {
-	d, err := durable.OpenDir(filepath.Dir(e.Object))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	name, was := filepath.Base(e.Object), e.Before
+func (j *Journal) restore(ctx context.Context, d *durable.Dir, name string, was State) error {
 	switch was.Type {
 	case "":
 		return d.Remove(name)
@@ -576,11 +598,16 @@ func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	case p.Stays(e.Object): // by one that stays
 		return Undo{}, errBelow
 	}
-	there, err := f.compare(ctx, e)
+	there, err := e.compare(ctx)
 	if err != nil || !there {
 		return Undo{}, err
 	}
-	if err := holdsOthers(p, e.Object); err != nil {
+	d, err := durable.OpenDir(e.Object)
+	if err != nil {
+		return Undo{}, fmt.Errorf("look at %s: %w", e.Object, err)
+	}
+	defer d.Close()
+	if err := holdsOthers(p, d, e.Object); err != nil {
 		return Undo{}, err
 	}
 	return u, nil
@@ -591,36 +618,36 @@ func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 	if p.Stays(e.Object) { // the mount on it
 		return errBelow
 	}
-	there, err := f.compare(ctx, e)
+	above, name, err := openParent(e.Object)
+	if err != nil || above == nil { // nil: it has gone
+		return err
+	}
+	defer above.Close()
+	there, err := e.compareIn(ctx, above, name)
 	if err != nil || !there {
 		return err
 	}
-	if err := holdsOthers(p, e.Object); err != nil {
-		return err
-	}
-	d, err := durable.OpenDir(filepath.Dir(e.Object))
+	d, err := above.OpenDir(name)
 	if err != nil {
 		return fmt.Errorf("undo %s: %w", e.Object, err)
 	}
 	defer d.Close()
-	if err := durable.Sweep(e.Object); err != nil {
+	if err := holdsOthers(p, d, e.Object); err != nil {
+		return err
+	}
+	if err := d.Sweep(); err != nil {
 		return fmt.Errorf("undo %s: %w", e.Object, err)
 	}
-	err = d.Remove(filepath.Base(e.Object))
+	err = above.Remove(name)
 	if errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("%s is %w: something is mounted on it, and it stays", e.Object, ErrChanged)
 	}
 	return err
 }
 
-// holdsOthers is an error if dir holds what does not go. A writer's temporary
-// files go, unless it lives.
-func holdsOthers(p *Pass, dir string) error {
-	d, err := durable.OpenDir(dir)
-	if err != nil {
-		return fmt.Errorf("look at %s: %w", dir, err)
-	}
-	defer d.Close()
+// holdsOthers is an error if the directory d at dir holds what does not go. A
+// writer's temporary files go, unless it lives.
+func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 	names, err := d.Names()
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", dir, err)

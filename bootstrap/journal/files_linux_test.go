@@ -5,6 +5,8 @@ package journal_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -378,6 +381,62 @@ func TestSEC2_KeptContentThatOthersMayWriteIsRefused(t *testing.T) {
 	write(t, blobs[0], "other", 0o600)
 	_, err = openFiles(t, state).RevertAll(t.Context())
 	require.ErrorContains(t, err, "kept content is damaged")
+}
+
+func TestSEC2_KeptContentOfOthersIsRefused(t *testing.T) {
+	testns.Root(t)
+	for name, spoil := range map[string]func(t *testing.T, blob string){
+		"of another": func(t *testing.T, blob string) { require.NoError(t, os.Chown(blob, 1000, 0)) },
+		"of another group": func(t *testing.T, blob string) {
+			require.NoError(t, errors.Join(os.Chown(blob, 0, 1000), os.Chmod(blob, 0o660)))
+		},
+		"of two names": func(t *testing.T, blob string) { require.NoError(t, os.Link(blob, blob+".other")) },
+		"link": func(t *testing.T, blob string) {
+			require.NoError(t, errors.Join(os.Rename(blob, filepath.Dir(blob)+"/real"), os.Symlink("real", blob)))
+		},
+		"pipe": func(t *testing.T, blob string) {
+			require.NoError(t, errors.Join(os.Remove(blob), unix.Mkfifo(blob, 0o600)))
+		},
+		"directory": func(t *testing.T, blob string) {
+			require.NoError(t, errors.Join(os.Remove(blob), os.Mkdir(blob, 0o700)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+			write(t, path, strings.Repeat("was", 5000), 0o644)
+			put(t, openFiles(t, state), path, "ours")
+			blobs, err := filepath.Glob(state + "/blob.*")
+			require.NoError(t, err)
+			require.Len(t, blobs, 1)
+			spoil(t, blobs[0])
+			_, err = openFiles(t, state).RevertAll(t.Context())
+			require.ErrorContains(t, err, "kept content")
+			require.ErrorContains(t, err, filepath.Base(blobs[0]))
+			content, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, "ours", string(content), "what is there stays")
+			require.Len(t, journaltest.Entries(t, openFiles(t, state)), 1, "and recorded")
+		})
+	}
+}
+
+// Content comes from beside the journal, whatever that says.
+func TestSEC3_NamesOfContentAreBare(t *testing.T) {
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "file"), filepath.Join(dir, "state")
+	write(t, path, strings.Repeat("was", 5000), 0o644)
+	write(t, filepath.Join(dir, "secret"), "secret", 0o600)
+	sum := sha256.Sum256([]byte("secret"))
+	for _, blob := range []string{"../secret", filepath.Join(dir, "secret"), ".", "..", "blob./../../secret", "journal.json"} {
+		put(t, openFiles(t, state), path, "ours")
+		journaltest.Edit(t, state, func(e *journal.Entry) {
+			e.Before.Blob, e.Before.SHA256, e.Before.Mode = blob, hex.EncodeToString(sum[:]), 0o644
+		})
+		_, err := journal.Open(state, journal.Options{Handlers: []journal.Handler{acme}})
+		require.ErrorIs(t, err, journal.ErrUnreadable, blob)
+		require.ErrorContains(t, err, "is not a file beside the journal")
+		require.NoError(t, os.RemoveAll(state))
+	}
 }
 
 func TestSEC6_HashingEndsWithItsContext(t *testing.T) {

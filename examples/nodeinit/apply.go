@@ -178,11 +178,11 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
 	a.shown = true
 	if a.output == formatJSON {
-		a.trace = bootstrap.LogTrace(a.logger())
+		a.trace = a.noting(bootstrap.LogTrace(a.logger()))
 		report, err := run(ctx)
 		return errors.Join(err, report.WriteJSON(a.stdout))
 	}
-	a.trace = (&progress{a.stdout, a.terminal}).trace()
+	a.trace = a.noting((&progress{a.stdout, a.terminal}).trace())
 	start := time.Now()
 	report, err := run(ctx)
 	fmt.Fprintf(a.stdout, "%s (%s)\n", report.Summary(), elapsed(time.Since(start)))

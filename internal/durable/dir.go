@@ -306,13 +306,18 @@ func (d *Dir) OpenNewDir(name string, mode fs.FileMode) (*Dir, error) {
 	return made, nil
 }
 
-// setMode gives a new directory the bits that the umask has taken away.
+// setMode gives a new directory the bits that the umask has taken away. One that
+// holds something is not the new one: whoever owns the directory above can have put
+// another of ours in its place.
 func (d *Dir) setMode(mode fs.FileMode) error {
 	info, err := d.Stat()
-	if err == nil && info.Mode()&modeBits != mode&modeBits && ownedByUs(info) {
-		err = d.self.Chmod(mode)
+	if err != nil || info.Mode()&modeBits == mode&modeBits || !ownedByUs(info) {
+		return err
 	}
-	return err
+	if _, err := d.NamesAtMost(0); err != nil {
+		return &fs.PathError{Op: "mkdir", Path: d.path, Err: fmt.Errorf("%w: %w", errExchanged, err)}
+	}
+	return d.self.Chmod(mode)
 }
 
 // CreateNew makes an empty file, durably, with mode whatever the umask. If name

@@ -94,12 +94,8 @@ func (w *walker) follow(name string, link int, st *unix.Stat_t) error {
 	if w.links++; w.links > maxLinks {
 		return unix.ELOOP
 	}
-	var dir unix.Stat_t
-	if err := unix.Fstat(w.fd, &dir); err != nil {
+	if err := trustLink(w.fd, name, st); err != nil {
 		return err
-	}
-	if !trusted(&dir, st) {
-		return fmt.Errorf("%q on the way is %w", name, ErrUntrusted)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(w.fd, &fs); err != nil {
@@ -112,12 +108,57 @@ func (w *walker) follow(name string, link int, st *unix.Stat_t) error {
 		}
 		return err
 	}
-	target := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(link, "", target)
+	target, err := readlink(link)
 	if err != nil {
 		return err
 	}
-	return w.restart(string(target[:n]))
+	return w.restart(target)
+}
+
+// readlink reads a symbolic link that is open.
+func readlink(link int) (string, error) {
+	target := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(link, "", target)
+	if err != nil {
+		return "", err
+	}
+	return string(target[:n]), nil
+}
+
+// trustLink is an error unless nobody but root and this process's user can have
+// put the link there.
+func trustLink(dir int, name string, link *unix.Stat_t) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil {
+		return err
+	}
+	if !trusted(&st, link) {
+		return fmt.Errorf("%q on the way is %w", name, ErrUntrusted)
+	}
+	return nil
+}
+
+// Follow returns where the symbolic link name leads, under the condition of
+// [OpenDir].
+func (d *Dir) Follow(name string) (string, error) {
+	if err := d.named(name); err != nil {
+		return "", err
+	}
+	dir := int(d.self.Fd())
+	link, err := openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return "", &os.PathError{Op: "open", Path: d.Path(name), Err: err}
+	}
+	defer unix.Close(link)
+	var st unix.Stat_t
+	if err := errors.Join(unix.Fstat(link, &st), trustLink(dir, name, &st)); err != nil {
+		return "", &os.PathError{Op: "follow", Path: d.Path(name), Err: err}
+	}
+	target, err := readlink(link)
+	if err != nil {
+		return "", &os.PathError{Op: "readlink", Path: d.Path(name), Err: err}
+	}
+	return target, nil
 }
 
 // trusted reports whether nobody but root and this process's user can have put

@@ -61,6 +61,57 @@ func TestSEC1_LinksOnTheWay(t *testing.T) {
 	}
 }
 
+// A pod may put a link into a directory that it shares with us which leads, by the
+// root of another process, into the host.
+func TestSEC1_ALinkOfOthersThroughARootIsRefused(t *testing.T) {
+	testns.Root(t)
+	dir := t.TempDir()
+	for _, name := range []string{"shared", "host"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "host", "file"), []byte("theirs"), 0o644))
+	link := filepath.Join(dir, "shared", "link")
+	for _, root := range []string{"/proc/1/root", "/proc/self/root", "/proc/thread-self/root"} {
+		require.NoError(t, os.Symlink(root+filepath.Join(dir, "host"), link))
+		require.NoError(t, os.Chown(filepath.Dir(link), stranger, stranger))
+		for name, err := range map[string]error{
+			"make":   durable.MkdirAll(filepath.Join(link, "new", "below"), 0o755),
+			"write":  durable.WriteFile(filepath.Join(link, "file"), 0o644, []byte("ours")),
+			"link":   durable.Symlink("target", filepath.Join(link, "file")),
+			"remove": durable.Remove(filepath.Join(link, "file")),
+			"sweep":  durable.Sweep(link),
+		} {
+			require.ErrorIs(t, err, durable.ErrUntrusted, "%s by %s", name, root)
+		}
+		require.NoError(t, os.Remove(link))
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "host", "file"))
+	require.NoError(t, err)
+	require.Equal(t, "theirs", string(content))
+	require.False(t, exists(filepath.Join(dir, "host", "new")))
+}
+
+// A link is read under the same condition, as one on the way.
+func TestSEC1_FollowAsksWhoseALinkIs(t *testing.T) {
+	testns.Root(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "link")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	d, err := durable.OpenDir(dir)
+	require.NoError(t, err)
+	defer d.Close()
+	target, err := d.Follow("link")
+	require.NoError(t, err)
+	require.Equal(t, "elsewhere", target)
+	_, err = d.Follow("file")
+	require.Error(t, err)
+	_, err = d.Follow("../link")
+	require.Error(t, err)
+	require.NoError(t, os.Lchown(filepath.Join(dir, "link"), stranger, 0))
+	_, err = d.Follow("link")
+	require.ErrorIs(t, err, durable.ErrUntrusted)
+}
+
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

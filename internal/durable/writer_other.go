@@ -14,3 +14,6 @@ func awaitNoWriter(*os.File) {}
 func walk(path string) (*os.File, error) { return os.Open(path) }
 
 func (d *Dir) renameNew(from, to string) error { return d.renameChecked(from, to) }
+
+// Follow returns where the symbolic link name leads.
+func (d *Dir) Follow(name string) (string, error) { return d.Readlink(name) }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -94,11 +95,29 @@ func (h Handler) unmount(e journal.Entry) error {
 	if err != nil || !there {
 		return err
 	}
-	err = hint(h.FSType, h.Kernel.Unmount(e.Object))
+	err = hint(h.FSType, h.unmountOnly(e))
 	if errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
 	}
 	return err
+}
+
+// unmountOnly unmounts what was made, where the kernel can be told what that is:
+// somebody may have exchanged the directories meanwhile.
+func (h Handler) unmountOnly(e journal.Entry) error {
+	k, ok := h.Kernel.(interface {
+		UnmountOnly(path string, meant func(mountinfo.Mount) bool) error
+	})
+	if !ok {
+		return h.Kernel.Unmount(e.Object)
+	}
+	sources := []string{e.After.Value, "none"} // which is that of one that has no source
+	if e.Was != nil {
+		sources = append(sources, e.Was.Value)
+	}
+	return k.UnmountOnly(e.Object, func(m mountinfo.Mount) bool {
+		return m.FSType == h.FSType && slices.Contains(sources, m.Source)
+	})
 }
 
 // covered reports whether something lies over a mount that may be the one that

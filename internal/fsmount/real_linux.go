@@ -5,14 +5,13 @@ package fsmount
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
@@ -41,8 +40,26 @@ func split(options string) (attr, flag int, rest []string) {
 func (Real) Open(name string) (fs.File, error) { return os.Open(name) }
 
 // Unmount takes the topmost mount off path, unless it is in use.
-func (Real) Unmount(path string) error {
-	return pathError("umount", path, unix.Unmount(path, unix.UMOUNT_NOFOLLOW))
+func (k Real) Unmount(path string) error {
+	return k.UnmountOnly(path, func(mountinfo.Mount) bool { return true })
+}
+
+// UnmountOnly is Unmount of the mount that is meant. With another there, the error
+// is EINVAL, as with none.
+func (Real) UnmountOnly(path string, meant func(mountinfo.Mount) bool) error {
+	p, err := openPoint(path)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	m, err := p.mount()
+	if err == nil && !meant(m) {
+		err = unix.EINVAL
+	}
+	if err == nil {
+		err = unix.Unmount(p.path(), unix.UMOUNT_NOFOLLOW)
+	}
+	return pathError("umount", path, err)
 }
 
 // Mount makes a file system and attaches it to path.
@@ -62,7 +79,12 @@ func (Real) Mount(path, fstype, options string, before func(root string) error) 
 	if err := before(s.root()); err != nil {
 		return err
 	}
-	dir, err := openPoint(path)
+	p, err := openPoint(path)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	dir, err := p.dir.OpenDir(p.name)
 	if err != nil {
 		return err
 	}
@@ -72,17 +94,6 @@ func (Real) Mount(path, fstype, options string, before func(root string) error) 
 		return pathError("move_mount", path, raced(at, err))
 	}
 	return settle(fd, s.id, path)
-}
-
-// openPoint opens the directory to mount on, where there was no link when it was
-// looked at.
-func openPoint(path string) (*durable.Dir, error) {
-	parent, err := durable.OpenDir(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	return parent.OpenDir(filepath.Base(path))
 }
 
 // emptyPaths makes move_mount(2) take descriptors.
@@ -144,7 +155,12 @@ func mountOld(path, fstype, options string, before func(root string) error) erro
 	if err := before(""); err != nil {
 		return err
 	}
-	dir, err := openPoint(path)
+	p, err := openPoint(path)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	dir, err := p.dir.OpenDir(p.name)
 	if err != nil {
 		return err
 	}
@@ -153,34 +169,17 @@ func mountOld(path, fstype, options string, before func(root string) error) erro
 	_, flag, rest := split(options)
 	source, rest := takeSource(rest, fstype)
 	target := threadFD(at)
-	if unix.Access(target, unix.F_OK) != nil { // a /proc that does not show the thread
-		target = path
+	if err := unix.Access(target, unix.F_OK); err != nil {
+		return fmt.Errorf("mount %s on %s: mount(2) takes no open directory but by a /proc that shows this process; "+
+			"mount one, or allow fsopen(2) and move_mount(2) in the seccomp profile: %w", fstype, path, err)
 	}
 	if err := unix.Mount(source, target, fstype, uintptr(flag), strings.Join(rest, ",")); err != nil {
 		return pathError("mount "+fstype, path, raced(at, err))
 	}
-	if err := settleOld(path); err != nil {
+	if err := p.settleOld(fstype); err != nil {
 		return err
 	}
-	return markOld(path, fstype, source)
-}
-
-// markOld marks what was mounted, unless its source was taken.
-func markOld(path, fstype, source string) error {
-	mounts, err := Mounts(Real{})
-	if err != nil {
-		return err
-	}
-	on := mountinfo.On(mounts, path)
-	if fstype != "bpf" || len(on) == 0 || on[len(on)-1].Source == source {
-		return nil
-	}
-	dir, err := openPoint(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return mark(int(dir.File().Fd()), source)
+	return p.markOld(fstype, source)
 }
 
 // takeSource takes the source out of options, where mount(2) has none.

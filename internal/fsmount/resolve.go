@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // maxLinks is how many symbolic links the kernel follows in one path.
@@ -17,7 +19,8 @@ const maxLinks = 40
 
 // Resolve names the place that path leads to, as the kernel would walk it:
 // absolute, without symbolic links, "." or "..". What does not exist yet may
-// be missing from any point on, also behind a dangling link.
+// be missing from any point on, also behind a dangling link. A link is followed
+// under the condition of [durable.OpenDir].
 func Resolve(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("empty path")
@@ -69,7 +72,12 @@ func readlink(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return os.Readlink(path)
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	return d.Follow(filepath.Base(path))
 }
 
 // top splits an absolute path into its root and its elements.

@@ -37,29 +37,42 @@ func settle(fd int, id uint64, path string) error {
 
 // settleOld is settle where it cannot be told which mount is one's own: all
 // take off what is upon the lowest.
-func settleOld(path string) error {
+func (p point) settleOld(fstype string) error {
 	for gave := false; ; gave = true {
-		fd, err := openPath(path)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		s, err := describe(fd, path)
-		if err != nil {
-			return err
-		}
-		infos, err := mountinfo.Read()
+		over, err := p.stackedMount(fstype)
 		switch {
-		case err == nil && stacked(infos, s.id):
+		case err != nil:
+			return err
+		case over >= 0:
+			err = detach(over, p.dir.Path(p.name))
+			_ = unix.Close(over) // nothing was written
+			if err != nil {
+				return err
+			}
 		case gave:
-			return pathError("mount", path, unix.EBUSY)
+			return pathError("mount", p.dir.Path(p.name), unix.EBUSY)
 		default:
 			return nil
 		}
-		if err := detach(fd, path); err != nil {
-			return err
+	}
+}
+
+// stackedMount opens the topmost mount, if it lies upon another of the type; -1:
+// it does not, or something else is there by now.
+func (p point) stackedMount(fstype string) (int, error) {
+	fd, err := p.open()
+	if err != nil {
+		return -1, err
+	}
+	s, err := describe(fd, p.dir.Path(p.name))
+	if err == nil && s.isMount() && s.fstype == fstype {
+		infos, listErr := mountinfo.Read()
+		if listErr == nil && stacked(infos, s.id) {
+			return fd, nil
 		}
 	}
+	_ = unix.Close(fd) // nothing was written
+	return -1, err
 }
 
 // stacked reports whether the mount lies upon another of its type on the same

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+
+	"golang.org/x/sys/unix"
+)
+
+// pair are two names in the attacker's directory.
+type pair [2]string
+
+// target is an operation to attack.
+type target struct {
+	name  string
+	pairs []pair       // that are exchanged meanwhile
+	setup func(*arena) // makes the names of the pairs, before each try
+	try   func(*arena) error
+	naive func(*arena) error // the same as somebody would do it who trusts in paths
+	slow  bool               // tried a quarter as often
+	mount bool               // mounts are made, or gone
+	old   bool               // tried where only mount(2) is to be had
+}
+
+// isolate runs the program again in a mount namespace of its own, with a folder
+// to mount on.
+func isolate() error {
+	dir, err := os.MkdirTemp("", "slipway-attack-")
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("/proc/self/exe", slices.Concat([]string{"-as", "defender"}, os.Args[1:], []string{dir})...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP, Pdeathsig: unix.SIGKILL}
+	runtime.LockOSThread() // with the thread that has started it the other would end
+	return errors.Join(cmd.Run(), os.Remove(dir))
+}
+
+// attack tries all targets, and prints what came of it.
+func attack(dir string, n int, only *regexp.Regexp) error {
+	if err := unix.Mount("attack", dir, "tmpfs", 0, "mode=0755"); err != nil {
+		return fmt.Errorf("mount a tmpfs on %s: %w", dir, err)
+	}
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	unix.Umask(0o077) // so that modes have to be put right
+	table := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "target\ttries\tdone\texchanges\tescapes\tnaive tries\tnaive escapes\t")
+	list := slices.DeleteFunc(targets(), func(t target) bool { return !only.MatchString(t.name) })
+	if len(list) == 0 {
+		return fmt.Errorf("no target is called %q", only)
+	}
+	var errs []error
+	for _, t := range list {
+		tries := n
+		if t.slow {
+			tries = max(n/4, 1)
+		}
+		held, naive, err := t.attack(root, tries)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", t.name, held.tries, held.done, held.exchanges, held.escapes, naive.tries, naive.escapes)
+		errs = append(errs, err)
+	}
+	return errors.Join(errors.Join(errs...), table.Flush())
+}
+
+// outcome is what came of many tries.
+type outcome struct {
+	tries, done, escapes int
+	exchanges            uint64
+	first                string // escape
+	refused              error  // the last
+}
+
+// attack tries the operation n times, and the naive version a tenth as often, then
+// on until that has lost.
+func (t target) attack(root string, n int) (held, naive outcome, err error) {
+	const generous = 50
+	if held, err = t.run(root, t.try, func(o outcome) bool { return o.tries == n }); err != nil {
+		return held, naive, fmt.Errorf("%s: %w", t.name, err)
+	}
+	naive, err = t.run(root, t.naive, func(o outcome) bool { return o.tries >= n/10 && o.escapes > 0 || o.tries >= generous*n })
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s, naive: %w", t.name, err)
+	case held.escapes > 0:
+		err = fmt.Errorf("%s: %d escapes, the first: %s", t.name, held.escapes, held.first)
+	case held.done == 0:
+		err = fmt.Errorf("%s: no try got through, at last: %w", t.name, held.refused)
+	case naive.escapes == 0:
+		err = fmt.Errorf("%s: the attacker is too weak: he has not got the better of the naive version either", t.name)
+	}
+	return held, naive, err
+}
+
+// run tries op until enough, on a thread of its own that it may restrict.
+func (t target) run(root string, op func(*arena) error, enough func(outcome) bool) (o outcome, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if t.old {
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+			if err = refuseNewMountCalls(); err != nil {
+				return
+			}
+		}
+		err = t.tryUntil(enough, root, op, &o)
+	}()
+	<-done
+	return o, err
+}
+
+func (t target) tryUntil(enough func(outcome) bool, root string, op func(*arena) error, o *outcome) error {
+	him, err := startAttacker(root, t.pairs)
+	if err != nil {
+		return err
+	}
+	a := &arena{root: root, mounts: t.mount, ctx: context.Background()}
+	for !enough(*o) {
+		if err = t.once(a, him, op, o); err != nil {
+			break
+		}
+	}
+	a.reset()
+	return errors.Join(err, a.err, him.end())
+}
+
+func (t target) once(a *arena, him *attacker, op func(*arena) error, o *outcome) error {
+	a.reset()
+	t.setup(a)
+	if err := a.ready(); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	if err := him.attack(); err != nil {
+		return err
+	}
+	opErr := op(a)
+	exchanges, err := him.stop()
+	if err != nil {
+		return err
+	}
+	harm, err := a.harm()
+	if err != nil {
+		return fmt.Errorf("look at what came of it: %w", err)
+	}
+	o.tries++
+	o.exchanges += exchanges
+	if opErr == nil {
+		o.done++
+	} else {
+		o.refused = opErr
+	}
+	if harm != "" {
+		o.escapes++
+		if o.first == "" {
+			o.first = harm
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is the attacker's user and group.
+const nobody = 65534
+
+// attacker is the attacking process, as the one that tries sees it.
+type attacker struct {
+	cmd     *exec.Cmd
+	orders  *os.File
+	answers *os.File
+}
+
+// startAttacker starts one who exchanges the pairs of names in root/pub between
+// each attack and the stop that follows.
+func startAttacker(root string, pairs []pair) (*attacker, error) {
+	dir, err := os.Open(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	args := []string{"-as", "attacker"}
+	for _, p := range pairs {
+		args = append(args, p[0]+":"+p[1])
+	}
+	in, orders, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	answers, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	a := &attacker{exec.Command("/proc/self/exe", args...), orders, answers}
+	a.cmd.Stdin, a.cmd.Stdout, a.cmd.Stderr = in, out, os.Stderr
+	a.cmd.ExtraFiles = []*os.File{dir} // others may not go there by its path
+	a.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Credential:   &syscall.Credential{Uid: nobody, Gid: nobody},
+		Unshareflags: unix.CLONE_NEWNS,
+		Pdeathsig:    unix.SIGKILL,
+	}
+	_, _ = orders.Fd(), answers.Fd() // which lets reads and writes block: nothing else is to be done meanwhile
+	return a, a.cmd.Start()
+}
+
+func (a *attacker) attack() error {
+	_, err := a.orders.Write([]byte{'a'})
+	return err
+}
+
+// stop returns when the attacker is idle, and how often he has exchanged names.
+func (a *attacker) stop() (exchanges uint64, err error) {
+	if _, err := a.orders.Write([]byte{'s'}); err != nil {
+		return 0, err
+	}
+	err = binary.Read(a.answers, binary.LittleEndian, &exchanges)
+	return exchanges, err
+}
+
+func (a *attacker) end() error {
+	return errors.Join(a.orders.Close(), a.cmd.Wait(), a.answers.Close())
+}
+
+// exchange is the attacking process: it has the directory as its descriptor 3.
+func exchange(args []string) error {
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	var pairs []pair
+	for _, arg := range args {
+		one, other, ok := strings.Cut(arg, ":")
+		if !ok {
+			return fmt.Errorf("%s is no pair of names", strconv.Quote(arg))
+		}
+		pairs = append(pairs, pair{one, other})
+	}
+	for {
+		switch _, err := os.Stdin.Read(make([]byte, 1)); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		pub, err := unix.Openat(3, "pub", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		exchanges := exchangeUntilTold(pub, pairs)
+		_ = unix.Close(pub)
+		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+			return err
+		}
+		if err := binary.Write(os.Stdout, binary.LittleEndian, exchanges); err != nil {
+			return err
+		}
+	}
+}
+
+func exchangeUntilTold(dir int, pairs []pair) (exchanges uint64) {
+	for !told(pause()) {
+		p := pairs[rand.IntN(len(pairs))]
+		if unix.Renameat2(dir, p[0], dir, p[1], unix.RENAME_EXCHANGE) == nil {
+			exchanges++ // else one of the names is not there yet, or any more
+		}
+	}
+	return exchanges
+}
+
+// pause is for how long a state lasts: an operation that looks at a name many
+// times is met at its end only by one who was patient, and a moment between two
+// calls only by one who is quick.
+func pause() time.Duration {
+	const longest = 500 // µs
+	if rand.IntN(4) == 0 {
+		return 0
+	}
+	return time.Duration(math.Pow(longest, rand.Float64()) * float64(time.Microsecond))
+}
+
+// told waits, and reports whether an order has come. Short times are not slept,
+// since to wake up takes longer.
+func told(wait time.Duration) bool {
+	if wait < 15*time.Microsecond {
+		for start := time.Now(); time.Since(start) < wait; {
+		}
+		wait = 0
+	}
+	timeout := unix.NsecToTimespec(int64(wait))
+	n, err := unix.Ppoll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, &timeout, nil)
+	return n > 0 || err != nil && err != unix.EINTR
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+const leftover = ".slipway-AAAAAAAAAAAAAAAA.tmp" // of a writer that was killed
+
+func fileTargets() []target {
+	nothing := besideLink(empty)
+	return []target{{
+		name: "write a file, in a directory", pairs: parent, setup: besideLink(holding("earlier")),
+		try:   func(a *arena) error { return durable.WriteFile(a.path("pub/p/x"), 0o644, []byte("ours")) },
+		naive: naivelyBelow(overwrite),
+	}, {
+		name: "write a file, in its place", pairs: file, setup: fileBesideLink("earlier", "secret"),
+		try:   func(a *arena) error { return durable.WriteFile(a.path("pub/x"), 0o644, []byte("ours")) },
+		naive: naively("pub/x", overwrite),
+	}, {
+		name: "make a link", pairs: parent, setup: nothing,
+		try:   func(a *arena) error { return durable.Symlink("target", a.path("pub/p/x")) },
+		naive: naivelyBelow(makeLink),
+	}, {
+		name: "make directories", pairs: parent, setup: nothing,
+		try:   func(a *arena) error { return durable.MkdirAll(a.path("pub/p/x/y"), 0o755) },
+		naive: naivelyBelow(makeDir),
+	}, {
+		name: "mode of a directory, beside a link", pairs: file, try: makeModeDir, naive: makeDirOfMode,
+		setup: func(a *arena) { a.link("pub/link", "../victim") },
+	}, {
+		name: "mode of a directory, beside root's", pairs: []pair{{"x", "roots"}}, try: makeModeDir, naive: makeDirOfMode,
+		setup: func(a *arena) {
+			a.dir("pub/roots", 0o700, 0)
+			a.file("pub/roots/x", "root's", 0o644, 0)
+		},
+	}, {
+		name: "remove a file", pairs: parent, setup: besideLink(holding("")),
+		try:   func(a *arena) error { return durable.Remove(a.path("pub/p/x")) },
+		naive: naivelyBelow(os.Remove),
+	}, {
+		name: "sweep a directory", pairs: parent,
+		setup: besideLink(func(a *arena, dir string) { a.file(dir+"/"+leftover, "", 0o600, 0) }),
+		try:   func(a *arena) error { return durable.Sweep(a.path("pub/p")) },
+		naive: naivelyBelow(func(path string) error { return os.Remove(strings.TrimSuffix(path, "x") + leftover) }),
+	}, {
+		name: "host path: directory", pairs: parent, setup: nothing, naive: naivelyBelow(makeDir),
+		try: func(a *arena) error { return hostPath(a, "pub/p/x/y", hostpath.DirectoryOrCreate) },
+	}, {
+		name: "host path: file", pairs: parent, setup: nothing, naive: naivelyBelow(makeNew),
+		try: func(a *arena) error { return hostPath(a, "pub/p/x", hostpath.FileOrCreate) },
+	}, {
+		name: "lock file, beside a link", pairs: file, try: takeLock, naive: naively("pub/x", lockFile),
+		setup: func(a *arena) {
+			a.file("pub/x", "", 0o600, 0)
+			a.link("pub/link", "../victim/secret")
+		},
+	}, {
+		name: "lock file, beside another name", pairs: file, try: takeLock, naive: naively("pub/x", lockFile),
+		setup: func(a *arena) { // as one can make it where fs.protected_hardlinks is 0
+			a.file("pub/x", "", 0o600, 0)
+			a.do(os.Link(a.path("victim/secret"), a.path("pub/link")))
+		},
+	}}
+}
+
+func makeModeDir(a *arena) error { return durable.MkdirAll(a.path("pub/x"), 0o755) }
+
+func hostPath(a *arena, name string, typ hostpath.Type) error {
+	return hostpath.Action{Paths: []hostpath.Path{{Path: a.path(name), Type: typ}}}.Apply(a.ctx)
+}
+
+func takeLock(a *arena) error {
+	unlock, err := flock.File{Path: a.path("pub/x"), Timeout: -time.Second}.Lock(a.ctx)
+	if err != nil {
+		return err
+	}
+	return unlock()
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing/fstest"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/sysctl/sysctltest"
+)
+
+func leafTargets() []target {
+	inDir := func(name string) func(func(string) error) func(*arena) error { // pub/p/name
+		return func(work func(string) error) func(*arena) error {
+			return naivelyBelow(func(path string) error { return work(strings.TrimSuffix(path, "x") + name) })
+		}
+	}
+	return []target{{
+		name: "write a configuration", pairs: parent, setup: besideLink(configured("earlier")), naive: inDir("key")(overwrite),
+		try: func(a *arena) error { return configure(a, "pub/p", "ours") },
+	}, {
+		name: "undo a configuration, beside a link", pairs: parent, try: undo, slow: true, naive: inDir("key")(overwrite),
+		setup: configuredOver(besideLink(configured("earlier")), func(a *arena) {
+			a.outside(func() error { return configure(a, "victim", "ours") })
+		}),
+	}, {
+		name: "undo a configuration, beside root's", pairs: roots, try: undo, slow: true, naive: inDir("key")(overwrite),
+		setup: configuredOver(besideRoots(configured("earlier"), configured("root's")), nil),
+	}, {
+		name: "drop-in of sysctl", pairs: parent, setup: besideLink(empty), naive: inDir("99-ours.conf")(makeNew),
+		try: func(a *arena) error {
+			return sysctl.DropIn{Dir: a.path("pub/p"), Name: "99-ours.conf", Kernel: sysctltest.New("eth0").Kernel(),
+				Settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}}.Apply(a.ctx)
+		},
+	}, {
+		slow: true, name: "install a plugin", pairs: parent, setup: besideLink(holding("earlier")), naive: naivelyBelow(overwrite),
+		try: func(a *arena) error { return plugin(a).Apply(a.ctx) },
+	}, {
+		name: "uninstall a plugin", pairs: parent, try: undo, slow: true, naive: naivelyBelow(os.Remove),
+		setup: installed(plugin, besideLink(empty), func(a *arena) { a.file("victim/x", script, 0o755, 0) }),
+	}, {
+		slow: true, name: "install a CNI configuration", pairs: parent, setup: besideLink(cniFolder(theirs)), naive: inDir(theirs)(aside),
+		try: func(a *arena) error { return network(a).Apply(a.ctx) },
+	}, {
+		name: "uninstall a CNI configuration", pairs: parent, try: undo, slow: true, naive: inDir(theirs)(back),
+		setup: installed(network, besideLink(cniFolder(theirs)), func(a *arena) {
+			a.outside(func() error { return aside(a.path("victim/" + theirs)) })
+			a.file("victim/"+ours, conflist, 0o600, 0)
+		}),
+	}, {
+		name: "clean a directory up, beside a link", pairs: parent, try: undo, slow: true, naive: naivelyBelow(removeTree),
+		setup: listed(besideLink(stateDir), cleanup.Ownership{StateDirs: []string{"pub/p/x"}}),
+	}, {
+		name: "clean a directory up, beside root's", pairs: roots, try: undo, slow: true, naive: naivelyBelow(removeTree),
+		setup: listed(besideRoots(stateDir, stateDir), cleanup.Ownership{StateDirs: []string{"pub/p/x"}}),
+	}, {
+		slow: true, name: "find and clean a directory up", pairs: parent, naive: naivelyBelow(removeTree), setup: besideLink(stateDir),
+		try: func(a *arena) error { return agent(a, cleanup.Ownership{StateDirs: []string{"pub/p/x"}}).Apply(a.ctx) },
+	}, {
+		slow: true, name: "find and clean a file up", pairs: parent, naive: naivelyBelow(os.Remove), setup: besideLink(holding("")),
+		try: func(a *arena) error { return agent(a, cleanup.Ownership{Files: []string{"pub/p/x"}}).Apply(a.ctx) },
+	}, {
+		slow: true, name: "find and clean up what was set aside", pairs: parent, naive: inDir(theirs)(back), setup: besideLink(cniFolder(theirs + suffix)),
+		try: func(a *arena) error {
+			return agent(a, cleanup.Ownership{SetAside: []string{"pub/p/*" + suffix}}).Apply(a.ctx)
+		},
+	}, {
+		name: "clean what is in a directory up", pairs: []pair{{"p/x/sub", "p/x/link"}}, try: undo, slow: true,
+		naive: func(a *arena) error { return removeTreeFollowing(a.path("pub/p/x")) },
+		setup: listed(func(a *arena) {
+			a.dir("pub/p", 0o755, nobody)
+			stateDir(a, "pub/p")
+			a.do(os.Lchown(a.path("pub/p/x"), nobody, nobody))
+			a.link("pub/p/x/link", "../../../victim")
+		}, cleanup.Ownership{StateDirs: []string{"pub/p/x"}}),
+	}, {
+		name: "clean a file up", pairs: parent, try: undo, slow: true, naive: naivelyBelow(os.Remove),
+		setup: listed(besideLink(holding("")), cleanup.Ownership{Files: []string{"pub/p/x"}}),
+	}, {
+		name: "clean a mount up", pairs: parent, try: undo, slow: true, mount: true, naive: naivelyBelow(unmountOurs),
+		setup: listed(func(a *arena) {
+			besideLink(holdingDir)(a)
+			for _, name := range []string{"pub/p/x", "victim/x"} {
+				a.do(unix.Mount("root's", a.path(name), "tmpfs", 0, ""))
+			}
+		}, cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: "pub/p/x", Type: "tmpfs"}}}),
+	}, {
+		name: "clean pins up", pairs: parent, try: undo, slow: true, mount: true, naive: naivelyBelow(removePins),
+		setup: listed(pinned, cleanup.Ownership{Pins: []string{"agent"}}),
+	}, {
+		name: "find and clean pins up", pairs: parent, slow: true, mount: true, naive: naivelyBelow(removePins), setup: pinned,
+		try: func(a *arena) error { return agent(a, cleanup.Ownership{Pins: []string{"agent"}}).Apply(a.ctx) },
+	}, {
+		name: "clean up what was set aside", pairs: parent, try: undo, slow: true, naive: inDir(theirs)(back),
+		setup: listed(besideLink(cniFolder(theirs+suffix)), cleanup.Ownership{SetAside: []string{"pub/p/*" + suffix}}),
+	}}
+}
+
+// configure writes a configuration of one key to the directory.
+func configure(a *arena, dir, value string) error {
+	_, err := configresolve.WriteDir(a.ctx, a.path(dir), config(a, value))
+	return err
+}
+
+func config(a *arena, value string) *configresolve.Config {
+	c, err := configresolve.Resolve(a.ctx, configresolve.Static{Values: map[string]string{"key": value}})
+	a.do(err)
+	return c
+}
+
+func configured(value string) func(*arena, string) {
+	return func(a *arena, dir string) {
+		if a.missing(dir) {
+			a.do(configure(a, dir, value))
+		}
+	}
+}
+
+// configuredOver is setup with a configuration recorded and written to pub/p then.
+func configuredOver(setup, trap func(*arena)) func(*arena) {
+	return func(a *arena) {
+		setup(a)
+		a.undone(configresolve.Handler{}, func(j *journal.Journal) error {
+			return configresolve.Write{Dir: a.path("pub/p"), Config: config(a, "ours"), Journal: j}.Apply(a.ctx)
+		})
+		if trap != nil {
+			trap(a)
+		}
+	}
+}
+
+const (
+	ours     = "05-ours.conflist"
+	theirs   = "10-theirs.conflist"
+	suffix   = ".cilium_bak"
+	conflist = `{"cniVersion":"1.0.0","name":"net","plugins":[{"type":"x"}]}`
+	script   = "#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n"
+)
+
+// cniFolder fills a folder with a configuration under the name.
+func cniFolder(name string) func(*arena, string) {
+	return func(a *arena, dir string) { a.file(dir+"/"+name, conflist, 0o644, 0) }
+}
+
+func aside(path string) error { return os.Rename(path, path+suffix) }
+func back(path string) error  { return os.Rename(path+suffix, path) }
+
+// plugin is the plugin x, to be installed in pub/p.
+func plugin(a *arena) cniinstall.Install {
+	return cniinstall.Install{
+		Plugins: fstest.MapFS{"x": {Data: []byte(script), Mode: 0o755}}, Names: []string{"x"}, BinDir: a.path("pub/p"),
+	}
+}
+
+// network is a configuration, to be the only one in pub/p.
+func network(a *arena) cniinstall.Install {
+	bin := a.path("state/bin")
+	if err := os.Mkdir(bin, 0o700); err == nil {
+		a.file("state/bin/x", script, 0o755, 0)
+	} else if !errors.Is(err, fs.ErrExist) {
+		a.do(err)
+	}
+	return cniinstall.Install{
+		Config: cniinstall.Whole(conflist), ConfName: ours, ConfDir: a.path("pub/p"), Exclusive: true, BinDir: bin,
+	}
+}
+
+// installed is setup with an installation recorded and made then.
+func installed(install func(*arena) cniinstall.Install, setup, trap func(*arena)) func(*arena) {
+	return func(a *arena) {
+		setup(a)
+		a.undone(cniinstall.Handler{}, func(j *journal.Journal) error {
+			i := install(a)
+			i.Journal = j
+			return i.Apply(a.ctx)
+		})
+		trap(a)
+	}
+}
+
+// stateDir fills a directory with a directory x of root's, which an agent left.
+func stateDir(a *arena, dir string) {
+	a.dir(dir+"/x", 0o755, 0)
+	a.dir(dir+"/x/sub", 0o755, 0)
+	a.file(dir+"/x/file", "", 0o644, 0)
+	a.file(dir+"/x/sub/secret", "", 0o644, 0)
+}
+
+// pinned has bpf mounted on pub/p/x and on victim/x, with a directory of pins in
+// each.
+func pinned(a *arena) {
+	besideLink(holdingDir)(a)
+	for _, name := range []string{"pub/p/x", "victim/x"} {
+		a.do(unix.Mount("bpf", a.path(name), "bpf", 0, ""))
+		a.do(os.Mkdir(a.path(name+"/agent"), 0o700))
+	}
+}
+
+// agent is the cleanup of what is owned, by paths below the root of the arena.
+func agent(a *arena, own cleanup.Ownership) cleanup.Cleanup {
+	there := cleanup.Ownership{StateDirs: a.paths(own.StateDirs), Files: a.paths(own.Files), SetAside: a.paths(own.SetAside), Pins: own.Pins}
+	for _, m := range own.Mounts {
+		there.Mounts = append(there.Mounts, cleanup.MountRule{Path: a.path(m.Path), Type: m.Type})
+	}
+	return cleanup.Cleanup{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
+}
+
+// listed is setup with what is owned listed then; undo removes it.
+func listed(setup func(*arena), own cleanup.Ownership) func(*arena) {
+	return func(a *arena) {
+		setup(a)
+		c := agent(a, own)
+		found, err := c.Inventory(a.ctx)
+		a.do(err)
+		if a.err == nil && len(found.Items) != 1 {
+			a.do(errors.New("cleanup does not find what is there"))
+		}
+		a.undo = func(ctx context.Context) error { return c.Remove(ctx, found.Items) }
+	}
+}
+
+func (a *arena) paths(names []string) (paths []string) {
+	for _, name := range names {
+		paths = append(paths, filepath.Join(a.root, name))
+	}
+	return paths
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// No operation that touches a path does anything for one who exchanges names
+// beside it, and each naive version does.
+func TestSEC1_SEC4_BesideAnAttacker(t *testing.T) {
+	testns.Root(t)
+	out, err := exec.Command(build(t)).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Logf("\n%s", out)
+}
+
+// A target that does not exist is no success.
+func TestNothingToTryIsAnError(t *testing.T) {
+	testns.Root(t)
+	out, err := exec.Command(build(t), "-target", "no such").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "no target")
+}
+
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "attack")
+	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}

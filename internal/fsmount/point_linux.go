@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+)
+
+// point is where something is mounted, or is to be: a name in a directory that is
+// open. The name leads to the topmost mount, where the directory itself that is
+// mounted on, once it is open, does not.
+type point struct {
+	dir  *durable.Dir
+	name string
+}
+
+func openPoint(path string) (point, error) {
+	dir, err := durable.OpenDir(filepath.Dir(path))
+	return point{dir, filepath.Base(path)}, err
+}
+
+func (p point) close() { _ = p.dir.Close() } // nothing was written
+
+// path is for calls that take no descriptor. Nobody can exchange what leads there
+// but the name itself, which is not to be followed.
+func (p point) path() string {
+	return threadFD(int(p.dir.File().Fd())) + "/" + p.name
+}
+
+// open opens what is mounted there, or what is to be mounted on (O_PATH).
+func (p point) open() (fd int, err error) {
+	for {
+		fd, err = unix.Openat(int(p.dir.File().Fd()), p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return fd, pathError("open", p.dir.Path(p.name), err)
+		}
+	}
+}
+
+// mount describes the topmost mount. The error is EINVAL where there is none.
+func (p point) mount() (mountinfo.Mount, error) {
+	fd, err := p.open()
+	if err != nil {
+		return mountinfo.Mount{}, err
+	}
+	defer unix.Close(fd)
+	return mountOf(fd)
+}
+
+// mountOf describes the mount of which fd is the top.
+func mountOf(fd int) (m mountinfo.Mount, err error) {
+	s, err := describe(fd, "mount")
+	if err != nil {
+		return m, err
+	}
+	infos, err := mountinfo.Read()
+	if err != nil {
+		return m, err
+	}
+	m, ok := byID(infos, s.id)
+	if !ok || !s.isMount() {
+		return m, unix.EINVAL
+	}
+	return m, nil
+}
+
+// markOld marks what was mounted, unless its source was taken.
+func (p point) markOld(fstype, source string) error {
+	if fstype != "bpf" {
+		return nil
+	}
+	fd, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	m, err := mountOf(fd)
+	if err != nil || m.FSType != fstype || m.Source == source {
+		return pathError("mark", p.dir.Path(p.name), err)
+	}
+	return mark(fd, source)
+}
