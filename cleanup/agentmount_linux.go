@@ -102,7 +102,7 @@ func (s *session) foreignPin(ctx context.Context, root string) (string, error) {
 		return "", nil // something else is mounted over it
 	}
 	owned := map[string]bool{}
-	if err := s.walkPins(ctx, func(e entry) { owned[resolveParents(e.path)] = true }); err != nil {
+	if err := s.walkPins(ctx, func(e entry) { owned[resolveParents(e.path())] = true }); err != nil {
 		return "", err
 	}
 	t, err := openTree(root)
@@ -111,10 +111,10 @@ func (s *session) foreignPin(ctx context.Context, root string) (string, error) {
 	}
 	defer t.close()
 	foreign := ""
-	_, err = t.walk(ctx, func(e entry) (bool, error) {
+	_, err = t.walk(ctx, nil, func(e entry) (bool, error) {
 		kernels := e.name == "progs.debug" || e.name == "maps.debug"
-		if !e.dir && !owned[e.path] && !kernels && foreign == "" {
-			foreign = strings.TrimPrefix(e.path, t.path+"/")
+		if !e.dir && !kernels && foreign == "" && !owned[e.path()] {
+			foreign = strings.TrimPrefix(e.path(), t.path+"/")
 		}
 		return false, nil
 	})

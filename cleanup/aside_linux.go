@@ -167,7 +167,7 @@ func (r asideRef) restore() error {
 		return err
 	}
 	defer t.close()
-	dir := int(t.parent.Fd())
+	dir := t.fd()
 	err = unix.Renameat2(dir, t.name, dir, r.name, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		err = linkAside(dir, t.name, r.name) // the file system knows no such rename

@@ -5,6 +5,7 @@ package cleanup
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
@@ -26,14 +27,23 @@ func hint(kind string, err error) error {
 	return remedy.File(err)
 }
 
-// errorSet joins errors, each text once: thousands of links fail alike.
+// errorSet joins errors, each text once, and the first of many: thousands of
+// links or files fail alike.
 type errorSet struct {
 	seen map[string]bool
 	errs []error
+	more int
 }
+
+// maxErrors is how many errors are told apart.
+const maxErrors = 100
 
 func (e *errorSet) add(err error) {
 	if err == nil || e.seen[err.Error()] {
+		return
+	}
+	if len(e.errs) == maxErrors {
+		e.more++
 		return
 	}
 	if e.seen == nil {
@@ -43,4 +53,9 @@ func (e *errorSet) add(err error) {
 	e.errs = append(e.errs, err)
 }
 
-func (e *errorSet) join() error { return errors.Join(e.errs...) }
+func (e *errorSet) join() error {
+	if e.more > 0 {
+		return errors.Join(append(e.errs, fmt.Errorf("and %d more errors", e.more))...)
+	}
+	return errors.Join(e.errs...)
+}

@@ -86,7 +86,7 @@ func removeFile(_ context.Context, s *session, item Item) error {
 	if aside := s.stuck[t.parentID]; aside != "" {
 		return fmt.Errorf("left as it is, because %s beside it did not get its name back", aside)
 	}
-	return unlink(int(t.parent.Fd()), t.name, t.path, false)
+	return removing(t.path, unlink(t.fd(), t.name, false))
 }
 
 // open returns nil, and no error, where the file is gone.

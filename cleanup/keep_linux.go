@@ -5,6 +5,7 @@ package cleanup
 
 import (
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 
@@ -18,34 +19,64 @@ func (s *session) readKept() error {
 	if err != nil {
 		return fmt.Errorf("cleanup: what to keep: %w", err)
 	}
-	s.kept = kept{map[string]bool{}, map[string]bool{}}
+	s.kept = &kept{}
 	for _, path := range append(whole, s.Keep...) {
-		s.kept.whole[resolveParents(path)] = true
+		s.kept.add(resolveParents(path)).whole = true
 	}
 	for _, path := range append(dirs, s.KeepDirs...) {
-		s.kept.dirs[resolveParents(path)] = true
+		s.kept.add(resolveParents(path)).dir = true
 	}
 	return nil
 }
 
-// kept are paths that stay, with no symbolic link among their parents.
+// kept says what stays at a path that has no symbolic link among its parents,
+// and below. It is asked a name at a time, so that a deep tree costs no more for
+// each name than a flat one. Nil: nothing stays.
 type kept struct {
-	whole map[string]bool // with everything below
-	dirs  map[string]bool // directories, but not what is in them
+	whole bool // it stays, with everything below
+	dir   bool // the directory stays, but not what is in it
+	below map[string]*kept
 }
 
-// holds reports whether path stays.
-func (k kept) holds(path string) bool {
-	if k.dirs[path] {
-		return true
-	}
-	for ; !k.whole[path]; path = filepath.Dir(path) {
-		if path == filepath.Dir(path) {
-			return false
+// add makes the place of a path.
+func (k *kept) add(path string) *kept {
+	for name := range elements(path) {
+		if k.below == nil {
+			k.below = map[string]*kept{}
 		}
+		if k.below[name] == nil {
+			k.below[name] = &kept{}
+		}
+		k = k.below[name]
 	}
-	return true
+	return k
 }
+
+// elements are the names in an absolute, clean path.
+func elements(path string) iter.Seq[string] {
+	return strings.SplitSeq(strings.Trim(path, "/"), "/")
+}
+
+// at is what stays at a name, and below.
+func (k *kept) at(name string) *kept {
+	if k == nil || k.whole {
+		return k
+	}
+	return k.below[name]
+}
+
+// find is what stays at a path, and below.
+func (k *kept) find(path string) *kept {
+	for name := range elements(path) {
+		k = k.at(name)
+	}
+	return k
+}
+
+func (k *kept) stays() bool { return k != nil && (k.whole || k.dir) }
+
+// holds reports whether path stays.
+func (k *kept) holds(path string) bool { return k.find(path).stays() }
 
 // resolveParents returns a path as it is without symbolic links among its
 // parents, as far as they exist.

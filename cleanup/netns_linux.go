@@ -162,7 +162,7 @@ func removeNetNS(_ context.Context, _ *session, item Item) error {
 			return err
 		}
 	}
-	return unlink(int(dir.Fd()), ref.name, full, false)
+	return removing(full, unlink(int(dir.Fd()), ref.name, false))
 }
 
 func unmountNetNS(path string, id inode) error {

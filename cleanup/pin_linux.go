@@ -53,36 +53,32 @@ func isBPFFS(dir string) bool {
 
 // walkPinPattern visits what matches pattern in dir.
 func walkPinPattern(ctx context.Context, dir, pattern string, visit func(entry)) error {
-	var w walker
-	w.visit = func(e entry) (bool, error) {
-		if !e.full {
-			visit(e)
-		}
-		return e.full || e.mount, nil
-	}
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err != nil {
-		return err
+		return &os.PathError{Op: "open", Path: dir, Err: err}
 	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	w.errs.add(err)
-	for _, name := range names {
-		if match, _ := path.Match(pattern, name); !match {
-			continue
-		}
-		_, err := w.name(ctx, f, name)
-		w.errs.add(err)
+	w := walker{
+		visit: func(e entry) (bool, error) {
+			if !e.full {
+				visit(e)
+			}
+			return e.full || e.mount, nil
+		},
+		passOver: func(name string) bool {
+			match, _ := path.Match(pattern, name)
+			return !match
+		},
 	}
-	return w.errs.join()
+	_, err = w.walk(ctx, &level{name: dir, dir: fd})
+	return err
 }
 
 func findPins(ctx context.Context, s *session) error {
 	return s.walkPins(ctx, func(e entry) {
-		item := Item{Kind: kindPin, Object: e.path}
+		item := Item{Kind: kindPin, Object: e.path()}
 		if e.mount {
 			item.Detail = "something is mounted on it"
 			s.leave(item)
@@ -91,7 +87,7 @@ func findPins(ctx context.Context, s *session) error {
 		if e.dir {
 			item.Kind = kindPinDir
 		}
-		item.ref = pinRef{e.path, e.id, e.dir}
+		item.ref = pinRef{e.path(), e.id, e.dir}
 		s.found(item)
 	})
 }
@@ -105,7 +101,7 @@ func (s *session) pinnedObjects() (*pinnedObjects, error) {
 	var errs errorSet
 	err := s.walkPins(context.Background(), func(e entry) {
 		if !e.mount && !e.dir {
-			errs.add(out.add(e.path))
+			errs.add(out.add(e.path()))
 		}
 	})
 	errs.add(err)
@@ -166,10 +162,10 @@ func removePin(_ context.Context, _ *session, item Item) error {
 		return err
 	}
 	defer dir.Close()
-	e, err := lookBelow(dir, filepath.Base(ref.path))
+	e, err := lookBelow(int(dir.Fd()), filepath.Base(ref.path))
 	switch {
 	case err != nil:
-		return err
+		return &os.PathError{Op: "open", Path: ref.path, Err: err}
 	case e == nil:
 		return nil
 	case e.mount:
@@ -177,5 +173,5 @@ func removePin(_ context.Context, _ *session, item Item) error {
 	case e.id != ref.id:
 		return errOther
 	}
-	return unlink(e.parent, e.name, e.path, e.dir)
+	return removing(ref.path, unlink(e.parent, e.name, e.dir))
 }

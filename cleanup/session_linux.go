@@ -73,7 +73,7 @@ type session struct {
 
 	sock     *rtnl
 	nfSock   *nfnl
-	kept     kept               // paths that stay
+	kept     *kept              // paths that stay
 	mounts   []mountPoint       // nil before
 	linkList []linkInfo         // one dump, nil before
 	qdiscs   map[int]*tcState   // by link, nil before

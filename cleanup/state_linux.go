@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,11 +37,10 @@ func (s *session) findStateDir(ctx context.Context, path string) error {
 	if s.again(t) {
 		return nil
 	}
-	kept := s.kept
 	files, dirs := 0, 0
-	full, err := t.walk(ctx, func(e entry) (bool, error) {
+	full, err := t.walk(ctx, s.kept, func(e entry) (bool, error) {
 		switch {
-		case kept.holds(e.path) || e.full:
+		case e.kept || e.full:
 			return true, nil
 		case e.dir:
 			dirs++
@@ -51,7 +49,7 @@ func (s *session) findStateDir(ctx context.Context, path string) error {
 		}
 		return false, nil
 	})
-	stays := full || t.mount || kept.holds(t.path)
+	stays := full || t.mount || s.kept.holds(t.path)
 	if stays && files+dirs == 0 {
 		return err
 	}
@@ -104,23 +102,27 @@ func (s *session) removeStateDir(ctx context.Context, ref stateRef) error {
 	if t.id != ref.id {
 		return errOther
 	}
-	kept := s.kept
-	full, err := t.walk(ctx, func(e entry) (bool, error) {
-		switch {
-		case kept.holds(e.path) || e.full:
-			return true, nil
-		case e.mount:
-			return true, &os.PathError{Op: "remove", Path: e.path, Err: errors.New("something is mounted on it")}
-		}
-		err := unlink(e.parent, e.name, e.path, e.dir)
-		return err != nil, err
-	})
-	if err != nil || full || t.mount || kept.holds(t.path) {
+	full, err := t.walkWith(ctx, s.kept, &walker{visit: removeEntry, removes: true})
+	if err != nil || full || t.mount || s.kept.holds(t.path) {
 		return err
 	}
-	err = unlink(int(t.parent.Fd()), t.name, t.path, t.dir)
+	err = removing(t.path, unlink(t.fd(), t.name, t.dir))
 	if errors.Is(err, unix.ENOTEMPTY) {
 		return fmt.Errorf("%w (something was added meanwhile)", err)
 	}
 	return err
+}
+
+// removeEntry reports whether it stays.
+func removeEntry(e entry) (left bool, err error) {
+	switch {
+	case e.kept || e.full:
+		return true, nil
+	case e.mount:
+		return true, removing(e.path(), errors.New("something is mounted on it"))
+	}
+	if err := unlink(e.parent, e.name, e.dir); err != nil {
+		return true, removing(e.path(), err)
+	}
+	return false, nil
 }

@@ -4,15 +4,14 @@
 package cleanup
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -25,7 +24,7 @@ func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), uint64(st.Ino
 // Symbolic links among the parents of the path are followed. Below it, and for
 // its last element, none is, and no mount is entered.
 type tree struct {
-	parent   *os.File // the directory that holds it
+	parent   *durable.Dir // the directory that holds it
 	parentID inode
 	name     string // in parent
 	path     string // with no symbolic link among the parents
@@ -33,17 +32,6 @@ type tree struct {
 	dir      bool
 	link     string // where it leads to, if it is a symbolic link
 	mount    bool   // it is itself a mount point
-}
-
-// entry is what walk found at one name.
-type entry struct {
-	parent int // descriptor of the directory that holds it
-	name   string
-	path   string
-	id     inode
-	dir    bool
-	mount  bool // something is mounted on it; nothing else is known of it
-	full   bool // a directory in which something is left
 }
 
 const resolveBelow = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS
@@ -70,12 +58,13 @@ func openTree(path string) (*tree, error) {
 		return nil, err
 	}
 	path = filepath.Clean(path)
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	parent, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return nil, notThere(err)
 	}
-	parent, err := os.Open(dir)
+	dir, err := resolved(parent, filepath.Dir(path))
 	if err != nil {
+		parent.Close()
 		return nil, notThere(err)
 	}
 	t := &tree{parent: parent, name: filepath.Base(path), path: filepath.Join(dir, filepath.Base(path))}
@@ -85,6 +74,26 @@ func openTree(path string) (*tree, error) {
 	}
 	return t, nil
 }
+
+// resolved is the path without symbolic links of an open directory.
+func resolved(d *durable.Dir, path string) (string, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	open, errOpen := d.Stat()
+	named, errNamed := os.Lstat(path)
+	if err := errors.Join(errOpen, errNamed); err != nil {
+		return "", err
+	}
+	if !os.SameFile(open, named) {
+		return "", fmt.Errorf("%s: %w", path, errOther)
+	}
+	return path, nil
+}
+
+// fd is the descriptor of the directory that holds the tree.
+func (t *tree) fd() int { return int(t.parent.File().Fd()) }
 
 func notThere(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
@@ -96,7 +105,7 @@ func notThere(err error) error {
 func (t *tree) close() { t.parent.Close() }
 
 func (t *tree) look() error {
-	dir := int(t.parent.Fd())
+	dir := t.fd()
 	fd, err := openBelow(dir, t.name, unix.O_PATH)
 	if errors.Is(err, unix.EXDEV) {
 		t.mount = true
@@ -135,123 +144,34 @@ func readLink(fd int) (string, error) {
 	return string(b[:n]), nil
 }
 
-// open opens a tree that is a directory, to walk it.
-func (t *tree) open() (*os.File, error) {
-	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat(int(t.parent.Fd()), t.name, flags, 0)
+// openSame opens a directory, which must still be the one that was seen. A mount
+// on it is entered.
+func openSame(dir int, name string, seen inode) (int, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: t.path, Err: err}
+		return -1, err
 	}
-	f := os.NewFile(uintptr(fd), t.path)
+	if err := isInode(fd, seen); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// isInode is an error unless what is open is what was seen.
+func isInode(fd int, seen inode) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		f.Close()
-		return nil, &os.PathError{Op: "stat", Path: t.path, Err: err}
+		return err
 	}
-	if inodeOf(&st) != t.id {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", t.path, errOther)
+	if inodeOf(&st) != seen {
+		return errOther
 	}
-	return f, nil
+	return nil
 }
 
-// walk calls visit for everything in the tree, a directory after what is in
-// it, but not for the tree itself. What visit reports as left makes the
-// directories above it full. An error of visit is added to the result, and the
-// walk goes on.
-func (t *tree) walk(ctx context.Context, visit func(entry) (left bool, err error)) (full bool, err error) {
-	if !t.dir {
-		return false, nil
-	}
-	dir, err := t.open()
-	if err != nil {
-		return true, err
-	}
-	defer dir.Close()
-	w := walker{visit: visit}
-	full = w.directory(ctx, dir)
-	return full, w.errs.join()
-}
-
-type walker struct {
-	visit func(entry) (bool, error)
-	errs  errorSet
-}
-
-func (w *walker) directory(ctx context.Context, dir *os.File) (full bool) {
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		w.errs.add(err)
-		full = true
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			w.errs.add(err)
-			return true
-		}
-		left, err := w.name(ctx, dir, name)
-		w.errs.add(err)
-		full = full || left
-	}
-	return full
-}
-
-func (w *walker) name(ctx context.Context, dir *os.File, name string) (left bool, err error) {
-	e, err := lookBelow(dir, name)
-	if err != nil {
-		return true, err
-	}
-	if e == nil {
-		return false, nil
-	}
-	if e.dir && !e.mount {
-		full, err := w.below(ctx, dir, e)
-		if err != nil {
-			return true, err
-		}
-		e.full = full
-	}
-	return w.visit(*e)
-}
-
-// lookBelow returns nil where the name is gone by now.
-func lookBelow(dir *os.File, name string) (*entry, error) {
-	e := &entry{parent: int(dir.Fd()), name: name, path: filepath.Join(dir.Name(), name)}
-	fd, err := openBelow(e.parent, name, unix.O_PATH)
-	switch {
-	case errors.Is(err, unix.EXDEV):
-		e.mount = true
-		return e, nil
-	case errors.Is(err, unix.ENOENT):
-		return nil, nil
-	case err != nil:
-		return nil, &os.PathError{Op: "open", Path: e.path, Err: err}
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: e.path, Err: err}
-	}
-	e.id, e.dir = inodeOf(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
-	return e, nil
-}
-
-func (w *walker) below(ctx context.Context, dir *os.File, e *entry) (full bool, err error) {
-	fd, err := openBelow(e.parent, e.name, unix.O_RDONLY|unix.O_DIRECTORY)
-	if errors.Is(err, unix.ENOENT) {
-		return false, nil
-	}
-	if err != nil {
-		return true, &os.PathError{Op: "open", Path: e.path, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), e.path)
-	defer f.Close()
-	return w.directory(ctx, f), nil
-}
-
-// unlink removes a name from a directory; already gone is success.
-func unlink(dir int, name, path string, isDir bool) error {
+// unlink removes a name from a directory; already gone is success. The error
+// does not say where the directory is.
+func unlink(dir int, name string, isDir bool) error {
 	flags := 0
 	if isDir {
 		flags = unix.AT_REMOVEDIR
@@ -260,7 +180,15 @@ func unlink(dir int, name, path string, isDir bool) error {
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
-	return &os.PathError{Op: "remove", Path: path, Err: unlinkHint(dir, name, err)}
+	return unlinkHint(dir, name, err)
+}
+
+// removing is an error of unlink that names the path.
+func removing(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.PathError{Op: "remove", Path: path, Err: err}
 }
 
 // unlinkHint says why root may not remove a name: the file or its directory

@@ -175,11 +175,11 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
 	a.shown = true
 	if a.output == formatJSON {
-		a.trace = bootstrap.LogTrace(a.logger())
+		a.trace = a.noting(bootstrap.LogTrace(a.logger()))
 		report, err := run(ctx)
 		return errors.Join(err, report.WriteJSON(a.stdout))
 	}
-	a.trace = newProgress(a.stdout).trace()
+	a.trace = a.noting(newProgress(a.stdout).trace())
 	start := time.Now()
 	report, err := run(ctx)
 	fmt.Fprintf(a.stdout, "%s (%s)\n", report.Summary(), elapsed(time.Since(start)))

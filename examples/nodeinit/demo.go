@@ -34,6 +34,7 @@ func (a *app) demoCommand() *cobra.Command {
 			if os.Geteuid() != 0 {
 				return errors.New("the demo makes namespaces and mounts in them, for which it needs root; type: sudo go run ./examples/nodeinit demo")
 			}
+			a.ends.Store(false) // it takes its node away first
 			return a.demo(cmd.Context())
 		},
 	}

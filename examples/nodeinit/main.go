@@ -17,10 +17,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -30,8 +29,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a := &app{stdout: os.Stdout, stderr: os.Stderr, getenv: os.LookupEnv}
+	a.ends.Store(true)
+	ctx, stop := a.untilTold()
 	code := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -63,6 +63,8 @@ type app struct {
 	resolved       *configresolve.Config
 	journal        *journal.Journal // nil: nothing is recorded
 	trace          *bootstrap.Trace // set while a plan is shown
+	step           atomic.Value     // string: the one that is being worked on
+	ends           atomic.Bool      // the process ends soon after it is told to, come what may
 	options
 }
 
@@ -74,7 +76,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	stop := a.endWith(ctx)
 	cmd, err := root.ExecuteContextC(ctx)
+	stop()
 	for _, f := range a.cleanups {
 		f()
 	}
@@ -158,7 +162,8 @@ func (a *app) command(args ...string) *cobra.Command {
 		watch := cmd.Flags().Lookup("watch")
 		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Value.String() == "true"; a.timeout > 0 && !forever {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
-			a.cleanups = append(a.cleanups, cancel)
+			stop := a.endWith(ctx)
+			a.cleanups = append(a.cleanups, func() { stop(); cancel() })
 			cmd.SetContext(ctx)
 		}
 		return nil

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+// grace is how long a command may take to end once it was told to. The packages
+// end with their context between two system calls, but nobody can end one that is
+// in progress: of a disk or a server that does not answer. This process can end
+// itself. What it leaves then is what a kill leaves, and the next run puts right.
+const grace = time.Second
+
+// untilTold returns a context that ends with the first signal to end. With the
+// second the process ends, whatever it is doing.
+func (a *app) untilTold() (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		<-signals
+		a.giveUp(errors.New("told to end a second time"))
+	}()
+	return ctx, stop
+}
+
+// endWith makes the process end soon after ctx, until stop is called.
+func (a *app) endWith(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		time.Sleep(grace)
+		if a.ends.Load() {
+			a.giveUp(fmt.Errorf("%w, and %v later something has not ended by itself", context.Cause(ctx), grace))
+		}
+	})
+}
+
+// giveUp says why, if somebody reads it, and ends the process.
+func (a *app) giveUp(why error) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		step, _ := a.step.Load().(string)
+		if step != "" {
+			why = &bootstrap.StepError{Step: step, Op: "wait", Err: why}
+		}
+		a.printError(fmt.Errorf("given up: %w", why))
+		if a.output == formatJSON {
+			report := &bootstrap.Report{Results: []bootstrap.Result{{Step: step, Status: bootstrap.Failed, Err: why}}}
+			_ = report.WriteJSON(a.stdout) // it ends with an error anyway
+		}
+	}()
+	select {
+	case <-said:
+	case <-time.After(grace / 4):
+	}
+	os.Exit(exitError)
+}
+
+// noting is trace, and remembers the step that is being worked on.
+func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
+	start := trace.StepStart
+	return &bootstrap.Trace{
+		StepDone: trace.StepDone,
+		StepStart: func(ctx context.Context, step string) context.Context {
+			a.step.Store(step)
+			if start == nil {
+				return ctx
+			}
+			return start(ctx, step)
+		},
+	}
+}
