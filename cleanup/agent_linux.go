@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 func (o Ownership) agentAlive() error {
@@ -23,6 +25,7 @@ func (o Ownership) agentAlive() error {
 			return fmt.Errorf("cleanup: look for a running agent: %w", err)
 		}
 		pid, locked, err := lockHolder(f)
+		err = errors.Join(isFile(f), err)
 		f.Close()
 		if err != nil {
 			return fmt.Errorf("cleanup: look for a running agent: lock on %s: %w", path, err)
@@ -55,4 +58,13 @@ func lockHolder(f *os.File) (pid string, locked bool, err error) {
 		pid = "(unknown)"
 	}
 	return pid, locked, nil
+}
+
+// isFile is an error for what is no regular file, and so no agent's.
+func isFile(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("it is a %s, not a regular file", filemode.Type(info.Mode()))
+	}
+	return err
 }

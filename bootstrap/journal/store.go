@@ -5,6 +5,7 @@ package journal
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -104,11 +106,10 @@ func refuseOld(d *durable.Dir) error {
 	if d == nil {
 		return nil
 	}
-	names, err := d.Names()
+	old, err := input.Collect(context.Background(), d.Path(), d.All(), func(name string) bool { return strings.HasSuffix(name, ".json") })
 	if err != nil {
 		return fmt.Errorf("list the state directory: %w", err)
 	}
-	old := slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".json") })
 	if len(old) == 0 {
 		return nil
 	}
@@ -223,8 +224,11 @@ func (j *Journal) discard() error {
 	if err != nil {
 		return err
 	}
-	if names, err := d.Names(); err != nil || len(names) > 0 || info.Mode() != fs.ModeDir|durable.StateDirMode {
-		return err
+	if info.Mode() != fs.ModeDir|durable.StateDirMode {
+		return nil
+	}
+	for _, err := range d.All() {
+		return err // nil: it holds something
 	}
 	return j.parent.Remove(j.name)
 }
@@ -232,13 +236,16 @@ func (j *Journal) discard() error {
 // sweepBlobs removes kept content that no entry names, nor one that is about to
 // be begun.
 func (j *Journal) sweepBlobs(d *durable.Dir, p *page) error {
-	names, err := d.Names()
-	if err != nil {
-		return fmt.Errorf("list the state directory: %w", err)
+	named := map[string]bool{}
+	for _, e := range p.Entries {
+		named[e.Before.Blob] = true
 	}
 	var errs []error
-	for _, name := range names {
-		if isBlob(name) && !j.fresh[name] && !slices.ContainsFunc(p.Entries, func(e Entry) bool { return e.Before.Blob == name }) {
+	for name, err := range d.All() {
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("list the state directory: %w", err))...)
+		}
+		if isBlob(name) && !j.fresh[name] && !named[name] {
 			errs = append(errs, d.Remove(name))
 		}
 	}
