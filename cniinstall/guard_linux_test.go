@@ -262,7 +262,8 @@ func TestCNI5_CNI7_ExclusiveIsGuarded(t *testing.T) {
 	i.Exclusive = true
 	require.NoError(t, i.Apply(t.Context()))
 	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
-	write(t, n.conf+"/00-other.conflist", "other", 0o644)
+	write(t, n.conf+"/.other", "other", 0o644)
+	require.NoError(t, os.Rename(n.conf+"/.other", n.conf+"/00-other.conflist")) // at once, as others may not be
 	g.repair()
 	require.NoFileExists(t, n.conf+"/00-other.conflist")
 	requireContent(t, n.conf+"/00-other.conflist.cilium_bak", "other", 0o644)
