@@ -137,35 +137,45 @@ const atOnce = 256
 
 // Entries yields what is in a directory that is open, in no order, and the error
 // that ended it before its end. It reads on from where the file stands.
-func Entries(dir fs.ReadDirFile) iter.Seq2[fs.DirEntry, error] {
-	return func(yield func(fs.DirEntry, error) bool) {
-		for {
-			entries, err := dir.ReadDir(atOnce)
-			for _, entry := range entries {
-				if !yield(entry, nil) {
-					return
-				}
-			}
-			if errors.Is(err, io.EOF) {
+func Entries(dir fs.ReadDirFile) iter.Seq2[fs.DirEntry, error] { return batches(dir.ReadDir) }
+
+// Names yields the names of what Entries does, and looks at nothing else: of a
+// directory in an [os.Root], ReadDir would ask the kernel about each entry.
+func Names(dir fs.ReadDirFile) iter.Seq2[string, error] {
+	if named, ok := dir.(interface {
+		Readdirnames(n int) ([]string, error)
+	}); ok {
+		return batches(named.Readdirnames)
+	}
+	return func(yield func(string, error) bool) {
+		for entry, err := range Entries(dir) {
+			if err != nil {
+				yield("", err)
 				return
 			}
-			if err != nil {
-				yield(nil, err)
+			if !yield(entry.Name(), nil) {
 				return
 			}
 		}
 	}
 }
 
-// Names yields the names of what Entries does.
-func Names(dir fs.ReadDirFile) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for entry, err := range Entries(dir) {
-			name := ""
-			if err == nil {
-				name = entry.Name()
+// batches yields what read reads, a number at a time.
+func batches[T any](read func(n int) ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			some, err := read(atOnce)
+			for _, one := range some {
+				if !yield(one, nil) {
+					return
+				}
 			}
-			if !yield(name, err) {
+			switch {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				var none T
+				yield(none, err)
 				return
 			}
 		}
