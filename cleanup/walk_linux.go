@@ -19,6 +19,8 @@ const (
 	maxLevels  = 1024 // of directories: what lies deeper stays
 	openLevels = 16   // of which are open at a time
 	readAtOnce = 8 << 10
+
+	longestPath = 4096 // that is told whole, and that a system call takes
 )
 
 // entry is what a walk found at one name.
@@ -44,6 +46,9 @@ func pathOf(levels []*level, name string) string {
 		b.WriteByte('/')
 	}
 	b.WriteString(name)
+	if path := b.String(); len(path) > longestPath {
+		return path[:longestPath/2] + "..." + path[len(path)-longestPath/2:] // for a person: nothing is opened by it
+	}
 	return b.String()
 }
 
@@ -88,8 +93,8 @@ type level struct {
 	full  bool
 
 	// In some file systems the place where a directory is to be read on moves
-	// when names before it are removed. So one that was closed meanwhile is read
-	// once more.
+	// when names before it are removed. So one that was closed meanwhile, and in
+	// which nothing stays, is read once more.
 	closed, twice bool
 }
 
@@ -160,7 +165,7 @@ func (w *walker) name(l *level) (string, error) {
 			return "", err
 		}
 		if n <= 0 {
-			if !w.removes || !l.closed || l.twice {
+			if !w.removes || !l.closed || l.twice || l.full {
 				return "", nil
 			}
 			l.twice = true
