@@ -6,12 +6,14 @@ package main_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -147,4 +149,146 @@ func TestSEC6_ManyEntries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Trees that somebody has grown in a state directory: a deep one goes as far as
+// it may, a wide one goes, in little memory and with few descriptors.
+func TestCLN5_SEC6_TreesOfAnySize(t *testing.T) {
+	n := newNode(t)
+	cleanup := []string{"cleanup", "-f", "--all-state"}
+	t.Run("wide", func(t *testing.T) {
+		n.many("/run/cilium/wide", "%06d")
+		o, memory := n.confined(cleanup...)
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stdout, "300000 files, 1 directory")
+		require.Less(t, memory, mostMemory)
+		require.Empty(t, n.shell("ls /run | grep -x cilium || true"))
+		t.Logf("%s%d KiB", o.stdout, memory)
+	})
+	for levels, stays := range map[int]bool{1000: false, 10_000: true} {
+		t.Run(fmt.Sprint(levels, " levels"), func(t *testing.T) {
+			n.deep("/run/cilium", levels)
+			o, memory := n.confined(cleanup...)
+			require.Less(t, memory, mostMemory)
+			t.Logf("%.500s%.500s%d KiB", o.stdout, o.stderr, memory)
+			if !stays {
+				require.Zero(t, o.code, o.stderr)
+				require.Empty(t, n.shell("ls /run | grep -x cilium || true"))
+				return
+			}
+			require.Equal(t, 1, o.code, o.stderr)
+			require.Contains(t, o.stderr, "more than 1024 directories deep")
+			require.NotEmpty(t, n.shell("ls /run/cilium"))
+			for range 10 { // what is left is as deep as before, but for what others take away
+				n.shell("cd /run/cilium && for i in $(seq 1000); do cd d; done && mv d /run/up && rm -rf /run/cilium && mv /run/up /run/cilium")
+			}
+			o, _ = n.confined(cleanup...)
+			require.Zero(t, o.code, o.stderr)
+		})
+	}
+}
+
+// deep makes directories in one another, with a file in each.
+func (n *node) deep(dir string, levels int) {
+	n.t.Helper()
+	n.do(func() error {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		at, err := unix.Open(dir, unix.O_PATH, 0)
+		for range levels {
+			if err != nil {
+				break
+			}
+			err = errors.Join(unix.Mkdirat(at, "d", 0o755), unix.Mknodat(at, "f", unix.S_IFREG|0o644, 0))
+			below := -1
+			if err == nil {
+				below, err = unix.Openat(at, "d", unix.O_PATH, 0)
+			}
+			unix.Close(at)
+			at = below
+		}
+		if err == nil {
+			err = unix.Close(at)
+		}
+		return err
+	})
+}
+
+// A system call that does not return is given up a second after the deadline, or
+// after the first signal, or at once at the second: with one line, exit 1.
+func TestSEC6_ASystemCallThatDoesNotReturn(t *testing.T) {
+	n := newNode(t)
+	n.dead("/run/dead")
+	for name, c := range map[string]struct {
+		args    []string
+		signals int
+		says    string
+	}{
+		"deadline":    {[]string{"--timeout", "100ms"}, 0, "--timeout of 100ms is over"},
+		"one signal":  {nil, 1, "terminated"},
+		"two signals": {nil, 2, "told to end a second time"},
+		"JSON":        {[]string{"--timeout", "100ms", "--output", "json"}, 0, "--timeout of 100ms is over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			cmd := n.Command(binary, append([]string{"build-config", "--source", "file:/run/dead/config", "--dest", "/run/agent"}, c.args...)...)
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			require.NoError(t, cmd.Start())
+			for range c.signals {
+				n.awaitHandler(cmd.Process.Pid)
+				require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
+				n.awaitDelivery(cmd.Process.Pid)
+			}
+			o := finish(t, cmd.Wait, &stdout, &stderr)
+			require.Equal(t, 1, o.code, o.stderr)
+			require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
+			require.Contains(t, o.stderr, "given up")
+			require.Contains(t, o.stderr, c.says)
+			if name == "JSON" {
+				require.Contains(t, o.report(t).Results[0].Error, c.says)
+			}
+		})
+	}
+}
+
+// dead mounts a file system whose server never answers.
+func (n *node) dead(dir string) {
+	n.t.Helper()
+	n.do(func() error {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		device := filepath.Join("/run", "fuse")
+		if err := unix.Mknod(device, unix.S_IFCHR|0o600, int(unix.Mkdev(10, 229))); err != nil {
+			return err
+		}
+		server, err := os.OpenFile(device, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		n.t.Cleanup(func() { server.Close() })
+		return unix.Mount("dead", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd()))
+	})
+}
+
+// signals reads a mask of signals of a process: bit 14 is SIGTERM's.
+func (n *node) signals(pid int, mask string) uint64 {
+	n.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(n.t, err)
+	_, rest, _ := strings.Cut(string(text), mask+":\t")
+	bits, err := strconv.ParseUint(rest[:16], 16, 64)
+	require.NoError(n.t, err)
+	return bits
+}
+
+func (n *node) awaitHandler(pid int) {
+	require.Eventually(n.t, func() bool { return n.signals(pid, "SigCgt")&(1<<14) != 0 }, time.Minute, time.Millisecond)
+	// It is in the call by now, or its context has ended before: both end it.
+}
+
+// awaitDelivery lets no signal be merged with one that is pending.
+func (n *node) awaitDelivery(pid int) {
+	require.Eventually(n.t, func() bool { return n.signals(pid, "ShdPnd")&(1<<14) == 0 }, time.Minute, time.Millisecond)
 }
