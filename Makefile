@@ -10,9 +10,9 @@ GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PLATFORMS    = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # What the tests look at the kernel with, and the Debian packages that have it.
-TOOLS        = ip tc bpftool iptables ip6tables iptables-legacy nft ipset unshare setpriv flock chattr strace mkfs.ext4 mkfs.xfs \
-               /lib/systemd/systemd-sysctl /usr/lib/cni/bridge
-PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs xfsprogs strace systemd containernetworking-plugins
+TOOLS        = ip tc bpftool iptables ip6tables iptables-legacy nft ipset unshare setpriv flock chattr strace mkfs.ext4 mkfs.xfs prlimit \
+               /lib/systemd/systemd-sysctl /usr/lib/cni/bridge /usr/bin/time
+PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs xfsprogs strace time systemd containernetworking-plugins
 
 # What others embed: tested with the lowest versions too.
 LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
@@ -91,10 +91,12 @@ vulncheck: ## look for known vulnerabilities, where the database can be reached
 	if grep -q 'fetching vulnerabilities' /tmp/govulncheck.$$$$; then echo "the vulnerability database cannot be reached from here"; status=0; fi; \
 	rm -f /tmp/govulncheck.$$$$; exit $$status
 
-fuzz: ## run each fuzz target for 10 seconds
+FUZZTIME    ?= 2m
+
+fuzz: ## run each fuzz target for two minutes (FUZZTIME: for another time)
 	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
-			echo "$$dir $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime 10s $$dir || exit 1; \
+			echo "$$dir $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
 		done; \
 	done
 

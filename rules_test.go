@@ -157,6 +157,32 @@ func isTestSupport(dir string) bool {
 	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/throwaway" || dir == "internal/faults"
 }
 
+// What reads a file or a directory whole, however large it is, is for what the
+// kernel itself shows: all else is read through internal/input and
+// internal/durable.
+func TestNothingIsReadWithoutABound(t *testing.T) {
+	kernels := []string{"bootstrap/journal/boot_linux.go", "cleanup/legacy_linux.go"}
+	unbounded := map[string][]string{
+		"os": {"ReadFile", "ReadDir", "DirFS"}, "fs": {"ReadFile", "ReadDir", "WalkDir", "Glob"}, "filepath": {"Walk", "WalkDir", "Glob"},
+	}
+	for _, s := range sources(t) {
+		tools := strings.HasPrefix(s.path, "internal/snapshot") || strings.HasPrefix(s.path, "internal/bench")
+		if s.isTest() || isTestSupport(s.dir()) || tools || slices.Contains(kernels, s.path) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(unbounded[pkg.Name], sel.Sel.Name) {
+				t.Errorf("%s: %s.%s reads without a bound", s.at(sel), pkg.Name, sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
 func TestErrorsAreWrapped(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.isTest() {

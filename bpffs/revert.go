@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -57,38 +58,56 @@ func (m Mount) CheckRevert(ctx context.Context) (changes []string, err error) {
 // holdsPins is an error if the bpffs on path holds more than the two files
 // that the kernel puts into each.
 func holdsPins(k fsmount.Kernel, path string) error {
-	var pins []string
-	if err := walk(k, path, "", &pins); err != nil {
+	var found pins
+	if err := found.walk(k, path, "", 0); err != nil {
 		return fmt.Errorf("unmount bpf from %s: %w", path, err)
 	}
-	if len(pins) == 0 {
+	if found.n == 0 {
 		return nil
 	}
 	more := ""
-	if n := len(pins) - maxNamed; n > 0 {
-		pins, more = pins[:maxNamed], fmt.Sprintf(" and %d more", n)
+	if n := found.n - len(found.first); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
 	}
 	return fmt.Errorf("bpffs on %s stays: it holds pins, which would be lost: %s%s (remove them first)",
-		path, strings.Join(pins, ", "), more)
+		path, strings.Join(found.first, ", "), more)
 }
 
-// walk lists what is pinned below top/dir. A directory is no pin: an agent leaves
+// pins are those of a bpffs: the first by name, and how many there are.
+type pins struct {
+	first []string
+	n     int
+}
+
+func (p *pins) add(name string) {
+	p.n++
+	at, _ := slices.BinarySearch(p.first, name)
+	p.first = slices.Insert(p.first, at, name)
+	p.first = p.first[:min(len(p.first), maxNamed)]
+}
+
+// maxDepth is far deeper than any agent's directories.
+const maxDepth = 100
+
+// walk finds what is pinned below top/dir. A directory is no pin: an agent leaves
 // empty ones behind.
-func walk(k fsmount.Kernel, top, dir string, pins *[]string) error {
-	entries, err := fsmount.ReadDir(k, filepath.Join(top, dir))
-	if err != nil {
-		return err
+func (p *pins) walk(k fsmount.Kernel, top, dir string, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("%s has more than %d directories in one another", top, maxDepth)
 	}
-	for _, e := range entries {
+	for e, err := range fsmount.Entries(k, filepath.Join(top, dir)) {
+		if err != nil {
+			return err
+		}
 		name := filepath.ToSlash(filepath.Join(dir, e.Name()))
 		switch {
 		case name == "progs.debug" || name == "maps.debug":
 		case e.IsDir():
-			if err := walk(k, top, name, pins); err != nil {
+			if err := p.walk(k, top, name, depth+1); err != nil {
 				return err
 			}
 		default:
-			*pins = append(*pins, name)
+			p.add(name)
 		}
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 func detect(path string) (Layout, error) {
@@ -42,12 +44,16 @@ func detect(path string) (Layout, error) {
 
 // holdsV1 reports whether a v1 hierarchy is mounted in a directory of path.
 func holdsV1(path string) (bool, error) {
-	entries, err := os.ReadDir(path)
+	dir, err := input.OpenDir(path)
 	if err != nil {
 		return false, err
 	}
-	for _, e := range entries {
-		magic, err := magicOf(filepath.Join(path, e.Name()))
+	defer dir.Close()
+	for name, err := range input.Names(dir) {
+		if err != nil {
+			return false, err
+		}
+		magic, err := magicOf(filepath.Join(path, name))
 		if err == nil && magic == unix.CGROUP_SUPER_MAGIC {
 			return true, nil
 		}

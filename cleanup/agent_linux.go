@@ -4,13 +4,19 @@
 package cleanup
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 func (o Ownership) agentAlive() error {
@@ -23,6 +29,10 @@ func (o Ownership) agentAlive() error {
 			return fmt.Errorf("cleanup: look for a running agent: %w", err)
 		}
 		pid, locked, err := lockHolder(f)
+		if locked && err == nil && heldByStrangers(f) {
+			locked = false
+		}
+		err = errors.Join(isFile(f), err)
 		f.Close()
 		if err != nil {
 			return fmt.Errorf("cleanup: look for a running agent: lock on %s: %w", path, err)
@@ -55,4 +65,56 @@ func lockHolder(f *os.File) (pid string, locked bool, err error) {
 		pid = "(unknown)"
 	}
 	return pid, locked, nil
+}
+
+// isFile is an error for what is no regular file, and so no agent's.
+func isFile(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("it is a %s, not a regular file", filemode.Type(info.Mode()))
+	}
+	return err
+}
+
+// heldByStrangers reports whether all locks on f are known to be held by
+// processes that are neither root's nor its owner's: whoever may read a pid file
+// can lock it, and is no agent for that. What the kernel does not tell of, as of
+// processes in other pid namespaces, may be the agent's.
+func heldByStrangers(f *os.File) bool {
+	var st unix.Stat_t
+	locks, err := os.Open("/proc/locks")
+	if err != nil || unix.Fstat(int(f.Fd()), &st) != nil {
+		return false
+	}
+	defer locks.Close()
+	strangers := 0
+	for lines := bufio.NewScanner(locks); lines.Scan(); {
+		// "1: FLOCK ADVISORY WRITE 1234 08:01:5678 0 EOF"; the device may be another than stat's
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 8 || !strings.HasSuffix(fields[5], ":"+strconv.FormatUint(st.Ino, 10)) {
+			continue
+		}
+		if strings.HasPrefix(fields[4], "-") || fields[4] == "0" { // it belongs to no process, or to one out of sight
+			return false
+		}
+		uid, err := uidOf(fields[4])
+		gone := errors.Is(err, os.ErrNotExist) // it left the lock to a child
+		if !gone && (err != nil || uid == 0 || uid == int(st.Uid)) {
+			return false
+		}
+		strangers++
+	}
+	return strangers > 0
+}
+
+// uidOf is the real user of a process: that of its directory is root's where the
+// process cannot be dumped.
+func uidOf(pid string) (int, error) {
+	status, err := input.ReadFile(context.Background(), "/proc/"+pid+"/status", input.MaxFlags)
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(status), "\nUid:\t")
+	uid, _, _ := strings.Cut(rest, "\t")
+	return strconv.Atoi(uid)
 }

@@ -4,9 +4,12 @@
 package cleanup_test
 
 import (
+	"bufio"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,4 +66,32 @@ func TestCLN7_StalePidOfALiveProcess(t *testing.T) {
 	require.NoError(t, os.WriteFile(c.Ownership.PidFiles[0], []byte("1"), 0o644))
 	apply(t, c)
 	require.NoDirExists(t, filepath.Join(dir, "cilium"))
+}
+
+// Whoever may read a pid file can lock it, and holds nobody up by that.
+func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
+	testns.Root(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	files(t, dir, "cilium/x")
+	c := stateOnly(filepath.Join(dir, "cilium"))
+	c.Ownership.PidFiles = []string{filepath.Join(dir, "cilium", "cilium.pid")}
+	require.NoError(t, os.WriteFile(c.Ownership.PidFiles[0], []byte("1"), 0o644))
+
+	stranger := exec.Command("flock", "-x", c.Ownership.PidFiles[0], "-c", "echo held && read -r end")
+	stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	stranger.Dir = "/"
+	stdin, err := stranger.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := stranger.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, stranger.Start())
+	said, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "held\n", said)
+
+	apply(t, c)
+	require.NoDirExists(t, filepath.Join(dir, "cilium"))
+	require.NoError(t, stdin.Close())
+	_ = stranger.Wait() // its standard input has ended
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // asideRef identifies a configuration that was set aside.
@@ -64,19 +66,21 @@ func cutLast(s, sep string) (before, after string, found bool) {
 
 // asides returns the names by which something was set aside: by directory and
 // name that they had, the highest number, which is the youngest, first.
-func (o *owned) asides() ([]aside, error) {
+func (o *owned) asides(ctx context.Context) ([]aside, error) {
 	var out []aside
 	var errs errorSet
 	for _, pattern := range o.SetAside {
 		dir, suffix := filepath.Dir(pattern), strings.TrimPrefix(filepath.Base(pattern), "*")
-		entries, err := os.ReadDir(dir)
-		errs.add(notThere(err))
 		var found []aside
-		for _, entry := range entries {
-			if a, ok := parseAside(entry.Name(), suffix); ok {
-				a.dir = dir
-				found = append(found, a)
-			}
+		names, err := input.ReadNames(ctx, dir, func(name string) bool {
+			_, ok := parseAside(name, suffix)
+			return ok
+		})
+		errs.add(notThere(err))
+		for _, name := range names {
+			a, _ := parseAside(name, suffix)
+			a.dir = dir
+			found = append(found, a)
 		}
 		slices.SortStableFunc(found, func(a, b aside) int {
 			return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(b.number, a.number))
@@ -88,9 +92,9 @@ func (o *owned) asides() ([]aside, error) {
 
 // findAside lists configurations of others that were set aside. Of several of
 // one name the youngest gets it.
-func findAside(_ context.Context, s *session) error {
+func findAside(ctx context.Context, s *session) error {
 	var errs errorSet
-	asides, err := s.own.asides()
+	asides, err := s.own.asides(ctx)
 	errs.add(err)
 	for _, a := range asides {
 		// What is the agent's is removed as a file.

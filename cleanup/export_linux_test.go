@@ -28,5 +28,26 @@ var (
 	RetryDump = retryDump[[][]byte]
 )
 
+// CompileOwnership checks an ownership, and asks it about names.
+func CompileOwnership(o Ownership, names ...string) error {
+	own, err := o.compile()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		own.ownsLink(name, "veth", []string{name})
+		own.ownsNetNS(name)
+		own.ownsFile(name)
+	}
+	return nil
+}
+
+// ParseAside reads a name by which something was set aside, and says which it
+// had before.
+func ParseAside(base, suffix string) (name string, ok bool) {
+	a, ok := parseAside(base, suffix)
+	return a.name, ok
+}
+
 // DumpTries is how often a dump is tried.
 const DumpTries = dumpTries

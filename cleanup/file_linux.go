@@ -17,12 +17,12 @@ type fileRef struct {
 
 // findFiles lists owned files, in the order in which they are given, and those
 // of them that were set aside.
-func findFiles(_ context.Context, s *session) error {
+func findFiles(ctx context.Context, s *session) error {
 	var errs errorSet
 	for _, path := range s.own.Files {
 		errs.add(s.foundFile(path, ""))
 	}
-	asides, err := s.own.asides()
+	asides, err := s.own.asides(ctx)
 	errs.add(err)
 	for _, a := range asides {
 		if s.own.ownsFile(a.original()) {

@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 const kindNetNS = "network namespace"
@@ -35,7 +37,7 @@ type netnsAt struct {
 	processes bool // it is the namespace of this thread
 }
 
-func findNetNS(_ context.Context, s *session) error {
+func findNetNS(ctx context.Context, s *session) error {
 	if len(s.own.NetNS) == 0 {
 		return nil
 	}
@@ -44,14 +46,12 @@ func findNetNS(_ context.Context, s *session) error {
 		return err
 	}
 	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
+	names, err := input.Collect(ctx, netnsDir, input.Names(dir), s.own.ownsNetNS)
 	var errs errorSet
 	errs.add(err)
 	slices.Sort(names)
 	for _, name := range names {
-		if s.own.ownsNetNS(name) {
-			errs.add(s.foundNetNS(dir, name))
-		}
+		errs.add(s.foundNetNS(dir, name))
 	}
 	return errs.join()
 }

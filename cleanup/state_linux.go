@@ -119,10 +119,10 @@ func removeEntry(e entry) (left bool, err error) {
 	case e.kept || e.full:
 		return true, nil
 	case e.mount:
-		return true, removing(e.path(), errors.New("something is mounted on it"))
+		return true, removing(told(e.levels, e.name), errors.New("something is mounted on it"))
 	}
 	if err := unlink(e.parent, e.name, e.dir); err != nil {
-		return true, removing(e.path(), err)
+		return true, removing(told(e.levels, e.name), err)
 	}
 	return false, nil
 }

@@ -37,6 +37,16 @@ type entry struct {
 // path is put together when it is asked for: in a deep tree it is long.
 func (e entry) path() string { return pathOf(e.levels, e.name) }
 
+// told is a path as an error has it.
+func told(levels []*level, name string) string {
+	const longest = 300
+	path := pathOf(levels, name)
+	if len(path) > longest {
+		path = path[:longest/2] + "..." + path[len(path)-longest/2:]
+	}
+	return path
+}
+
 func pathOf(levels []*level, name string) string {
 	var b strings.Builder
 	for _, l := range levels {
@@ -88,8 +98,8 @@ type level struct {
 	full  bool
 
 	// In some file systems the place where a directory is to be read on moves
-	// when names before it are removed. So one that was closed meanwhile is read
-	// once more.
+	// when names before it are removed. So one that was closed meanwhile, and in
+	// which nothing stays, is read once more.
 	closed, twice bool
 }
 
@@ -130,7 +140,7 @@ func (w *walker) step() error {
 	switch {
 	case err != nil:
 		l.names = nil
-		w.leave(l, &os.PathError{Op: "read", Path: pathOf(w.levels[:len(w.levels)-1], l.name), Err: err})
+		w.leave(l, &os.PathError{Op: "read", Path: told(w.levels[:len(w.levels)-1], l.name), Err: err})
 		return w.up()
 	case name == "":
 		return w.up()
@@ -160,7 +170,7 @@ func (w *walker) name(l *level) (string, error) {
 			return "", err
 		}
 		if n <= 0 {
-			if !w.removes || !l.closed || l.twice {
+			if !w.removes || !l.closed || l.twice || l.full {
 				return "", nil
 			}
 			l.twice = true
@@ -185,7 +195,7 @@ func (w *walker) name(l *level) (string, error) {
 func (w *walker) look(l *level, name string) {
 	e, err := lookBelow(l.dir, name)
 	if err != nil {
-		w.leave(l, &os.PathError{Op: "open", Path: pathOf(w.levels, name), Err: err})
+		w.leave(l, &os.PathError{Op: "open", Path: told(w.levels, name), Err: err})
 		return
 	}
 	if e == nil {
@@ -199,7 +209,7 @@ func (w *walker) look(l *level, name string) {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 	case err != nil:
-		w.leave(l, &os.PathError{Op: "open", Path: pathOf(w.levels, name), Err: err})
+		w.leave(l, &os.PathError{Op: "open", Path: told(w.levels, name), Err: err})
 	default:
 		w.levels = append(w.levels, below)
 		if n := len(w.levels) - openLevels; n > 0 {
@@ -257,7 +267,7 @@ func (w *walker) up() error {
 	l := w.levels[len(w.levels)-1]
 	if l.dir < 0 {
 		if err := l.reopen(done.dir); err != nil {
-			return &os.PathError{Op: "go back from", Path: pathOf(w.levels, done.name), Err: err}
+			return &os.PathError{Op: "go back from", Path: told(w.levels, done.name), Err: err}
 		}
 	}
 	w.visited(l, &entry{parent: l.dir, name: done.name, id: done.id, dir: true, full: done.full}, done.kept)

@@ -20,7 +20,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	f := i.folder()
-	names, err := f.others()
+	names, err := f.others(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,16 +30,16 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		if name < f.own {
-			advice = append(advice, f.advise(name))
+			advice = append(advice, f.advise(ctx, name))
 		}
 	}
 	return advice, nil
 }
 
 // advise says what a file does that sorts before ours.
-func (f folder) advise(name string) string {
+func (f folder) advise(ctx context.Context, name string) string {
 	path := filepath.Join(f.dir, name)
-	raw, err := f.read(name)
+	raw, err := f.read(ctx, name)
 	var network string
 	if err == nil {
 		network, err = loads(name, raw)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // backupLimit is how many files of one name are set aside.
@@ -56,7 +57,7 @@ func (j *job) findAsides(ctx context.Context) error {
 	if !j.Exclusive || j.confDir == nil {
 		return nil
 	}
-	names, err := j.folder().others()
+	names, err := j.folder().others(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,8 +83,8 @@ func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	if ours, err := j.isAsLeft(ctx, a.from); err != nil || ours && isOurs(j.known[a.from]) {
 		return a, err
 	}
-	if info, err := j.confDir.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() > maxConf {
-		return aside{}, fmt.Errorf("%w: move it away", tooLarge(a.from))
+	if info, err := j.confDir.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() > input.MaxNetwork {
+		return aside{}, fmt.Errorf("%w, and so no CNI configuration: move it away", input.TooLarge(a.from, input.MaxNetwork))
 	}
 	for n := range backupLimit {
 		a.to = filepath.Join(f.dir, f.backup(name, n))

@@ -219,9 +219,9 @@ func TestCNI4_CNI5_CNI6_FIFO(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(n.other("00-fifo.conf"), 0o600))
 	_, err := cniinstall.Chained{}.Render(t.Context(), n.conf)
 	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
-	require.ErrorContains(t, err, "00-fifo.conf is a FIFO, not a file")
+	require.ErrorContains(t, err, "00-fifo.conf is a FIFO, not a regular file")
 	i := n.install()
-	require.Contains(t, n.advice(i)[0], "is a FIFO, not a file")
+	require.Contains(t, n.advice(i)[0], "is a FIFO, not a regular file")
 	before := tree(t, n.root)
 	i.Exclusive = true
 	require.NoError(t, i.Apply(t.Context()))

@@ -25,12 +25,12 @@ type candidate struct {
 // what was set aside, in the order of the names it had. What is in its place
 // again makes its backups old.
 func (f folder) theirs(ctx context.Context) ([]candidate, error) {
-	names, err := f.others()
+	names, err := f.others(ctx)
 	if err != nil {
 		return nil, err
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return f.wrote(ctx, name) })
-	aside, err := f.setAside()
+	aside, err := f.setAside(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func (f folder) theirs(ctx context.Context) ([]candidate, error) {
 }
 
 // parse reads a configuration as what it was before it was set aside.
-func (f folder) parse(c candidate) (*network, error) {
-	raw, err := f.read(c.name)
+func (f folder) parse(ctx context.Context, c candidate) (*network, error) {
+	raw, err := f.read(ctx, c.name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func (f folder) wrote(ctx context.Context, name string) bool {
 }
 
 // setAside finds the last backup of each file that has been set aside.
-func (f folder) setAside() ([]candidate, error) {
+func (f folder) setAside(ctx context.Context) ([]candidate, error) {
 	last := map[string]string{} // by the name of the file
-	names, err := f.list(func(name string) bool {
+	names, err := f.list(ctx, func(name string) bool {
 		origin, ok := f.origin(name)
 		_, known := f.known[filepath.Join(f.dir, origin)]
 		return ok && !known

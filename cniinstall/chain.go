@@ -99,7 +99,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, err
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		n, err := f.parse(t)
+		n, err := f.parse(ctx, t)
 		switch {
 		case err != nil:
 			skipped = append(skipped, fmt.Sprintf("%s is passed over: %v", t.name, err))

@@ -4,11 +4,10 @@
 package cniinstall
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,7 +17,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // folder is the one that configurations are in, and what of it is ours.
@@ -43,14 +42,14 @@ func (j *job) folder() folder {
 
 // others lists the files that a runtime loads beside ours, in its order: by
 // the bytes of their names, directories left out.
-func (f folder) others() ([]string, error) {
-	return f.list(func(name string) bool { return name != f.own && isConfName(name) })
+func (f folder) others(ctx context.Context) ([]string, error) {
+	return f.list(ctx, func(name string) bool { return name != f.own && isConfName(name) })
 }
 
 func isConfName(name string) bool { return slices.Contains(confSuffixes, filepath.Ext(name)) }
 
 // list lists the wanted files, in the order of their names.
-func (f folder) list(wanted func(name string) bool) ([]string, error) {
+func (f folder) list(ctx context.Context, wanted func(name string) bool) ([]string, error) {
 	d := f.opened
 	if d == nil {
 		var err error
@@ -63,14 +62,11 @@ func (f folder) list(wanted func(name string) bool) ([]string, error) {
 		}
 		defer d.Close()
 	}
-	names, err := d.Names()
+	names, err := input.Collect(ctx, f.dir, d.All(), wanted)
 	if err != nil {
 		return nil, fmt.Errorf("list CNI configurations: %w", hint(err))
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
-		if !wanted(name) {
-			return true
-		}
 		info, err := d.Lstat(name)
 		return err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist)
 	})
@@ -101,51 +97,9 @@ func isNumber(s string) bool {
 }
 
 // read gives the content of a file as a runtime gets it.
-func (f folder) read(name string) ([]byte, error) {
-	raw, err := readInput(filepath.Join(f.dir, name))
+func (f folder) read(ctx context.Context, name string) ([]byte, error) {
+	raw, err := input.ReadFile(ctx, filepath.Join(f.dir, name), input.MaxNetwork)
 	return raw, hint(err)
-}
-
-// maxConf is how large a configuration can be: far more than any is.
-const maxConf = 1 << 20
-
-// readInput reads a file that others have written, through a symbolic link if
-// it is one, as the kubelet's are.
-func readInput(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := isFile(path, info); err != nil { // to open a device may do something
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|nonBlock, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err = f.Stat(); err == nil {
-		err = isFile(path, info)
-	}
-	if err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxConf+1))
-	if err == nil && len(raw) > maxConf {
-		err = tooLarge(path)
-	}
-	return raw, err
-}
-
-func isFile(path string, info fs.FileInfo) error {
-	if info.Mode().IsRegular() {
-		return nil
-	}
-	return fmt.Errorf("%s is a %s, not a file", path, filemode.Type(info.Mode()))
-}
-
-func tooLarge(path string) error {
-	return fmt.Errorf("%s is larger than %d bytes, and so no CNI configuration", path, maxConf)
 }
 
 // loads says which network containerd finds in a file, or why it fails: it is

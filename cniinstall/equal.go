@@ -5,7 +5,6 @@ package cniinstall
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 )
@@ -30,19 +29,6 @@ func equal(a, b io.Reader) (bool, error) {
 			return true, nil
 		}
 	}
-}
-
-// reader is a stream that can be read until ctx ends.
-type reader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 func realError(err error) error {

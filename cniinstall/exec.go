@@ -24,7 +24,7 @@ import (
 
 const (
 	versionLimit = 5 * time.Second // for one plugin to say its versions
-	pipeLimit    = time.Second     // for what it leaves behind to let go of its output
+	pipeLimit    = time.Second / 2 // for what it leaves behind to let go of its output
 	outputLimit  = 1 << 20         // bytes of output that are kept
 )
 

@@ -4,11 +4,14 @@
 package cniinstall
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // gateFile is the key of Cilium's configuration that lets an agent's pod
@@ -21,7 +24,7 @@ const gateFile = "cni-uninstall"
 // the file is missing or says anything else, an upgrade may be under way and
 // the installation stays.
 func UninstallEnabled(configDir string) (bool, error) {
-	said, err := readInput(filepath.Join(configDir, gateFile))
+	said, err := input.ReadFile(context.Background(), filepath.Join(configDir, gateFile), input.MaxFlags)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -8,12 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"hash/maphash"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 const (
@@ -90,6 +91,7 @@ func (g Guard) Run(ctx context.Context) error {
 // done by Run's own.
 type guarding struct {
 	Guard
+	seed  maphash.Seed
 	seen  string            // what the folders looked like at the last look; empty: unknown
 	known map[string]string // target: its hash, as the journal had it last
 	one   string            // of these
@@ -107,7 +109,7 @@ func (g Guard) run(ctx context.Context) error {
 	}
 	g.Install.Warn = nil
 	g.Patience = cmp.Or(g.Patience, defaultPatience)
-	r := &guarding{Guard: g}
+	r := &guarding{Guard: g, seed: maphash.MakeSeed()}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -151,24 +153,41 @@ func (r *guarding) look(ctx context.Context) error {
 func (r *guarding) appearance(ctx context.Context) string {
 	owner, generation, err := r.Install.Journal.Owner()
 	_, recorded, errOne := r.Install.Journal.Lookup(ctx, kindFile, r.one)
-	return fmt.Sprintln(owner, generation, err, recorded, errOne, r.Install.appearance())
+	return fmt.Sprintln(owner, generation, err, recorded, errOne, r.Install.appearance(ctx, r.seed))
 }
 
 // appearance describes what is in the guarded folders: any change of a file
 // changes it. Of a folder only which one it is counts, and what starts with a
-// dot does not: there are temporary files.
-func (i Install) appearance() string {
+// dot does not: there are temporary files. However much is there, the description
+// is short: what is described of the files is combined, in whatever order they come.
+func (i Install) appearance(ctx context.Context, seed maphash.Seed) string {
 	var b strings.Builder
 	for _, dir := range []string{i.BinDir, i.ConfDir} {
-		entries, err := os.ReadDir(dir) // of no folder it is an error
-		fmt.Fprintln(&b, dir, appearance(dir), err)
-		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), ".") {
-				fmt.Fprintln(&b, e.Name(), appearance(filepath.Join(dir, e.Name())))
-			}
-		}
+		sum, n, err := appearanceIn(ctx, dir, seed)
+		fmt.Fprintln(&b, dir, appearance(dir), sum, n, err)
 	}
 	return b.String()
+}
+
+func appearanceIn(ctx context.Context, dir string, seed maphash.Seed) (sum uint64, n int, err error) {
+	f, err := input.OpenDir(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	for name, err := range input.Names(f) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		if !strings.HasPrefix(name, ".") {
+			sum ^= maphash.String(seed, name+"\n"+appearance(filepath.Join(dir, name)))
+			n++
+		}
+	}
+	return sum, n, nil
 }
 
 func ends(err error) bool {

@@ -12,6 +12,7 @@ import (
 	"io"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // enter keeps uninstalls out until leave is called. An error may be that the
@@ -123,7 +124,7 @@ func (t *target) hash(ctx context.Context) (string, error) {
 	}
 	defer src.Close()
 	sum := sha256.New()
-	_, err = io.Copy(sum, reader{ctx, src})
+	_, err = io.Copy(sum, input.WithContext(ctx, src))
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
@@ -144,7 +145,7 @@ func (j *job) found() string {
 			continue
 		}
 		fmt.Fprintln(sum, t.path, info.Mode(), info.Size())
-		if raw, err := d.ReadFile(t.name(), maxConf); err == nil {
+		if raw, err := d.ReadFile(t.name(), input.MaxNetwork); err == nil {
 			sum.Write(raw)
 		}
 	}

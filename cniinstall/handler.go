@@ -81,7 +81,7 @@ func lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Un
 	u, err := files.Look(ctx, p, e)
 	switch {
 	case errors.Is(err, journal.ErrChanged) && !isAside(e):
-		return u, held(p, e, err)
+		return u, held(ctx, p, e, err)
 	case err != nil || u.Change == "" || !isAside(e):
 		return u, err
 	}
@@ -209,8 +209,8 @@ func (t told) Is(target error) bool { return target == t.is }
 
 // held lets a configuration of ours that somebody has changed stay recorded as
 // long as it names plugins that are: without them no pod would start.
-func held(p *journal.Pass, conf journal.Entry, changed error) error {
-	n, err := parseFile(conf.Object)
+func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed error) error {
+	n, err := parseFile(ctx, conf.Object)
 	if err != nil {
 		return changed // gone, or nothing that a pod could start with
 	}
@@ -256,7 +256,7 @@ func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entr
 // named is an error if a configuration in the folder names the plugin.
 func (h Handler) named(ctx context.Context, plugin journal.Entry) error {
 	f := folder{dir: filepath.Clean(cmp.Or(h.ConfDir, defaultConfDir))}
-	confs, err := f.list(isConfName)
+	confs, err := f.list(ctx, isConfName)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (h Handler) named(ctx context.Context, plugin journal.Entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if path := filepath.Join(f.dir, name); names(path, plugin) {
+		if path := filepath.Join(f.dir, name); names(ctx, path, plugin) {
 			return stays(plugin, path)
 		}
 	}
@@ -286,7 +286,7 @@ func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry) error 
 		if err != nil {
 			return err
 		}
-		if now.Type != "" && conf.Left(now) || names(conf.Object, plugin) {
+		if now.Type != "" && conf.Left(now) || names(ctx, conf.Object, plugin) {
 			return stays(plugin, conf.Object)
 		}
 	}
@@ -294,8 +294,8 @@ func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry) error 
 }
 
 // names reports whether the configuration at path is one that needs the plugin.
-func names(path string, plugin journal.Entry) bool {
-	n, err := parseFile(path)
+func names(ctx context.Context, path string, plugin journal.Entry) bool {
+	n, err := parseFile(ctx, path)
 	return err == nil && slices.Contains(n.types, filepath.Base(plugin.Object))
 }
 
@@ -304,7 +304,7 @@ func stays(plugin journal.Entry, conf string) error {
 }
 
 // parseFile reads the configuration at path.
-func parseFile(path string) (*network, error) {
+func parseFile(ctx context.Context, path string) (*network, error) {
 	name := filepath.Base(path)
-	return folder{dir: filepath.Dir(path)}.parse(candidate{name, name})
+	return folder{dir: filepath.Dir(path)}.parse(ctx, candidate{name, name})
 }

@@ -58,7 +58,7 @@ func (j *job) look(ctx context.Context) (err error) {
 	if j.conf, j.net, err = j.render(ctx); err != nil {
 		return err
 	}
-	if j.plugins, err = j.pluginTargets(); err != nil {
+	if j.plugins, err = j.pluginTargets(ctx); err != nil {
 		return err
 	}
 	for _, t := range j.targets() {

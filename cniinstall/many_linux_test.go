@@ -66,7 +66,7 @@ func TestCNI5_SEC5_SEC6_HugeFiles(t *testing.T) {
 	gate := t.TempDir()
 	require.NoError(t, unix.Mkfifo(gate+"/cni-uninstall", 0o600))
 	_, err := cniinstall.UninstallEnabled(gate)
-	require.ErrorContains(t, err, "is a FIFO, not a file")
+	require.ErrorContains(t, err, "is a FIFO, not a regular file")
 }
 
 // namesOf lists what is there, without reading it.

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // Policy says when a plugin is installed.
@@ -41,11 +42,11 @@ func (i Install) policyOf(name string) Policy {
 }
 
 // pluginTargets lists the plugins that are to be in BinDir.
-func (i Install) pluginTargets() ([]*target, error) {
+func (i Install) pluginTargets(ctx context.Context) ([]*target, error) {
 	if i.Plugins == nil {
 		return nil, nil
 	}
-	names, err := i.pluginNames()
+	names, err := i.pluginNames(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,18 +64,18 @@ func (i Install) pluginTargets() ([]*target, error) {
 }
 
 // pluginNames are those asked for, or all that the source has.
-func (i Install) pluginNames() ([]string, error) {
+func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 	names := slices.Clone(i.Names)
 	if names == nil {
-		entries, err := fs.ReadDir(i.Plugins, ".")
+		all, err := i.listPlugins(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("list the CNI plugins to install: %w", err)
 		}
-		for _, e := range entries {
-			if info, err := fs.Stat(i.Plugins, e.Name()); err != nil {
+		for _, name := range all {
+			if info, err := fs.Stat(i.Plugins, name); err != nil {
 				return nil, fmt.Errorf("CNI plugin to install: %w", err)
-			} else if info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
-				names = append(names, e.Name())
+			} else if info.Mode().IsRegular() {
+				names = append(names, name)
 			}
 		}
 		if len(names) == 0 {
@@ -82,6 +83,22 @@ func (i Install) pluginNames() ([]string, error) {
 		}
 	}
 	return unique(append(names, i.Optional...)), nil
+}
+
+// listPlugins lists what the source holds.
+func (i Install) listPlugins(ctx context.Context) ([]string, error) {
+	f, err := i.Plugins.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
+	}
+	names, err := input.Collect(ctx, "the folder", input.Names(dir), func(name string) bool { return !strings.HasPrefix(name, ".") })
+	slices.Sort(names)
+	return names, err
 }
 
 // pluginTarget is nil for a plugin that policy or absence leaves out.
@@ -107,6 +124,8 @@ func (i Install) pluginTarget(name string) (*target, error) {
 		return nil, fmt.Errorf("CNI plugin to install: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("CNI plugin to install: %s is a %s, not a file", name, filemode.Type(info.Mode()))
+	case info.Size() > input.MaxPlugin:
+		return nil, fmt.Errorf("CNI plugin to install: %w", input.TooLarge(name, input.MaxPlugin))
 	}
 	open := func() (io.ReadCloser, error) { return i.Plugins.Open(name) }
 	return &target{plugin: name, path: path, mode: 0o755, size: info.Size(), open: open}, nil

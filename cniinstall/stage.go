@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // staged is a target's content beside its place, complete, durable, read back,
@@ -67,7 +68,7 @@ func (t *target) copyTo(ctx context.Context, f *os.File) error {
 	if err != nil {
 		return err
 	}
-	size, err := io.CopyBuffer(struct{ io.Writer }{f}, reader{ctx, src}, make([]byte, piece)) // f's own way has a smaller one
+	size, err := io.CopyBuffer(struct{ io.Writer }{f}, input.WithContext(ctx, src), make([]byte, piece)) // f's own way has a smaller one
 	if err != nil {
 		return err
 	}
@@ -105,9 +106,11 @@ func (t *target) readBack(ctx context.Context, f *os.File) (sum string, err erro
 	h := sha256.New()
 	var hashErr, syncErr error
 	var others sync.WaitGroup
-	others.Go(func() { _, hashErr = io.CopyBuffer(h, io.NewSectionReader(f, 0, t.size), make([]byte, piece)) })
+	others.Go(func() {
+		_, hashErr = io.CopyBuffer(h, input.WithContext(ctx, io.NewSectionReader(f, 0, t.size)), make([]byte, piece))
+	})
 	others.Go(func() { syncErr = f.Sync() })
-	same, err := equal(reader{ctx, want}, io.NewSectionReader(f, 0, t.size))
+	same, err := equal(input.WithContext(ctx, want), io.NewSectionReader(f, 0, t.size))
 	others.Wait()
 	if err == nil && !same {
 		err = errors.New("what was written reads back differently")

@@ -16,8 +16,6 @@ const hasModes = false
 
 func killGroup(*exec.Cmd) {}
 
-const nonBlock = 0
-
 func ownerOf(fs.FileInfo) (uid, gid int) { return os.Geteuid(), os.Getegid() }
 
 // appearance describes the file at path without reading it.

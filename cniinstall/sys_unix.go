@@ -24,9 +24,6 @@ func killGroup(c *exec.Cmd) {
 	c.Cancel = func() error { return unix.Kill(-c.Process.Pid, unix.SIGKILL) }
 }
 
-// nonBlock keeps the opening of a FIFO from waiting for its other end.
-const nonBlock = unix.O_NONBLOCK
-
 func ownerOf(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid), int(st.Gid)

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // need is what is to be done about a target.
@@ -88,7 +89,7 @@ func (t *target) holds(ctx context.Context, d *durable.Dir) (bool, error) {
 		return false, err
 	}
 	defer want.Close()
-	return equal(reader{ctx, want}, f)
+	return equal(input.WithContext(ctx, want), f)
 }
 
 // modeFits: a plugin may also lack its write bit, as in a read-only image.

@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // Dir is a ConfigMap mounted as a directory, or any directory with one file a
@@ -39,7 +41,7 @@ func (d Dir) Read(ctx context.Context) ([]Layer, error) {
 		var values map[string]string
 		before := d.version()
 		values, err = d.readOnce(ctx)
-		if d.version() == before {
+		if d.version() == before || ctx.Err() != nil {
 			return d.layer(values, err)
 		}
 	}
@@ -63,42 +65,38 @@ func (d Dir) version() string {
 }
 
 func (d Dir) readOnce(ctx context.Context) (map[string]string, error) {
-	entries, err := os.ReadDir(d.Path)
+	names, err := input.ReadNames(ctx, d.Path, func(name string) bool { return !strings.HasPrefix(name, "..") })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("directory %s: %w", d.Path, ErrMissing)
 	}
 	if err != nil {
 		return nil, err
 	}
-	values := make(map[string]string, len(entries))
-	for _, entry := range entries {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	slices.Sort(names)
+	values := make(map[string]string, len(names))
+	room := int64(input.MaxValues)
+	for _, name := range names {
+		value, ok, err := readKeyFile(ctx, filepath.Join(d.Path, name), room)
+		if errors.Is(err, input.ErrTooLarge) {
+			err = fmt.Errorf("%w (its values together, up to %s)", input.TooLarge(d.Path, input.MaxValues), name)
 		}
-		if strings.HasPrefix(entry.Name(), "..") {
-			continue
-		}
-		value, ok, err := readKeyFile(filepath.Join(d.Path, entry.Name()))
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			values[entry.Name()] = value
+			values[name] = value
+			room -= int64(len(value))
 		}
 	}
 	return values, nil
 }
 
-// readKeyFile reads a file, and reports false for a directory.
-func readKeyFile(path string) (value string, ok bool, err error) {
+// readKeyFile reads a file of at most limit bytes, and reports false for a
+// directory.
+func readKeyFile(ctx context.Context, path string, limit int64) (value string, ok bool, err error) {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return "", false, err
 	}
-	f, err := openRegular(path)
-	if err != nil {
-		return "", false, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(f)
+	content, err := input.ReadFile(ctx, path, limit)
 	return string(content), err == nil, err
 }

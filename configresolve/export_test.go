@@ -3,7 +3,12 @@
 
 package configresolve
 
-import "context"
+import (
+	"context"
+	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
 
 // WriteDirStep is WriteDir that calls step before each change it makes.
 func WriteDirStep(ctx context.Context, dir string, c *Config, step func(string)) (bool, error) {
@@ -30,3 +35,16 @@ var ParseFile = parse
 
 // SyncFiles waits until the disk has all files, for so many at once.
 var SyncFiles = syncFiles
+
+// ParseKept reads what a journal has kept, and names the files and links in it.
+func ParseKept(text []byte) (names []string, err error) {
+	p, err := kept(nil, journal.State{Type: typeLayout, Content: text})
+	for name := range p.Files {
+		names = append(names, name)
+	}
+	for name := range p.Links {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, err
+}

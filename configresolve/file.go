@@ -9,8 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // File is a YAML or JSON file that holds either a map of keys to scalars or a
@@ -22,10 +23,6 @@ type File struct {
 	Path string
 }
 
-// maxFile bounds what is read: a ConfigMap holds at most 1 MiB, and YAML
-// quoting at most makes six bytes of one.
-const maxFile = 8 << 20
-
 // Ref names the source file:PATH.
 func (f File) Ref() Ref { return Ref{Kind: KindFile, Name: f.Path} }
 
@@ -35,7 +32,7 @@ func (f File) Read(ctx context.Context) ([]Layer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	content, err := f.content()
+	content, err := f.content(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,18 +43,10 @@ func (f File) Read(ctx context.Context) ([]Layer, error) {
 	return []Layer{{Ref: f.Ref(), Values: values}}, nil
 }
 
-func (f File) content() ([]byte, error) {
-	file, err := openRegular(f.Path)
+func (f File) content(ctx context.Context) ([]byte, error) {
+	content, err := input.ReadFile(ctx, f.Path, input.MaxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("file %s: %w", f.Path, ErrMissing)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(content) > maxFile {
-		return nil, fmt.Errorf("file %s is larger than %d bytes", f.Path, maxFile)
 	}
 	return content, err
 }

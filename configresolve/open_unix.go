@@ -11,12 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
-
-// nonblock lets an open of a FIFO return, whether it has a writer or not.
-const nonblock = unix.O_NONBLOCK
 
 func ownerOf(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

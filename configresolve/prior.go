@@ -268,12 +268,21 @@ func (p prior) validate() error {
 	if p.Dir != nil && (p.Data == nil || !p.Data.isLink() || !p.Dir.Mode.IsDir()) || p.Dir == nil && len(p.Files) > 0 {
 		return errors.New("kept content is no earlier configuration")
 	}
+	for name := range p.Files {
+		if !isName(name) {
+			return fmt.Errorf("kept content has %q for the name of a file", name)
+		}
+	}
 	for name, target := range p.Links {
-		if strings.HasPrefix(name, "..") || !strings.HasPrefix(target, dataLink+"/") {
+		if !isName(name) || strings.HasPrefix(name, "..") || !strings.HasPrefix(target, dataLink+"/") {
 			return fmt.Errorf("kept content has %q for the link of a key", name)
 		}
 	}
 	return nil
+}
+
+func isName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
 func hashOf(text []byte) string {

@@ -22,7 +22,7 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := effective(d.dirs(), d.path(), content)
+	all, err := effective(ctx, d.dirs(), d.path(), content)
 	errs := []error{err}
 	own, err := expand(d.Kernel.files(), d.assignments())
 	advice := overridden(d.Kernel.files(), own, all)

@@ -56,7 +56,7 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	if err := p.lookAtFile(ctx, d); err != nil {
 		return nil, err
 	}
-	p.others, _ = effective(d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
+	p.others, _ = effective(ctx, d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
 	p.changes, err = d.Kernel.diff(p.own)
 	if len(p.changes) == 0 && !p.write {

@@ -5,6 +5,7 @@ package sysctl
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // systemdDirs are the directories that systemd reads, first in rank first.
@@ -33,51 +36,59 @@ func Effective(dirs ...string) ([]Assignment, error) {
 	if len(dirs) == 0 {
 		dirs = systemdDirs()
 	}
-	return effective(dirs, "", nil)
+	return effective(context.Background(), dirs, "", nil)
 }
+
+// maxSettings bounds the settings of all files together: distributions and
+// administrators have some hundreds.
+const maxSettings = 20_000
 
 // effective takes planned for the content of the file at path, which need not
 // be there yet.
-func effective(dirs []string, path string, planned []byte) ([]Assignment, error) {
-	files, err := confFiles(dirs, path)
-	errs := []error{err}
+func effective(ctx context.Context, dirs []string, path string, planned []byte) ([]Assignment, error) {
+	files, err := confFiles(ctx, dirs, path)
+	var errs failures
+	errs.add(err)
 	var as []Assignment
 	for _, file := range files {
 		content := planned
 		if file != path {
-			if content, err = os.ReadFile(file); err != nil {
-				errs = append(errs, err)
+			if content, err = input.ReadFile(ctx, file, input.MaxSysctl); err != nil {
+				errs.add(err)
 				continue
 			}
 		}
 		more, err := parse(bytes.NewReader(content), file)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", file, err))
+			errs.add(fmt.Errorf("%s: %w", file, err))
+		}
+		if len(as)+len(more) > maxSettings {
+			errs.add(fmt.Errorf("%s: there are more than %d settings up to here, and the rest is left out", file, maxSettings))
+			break
 		}
 		as = append(as, more...)
 	}
 	as, err = override(as)
-	return as, errors.Join(append(errs, err)...)
+	errs.add(err)
+	return as, errs.join()
 }
 
 // confFiles lists the files that count, by name. That of path is taken as
 // there.
-func confFiles(dirs []string, path string) ([]string, error) {
+func confFiles(ctx context.Context, dirs []string, path string) ([]string, error) {
 	byName := map[string]string{}
 	masked := map[string]bool{}
-	var errs []error
+	var errs failures
 	for _, dir := range dirs {
 		if path != "" && filepath.Dir(path) == filepath.Clean(dir) {
 			claim(byName, masked, path)
 		}
-		entries, err := os.ReadDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
+		names, err := input.ReadNames(ctx, dir, func(name string) bool { return strings.HasSuffix(name, ".conf") && name[0] != '.' })
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs.add(err)
 		}
-		for _, e := range entries {
-			if name := e.Name(); strings.HasSuffix(name, ".conf") && name[0] != '.' {
-				errs = append(errs, consider(byName, masked, filepath.Join(dir, name)))
-			}
+		for _, name := range names {
+			errs.add(consider(byName, masked, filepath.Join(dir, name)))
 		}
 	}
 	var files []string
@@ -85,7 +96,7 @@ func confFiles(dirs []string, path string) ([]string, error) {
 		files = append(files, file)
 	}
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
-	return files, errors.Join(errs...)
+	return files, errs.join()
 }
 
 func claim(byName map[string]string, masked map[string]bool, file string) {

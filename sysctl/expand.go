@@ -4,9 +4,7 @@
 package sysctl
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -36,39 +34,46 @@ func assignments(settings []Setting) []Assignment {
 // of two for one key the later counts, at its own place; one that repeats the
 // value leaves the place as it was. Bad ones are left out and joined.
 func override(as []Assignment) ([]Assignment, error) {
-	var order []Assignment
-	var errs []error
-	seen := map[Key]bool{}
+	all, at := make([]Assignment, 0, len(as)), map[Key]int{} // at: where the key stands in all
+	var errs failures
 	for _, a := range as {
 		key, err := ParseKey(string(a.Key))
 		if err == nil && strings.ContainsAny(a.Value, "\n\x00") {
 			err = fmt.Errorf("%s: value %q holds a line break or NUL", key, a.Value)
 		}
 		if err != nil {
-			errs = append(errs, err)
+			errs.add(err)
 			continue
 		}
 		a.Key = key
-		if seen[key] {
-			i := slices.IndexFunc(order, func(o Assignment) bool { return o.Key == key })
-			if old := &order[i]; old.Exclude == a.Exclude && old.Value == a.Value {
+		if i, seen := at[key]; seen {
+			if old := &all[i]; old.Exclude == a.Exclude && old.Value == a.Value {
 				old.IgnoreFailure = old.IgnoreFailure || a.IgnoreFailure
 				old.IfExists = old.IfExists || a.IfExists
 				continue
 			}
-			order = slices.Delete(order, i, i+1)
 		}
-		seen[key] = true
-		order = append(order, a)
+		at[key] = len(all)
+		all = append(all, a)
 	}
-	return order, errors.Join(errs...)
+	order := all[:0]
+	for i, a := range all {
+		if at[a.Key] == i {
+			order = append(order, a)
+		}
+	}
+	return order, errs.join()
 }
+
+// maxTargets bounds what all globs together match: ten of them 5,000 links.
+const maxTargets = 100_000
 
 // expand says which key gets which value: an explicit key, assigned or
 // excluded, is left alone by every glob, and of two globs the later counts.
 func expand(f Files, as []Assignment) ([]target, error) {
 	order, err := override(as)
-	errs := []error{err}
+	var errs failures
+	errs.add(err)
 	explicit := map[Key]bool{}
 	for _, a := range order {
 		explicit[a.Key] = true
@@ -77,11 +82,15 @@ func expand(f Files, as []Assignment) ([]target, error) {
 	for _, a := range order {
 		found, err := a.targets(f, explicit)
 		if err != nil && !a.IgnoreFailure {
-			errs = append(errs, fmt.Errorf("expand %s: %w", a.Key, hint(a.Key, err)))
+			errs.add(fmt.Errorf("expand %s: %w", a.Key, hint(a.Key, err)))
+		}
+		if len(targets)+len(found) > maxTargets {
+			errs.add(fmt.Errorf("expand %s: there are more than %d values to set up to here, and the rest is left out", a.Key, maxTargets))
+			break
 		}
 		targets = append(targets, found...)
 	}
-	return lastOfEach(targets), errors.Join(errs...)
+	return lastOfEach(targets), errs.join()
 }
 
 func (a Assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {

@@ -5,8 +5,8 @@ package sysctl
 
 import (
 	"bufio"
+	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -36,7 +37,7 @@ func (p procSys) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	return input.Read(context.Background(), f, input.MaxSysctl)
 }
 
 // WriteFile writes once, from the start: with kernel.sysctl_writes_strict a

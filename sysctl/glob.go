@@ -14,8 +14,12 @@ import (
 // glob lists the paths that exist in f and match pattern as glob(3) with
 // GLOB_BRACE does: a wildcard matches neither a slash nor a leading dot.
 func glob(f Files, pattern string) ([]string, error) {
+	patterns, err := braces(pattern)
+	if err != nil {
+		return nil, err
+	}
 	var found []string
-	for _, p := range braces(pattern) {
+	for _, p := range patterns {
 		matches, err := globElements(f, "", strings.Split(p, "/"))
 		if err != nil {
 			return nil, err
@@ -73,11 +77,33 @@ func matching(f Files, dir, element string) ([]string, error) {
 	return found, nil
 }
 
+// Bounds for a pattern: no path below /proc/sys is as long, and each pair of braces may double
+// what there is to look for.
+const (
+	maxPattern  = 1024 // bytes
+	maxPatterns = 1024 // of which braces make one
+)
+
 // braces spells out {a,b}, leftmost first; an unmatched brace is itself.
-func braces(s string) []string {
+func braces(s string) ([]string, error) {
+	if len(s) > maxPattern {
+		return nil, fmt.Errorf("%w: a pattern of %d bytes, and none is needed of more than %d", errKey, len(s), maxPattern)
+	}
+	all := spell(nil, s)
+	if len(all) > maxPatterns {
+		return nil, fmt.Errorf("%w: %.100q has braces for more than %d patterns", errKey, s, maxPatterns)
+	}
+	return all, nil
+}
+
+// spell adds what the braces in s spell out to all, until that is too many.
+func spell(all []string, s string) []string {
+	if len(all) > maxPatterns {
+		return all
+	}
 	open := strings.IndexByte(s, '{')
 	if open < 0 {
-		return []string{s}
+		return append(all, s)
 	}
 	depth, from, options := 0, open+1, []string(nil)
 	for i := open; i < len(s); i++ {
@@ -90,17 +116,11 @@ func braces(s string) []string {
 			depth--
 		}
 		if depth == 0 {
-			options = append(options, s[from:i])
-			return joinBraces(s[:open], options, s[i+1:])
+			for _, option := range append(options, s[from:i]) {
+				all = spell(all, s[:open]+option+s[i+1:])
+			}
+			return all
 		}
 	}
-	return []string{s}
-}
-
-func joinBraces(before string, options []string, after string) []string {
-	var all []string
-	for _, option := range options {
-		all = append(all, braces(before+option+after)...)
-	}
-	return all
+	return append(all, s)
 }

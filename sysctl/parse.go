@@ -29,7 +29,7 @@ func Parse(r io.Reader) ([]Setting, error) {
 
 func parse(r io.Reader, file string) ([]Assignment, error) {
 	var as []Assignment
-	var errs []error
+	var errs failures
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)
 	n := 0
@@ -41,15 +41,15 @@ func parse(r io.Reader, file string) ([]Assignment, error) {
 		}
 		s, err := parseLine(line)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("line %d: %w", n, err))
+			errs.add(fmt.Errorf("line %d: %w", n, err))
 			continue
 		}
 		as = append(as, Assignment{Setting: s, File: file, Line: n})
 	}
 	if err := lines.Err(); err != nil {
-		errs = append(errs, fmt.Errorf("line %d: %w", n+1, err))
+		errs.add(fmt.Errorf("line %d: %w", n+1, err))
 	}
-	return as, errors.Join(errs...)
+	return as, errs.join()
 }
 
 func parseLine(line string) (s Setting, err error) {

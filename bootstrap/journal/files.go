@@ -450,11 +450,16 @@ func sweeping(dir string, u Undo) (Undo, error) {
 		return Undo{}, fmt.Errorf("look at %s: %w", dir, err)
 	}
 	defer d.Close()
-	names, err := d.Names()
-	if err != nil {
-		return Undo{}, fmt.Errorf("look at %s: %w", dir, err)
+	found := false
+	for name, err := range d.All() {
+		if err != nil {
+			return Undo{}, fmt.Errorf("look at %s: %w", dir, err)
+		}
+		if found = durable.IsTemporary(name); found {
+			break
+		}
 	}
-	if !slices.ContainsFunc(names, durable.IsTemporary) {
+	if !found {
 		return u, nil
 	}
 	undo := u.Run
@@ -648,20 +653,24 @@ func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 // holdsOthers is an error if the directory d at dir holds what does not go. A
 // writer's temporary files go, unless it lives.
 func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
-	names, err := d.Names()
-	if err != nil {
-		return fmt.Errorf("look at %s: %w", dir, err)
-	}
-	slices.Sort(names)
-	stays := false
-	for _, name := range names {
-		switch paths := spellings(filepath.Join(dir, name)); {
+	paths, other, stays := spellings(filepath.Join(dir, "name")), "", false
+	for name, err := range d.All() {
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", dir, err)
+		}
+		for i, path := range paths {
+			paths[i] = filepath.Join(filepath.Dir(path), name)
+		}
+		switch {
 		case durable.IsTemporary(name), slices.ContainsFunc(paths, p.Goes):
 		case slices.ContainsFunc(paths, p.Stays):
 			stays = true
-		default:
-			return fmt.Errorf("directory %s stays: it holds %s", dir, name)
+		case other == "" || name < other:
+			other = name
 		}
+	}
+	if other != "" {
+		return fmt.Errorf("directory %s stays: it holds %s", dir, other)
 	}
 	if stays {
 		return errBelow

@@ -5,6 +5,7 @@ package journal
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -106,11 +108,10 @@ func refuseOld(d *durable.Dir) error {
 	if d == nil {
 		return nil
 	}
-	names, err := d.Names()
+	old, err := input.Collect(context.Background(), d.Path(), d.All(), func(name string) bool { return strings.HasSuffix(name, ".json") })
 	if err != nil {
 		return fmt.Errorf("list the state directory: %w", err)
 	}
-	old := slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".json") })
 	if len(old) == 0 {
 		return nil
 	}
@@ -197,15 +198,21 @@ func (j *Journal) remains() (bool, error) {
 		return false, err
 	}
 	defer d.Close()
-	names, errNames := d.Names()
-	info, errInfo := d.Stat()
-	if err := errors.Join(errNames, errInfo); err != nil {
+	info, err := d.Stat()
+	if err != nil {
 		return false, fmt.Errorf("look at the state directory: %w", err)
 	}
-	ours := func(name string) bool {
-		return name == fileName || name == lockName || isBlob(name) || durable.IsTemporary(name)
+	empty := true
+	for name, err := range d.All() {
+		if err != nil {
+			return false, fmt.Errorf("look at the state directory: %w", err)
+		}
+		if name == fileName || name == lockName || isBlob(name) || durable.IsTemporary(name) {
+			return true, nil
+		}
+		empty = false
 	}
-	return slices.ContainsFunc(names, ours) || len(names) == 0 && madeHere(info), nil
+	return empty && madeHere(info), nil
 }
 
 // madeHere reports whether the state directory was made by a journal.
@@ -270,8 +277,11 @@ func (j *Journal) discard() error {
 	if err != nil {
 		return err
 	}
-	if names, err := d.Names(); err != nil || len(names) > 0 || !madeHere(info) {
-		return err
+	if !madeHere(info) {
+		return nil
+	}
+	for _, err := range d.All() {
+		return err // nil: it holds something
 	}
 	return j.parent.Remove(j.name)
 }
@@ -279,13 +289,16 @@ func (j *Journal) discard() error {
 // sweepBlobs removes kept content that no entry names, nor one that is about to
 // be begun.
 func (j *Journal) sweepBlobs(d *durable.Dir, p *page) error {
-	names, err := d.Names()
-	if err != nil {
-		return fmt.Errorf("list the state directory: %w", err)
+	named := map[string]bool{}
+	for _, e := range p.Entries {
+		named[e.Before.Blob] = true
 	}
 	var errs []error
-	for _, name := range names {
-		if isBlob(name) && !j.fresh[name] && !slices.ContainsFunc(p.Entries, func(e Entry) bool { return e.Before.Blob == name }) {
+	for name, err := range d.All() {
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("list the state directory: %w", err))...)
+		}
+		if isBlob(name) && !j.fresh[name] && !named[name] {
 			errs = append(errs, d.Remove(name))
 		}
 	}

@@ -127,7 +127,7 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if err := a.openJournal(ctx); err != nil {
 		return err
 	}
-	plan, closeAll, err := a.nodePlan(config)
+	plan, closeAll, err := a.nodePlan(ctx, config)
 	if err != nil {
 		return err
 	}

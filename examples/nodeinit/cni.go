@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 func (a *app) installCNICommand() *cobra.Command {
@@ -112,7 +113,7 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 	if err := a.openJournal(ctx); err != nil {
 		return i, nil, err
 	}
-	if i, closeAll, err = a.install(config); err != nil {
+	if i, closeAll, err = a.install(ctx, config); err != nil {
 		return i, nil, err
 	}
 	if i.Plugins == nil && i.Config == nil {
@@ -173,14 +174,14 @@ func cniFolders(i cniinstall.Install) (folders []string) {
 
 // install says what goes into the CNI folders. Its sources are on this side,
 // so they are opened here, before anything runs in the host's namespaces.
-func (a *app) install(config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
+func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
 	closeAll = func() error { return nil }
 	i = cniinstall.Install{
 		BinDir: a.cniBinDir, ConfDir: a.cniConfDir, ConfName: a.cniConfName,
 		Exclusive: a.cniExclusive, BackupSuffix: a.cniBackupSuffix,
 		Journal: a.journal, Warn: a.warnOnce(),
 	}
-	if i.Config, err = a.cniConfig(config); err != nil {
+	if i.Config, err = a.cniConfig(ctx, config); err != nil {
 		return i, closeAll, err
 	}
 	i.Exclusive = i.Exclusive && i.Config != nil
@@ -191,22 +192,22 @@ func (a *app) install(config *configresolve.Config) (i cniinstall.Install, close
 	if err != nil {
 		return i, closeAll, fmt.Errorf("--plugins: %w", err)
 	}
-	i.Plugins, closeAll = root.FS(), root.Close
-	if i.Policy, err = a.policyFor(root); err != nil {
+	i.Plugins, closeAll = input.FS(root), root.Close
+	if i.Policy, err = a.policyFor(ctx, root); err != nil {
 		return i, closeAll, errors.Join(err, root.Close())
 	}
 	return i, closeAll, nil
 }
 
 // cniConfig is the configuration that the flags ask for; nil: none.
-func (a *app) cniConfig(config *configresolve.Config) (cniinstall.Config, error) {
+func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cniinstall.Config, error) {
 	if a.userManagedConf || a.writeWhenReady != "" {
 		return nil, nil
 	}
 	agent := cniinstall.Agent{Mode: a.cniTemplate, Debug: a.cniDebug, LogFile: a.cniLogFile}
 	switch {
 	case a.cniConf != "":
-		content, err := os.ReadFile(a.cniConf)
+		content, err := input.ReadFile(ctx, a.cniConf, input.MaxNetwork)
 		if err != nil {
 			return nil, fmt.Errorf("--cni-conf: %w", err)
 		}
@@ -241,13 +242,13 @@ func (a *app) waiting(action bootstrap.Action) bootstrap.Action {
 }
 
 // policyFor says for each plugin in the folder when it is installed.
-func (a *app) policyFor(root *os.Root) (map[string]cniinstall.Policy, error) {
+func (a *app) policyFor(ctx context.Context, root *os.Root) (map[string]cniinstall.Policy, error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, fmt.Errorf("--plugins: %w", err)
 	}
 	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
+	names, err := input.Collect(ctx, a.plugins, input.Names(dir), func(string) bool { return true })
 	if err != nil {
 		return nil, fmt.Errorf("--plugins: %w", err)
 	}

@@ -69,15 +69,10 @@ func (a *app) giveUp(why error) {
 
 // noting is trace, and remembers the step that is being worked on.
 func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
-	start := trace.StepStart
-	return &bootstrap.Trace{
-		StepDone: trace.StepDone,
-		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
+	return bootstrap.JoinTraces(trace, &bootstrap.Trace{
+		StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
 			a.step.Store(step)
-			if start == nil {
-				return ctx
-			}
-			return start(ctx, op, step)
+			return ctx
 		},
-	}
+	})
 }

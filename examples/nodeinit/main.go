@@ -172,7 +172,7 @@ func (a *app) command(args ...string) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := a.complete(cmd.Flags()); err != nil {
+		if err := a.complete(cmd.Context(), cmd.Flags()); err != nil {
 			return err
 		}
 		a.warnOfMistyped(os.Environ())

@@ -43,8 +43,8 @@ var hostPaths = []hostpath.Path{
 
 // nodePlan is the whole plan. Its steps need config, which is resolved
 // beforehand; nil is for a plan that is only reverted, or one that failed.
-func (a *app) nodePlan(config *configresolve.Config) (p *bootstrap.Plan, closeAll func() error, err error) {
-	install, closeAll, err := a.install(config)
+func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bootstrap.Plan, closeAll func() error, err error) {
+	install, closeAll, err := a.install(ctx, config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,7 +224,7 @@ func (a *app) advice(ctx context.Context) (lines []string, err error) {
 		stepSysctl: dropIn.Advise,
 		stepBPFFS:  a.bpffsMount().Advise,
 	}
-	install, closeAll, err := a.install(a.resolved)
+	install, closeAll, err := a.install(ctx, a.resolved)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // variables are the names by which agents' deployments already pass a flag's
@@ -34,11 +37,11 @@ var variables = map[string][]string{
 
 // complete fills in the flags that were not given: from the environment, else
 // from the configuration file, else their defaults.
-func (a *app) complete(f *pflag.FlagSet) error {
+func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	if err := a.fromEnvironment(f); err != nil {
 		return err
 	}
-	if err := a.fromFile(f); err != nil {
+	if err := a.fromFile(ctx, f); err != nil {
 		return err
 	}
 	if !f.Changed("log-level") && a.output == formatJSON {
@@ -143,11 +146,11 @@ func (a *app) mistyped(environ []string) (names []string) {
 	return names
 }
 
-func (a *app) fromFile(f *pflag.FlagSet) error {
+func (a *app) fromFile(ctx context.Context, f *pflag.FlagSet) error {
 	if a.configFile == "" {
 		return nil
 	}
-	raw, err := os.ReadFile(a.configFile)
+	raw, err := input.ReadFile(ctx, a.configFile, input.MaxFlags)
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}

@@ -4,14 +4,18 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // errExchanged says that a name led to something else from one call to the next:
@@ -156,32 +160,33 @@ func (d *Dir) Readlink(name string) (string, error) {
 	return target, d.at(err)
 }
 
-// Names lists what the directory holds, in no order.
-func (d *Dir) Names() ([]string, error) {
-	f, err := d.root.Open(".") // with an offset of its own
-	if err != nil {
-		return nil, d.at(err)
+// All yields the names of what the directory holds, in no order, and the error
+// that ended it before its end. Few are in memory at a time.
+func (d *Dir) All() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		f, err := d.root.Open(".") // with an offset of its own
+		if err != nil {
+			yield("", d.at(err))
+			return
+		}
+		defer f.Close()
+		input.Names(f)(yield)
 	}
-	defer f.Close()
-	return f.Readdirnames(-1)
 }
 
-// NamesAtMost is Names of a directory that holds at most so many; more are an
-// error.
-func (d *Dir) NamesAtMost(limit int) ([]string, error) {
-	f, err := d.root.Open(".")
-	if err != nil {
-		return nil, d.at(err)
+// NamesAtMost lists what a directory holds, in no order, if that is at most so
+// many names; more are an error.
+func (d *Dir) NamesAtMost(limit int) (names []string, err error) {
+	for name, err := range d.All() {
+		if err == nil && len(names) == limit {
+			err = &fs.PathError{Op: "list", Path: d.Path(), Err: fmt.Errorf("it holds more than %d names", limit)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
 	}
-	defer f.Close()
-	names, err := f.Readdirnames(limit + 1)
-	if errors.Is(err, io.EOF) {
-		err = nil // it is empty
-	}
-	if err == nil && len(names) > limit {
-		err = &fs.PathError{Op: "list", Path: d.Path(), Err: fmt.Errorf("it holds more than %d names", limit)}
-	}
-	return names, err
+	return names, nil
 }
 
 // Open opens a regular file for reading. Anything else is an error, and is not
@@ -229,14 +234,23 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	tooLarge := &fs.PathError{Op: "read", Path: d.Path(name), Err: fmt.Errorf("larger than %d bytes", limit)}
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(content)) > limit {
-		return nil, &fs.PathError{Op: "read", Path: d.Path(name), Err: fmt.Errorf("larger than %d bytes", limit)}
+	if info.Size() > limit {
+		return nil, tooLarge
 	}
-	return content, nil
+	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so that it does not grow by copies
+	n, err := content.ReadFrom(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if n > limit {
+		return nil, tooLarge
+	}
+	return content.Bytes(), nil
 }
 
 // OpenDir opens a directory below.
@@ -454,21 +468,30 @@ func (d *Dir) Remove(name string) error {
 // Sweep removes what writers that were killed have left in the directory, and
 // nothing of a writer that lives.
 func (d *Dir) Sweep() error {
-	names, err := d.Names()
-	errs := []error{err}
-	for _, name := range names {
-		if !strings.HasPrefix(name, tempPrefix) {
-			continue
+	var errs []error
+	for name, err := range d.All() {
+		if err == nil && strings.HasPrefix(name, tempPrefix) {
+			err = d.sweepName(name)
 		}
-		info, err := d.root.Lstat(name)
-		switch {
-		case err != nil:
-			errs = append(errs, ignoreGone(err))
-		case strings.HasSuffix(name, fileSuffix) && info.Mode().IsRegular():
-			errs = append(errs, d.sweepFile(name))
-		case strings.HasSuffix(name, linkSuffix) && info.Mode().Type() == fs.ModeSymlink:
-			errs = append(errs, ignoreGone(d.root.Remove(name))) // a writer that lives makes another
+		if err != nil && len(errs) < maxSweepErrors {
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// maxSweepErrors is how many failures are told: more are alike.
+const maxSweepErrors = 10
+
+func (d *Dir) sweepName(name string) error {
+	info, err := d.root.Lstat(name)
+	switch {
+	case err != nil:
+		return ignoreGone(err)
+	case strings.HasSuffix(name, fileSuffix) && info.Mode().IsRegular():
+		return d.sweepFile(name)
+	case strings.HasSuffix(name, linkSuffix) && info.Mode().Type() == fs.ModeSymlink:
+		return ignoreGone(d.root.Remove(name)) // a writer that lives makes another
+	}
+	return nil
 }

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
@@ -84,12 +85,17 @@ func (p Place) Plan(k Kernel, what string) ([]string, error) {
 	}
 	change := what + " on " + p.Path
 	if len(p.Missing) == 0 {
-		names, err := ReadDir(k, p.Path)
-		if err != nil {
-			return nil, err
+		first, n := "", 0
+		for entry, err := range Entries(k, p.Path) {
+			if err != nil {
+				return nil, err
+			}
+			if n++; n == 1 || entry.Name() < first {
+				first = entry.Name()
+			}
 		}
-		if len(names) > 0 {
-			change += fmt.Sprintf(" (hides what is in it now: %s%s)", names[0].Name(), more(len(names)-1))
+		if n > 0 {
+			change += fmt.Sprintf(" (hides what is in it now: %s%s)", first, more(n-1))
 		}
 	}
 	return append(changes, change), nil
@@ -102,18 +108,21 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// ReadDir lists a directory through k.
-func ReadDir(k Kernel, path string) ([]fs.DirEntry, error) {
-	f, err := k.Open(path)
-	if err != nil {
-		return nil, err
+// Entries yields what is in a directory, through k, in no order, and the error
+// that ended it before its end.
+func Entries(k Kernel, path string) iter.Seq2[fs.DirEntry, error] {
+	return func(yield func(fs.DirEntry, error) bool) {
+		f, err := k.Open(path)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer f.Close()
+		dir, ok := f.(fs.ReadDirFile)
+		if !ok {
+			yield(nil, &fs.PathError{Op: "readdir", Path: path, Err: errors.New("not a directory")})
+			return
+		}
+		input.Entries(dir)(yield)
 	}
-	defer f.Close()
-	dir, ok := f.(fs.ReadDirFile)
-	if !ok {
-		return nil, &fs.PathError{Op: "readdir", Path: path, Err: errors.New("not a directory")}
-	}
-	entries, err := dir.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, err
 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+// answering is a server that answers each request alike.
+type answering func(*http.Request) (*http.Response, error)
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
+
+// Whatever a server answers is a configuration or an error.
+func FuzzAnswers(f *testing.F) {
+	for _, seed := range []string{
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cfg"},"data":{"a":"1"}}`,
+		`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"me","labels":{"config.cilium.io/node":"1"}}}`,
+		`{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"x"},"items":[{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x"},"spec":{"nodeSelector":{"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]},"defaults":{"cr":"1"}}}]}`,
+		`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Expired","code":410}`,
+		`{"items":[{}]}`, `{"data":{"a":1}}`, `{"data":[]}`, `null`, `[]`, `{`, "",
+	} {
+		for _, status := range []int{200, 404, 410} {
+			f.Add(seed, status)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body string, status int) {
+		if status < 200 || status > 499 || status == 429 {
+			status = 200 // the others are asked again, after a time
+		}
+		answer := func(*http.Request) (*http.Response, error) { return respond(status, body) }
+		client, err := kube.Connection{
+			Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper { return answering(answer) },
+		}.Client()
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		for _, source := range threeSources(client) {
+			layers, err := source.Read(ctx)
+			require.True(t, err == nil || len(layers) == 0)
+			if err != nil {
+				require.NotEmpty(t, err.Error())
+				continue
+			}
+			_, err = configresolve.Resolve(t.Context(), configresolve.Static{Name: "s", Values: values{}})
+			require.NoError(t, err)
+		}
+	})
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	manyNames  = 300_000
+	mostMemory = 64 << 10 // KiB
+)
+
+// confined runs the program on the node with 64 descriptors, and says how much
+// memory it took at most, in KiB.
+func (n *node) confined(args ...string) (o outcome, memory int) {
+	n.t.Helper()
+	measured := filepath.Join(n.work, "measured")
+	var stdout, stderr bytes.Buffer
+	cmd := n.Command("/usr/bin/time", append([]string{"-q", "-f", "%M", "-o", measured, "prlimit", "--nofile=64", binary}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	o = finish(n.t, cmd.Run, &stdout, &stderr)
+	text, err := os.ReadFile(measured)
+	require.NoError(n.t, err)
+	memory, err = strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(n.t, err, string(text))
+	return o, memory
+}
+
+// many makes a directory with 300,000 files.
+func (n *node) many(dir, pattern string) {
+	n.t.Helper()
+	n.do(func() error {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		at, err := os.Open(dir)
+		if err != nil {
+			return err
+		}
+		defer at.Close()
+		for i := range manyNames {
+			if err := unix.Mknodat(int(at.Fd()), fmt.Sprintf(pattern, i), unix.S_IFREG|0o644, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Whatever is found in the place of a file: a run ends with one line that names
+// it, in little memory.
+func TestSEC5_SEC6_WhatIsNoFileIsNamed(t *testing.T) {
+	n := newNode(t)
+	n.shell(`mkdir /run/bad && cd /run/bad && mkfifo fifo && truncate -s 200G sparse && mkdir directory &&
+		ln -s /dev/zero device && ln -s sparse link`)
+	says := map[string]string{
+		"fifo": "is a FIFO", "sparse": "larger than", "directory": "is a directory", "device": "is a device",
+		"link": "larger than",
+	}
+	for name, c := range map[string]struct {
+		place string // of what is no file; "": it is named itself
+		args  []string
+		kinds string
+	}{
+		"--config":   {"", []string{"check", "--config", "/run/bad/KIND"}, "fifo sparse directory device link"},
+		"--cni-conf": {"", []string{"install-cni", "--cni-conf", "/run/bad/KIND"}, "fifo sparse directory device link"},
+		"file":       {"", []string{"build-config", "--source", "file:/run/bad/KIND", "--dest", "/run/agent"}, "fifo sparse directory device link"},
+		"plugin":     {"/run/plugins/p", []string{"install-cni", "--plugins", "/run/plugins"}, "sparse"},
+		"value":      {"/run/values/v", []string{"build-config", "--source", "dir:/run/values", "--dest", "/run/agent"}, "fifo sparse device"},
+		"gate":       {"/run/gate/cni-uninstall", []string{"uninstall-cni", "--config-dir", "/run/gate"}, "fifo sparse directory device"},
+		"pid file":   {"/run/cilium/cilium.pid", []string{"uninstall", "--any-owner"}, "fifo directory"},
+		"lock":       {"/run/slipway.lock", []string{"mount-cgroup"}, "fifo directory device"},
+		"journal":    {"/var/lib/slipway/journal.json", []string{"uninstall"}, "fifo sparse directory device"},
+		"owner lock": {"/var/lib/slipway/lock", []string{"mount-cgroup", "--owner", "me"}, "fifo directory device"},
+		"data":       {"/run/agent/..data", []string{"build-config", "--source", "file:" + n.source, "--dest", "/run/agent"}, "directory"},
+	} {
+		for kind := range strings.FieldsSeq(c.kinds) {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				n.shell(`rm -rf /run/plugins /run/values /run/gate /run/cilium /run/agent /run/slipway.lock /var/lib/slipway
+					mkdir /run/plugins && touch /run/plugins/loopback`)
+				if c.place != "" {
+					n.shell(`umask 077; mkdir -p ` + filepath.Dir(c.place) + ` && cp -a /run/bad/` + kind + ` ` + c.place)
+				}
+				args := strings.Split(strings.ReplaceAll(strings.Join(c.args, "\n"), "KIND", kind), "\n")
+				o, memory := n.confined(args...)
+				require.Equal(t, 1, o.code, o.stdout+o.stderr)
+				require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
+				if c.place == "" || name == "value" || name == "gate" || name == "pid file" {
+					require.Contains(t, o.stderr, says[kind])
+				}
+				require.Contains(t, o.stderr, filepath.Base(cmp.Or(c.place, kind)))
+				require.Less(t, memory, mostMemory)
+				t.Logf("%s%d KiB", o.stderr, memory)
+			})
+		}
+	}
+}
+
+// Directories of 300,000 entries: each run does its work, or ends with one line,
+// in little memory.
+func TestSEC6_ManyEntries(t *testing.T) {
+	n := newNode(t)
+	n.many("/run/many", "%06d.conf")
+	n.shell(`mkdir -p /var/lib/slipway /etc/cni/net.d /opt/cni/bin /etc/sysctl.d /sys/fs/bpf && chmod 700 /var/lib/slipway`)
+	for name, c := range map[string]struct {
+		dir  string // where they are
+		args []string
+		code int
+		says string // in the one line; empty: there is none
+	}{
+		"values":        {"/run/values", []string{"build-config", "--source", "dir:/run/values", "--dest", "/run/agent"}, 1, "/run/values holds more than"},
+		"data":          {"/run/agent", []string{"build-config", "--source", "file:" + n.source, "--dest", "/run/agent"}, 1, "/run/agent"},
+		"plugins":       {"/run/plugins", []string{"install-cni", "--plugins", "/run/plugins"}, 1, "/run/plugins holds more than"},
+		"chain":         {"/etc/cni/net.d", []string{"install-cni", "--cni-chain", "*"}, 1, "/etc/cni/net.d holds more than"},
+		"exclusive":     {"/etc/cni/net.d", []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-exclusive"}, 1, "/etc/cni/net.d holds more than"},
+		"configuration": {"/etc/cni/net.d", []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}, 0, ""},
+		"bin":           {"/opt/cni/bin", []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}, 0, ""},
+		"sysctl.d":      {"/etc/sysctl.d", []string{"check", "--only", "sysctl"}, 2, "/etc/sysctl.d holds more than"},
+		"bpffs":         {"/sys/fs/bpf", []string{"check", "--only", "bpffs"}, 2, ""},
+		"state":         {"/var/lib/slipway", []string{"mount-cgroup", "/run/cgroup"}, 0, ""},
+		"netns":         {"/run/netns", []string{"cleanup", "--dry-run", "--all-state"}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n.shell(`rm -rf /run/agent; mkdir -p /run/values /run/agent /run/plugins /run/netns
+				mount --bind /run/many ` + c.dir)
+			defer n.shell(`umount ` + c.dir + `; find /run/many -newer /run/values -type f -name '[!0-9]*' -delete`)
+			o, memory := n.confined(c.args...)
+			t.Logf("%d %s%s %d KiB", o.code, o.stdout, o.stderr, memory)
+			require.Equal(t, c.code, o.code, o.stdout+o.stderr)
+			require.Less(t, memory, mostMemory)
+			require.Contains(t, o.stderr, c.says)
+			if c.says != "" {
+				require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
+			}
+		})
+	}
+}
+
+// Trees that somebody has grown in a state directory: a deep one goes as far as
+// it may, a wide one goes, in little memory and with few descriptors.
+func TestCLN5_SEC6_TreesOfAnySize(t *testing.T) {
+	n := newNode(t)
+	cleanup := []string{"cleanup", "-f", "--all-state"}
+	t.Run("wide", func(t *testing.T) {
+		n.many("/run/cilium/wide", "%06d")
+		o, memory := n.confined(cleanup...)
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stdout, "300000 files, 1 directory")
+		require.Less(t, memory, mostMemory)
+		require.Empty(t, n.shell("ls /run | grep -x cilium || true"))
+		t.Logf("%s%d KiB", o.stdout, memory)
+	})
+	for levels, stays := range map[int]bool{1000: false, 10_000: true} {
+		t.Run(fmt.Sprint(levels, " levels"), func(t *testing.T) {
+			n.deep("/run/cilium", levels)
+			o, memory := n.confined(cleanup...)
+			require.Less(t, memory, mostMemory)
+			t.Logf("%.500s%.500s%d KiB", o.stdout, o.stderr, memory)
+			if !stays {
+				require.Zero(t, o.code, o.stderr)
+				require.Empty(t, n.shell("ls /run | grep -x cilium || true"))
+				return
+			}
+			require.Equal(t, 1, o.code, o.stderr)
+			require.Contains(t, o.stderr, "more than 1024 directories deep")
+			require.NotEmpty(t, n.shell("ls /run/cilium"))
+			n.shell("rm -rf /run/cilium")
+		})
+	}
+}
+
+// deep makes directories in one another, with a file in each.
+func (n *node) deep(dir string, levels int) {
+	n.t.Helper()
+	n.do(func() error {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		at, err := unix.Open(dir, unix.O_PATH, 0)
+		for range levels {
+			if err != nil {
+				break
+			}
+			err = errors.Join(unix.Mkdirat(at, "d", 0o755), unix.Mknodat(at, "f", unix.S_IFREG|0o644, 0))
+			below := -1
+			if err == nil {
+				below, err = unix.Openat(at, "d", unix.O_PATH, 0)
+			}
+			unix.Close(at)
+			at = below
+		}
+		if err == nil {
+			err = unix.Close(at)
+		}
+		return err
+	})
+}
+
+// A system call that does not return is given up a second after the deadline, or
+// after the first signal, or at once at the second: with one line, exit 1.
+func TestSEC6_ASystemCallThatDoesNotReturn(t *testing.T) {
+	n := newNode(t)
+	n.dead("/run/dead")
+	for name, c := range map[string]struct {
+		args    []string
+		signals int
+		says    string
+	}{
+		"deadline":    {[]string{"--timeout", "100ms"}, 0, "--timeout of 100ms is over"},
+		"one signal":  {nil, 1, "1s later"},
+		"two signals": {nil, 2, ""}, // it may be the second, or the time after the first
+		"JSON":        {[]string{"--timeout", "100ms", "--output", "json"}, 0, "--timeout of 100ms is over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			cmd := n.Command(binary, append([]string{"build-config", "--source", "file:/run/dead/config", "--dest", "/run/agent"}, c.args...)...)
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			require.NoError(t, cmd.Start())
+			if c.signals > 0 {
+				n.awaitCall(cmd.Process.Pid)
+			}
+			for range c.signals {
+				require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
+				n.awaitDelivery(cmd.Process.Pid)
+			}
+			o := finish(t, cmd.Wait, &stdout, &stderr)
+			require.Equal(t, 1, o.code, o.stderr)
+			require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
+			require.Contains(t, o.stderr, "given up")
+			require.Contains(t, o.stderr, c.says)
+			if name == "JSON" {
+				require.Contains(t, o.report(t).Results[0].Error, c.says)
+			}
+		})
+	}
+}
+
+// dead mounts a file system whose server never answers.
+func (n *node) dead(dir string) {
+	n.t.Helper()
+	n.do(func() error {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		device := filepath.Join("/run", "fuse")
+		if err := unix.Mknod(device, unix.S_IFCHR|0o600, int(unix.Mkdev(10, 229))); err != nil {
+			return err
+		}
+		server, err := os.OpenFile(device, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		n.t.Cleanup(func() { server.Close() })
+		return unix.Mount("dead", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd()))
+	})
+}
+
+// awaitCall waits until a thread of the process waits in the kernel, and not for
+// another thread or for an event.
+func (n *node) awaitCall(pid int) {
+	n.t.Helper()
+	idle := []string{"running", "-1", strconv.Itoa(unix.SYS_FUTEX), strconv.Itoa(unix.SYS_EPOLL_PWAIT), strconv.Itoa(unix.SYS_NANOSLEEP)}
+	seen := map[string]int{}
+	require.Eventually(n.t, func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
+		for _, thread := range threads {
+			text, _ := os.ReadFile(thread)
+			if call, _, _ := strings.Cut(strings.TrimSpace(string(text)), " "); call != "" && !slices.Contains(idle, call) {
+				if seen[string(text)]++; seen[string(text)] > 20 {
+					return true
+				}
+			}
+		}
+		return false
+	}, time.Minute, 5*time.Millisecond)
+}
+
+// awaitDelivery lets no signal be merged with one that is pending.
+func (n *node) awaitDelivery(pid int) {
+	n.t.Helper()
+	require.Eventually(n.t, func() bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		return err != nil || strings.Contains(string(text), "\nShdPnd:\t0000000000000000\n")
+	}, time.Minute, time.Millisecond)
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/sysctl/sysctltest"
+)
+
+// A pattern names values that are there, or is an error, however it is written.
+func FuzzPattern(f *testing.F) {
+	for _, seed := range []string{
+		"net.ipv4.conf.lxc*.rp_filter", "net/ipv4/conf/{all,lx?}/rp_filter", "net.ipv4.conf.[!l]*.rp_filter",
+		"*", "*/*/*/*/*", "{a,b}{c,d}", "{{{", "{,}", "net.ipv4.conf.\\*.rp_filter", "[", "..", "a//b", strings.Repeat("{a,b}", 40),
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		kernel := sysctltest.New("lo", "lxc1", "eth0.100")
+		changes, err := kernel.Kernel().Diff(sysctl.Setting{Key: sysctl.Key(key), Value: "12345"})
+		for _, c := range changes {
+			_, there := kernel.Values()[string(c.Key)]
+			require.True(t, there || err != nil || !strings.ContainsAny(key, "*?[{"), "%q is none of %q", c.Key, key)
+		}
+	})
+}
+
+// Braces that spell out more than anybody can mean are an error at once.
+func TestSEC6_BracesThatSpellOutTooMuch(t *testing.T) {
+	for _, key := range []string{strings.Repeat("{a,b}", 40), strings.Repeat("{a,b", 100) + strings.Repeat("}", 100) + strings.Repeat("{a,b}", 20), strings.Repeat("{a}", 1000)} {
+		_, err := sysctltest.New().Kernel().Diff(sysctl.Setting{Key: sysctl.Key("net." + key), Value: "1"})
+		require.Error(t, err)
+		require.Less(t, len(err.Error()), 5000)
+	}
+}
