@@ -75,7 +75,7 @@ type report struct {
 	Start     time.Time `json:"start"`
 	ElapsedMs float64   `json:"elapsedMs"`
 	Error     string    `json:"error"`
-	Results []struct {
+	Results   []struct {
 		Step      string   `json:"step"`
 		Status    string   `json:"status"`
 		Changes   []string `json:"changes"`
