@@ -187,10 +187,24 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 	if err != nil || known {
 		return e, err
 	}
-	if e.Before, err = j.keep(ctx, d, filepath.Base(path)); err != nil {
+	name := filepath.Base(path)
+	if err = replaceable(d, name, after); err == nil {
+		e.Before, err = j.keep(ctx, d, name)
+	}
+	if err != nil {
 		return Entry{}, fmt.Errorf("record %s: %w", path, err)
 	}
 	return e, nil
+}
+
+// replaceable is an error for what could not be brought back once something else
+// is in its place. What is moved away, and so is absent after, can be.
+func replaceable(d *durable.Dir, name string, after State) error {
+	info, err := d.Lstat(name)
+	if err != nil || after.Type == "" || info.Mode().IsRegular() || info.Mode().Type() == fs.ModeSymlink {
+		return nil // keep tells of the error
+	}
+	return fmt.Errorf("it is a %s, which could not be brought back: move it away", filemode.Type(info.Mode()))
 }
 
 // settle decides about an entry that a run has begun and not completed, and that
@@ -331,11 +345,8 @@ func makeDir(path string, mode fs.FileMode) (made bool, err error) {
 // it is small.
 func (j *Journal) keep(ctx context.Context, d *durable.Dir, name string) (State, error) {
 	info, err := d.Lstat(name)
-	switch {
-	case err != nil, info.Mode().Type() == fs.ModeSymlink:
+	if err != nil || !info.Mode().IsRegular() {
 		return snapshot(ctx, d, name, io.Discard)
-	case !info.Mode().IsRegular():
-		return State{}, fmt.Errorf("it is a %s, which could not be brought back: move it away", filemode.Type(info.Mode()))
 	}
 	if info.Size() <= maxInline {
 		var content bytes.Buffer
