@@ -225,7 +225,7 @@ func TestCNI1_FIFOInTheWay(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.MkdirAll(n.conf, 0o755))
 	require.NoError(t, unix.Mkfifo(n.confFile(), 0o600))
-	require.ErrorContains(t, n.install().Apply(t.Context()), n.confFile()+" is in the way: it is a FIFO, not a regular file")
+	require.ErrorContains(t, n.install().Apply(t.Context()), n.confFile()+" is in the way: it is a FIFO, not a file")
 }
 
 // A leftover whose lock goes only while the next run is at work is removed by
