@@ -152,7 +152,7 @@ func cgroupLeftovers() []leftover {
 		{ebpf.AttachCGroupInet6Connect, "cil_sock6_conne", "Inet6Connect", false},
 		{ebpf.AttachCGroupUDP6Sendmsg, "cil_sock6_sendm", "UDP6Sendmsg", false},
 		{ebpf.AttachCgroupInet6GetPeername, "cil_sock6_getpe", "Inet6GetPeername", false},
-		{ebpf.AttachCgroupInetSockRelease, "cil_sock_rel_v1", "InetSockRelease", false},
+		{ebpf.AttachCGroupInet6PostBind, "cil_sock6_post_", "Inet6PostBind", false},
 	} {
 		load := func(t *testing.T, name string) *ebpf.Program {
 			return cgroupProgram(t, places[place.at], place.at, name)
