@@ -187,7 +187,7 @@ func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
 	c := cgroupOnly(t, dir)
 	const connect4, connect6, sendmsg4, peer = ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupInet6Connect, ebpf.AttachCGroupUDP4Sendmsg, ebpf.AttachCgroupInet4GetPeername
 	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"), allowOverride)
-	both := cgroupProgram(t, ebpf.CGroupSockAddr, connect6, "cil_sock6")
+	both := cgroupProgram(t, ebpf.CGroupSockAddr, connect6, "cil_sock6_connect")
 	progAttach(t, dir, connect6, both, allowMulti)
 	attachCgroup(t, dir, connect6, both)
 	attachCgroup(t, dir, connect6, both)
@@ -200,8 +200,8 @@ func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
 	require.Len(t, shown(t, dir), 6)
 
 	require.ElementsMatch(t, []string{
-		dir + " Inet4Connect cil_sock4",
-		dir + " Inet6Connect cil_sock6", dir + " Inet6Connect cil_sock6", dir + " Inet6Connect cil_sock6",
+		dir + " Inet4Connect cil_sock4_conne",
+		dir + " Inet6Connect cil_sock6_conne", dir + " Inet6Connect cil_sock6_conne", dir + " Inet6Connect cil_sock6_conne",
 		dir + " UDP4Sendmsg sock4_sendmsg",
 		dir + " Inet4GetPeername sock4_peer",
 	}, ofKind("cgroup program", inventory(t, c).Items))
