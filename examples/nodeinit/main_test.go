@@ -79,6 +79,7 @@ type report struct {
 		Step      string   `json:"step"`
 		Status    string   `json:"status"`
 		Changes   []string `json:"changes"`
+		Advice    []string `json:"advice"`
 		Error     string   `json:"error"`
 		ElapsedMs float64  `json:"elapsedMs"`
 	} `json:"results"`

@@ -4,6 +4,7 @@
 package fsmount
 
 import (
+	"errors"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -26,12 +27,6 @@ func openPoint(path string) (point, error) {
 }
 
 func (p point) close() { _ = p.dir.Close() } // nothing was written
-
-// path is for calls that take no descriptor. Nobody can exchange what leads there
-// but the name itself, which is not to be followed.
-func (p point) path() string {
-	return threadFD(int(p.dir.File().Fd())) + "/" + p.name
-}
 
 // open opens what is mounted there, or what is to be mounted on (O_PATH).
 func (p point) open() (fd int, err error) {
@@ -59,7 +54,7 @@ func mountOf(fd int) (m mountinfo.Mount, err error) {
 	if err != nil {
 		return m, err
 	}
-	infos, err := mountinfo.Read()
+	infos, err := Mounts(Real{})
 	if err != nil {
 		return m, err
 	}
@@ -71,10 +66,19 @@ func mountOf(fd int) (m mountinfo.Mount, err error) {
 }
 
 // markOld marks what was mounted, unless its source was taken.
-func (p point) markOld(fstype, source string) error {
+func (p point) markOld(fstype, source string) (err error) {
 	if fstype != "bpf" {
 		return nil
 	}
+	for range 100 { // another process's may lie upon it until that gives up
+		if err = p.tryMark(fstype, source); !errors.Is(err, unix.EINVAL) {
+			break
+		}
+	}
+	return err
+}
+
+func (p point) tryMark(fstype, source string) error {
 	fd, err := p.open()
 	if err != nil {
 		return err

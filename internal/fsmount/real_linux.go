@@ -5,7 +5,6 @@ package fsmount
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -57,7 +56,7 @@ func (Real) UnmountOnly(path string, meant func(mountinfo.Mount) bool) error {
 		err = unix.EINVAL
 	}
 	if err == nil {
-		err = unix.Unmount(p.path(), unix.UMOUNT_NOFOLLOW)
+		err = below(int(p.dir.File().Fd()), p.name, func(target string) error { return unix.Unmount(target, unix.UMOUNT_NOFOLLOW) })
 	}
 	return pathError("umount", path, err)
 }
@@ -168,12 +167,9 @@ func mountOld(path, fstype, options string, before func(root string) error) erro
 	at := int(dir.File().Fd())
 	_, flag, rest := split(options)
 	source, rest := takeSource(rest, fstype)
-	target := threadFD(at)
-	if err := unix.Access(target, unix.F_OK); err != nil {
-		return fmt.Errorf("mount %s on %s: mount(2) takes no open directory but by a /proc that shows this process; "+
-			"mount one, or allow fsopen(2) and move_mount(2) in the seccomp profile: %w", fstype, path, err)
-	}
-	if err := unix.Mount(source, target, fstype, uintptr(flag), strings.Join(rest, ",")); err != nil {
+	if err := below(at, ".", func(target string) error {
+		return unix.Mount(source, target, fstype, uintptr(flag), strings.Join(rest, ","))
+	}); err != nil {
 		return pathError("mount "+fstype, path, raced(at, err))
 	}
 	if err := p.settleOld(fstype); err != nil {

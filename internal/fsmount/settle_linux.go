@@ -5,7 +5,6 @@ package fsmount
 
 import (
 	"errors"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -66,7 +65,7 @@ func (p point) stackedMount(fstype string) (int, error) {
 	}
 	s, err := describe(fd, p.dir.Path(p.name))
 	if err == nil && s.isMount() && s.fstype == fstype {
-		infos, listErr := mountinfo.Read()
+		infos, listErr := Mounts(Real{})
 		if listErr == nil && stacked(infos, s.id) {
 			return fd, nil
 		}
@@ -84,7 +83,7 @@ func stacked(infos []mountinfo.Mount, id uint64) bool {
 }
 
 func detach(fd int, path string) error {
-	err := unix.Unmount(threadFD(fd), unix.MNT_DETACH)
+	err := below(fd, ".", func(target string) error { return unix.Unmount(target, unix.MNT_DETACH) })
 	if errors.Is(err, unix.EINVAL) {
 		return nil // not mounted any more
 	}
@@ -116,5 +115,3 @@ func byID(infos []mountinfo.Mount, id uint64) (mountinfo.Mount, bool) {
 	}
 	return mountinfo.Mount{}, false
 }
-
-func threadFD(fd int) string { return "/proc/thread-self/fd/" + strconv.Itoa(fd) }
