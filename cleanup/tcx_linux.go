@@ -80,8 +80,9 @@ func (s *session) findHooks(ctx context.Context, hooks []hook, has func(linkInfo
 				return errs.join()
 			case errors.Is(err, unix.EACCES) && h.kind == kindNetkit:
 				continue // the peer of a pair, of which the primary device has the hooks
+			case err != nil:
+				errs.add(fmt.Errorf("link %s: %w", l.name, err))
 			}
-			errs.add(err)
 			errs.add(s.sortHook(l, h, attached))
 		}
 		if ctx.Err() != nil {

@@ -152,7 +152,7 @@ func (s *stand) judge(ctx context.Context, p Point, o outcome) error {
 
 // explained matches a message that names an object: a path, a link, or what else
 // the kernel was asked for.
-var explained = regexp.MustCompile(`(?m)^nodeinit: .*(/|netlink|socket|links|rules|routes|qdisc|filter|namespace|cgroup|CNI plugin)`)
+var explained = regexp.MustCompile(`(?m)^nodeinit: .*(/|netlink|socket|links? |links|rules|routes|qdisc|filter|namespace|cgroup|CNI plugin)`)
 
 // torn names what is neither as it was at the start nor as it should be, nor on
 // its way under a temporary name.
