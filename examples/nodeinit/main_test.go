@@ -21,6 +21,9 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	if program := os.Getenv(confined); program != "" {
+		panic(confine(program, os.Args[1:]))
+	}
 	dir, err := os.MkdirTemp("", "nodeinit-test-")
 	if err != nil {
 		panic(err)
@@ -39,6 +42,10 @@ func TestMain(m *testing.M) {
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
+
+// confined names a program that this one is to become, as a container runtime
+// would start it.
+const confined = "SLIPWAY_TEST_CONFINED"
 
 // outcome is how one run of the program ended.
 type outcome struct {

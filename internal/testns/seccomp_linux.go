@@ -24,6 +24,23 @@ func NewMountCalls() []Call {
 	}
 }
 
+// RefusedByDefault are the calls that the default profile of container runtimes
+// refuses to a container with CAP_SYS_ADMIN, CAP_SYS_CHROOT and CAP_SYS_PTRACE, of
+// those that there are on every architecture (containerd, contrib/seccomp).
+func RefusedByDefault() (calls []Call) {
+	for _, number := range []uint32{
+		unix.SYS_ACCT, unix.SYS_ADD_KEY, unix.SYS_CLOCK_SETTIME, unix.SYS_DELETE_MODULE, unix.SYS_FINIT_MODULE,
+		unix.SYS_GET_MEMPOLICY, unix.SYS_INIT_MODULE, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		unix.SYS_IO_URING_SETUP, unix.SYS_KEXEC_LOAD, unix.SYS_KEYCTL, unix.SYS_MBIND, unix.SYS_MIGRATE_PAGES,
+		unix.SYS_MOVE_PAGES, unix.SYS_NFSSERVCTL, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_PIVOT_ROOT, unix.SYS_REBOOT,
+		unix.SYS_REQUEST_KEY, unix.SYS_SET_MEMPOLICY, unix.SYS_SETTIMEOFDAY, unix.SYS_SWAPOFF, unix.SYS_SWAPON,
+		unix.SYS_USERFAULTFD, unix.SYS_VHANGUP,
+	} {
+		calls = append(calls, Call{Number: number})
+	}
+	return calls
+}
+
 // Refuse has a seccomp filter answer calls with errno, as a container's profile
 // does. It holds for the calling thread, and for what the thread starts: for a
 // goroutine that ends on its thread.
