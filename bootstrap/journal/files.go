@@ -345,17 +345,24 @@ func makeDir(path string, mode fs.FileMode) (made bool, err error) {
 // it is small.
 func (j *Journal) keep(ctx context.Context, d *durable.Dir, name string) (State, error) {
 	info, err := d.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return snapshot(ctx, d, name, io.Discard)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return State{}, err
 	}
-	if info.Size() <= maxInline {
+	if err != nil || !info.Mode().IsRegular() || info.Size() <= maxInline {
 		var content bytes.Buffer
 		s, err := snapshot(ctx, d, name, &limited{&content})
-		if s.Content = content.Bytes(); s.Size <= maxInline {
+		if err != nil || s.Size <= maxInline {
+			s.Content = content.Bytes()
 			return s, err
 		}
 	}
-	return j.Keep(ctx, func(w io.Writer) (State, error) { return snapshot(ctx, d, name, w) })
+	return j.Keep(ctx, func(w io.Writer) (State, error) {
+		s, err := snapshot(ctx, d, name, w)
+		if err == nil && s.Type != "file" {
+			err = fmt.Errorf("%s is being changed", d.Path(name))
+		}
+		return s, err
+	})
 }
 
 // limited keeps no more than what fits into the journal.

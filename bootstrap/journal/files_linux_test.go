@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -586,4 +587,37 @@ func TestPLAN6_KilledTwice(t *testing.T) {
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "original", string(content))
+}
+
+// What is a file by the time that it is read is kept with its content, whatever it
+// was a moment before.
+func TestPLAN6_AFileIsNeverRecordedWithoutItsContent(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "x"), filepath.Join(dir, "y")
+	require.NoError(t, os.WriteFile(path, []byte("content"), 0o600))
+	require.NoError(t, os.Symlink("elsewhere", other))
+	j := open(t, filepath.Join(t.TempDir(), "state"), journal.Options{})
+	ctx, stop := context.WithCancel(step(t, j, "one"))
+	var exchanging sync.WaitGroup
+	exchanging.Go(func() {
+		for ctx.Err() == nil {
+			_ = unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
+		}
+	})
+	defer exchanging.Wait()
+	defer stop()
+	seen := map[string]int{}
+	for range 3000 {
+		e, err := journal.Files{Kind: "acme"}.Entry(ctx, j, path, journal.State{Type: "file"})
+		if err != nil {
+			seen["error"]++
+			continue
+		}
+		seen[e.Before.Type]++
+		if e.Before.Type == "file" {
+			require.Equal(t, "content", string(e.Before.Content))
+		}
+	}
+	require.Positive(t, seen["file"], seen)
+	require.Positive(t, seen["symlink"], seen)
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/throwaway"
 )
@@ -174,8 +175,8 @@ func wellFormed() error {
 	files, _ := filepath.Glob("/etc/cni/net.d/*")
 	var errs []error
 	for _, path := range append(files, stateDir+"/journal.json") {
-		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-			continue // somebody put it in our way
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || durable.IsTemporary(filepath.Base(path)) {
+			continue // somebody put it in our way, or it is not in its place yet
 		}
 		raw, err := os.ReadFile(path)
 		if err == nil && !json.Valid(raw) {

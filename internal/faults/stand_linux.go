@@ -165,6 +165,7 @@ func (s *stand) torn(now snapshot.Snapshot) error {
 		switch {
 		case old && state == start[object], new && state == wanted[object], onItsWay(object):
 		case start[object] == covered: // and is no more
+		case wanted[object] == covered && strings.HasPrefix(state, "d"): // and is not yet
 		case !old && !new:
 			errs = append(errs, fmt.Errorf("%s is nobody's", object))
 		default:
