@@ -41,9 +41,6 @@ func (a *app) checkCommand() *cobra.Command {
 			a.cniWait = 0 // a dry run waits for nothing
 			return a.runPlan(cmd.Context(), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
 				report, err := p.Check(ctx)
-				if err == nil {
-					a.advise(ctx)
-				}
 				if err == nil && report.Changed() {
 					err = errChanges
 				}
@@ -117,7 +114,6 @@ func (a *app) planFlags(c *cobra.Command) {
 // runPlan resolves the configuration, builds the plan from it and runs it.
 func (a *app) runPlan(ctx context.Context, run runner) error {
 	config, resolveErr := a.resolvePlanConfig(ctx)
-	a.resolved = config
 	if resolveErr != nil && a.cniConfKey != "" {
 		a.cniConfKey, a.cniTemplate = "", cniinstall.ModeNone // for the step to be in the report; nothing is installed
 	}
@@ -148,18 +144,6 @@ func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, err
 		return nil, nil
 	}
 	return a.resolve(ctx)
-}
-
-// advise logs the advice. That it cannot be had is no reason to fail.
-func (a *app) advise(ctx context.Context) {
-	log := a.logger()
-	lines, err := a.advice(ctx)
-	for _, line := range lines {
-		log.Warn(line)
-	}
-	if err != nil {
-		log.Warn("no advice", "error", oneLine(err.Error()))
-	}
 }
 
 // runner is one of the plan's methods.

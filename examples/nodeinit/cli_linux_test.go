@@ -92,7 +92,13 @@ func TestSYS6_CheckSaysWhatAFilterOnALinkOverrides(t *testing.T) {
 	n := newNode(t)
 	n.shell("mkdir -p /etc/sysctl.d && echo 'net.ipv4.conf.all.rp_filter = 2' > /etc/sysctl.d/99-zzzz-later.conf")
 	o := n.run("check", "--only", "sysctl")
-	require.Contains(t, o.stderr, "/etc/sysctl.d/99-zzzz-later.conf")
+	require.Contains(t, o.stdout, "note: ")
+	require.Contains(t, o.stdout, "/etc/sysctl.d/99-zzzz-later.conf")
+	require.Empty(t, o.stderr)
+	o = n.run("apply", "--only", "sysctl", "--output", "json")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "/etc/sysctl.d/99-zzzz-later.conf", "also when it is applied")
+	require.Contains(t, o.stderr, "/etc/sysctl.d/99-zzzz-later.conf", "and in the log")
 }
 
 func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {

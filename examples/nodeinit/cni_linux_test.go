@@ -110,7 +110,11 @@ func TestCNI6_CheckSaysWhoWins(t *testing.T) {
 	n.others()
 	o := n.run("check", "--only", "cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "20-late.conflist")
 	require.Equal(t, 2, o.code, o.stderr)
-	require.Contains(t, o.stderr, "10-other.conflist")
+	require.Contains(t, o.stdout, "10-other.conflist")
+	o = n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "20-late.conflist")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "note: ")
+	require.Contains(t, o.stdout, "10-other.conflist")
 }
 
 func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {

@@ -26,7 +26,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -64,9 +63,8 @@ type app struct {
 	stdout, stderr io.Writer // which escape what would act on a terminal
 	terminal       io.Writer // standard output as it is, where that is a terminal
 	getenv         func(string) (string, bool)
-	cleanups       []func() // to be called when the command has ended
-	shown          bool     // the one document has been printed
-	resolved       *configresolve.Config
+	cleanups       []func()         // to be called when the command has ended
+	shown          bool             // the one document has been printed
 	journal        *journal.Journal // nil: nothing is recorded
 	trace          *bootstrap.Trace // set while a plan is shown
 	step           atomic.Value     // string: the one that is being worked on

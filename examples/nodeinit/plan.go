@@ -213,41 +213,6 @@ func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	return d, nil
 }
 
-// advice says what is worth an administrator's attention, and is nothing that
-// apply would change.
-func (a *app) advice(ctx context.Context) (lines []string, err error) {
-	dropIn, err := a.sysctlDropIn(nil)
-	if err != nil {
-		return nil, err
-	}
-	asked := map[string]func(context.Context) ([]string, error){
-		stepSysctl: dropIn.Advise,
-		stepBPFFS:  a.bpffsMount().Advise,
-	}
-	install, closeAll, err := a.install(ctx, a.resolved)
-	if err != nil {
-		return nil, err
-	}
-	defer closeAll()
-	if install.Config != nil {
-		asked[stepCNI] = install.Advise
-	}
-	for step, ask := range asked {
-		if a.leftOut(step) {
-			continue
-		}
-		err = errors.Join(err, a.hostDo(ctx, hostns.Mount|hostns.Net, func(ctx context.Context) error {
-			more, err := ask(ctx)
-			for _, line := range more {
-				lines = append(lines, step+": "+line)
-			}
-			return err
-		}))
-	}
-	slices.Sort(lines)
-	return lines, err
-}
-
 // configStep writes the resolved configuration. Its directory is on this side:
 // it is the node's, and so recorded, only where there is no other side.
 func (a *app) configStep(config *configresolve.Config) bootstrap.Action {
