@@ -111,8 +111,8 @@ func (i Install) pluginTarget(name string) (*target, error) {
 	case Never:
 		return nil, nil
 	case IfMissing:
-		if _, err := os.Stat(path); err == nil {
-			return nil, nil
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return nil, err // nil: it is there
 		}
 	}
 	info, err := fs.Stat(i.Plugins, name)
@@ -127,7 +127,13 @@ func (i Install) pluginTarget(name string) (*target, error) {
 	case info.Size() > input.MaxPlugin:
 		return nil, fmt.Errorf("CNI plugin to install: %w", input.TooLarge(name, input.MaxPlugin))
 	}
-	open := func() (io.ReadCloser, error) { return i.Plugins.Open(name) }
+	open := func() (io.ReadCloser, error) {
+		f, err := i.Plugins.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("CNI plugin to install: %w", err)
+		}
+		return f, nil
+	}
 	return &target{plugin: name, path: path, mode: 0o755, size: info.Size(), open: open}, nil
 }
 
