@@ -8,6 +8,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,10 +23,12 @@ import (
 
 var errBoom = errors.New("boom")
 
-// runs counts runs of a plan, and says when they were.
+// runs notes the runs of a plan.
 type runs struct {
 	start time.Time
-	at    []time.Duration
+
+	mu    sync.Mutex
+	times []time.Duration
 	err   error // of the step
 }
 
@@ -32,15 +36,25 @@ func newRuns() *runs { return &runs{start: time.Now()} }
 
 func (r *runs) plan() *bootstrap.Plan {
 	check := func(context.Context) ([]string, error) {
-		r.at = append(r.at, time.Since(r.start))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.times = append(r.times, time.Since(r.start))
 		return nil, r.err
 	}
 	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(check, nil)}}}
 }
 
+// at says when they were.
+func (r *runs) at() []time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.times)
+}
+
 func (r *runs) waits() (waits []time.Duration) {
-	for i := range r.at[1:] {
-		waits = append(waits, r.at[i+1]-r.at[i])
+	at := r.at()
+	for i := range at[1:] {
+		waits = append(waits, at[i+1]-at[i])
 	}
 	return waits
 }
@@ -56,15 +70,15 @@ func TestLoopRunsNowAndWithinEachInterval(t *testing.T) {
 			require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
 		}}
 		require.ErrorIs(t, loop.Run(ctx), context.DeadlineExceeded)
-		require.Zero(t, r.at[0])
-		require.Equal(t, len(r.at), told)
+		require.Zero(t, r.at()[0])
+		require.Equal(t, len(r.at()), told)
 		different := map[time.Duration]bool{}
 		for _, wait := range r.waits() {
 			require.LessOrEqual(t, wait, time.Minute)
 			require.GreaterOrEqual(t, wait, 48*time.Second)
 			different[wait] = true
 		}
-		require.Greater(t, len(different), len(r.at)/2, "at random")
+		require.Greater(t, len(different), len(r.at())/2, "at random")
 	})
 }
 
@@ -76,9 +90,9 @@ func TestLoopComesBackSoonAfterAFailureThenLater(t *testing.T) {
 		r.err = errBoom
 		loop := reconcile.Loop{Plan: r.plan(), Interval: 30 * time.Second, Done: func(_ *bootstrap.Report, err error) {
 			require.Equal(t, r.err != nil, err != nil)
-			if len(r.at) == 9 {
+			if len(r.at()) == 9 {
 				r.err = nil
-			} else if len(r.at) == 11 {
+			} else if len(r.at()) == 11 {
 				r.err = errBoom
 			}
 		}}
@@ -102,20 +116,20 @@ func TestLoopRunsAtOnceWhenTriggered(t *testing.T) {
 			done <- reconcile.Loop{Plan: r.plan(), Retry: time.Hour, Interval: 10 * time.Hour, Trigger: trigger}.Run(ctx)
 		}()
 		synctest.Wait()
-		require.Len(t, r.at, 1)
+		require.Len(t, r.at(), 1)
 		for i := range 3 {
 			time.Sleep(time.Second)
 			trigger <- struct{}{}
 			synctest.Wait()
-			require.Len(t, r.at, 2+i, "also while it waits after a failure")
+			require.Len(t, r.at(), 2+i, "also while it waits after a failure")
 			require.Equal(t, time.Second, r.waits()[i])
 		}
 		close(trigger)
 		synctest.Wait()
-		require.Len(t, r.at, 4, "a closed one starts nothing")
+		require.Len(t, r.at(), 4, "a closed one starts nothing")
 		time.Sleep(10 * time.Hour)
 		synctest.Wait()
-		require.Len(t, r.at, 5)
+		require.Len(t, r.at(), 5)
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 	})
@@ -194,7 +208,7 @@ func TestPLAN11_LoopEndsWhereTheNodeIsSomebodyElses(t *testing.T) {
 			}}
 			require.ErrorIs(t, loop.Run(t.Context()), tc.want)
 			require.Equal(t, 4, n, "the last run is told of too")
-			require.Len(t, r.at, 3, "and looks at no step")
+			require.Len(t, r.at(), 3, "and looks at no step")
 		})
 	}
 }
