@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,11 +117,12 @@ func TestCNI1_FailureLeavesTheOldWhole(t *testing.T) {
 // cancelAt is done from the n-th time that somebody asks.
 type cancelAt struct {
 	context.Context
-	n int
+	n     int
+	asked atomic.Int64 // also by a goroutine that hashes
 }
 
 func (c *cancelAt) Err() error {
-	if c.n--; c.n < 0 {
+	if c.asked.Add(1) > int64(c.n) {
 		return context.Canceled
 	}
 	return nil
