@@ -47,6 +47,9 @@ func (a *app) endWith(ctx context.Context) (stop func() bool) {
 
 // giveUp says why, if somebody reads it, and ends the process.
 func (a *app) giveUp(why error) {
+	if a.gaveUp.Swap(true) {
+		return // it is being said
+	}
 	said := make(chan struct{})
 	go func() {
 		defer close(said)

@@ -69,6 +69,7 @@ type app struct {
 	trace          *bootstrap.Trace // set while a plan is shown
 	step           atomic.Value     // string: the one that is being worked on
 	ends           atomic.Bool      // the process ends soon after it is told to, come what may
+	gaveUp         atomic.Bool      // and says so, once
 	options
 }
 
