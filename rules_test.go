@@ -183,6 +183,25 @@ func TestNothingIsReadWithoutABound(t *testing.T) {
 	}
 }
 
+// A skip that CI cannot turn into a failure lets CI prove nothing.
+func TestSkipsFailWhereNothingMayBeSkipped(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.path == "internal/testns/testns.go" || s.path == "bootstrap/bootstraptest/node.go" {
+			continue // they look at the variable themselves
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Skip" && sel.Sel.Name != "Skipf" && sel.Sel.Name != "SkipNow" {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && (x.Name == "t" || x.Name == "b" || x.Name == "tb") {
+				t.Errorf("%s: skip by testns.Skip, which fails where nothing may be skipped", s.at(sel))
+			}
+			return true
+		})
+	}
+}
+
 func TestErrorsAreWrapped(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.isTest() {

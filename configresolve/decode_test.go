@@ -90,6 +90,17 @@ config key "subnet" from static:test: netip.ParsePrefix("10.0.0.0"): no '/'`, er
 	require.Equal(t, "native", s.Mode)
 }
 
+func TestSEC8_DecodeKeepsASecretToItself(t *testing.T) {
+	var s struct {
+		Token int            `config:"etcd-token"`
+		Keys  []netip.Prefix `config:"api-key"`
+	}
+	err := configresolve.Decode(given(t, map[string]string{"etcd-token": "hunter2", "api-key": "hunter2"}), &s)
+	require.ErrorContains(t, err, "etcd-token")
+	require.ErrorContains(t, err, "api-key")
+	require.NotContains(t, err.Error(), "hunter2")
+}
+
 func TestDecodeIntoWhatItCannot(t *testing.T) {
 	c := given(t, map[string]string{"a": "1"})
 	for want, v := range map[string]any{

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // costly puts things in the place of files that take for ever to read.
@@ -162,7 +163,7 @@ func exchange(dir, outside string) {
 
 func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to give a link to somebody else")
+		testns.Skip(t, "needs root, to give a link to somebody else")
 	}
 	root := t.TempDir()
 	target, theirs := filepath.Join(root, "target"), filepath.Join(root, "theirs")
