@@ -99,6 +99,20 @@ func TestConform(t *testing.T) {
 
 var _ bootstrap.CheckReverter = cniinstall.Install{}
 
+// What cannot be looked at is not what is missing, and is not replaced.
+func TestCNI1_AnErrorIsNotAMissingPlugin(t *testing.T) {
+	n := newNode(t)
+	n.source("loopback", "comes")
+	require.NoError(t, os.MkdirAll(filepath.Dir(n.plugin("loopback")), 0o755))
+	require.NoError(t, os.Symlink("loopback", n.plugin("loopback"))) // leads to itself
+	i := n.install()
+	i.Config, i.Names = nil, []string{"loopback"}
+	require.ErrorContains(t, i.Apply(t.Context()), n.plugin("loopback"))
+	target, err := os.Readlink(n.plugin("loopback"))
+	require.NoError(t, err)
+	require.Equal(t, "loopback", target)
+}
+
 func TestCNI1_Policy(t *testing.T) {
 	const there, coming = "is there", "comes"
 	tests := []struct {
