@@ -18,15 +18,17 @@
 //   - bootstrap/hostpath: the directories and files that an agent expects.
 //   - bootstrap/flock: one run at a time on a node.
 //   - bootstrap/bootstraptest: a conformance test for an action, a scripted
-//     action, and a throw-away node to test against.
-//   - configresolve: one configuration from many sources, with provenance,
-//     written as a kubelet writes a mounted ConfigMap.
+//     action, a kernel in memory, and a throw-away node to test against.
+//   - configresolve: one configuration from many sources, with provenance.
 //   - configresolve/kube: the sources that read a cluster.
+//   - configresolve/configdir: the configuration as a directory, written as a
+//     kubelet writes a mounted ConfigMap.
 //   - cgroup: a cgroup2 mount with the host's root.
 //   - bpffs: a BPF file system mount.
 //   - sysctl: a drop-in persisted, kernel values set and read back.
 //   - cniinstall: CNI plugins and the network configuration.
 //   - cleanup: what an agent left behind, found first and then removed.
+//   - cleanup/ownershipfile: what an agent owns, from a YAML file.
 //
 // The leaves (from configresolve on) import neither each other nor bootstrap,
 // but for its journal:

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Func returns an Action of two functions. It has no Revert. Where one of them
-// is nil, the method returns an error that matches [errors.ErrUnsupported].
+// Func returns an Action made of two functions. It has no Revert. If a function is
+// nil, its method returns an error that matches [errors.ErrUnsupported].
 func Func(check func(context.Context) ([]string, error), apply func(context.Context) error) Action {
 	return funcs{check, apply}
 }
@@ -35,20 +35,34 @@ func (f funcs) Apply(ctx context.Context) error {
 	return f.apply(ctx)
 }
 
-// Retry returns an Action that calls a's methods again while they return an
-// error that is retryable: after the first wait, after the second, and so on,
-// so that len(waits)+1 calls are made at most. The last error is returned. A
-// nil retryable takes every error for retryable; one that matches
-// [errors.ErrUnsupported] never is.
+// Retry returns an Action that calls a method of a again for as long as it returns
+// a retryable error: first after waits[0], then after waits[1], and so on, for at
+// most len(waits)+1 calls. The last error is returned. If retryable is nil, every
+// error is retryable, except one that matches [errors.ErrUnsupported], which never
+// is.
 //
-// Waits end when the context does, and no call is made after that.
+// A wait ends when the context does, and no further call is made.
 //
-// The result is an [Adviser] and a [CheckReverter] whatever a is; over an action without the
-// method in question, Revert and CheckRevert return an error that matches
+// The result is always an [Adviser] and a [CheckReverter]. If a lacks the method,
+// Advise returns nothing, and Revert and CheckRevert return an error that matches
 // errors.ErrUnsupported.
 func Retry(a Action, retryable func(error) bool, waits ...time.Duration) Action {
+	if a == nil {
+		a = noAction{}
+	}
 	return retry{a, retryable, waits}
 }
+
+// noAction stands in for an action that was not given. All its methods fail, Revert
+// too: a missing action must not be mistaken for one with nothing to revert.
+type noAction struct{}
+
+var errNoAction = errors.New("no action given")
+
+func (noAction) Check(context.Context) ([]string, error)       { return nil, errNoAction }
+func (noAction) Apply(context.Context) error                   { return errNoAction }
+func (noAction) Revert(context.Context) error                  { return errNoAction }
+func (noAction) CheckRevert(context.Context) ([]string, error) { return nil, errNoAction }
 
 type retry struct {
 	action    Action

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
-// ErrNotConverged says that an action was applied, or reverted, without an
-// error, and its check still names changes. The error that wraps it names them.
+// ErrNotConverged means that an action was applied, or reverted, without an error,
+// but its check still names changes. The error that wraps it lists them.
 var ErrNotConverged = errors.New("still not as it should be")
 
 var (
@@ -28,17 +28,17 @@ type StepError struct {
 	// Step is the step's name.
 	Step string
 
-	// Op says what the plan was doing: "prepare" (see [Plan.Prepare]), "start"
-	// (the context was done before the step), "check", "apply", "verify" (the
-	// check afterwards), "check-revert" or "revert".
+	// Op says what the plan was doing: "prepare" (see [Plan.Prepare]), "start" (the
+	// context was already done before the step), "check", "apply", "verify" (the
+	// check after a change), "check-revert" or "revert".
 	Op string
 
-	// Err is the action's own error, the context's cause, or one that wraps
+	// Err is the action's own error, the context's cause, or an error that wraps
 	// ErrNotConverged.
 	Err error
 }
 
-// Error names the step, the operation and the error.
+// Error returns one line that names the step, the operation and Err.
 func (e *StepError) Error() string {
 	return fmt.Sprintf("step %s: %s: %v", e.Step, e.Op, e.Err)
 }
@@ -61,9 +61,9 @@ func ended(ctx context.Context) error {
 }
 
 // nothingToRevert reports whether err says, by matching [errors.ErrUnsupported],
-// that there is nothing to revert. The errnos of calls that a kernel or a file
-// system does not have (ENOSYS, EOPNOTSUPP) match it too, but say that a Revert
-// went wrong; and of joined errors all have to say it.
+// that there is nothing to revert. The errnos for calls that a kernel or a file
+// system lacks (ENOSYS, EOPNOTSUPP) match it too, but mean that a Revert failed. If
+// errors are joined, every one of them has to say it.
 func nothingToRevert(err error) bool {
 	if err == nil {
 		return false
@@ -86,8 +86,8 @@ func nothingToRevert(err error) bool {
 	return false
 }
 
-// cannotSay is in the error of the CheckRevert of a wrapper, over an action
-// that can be reverted but is no [CheckReverter].
+// cannotSay marks the error that a wrapper's CheckRevert returns if the wrapped
+// action can be reverted but is not a [CheckReverter].
 type cannotSay interface{ CannotSay() }
 
 type cannotSayError struct{ error }

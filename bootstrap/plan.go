@@ -19,98 +19,104 @@ type Step struct {
 	// Action is what the step does. It may be nil if Skip is set.
 	Action Action
 
-	// After names steps that this one needs. They stand earlier in the list,
-	// which [Plan.Validate] checks. If one of them failed, this step and those
-	// after it are [Blocked]. After never changes the order.
+	// After names steps that this one needs. They must come earlier in the list,
+	// which [Plan.Validate] checks. If one of them fails, this step is [Blocked],
+	// and so are the steps that need this one. After never changes the order.
 	After []string
 
-	// Timeout bounds all that one run does with the step; 0 means no bound but
-	// the caller's context. It ends the action's context and no more: the plan
+	// Timeout bounds everything that one run does in this step; 0 means that only
+	// the caller's context does. All it does is end the action's context: the plan
 	// waits for the action to return, and a system call in progress is not
 	// abandoned.
 	Timeout time.Duration
 
-	// Optional says that the plan goes on if the step fails: what needs it is
-	// [Blocked], the report shows the failure, and Check and Apply return no
-	// error for it. Revert reports it as any other.
+	// Optional lets the plan go on if the step fails: steps that need it are
+	// [Blocked], the report shows the failure, but Check and Apply return no error
+	// for it. Revert treats its failure like any other.
 	Optional bool
 
-	// SkipVerify takes Apply at its word, and does not check the step again
-	// after it: for an action that has itself looked at what it did, or whose
-	// every change is a system call that cannot fail in silence. A step that
-	// others go on changing is better checked. A Revert is checked all the same.
+	// SkipVerify trusts Apply, and does not check the step again afterwards. It is
+	// for an action that has itself verified its changes, or makes all of them by
+	// system calls that cannot fail silently. Do not set it for something that
+	// others also change. A Revert is verified all the same.
 	SkipVerify bool
 
-	// Skip leaves the step out. It counts as done for the steps that name it
-	// in After; what it names in After itself still holds for them. Where the
-	// plan has a journal, Revert undoes what it holds for the step all the same.
+	// Skip leaves the step out. For the steps that name it in After it counts as
+	// done, and they then need the steps that it names in its own After. If the plan
+	// has a journal, Revert still undoes what is recorded there for the step.
 	Skip bool
 
-	// Absent says that the step is no longer wanted: Apply undoes what the
-	// plan's journal holds for it, and what the action, if there is one, can
-	// revert. It is the program's word, to be given on purpose: a configuration
-	// that is missing says nothing. Such steps come before all others, last first.
-	// What cannot be undone is an error, and stops only those that name the step
-	// in After.
+	// Absent says that the step is no longer wanted: Apply undoes what the plan's
+	// journal has recorded for it, and what the action, if there is one, can revert.
+	// Set it only on purpose: a missing configuration does not mean that the step is
+	// unwanted. Absent steps run before all others, the last one first. A failure to
+	// undo is an error, and stops only the steps that name this one in After.
 	Absent bool
 }
 
-// Journal is what a plan needs of a journal; *journal.Journal of package
-// bootstrap/journal is one.
+// Journal is what a plan needs from a journal. *journal.Journal of package
+// bootstrap/journal implements it.
 type Journal interface {
-	// Enter says whether this process may do what op says, one of the plan's
-	// operations "check", "apply", "check-revert" and "revert", on this node, and
-	// keeps out who must not do so meanwhile, until leave is called. The steps
-	// get the context inside.
+	// Enter returns an error unless this process may do op on this node: "check",
+	// "apply", "check-revert" or "revert". Until leave is called, it keeps out every
+	// process that must not run at the same time. The steps get the context inside.
 	Enter(ctx context.Context, op string) (inside context.Context, leave func() error, err error)
 
-	// WithStep returns a context in which what actions record is the named
-	// step's.
+	// WithStep returns a context in which whatever actions record belongs to the
+	// named step.
 	WithStep(ctx context.Context, step string) context.Context
 
-	// Revert undoes what is recorded for the context's step, and CheckRevert
-	// says what that would be.
+	// Revert undoes what is recorded for the context's step. CheckRevert says what
+	// Revert would undo.
 	Revert(ctx context.Context) error
 	CheckRevert(ctx context.Context) (changes []string, err error)
 }
 
 // Plan is a list of steps in the order in which they run.
 //
-// Its methods return a report for every outcome, also beside an error. The
-// error joins one [*StepError] for each failure that counts, and the errors of
-// Validate and Lock. A plan may be run any number of times, but not by
-// several goroutines at once.
+// Check, Apply, CheckRevert and Revert always return a report, even with an error.
+// The error joins one [*StepError] for each failure that counts, and the errors of
+// Validate and Lock. A plan may be run any number of times, but not by several
+// goroutines at once.
 type Plan struct {
 	// Steps run in this order; Revert runs them backwards.
 	Steps []Step
 
 	// Prepare completes the steps with what has to be read first, such as a
-	// configuration: their actions, and which are to be skipped or absent. Check
-	// and Apply call it before all else, without the lock, with a copy of the plan
-	// for this one run. Until then actions may be nil. Its error is that of the
-	// step that a [*StepError] in it names, else of the first one; all others are
-	// [Blocked], and the node is not touched. A revert does not call it: what there
-	// is to undo, the journal knows. Nil: the steps are complete.
+	// configuration: it sets their actions, and which of them are skipped or absent.
+	// Check and Apply call it before anything else, without the lock, on a copy of
+	// the plan that is made for this one run. Until then actions may be nil. If it
+	// returns a [*StepError], the step named there has failed; with any other error,
+	// the first step has. All other steps are then [Blocked], and the node is not
+	// touched. Revert does not call it: the journal knows what there is to undo. If
+	// Prepare is nil, the steps are complete.
 	Prepare func(ctx context.Context, p *Plan) error
 
-	// Trace is told of the run as it goes. Nil: nobody is.
+	// Trace is told about the run while it goes on. It may be nil.
 	Trace *Trace
 
-	// Journal remembers what the steps change, and whose the node is: Apply
-	// claims it, and both Apply and Revert change nothing on a node that is
-	// somebody else's. What each step has recorded there is undone by Revert.
-	// The steps' actions have to be given it too. Nil: each action reverts what it
-	// knows of.
+	// Journal remembers what the steps change, and who owns the node: Apply claims
+	// the node, and neither Apply nor Revert changes anything on a node that
+	// somebody else owns. Revert undoes what each step has recorded in the journal.
+	// Give the same journal to the steps' actions. If it is nil, each action reverts
+	// only what it knows of itself.
 	Journal Journal
 
-	// Lock is taken by Apply and Revert before their first step, and given
-	// back by unlock after their last. It keeps two runs on one node apart.
-	// Nil: no lock. Check and CheckRevert take none.
+	// Lock is called by Apply and Revert before their first step, and the unlock
+	// that it returns after their last, so that two runs on one node do not overlap.
+	// If it is nil, there is no lock. Check and CheckRevert never take it.
 	Lock func(ctx context.Context) (unlock func() error, err error)
+
+	// CheckFirst makes Apply check the node before it takes the lock. If no step
+	// would change anything, Apply is done, and the results are those of the check.
+	// It is for a plan that is applied at every start of a pod, or on a timer. If
+	// the journal has a method Claims() (bool, error) and that says that an apply
+	// would give the node a new owner, Apply runs in full.
+	CheckFirst bool
 }
 
-// Step returns the step with the name, for a Prepare to complete; nil: there is
-// none.
+// Step returns the step with the given name, for Prepare to complete, or nil if
+// there is none.
 func (p *Plan) Step(name string) *Step {
 	i := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == name })
 	if i < 0 {
@@ -119,10 +125,10 @@ func (p *Plan) Step(name string) *Step {
 	return &p.Steps[i]
 }
 
-// Validate says what is wrong with the plan itself: a step without a name or
-// with another's, without an action unless there is a Prepare to give it one,
-// with a negative timeout, or after one that is unknown or comes later. The
-// other methods call it first.
+// Validate says what is wrong with the plan itself: a step that has no name, or the
+// name of another step; that has no action and no Prepare to give it one; that has
+// a negative timeout; or whose After names a step that does not exist or comes
+// later. The methods that run the plan call Validate first.
 func (p *Plan) Validate() error {
 	var errs []error
 	places := make(map[string]int, len(p.Steps))
@@ -163,54 +169,55 @@ func (s *Step) validate(place int, places map[string]int, complete bool) (errs [
 	return errs
 }
 
-// Check says what Apply would do, and changes nothing: each step is
-// [WouldChange] or [Unchanged]. On a node that Apply would refuse, since the
-// journal says that it is somebody else's, no step is looked at.
+// Check says what Apply would do, and changes nothing: each step is [WouldChange]
+// or [Unchanged]. If the journal says that somebody else owns the node, Apply would
+// refuse it, and Check looks at no step.
 //
-// It looks at every step that can be looked at. A step whose Check errs is
-// [Failed] and what comes after it is Blocked; but where it comes after a step
-// that would change, it may err only because that has not happened yet, so it
-// is [Unknown] and no error.
+// Otherwise it looks at every step that it can. A step whose Check returns an error
+// is [Failed], and the steps that need it are [Blocked]. But if that step itself
+// needs one that would change, the error may only mean that this change has not
+// been made yet: the step is then [Unknown], and Check returns no error for it.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
 	return p.run(ctx, pass{op: OpCheck, do: (*walk).check}, prepared((*Plan).entered))
 }
 
-// Apply brings the node to the state of each step in turn: it asks the action
-// what would change, applies it if anything would, and asks again, unless the
-// step says SkipVerify. A step is then [Changed] or [Unchanged]; if the second
-// answer is not empty, it is [Failed] with [ErrNotConverged].
+// Apply brings the node to the state of each step in turn: it checks the action,
+// applies it if anything would change, and checks it again, unless the step sets
+// SkipVerify. The step is then [Changed] or [Unchanged]; if the second check still
+// names changes, it is [Failed] with [ErrNotConverged].
 //
-// Apply stops at the first failure of a step that is not Optional: what comes
-// after it is [Blocked], other steps are [NotRun]. It undoes nothing; it may be
-// run again. When ctx is done, the remaining steps are NotRun and the error
-// says so.
+// Apply stops at the first failure of a step that is not Optional: the steps that
+// need it are [Blocked], the other remaining steps are [NotRun]. It undoes nothing,
+// and may be run again. When ctx is done, the remaining steps are NotRun and the
+// error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.run(ctx, pass{op: OpApply, do: (*walk).apply, stops: true}, prepared((*Plan).locked))
+	return p.run(ctx, pass{op: OpApply, do: (*walk).apply, stops: true}, prepared((*Plan).applied))
 }
 
-// CheckRevert says what Revert would undo, and changes nothing. The report
-// starts with the last step. A step whose action cannot be reverted is
-// [Skipped]; one whose action can, but is no [CheckReverter], is [Unknown].
+// CheckRevert says what Revert would undo, and changes nothing. The report starts
+// with the last step. A step whose action cannot be reverted is [Skipped]. A step
+// whose action can be reverted, but is not a [CheckReverter], is [Unknown].
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 	return p.run(ctx, pass{op: OpCheckRevert, do: (*walk).checkRevert, reverse: true}, (*Plan).entered)
 }
 
-// Revert undoes what Apply did, last step first, also what another process
-// applied: what there is to undo, the journal says or, without one, what the
-// actions themselves have recorded. It goes on after a failure. The report
-// starts with the last step.
+// Revert undoes what Apply did, in this or another process, last step first. It
+// undoes what the journal has recorded or, without a journal, what the actions
+// themselves have. It goes on after a failure. The report starts with the last
+// step.
 //
-// With a journal, what that holds for a step is undone first, and then what the
-// action, if there is one, names beyond it. Steps that the plan has not are not
-// looked at; undoing everything is the journal's own.
+// With a journal, what is recorded there for a step is undone first, and then
+// whatever else the step's action, if there is one, can revert. Recorded steps that
+// are not in the plan are left alone; the journal has its own method that undoes
+// everything.
 //
 // A step is [Skipped], with the reason as its error, if its action is not a
-// [Reverter] or says with an error matching [errors.ErrUnsupported] that it
-// has nothing to revert. The Revert of a [CheckReverter] is called even if
-// CheckRevert names nothing, since what it recorded may need clearing; the
-// step is then [Unchanged]. If CheckRevert still names something afterwards,
-// the step is [Failed] with [ErrNotConverged]. A Reverter that cannot say what
-// it would undo is [Changed] when it has run.
+// [Reverter], or says with an error matching [errors.ErrUnsupported] that it has
+// nothing to revert. The Revert of a [CheckReverter] is called even if CheckRevert
+// names nothing, since its records may need clearing; the step is then [Unchanged].
+// If CheckRevert still names something afterwards, the step is [Failed] with
+// [ErrNotConverged]. A step whose Reverter cannot say what it would undo is
+// [Changed] once it has run.
 func (p *Plan) Revert(ctx context.Context) (*Report, error) {
 	return p.run(ctx, pass{op: OpRevert, do: (*walk).revert, reverse: true}, (*Plan).locked)
 }

@@ -416,6 +416,63 @@ func TestPLAN2_LockIsHeldForApplyAndRevertOnly(t *testing.T) {
 	}
 }
 
+// claiming is the journal of a node that an apply would take over, or not.
+type claiming struct{ claims bool }
+
+func (claiming) Enter(ctx context.Context, _ string) (context.Context, func() error, error) {
+	return ctx, func() error { return nil }, nil
+}
+func (claiming) WithStep(ctx context.Context, _ string) context.Context { return ctx }
+func (claiming) Revert(context.Context) error                           { return nil }
+func (claiming) CheckRevert(context.Context) ([]string, error)          { return nil, nil }
+func (c claiming) Claims() (bool, error)                                { return c.claims, nil }
+
+func TestPLAN2_CheckFirstTakesTheLockForAChangeOnly(t *testing.T) {
+	var log []string
+	a := todo()
+	a.Hook = func(_ context.Context, call string) error { log = append(log, call); return nil }
+	trace := &bootstrap.Trace{
+		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
+			log = append(log, "start "+step+" "+string(op))
+			return ctx
+		},
+		StepDone: func(_ context.Context, op bootstrap.Op, r bootstrap.Result) {
+			log = append(log, string(op)+" "+string(r.Status))
+		},
+	}
+	plan := &bootstrap.Plan{
+		Steps: []bootstrap.Step{step("a", a)}, Trace: trace, Journal: &claiming{}, CheckFirst: true,
+		Lock: func(context.Context) (func() error, error) {
+			log = append(log, "lock")
+			return func() error { log = append(log, "unlock"); return nil }, nil
+		},
+	}
+	run := func() *bootstrap.Report {
+		log = nil
+		report, err := plan.Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, bootstrap.OpApply, report.Op)
+		return report
+	}
+	require.Equal(t, "a changed", statuses(run()))
+	require.Equal(t, []string{"check", "lock", "start a apply", "check", "apply", "check", "apply changed", "unlock"}, log)
+
+	require.Equal(t, "a unchanged", statuses(run()))
+	require.Equal(t, []string{"check", "start a apply", "apply unchanged"}, log)
+
+	plan.Journal = &claiming{true}
+	run()
+	require.Equal(t, []string{"lock", "start a apply", "check", "apply unchanged", "unlock"}, log)
+
+	plan.Journal = others{}
+	log = nil
+	_, err := plan.Apply(t.Context())
+	require.EqualError(t, err, "somebody else's node")
+	plan.Journal, plan.Steps = nil, []bootstrap.Step{optional(step("a", unreadable()))}
+	run()
+	require.Contains(t, log, "lock", "what cannot be looked at is no reason to be content")
+}
+
 func TestPLAN2_LockErrors(t *testing.T) {
 	a := todo()
 	plan := &bootstrap.Plan{

@@ -16,36 +16,37 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Status says how a step went. Its text is part of the report's JSON.
+// Status is the outcome of a step. Its text is part of the report's JSON.
 type Status string
 
-// The statuses a step can have in a report.
+// The statuses that a step can have in a report.
 const (
 	Unchanged   Status = "unchanged"    // nothing to do
 	WouldChange Status = "would-change" // a dry run found something to do
 	Unknown     Status = "unknown"      // a dry run cannot tell before earlier steps have changed
 	Changed     Status = "changed"      // done
 	Failed      Status = "failed"       // tried, and went wrong
-	Skipped     Status = "skipped"      // left out, or nothing it could revert
-	Blocked     Status = "blocked"      // not tried, since a step that it comes after failed
-	NotRun      Status = "not-run"      // not tried, since the plan ended before it
+	Skipped     Status = "skipped"      // left out, or has nothing to revert
+	Blocked     Status = "blocked"      // not tried, since a step that it needs failed
+	NotRun      Status = "not-run"      // not tried, since the plan stopped before it
 )
 
-// Report says for each step of a plan, in the order in which they ran, how it
-// went.
+// Report lists the outcome of each step of a plan, in the order in which the steps
+// ran.
 type Report struct {
-	// Op is what the plan was run for, Start when, and Elapsed how long that took,
-	// with all waiting. Zero in a report that no plan has made.
+	// Op is what the plan was run for. Start is when it was run, and Elapsed how
+	// long that took, including all waiting. All three are zero in a report that was
+	// not made by a plan.
 	Op      Op
 	Start   time.Time
 	Elapsed time.Duration
 
-	// Results are those of the steps.
+	// Results has one entry for each step.
 	Results []Result
 
-	// Err is what went wrong with the plan itself, rather than with a step: it is
-	// invalid, its lock could not be had, or its journal says that the node is
-	// somebody else's. Nil otherwise.
+	// Err is what went wrong with the plan itself, rather than with a step: the plan
+	// is invalid, its lock could not be taken, or its journal says that somebody
+	// else owns the node. Nil otherwise.
 	Err error
 }
 
@@ -55,28 +56,28 @@ func (r *Report) fail(err error) error {
 	return err
 }
 
-// Result says how one step went.
+// Result is the outcome of one step.
 type Result struct {
 	// Step is the step's name.
 	Step string
 
-	// Status says how it went.
+	// Status is the step's outcome.
 	Status Status
 
-	// Changes are what would change, or was changed. In a failed step they are
-	// what it had set out to change, which may have been done in part.
+	// Changes lists what would change, or was changed. In a failed step it lists
+	// what the step set out to change, part of which may have been done.
 	Changes []string
 
-	// Advice is what the action, if it is an [Adviser], has to say: in a Check, and
-	// in an Apply that changed something.
+	// Advice is what the action, if it is an [Adviser], has to say. It is asked in a
+	// Check, and in an Apply that changed something.
 	Advice []string
 
 	// Err says why the step failed, is unknown, is blocked, or has nothing to
-	// revert: a [*StepError], but for a blocked step. Nil otherwise.
+	// revert: a [*StepError], except in a blocked step. Nil otherwise.
 	Err error
 
-	// Elapsed is the time that the step took: all its checks and its change.
-	// Zero if it was not tried.
+	// Elapsed is the time that the step took, with all its checks and its change.
+	// Zero if the step was not tried.
 	Elapsed time.Duration
 }
 
@@ -91,9 +92,8 @@ func (r *Report) Count(statuses ...Status) int {
 	return n
 }
 
-// Changed reports whether the plan changed anything that it knows of or, after
-// a dry run, would or may change something: whether a step is Changed,
-// WouldChange or Unknown.
+// Changed reports whether any step is Changed, WouldChange or Unknown: whether the
+// plan changed anything that it knows of or, after a dry run, would or might.
 func (r *Report) Changed() bool {
 	return r.Count(Changed, WouldChange, Unknown) > 0
 }
@@ -118,7 +118,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return marshal(reportJSON{r.Op, r.Start, milliseconds(r.Elapsed), errorText(r.Err), results})
 }
 
-// UnmarshalJSON reads what MarshalJSON has written. Of errors the text is left.
+// UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text
+// survives.
 func (r *Report) UnmarshalJSON(text []byte) error {
 	var in reportJSON
 	if err := json.Unmarshal(text, &in); err != nil {
@@ -149,7 +150,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return marshal(resultJSON{r.Step, r.Status, changes, r.Advice, errorText(r.Err), milliseconds(r.Elapsed)})
 }
 
-// UnmarshalJSON reads what MarshalJSON has written. Of an error the text is left.
+// UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text
+// survives.
 func (r *Result) UnmarshalJSON(text []byte) error {
 	var in resultJSON
 	if err := json.Unmarshal(text, &in); err != nil {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// reverter is all that there is to revert about s.
+// reverter returns what reverts everything about s.
 func (w *walk) reverter(s *Step) undoer {
 	u := undoer{journal: w.journal}
 	if !s.Skip {
@@ -18,8 +18,8 @@ func (w *walk) reverter(s *Step) undoer {
 	return u
 }
 
-// undoer reverts what a journal holds for the context's step, and then what the
-// action itself names beyond that.
+// undoer reverts what a journal has recorded for the context's step, and then
+// whatever else the action can revert.
 type undoer struct {
 	journal Journal // may be nil
 	action  Action  // may be nil, or no Reverter
@@ -50,8 +50,9 @@ func (u undoer) Revert(ctx context.Context) error {
 	return both(recorded, revert(ctx, u.action))
 }
 
-// both joins the errors of the journal and of the action. One of them that has
-// nothing to revert is no failure, and what both say is said once.
+// both joins the errors of the journal and of the action. If only one of them has
+// nothing to revert, that is not a failure, and an error that both return appears
+// once.
 func both(recorded, own error) error {
 	switch {
 	case nothingToRevert(recorded):

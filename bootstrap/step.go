@@ -21,7 +21,7 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 	return s.advised(ctx, foreseen(changes))
 }
 
-// advised is r with what the action has to say.
+// advised returns r with the action's advice added.
 func (s *Step) advised(ctx context.Context, r Result) Result {
 	adviser, ok := s.Action.(Adviser)
 	if !ok || r.Status == Failed {
@@ -56,7 +56,7 @@ func (w *walk) apply(ctx context.Context, s *Step) Result {
 	return s.advised(ctx, s.verify(ctx, changes, s.Action.Check))
 }
 
-// verify asks again, after changes have been made.
+// verify checks the action again, after changes have been made.
 func (s *Step) verify(ctx context.Context, changes []string, check func(context.Context) ([]string, error)) Result {
 	left, err := check(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (w *walk) revert(ctx context.Context, s *Step) Result {
 	return after
 }
 
-// revertBlind reverts what cannot say beforehand what that changes.
+// revertBlind reverts an action that cannot say beforehand what it would undo.
 func (s *Step) revertBlind(ctx context.Context, r Reverter, changes []string) Result {
 	if err := r.Revert(ctx); err != nil {
 		return s.result(notFor(err), "revert", changes, err)
@@ -111,7 +111,7 @@ func (s *Step) revertBlind(ctx context.Context, r Reverter, changes []string) Re
 	return Result{Status: Changed, Changes: changes}
 }
 
-// notFor is the status of a Revert that erred.
+// notFor is the status of a Revert that returned an error.
 func notFor(err error) Status {
 	if nothingToRevert(err) {
 		return Skipped

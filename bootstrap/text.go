@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// WriteText writes the report as an aligned table for people, one line a step
-// and one more for each further change, with a line of totals at the end, and
-// what is wrong with the plan itself. What would act on a terminal is escaped,
-// and credentials in URLs are left out.
+// WriteText writes the report as an aligned table for people: one line for each
+// step, one more for each further change, a line of totals, and at the end the
+// error of the plan itself, if there is one. Control characters that would affect a
+// terminal are escaped, and credentials in URLs are left out.
 func (r *Report) WriteText(w io.Writer) error {
 	rows := [][]string{{"STEP", "STATUS", "TIME", "DETAIL"}}
 	for _, result := range r.Results {
@@ -48,9 +48,9 @@ func (r Result) rows() (rows [][]string) {
 	return rows
 }
 
-// Details are the lines that tell a person more: the changes, the advice, and
-// those of the error, without the step. What would act on a terminal is escaped,
-// and credentials in URLs are left out.
+// Details returns more about the step for people to read, line by line: its
+// changes, its advice, and its error without the step's name. Control characters
+// that would affect a terminal are escaped, and credentials in URLs are left out.
 func (r Result) Details() []string {
 	details := append([]string(nil), r.Changes...)
 	for _, advice := range r.Advice {
@@ -70,8 +70,8 @@ func (r Result) Details() []string {
 	return details
 }
 
-// Summary is one line that counts the steps, and those of each status that
-// occurs: "7 steps: 6 changed, 1 skipped".
+// Summary returns one line with the number of steps in total and for each status
+// that occurs: "7 steps: 6 changed, 1 skipped".
 func (r *Report) Summary() string {
 	var counts []string
 	for _, s := range []Status{Unchanged, WouldChange, Unknown, Changed, Failed, Skipped, Blocked, NotRun} {

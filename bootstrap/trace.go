@@ -21,23 +21,24 @@ const (
 	OpRevert      Op = "revert"
 )
 
-// Trace is told how a plan runs, while it runs. Any hook may be nil. Hooks are
-// called one after the other, on the goroutine that runs the plan. A context that
-// a hook returns must come from the one that it got; nil stands for that one.
+// Trace is a set of hooks that a plan calls while it runs. Any hook may be nil.
+// Hooks are called one after the other, on the goroutine that runs the plan. A
+// context that a hook returns must be derived from the one that it got; to keep
+// that one, a hook may return nil.
 type Trace struct {
-	// PlanStart is called first, before the plan is prepared and locked. All
-	// else that happens in the run gets the context that it returns.
+	// PlanStart is called first, before the plan is prepared and locked. Everything
+	// else in the run gets the context that it returns.
 	PlanStart func(ctx context.Context, op Op) context.Context
 
-	// PlanDone is called last, with all that came of it.
+	// PlanDone is called last, with the report of the whole run.
 	PlanDone func(ctx context.Context, r *Report)
 
 	// StepStart is called before a step is tried. The action and StepDone get the
 	// context that it returns.
 	StepStart func(ctx context.Context, op Op, step string) context.Context
 
-	// StepDone is called once for each step of the plan, in the order of the
-	// report, also for steps that were not tried.
+	// StepDone is called once for each step of the plan, in the order of the report,
+	// including steps that were not tried.
 	StepDone func(ctx context.Context, op Op, r Result)
 
 	// Waiting is called when the run begins to wait: see [Waiting].
@@ -46,33 +47,34 @@ type Trace struct {
 
 // Wait is a pause in a run of a plan.
 type Wait struct {
-	// Step is the step that waits; empty if none has started yet, as while the
-	// plan's lock is held by somebody else.
+	// Step is the step that waits. It is empty if no step has started yet, for
+	// example while somebody else holds the plan's lock.
 	Step string
 
-	// For says what is waited for, such as "another try" or "the lock, which ...".
+	// For says what the run waits for, such as "another try" or "the lock, which
+	// ...".
 	For string
 
-	// Tries is how often it was tried before, and Err what came of the last time.
-	// Zero and nil where nothing was.
+	// Tries is the number of attempts so far, and Err the error of the last one.
+	// They are zero and nil if there was no attempt.
 	Tries int
 	Err   error
 
-	// Pause is how long it waits at most. Zero: that is not known.
+	// Pause is the longest that the wait may take. Zero if that is not known.
 	Pause time.Duration
 }
 
 type runKey struct{}
 
-// run is what a context knows of the plan that it is in.
+// run is what a context carries about the plan that it belongs to.
 type run struct {
 	trace *Trace
 	step  string
 }
 
-// Waiting tells the trace of the plan that ctx comes from that it is about to
-// wait, in the step that ctx comes from. It is for locks and actions that may
-// take long; outside of a plan it does nothing.
+// Waiting calls the Waiting hook of the plan that ctx belongs to, and fills in the
+// step that ctx belongs to. Locks and actions that may take long call it before
+// they wait. Outside of a plan it does nothing.
 func Waiting(ctx context.Context, w Wait) {
 	r, ok := ctx.Value(runKey{}).(run)
 	if !ok || r.trace.Waiting == nil {
@@ -121,8 +123,9 @@ func either(own, ctx context.Context) context.Context {
 	return ctx
 }
 
-// JoinTraces returns a Trace that tells all of them, in this order; but what ends
-// is told in the reverse one, so that each sees the contexts that it returned.
+// JoinTraces returns a Trace that calls the hooks of all traces, in the order
+// given. Only PlanDone and StepDone are called in reverse order, so that each trace
+// sees the contexts that it returned.
 func JoinTraces(traces ...*Trace) *Trace {
 	traces = slices.DeleteFunc(slices.Clone(traces), func(t *Trace) bool { return t == nil })
 	return &Trace{
@@ -162,11 +165,11 @@ func JoinTraces(traces ...*Trace) *Trace {
 	}
 }
 
-// LogTrace returns a Trace that logs runs and their steps. Errors: what failed,
-// and a plan that could not run. Warnings: what is unknown, blocked or was not
-// run, and advice. Information: what changed or would change, and what is waited for. The
-// rest, so all of a run that changes nothing, is for debugging. A nil logger makes
-// a Trace without hooks.
+// LogTrace returns a Trace that logs runs and their steps. At level Error: steps
+// that failed, and a plan that could not run. At Warn: steps that are unknown,
+// blocked or were not run, and advice. At Info: what changed or would change, and
+// waits. Everything else is at Debug, so a run that changes nothing logs at that
+// level only. If l is nil, the Trace has no hooks.
 func LogTrace(l *slog.Logger) *Trace {
 	if l == nil {
 		return &Trace{}

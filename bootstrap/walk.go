@@ -20,8 +20,8 @@ type pass struct {
 	stops   bool                                               // at the first failure that counts
 }
 
-// order is that of the list or, in reverse, from its end. What is no longer
-// wanted goes before all else, the last step first.
+// order yields the steps as listed or, in reverse, from the last to the first.
+// Absent steps come before all others, the last one first.
 func (p pass) order(steps []Step) iter.Seq[Step] {
 	return func(yield func(Step) bool) {
 		for _, s := range slices.Backward(steps) {
@@ -110,7 +110,38 @@ func (p *Plan) unprepared(ctx context.Context, how pass, err error) (*Report, er
 	return w.report, err
 }
 
-// locked is walk with the plan's lock held.
+// applied is locked, unless CheckFirst is set and there is nothing to do.
+func (p *Plan) applied(ctx context.Context, how pass) (*Report, error) {
+	if report := p.unchanged(ctx); report != nil {
+		for _, r := range report.Results {
+			p.Trace.stepDone(p.Trace.stepStart(ctx, how.op, r.Step), how.op, r)
+		}
+		return report, nil
+	}
+	return p.locked(ctx, how)
+}
+
+// unchanged is the report of a node on which Apply has nothing to do. It is nil if
+// Apply may have something to do, or CheckFirst is not set.
+func (p *Plan) unchanged(ctx context.Context) *Report {
+	if !p.CheckFirst {
+		return nil
+	}
+	if j, ok := p.Journal.(interface{ Claims() (bool, error) }); ok {
+		if claims, err := j.Claims(); claims || err != nil {
+			return nil
+		}
+	}
+	silent := *p
+	silent.Trace = nil
+	report, err := silent.entered(ctx, pass{op: OpCheck, do: (*walk).check})
+	if err != nil || report.Changed() || report.Count(Failed, Blocked) > 0 {
+		return nil
+	}
+	return report
+}
+
+// locked is entered with the plan's lock held.
 func (p *Plan) locked(ctx context.Context, how pass) (report *Report, err error) {
 	if p.Lock == nil || p.Validate() != nil {
 		return p.entered(ctx, how)
@@ -129,7 +160,7 @@ func (p *Plan) locked(ctx context.Context, how pass) (report *Report, err error)
 	return p.entered(ctx, how)
 }
 
-// entered is walk on a node that is this process's to change.
+// entered is walk, once the journal has let this process in.
 func (p *Plan) entered(ctx context.Context, how pass) (report *Report, err error) {
 	if p.Journal == nil || p.Validate() != nil {
 		return p.walk(ctx, how)
@@ -181,9 +212,9 @@ func (w *walk) step(ctx context.Context, s *Step) {
 	}
 }
 
-// inherit takes over from the steps that s comes after what holds for s too.
-// The list is in order, so one step back is all the way back. In reverse,
-// nothing is known yet of those steps, and so nothing blocks.
+// inherit marks s as blocked or pending if a step named in its After is. The list
+// is in order, so those steps have already inherited from theirs. In reverse, those
+// steps have not run yet, so nothing blocks s.
 func (w *walk) inherit(s *Step) {
 	for _, name := range s.After {
 		if cause, blocked := w.cause[name]; blocked && w.cause[s.Name] == "" {

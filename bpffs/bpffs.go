@@ -2,7 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Package bpffs mounts the BPF file system, where eBPF programs and maps are
-// pinned, and takes it back.
+// pinned, and can unmount it again.
 //
 // Everything acts in the mount namespace of the calling thread: in a container
 // that is the container's, unless the thread has entered the host's (package
@@ -10,18 +10,18 @@
 // [Mount.Propagation]). Nothing starts a goroutine.
 //
 // Mounting and unmounting need CAP_SYS_ADMIN in the initial user namespace: the
-// kernel mounts no bpf in another. A mount is made before it is attached, so
-// that the record of it is exact whenever the process dies; where a seccomp
-// profile refuses the calls for that, mount(2) does both. To look needs no
-// capability.
+// kernel does not mount bpf in any other. A mount is created first and attached
+// later, so that the journal's record of it is exact whenever the process dies; if
+// a seccomp profile denies the system calls for that, mount(2) does both at once.
+// Looking needs no capability.
 //
-// Errors name the path and, where the kernel refuses, what is missing; they
-// wrap what the kernel answered. [ErrForeign] is the one to branch on. On other
-// systems than Linux they match [errors.ErrUnsupported], unless
-// [Mount.Kernel] is a fake (package bpffstest).
+// Errors name the path and, if the kernel denies something, what is missing; they
+// wrap the kernel's error. [ErrForeign] is the one to branch on. On systems other
+// than Linux, errors match [errors.ErrUnsupported], unless [Mount.Kernel] is a fake
+// (package bootstraptest).
 //
-// Do not use it to change a bpffs that exists: one with another mode or other
-// options is accepted as it is (see [Mount.Advise]).
+// Do not use it to change an existing bpffs: even if its mode or options differ, it
+// is accepted as it is (see [Mount.Advise]).
 package bpffs
 
 import (
@@ -43,11 +43,11 @@ import (
 // DefaultPath is where a node's bpffs is mounted.
 const DefaultPath = "/sys/fs/bpf"
 
-// DefaultMode is the mode of a bpffs's top directory unless told otherwise:
-// only root looks in.
+// DefaultMode is the default mode of a bpffs's top directory: only root can look
+// inside.
 const DefaultMode fs.FileMode = 0o700
 
-// ErrForeign says that another file system is mounted on the path.
+// ErrForeign says that a file system other than bpf is mounted on the path.
 var ErrForeign = errors.New("another file system is mounted there")
 
 const (
@@ -55,64 +55,68 @@ const (
 	kind   = "bpffs" // of entries in the journal
 )
 
-// Kernel is what of the kernel is called, always by resolved paths. Package
-// bpffstest has a fake of it.
+// Kernel is the part of the kernel that this package calls, always with resolved
+// paths. Package bootstraptest has a fake of it.
 type Kernel interface {
-	// Stat tells about path, without following a link at its end: the type of
-	// the file system that it is on, as in /proc/filesystems; which directory
-	// of that file system it is (root: equal for two mounts of the same
-	// directory); and the identity of the mount that it is the top of, "" if
-	// it is an ordinary directory.
+	// Stat describes path, without following a symbolic link at its end: fstype is
+	// the type of its file system, as in /proc/filesystems; root says which
+	// directory of that file system path is, and is equal for two mounts of the same
+	// directory; mount is the identity of the mount whose top path is, or "" if path
+	// is not the top of a mount.
 	Stat(path string) (fstype, root, mount string, err error)
 
-	// Mount makes a file system of the type, mounted nowhere yet, calls before
-	// with its root as Stat will tell it, and attaches it to path. The root is ""
-	// where it cannot be known before (a seccomp profile leaves nothing but
-	// mount(2)). An error of before ends it, and nothing is attached. It never
-	// stacks: where a file system of the same type got there first, the new one
-	// is dropped and the error matches EBUSY. Options are as for mount(8), and
-	// source=NAME is the source that mountinfo shows.
+	// Mount creates a file system of type fstype that is not mounted anywhere yet,
+	// calls before with the root that Stat will return for it, and attaches it to
+	// path. The root is "" if it cannot be known beforehand (a seccomp profile
+	// allows only mount(2)). If before returns an error, Mount returns it and
+	// attaches nothing. Mount never stacks: if a file system of the same type got
+	// there first, the new one is dropped and the error matches EBUSY. The options
+	// are those of mount(8); source=NAME sets the source that mountinfo shows.
 	Mount(path, fstype, options string, before func(root string) error) error
 
-	// Unmount takes the topmost mount off path: EINVAL if path is no mount,
-	// EBUSY if it is in use.
+	// Unmount takes the topmost mount off path. It returns EINVAL if nothing is
+	// mounted there, and EBUSY if the mount is in use.
 	Unmount(path string) error
 
 	// Open opens a file or directory.
 	Open(name string) (fs.File, error)
 }
 
-// EnsureMounted mounts bpf on path as the zero [Mount] does, unless a bpffs is
-// mounted there. Nothing is recorded.
+// EnsureMounted mounts bpf on path as a zero [Mount] would, unless a bpffs is
+// already mounted there. Nothing is recorded.
 func EnsureMounted(path string) error {
+	if path == "" {
+		return errors.New("mount bpf: no path given")
+	}
 	return Mount{Path: path}.Apply(context.Background())
 }
 
 // Mount is the state of a node that has a BPF file system mounted on a path.
 // It is a bootstrap.CheckReverter. The zero value is the node's own bpffs.
 type Mount struct {
-	// Path is where to mount; a relative path, "..", and symbolic links are
-	// resolved first. Missing directories are made with mode 0755. Zero:
+	// Path is where to mount; a relative path, "..", and symbolic links are resolved
+	// first. Missing directories are made with mode 0755. If empty, it is
 	// DefaultPath.
 	Path string
 
-	// Mode is the mode of the top directory of a bpffs that is mounted anew.
-	// Zero: DefaultMode. The kernel adds the sticky bit in any case.
+	// Mode is the mode of the top directory of a newly mounted bpffs. If zero, it is
+	// DefaultMode. The kernel always adds the sticky bit.
 	Mode fs.FileMode
 
-	// Fallback is used instead of Path where another file system is mounted on
-	// Path. Zero: that is ErrForeign. [Mount.Mounted] says which is in use.
+	// Fallback is used instead of Path if another file system is mounted on Path. If
+	// Fallback is empty, that is ErrForeign. [Mount.Mounted] says which of the two
+	// is in use.
 	Fallback string
 
-	// Propagation says whether a new mount must appear outside of the mount
-	// namespace that it is made in. Zero: AnyPropagation.
+	// Propagation says whether a new mount must also appear outside of the mount
+	// namespace in which it is made. The zero value is AnyPropagation.
 	Propagation Propagation
 
-	// Journal is where what Apply made is recorded, for Revert. Nil: nothing is
+	// Journal is where Apply records what it makes, for Revert. If nil, nothing is
 	// recorded.
 	Journal *journal.Journal
 
-	// Kernel is the kernel to ask. Zero: the running one.
+	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Kernel
 }
 
@@ -120,15 +124,15 @@ func (m Mount) request() fsmount.Request {
 	return fsmount.Request{Kind: kind, Journal: m.Journal, FSType: fstype, Options: m.options()}
 }
 
-// options are those of a new mount; its files are neither programs to execute,
-// nor devices, nor setuid.
+// options are the options of a new mount: nothing on it can be executed, opened as
+// a device or run setuid.
 func (m Mount) options() string {
 	return fmt.Sprintf("nosuid,nodev,noexec,mode=%o", filemode.Unix(m.mode()))
 }
 
 func (m Mount) mode() fs.FileMode { return cmp.Or(m.Mode, DefaultMode) }
 
-// place is the path that is to be used, and why not another.
+// place is the path that is used, and why the other one is not.
 type place struct {
 	fsmount.Place
 	why string // "" for Path
@@ -172,9 +176,10 @@ func lookAt(k fsmount.Kernel, path string) (fsmount.Place, error) {
 	return p, nil
 }
 
-// Mounted returns the path, resolved, on which a bpffs is mounted: Path or,
-// where that is occupied, Fallback. It returns "" if there is none. It takes the
-// same time whatever else is mounted, unless the path is occupied.
+// Mounted returns the resolved path on which a bpffs is mounted: Path or, if
+// another file system is mounted there, Fallback. It returns "" if no bpffs is. The
+// time that it takes does not depend on the number of other mounts, unless another
+// file system is mounted on Path.
 func (m Mount) Mounted(ctx context.Context) (path string, err error) {
 	p, _, err := m.look(ctx)
 	if err != nil || !p.mounted() {
@@ -202,9 +207,10 @@ func (m Mount) Check(ctx context.Context) (changes []string, err error) {
 	return changes, nil
 }
 
-// Apply mounts bpf unless it is mounted. Of several calls at once, also from
-// several processes, one mounts and the others find it; for a moment another's
-// may lie upon it, so take the node's lock where pins are made right away.
+// Apply mounts bpf unless it is mounted. If several calls run at once, even in
+// several processes, one of them mounts it and the others find that mount. For a
+// moment the mount of another call may cover it, so hold the node's lock if you pin
+// something right afterwards.
 func (m Mount) Apply(ctx context.Context) error {
 	p, k, err := m.look(ctx)
 	if err != nil {
@@ -232,10 +238,10 @@ func (m Mount) wrap(p place, err error) error {
 	return nil
 }
 
-// Advise returns what is worth knowing about the bpffs and is no reason to
-// change it: mounts that lie under it on the same path, which hold pins that
-// nobody sees, and a mode or options other than Apply would give. It reads the
-// list of all mounts.
+// Advise returns what an administrator should know about the bpffs, although Apply
+// does not change it: mounts that the bpffs covers on the same path, whose pins
+// nobody can see, and a mode or options that differ from those that Apply would
+// set. It reads the list of all mounts.
 func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
 	p, k, err := m.look(ctx)
 	if err != nil || !p.mounted() {
@@ -256,8 +262,8 @@ func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
 	return append(remarks, different...), err
 }
 
-// stacked names the mounts on path if there are more than one. A directory
-// that a container runtime handed in as a volume does not count.
+// stacked names the mounts on path if there is more than one. A directory that a
+// container runtime has mounted there as a volume does not count.
 func stacked(path string, on []mountinfo.Mount) string {
 	var names []string
 	for _, i := range on {

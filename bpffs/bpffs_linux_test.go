@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -69,42 +67,7 @@ func TestBPF3_OnTheRealKernel(t *testing.T) {
 	require.NoError(t, unix.Unmount(m.Path, 0))
 }
 
-// Two processes, each on a thread of the test's mount namespace.
-func TestBPF1_TwoAtOnce(t *testing.T) {
-	dir := fsmounttest.NewReal(t, false).Dir()
-	ns, err := os.Open("/proc/thread-self/ns/mnt")
-	require.NoError(t, err)
-	defer ns.Close()
-	for round := range 50 {
-		path := filepath.Join(dir, fmt.Sprint("bpf", round))
-		start := make(chan struct{})
-		errs := make(chan error)
-		var ready sync.WaitGroup
-		for range 2 {
-			ready.Add(1)
-			go func() {
-				runtime.LockOSThread()
-				err := unix.Unshare(unix.CLONE_FS)
-				if err == nil {
-					err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)
-				}
-				ready.Done()
-				<-start
-				if err == nil {
-					err = bpffs.EnsureMounted(path)
-				}
-				errs <- err
-			}()
-		}
-		ready.Wait()
-		close(start)
-		require.NoError(t, <-errs)
-		require.NoError(t, <-errs)
-		infos, err := mountinfo.Read()
-		require.NoError(t, err)
-		require.Len(t, mountinfo.On(infos, path), 1)
-	}
-}
+func TestBPF1_TwoAtOnce(t *testing.T) { fsmounttest.TwoAtOnce(t, 50, bpffs.EnsureMounted) }
 
 // capabilities leaves the test's thread, which ends with the test, only those
 // of the set; user and group stay root's.
@@ -166,27 +129,13 @@ func TestPLAN5_ReadOnlyFileSystem(t *testing.T) {
 	require.ErrorContains(t, err, "mounted read-write")
 }
 
-// crowd makes about count mounts beside path.
-func crowd(t testing.TB, dir string, count int) {
-	t.Helper()
-	source := filepath.Join(dir, "source")
-	require.NoError(t, os.Mkdir(source, 0o755))
-	for i := range count {
-		point := filepath.Join(dir, strconv.Itoa(i))
-		require.NoError(t, os.Mkdir(point, 0o755))
-		require.NoError(t, unix.Mount(source, point, "", unix.MS_BIND, ""))
-	}
-}
-
 func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
-	dir := fsmounttest.NewReal(t, false).Dir()
-	path := filepath.Join(dir, "bpf")
+	n := fsmounttest.NewReal(t, false)
+	path := filepath.Join(n.Dir(), "bpf")
 	require.NoError(t, bpffs.EnsureMounted(path))
 	cost := map[int]int{}
 	for _, count := range []int{10, 10_000} {
-		beside := filepath.Join(dir, "beside"+strconv.Itoa(count))
-		require.NoError(t, os.Mkdir(beside, 0o755))
-		crowd(t, beside, count)
+		fsmounttest.Crowd(t, n, count)
 		cost[count] = fsmounttest.BytesRead(t, func() { require.NoError(t, bpffs.EnsureMounted(path)) })
 	}
 	require.Equal(t, cost[10], cost[10_000], "bytes that are read; mountinfo has a hundred for each mount")
@@ -195,12 +144,10 @@ func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
 func BenchmarkEnsureMounted(b *testing.B) {
 	for _, count := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("mounts=%d", count), func(b *testing.B) {
-			testns.Enter(b, testns.Mount)
-			dir := testns.TempDir(b)
-			require.NoError(b, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
-			path := filepath.Join(dir, "bpf")
+			n := fsmounttest.NewReal(b, false)
+			path := filepath.Join(n.Dir(), "bpf")
 			require.NoError(b, bpffs.EnsureMounted(path))
-			crowd(b, dir, count)
+			fsmounttest.Crowd(b, n, count)
 			for b.Loop() {
 				if err := bpffs.EnsureMounted(path); err != nil {
 					b.Fatal(err)

@@ -285,7 +285,7 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 
 func TestBPF1_WithoutTheCapability(t *testing.T) {
 	n := fsmounttest.NewFake(t)
-	n.K.Denied = true
+	n.K.Fail = fsmounttest.Denied
 	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.K}
 	for _, m.Journal = range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(n.Dir(), "state"))} {
 		err := m.Apply(t.Context())

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
-	"github.com/slipway-dev/slipway/bpffs/bpffstest"
 )
 
 // On a node Kernel stays nil, which means the running kernel; here it is a fake
@@ -24,7 +24,7 @@ func ExampleMount() {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	kernel := &bpffstest.Kernel{}
+	kernel := &bootstraptest.Kernel{}
 	path := filepath.Join(dir, "bpf")
 	j, err := journal.Open(filepath.Join(dir, "state"), journal.Options{})
 	if err != nil {

@@ -10,24 +10,25 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Propagation is what is asked of a mount's way out of its mount namespace.
+// Propagation says whether a mount must appear in other mount namespaces too.
 type Propagation uint8
 
 const (
-	// AnyPropagation asks nothing. It is right on the host, and for a thread
+	// AnyPropagation requires nothing. It is right on the host, and for a thread
 	// that has entered the host's mount namespace.
 	AnyPropagation Propagation = iota
 
-	// Shared asks that a new mount also appears in the namespaces that the one
-	// it is made upon comes from, so that it outlives the container: that one
-	// must be in a peer group (shared:N in proc_pid_mountinfo(5)), and pid 1
-	// in the same group, where its mounts can be read; in a pod with a pid
-	// namespace of its own, whether the host is among the peers cannot be seen.
-	// A bpffs that is already mounted is not asked: in a new container it can
-	// only have come from the host.
+	// Shared requires that a new mount also appears outside of the container, so
+	// that it outlives the container. For that, the mount on which it is made must
+	// be in a peer group (shared:N in proc_pid_mountinfo(5)), and if the mounts of
+	// pid 1 can be read, one of them must be in the same group. In a pod with its
+	// own pid namespace it cannot be seen whether the host is among the peers. A
+	// bpffs that is already mounted is not checked: in a new container, it can only
+	// have come from the host.
 	//
-	// Revert recognizes a mount by its identity in the namespace where it was
-	// made. From another container it is left; use the host's namespace there.
+	// Revert recognizes a mount by its identity in the namespace where it was made.
+	// In another container, Revert does not touch it: call Revert in the host's
+	// mount namespace instead.
 	Shared
 )
 

@@ -20,7 +20,7 @@ const maxNamed = 10
 // Handler undoes what a [Mount] has recorded: mounts that hold no pins and are
 // not in use, and directories that are empty.
 type Handler struct {
-	// Kernel is the kernel to ask. Zero: the running one.
+	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Kernel
 }
 
@@ -31,7 +31,7 @@ func (h Handler) inner() fsmount.Handler {
 // Kinds lists the kinds of entries of bpffs.
 func (h Handler) Kinds() []string { return h.inner().Kinds() }
 
-// Owns is an error for what no Mount can have recorded.
+// Owns returns an error if no Mount can have recorded e.
 func (h Handler) Owns(e journal.Entry) error { return h.inner().Owns(e) }
 
 // Look says what there is to undo about e.
@@ -39,14 +39,14 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	return h.inner().Look(ctx, p, e)
 }
 
-// Revert unmounts what Apply mounted, as Journal has it, whatever Path is now,
-// and removes the directories that Apply made if they are empty.
+// Revert unmounts what Apply has mounted according to Journal, whatever Path is
+// now, and removes the directories that Apply made if they are empty.
 //
-// A mount is left where it is if it holds pins, since they would be lost with
-// it, or is in use: the error names them, and it stays recorded for another
-// time. One that is not the recorded one any more is left, reported once and
-// forgotten. Nothing recorded: success. No Journal: an error that matches
-// errors.ErrUnsupported.
+// A mount is not unmounted if it contains pins, which would be lost, or is in use.
+// The error names the pins, and the mount remains recorded, so that Revert can be
+// tried again. A mount that is no longer the recorded one is not touched; it is
+// reported once, and its entry is dropped. If nothing is recorded, Revert succeeds.
+// Without a Journal, it returns an error that matches errors.ErrUnsupported.
 func (m Mount) Revert(ctx context.Context) error { return m.Journal.Undo(ctx, Handler{m.Kernel}) }
 
 // CheckRevert lists what Revert would do. Its errors are those that Revert
@@ -55,8 +55,8 @@ func (m Mount) CheckRevert(ctx context.Context) (changes []string, err error) {
 	return m.Journal.CheckUndo(ctx, Handler{m.Kernel})
 }
 
-// holdsPins is an error if the bpffs on path holds more than the two files
-// that the kernel puts into each.
+// holdsPins returns an error if the bpffs on path contains more than the two files
+// that the kernel puts into each bpffs.
 func holdsPins(k fsmount.Kernel, path string) error {
 	var found pins
 	if err := found.walk(k, path, "", 0); err != nil {
@@ -73,7 +73,8 @@ func holdsPins(k fsmount.Kernel, path string) error {
 		path, strings.Join(found.first, ", "), more)
 }
 
-// pins are those of a bpffs: the first by name, and how many there are.
+// pins are the pins in a bpffs: the names of the first ones, and how many there
+// are.
 type pins struct {
 	first []string
 	n     int
@@ -89,8 +90,8 @@ func (p *pins) add(name string) {
 // maxDepth is far deeper than any agent's directories.
 const maxDepth = 100
 
-// walk finds what is pinned below top/dir. A directory is no pin: an agent leaves
-// empty ones behind.
+// walk finds what is pinned below top/dir. A directory does not count as a pin:
+// agents leave empty ones behind.
 func (p *pins) walk(k fsmount.Kernel, top, dir string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s has more than %d directories in one another", top, maxDepth)

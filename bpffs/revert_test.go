@@ -129,7 +129,7 @@ func TestBPF5_AfterAReboot(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	m := applied(t, n)
 	n.K.Reboot()
-	journaltest.Reboot(t, m.Journal.Dir())
+	journaltest.Reboot(t, m.Journal.Dir(), "bpffs/mount")
 	n.Put(m.Path, "bpf", "") // its identity is given anew after a boot
 	require.NoError(t, m.Apply(t.Context()))
 	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is somebody's mount now")
@@ -140,7 +140,7 @@ func TestBPF5_AppliedAgainAfterAReboot(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	m := applied(t, n)
 	n.K.Reboot()
-	journaltest.Reboot(t, m.Journal.Dir())
+	journaltest.Reboot(t, m.Journal.Dir(), "bpffs/mount")
 	require.NoError(t, m.Apply(t.Context()))
 	require.Equal(t, []string{"bpf"}, n.K.Mounts(m.Path))
 	require.NoError(t, m.Revert(t.Context()))

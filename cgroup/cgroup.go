@@ -5,6 +5,7 @@ package cgroup
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"strconv"
 )
@@ -12,7 +13,7 @@ import (
 // Root is where a node's cgroups are mounted.
 const Root = "/sys/fs/cgroup"
 
-// Layout is how a node's cgroups are mounted.
+// Layout says which cgroup versions a node has mounted, and how.
 type Layout uint8
 
 // The layouts, as systemd names them.
@@ -22,7 +23,7 @@ const (
 	Unified                   // cgroup2 alone
 )
 
-// String names the layout.
+// String returns the name of the layout.
 func (l Layout) String() string {
 	switch l {
 	case V1:
@@ -35,15 +36,29 @@ func (l Layout) String() string {
 	return "Layout(" + strconv.Itoa(int(l)) + ")"
 }
 
-// Detect tells how cgroups are mounted on path ("": [Root]), by the types of the
-// file systems there: cgroup2 itself, or a tmpfs that holds v1 hierarchies with
-// or without a cgroup2 called "unified". Anything else is an error.
+// Detect returns the layout of the cgroups on path (if empty, [Root]), by the types
+// of the file systems mounted there: either cgroup2 itself, or a tmpfs with v1
+// hierarchies in it, with or without a cgroup2 called "unified". Anything else is
+// an error.
 func Detect(path string) (Layout, error) { return detect(cmp.Or(path, Root)) }
 
-// ID returns the id of the cgroup v2 at path, as bpf_get_current_cgroup_id and
-// the kernel's trace events have it. It is the same through every mount.
-func ID(path string) (uint64, error) { return id(path) }
+// ID returns the id of the cgroup v2 at path, as bpf_get_current_cgroup_id and the
+// kernel's trace events report it. It does not depend on the mount through which
+// path leads.
+func ID(path string) (uint64, error) {
+	if path == "" {
+		return 0, errNoPath
+	}
+	return id(path)
+}
 
-// Open opens the cgroup v2 directory at path, to attach eBPF programs to it. A
-// directory of another file system is ErrForeign.
-func Open(path string) (*os.File, error) { return open(path) }
+// Open opens the cgroup v2 directory at path, to attach eBPF programs to it. If the
+// directory is on another file system, the error matches ErrForeign.
+func Open(path string) (*os.File, error) {
+	if path == "" {
+		return nil, errNoPath
+	}
+	return open(path)
+}
+
+var errNoPath = errors.New("cgroup: no path given")

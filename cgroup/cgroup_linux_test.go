@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -231,50 +229,7 @@ func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
 	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
 }
 
-// Two processes, each on a thread of the test's mount namespace.
-func TestCG1_TwoAtOnce(t *testing.T) {
-	dir := fsmounttest.NewReal(t, false).Dir()
-	ns, err := os.Open("/proc/thread-self/ns/mnt")
-	require.NoError(t, err)
-	defer ns.Close()
-	for round := range 20 {
-		path := filepath.Join(dir, fmt.Sprint("cgroup", round))
-		start := make(chan struct{})
-		errs := make(chan error)
-		var ready sync.WaitGroup
-		for range 2 {
-			ready.Add(1)
-			go func() {
-				runtime.LockOSThread()
-				err := unix.Unshare(unix.CLONE_FS)
-				if err == nil {
-					err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)
-				}
-				ready.Done()
-				<-start
-				if err == nil {
-					err = cgroup.EnsureMounted(path)
-				}
-				errs <- err
-			}()
-		}
-		ready.Wait()
-		close(start)
-		require.NoError(t, <-errs)
-		require.NoError(t, <-errs)
-		infos, err := mountinfo.Read()
-		require.NoError(t, err)
-		require.Len(t, mountinfo.On(infos, path), 1)
-	}
-}
-
-func crowd(t testing.TB, n fsmounttest.Node, count int) {
-	t.Helper()
-	source := fsmounttest.Mkdir(t, n, "source")
-	for i := range count {
-		require.NoError(t, unix.Mount(source, fsmounttest.Mkdir(t, n, "crowd", strconv.Itoa(i)), "", unix.MS_BIND, ""))
-	}
-}
+func TestCG1_TwoAtOnce(t *testing.T) { fsmounttest.TwoAtOnce(t, 20, cgroup.EnsureMounted) }
 
 func TestBPF6_CgroupCostsTheSameWith10And10000Mounts(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
@@ -282,7 +237,7 @@ func TestBPF6_CgroupCostsTheSameWith10And10000Mounts(t *testing.T) {
 	require.NoError(t, cgroup.EnsureMounted(path))
 	cost := map[int]int{}
 	for _, count := range []int{10, 10_000} {
-		crowd(t, n, count-len(cost)*10)
+		fsmounttest.Crowd(t, n, count)
 		cost[count] = fsmounttest.BytesRead(t, func() { require.NoError(t, cgroup.EnsureMounted(path)) })
 	}
 	require.Equal(t, cost[10], cost[10_000], "bytes that are read; mountinfo has a hundred for each mount")
@@ -294,7 +249,7 @@ func BenchmarkEnsureMounted(b *testing.B) {
 			n := fsmounttest.NewReal(b, false)
 			path := filepath.Join(n.Dir(), "cgroup")
 			require.NoError(b, cgroup.EnsureMounted(path))
-			crowd(b, n, count)
+			fsmounttest.Crowd(b, n, count)
 			for b.Loop() {
 				if err := cgroup.EnsureMounted(path); err != nil {
 					b.Fatal(err)

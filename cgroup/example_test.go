@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/slipway-dev/slipway/bpffs/bpffstest"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cgroup"
 )
 
@@ -24,7 +24,7 @@ func ExampleMount() {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	kernel := &bpffstest.Kernel{}
+	kernel := &bootstraptest.Kernel{}
 	path := filepath.Join(dir, "cgroupv2")
 	m := cgroup.Mount{Path: path, Kernel: kernel}
 	fmt.Println(m.Apply(ctx), kernel.Mounts(path))

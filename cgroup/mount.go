@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package cgroup mounts the cgroup v2 hierarchy with the host's root, tells
-// how a node's cgroups are laid out, and names cgroups as eBPF programs see
-// them.
+// Package cgroup mounts the cgroup v2 hierarchy with the host's root, detects the
+// cgroup layout of a node, and returns the ids by which eBPF programs know cgroups.
 //
-// A cgroup2 mount shows the hierarchy from the root of the cgroup namespace of
-// the thread that made it. An agent that attaches programs at the top of a
-// mount made inside a container reaches that container only, so here a mount
-// counts only if its top is the host's root. The host's root is the root of
-// the calling thread's cgroup namespace: in a container, call from a thread
-// that has entered the mount and cgroup namespaces of the host's pid 1
-// (package bootstrap/hostns). Mounts, too, are those of the calling thread.
-// Nothing starts a goroutine.
+// A cgroup2 mount shows the hierarchy from the root of the cgroup namespace of the
+// thread that made it. Programs that are attached at the top of a mount made inside
+// a container affect only that container. So this package accepts a mount only if
+// its top is the host's root, by which it means the root of the calling thread's
+// cgroup namespace: in a container, call from a thread that has entered the mount
+// and cgroup namespaces of the host's pid 1 (package bootstrap/hostns). Mounts are
+// looked up and made in the calling thread's mount namespace. Nothing starts a
+// goroutine.
 //
-// Mounting needs CAP_SYS_ADMIN. The host's root is told exactly, by comparing
-// device and inode with a cgroup2 that is mounted nowhere; without the
-// capability, or where a seccomp profile refuses the calls for that, by the root
-// that /proc/thread-self/mountinfo shows, for which /proc must be mounted.
+// Mounting needs CAP_SYS_ADMIN. With it, the host's root is recognised exactly, by
+// comparing device and inode with those of a cgroup2 that is not mounted anywhere.
+// Without it, or if a seccomp profile denies the system calls for that, the root
+// that /proc/thread-self/mountinfo shows decides; for that, /proc must be mounted.
 //
-// Errors name the path and, where the kernel refuses, what is missing; they
-// wrap what the kernel answered. [ErrForeign] and [ErrNotRoot] are those to
-// branch on. On other systems than Linux they match [errors.ErrUnsupported],
-// unless [Mount.Kernel] is a fake (package bpffs/bpffstest).
+// Errors name the path and, if the kernel denies something, what is missing; they
+// wrap the kernel's error. [ErrForeign] and [ErrNotRoot] are the ones to branch on.
+// On systems other than Linux, errors match [errors.ErrUnsupported], unless
+// [Mount.Kernel] is a fake (package bootstraptest).
 //
 // Do not use it to make, limit or remove cgroups.
 package cgroup
@@ -40,16 +39,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// DefaultPath is where Mount mounts unless told otherwise: apart from the
-// node's own /sys/fs/cgroup, which is cgroup2 on some nodes only. Cilium's
-// agent looks there.
-const DefaultPath = "/run/cilium/cgroupv2"
-
 var (
-	// ErrForeign says that another file system than cgroup2 is there.
+	// ErrForeign says that a file system other than cgroup2 is mounted on the path.
 	ErrForeign = errors.New("another file system is there")
 
-	// ErrNotRoot says that a path shows a cgroup that is not the host's root.
+	// ErrNotRoot says that a path shows a cgroup other than the host's root.
 	ErrNotRoot = errors.New("not the host's root cgroup")
 )
 
@@ -61,59 +55,51 @@ const (
 	maxStacked = 16
 )
 
-// Kernel is what of the kernel is called, always by resolved paths. It has the
-// methods of bpffs.Kernel; package bpffs/bpffstest has a fake that is both.
+// Kernel is the part of the kernel that this package calls, always with resolved
+// paths. Package bootstraptest has a fake of it. It is identical to bpffs.Kernel,
+// which documents the methods; this package declares it again because it does not
+// import bpffs.
 type Kernel interface {
-	// Stat tells about path, without following a link at its end: the type of
-	// the file system that it is on, as in /proc/filesystems; which directory
-	// of that file system it is (root: equal for two mounts of the same
-	// directory); and the identity of the mount that it is the top of, "" if
-	// it is an ordinary directory.
 	Stat(path string) (fstype, root, mount string, err error)
-
-	// Mount makes a file system of the type, mounted nowhere yet, calls before
-	// with its root as Stat will tell it, and attaches it to path. The root is ""
-	// where it cannot be known before (a seccomp profile leaves nothing but
-	// mount(2)). An error of before ends it, and nothing is attached. It never
-	// stacks: where a file system of the same type got there first, the new one
-	// is dropped and the error matches EBUSY. Options are as for mount(8), and
-	// source=NAME is the source that mountinfo shows.
 	Mount(path, fstype, options string, before func(root string) error) error
-
-	// Unmount takes the topmost mount off path: EINVAL if path is no mount,
-	// EBUSY if it is in use.
 	Unmount(path string) error
-
-	// Open opens a file or directory.
 	Open(name string) (fs.File, error)
 }
 
-// EnsureMounted mounts cgroup2 on path as the zero [Mount] does, unless it is
-// mounted there with the host's root. Nothing is recorded.
+// EnsureMounted mounts cgroup2 on path as a zero [Mount] would, unless it is
+// already mounted there with the host's root. Nothing is recorded.
 func EnsureMounted(path string) error {
+	if path == "" {
+		return errors.New("mount cgroup2: no path given")
+	}
 	return Mount{Path: path}.Apply(context.Background())
 }
 
-// Mount is the state of a node that has cgroup2 mounted on a path with the
-// host's root. It is a bootstrap.CheckReverter.
+// Mount is the state of a node that has cgroup2 mounted on a path with the host's
+// root. It is a bootstrap.CheckReverter. The zero value is the node's own mount on
+// Root; on nodes that have something else mounted there, such as cgroup v1, that is
+// ErrForeign.
 type Mount struct {
-	// Path is where to mount; a relative path, "..", and symbolic links are
-	// resolved first. Missing directories are made with mode 0755. Zero:
-	// DefaultPath.
+	// Path is where to mount; a relative path, "..", and symbolic links are resolved
+	// first. Missing directories are made with mode 0755. If empty, it is Root.
 	Path string
 
-	// Repair has a cgroup2 mounted on Path with another root unmounted and
-	// mounted anew. It fails while that one is in use. Revert does not bring
-	// that one back. Zero: such a mount is ErrNotRoot.
+	// Repair says what to do if a cgroup2 with another root is mounted on Path: if
+	// true, unmount it and mount a new one, which fails while the old one is in use;
+	// Revert does not restore the old one. If false, such a mount is ErrNotRoot.
 	Repair bool
 
-	// Journal is where what Apply made is recorded, for Revert. Nil: nothing is
+	// Journal is where Apply records what it makes, for Revert. If nil, nothing is
 	// recorded.
 	Journal *journal.Journal
 
-	// Kernel is the kernel to ask. Zero: the running one.
+	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Kernel
 }
+
+// Cilium returns the mount that Cilium's agent looks for. It is separate from the
+// node's own mount, which is cgroup2 on some nodes only.
+func Cilium() Mount { return Mount{Path: "/run/cilium/cgroupv2"} }
 
 // place is what was found on Path.
 type place struct {
@@ -127,7 +113,7 @@ func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
 	if err := ctx.Err(); err != nil {
 		return place{}, k, err
 	}
-	p, err := fsmount.Look(k, cmp.Or(m.Path, DefaultPath))
+	p, err := fsmount.Look(k, cmp.Or(m.Path, Root))
 	if err != nil {
 		return place{}, k, fmt.Errorf("cgroup2: %w", err)
 	}
@@ -147,7 +133,7 @@ func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
 	return found, k, err
 }
 
-// foreign is an error if p holds another file system.
+// foreign returns an error if another file system is mounted on p.
 func foreign(k fsmount.Kernel, p fsmount.Place) error {
 	occupant, err := p.Occupied(k)
 	if err != nil {
@@ -162,7 +148,7 @@ func foreign(k fsmount.Kernel, p fsmount.Place) error {
 	return nil
 }
 
-// errSeen ends the making of a mount that was only to be looked at.
+// errSeen stops a mount from being attached that was only made to be looked at.
 var errSeen = errors.New("seen")
 
 // isHostRoot reports whether the top of the cgroup2 mounted on p is the root
@@ -202,9 +188,9 @@ func (m Mount) Check(ctx context.Context) (changes []string, err error) {
 	return changes, nil
 }
 
-// Apply mounts cgroup2 unless it is mounted with the host's root. Of several
-// calls at once, also from several processes, one mounts and the others find
-// it.
+// Apply mounts cgroup2 unless it is mounted with the host's root. If several calls
+// run at once, even in several processes, one of them mounts it and the others find
+// that mount.
 func (m Mount) Apply(ctx context.Context) error {
 	p, k, err := m.look(ctx)
 	if err != nil {
@@ -230,7 +216,7 @@ func (m Mount) request() fsmount.Request {
 	return fsmount.Request{Kind: kind, Journal: m.Journal, FSType: fstype, Options: options}
 }
 
-// clearWrong takes the cgroup2 mounts off path, and nothing else.
+// clearWrong unmounts the cgroup2 mounts on path, and nothing else.
 func clearWrong(k fsmount.Kernel, path string) error {
 	for range maxStacked {
 		p, err := fsmount.Look(k, path)

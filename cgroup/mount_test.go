@@ -6,6 +6,7 @@ package cgroup_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -194,7 +195,7 @@ func TestCG2_File(t *testing.T) {
 
 func TestCG1_WithoutTheCapability(t *testing.T) {
 	n := fsmounttest.NewFake(t)
-	n.K.Denied = true
+	n.K.Fail = fsmounttest.Denied
 	err := cgroup.Mount{Path: fsmounttest.Mkdir(t, n, "cgroupv2"), Kernel: n.K}.Apply(t.Context())
 	require.ErrorIs(t, err, os.ErrPermission)
 	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
@@ -221,4 +222,16 @@ func TestCG1_NestedNode(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, changes)
 	})
+}
+
+func TestTheZeroMountIsTheNodesOwn(t *testing.T) {
+	var asked []string
+	k := &bootstraptest.Kernel{Fail: func(op, path string) error {
+		asked = append(asked, op+" "+path)
+		return syscall.EIO
+	}}
+	_, err := cgroup.Mount{Kernel: k}.Check(t.Context())
+	require.ErrorIs(t, err, syscall.EIO)
+	require.Equal(t, []string{"statx " + cgroup.Root}, asked)
+	require.Equal(t, "/run/cilium/cgroupv2", cgroup.Cilium().Path)
 }

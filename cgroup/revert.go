@@ -13,7 +13,7 @@ import (
 // Handler undoes what a [Mount] has recorded: mounts that are not in use, and
 // directories that are empty.
 type Handler struct {
-	// Kernel is the kernel to ask. Zero: the running one.
+	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Kernel
 }
 
@@ -24,7 +24,7 @@ func (h Handler) inner() fsmount.Handler {
 // Kinds lists the kinds of entries of cgroup.
 func (h Handler) Kinds() []string { return h.inner().Kinds() }
 
-// Owns is an error for what no Mount can have recorded.
+// Owns returns an error if no Mount can have recorded e.
 func (h Handler) Owns(e journal.Entry) error { return h.inner().Owns(e) }
 
 // Look says what there is to undo about e.
@@ -32,12 +32,13 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	return h.inner().Look(ctx, p, e)
 }
 
-// Revert unmounts what Apply mounted, as Journal has it, whatever Path is now,
-// and removes the directories that Apply made if they are empty.
+// Revert unmounts what Apply has mounted according to Journal, whatever Path is
+// now, and removes the directories that Apply made if they are empty.
 //
-// A mount that is in use is left, and stays recorded for another time. One that
-// is not the recorded one any more is left, reported once and forgotten. Nothing
-// recorded: success. No Journal: an error that matches errors.ErrUnsupported.
+// A mount that is in use is not unmounted, and remains recorded, so that Revert can
+// be tried again. A mount that is no longer the recorded one is not touched; it is
+// reported once, and its entry is dropped. If nothing is recorded, Revert succeeds.
+// Without a Journal, it returns an error that matches errors.ErrUnsupported.
 func (m Mount) Revert(ctx context.Context) error { return m.Journal.Undo(ctx, Handler{m.Kernel}) }
 
 // CheckRevert lists what Revert would do. Its errors are those that Revert

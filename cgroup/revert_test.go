@@ -85,7 +85,7 @@ func TestPLAN6_AnotherBoot(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	m := applied(t, n)
 	n.K.Reboot()
-	journaltest.Reboot(t, m.Journal.Dir())
+	journaltest.Reboot(t, m.Journal.Dir(), "cgroup/mount")
 	n.Put(m.Path, "cgroup2", "")
 	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is somebody's mount now")
 	require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))

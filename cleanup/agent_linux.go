@@ -67,7 +67,7 @@ func lockHolder(f *os.File) (pid string, locked bool, err error) {
 	return pid, locked, nil
 }
 
-// isFile is an error for what is no regular file, and so no agent's.
+// isFile returns an error for what is no regular file, and so no pid file.
 func isFile(f *os.File) error {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -78,8 +78,8 @@ func isFile(f *os.File) error {
 
 // heldByStrangers reports whether all locks on f are known to be held by
 // processes that are neither root's nor its owner's: whoever may read a pid file
-// can lock it, and is no agent for that. What the kernel does not tell of, as of
-// processes in other pid namespaces, may be the agent's.
+// can lock it, and is not the agent for that. A lock that the kernel does not
+// show, such as one of another pid namespace, may be the agent's.
 func heldByStrangers(f *os.File) bool {
 	var st unix.Stat_t
 	locks, err := os.Open("/proc/locks")
@@ -89,7 +89,7 @@ func heldByStrangers(f *os.File) bool {
 	defer locks.Close()
 	strangers := 0
 	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		// "1: FLOCK ADVISORY WRITE 1234 08:01:5678 0 EOF"; the device may be another than stat's
+		// "1: FLOCK ADVISORY WRITE 1234 08:01:5678 0 EOF"; the device may differ from stat's
 		fields := strings.Fields(lines.Text())
 		if len(fields) != 8 || !strings.HasSuffix(fields[5], ":"+strconv.FormatUint(st.Ino, 10)) {
 			continue
@@ -98,7 +98,7 @@ func heldByStrangers(f *os.File) bool {
 			return false
 		}
 		uid, err := uidOf(fields[4])
-		gone := errors.Is(err, os.ErrNotExist) // it left the lock to a child
+		gone := errors.Is(err, os.ErrNotExist) // a child of it has the lock by now
 		if !gone && (err != nil || uid == 0 || uid == int(st.Uid)) {
 			return false
 		}
@@ -107,8 +107,8 @@ func heldByStrangers(f *os.File) bool {
 	return strangers > 0
 }
 
-// uidOf is the real user of a process: that of its directory is root's where the
-// process cannot be dumped.
+// uidOf returns the real user of a process. The owner of its directory in /proc
+// says nothing: it is root where the process cannot be dumped.
 func uidOf(pid string) (int, error) {
 	status, err := input.ReadFile(context.Background(), "/proc/"+pid+"/status", input.MaxFlags)
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 )
 
 // dirtyNode makes one of each kind, beside foreign twins.
-func dirtyNode(t testing.TB) cleanup.Cleanup {
+func dirtyNode(t testing.TB) cleanup.Leftovers {
 	t.Helper()
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	dir := testns.TempDir(t)
 	c.Ownership.StateDirs = []string{filepath.Join(dir, "cilium")}
 	veth(t, "eth0", "eth1")
@@ -126,7 +126,7 @@ func TestCLN4_FinderFailsAndTheRestIsFound(t *testing.T) {
 // Without the capability everything is reported by name, and nothing changes.
 func TestCLN4_MissingCapabilityIsNamed(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	endpoints(t, 20)
 	veth(t, "eth0", "eth1")
 	setXDP(t, "eth0", program(t, ebpf.XDP, "cil_xdp_entry"), 0)
@@ -181,9 +181,14 @@ func TestItemThatNoInventoryListed(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "cilium_host", "cilium_net")
 	before := everything(t)
-	c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState}
 	err := c.Remove(context.Background(), []cleanup.Item{{Kind: "link", Object: "cilium_host"}})
 	require.ErrorContains(t, err, "remove link cilium_host: it was not listed by an inventory")
+	items := inventory(t, c).Items
+	for i, kind := range []string{"ipset", "nothing"} {
+		items[i].Kind = kind
+		require.ErrorContains(t, c.Remove(context.Background(), items[i:i+1]), kind+" "+items[i].Object+": it was not listed by an inventory")
+	}
 	require.Equal(t, before, everything(t))
 }
 

@@ -79,7 +79,7 @@ func BenchmarkApply(b *testing.B) {
 	for _, n := range []int{100, 500} {
 		b.Run(fmt.Sprintf("%d links", n), func(b *testing.B) {
 			testns.Enter(b, testns.Mount|testns.Net)
-			c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(b)}}
+			c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(b)}}
 			var longest time.Duration
 			for b.Loop() {
 				b.StopTimer()

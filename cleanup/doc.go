@@ -3,34 +3,35 @@
 
 // Package cleanup finds what an eBPF CNI agent left on a node, and removes it.
 //
-// It works in two steps. [Cleanup.Inventory] lists what is there and changes
-// nothing; [Cleanup.Remove] removes the items of such a list and nothing else.
+// It works in two steps. [Leftovers.Inventory] lists what is there and changes
+// nothing; [Leftovers.Remove] removes the items of such a list and nothing else.
 // An item stands for one object of the kernel or one path, by its identity (a
 // program's id, a link's index, an inode), so that what was printed is what is
-// removed: an object that took the place of another since then is left as it
-// is and reported. [Cleanup.Check] and [Cleanup.Apply] are the same two steps
+// removed: an object that replaced another since then is not touched, and is
+// reported. [Leftovers.Check] and [Leftovers.Apply] are the same two steps
 // as an action of a plan.
 //
 // What belongs to the agent is given as data, an [Ownership]. [Cilium] is such
-// data for Cilium; the zero value owns nothing. How much of it goes is a
-// [Scope]; the zero value is an error that matches [ErrNoScope].
+// data for Cilium, package ownershipfile reads that of another agent from a file;
+// the zero value owns nothing. How much of it goes is a [Scope]; the zero value is
+// an error that matches [ErrNoScope].
 //
 // It acts on the network namespace and the mount namespace of the calling
 // thread, and starts no goroutine but those that feed a tool, which end with
 // it. Objects go in an order in which packets still find what they need:
-// programs, then routes and links (foreign hops of a shared route stay), then
-// netfilter's rules, then pins, mounts and directories. Then configurations that
-// the agent set aside get their names back, and only after them go files, the
-// agent's own configuration among them; where one did not get its name back the
-// files beside it stay, so that no failure leaves a directory without a
-// configuration. A failing item is reported and the rest goes on; the error
-// joins one error for each item that is still there, naming it. Removing what is
-// gone already is success.
+// programs, then routes and links (foreign hops of a shared route are added
+// anew), then netfilter's rules, then pins, mounts and directories. Then
+// configurations that the agent set aside get their names back, and only after
+// them go files, the agent's own configuration among them; where one did not get
+// its name back the files beside it are not removed, so that no failure leaves a
+// directory without a configuration. A failing item is reported and the rest goes
+// on; the error joins an [Error] for each item that is still there. Removing what
+// is gone already is success.
 //
 // Chains of iptables-nft go by netlink in one transaction, each rule by its
-// handle; ipsets go by netlink as well. Legacy iptables takes its own tools, of
-// the thread's mount namespace, and only where it has tables: what
-// iptables-legacy-save writes is read, and iptables-legacy-restore is given
+// handle; tables of nftables and ipsets go by netlink as well. Legacy iptables
+// takes its own tools, of the thread's mount namespace, and only where it has
+// tables: what iptables-legacy-save writes is read, and iptables-legacy-restore is given
 // nothing but deletions, one transaction for each table; where the tools are
 // missing, the error says so. Both variants are looked at, whichever the node
 // uses, and tables that do not exist stay so.

@@ -13,7 +13,7 @@ import (
 
 // The AWS VPC CNI was replaced, not chained: its chains are of no use now.
 func ExampleAWSLeftovers() {
-	c := cleanup.Cleanup{Ownership: cleanup.AWSLeftovers(), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: cleanup.AWSLeftovers(), Scope: cleanup.AllState}
 	if err := c.Apply(context.Background()); err != nil {
 		log.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func Example() {
 	lookup := func(name string) (string, bool) { value, ok := env[name]; return value, ok }
 	fmt.Println(cleanup.ScopeFromEnv(lookup))
 
-	c := cleanup.Cleanup{Ownership: cleanup.Cilium()}
+	c := cleanup.Leftovers{Ownership: cleanup.Cilium()}
 	_, err := c.Inventory(context.Background())
 	fmt.Println(errors.Is(err, cleanup.ErrNoScope), err)
 	// Output:
@@ -28,9 +28,9 @@ func Example() {
 }
 
 // What is printed is what is removed.
-func ExampleCleanup_Remove() {
+func ExampleLeftovers_Remove() {
 	ctx := context.Background()
-	c := cleanup.Cleanup{
+	c := cleanup.Leftovers{
 		Ownership: cleanup.Cilium(),
 		Scope:     cleanup.AllState,
 		Progress: func(done, total int, item string, err error) {

@@ -145,9 +145,9 @@ func objects(items []cleanup.Item) []string {
 	return out
 }
 
-// inventory lists with a Cleanup, and proves that listing changes nothing that
+// inventory lists leftovers, and proves that listing changes nothing that
 // the tools see.
-func inventory(t testing.TB, c cleanup.Cleanup) *cleanup.Inventory {
+func inventory(t testing.TB, c cleanup.Leftovers) *cleanup.Inventory {
 	t.Helper()
 	before := everything(t)
 	inv, err := c.Inventory(context.Background())
@@ -157,7 +157,7 @@ func inventory(t testing.TB, c cleanup.Cleanup) *cleanup.Inventory {
 }
 
 // apply applies and checks that nothing is left to do.
-func apply(t testing.TB, c cleanup.Cleanup) {
+func apply(t testing.TB, c cleanup.Leftovers) {
 	t.Helper()
 	require.NoError(t, c.Apply(context.Background()))
 	changes, err := c.Check(context.Background())

@@ -4,6 +4,7 @@
 package cleanup
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,22 +15,32 @@ import (
 
 // The kinds of items, as they are printed.
 const (
-	kindFilter   = "tc filter"
-	kindClsact   = "clsact qdisc"
-	kindXDP      = "xdp program"
-	kindLink     = "link"
-	kindNFT      = "iptables-nft"
-	kindLegacy   = "iptables-legacy"
-	kindIPSet    = "ipset"
-	kindPin      = "pin"
-	kindPinDir   = "pin directory"
-	kindMount    = "mount"
-	kindStateDir = "state directory"
-	kindFile     = "file"
-	kindAside    = "configuration set aside"
+	kindFilter     = "tc filter"
+	kindClsact     = "clsact qdisc"
+	kindTCX        = "tcx program"
+	kindNetkit     = "netkit program"
+	kindXDP        = "xdp program"
+	kindCgroup     = "cgroup program"
+	kindRule       = "ip rule"
+	kindRoute      = "route"
+	kindXFRMPolicy = "xfrm policy"
+	kindXFRMState  = "xfrm state"
+	kindLink       = "link"
+	kindNetNS      = "network namespace"
+	kindNFT        = "iptables-nft"
+	kindLegacy     = "iptables-legacy"
+	kindNFTable    = "nftables table"
+	kindIPSet      = "ipset"
+	kindPin        = "pin"
+	kindPinDir     = "pin directory"
+	kindMount      = "mount"
+	kindStateDir   = "state directory"
+	kindFile       = "file"
+	kindAside      = "configuration set aside"
 )
 
-// Item is one thing that [Cleanup.Inventory] found.
+// Item is one thing that [Leftovers.Inventory] found. One that is made in any
+// other way cannot be removed.
 type Item struct {
 	// Kind is a short noun, such as "tc filter", "link" or "pin".
 	Kind string `json:"kind"`
@@ -41,8 +52,15 @@ type Item struct {
 	// Detail tells a reader more; it may be empty.
 	Detail string `json:"detail,omitempty"`
 
-	// ref is the object's identity: a comparable value of the finder's.
-	ref any
+	object object
+}
+
+// object is what an item stands for: what is known of its identity, in a value
+// that can be compared.
+type object interface {
+	// remove removes the object, and no other that took its name or number since
+	// it was listed. An object that is gone is success.
+	remove(context.Context, *removal) error
 }
 
 // String returns kind and object.
@@ -75,8 +93,8 @@ type Inventory struct {
 	Items []Item
 
 	// Left are things that were met and are not removed, because they are not
-	// owned or it is not certain; Detail says why, and what of them goes with
-	// an item nevertheless.
+	// owned, or not certainly so; Detail says why, and which part of them goes
+	// with an item nevertheless.
 	Left []Item
 }
 

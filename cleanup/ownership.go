@@ -15,7 +15,7 @@ import (
 // Ownership says what belongs to an agent. It is plain data: nothing is
 // guessed, and the zero value owns nothing.
 type Ownership struct {
-	// Programs are full names of BPF programs. The kernel keeps the first 15
+	// Programs are full names of BPF programs. The kernel stores the first 15
 	// bytes of a name, so these are compared.
 	//
 	// A program is owned, too, if it uses a map that is pinned at one of Pins,
@@ -28,42 +28,45 @@ type Ownership struct {
 	Filters []string `json:"filters,omitempty"`
 
 	// Pins are patterns ([path.Match]) of paths below the root of a BPF file
-	// system. Only the last element may hold wildcards. A directory that
+	// system. Only the last element may have wildcards. A directory that
 	// matches is owned with everything in it.
 	Pins []string `json:"pins,omitempty"`
 
-	// Links are rules for network links; one that holds is enough. Routes of
+	// Links are rules for network links; one that matches is enough. Routes of
 	// all tables that lead through owned links alone are owned as well. Of a
-	// route that leads through others, too, the hops through owned links go and
-	// the others stay.
+	// route that leads through others, too, only the hops through owned links are
+	// removed.
 	Links []LinkRule `json:"links,omitempty"`
 
 	// Routes are rules for routes that lead through no owned link.
 	Routes []RouteRule `json:"routes,omitempty"`
 
-	// Rules are rules of policy routing, for IPv4 and IPv6. A rule that
-	// selects by anything else beside the mark is not owned.
+	// Rules are rules of policy routing, for IPv4 and IPv6.
 	Rules []PolicyRule `json:"rules,omitempty"`
 
 	// SharedTables are routing tables that others use, too. Routes in them and
 	// rules that lead to them are reported in [Inventory.Left] where they are
 	// not owned.
-	SharedTables []uint32 `json:"sharedTables,omitempty"`
+	SharedTables []uint32 `json:"sharedTables,omitempty" yaml:"sharedTables"`
 
 	// NetNS are patterns ([path.Match]) of the names of network namespaces
 	// (ip-netns(8)). The name goes; the namespace lives on while a process is
 	// in it.
-	NetNS []string `json:"netNS,omitempty"`
+	NetNS []string `json:"netNS,omitempty" yaml:"netNS"`
 
 	// XFRM are rules for IPsec policies and states, by their marks.
 	XFRM []XFRMRule `json:"xfrm,omitempty"`
 
 	// ChainPrefixes are prefixes of the names of iptables and ip6tables chains.
 	// Owned are the chains, the rules in them, and the rules that jump to them.
-	ChainPrefixes []string `json:"chainPrefixes,omitempty"`
+	ChainPrefixes []string `json:"chainPrefixes,omitempty" yaml:"chainPrefixes"`
+
+	// NFTables are tables of nftables that are the agent's alone, with everything
+	// in them.
+	NFTables []NFTable `json:"nfTables,omitempty" yaml:"nfTables"`
 
 	// IPSetPrefixes are prefixes of the names of ipsets.
-	IPSetPrefixes []string `json:"ipsetPrefixes,omitempty"`
+	IPSetPrefixes []string `json:"ipsetPrefixes,omitempty" yaml:"ipsetPrefixes"`
 
 	// Mounts are rules for mounts. Where a BPF file system that is owned is
 	// mounted, [Ownership.Pins] are looked for as well.
@@ -80,29 +83,29 @@ type Ownership struct {
 	// has it: of several of one name the one with the highest number, and the
 	// others are reported in [Inventory.Left]. Those that are named in Files but
 	// for the suffix are removed instead.
-	SetAside []string `json:"setAside,omitempty"`
+	SetAside []string `json:"setAside,omitempty" yaml:"setAside"`
 
 	// StateDirs are absolute paths of directories that are owned with
 	// everything in them. A file there is removed as well.
-	StateDirs []string `json:"stateDirs,omitempty"`
+	StateDirs []string `json:"stateDirs,omitempty" yaml:"stateDirs"`
 
 	// PidFiles are absolute paths of files that a running agent holds a lock
 	// on, by flock(2) or fcntl(2).
-	PidFiles []string `json:"pidFiles,omitempty"`
+	PidFiles []string `json:"pidFiles,omitempty" yaml:"pidFiles"`
 }
 
-// LinkRule describes network links. Every field that is set has to hold; the
+// LinkRule describes network links. Every field that is set has to match; the
 // zero value describes no link.
 type LinkRule struct {
-	// Name is a regular expression for the whole name. One that holds for lo,
-	// or for a name that kernels and udev give to network cards, is an error.
+	// Name is a regular expression for the whole name. One that matches lo,
+	// or a name that kernels and udev give to network cards, is an error.
 	Name string `json:"name,omitempty"`
 
 	// Kind is the kind of link as the kernel calls it, such as "veth".
 	Kind string `json:"kind,omitempty"`
 
 	// Programs are full names of owned programs or filters, one of which is
-	// attached to the link, as a tc filter or by XDP.
+	// attached to the link: as a tc filter, by tcx, netkit or XDP.
 	Programs []string `json:"programs,omitempty"`
 }
 
@@ -110,12 +113,12 @@ type LinkRule struct {
 //
 // An endpoint's link is a veth that has the name that Cilium gives (lxc and
 // hexadecimal digits), or another name that starts with lxc and a program that
-// Cilium attaches to endpoints only. Links of any other name stay, whatever
-// they carry: in chaining mode a pod's link belongs to the other CNI, and a
-// nested node's eth0 is a veth with programs of Cilium.
+// Cilium attaches to endpoints only. Links of any other name are not owned,
+// whatever programs are on them: in chaining mode a pod's link belongs to the
+// other CNI, and a nested node's eth0 is a veth with programs of Cilium.
 //
 // A route to a single address that is refused, made in the kernel's name, is
-// what is left of an endpoint that is gone.
+// what remains of an endpoint that is gone.
 //
 // Not among it, because others may use them: [CiliumOnRequest].
 func Cilium() Ownership {
@@ -177,7 +180,7 @@ func CiliumOnRequest() Ownership {
 // AWSLeftovers returns what the AWS VPC CNI's masquerading leaves in iptables
 // when it is gone: its chains AWS-SNAT-CHAIN-* and AWS-CONNMARK-CHAIN-*, and the
 // rules that jump to them. Under chaining that CNI is alive and needs them, so
-// this is for a [Cleanup] of its own, and part of no other.
+// this is for a [Leftovers] of its own, and part of no other.
 func AWSLeftovers() Ownership {
 	return Ownership{ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}
 }
@@ -187,6 +190,7 @@ type owned struct {
 	Ownership
 	links  []linkMatcher
 	routes []routeMatcher
+	rules  []policyMatcher
 }
 
 type linkMatcher struct {
@@ -194,10 +198,10 @@ type linkMatcher struct {
 	name *regexp.Regexp
 }
 
-// Validate returns an error where the ownership could hold for what is the
+// Validate returns an error where the ownership could match what is the
 // node's or other people's: a link rule for lo or eth0, a state directory such as
-// /etc, a mount such as /proc, an empty name. [Cleanup.Inventory] and
-// [Cleanup.Remove] begin with it.
+// /etc, a mount such as /proc, an empty name. [Leftovers.Inventory] and
+// [Leftovers.Remove] begin with it.
 func (o Ownership) Validate() error {
 	_, err := o.compile()
 	return err
@@ -267,7 +271,7 @@ func validPinPattern(pattern string) error {
 		return fmt.Errorf("cleanup: ownership: pin %q would own other people's: want a name, or a pattern that starts with a part of one", pattern)
 	}
 	if dir := path.Dir(pattern); strings.ContainsAny(dir, `*?[\`) {
-		return fmt.Errorf("cleanup: ownership: pin %q: only the last element may hold wildcards", pattern)
+		return fmt.Errorf("cleanup: ownership: pin %q: only the last element may have wildcards", pattern)
 	}
 	return nil
 }
@@ -297,6 +301,9 @@ func hasPrefix(name string, prefixes []string) bool {
 	return false
 }
 
+// ownsChain reports whether a chain of iptables is owned.
+func (o *owned) ownsChain(name string) bool { return hasPrefix(name, o.ChainPrefixes) }
+
 // ownsLink reports whether a link is owned that carries programs of the given
 // names. Loopback is nobody's.
 func (o *owned) ownsLink(name, kind string, programs []string) bool {
@@ -304,14 +311,14 @@ func (o *owned) ownsLink(name, kind string, programs []string) bool {
 		return false
 	}
 	for _, rule := range o.links {
-		if rule.holds(name, kind, programs) {
+		if rule.matches(name, kind, programs) {
 			return true
 		}
 	}
 	return false
 }
 
-func (m linkMatcher) holds(name, kind string, programs []string) bool {
+func (m linkMatcher) matches(name, kind string, programs []string) bool {
 	if !m.name.MatchString(name) {
 		return false
 	}

@@ -21,6 +21,7 @@ func FuzzOwnership(f *testing.F) {
 	f.Add(`{"stateDirs":["/"]}`, "")
 	f.Add(`{"links":[{"name":"(((("}]}`, "eth0")
 	f.Add(`{"netNS":["[","cni-*"],"pins":["../*"]}`, "cni-1")
+	f.Add(`{"routes":[{"table":7,"type":"any","dst":"any","gateway":"fe80::1"}],"rules":[{"table":7,"from":"::/1","to":"host"}],"nfTables":[{"family":"ip","name":"x"}]}`, "")
 	f.Add(`[]`, "x")
 	f.Fuzz(func(t *testing.T, text, name string) {
 		var o cleanup.Ownership

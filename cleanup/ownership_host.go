@@ -21,10 +21,32 @@ type MountRule struct {
 	Type string `json:"type"`
 }
 
+// NFTable names a table of nftables, as nft(8) does. Both fields have to be set.
+type NFTable struct {
+	// Family is "ip", "ip6", "inet", "arp", "bridge" or "netdev".
+	Family string `json:"family"`
+
+	// Name is the whole name. One that the tools for iptables or the node's own
+	// firewall give to a table, such as "filter", is an error.
+	Name string `json:"name"`
+}
+
+func (t NFTable) validate() error {
+	switch families := []string{"ip", "ip6", "inet", "arp", "bridge", "netdev"}; {
+	case !slices.Contains(families, t.Family):
+		return fmt.Errorf("cleanup: ownership: table %q of nftables: family %q is none of %s", t.Name, t.Family, strings.Join(families, ", "))
+	case t.Name == "" || len(t.Name) > nftNameBytes:
+		return fmt.Errorf("cleanup: ownership: table %q of nftables: want a name of 1 to %d bytes", t.Name, nftNameBytes)
+	case slices.Contains(sharedNFTables(), t.Name):
+		return fmt.Errorf("cleanup: ownership: table %s %s of nftables: it is the system's", t.Family, t.Name)
+	}
+	return nil
+}
+
 // Moved returns the ownership with the directory to in place of from, in
 // [Ownership.Mounts], [Ownership.Files], [Ownership.SetAside],
-// [Ownership.StateDirs] and [Ownership.PidFiles]: for a node that has a place of
-// its own for them, as for CNI configurations in
+// [Ownership.StateDirs] and [Ownership.PidFiles]: for a node that has them
+// elsewhere, as CNI configurations in
 // Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").
 func (o Ownership) Moved(from, to string) Ownership {
 	from, to = path.Clean(from), path.Clean(to)
@@ -52,8 +74,13 @@ func (o Ownership) validHost() error {
 		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")
 	}
 	for _, prefix := range o.ChainPrefixes {
-		if holdsBuiltIn(prefix) {
+		if matchesBuiltIn(prefix) {
 			return fmt.Errorf("cleanup: ownership: the prefix %q would own chains of iptables itself", prefix)
+		}
+	}
+	for _, t := range o.NFTables {
+		if err := t.validate(); err != nil {
+			return err
 		}
 	}
 	for _, m := range o.Mounts {
@@ -80,8 +107,8 @@ func (o Ownership) validHost() error {
 	return nil
 }
 
-// holdsBuiltIn reports whether a chain of iptables' own has the prefix.
-func holdsBuiltIn(prefix string) bool {
+// matchesBuiltIn reports whether a chain of iptables' own has the prefix.
+func matchesBuiltIn(prefix string) bool {
 	return slices.ContainsFunc([]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}, func(chain string) bool {
 		return strings.HasPrefix(chain, prefix)
 	})

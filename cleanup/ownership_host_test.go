@@ -31,7 +31,7 @@ func TestCLN2_BadOwnershipOfFilesAndNetfilterRemovesNothing(t *testing.T) {
 		"aside relative":    {cleanup.Ownership{SetAside: []string{"*.bak"}}, "want an absolute path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c2 := cleanup.Cleanup{Ownership: c.own, Scope: cleanup.AllState}
+			c2 := cleanup.Leftovers{Ownership: c.own, Scope: cleanup.AllState}
 			inv, err := c2.Inventory(context.Background())
 			require.ErrorContains(t, err, c.want)
 			require.Empty(t, inv.Items)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// keptBytes is how much of a program's name the kernel keeps (BPF_OBJ_NAME_LEN).
-const keptBytes = 15
+// nameBytes is how much of a program's name the kernel stores (BPF_OBJ_NAME_LEN).
+const nameBytes = 15
 
 // linkMark stands for a link's name in the name of a filter.
 const linkMark = "{link}"
@@ -75,7 +75,7 @@ func validNames(names []string) error {
 // isProgram reports whether a program's name, as the kernel tells it, is one of
 // the full names.
 func isProgram(name string, full []string) bool {
-	return name != "" && slices.ContainsFunc(full, func(f string) bool { return name == f[:min(len(f), keptBytes)] })
+	return name != "" && slices.ContainsFunc(full, func(f string) bool { return name == f[:min(len(f), nameBytes)] })
 }
 
 // isFilter reports whether a filter's name is one of names on the given link; a

@@ -47,16 +47,83 @@ func TestCLN2_BadOwnershipOfNetworkRemovesNothing(t *testing.T) {
 		"any xfrm":              {xfrm(cleanup.XFRMRule{}), "xfrm: mark 0x0/0x0"},
 		"xfrm beyond its mask":  {xfrm(cleanup.XFRMRule{Mark: cleanup.Mark{Value: 0xd00, Mask: 0x100}}), "outside of the mask"},
 		"xfrm of any mask":      {xfrm(cleanup.XFRMRule{Mark: cleanup.Mark{Value: 0xd00, Mask: 0xf00}}), "want the masks that are written"},
-		"xfrm of a wider mask":  {xfrm(cleanup.XFRMRule{Mark: cleanup.Mark{Value: 0xd00, Mask: 0xf00}, Masks: []uint32{0xf00, 0x300}}), "mask 0x300 does not hold that of the mark"},
+		"xfrm of a wider mask":  {xfrm(cleanup.XFRMRule{Mark: cleanup.Mark{Value: 0xd00, Mask: 0xf00}, Masks: []uint32{0xf00, 0x300}}), "mask 0x300 does not include that of the mark"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c2 := cleanup.Cleanup{Ownership: c.own, Scope: cleanup.AllState}
+			c2 := cleanup.Leftovers{Ownership: c.own, Scope: cleanup.AllState}
 			inv, err := c2.Inventory(context.Background())
 			require.ErrorContains(t, err, c.want)
 			require.Empty(t, inv.Items)
 			require.ErrorContains(t, c2.Apply(context.Background()), c.want)
 		})
 	}
+}
+
+// A rule that would match nothing is a mistake, and one that would match what
+// everybody has is a worse one.
+func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
+	route := func(r cleanup.RouteRule) cleanup.Ownership {
+		return cleanup.Ownership{Routes: []cleanup.RouteRule{r}}
+	}
+	rule := func(p cleanup.PolicyRule) cleanup.Ownership {
+		return cleanup.Ownership{Rules: []cleanup.PolicyRule{p}}
+	}
+	table := func(family, name string) cleanup.Ownership {
+		return cleanup.Ownership{NFTables: []cleanup.NFTable{{Family: family, Name: name}}}
+	}
+	others := "would own other people's"
+	for name, c := range map[string]struct {
+		own  cleanup.Ownership
+		want string
+	}{
+		"table main":            {route(cleanup.RouteRule{Table: 254, Type: "any", Dst: "any", Link: "any", Gateway: "any"}), others},
+		"table local":           {route(cleanup.RouteRule{Table: 255, Type: "any", Dst: "any", Link: "any", Gateway: "any", Protocol: 2}), others},
+		"static routes":         {route(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "any", Link: "any", Gateway: "any", Protocol: 4}), others},
+		"BIRD's through a card": {route(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "any", Link: "enp0s3", Gateway: "any", Protocol: 12}), others},
+		"BIRD's through lo":     {route(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "any", Link: "lo", Protocol: 12}), others},
+		"all blackholes":        {route(cleanup.RouteRule{Table: 254, Type: "blackhole", Dst: "any", Protocol: 4}), others},
+		"no table":              {route(cleanup.RouteRule{Type: "any", Dst: "any", Protocol: 80}), "want a table"},
+		"a link of any name":    {route(cleanup.RouteRule{Table: 7, Type: "unicast", Dst: "any", Link: "tun*/"}), "is not the name of a link"},
+		"a long name":           {route(cleanup.RouteRule{Table: 7, Type: "unicast", Dst: "any", Link: "a234567890123456"}), "is not the name of a link"},
+		"gateway":               {route(cleanup.RouteRule{Table: 7, Type: "unicast", Dst: "any", Gateway: "10.0.0.0/8"}), "gateway: ParseAddr"},
+		"gateway with a zone":   {route(cleanup.RouteRule{Table: 7, Type: "unicast", Dst: "any", Gateway: "fe80::1%eth0"}), "without a zone"},
+		"gateway of another":    {route(cleanup.RouteRule{Table: 7, Type: "unicast", Dst: "fd00::/64", Gateway: "10.0.0.1"}), "no IPv6 route has an IPv4 gateway"},
+		"blackhole with one":    {route(cleanup.RouteRule{Table: 7, Type: "blackhole", Dst: "any", Gateway: "10.0.0.1"}), "leads through no link or gateway"},
+		"blackhole of a link":   {route(cleanup.RouteRule{Table: 7, Type: "blackhole", Dst: "any", Link: "tun0"}), "leads through no link or gateway"},
+
+		"no selector":          {rule(cleanup.PolicyRule{Table: 7}), "want a value and a mask"},
+		"not of nothing":       {rule(cleanup.PolicyRule{Table: 7, Not: true, Priority: 5}), "want a mark or a prefix"},
+		"from everywhere":      {rule(cleanup.PolicyRule{Table: 7, From: "0.0.0.0/0"}), "rules for every packet"},
+		"to everywhere":        {rule(cleanup.PolicyRule{Table: 7, To: "::/0"}), "rules for every packet"},
+		"from a name":          {rule(cleanup.PolicyRule{Table: 7, From: "any"}), "from: netip.ParsePrefix"},
+		"of both families":     {rule(cleanup.PolicyRule{Table: 7, From: "10.0.0.0/8", To: "fd00::/8"}), "of both families"},
+		"every rule to main":   {rule(cleanup.PolicyRule{Table: 254, AnySelector: true}), others},
+		"the rule to main":     {rule(cleanup.PolicyRule{Table: 254, Priority: 32766}), others},
+		"to main without pref": {rule(cleanup.PolicyRule{Table: 254, From: "10.0.0.0/8"}), others},
+		"any, and a mark":      {rule(cleanup.PolicyRule{Table: 7, AnySelector: true, Mark: cleanup.Mark{Value: 1, Mask: 1}}), "anySelector goes with a priority alone"},
+		"half a mark":          {rule(cleanup.PolicyRule{Table: 7, Priority: 5, Mark: cleanup.Mark{Value: 1}}), "want a value and a mask"},
+		"to no table":          {rule(cleanup.PolicyRule{Priority: 5, From: "10.0.0.0/8"}), "want a table"},
+
+		"no family":       {table("", "acme"), `family "" is none of`},
+		"unknown family":  {table("ipv4", "acme"), `family "ipv4" is none of`},
+		"no name":         {table("ip", ""), "want a name"},
+		"iptables' table": {table("ip6", "nat"), "it is the system's"},
+		"the firewall":    {table("inet", "filter"), "it is the system's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.ErrorContains(t, c.own.Validate(), c.want)
+			require.ErrorContains(t, c.own.Validate(), "cleanup: ownership: ")
+		})
+	}
+	for _, card := range []string{"eth0", "eth0.100", "eno1", "ens3", "enp1s0f0np0", "enP4p65s0", "end0", "enxaabbccddeeff", "wlan0", "wlp2s0", "bond0.5", "br0", "ibp5s0", "lo"} {
+		own := route(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "any", Link: card, Gateway: "any", Protocol: 12})
+		require.ErrorContains(t, own.Validate(), others, card)
+	}
+	for _, link := range []string{"tunl0", "vxlan.calico", "cilium_host", "wireguard.cali", "lo0"} {
+		own := route(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "any", Link: link, Gateway: "any", Protocol: 12})
+		require.NoError(t, own.Validate(), link)
+	}
+	require.NoError(t, rule(cleanup.PolicyRule{Table: 254, Mark: cleanup.Mark{Value: 1, Mask: 1}}).Validate())
 }
 
 // What is only probably an agent's has to be asked for.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// networkCards are names of the node's own links, for which no rule may hold.
+// networkCards are names of the node's own links, which no rule may match.
 func networkCards() []string {
 	return []string{"lo", "eth0", "eno1", "ens3", "enp1s0", "wlan0", "bond0"}
 }
@@ -19,6 +19,15 @@ func networkCards() []string {
 // everybody.
 func sharedPins() []string {
 	return []string{"tc", "tc/globals", "ip", "ip/globals", "xdp", "xdp/globals"}
+}
+
+// nftNameBytes is how long a name of nftables can be (NFT_NAME_MAXLEN - 1).
+const nftNameBytes = 255
+
+// sharedNFTables are names of tables that the tools for iptables, and firewalls
+// of whole nodes, make.
+func sharedNFTables() []string {
+	return []string{"filter", "nat", "mangle", "raw", "security", "broute", "firewalld"}
 }
 
 // sharedDirs are directories below those at the root, which many programs of a

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-var _ bootstrap.Action = cleanup.Cleanup{}
+var _ bootstrap.Action = cleanup.Leftovers{}
 
 func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -40,7 +40,7 @@ func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 		"relative path":      {cleanup.Ownership{StateDirs: []string{"run"}}, "want an absolute path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c2 := cleanup.Cleanup{Ownership: c.own, Scope: cleanup.AllState}
+			c2 := cleanup.Leftovers{Ownership: c.own, Scope: cleanup.AllState}
 			inv, err := c2.Inventory(context.Background())
 			require.ErrorContains(t, err, c.want)
 			require.Empty(t, inv.Items)
@@ -49,7 +49,7 @@ func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 	}
 }
 
-// What would hold for the node's own things, or for everybody's, is refused
+// What would match the node's own things, or everybody's, is refused
 // before anything is looked at.
 func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 	for _, name := range []string{".*", "lo", "eth0", "eth.*", "[a-z]+", "e.*", "lo|cilium_host", "(?i)ETH0", "ens3", "w.+"} {
@@ -75,7 +75,7 @@ func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 		"built-in chain":     {ChainPrefixes: []string{"IN"}},
 	} {
 		require.ErrorContains(t, own.Validate(), "cleanup: ownership: ", name)
-		inv, err := cleanup.Cleanup{Ownership: own, Scope: cleanup.AllState}.Inventory(context.Background())
+		inv, err := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}.Inventory(context.Background())
 		require.Equal(t, own.Validate(), err, name)
 		require.Empty(t, inv.Items)
 	}
@@ -98,7 +98,7 @@ func TestCLN2_ZeroOwnershipOwnsNothing(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	c := cleanup.Cleanup{Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Scope: cleanup.AllState}
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, inv.Items)

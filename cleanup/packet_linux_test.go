@@ -129,7 +129,7 @@ func TestCLN3_NoPacketIsDropped(t *testing.T) {
 	for _, way := range []string{"tc", "tcx", "xdp"} {
 		t.Run(way, func(t *testing.T) {
 			testns.Enter(t, testns.Mount|testns.Net)
-			c := cleanup.Cleanup{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
+			c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
 			w := newWire(t)
 			pin := filepath.Join(c.BPFRoots[0], "tc", "globals", "cilium_calls")
 			attachCaller(t, way, pin)

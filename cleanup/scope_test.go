@@ -60,7 +60,7 @@ func TestCLN8_ScopeFromConfig(t *testing.T) {
 func TestCLN2_ZeroScopeIsAnError(t *testing.T) {
 	ctx := context.Background()
 	for _, scope := range []cleanup.Scope{0, 99} {
-		c := cleanup.Cleanup{Ownership: cleanup.Cilium(), Scope: scope}
+		c := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: scope}
 		inv, err := c.Inventory(ctx)
 		require.ErrorIs(t, err, cleanup.ErrNoScope)
 		require.Empty(t, inv.Items)
@@ -82,7 +82,7 @@ func TestOtherPlatforms(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		return
 	}
-	c := cleanup.Cleanup{Ownership: cleanup.Cilium(), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: cleanup.AllState}
 	_, err := c.Inventory(context.Background())
 	require.ErrorContains(t, err, runtime.GOOS)
 }

@@ -9,22 +9,36 @@ import (
 	"path/filepath"
 )
 
-// Advise lists why runtimes will not use the configuration, though nothing is
-// left to change: a file that sorts before it, or one that does and is so
-// wrong that containerd, which takes the first file, loads none at all. Each is
-// a line for an administrator. In exclusive mode Apply sets such files aside,
-// and there is nothing to say. It changes nothing.
+// Advise lists what an administrator should know even though Check finds nothing to
+// change, one line for each item: an optional plugin that is nowhere to be found;
+// an invalid file among those searched for a network to chain onto; and why
+// runtimes will not use the configuration: another file sorts before it, perhaps
+// one so invalid that containerd, which takes the first file, loads none at all. In
+// exclusive mode Apply sets such files aside. Advise changes nothing.
 func (i Install) Advise(ctx context.Context) ([]string, error) {
 	i, err := i.withDefaults()
-	if err != nil || i.Config == nil || i.Exclusive {
+	if err != nil {
 		return nil, err
+	}
+	advice := i.lacking()
+	if i.Config == nil {
+		return advice, nil
+	}
+	if c, ok := i.Config.(interface {
+		renderIn(context.Context, folder) ([]byte, error)
+	}); ok {
+		f := i.folder()
+		f.passedOver = func(text string) { advice = append(advice, text) }
+		_, _ = c.renderIn(ctx, f) // what else is wrong, Check says
+	}
+	if i.Exclusive {
+		return advice, nil
 	}
 	f := i.folder()
 	names, err := f.others(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var advice []string
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -36,7 +50,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	return advice, nil
 }
 
-// advise says what a file does that sorts before ours.
+// advise says what the effect of a file is that sorts before ours.
 func (f folder) advise(ctx context.Context, name string) string {
 	path := filepath.Join(f.dir, name)
 	raw, err := f.read(ctx, name)

@@ -17,11 +17,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// backupLimit is how many files of one name are set aside.
+// backupLimit is how many files with the same name are set aside at most.
 const backupLimit = 1000
 
-// aside is a configuration that is to be set aside. One of ours under an earlier
-// name is removed instead.
+// aside is a configuration that is to be set aside. If it is ours, under an earlier
+// name, it is removed instead.
 type aside struct {
 	from, to string // paths; no to: it is removed
 	replaces bool   // an older version that was set aside before
@@ -34,8 +34,8 @@ func (a aside) change() string {
 	return fmt.Sprintf("set aside %s as %s", a.from, filepath.Base(a.to))
 }
 
-// checkExclusive refuses what would leave a node without a configuration, or
-// with one more.
+// checkExclusive refuses an Install that would leave a node without a
+// configuration, or with one too many.
 func (i Install) checkExclusive() error {
 	last := filepath.Ext(i.BackupSuffix)
 	switch {
@@ -50,9 +50,9 @@ func (i Install) checkExclusive() error {
 	return nil
 }
 
-// findAsides lists what is to be set aside, in the order in which it is done:
-// the last first, so that meanwhile the first file is the one that was first
-// before, and then ours.
+// findAsides lists what is to be set aside, last file name first: so the first file
+// in the folder is the one that was first before until that one is set aside, and
+// then ours.
 func (j *job) findAsides(ctx context.Context) error {
 	if !j.Exclusive || j.confDir == nil {
 		return nil
@@ -74,13 +74,16 @@ func (j *job) findAsides(ctx context.Context) error {
 	return nil
 }
 
-// asideOf finds the name for a backup: one that nobody has, or that of the
-// backup of an older version of the same file, if it is as we left it. That
-// one has had its time: without us its owner would have written over it.
+// asideOf finds the name for a backup: an unused one, or that of the backup of an
+// older version of the same file, if it is as we left it. The older backup is no
+// longer needed: without us, its owner would have overwritten that version.
 func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	f := j.folder()
 	a := aside{from: filepath.Join(f.dir, name)}
 	if ours, err := j.isAsLeft(ctx, a.from); err != nil || ours && isOurs(j.known[a.from]) {
+		return a, err
+	}
+	if ours, err := j.isCopyOfOurs(ctx, name); err != nil || ours {
 		return a, err
 	}
 	if info, err := j.confDir.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() > input.MaxNetwork {
@@ -101,6 +104,26 @@ func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	return aside{}, fmt.Errorf("%s: there are %d backups of it already", a.from, backupLimit)
 }
 
+// isCopyOfOurs reports whether the file has the content of a configuration that we
+// installed: somebody has moved or copied that there. As a backup it would replace
+// the one of the file whose name it has.
+func (j *job) isCopyOfOurs(ctx context.Context, name string) (bool, error) {
+	info, err := j.confDir.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false, nil // what it is instead, is seen when it is set aside
+	}
+	for _, e := range j.known {
+		if !isConf(e) || !isOurs(e) || e.After.Size != info.Size() {
+			continue
+		}
+		now, err := journal.Snapshot(ctx, filepath.Join(j.ConfDir, name))
+		if err != nil || now.SHA256 == e.After.SHA256 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // isAsLeft reports whether what is at path is recorded, and as we left it.
 func (j *job) isAsLeft(ctx context.Context, path string) (bool, error) {
 	e, known := j.known[path]
@@ -111,7 +134,7 @@ func (j *job) isAsLeft(ctx context.Context, path string) (bool, error) {
 	return err == nil && e.Left(now), err
 }
 
-// setAside sets the others aside, between two notes in the journal.
+// setAside sets the others aside, and records that in the journal before and after.
 func (j *job) setAside(ctx context.Context) error {
 	noted, err := j.noteAsides(ctx)
 	if err != nil {
@@ -133,8 +156,9 @@ func (j *job) setAside(ctx context.Context) error {
 	return hint(errors.Join(j.Journal.Forget(ctx, forgotten...), j.Journal.Complete(ctx, left...)))
 }
 
-// renameAll stops where something fails: the next must not let one be first
-// that never was. What its owner has removed meanwhile is gone, with its backup.
+// renameAll stops at the first failure: to go on could let a file be first that
+// never was. It returns the files that their owner has removed in the meantime,
+// with their backups.
 func (j *job) renameAll(ctx context.Context) (gone map[string]bool, err error) {
 	gone = map[string]bool{}
 	for _, a := range j.asides {
@@ -162,8 +186,8 @@ func (j *job) rename(a aside) error {
 	return j.confDir.RenameNew(from, to)
 }
 
-// noteAsides notes, all at once, that the files go, with their content, and
-// that their backups come.
+// noteAsides records, all at once, the files that are about to go, with their
+// content, and the backups that are about to appear.
 func (j *job) noteAsides(ctx context.Context) ([]journal.Entry, error) {
 	if j.Journal == nil {
 		return nil, nil
@@ -185,8 +209,8 @@ func (j *job) noteAsides(ctx context.Context) ([]journal.Entry, error) {
 	return all, j.Journal.Begin(ctx, all...)
 }
 
-// forgetOlder forgets what was set aside before where its owner has written
-// another version since: that one is to come back.
+// forgetOlder drops the entry of a file that was set aside earlier if its owner has
+// written another version since: that version is the one to restore.
 func (j *job) forgetOlder(ctx context.Context) error {
 	var older []journal.Entry
 	for _, a := range j.asides {
@@ -206,7 +230,8 @@ func (j *job) forgetOlder(ctx context.Context) error {
 	return j.Journal.Forget(ctx, older...)
 }
 
-// entriesOf are those of a file and its backup; none: the file has gone.
+// entriesOf returns the entries of a file and its backup, or none if the file has
+// gone.
 func (j *job) entriesOf(ctx context.Context, a aside) ([]journal.Entry, error) {
 	e, err := files.Entry(ctx, j.Journal, a.from, journal.State{})
 	if err != nil {
@@ -218,6 +243,9 @@ func (j *job) entriesOf(ctx context.Context, a aside) ([]journal.Entry, error) {
 	}
 	if a.to == "" {
 		e.Needs = old.Needs
+		if !known {
+			return nil, nil // a copy of ours, which nobody wants back
+		}
 		return []journal.Entry{e}, nil
 	}
 	if e.Before.Type == "" {
@@ -229,10 +257,11 @@ func (j *job) entriesOf(ctx context.Context, a aside) ([]journal.Entry, error) {
 	return []journal.Entry{backup, e}, nil
 }
 
-// link lets each file that was set aside need the next, in the order of their
-// names, and the last need ours: so the one that was first comes back first, ours
-// goes when all are back, and where one cannot come back the rest stays. It
-// returns all, and what is recorded already and has to be begun again for it.
+// link makes each file that was set aside need the next one, in the order of their
+// names, and the last one need ours: so the file that was first is restored first,
+// ours is removed when all are restored, and if one cannot be restored, the rest
+// remains as it is. It returns all entries, including recorded ones that have to be
+// begun again for this.
 func (j *job) link(all []journal.Entry) []journal.Entry {
 	if j.conf == nil {
 		return all

@@ -53,6 +53,42 @@ func TestCNI5_OwnerWritesItAgain(t *testing.T) {
 	}
 }
 
+// Somebody moves or copies ours over the name of another, or to one of its own: it
+// goes, and the other's original is what comes back.
+func TestCNI5_OursUnderAnothersNameReplacesNoBackup(t *testing.T) {
+	for name, tt := range map[string]struct {
+		to     string
+		remove bool
+	}{
+		"moved to another's":  {"10-aws.conflist", true},
+		"copied to another's": {"10-aws.conflist", false},
+		"moved to a new one":  {"99-new.conflist", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.others()
+			before := tree(t, n.root)
+			i := n.exclusive()
+			require.NoError(t, i.Apply(t.Context()))
+			raw, err := os.ReadFile(n.confFile())
+			require.NoError(t, err)
+			write(t, n.other(tt.to), string(raw), 0o600)
+			if tt.remove {
+				require.NoError(t, os.Remove(n.confFile()))
+			}
+			changes, err := i.Check(t.Context())
+			require.NoError(t, err)
+			require.Contains(t, changes, "remove "+n.other(tt.to))
+			require.NoError(t, i.Apply(t.Context()))
+			requireConverged(t, i, n.root)
+			require.NoFileExists(t, n.other(tt.to))
+			requireContent(t, n.other("10-aws.conflist.cilium_bak"), awsConf, 0o644)
+			require.NoError(t, i.Revert(t.Context()))
+			require.Equal(t, before, tree(t, n.root))
+		})
+	}
+}
+
 // What is in the place of a file that was set aside stays, and so does the
 // backup; both are reported, once.
 func TestCNI5_RestoreClobbersNothing(t *testing.T) {

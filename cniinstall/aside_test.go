@@ -142,7 +142,7 @@ func TestCNI5_CNI4_ChainedAndExclusive(t *testing.T) {
 		write(t, n.other("20-bridge.conf"), singleConf, 0o644)
 		before := tree(t, n.root)
 		i := n.exclusive()
-		i.Config = cniinstall.Chained{Target: target}
+		i.Config = chainedOf(cniinstall.Chained{Target: target})
 		require.NoError(t, i.Apply(t.Context()))
 		requireConverged(t, i, n.root)
 		newer := strings.Replace(singleConf, "10.0.0.0/24", "10.1.0.0/16", 1)
@@ -164,7 +164,7 @@ func TestCNI5_Suffix(t *testing.T) {
 	before := tree(t, n.root)
 	i := n.exclusive()
 	i.BackupSuffix = ".conf.aside"
-	i.Config = cniinstall.Chained{Target: "aws-cni"}
+	i.Config = chainedOf(cniinstall.Chained{Target: "aws-cni"})
 	for _, plugin := range []string{"aws-cni", "portmap"} {
 		write(t, n.plugin(plugin), script("0.4.0"), 0o755)
 		before[n.plugin(plugin)] = tree(t, n.bin)[n.plugin(plugin)]
@@ -263,7 +263,7 @@ func TestCNI8_ManyOwnersGiveBackTheOriginal(t *testing.T) {
 	for k := range 150 {
 		n.source("cilium-cni", script("0.3.1")+strings.Repeat("#", k%7))
 		i = n.ownedBy(fmt.Sprint("pod-", k), i)
-		i.Config = cniinstall.Agent{Debug: k%2 == 0}
+		i.Config = agentOf(cniinstall.Agent{Debug: k%2 == 0})
 		require.NoError(t, i.Apply(t.Context()))
 		if k%50 == 0 {
 			write(t, n.other("99-loopback.json"), strings.Repeat("x", k), 0o640)

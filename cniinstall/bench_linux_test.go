@@ -72,12 +72,14 @@ func guardOf28(b *testing.B, repaired func([]string), conf *string) (stop func()
 	}
 	plugins["cilium-cni"] = &fstest.MapFile{Data: []byte(script("0.3.1"))}
 	i := cniinstall.Install{
-		Plugins: plugins, BinDir: filepath.Join(dir, "bin"), Config: cniinstall.Agent{}, ConfDir: filepath.Join(dir, "net.d"),
+		Plugins: plugins, BinDir: filepath.Join(dir, "bin"), Config: agentOf(cniinstall.Agent{}), ConfDir: filepath.Join(dir, "net.d"), ConfName: "05-cilium.conflist",
 	}
 	require.NoError(b, i.Apply(b.Context()))
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error)
-	go func() { ended <- cniinstall.Guard{Install: i, Repaired: repaired}.Run(ctx) }()
+	go func() {
+		ended <- cniinstall.Guard{Install: i, Done: func(changes []string, _ error) { repaired(changes) }}.Run(ctx)
+	}()
 	if conf != nil {
 		*conf = filepath.Join(i.ConfDir, "05-cilium.conflist")
 	}

@@ -16,38 +16,38 @@ import (
 	"github.com/containernetworking/cni/libcni"
 )
 
-// AnyNetwork is the target of a [Chained] that joins whatever network a runtime
+// AnyNetwork is the target of a [Chained] that joins whichever network a runtime
 // would use.
 const AnyNetwork = "*"
 
-// Chained is another CNI's configuration with the agent's plugin in its chain.
-// It is read from the folder each time, so what the other CNI changes in it is
-// taken over by the next Apply.
+// Chained is another CNI's configuration with the agent's plugin in its chain. It
+// is read from the folder each time, so the next Apply picks up what the other CNI
+// has changed in it.
 type Chained struct {
-	// Target is the name of the network to join; zero, AnyNetwork: that of the
-	// first valid configuration in the order of the file names. Ours is passed
-	// over, also under an earlier name if the journal says so, as is any in which
-	// the plugin is the only one. Where no other fits, those count that are set
-	// aside and whose place is empty: which they are says the journal; of a file
-	// that it does not know, the backup with the highest number.
+	// Target is the name of the network to join. If it is empty or AnyNetwork, that
+	// is the network of the first valid configuration in the order of the file
+	// names. Our own configuration is skipped, even under an earlier name if the
+	// journal knows it, and so is any in which the plugin is the only one. If no
+	// other fits, configurations count that were set aside and have not been written
+	// again: the journal knows which backups they are; for a file that it does not
+	// know, it is the backup with the highest number.
 	Target string
 
-	// Agent is what is put in. Its Mode is ModeGenericVeth if it is zero or
-	// ModeNone. The network and its version are the target's, and so are the
-	// other plugins: Network, CNIVersion and Base must be zero.
+	// Agent describes the plugin to put in. If its Mode is empty or ModeNone,
+	// ModeGenericVeth is used. The network's name, its version and the other plugins
+	// are those of the target: Network, CNIVersion and Base must be zero.
 	Agent Agent
 
-	// Plugin is put in instead of Agent's, if it is not nil: a JSON object.
+	// Plugin, if not nil, is put in instead of Agent's plugin. It is a JSON object.
 	Plugin json.RawMessage
 }
 
-// Render returns the configuration as a list (.conflist) with the target's
-// name and version. If no valid configuration in dir fits, the error matches
-// [ErrTargetMissing]. Within an [Install] its ConfName and BackupSuffix say what
-// is ours, by itself their defaults, and Warn is told of the files that are
-// passed over because they are invalid.
+// Render returns the configuration as a list (.conflist) with the target's name and
+// version. If no valid configuration in dir fits, the error matches
+// [ErrTargetMissing]. In an [Install], the ConfName and BackupSuffix there say
+// which files are ours; without one, Render takes no file for ours.
 func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
-	return c.renderIn(ctx, folder{dir: dir, own: defaultConfName, suffix: defaultBackupSuffix})
+	return c.renderIn(ctx, folder{dir: dir, suffix: defaultBackupSuffix})
 }
 
 func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
@@ -73,10 +73,10 @@ func (c Chained) plugin() ([]byte, error) {
 	if a.Network != "" || a.CNIVersion != "" || a.Base != nil {
 		return nil, errors.New("the network's name, its cniVersion and its other plugins are those of the target")
 	}
-	if a.Mode == "" || a.Mode == ModeNone {
+	if a.alone() {
 		a.Mode = ModeGenericVeth
 	}
-	if err := a.checkStrings(); err != nil {
+	if err := a.validate(); err != nil {
 		return nil, err
 	}
 	entry := a.entry()
@@ -112,7 +112,8 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, err
 	return nil, errors.Join(fmt.Errorf("%w: %s has no valid configuration of it (yet)", ErrTargetMissing, f.dir), joinTexts(skipped))
 }
 
-// fits: a configuration of nothing but our plugin is one of ours.
+// fits reports false for a configuration of nothing but our plugin: it is one of
+// ours.
 func (c Chained) fits(n *network, own string) bool {
 	return (c.target() == AnyNetwork || c.target() == n.name) &&
 		slices.ContainsFunc(n.types, func(t string) bool { return t != own })
@@ -120,8 +121,8 @@ func (c Chained) fits(n *network, own string) bool {
 
 func (f folder) report(skipped []string) {
 	for _, text := range skipped {
-		if f.warn != nil {
-			f.warn(text)
+		if f.passedOver != nil {
+			f.passedOver(text)
 		}
 	}
 }
@@ -133,11 +134,12 @@ func joinTexts(texts []string) error {
 	return errors.New(strings.Join(texts, "\n"))
 }
 
-// Chain puts a plugin, a JSON object with a "type", into a configuration: in
-// the place of the one of its type (and of any further such), else at the end.
-// A configuration of a single plugin (.conf) becomes a list with its name and
-// cniVersion. Nothing else changes but white space: keys keep their order,
-// numbers their digits. What a runtime would refuse is an [InvalidError].
+// Chain puts a plugin, a JSON object with a "type", into a configuration. It
+// replaces the plugin of the same type, and removes any further ones; if there is
+// none, it is added at the end. A configuration of a single plugin (.conf) becomes
+// a list with its name and cniVersion. Apart from white space, nothing else
+// changes: keys keep their order, numbers their digits. If a runtime would refuse
+// the configuration, the error is an [InvalidError].
 func Chain(conf, plugin []byte) ([]byte, error) {
 	typ, err := pluginType(plugin)
 	if err != nil {
@@ -171,7 +173,7 @@ func Chain(conf, plugin []byte) ([]byte, error) {
 	return out, err
 }
 
-// pluginType is the type that libcni will see in a plugin's configuration.
+// pluginType returns the type that libcni will see in a plugin's configuration.
 func pluginType(plugin []byte) (string, error) {
 	if _, err := libcni.NetworkPluginConfFromBytes(plugin); err != nil {
 		return "", err
@@ -191,8 +193,8 @@ type member struct {
 	value json.RawMessage
 }
 
-// members takes a valid JSON object apart. Of a key's values the last counts,
-// as everywhere in encoding/json.
+// members splits a valid JSON object. If a key occurs more than once, its last
+// value counts, as everywhere in encoding/json.
 func members(raw []byte) object {
 	var o object
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -209,7 +211,7 @@ func members(raw []byte) object {
 	return o
 }
 
-// elements takes a valid JSON array apart.
+// elements splits a valid JSON array.
 func elements(raw []byte) []json.RawMessage {
 	var all []json.RawMessage
 	json.Unmarshal(raw, &all)

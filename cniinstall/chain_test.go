@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/libcni"
@@ -46,17 +47,17 @@ func TestCNI4_ChainGolden(t *testing.T) {
 		types   []string
 		mode    any
 	}{
-		{"chain-name-list", both, cniinstall.Chained{Target: "aws-cni", Agent: ours}, "aws-cni", "0.4.0",
+		{"chain-name-list", both, chainedOf(cniinstall.Chained{Target: "aws-cni", Agent: ours}), "aws-cni", "0.4.0",
 			[]string{"aws-cni", "portmap", "cilium-cni"}, "generic-veth"},
-		{"chain-name-single", both, cniinstall.Chained{Target: "cbr0", Agent: ours}, "cbr0", "0.3.0",
+		{"chain-name-single", both, chainedOf(cniinstall.Chained{Target: "cbr0", Agent: ours}), "cbr0", "0.3.0",
 			[]string{"bridge", "cilium-cni"}, "generic-veth"},
-		{"chain-any-list", aws, cniinstall.Chained{Target: "*", Agent: cniinstall.Agent{Mode: "aws-cni", Debug: true}}, "aws-cni", "0.4.0",
+		{"chain-any-list", aws, chainedOf(cniinstall.Chained{Target: "*", Agent: cniinstall.Agent{Mode: "aws-cni", Debug: true}}), "aws-cni", "0.4.0",
 			[]string{"aws-cni", "portmap", "cilium-cni"}, "aws-cni"},
-		{"chain-any-single", single, cniinstall.Chained{Agent: cniinstall.Agent{Mode: "none"}}, "cbr0", "0.3.0",
+		{"chain-any-single", single, chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Mode: "none"}}), "cbr0", "0.3.0",
 			[]string{"bridge", "cilium-cni"}, "generic-veth"},
-		{"chain-in-place", map[string]string{"a.conflist": withOurs}, cniinstall.Chained{Agent: ours}, "k8s", "1.0.0",
+		{"chain-in-place", map[string]string{"a.conflist": withOurs}, chainedOf(cniinstall.Chained{Agent: ours}), "k8s", "1.0.0",
 			[]string{"ptp", "cilium-cni", "portmap"}, "generic-veth"},
-		{"chain-mode-quotes", aws, cniinstall.Chained{Agent: cniinstall.Agent{Mode: quotes, Plugin: `a'"b`}}, "aws-cni", "0.4.0",
+		{"chain-mode-quotes", aws, chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Mode: quotes, Plugin: `a'"b`}}), "aws-cni", "0.4.0",
 			[]string{"aws-cni", "portmap", `a'"b`}, quotes},
 		{"chain-plugin", aws, cniinstall.Chained{Plugin: []byte(`{"type":"portmap","of":"it's \"mine\""}`)}, "aws-cni", "0.4.0",
 			[]string{"aws-cni", "portmap"}, nil},
@@ -121,7 +122,9 @@ func TestCNI4_WhichTarget(t *testing.T) {
 				write(t, filepath.Join(dir, name), content, 0o644)
 			}
 			require.NoError(t, os.Mkdir(filepath.Join(dir, "00-dir.conflist"), 0o755))
-			got, err := cniinstall.Chained{Target: tt.target}.Render(t.Context(), dir)
+			i := cniinstall.Cilium("")
+			i.ConfDir = dir
+			got, err := cniinstall.RenderIn(t.Context(), chainedOf(cniinstall.Chained{Target: tt.target}), i)
 			if tt.want == "" {
 				require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
 				require.ErrorContains(t, err, "chain onto CNI network "+tt.target)
@@ -143,10 +146,8 @@ func TestCNI4_WaitForTheTarget(t *testing.T) {
 	write(t, n.plugin("aws-cni"), script("0.4.0"), 0o755)
 	write(t, n.plugin("portmap"), script("0.4.0"), 0o755)
 	write(t, filepath.Join(n.conf, "01-bad.conflist"), `{"name": "aws-cni", "plugins": [`, 0o644)
-	var warned []string
 	i := n.install()
-	i.Config = cniinstall.Chained{Target: "aws-cni", Agent: cniinstall.Agent{Mode: "aws-cni"}}
-	i.Warn = func(text string) { warned = append(warned, text) }
+	i.Config = chainedOf(cniinstall.Chained{Target: "aws-cni", Agent: cniinstall.Agent{Mode: "aws-cni"}})
 	before := tree(t, n.root)
 	for _, err := range []error{i.Apply(t.Context()), second(i.Check(t.Context()))} {
 		require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
@@ -155,10 +156,10 @@ func TestCNI4_WaitForTheTarget(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 
 	write(t, filepath.Join(n.conf, "10-aws.conflist"), awsConf, 0o644)
-	warned = nil
 	require.NoError(t, i.Apply(t.Context()))
-	require.Len(t, warned, 1)
-	require.Contains(t, warned[0], "01-bad.conflist is passed over")
+	advice, err := i.Advise(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(advice, "\n"), "01-bad.conflist is passed over")
 	requireConverged(t, i, n.root)
 	list, err := libcni.NetworkConfFromFile(n.confFile())
 	require.NoError(t, err)
@@ -174,7 +175,7 @@ func TestCNI4_FollowsTheTarget(t *testing.T) {
 	theirs := filepath.Join(n.conf, "20-bridge.conf")
 	write(t, theirs, singleConf, 0o644)
 	i := n.install()
-	i.Config = cniinstall.Chained{}
+	i.Config = chainedOf(cniinstall.Chained{})
 	require.NoError(t, i.Apply(t.Context()))
 	write(t, theirs, `{"name":"cbr0","type":"bridge","cniVersion":"0.3.0","mtu":9000}`, 0o644)
 	changes, err := i.Check(t.Context())
@@ -194,9 +195,10 @@ func TestCNI4_ChainedThatCannotBe(t *testing.T) {
 	write(t, filepath.Join(dir, "10-aws.conflist"), awsConf, 0o644)
 	for want, c := range map[string]cniinstall.Chained{
 		"are those of the target":      {Agent: cniinstall.Agent{Network: "mine"}},
-		`"\xff" is not UTF-8`:          {Agent: cniinstall.Agent{Mode: "\xff"}},
+		`"\xff" is not UTF-8`:          chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Mode: "\xff"}}),
+		"no plugin of the agent given": {},
 		"missing 'type'":               {Plugin: []byte(`{"name": "mine"}`)},
-		"not a file name":              {Agent: cniinstall.Agent{Plugin: "../cilium-cni"}},
+		"not a file name":              chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Plugin: "../cilium-cni"}}),
 		"unexpected end of JSON input": {Plugin: []byte(`{`)},
 	} {
 		_, err := c.Render(t.Context(), dir)
@@ -205,7 +207,7 @@ func TestCNI4_ChainedThatCannotBe(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := cniinstall.Chained{}.Render(ctx, dir)
+	_, err := chainedOf(cniinstall.Chained{}).Render(ctx, dir)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -20,18 +20,18 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// folder is the one that configurations are in, and what of it is ours.
+// folder is the folder with the configurations, and says which of them are ours.
 type folder struct {
-	dir    string
-	own    string // file name of ours
-	suffix string // of files that are set aside
-	warn   func(text string)
-	opened *durable.Dir             // nil: it is opened each time
-	known  map[string]journal.Entry // what is recorded, by path
+	dir        string
+	own        string                   // file name of ours
+	suffix     string                   // of files that are set aside
+	passedOver func(text string)        // is told of a file that is no valid configuration; nil: nobody is
+	opened     *durable.Dir             // nil: it is opened each time
+	known      map[string]journal.Entry // what is recorded, by path
 }
 
 func (i Install) folder() folder {
-	return folder{dir: i.ConfDir, own: i.ConfName, suffix: i.BackupSuffix, warn: i.Warn}
+	return folder{dir: i.ConfDir, own: i.ConfName, suffix: i.BackupSuffix}
 }
 
 func (j *job) folder() folder {
@@ -40,8 +40,8 @@ func (j *job) folder() folder {
 	return f
 }
 
-// others lists the files that a runtime loads beside ours, in its order: by
-// the bytes of their names, directories left out.
+// others lists the files that a runtime loads besides ours, in the runtime's order:
+// by the bytes of their names, without directories.
 func (f folder) others(ctx context.Context) ([]string, error) {
 	return f.list(ctx, func(name string) bool { return name != f.own && isConfName(name) })
 }
@@ -82,7 +82,8 @@ func (f folder) backup(name string, n int) string {
 	return name + f.suffix + "." + strconv.Itoa(n)
 }
 
-// origin is the name that a file had which was set aside; false: it was not.
+// origin is the name that a file had before it was set aside; ok is false if it was
+// not.
 func (f folder) origin(backup string) (name string, ok bool) {
 	if ext := filepath.Ext(backup); ext != f.suffix && isNumber(strings.TrimPrefix(ext, ".")) {
 		backup = strings.TrimSuffix(backup, ext)
@@ -96,7 +97,7 @@ func isNumber(s string) bool {
 	return err == nil && n > 0 && strconv.Itoa(n) == s
 }
 
-// read gives the content of a file as a runtime gets it.
+// read returns the content of a file as a runtime sees it.
 func (f folder) read(ctx context.Context, name string) ([]byte, error) {
 	raw, err := input.ReadFile(ctx, filepath.Join(f.dir, name), input.MaxNetwork)
 	return raw, hint(err)

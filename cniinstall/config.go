@@ -8,42 +8,45 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
 )
 
-// Config gives the configuration to publish. It is asked once in each Check
-// and Apply, in the namespaces these run in; dir is the folder that the
-// configuration goes to, for one that builds on what is there.
+// Config renders the configuration to publish. Each Check and Apply calls Render
+// once, in the namespaces in which it runs itself; dir is the folder that the
+// configuration goes to, for a Config that builds on what is there.
 type Config interface {
 	Render(ctx context.Context, dir string) ([]byte, error)
 }
 
-// Whole is a configuration given by the user. It is published byte for byte.
+// Whole is a complete configuration, which is published byte for byte.
 type Whole []byte
 
 // Render returns a copy of the configuration.
 func (w Whole) Render(context.Context, string) ([]byte, error) { return slices.Clone(w), nil }
 
-// Agent is the configuration of an agent, alone or among the plugins that its
-// Mode says. Its keys, defaults and templates are those of Cilium, which other
-// agents' plugins do not know: for these give the configuration [Whole].
+// Agent is a configuration with an agent's plugin, alone or chained with the
+// plugins that Mode selects. Its keys and templates are those of Cilium
+// ([CiliumAgent]), which the plugins of other agents may not know: for these, use
+// [Whole].
 type Agent struct {
-	Network    string // name of the network; zero: cilium, or the mode's name
+	Network    string // name of the network; zero: the mode's name, but with ModeNone it must be given
 	CNIVersion string // zero: 0.3.1
-	Plugin     string // zero: cilium-cni
+	Plugin     string // must be given
 	Debug      bool   // enable-debug
-	LogFile    string // log-file, on the node; zero: /var/run/cilium/cilium-cni.log
+	LogFile    string // log-file, on the node; zero: none
 
-	// Mode says with which plugins the agent's works. Zero, ModeNone: alone.
-	// ModePortmap: before portmap. ModeFlannel: after flannel and portmap.
-	// ModeAWS: after aws-cni and portmap. ModeGenericVeth: after Base, which
-	// it needs. To join a configuration that is on the node, see [Chained].
+	// Mode says with which plugins the agent's is chained. If empty or ModeNone, it
+	// is alone. With ModePortmap it comes before portmap, with ModeFlannel after
+	// flannel and portmap, with ModeAWS after aws-cni and portmap, and with
+	// ModeGenericVeth after the plugins of Base, which must be given. To join a
+	// configuration that is already on the node, see [Chained].
 	Mode string
 
-	// Base are the plugins before the agent's, each a JSON object; nil: those
-	// of the mode.
+	// Base lists the plugins before the agent's, each a JSON object. If nil, they
+	// are those of the mode.
 	Base []json.RawMessage
 }
 
@@ -57,11 +60,11 @@ type agentPlugin struct {
 	Type    string `json:"type"`
 	Mode    string `json:"chaining-mode,omitempty"`
 	Debug   bool   `json:"enable-debug"`
-	LogFile string `json:"log-file"`
+	LogFile string `json:"log-file,omitempty"`
 }
 
 // Render returns the configuration as a list (.conflist). A string that is not
-// UTF-8 cannot be said in JSON and is an error.
+// UTF-8 cannot be represented in JSON, and is an error.
 func (a Agent) Render(context.Context, string) ([]byte, error) {
 	out, err := a.render()
 	if err != nil {
@@ -75,27 +78,35 @@ func (a Agent) render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := "cilium"
-	if a.Mode != "" && a.Mode != ModeNone {
-		name = a.Mode
-	}
-	if err := a.checkStrings(); err != nil {
+	if err := a.validate(); err != nil {
 		return nil, err
 	}
-	return encode(agentList{CNIVersion: cmp.Or(a.CNIVersion, "0.3.1"), Name: cmp.Or(a.Network, name), Plugins: chain})
+	network := a.Network
+	if network == "" && !a.alone() {
+		network = a.Mode
+	}
+	if network == "" {
+		return nil, errors.New("no name of the network given")
+	}
+	return encode(agentList{CNIVersion: cmp.Or(a.CNIVersion, "0.3.1"), Name: network, Plugins: chain})
 }
 
-// entry is the agent's own plugin in the list.
+// entry is the agent's own entry in the list of plugins.
 func (a Agent) entry() agentPlugin {
 	return agentPlugin{
-		Type:    cmp.Or(a.Plugin, "cilium-cni"),
+		Type:    a.Plugin,
 		Mode:    a.chainingMode(),
 		Debug:   a.Debug,
-		LogFile: cmp.Or(a.LogFile, "/var/run/cilium/cilium-cni.log"),
+		LogFile: a.LogFile,
 	}
 }
 
-func (a Agent) checkStrings() error {
+func (a Agent) alone() bool { return a.Mode == "" || a.Mode == ModeNone }
+
+func (a Agent) validate() error {
+	if a.Plugin == "" {
+		return errors.New("no plugin of the agent given")
+	}
 	for _, s := range []string{a.Network, a.CNIVersion, a.Plugin, a.LogFile, a.Mode} {
 		if !utf8.ValidString(s) {
 			return fmt.Errorf("%q is not UTF-8", s)

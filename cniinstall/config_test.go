@@ -27,6 +27,7 @@ func TestCNI3_AgentGolden(t *testing.T) {
 	}
 	for name, agent := range tests {
 		t.Run(name, func(t *testing.T) {
+			agent = agentOf(agent)
 			got, err := agent.Render(t.Context(), "/etc/cni/net.d")
 			require.NoError(t, err)
 			golden := filepath.Join("testdata", name+".conflist")
@@ -53,7 +54,7 @@ func TestCNI3_QuotesInEveryOption(t *testing.T) {
 	n := newNode(t)
 	n.source(`a'b"c`, script("0.3.1"))
 	i := n.install()
-	i.Config = cniinstall.Agent{Plugin: `a'b"c`, LogFile: `/'"/log`}
+	i.Config = agentOf(cniinstall.Agent{Plugin: `a'b"c`, LogFile: `/'"/log`})
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
 	list, err := libcni.NetworkConfFromFile(n.confFile())
@@ -62,7 +63,7 @@ func TestCNI3_QuotesInEveryOption(t *testing.T) {
 	require.Contains(t, string(list.Plugins[0].Bytes), `"log-file":"/'\"/log"`)
 
 	for _, agent := range []cniinstall.Agent{{Network: `n'"`}, {CNIVersion: `1.0'"`}} {
-		i.Config = agent
+		i.Config = agentOf(agent)
 		var invalid *cniinstall.InvalidError
 		require.ErrorAs(t, i.Apply(t.Context()), &invalid)
 	}

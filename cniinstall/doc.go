@@ -1,66 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package cniinstall puts CNI plugins and a network configuration on a node,
-// so that a container runtime never sees half of one, and takes them away
-// again.
+// Package cniinstall installs CNI plugins and a network configuration on a node, so
+// that a container runtime never sees an incomplete one, and can remove them again.
 //
-// An [Install] is a state of two folders, the plugins' and the configuration's.
-// Whatever differs is written beside its place under a temporary name that no
-// runtime loads, made durable, read back, and only then renamed: a plugin that
-// runs keeps running, and a reader finds the old file or the new one. The
-// configuration comes last and is validated first, by libcni and by running its
-// plugins with CNI_COMMAND=VERSION; an invalid one changes nothing at all.
-// What is equal already is not written, so a folder baked into a read-only
-// image is no error. Where the sizes are the same, every byte is compared.
+// An [Install] is a state of two folders, one with the plugins and one with the
+// configuration. Each file that differs is written to the same folder under a
+// temporary name that no runtime loads, made durable, read back, and only then
+// renamed: a running plugin keeps running, and a reader finds either the old file
+// or the new one. The configuration is published last. It is validated before
+// anything is published, by libcni and by running its plugins with
+// CNI_COMMAND=VERSION; if it is invalid, nothing is changed at all. A file that is
+// equal is not written, so a folder that is part of a read-only image is no error.
+// If the sizes are the same, every byte is compared.
 //
-// The configuration is given [Whole], is an [Agent]'s by a template, or is
-// another CNI's that the agent's plugin joins ([Chained]). With Exclusive the
-// others are set aside once ours is in its place, the last in the order of
-// names first: runtimes, which load the folder at each change and use its first
-// file, go from the one that was first to ours in one step, and on Revert back.
-// Without it, [Install.Advise] tells of files that win over ours.
+// The configuration is given as a [Whole], made from a template ([Agent]), or that
+// of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
+// other configurations are set aside (renamed) once ours is published, the last
+// file name first: runtimes, which reload the folder at each change and use its
+// first file, switch from the previous first file to ours in one step, and back in
+// one step on Revert. Without Exclusive, [Install.Advise] names the files that take
+// precedence over ours.
 //
-// Folders are never removed or replaced, except on Revert those that Install
-// made, if they are empty. A [Guard] keeps what was installed as it is, and a
+// Folders are never replaced, and only removed on Revert, if Install made them and
+// they are empty. A [Guard] repairs an installation that somebody changes, and a
 // [Handler] undoes it in another process.
 //
-// Folders are opened once, and what is done there is done in what was opened: a
-// symbolic link on the way is followed only if nobody but root and the caller can
-// have put it there, and one in a file's place never is. Configurations of others
-// are read through links, as runtimes do, up to 1 MiB.
+// Folders are opened once, and all work is done through the open folder: a symbolic
+// link on the path to it is followed only if nobody but root and the caller can
+// have put it there, and a symbolic link in place of a file is never followed.
+// Other CNIs' configurations are read through links, as by runtimes, up to 1 MiB.
 //
 // # Needs
 //
-// Linux of any version; root, or CAP_DAC_OVERRIDE, CAP_CHOWN and CAP_FOWNER
-// where the folders or files belong to somebody else. Elsewhere it works as
-// far as the system has permissions and renames over files, without locks and
+// Linux of any version; root, or CAP_DAC_OVERRIDE, CAP_CHOWN and CAP_FOWNER if the
+// folders or files belong to somebody else. On other systems it works as far as
+// they have permissions and can rename over existing files, without locks and
 // durable renames.
 //
-// # Which side, which thread
+// # Container or node, and which thread
 //
-// Plugins is read on the caller's side, through a handle opened beforehand;
-// BinDir, ConfDir and SearchDirs are the node's, as the calling thread sees it;
-// the journal is where it was opened. To install on the host from a container, run the methods in
-// the host's mount namespace (package bootstrap/hostns). Nothing here resolves
-// a name or leaves a goroutine. Plugins are executed from the calling thread
-// and so in its namespaces, and are waited for. The goroutines that are needed
-// meanwhile copy pipes, watch the context, and read and sync open files, which no
-// namespace changes, and have ended when the call returns.
+// Install.Plugins is opened by the caller beforehand, for example in a container;
+// BinDir, ConfDir and SearchDirs are resolved in the calling thread's mount
+// namespace; the journal is where it was opened. To install on the host from a
+// container, call the methods in the host's mount namespace (package
+// bootstrap/hostns). Nothing here looks up host names or leaves a goroutine behind.
+// Plugins are executed from the calling thread, so in its namespaces, and are
+// waited for. Goroutines that run in the meantime only copy pipes, watch the
+// context, and read and sync open files, which does not depend on a namespace; they
+// have ended when the call returns.
 //
 // # Errors
 //
-// [InvalidError]: the configuration is wrong, and where. [ErrPluginMissing]: a
-// plugin that it names is not on the node (yet), which may be worth waiting
-// for; so may [ErrTargetMissing], a network to join. [ErrUninstalled],
-// [ErrContested], and those of the journal for a node that is somebody else's by
-// now: why a guard has ended. Everything else is the file system's, with
-// operation, path and remedy.
+// [InvalidError] says what is wrong with the configuration, and where.
+// [ErrPluginMissing] says that a plugin which the configuration names is not on the
+// node (yet), and [ErrTargetMissing] that the network to join is not; both may be
+// worth waiting for. A guard ends with [ErrUninstalled], with [ErrContested], or
+// with one of the journal's errors for a node that somebody else owns by now. All
+// other errors are those of the file system, with operation, path and remedy.
 //
 // # When not to use it
 //
-// To install a configuration that no plugin is to be run for, or where two
-// programs install different content under one name: each would win in turn.
-// Calls with a Journal must be serialised by the caller (a lock on the node,
-// such as the plan's); calls without need no lock.
+// To install a configuration whose plugins must not be run, or if two programs
+// install different content under the same name: they would overwrite each other in
+// turn. Calls with a Journal must be serialised by the caller (a lock on the node,
+// such as the plan's); calls without a Journal need no lock.
 package cniinstall

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// piece is how many bytes of a stream are read at a time: two of them stay in the
+// piece is how many bytes of a stream are read at a time: two pieces fit into the
 // processor's cache.
 const piece = 128 << 10
 

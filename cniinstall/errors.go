@@ -9,15 +9,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// ErrPluginMissing says that a plugin which a configuration names is not where
-// the runtime looks, cannot be executed yet, or is just being written. It may
-// come: another project's installer may be at work.
+// ErrPluginMissing says that a plugin which a configuration names is not where the
+// runtime looks, cannot be executed yet, or is just being written. It may still
+// appear, since another project's installer may be at work.
 var ErrPluginMissing = errors.New("plugin missing")
 
-// ErrTargetMissing says that the network which a [Chained] is to join is not in
-// the folder, or not valid. It may come: the other CNI may be starting.
+// ErrTargetMissing says that the network which a [Chained] is to join is not in the
+// folder, or not valid. It may still appear, since the other CNI may be starting.
 var ErrTargetMissing = errors.New("network to chain onto is missing")
 
-// hint adds what is missing to an error that says only that something is; nil
-// stays nil.
+// hint adds to a permission error what is missing. It returns nil for nil.
 func hint(err error) error { return remedy.File(err) }

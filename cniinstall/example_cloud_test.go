@@ -61,12 +61,10 @@ func ExampleInstall_managedCloud() {
 		log.Fatal(err)
 	}
 	defer record.Close()
-	install := cniinstall.Install{
-		Plugins: fstest.MapFS{"cilium-cni": {Data: []byte(answer)}},
-		BinDir:  bin, ConfDir: conf, Journal: record.Step("cni"), // within a plan that has it, the journal itself
-		Config:    cniinstall.Whole(whole),
-		Exclusive: true,
-	}
+	install := cniinstall.Cilium("")
+	install.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(answer)}}
+	install.BinDir, install.ConfDir, install.Journal = bin, conf, record.Step("cni") // within a plan that has it, the journal itself
+	install.Config, install.Exclusive = cniinstall.Whole(whole), true
 
 	show("before")
 	err = install.Apply(ctx)

@@ -36,7 +36,7 @@ func ExampleGuard() {
 	}
 	guard := cniinstall.Guard{
 		Install: install,
-		Repaired: func(changes []string) {
+		Done: func(changes []string, _ error) {
 			fmt.Println("repaired:", strings.ReplaceAll(strings.Join(changes, ", "), node, ""))
 			cancel() // a real one goes on
 		},

@@ -24,12 +24,10 @@ func Example() {
 	defer os.RemoveAll(node)
 
 	plugin := "#!/bin/sh\n" + `echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","1.0.0"]}'`
-	install := cniinstall.Install{
-		Plugins: fstest.MapFS{"cilium-cni": {Data: []byte(plugin)}}, // os.OpenRoot("/plugins") and its FS in a pod
-		BinDir:  filepath.Join(node, "bin"),                         // the zero value is /opt/cni/bin
-		Config:  cniinstall.Agent{LogFile: `/var/log/the "log"`},
-		ConfDir: filepath.Join(node, "net.d"), // the zero value is /etc/cni/net.d
-	}
+	install := cniinstall.Cilium("")
+	install.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(plugin)}} // os.OpenRoot("/plugins") and its FS in a pod
+	install.BinDir = filepath.Join(node, "bin")                          // the zero value is /opt/cni/bin
+	install.ConfDir = filepath.Join(node, "net.d")                       // the zero value is /etc/cni/net.d
 	ctx := context.Background()
 	for range 2 {
 		changes, err := install.Check(ctx)

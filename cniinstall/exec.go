@@ -28,8 +28,8 @@ const (
 	outputLimit  = 1 << 20         // bytes of output that are kept
 )
 
-// runner is libcni's way to plugins: it finds those that are staged under
-// their temporary names, and runs each with no environment but CNI's.
+// runner finds and runs plugins for libcni: it finds staged plugins under their
+// temporary names, and runs each with no environment but CNI's.
 type runner struct {
 	version.PluginDecoder
 	staged map[string]string // plugin: its temporary path
@@ -45,8 +45,8 @@ func (r *runner) FindInPath(plugin string, _ []string) (string, error) {
 }
 
 // ExecPlugin runs the plugin at path and returns what it printed.
-func (r *runner) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+func (r *runner) ExecPlugin(caller context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(caller, versionLimit)
 	defer cancel()
 	var stdout, stderr limited
 	c := exec.CommandContext(ctx, path)
@@ -61,8 +61,10 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, stdin []byte, envi
 		return stdout.kept, nil
 	case errors.Is(err, syscall.ETXTBSY):
 		return nil, fmt.Errorf("%w: it is just being written: %w", ErrPluginMissing, err)
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("gave no answer in time: %w", ctx.Err())
+	case caller.Err() != nil:
+		return nil, fmt.Errorf("gave no answer in time: %w", context.Cause(caller))
+	case ctx.Err() != nil: // and the caller has time left
+		return nil, fmt.Errorf("gave no answer within %s", versionLimit)
 	default:
 		return nil, pluginError(err, stdout.kept, stderr.kept)
 	}
@@ -77,7 +79,7 @@ func (r *runner) placeOf(path string) string {
 	return path
 }
 
-// cniOnly leaves out what libcni takes over from this process's environment.
+// cniOnly removes what libcni has copied from this process's environment.
 func cniOnly(environ []string) []string {
 	env := []string{} // not nil: that would mean all of it
 	for _, e := range environ {
@@ -88,8 +90,8 @@ func cniOnly(environ []string) []string {
 	return env
 }
 
-// pluginError is what the plugin itself said, if it kept to the protocol: libcni
-// knows one such text by heart, that of plugins which predate VERSION.
+// pluginError returns the plugin's own error, if it kept to the protocol: libcni
+// recognises plugins that predate VERSION by the exact text of theirs.
 func pluginError(err error, stdout, stderr []byte) error {
 	var said types.Error
 	if json.Unmarshal(stdout, &said) == nil && said.Msg != "" {
@@ -104,8 +106,8 @@ func pluginError(err error, stdout, stderr []byte) error {
 	return err
 }
 
-// limited keeps the first outputLimit bytes and takes the rest without a word.
-// It embeds no buffer, whose ReadFrom would be used in place of Write.
+// limited keeps the first outputLimit bytes and silently discards the rest. It does
+// not embed a buffer, since its ReadFrom would be used instead of Write.
 type limited struct{ kept []byte }
 
 func (l *limited) Write(p []byte) (int, error) {

@@ -25,8 +25,8 @@ const (
 	defaultPatience = 5 * time.Minute
 )
 
-// ErrUninstalled says that the installation has been taken back, or was never
-// made: there is nothing to guard. It matches [journal.ErrRevoked].
+// ErrUninstalled says that the installation was undone, or never made, so there is
+// nothing to guard. It matches [journal.ErrRevoked].
 var ErrUninstalled error = uninstalled{}
 
 type uninstalled struct{}
@@ -34,61 +34,58 @@ type uninstalled struct{}
 func (uninstalled) Error() string        { return "no longer installed" }
 func (uninstalled) Is(target error) bool { return target == journal.ErrRevoked }
 
-// ErrContested says that somebody else, such as the guard of another agent,
-// undoes each repair.
+// ErrContested says that somebody else, such as the guard of another agent, keeps
+// undoing the repairs.
 var ErrContested = errors.New("somebody else undoes each repair")
 
-// Guard keeps an installation as it is: four times a second it looks at the
-// folders, and where one of the files has been changed, moved or removed, or a
-// folder replaced, it applies Install again. So everything is repaired within a
-// second, if that itself takes no longer than half of one.
+// Guard repairs an installation that somebody changes: four times a second it looks
+// at the folders, and if one of the files has been changed, moved or removed, or a
+// folder replaced, it applies Install again. So every change is repaired within a
+// second, provided that the repair itself takes at most half a second.
 //
-// It installs nothing anew: what has been applied is guarded. With a Journal
-// that decides, in which the context or the Journal has to name the step. An
-// uninstall ends the guard ([ErrUninstalled]), and so does a later installation,
-// with other content ([journal.ErrRevoked]) or by another owner, who has claimed
-// the node ([journal.ErrNotOwner]).
+// It only guards what has already been applied, and installs nothing new. If
+// Install has a Journal, the entries there say what has been applied; either the
+// context or the Journal must name the step. The guard ends if there is an
+// uninstall ([ErrUninstalled]), if other content is installed
+// ([journal.ErrRevoked]), or if another owner claims the node
+// ([journal.ErrNotOwner]).
 type Guard struct {
-	// Install is what has been applied. Its Warn is not called.
+	// Install is what has been applied.
 	Install Install
 
-	// Lock is taken for each repair, and only for it; what the journal says is
-	// read after that. An uninstall has to hold the same lock, or the guard may
-	// repair what is just being removed. Nil: no lock.
+	// Lock is held only during each repair, and the journal is read after it is
+	// taken. An uninstall must hold the same lock, or the guard may repair what is
+	// just being removed. If nil, no lock is taken.
 	Lock func(ctx context.Context) (unlock func() error, err error)
 
 	// Patience is how long the guard goes on, with at most four repairs a second,
-	// while somebody else undoes each of them; zero: 5 minutes. Then it ends with
-	// [ErrContested].
+	// while somebody else undoes each of them. Then it ends with [ErrContested].
+	// Zero means 5 minutes.
 	Patience time.Duration
 
-	// Repaired is told what each repair changed; nil: nobody is.
-	Repaired func(changes []string)
-
-	// Trouble is told of what the guard goes on in spite of; nil: nobody is. That
-	// is a repair that does not succeed, which is tried again, and once in each
-	// fight [ErrContested].
-	Trouble func(err error)
+	// Done is called with what each repair changed, and with errors that do not end
+	// the guard: a failed repair, which is tried again, and [ErrContested], once
+	// whenever somebody else begins to undo the repairs. It may be nil.
+	Done func(changes []string, err error)
 }
 
-// Run guards until ctx ends or the guard does, and always returns an error:
-// that of ctx, [ErrUninstalled], [journal.ErrRevoked], [journal.ErrNotOwner],
-// [ErrContested], or that of an Install whose fields are wrong.
+// Run guards the installation until ctx ends or there is a reason to stop, and
+// always returns an error: that of ctx, [ErrUninstalled], [journal.ErrRevoked],
+// [journal.ErrNotOwner], [ErrContested], or that of an Install with invalid fields.
 //
-// All paths are resolved on the calling thread, so it may run inside hostns.Do
-// for as long as it likes. Files are read only after the name, size, mode, owner
-// or time of one has changed. While nothing happens to 28 of them, it needs 2 ms
-// of processor time a second (BenchmarkCNI7_Idle, in a process that does nothing
-// else).
+// All paths are resolved on the calling thread, so Run may run inside hostns.Do for
+// any length of time. Files are read only after the name, size, mode, owner or time
+// of one has changed. While none of 28 files changes, Run needs 2 ms of processor
+// time a second (BenchmarkCNI7_Idle, in a process that does nothing else).
 //
-// What it does not see: a write that changes neither size nor time, such as
-// through a memory map of a file on a tmpfs.
+// Run does not notice a write that changes neither size nor time, such as through a
+// memory map of a file on a tmpfs.
 func (g Guard) Run(ctx context.Context) error {
 	return fmt.Errorf("guard CNI: %w", g.run(ctx))
 }
 
-// guarding is a guard at work. It has no goroutine: whatever touches a path is
-// done by Run's own.
+// guarding is a running guard. It starts no goroutine: only Run's own touches
+// paths.
 type guarding struct {
 	Guard
 	seed  maphash.Seed
@@ -107,7 +104,6 @@ func (g Guard) run(ctx context.Context) error {
 	if g.Install, err = g.Install.withDefaults(); err != nil {
 		return err
 	}
-	g.Install.Warn = nil
 	g.Patience = cmp.Or(g.Patience, defaultPatience)
 	r := &guarding{Guard: g, seed: maphash.MakeSeed()}
 	for {
@@ -148,18 +144,18 @@ func (r *guarding) look(ctx context.Context) error {
 	return nil
 }
 
-// appearance describes what is guarded, at the cost of looking: any change of
-// the node's owner or of a file changes it, and so does an uninstall.
+// appearance describes what is guarded without reading files: any change of the
+// node's owner or of a file changes it, and so does an uninstall.
 func (r *guarding) appearance(ctx context.Context) string {
 	owner, generation, err := r.Install.Journal.Owner()
 	_, recorded, errOne := r.Install.Journal.Lookup(ctx, kindFile, r.one)
 	return fmt.Sprintln(owner, generation, err, recorded, errOne, r.Install.appearance(ctx, r.seed))
 }
 
-// appearance describes what is in the guarded folders: any change of a file
-// changes it. Of a folder only which one it is counts, and what starts with a
-// dot does not: there are temporary files. However much is there, the description
-// is short: what is described of the files is combined, in whatever order they come.
+// appearance describes what is in the guarded folders: any change of a file changes
+// it. Of a folder, only its identity counts, and names that start with a dot do
+// not, since temporary files have them. The description is short however many files
+// there are: it combines the descriptions of the files, regardless of their order.
 func (i Install) appearance(ctx context.Context, seed maphash.Seed) string {
 	var b strings.Builder
 	for _, dir := range []string{i.BinDir, i.ConfDir} {
@@ -194,9 +190,9 @@ func ends(err error) bool {
 	return errors.Is(err, journal.ErrRevoked) || errors.Is(err, journal.ErrNotOwner) || errors.Is(err, ErrContested)
 }
 
-// fail tells of an error, once, and lets it be tried again: some time later, or
-// when something changes that the attempt itself has not. If something changed
-// meanwhile, it may come of that: the next look will tell.
+// fail reports an error, once, and has the repair tried again: some time later, or
+// when something changes other than by the attempt itself. If something changed
+// during the attempt, that may be the cause of the error: the next look will show.
 func (r *guarding) fail(ctx context.Context, err error) {
 	seen := r.appearance(ctx)
 	if r.failures++; r.failures == 1 && seen != r.seen {
@@ -211,8 +207,8 @@ func (r *guarding) fail(ctx context.Context, err error) {
 }
 
 func (r *guarding) trouble(err error) {
-	if r.Trouble != nil {
-		r.Trouble(fmt.Errorf("guard CNI: %w", err))
+	if r.Done != nil {
+		r.Done(nil, fmt.Errorf("guard CNI: %w", err))
 	}
 }
 
@@ -276,14 +272,14 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 	if err = errors.Join(err, r.remember(ctx, j)); err != nil {
 		return err
 	}
-	if r.Repaired != nil {
-		r.Repaired(changes)
+	if r.Done != nil {
+		r.Done(changes, nil)
 	}
 	return r.contested(found)
 }
 
-// contested says whether somebody else undoes each repair, and ends the guard
-// when that has lasted too long.
+// contested says whether somebody else undoes each repair, and ends the guard if
+// that lasts too long.
 func (r *guarding) contested(found string) error {
 	now := time.Now()
 	switch r.contest.add(found, now) {

@@ -42,8 +42,13 @@ type guarded struct {
 func start(t *testing.T, g cniinstall.Guard, run func(context.Context, cniinstall.Guard) error) *guarded {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &guarded{t, make(chan []string, 10000), make(chan error, 10000), make(chan error, 1), cancel}
-	g.Repaired = func(changes []string) { r.repaired <- changes }
-	g.Trouble = func(err error) { r.trouble <- err }
+	g.Done = func(changes []string, err error) {
+		if err != nil {
+			r.trouble <- err
+		} else {
+			r.repaired <- changes
+		}
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -339,7 +344,7 @@ func TestCNI7_TwoGuardsThatFight(t *testing.T) {
 		n.state = ""
 		i := n.install()
 		other := i
-		other.Config = cniinstall.Agent{Debug: true}
+		other.Config = agentOf(cniinstall.Agent{Debug: true})
 		require.NoError(t, i.Apply(t.Context()))
 		begin := time.Now()
 		short := start(t, cniinstall.Guard{Install: i, Patience: 2 * time.Second}, plainly)

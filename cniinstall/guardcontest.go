@@ -11,8 +11,8 @@ const (
 	spellEnd   = 10 * time.Second // without a repair: what comes then is a new matter
 )
 
-// contest tells a fight from a series of accidents: the same state comes back
-// again and again, or there is no end.
+// contest tells a fight from a series of accidents: the same state returns again
+// and again, or the repairs do not end.
 type contest struct {
 	found       string
 	same, total int
@@ -28,7 +28,7 @@ const (
 	contestGoesOn
 )
 
-// add notes a repair of what was found at the time now.
+// add records that the state found was repaired at the time now.
 func (c *contest) add(found string, now time.Time) contestState {
 	if now.Sub(c.last) > spellEnd {
 		*c = contest{}

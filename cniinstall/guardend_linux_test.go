@@ -49,7 +49,7 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	second := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
 	require.NoError(t, os.Remove(n.confFile()))
 	second.repair()
-	i.Config = cniinstall.Agent{Debug: true}
+	i.Config = agentOf(cniinstall.Agent{Debug: true})
 	require.NoError(t, i.Apply(t.Context()))
 	err = second.end()
 	require.ErrorIs(t, err, journal.ErrRevoked)
@@ -67,7 +67,7 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 	for want, act := range map[error]func(context.Context, node, cniinstall.Install) error{
 		cniinstall.ErrUninstalled: func(ctx context.Context, _ node, i cniinstall.Install) error { return i.Revert(ctx) },
 		journal.ErrNotOwner: func(ctx context.Context, n node, i cniinstall.Install) error {
-			i.Config = cniinstall.Agent{}
+			i.Config = agentOf(cniinstall.Agent{})
 			return n.ownedBy("pod-b", i).Apply(ctx)
 		},
 	} {
@@ -76,7 +76,7 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 		write(t, other, `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"loopback"}]}`, 0o644)
 		n.source("loopback", script("0.3.1"))
 		i := n.install()
-		i.Config = cniinstall.Chained{}
+		i.Config = chainedOf(cniinstall.Chained{})
 		require.NoError(t, i.Apply(t.Context()))
 		g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
 		require.NoError(t, os.Remove(n.confFile()))
@@ -171,7 +171,7 @@ func TestCNI7_LeavesNothing(t *testing.T) {
 		done := make(chan error, 1)
 		require.NoError(t, os.Remove(n.confFile()))
 		go func() {
-			done <- cniinstall.Guard{Install: i, Repaired: func([]string) { repaired <- true }}.Run(ctx)
+			done <- cniinstall.Guard{Install: i, Done: func([]string, error) { repaired <- true }}.Run(ctx)
 		}()
 		receive(t, repaired)
 		if k%2 == 0 {

@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// enter keeps uninstalls out until leave is called. An error may be that the
-// guard is to end, which it is whatever else is wrong: the node is somebody
-// else's by now, or what is guarded was undone.
+// enter keeps uninstalls out until leave is called. Its error may be a reason for
+// the guard to end, which takes precedence over other errors: somebody else owns
+// the node by now, or what is guarded was undone.
 func (r *guarding) enter(ctx context.Context) (leave func() error, err error) {
 	_, leave, err = r.Install.Journal.Enter(ctx, journal.Verify)
 	gone := r.gone(ctx)
@@ -33,7 +33,7 @@ func (r *guarding) enter(ctx context.Context) (leave func() error, err error) {
 	return nil, gone
 }
 
-// gone is an error if the journal no longer knows what is guarded.
+// gone returns an error if the journal no longer knows what is guarded.
 func (r *guarding) gone(ctx context.Context) error {
 	if r.Install.Journal == nil {
 		return nil
@@ -50,7 +50,7 @@ func (r *guarding) gone(ctx context.Context) error {
 	return nil
 }
 
-// mayRepair is an error if something differs that is not to be repaired.
+// mayRepair returns an error if something differs that is not to be repaired.
 func (r *guarding) mayRepair(ctx context.Context, j *job) error {
 	if j.Journal == nil {
 		return nil
@@ -63,8 +63,8 @@ func (r *guarding) mayRepair(ctx context.Context, j *job) error {
 	return nil
 }
 
-// isDamage: what differs from ours because the same owner has installed
-// something else since is none.
+// isDamage returns an error if t is not to be repaired: it differs because the same
+// owner has installed something else since, or it was never recorded.
 func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
 	e, recorded := j.known[t.path]
 	sum, seen := r.known[t.path]
@@ -90,7 +90,7 @@ func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
 	return nil
 }
 
-// isFixed: each rendering is the same, whatever else is on the node.
+// isFixed reports whether c always renders the same, whatever else is on the node.
 func isFixed(c Config) bool {
 	switch c.(type) {
 	case Whole, Agent:
@@ -99,7 +99,7 @@ func isFixed(c Config) bool {
 	return false
 }
 
-// remember notes what the journal says of what is guarded.
+// remember takes over what the journal says about what is guarded.
 func (r *guarding) remember(ctx context.Context, j *job) error {
 	if r.known == nil {
 		r.known = map[string]string{}
@@ -128,8 +128,8 @@ func (t *target) hash(ctx context.Context) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// found describes what is to be repaired, so that it is known again; of large
-// files only the size.
+// found describes what is to be repaired, so that the same state can be recognised;
+// of large files it takes only the size.
 func (j *job) found() string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, j.changes())

@@ -17,26 +17,29 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Handler undoes what an [Install] has recorded: first the configurations that
-// were set aside come back, so that there is always one, the same file again
-// where nobody has touched the backup; then ours goes, then the plugins, last the
-// directories that were made, if empty. What is no longer as it was left stays,
-// and is reported. If a configuration cannot be put back, ours and the plugins
-// stay. If ours stays because somebody has changed it, so do the plugins that it
-// names, and all remain recorded: a revert after it was removed takes them away.
+// Handler undoes what an [Install] has recorded. First it restores the
+// configurations that were set aside, so that there is always one; if nobody has
+// touched the backup, it is renamed back. Then it removes our configuration, then
+// the plugins, and last the directories that Apply made, if they are empty.
+// Anything that is no longer as the step left it is not touched, and is reported.
+// If a configuration cannot be restored, ours is not removed, nor are the plugins.
+// If somebody has changed our configuration, neither it nor the plugins that it
+// names are removed, and all remain recorded: once the configuration is gone,
+// another revert removes them.
 type Handler struct {
-	// ConfDir is the configurations' folder; zero: /etc/cni/net.d.
+	// ConfDir is the folder with the configurations. If empty, it is /etc/cni/net.d.
 	ConfDir string
 
-	// KeepConf lets the configurations stay as they are: they are the user's.
-	// So do the plugins that they name, and directories.
+	// KeepConf says that the configurations belong to the user and are not undone.
+	// Directories and the plugins that the configurations name are not removed
+	// either.
 	KeepConf bool
 }
 
 // Kinds lists the kinds of entries of cniinstall.
 func (Handler) Kinds() []string { return append(files.Kinds(), kindBackup) }
 
-// Owns is an error for what cannot be a path of a CNI installation.
+// Owns returns an error if e's object cannot be part of a CNI installation.
 func (Handler) Owns(e journal.Entry) error {
 	if e.Kind == kindBackup && e.Before.Type != "" {
 		return errors.New("a backup takes the place of nothing")
@@ -67,7 +70,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u 
 	return u, hint(err)
 }
 
-// needing adds what stays with a configuration that cannot be undone.
+// needing adds to err what cannot be undone either if a configuration cannot.
 func needing(e journal.Entry, err error) error {
 	if err == nil || !isConf(e) || len(e.Needs) == 0 || errors.Is(err, journal.ErrChanged) {
 		return err
@@ -75,8 +78,9 @@ func needing(e journal.Entry, err error) error {
 	return fmt.Errorf("%w; plugins stay while the configuration that needs them does", err)
 }
 
-// lookConf puts back what was set aside by renaming its backup, so that it is
-// the same file again; if that is gone or was edited, from the kept content.
+// lookConf restores a file that was set aside by renaming its backup, so that it is
+// the same file again or, if the backup is gone or was edited, from the stored
+// content.
 func lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	u, err := files.Look(ctx, p, e)
 	switch {
@@ -100,8 +104,8 @@ func lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Un
 	return u, nil
 }
 
-// isBackup reports whether path is beside e's object, whose place is empty, and
-// is what was there before.
+// isBackup reports whether the file at path is the original of e's object, in the
+// same directory, and nothing is at the object's own path.
 func isBackup(ctx context.Context, path string, e journal.Entry) (bool, error) {
 	if filepath.Dir(path) != filepath.Dir(e.Object) || isConfName(path) {
 		return false, nil
@@ -137,8 +141,8 @@ func putBack(ctx context.Context, backup string, e journal.Entry, restore func(c
 	return nil
 }
 
-// lookBackup removes a backup whose original is in its place again by other
-// means. If somebody else's file is there, it stays.
+// lookBackup removes a backup whose original was restored in another way. If
+// somebody else's file is at the original's path, the backup is not removed.
 func lookBackup(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if p.Goes(e.Object) { // it is put back
 		return journal.Undo{}, nil
@@ -180,7 +184,7 @@ func placeIsTaken(ctx context.Context, p *journal.Pass, backup journal.Entry) er
 	return nil
 }
 
-// lookDir lets a directory stay that a configuration comes back to.
+// lookDir does not remove a directory in which a configuration is restored.
 func lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	u, err := files.Look(ctx, p, e)
 	if err != nil || u.Change == "" {
@@ -198,7 +202,7 @@ func lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Und
 	return u, nil
 }
 
-// told is an error in words of its own.
+// told is an error with its own text.
 type told struct {
 	text string
 	is   error
@@ -207,8 +211,8 @@ type told struct {
 func (t told) Error() string        { return t.text }
 func (t told) Is(target error) bool { return target == t.is }
 
-// held lets a configuration of ours that somebody has changed stay recorded as
-// long as it names plugins that are: without them no pod would start.
+// held keeps a configuration of ours that somebody has changed recorded as long as
+// it names recorded plugins: without them no pod would start.
 func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed error) error {
 	n, err := parseFile(ctx, conf.Object)
 	if err != nil {
@@ -232,7 +236,8 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 			conf.Object, strings.Join(plugins, ", ")), journal.ErrKept})
 }
 
-// lookPlugin lets a plugin stay with the configurations that need it.
+// lookPlugin does not remove a plugin as long as there is a configuration that
+// needs it.
 func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	needed := func(ctx context.Context) error { return neededBy(ctx, p, e) }
 	if h.KeepConf {
@@ -253,7 +258,7 @@ func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entr
 	return u, err
 }
 
-// named is an error if a configuration in the folder names the plugin.
+// named returns an error if a configuration in the folder names the plugin.
 func (h Handler) named(ctx context.Context, plugin journal.Entry) error {
 	f := folder{dir: filepath.Clean(cmp.Or(h.ConfDir, defaultConfDir))}
 	confs, err := f.list(ctx, isConfName)
@@ -271,8 +276,8 @@ func (h Handler) named(ctx context.Context, plugin journal.Entry) error {
 	return nil
 }
 
-// neededBy is an error if a configuration of ours stays: that names the plugin,
-// or could only not be removed, for then runtimes go on as before.
+// neededBy returns an error if a configuration of ours is not undone and either
+// names the plugin or merely could not be removed: runtimes then go on using it.
 func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry) error {
 	entries, err := p.Journal().Entries()
 	if err != nil {

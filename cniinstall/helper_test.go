@@ -4,6 +4,7 @@
 package cniinstall_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -47,11 +48,27 @@ func (n node) install() cniinstall.Install {
 	root, err := os.OpenRoot(n.src)
 	require.NoError(n.t, err)
 	n.t.Cleanup(func() { root.Close() })
-	i := cniinstall.Install{Plugins: root.FS(), BinDir: n.bin, Config: cniinstall.Agent{}, ConfDir: n.conf}
+	i := cniinstall.Cilium("")
+	i.Plugins, i.BinDir, i.ConfDir = root.FS(), n.bin, n.conf
 	if n.state != "" {
 		i.Journal = journaltest.Open(n.t, n.state)
 	}
 	return i
+}
+
+// agentOf fills in what a leaves out with what Cilium has.
+func agentOf(a cniinstall.Agent) cniinstall.Agent {
+	c := cniinstall.CiliumAgent(a.Mode)
+	a.Network, a.Plugin, a.LogFile = cmp.Or(a.Network, c.Network), cmp.Or(a.Plugin, c.Plugin), cmp.Or(a.LogFile, c.LogFile)
+	return a
+}
+
+// chainedOf fills in what c's agent leaves out with what Cilium has in a chain.
+func chainedOf(c cniinstall.Chained) cniinstall.Chained {
+	network := c.Agent.Network
+	c.Agent = agentOf(c.Agent)
+	c.Agent.Network = network
+	return c
 }
 
 // ownedBy lets the installation be that of an owner who claims the node.

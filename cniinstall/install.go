@@ -11,68 +11,67 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// Defaults of the zero fields: where containerd and CRI-O look, and the name
-// that Cilium's agent gives its configuration.
+// The defaults: the folders where containerd and CRI-O look, and a suffix that
+// neither of them loads.
 const (
-	defaultBinDir   = "/opt/cni/bin"
-	defaultConfDir  = "/etc/cni/net.d"
-	defaultConfName = "05-cilium.conflist"
+	defaultBinDir  = "/opt/cni/bin"
+	defaultConfDir = "/etc/cni/net.d"
 
-	defaultBackupSuffix = ".cilium_bak"
+	defaultBackupSuffix = ".aside"
 )
 
-// confSuffixes are what runtimes load.
+// confSuffixes are the suffixes of the files that runtimes load.
 var confSuffixes = []string{".conflist", ".conf", ".json"}
 
 // Install is a state of a node: these plugins in BinDir, this configuration in
-// ConfDir. The zero value asks for nothing.
+// ConfDir. The zero value installs nothing; [Cilium] returns what Cilium's agent is
+// installed with.
 //
-// It satisfies bootstrap.Action, and with a Journal it can be reverted.
+// It is a bootstrap.Action, and with a Journal it can be reverted.
 type Install struct {
-	// Plugins holds the plugins to install, as regular files (or symbolic links
-	// within it) at its root; nil: none. It is read on the caller's side: for
-	// what runs in another mount namespace it must have been opened before, as
-	// by os.OpenRoot(dir) and its FS, not by os.DirFS.
+	// Plugins contains the plugins to install, as regular files (or symbolic links
+	// within it) at its root. If nil, no plugins are installed. If Check and Apply
+	// run in another mount namespace, it must have been opened before entering that,
+	// by os.OpenRoot(dir) and its FS for example, but not by os.DirFS.
 	Plugins fs.FS
 
-	// Names says which of them; nil: all but those that start with a dot. It is
-	// an error if one is missing, unless it is among Optional (nil: loopback),
-	// or Policy leaves it out (zero: Always; for loopback IfMissing).
+	// Names says which of them to install. If nil, all are, except names that start
+	// with a dot. A missing plugin is an error, unless it is in Optional (if nil:
+	// loopback) or its Policy excludes it (if not given: Always, for loopback
+	// IfMissing).
 	Names    []string
 	Optional []string
 	Policy   map[string]Policy
 
-	// BinDir is where plugins go; zero: /opt/cni/bin. SearchDirs are further
-	// folders in which the runtime looks for plugins.
+	// BinDir is where plugins are installed. If empty, it is /opt/cni/bin.
+	// SearchDirs are further folders in which the runtime looks for plugins.
 	BinDir     string
 	SearchDirs []string
 
-	// Config is the configuration; nil: none. It becomes ConfDir/ConfName with
-	// mode 0600; zero: /etc/cni/net.d/05-cilium.conflist. A name ending in
-	// .conflist must hold a list, one in .conf or .json a single plugin's.
+	// Config is the configuration. If nil, none is installed. It is written to
+	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d;
+	// ConfName must be given. If it ends in .conflist, the configuration must be a
+	// list; if in .conf or .json, that of a single plugin.
 	Config   Config
 	ConfDir  string
 	ConfName string
 
-	// Exclusive sets the other configurations in ConfDir aside: each is renamed
-	// to its name with BackupSuffix (zero: .cilium_bak), with a number behind it
-	// if there is such a file that we did not make. Revert puts them back. Ours
-	// under an earlier ConfName is removed.
+	// Exclusive sets the other configurations in ConfDir aside: BackupSuffix (if
+	// empty, .aside) is appended to each name, and a number too if that name is
+	// taken by a file that we did not make. Revert restores them. Our own
+	// configuration under an earlier ConfName is removed.
 	Exclusive    bool
 	BackupSuffix string
 
-	// Journal is where the prior state is noted before each change, for Revert.
-	// Nil: nothing is, and Revert returns an error that matches
+	// Journal is where the previous state is recorded before each change, for
+	// Revert. If nil, nothing is recorded, and Revert returns an error that matches
 	// [errors.ErrUnsupported].
 	Journal *journal.Journal
-
-	// Warn is called with what is worth knowing and no error; nil: it is not.
-	Warn func(text string)
 }
 
-// Check says what Apply would change. A plugin that is to be installed counts
-// as present; the others that the configuration names are run for their
-// versions if the configuration is to be written.
+// Check says what Apply would change. A plugin that Apply would install counts as
+// present. If the configuration differs, the other plugins that it names are run to
+// ask for the versions that they support.
 func (i Install) Check(ctx context.Context) ([]string, error) {
 	j, err := i.survey(ctx)
 	if err != nil {
@@ -85,10 +84,9 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 	return j.changes(), nil
 }
 
-// Apply makes folders that are missing (mode 0755), installs the plugins, then
-// publishes the configuration. All that is to be written is written and
-// validated before the first file is put in its place. What an earlier run
-// left when it was killed is removed.
+// Apply makes missing folders (mode 0755), installs the plugins, and then publishes
+// the configuration. Everything is written under temporary names and validated
+// before the first file is renamed. What a killed run has left is removed.
 func (i Install) Apply(ctx context.Context) error {
 	j, err := i.survey(ctx)
 	if err == nil {

@@ -155,24 +155,24 @@ func TestCNI1_Policy(t *testing.T) {
 func TestCNI1_OptionalPluginMissing(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.src, "loopback")))
-	var said []string
 	i := n.install()
 	i.Names = []string{"cilium-cni", "loopback"}
-	i.Warn = func(text string) { said = append(said, text) }
 	require.NoError(t, i.Apply(t.Context()))
+	said, err := i.Advise(t.Context())
+	require.NoError(t, err)
 	require.Equal(t, []string{"optional CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
 	require.NoFileExists(t, n.plugin("loopback"))
 
 	i.Optional = []string{}
-	_, err := i.Check(t.Context())
+	_, err = i.Check(t.Context())
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "loopback")
 
-	said, i.Optional = nil, nil
+	i.Optional = nil
 	i.SearchDirs = []string{n.src} // the runtime finds it elsewhere
 	n.source("loopback", script("1.0.0"))
 	require.NoError(t, os.Chmod(filepath.Join(n.src, "loopback"), 0o755))
-	_, err = i.Check(t.Context())
+	said, err = i.Advise(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, said)
 }
@@ -252,7 +252,7 @@ func TestCNI2_ModePutRightBeforeConfiguration(t *testing.T) {
 	require.ErrorContains(t, err, "cilium-cni does not speak cniVersion 0.3.1, only 1.0.0")
 	require.NoFileExists(t, n.confFile())
 
-	i.Config = cniinstall.Agent{CNIVersion: "1.0.0"}
+	i.Config = agentOf(cniinstall.Agent{CNIVersion: "1.0.0"})
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
 }
@@ -313,12 +313,13 @@ func TestCNI9_FoldersStayTheSame(t *testing.T) {
 func TestBadFields(t *testing.T) {
 	n := newNode(t)
 	tests := map[string]func(*cniinstall.Install){
-		`"opt" is not an absolute path`:                func(i *cniinstall.Install) { i.BinDir = "opt" },
-		`"etc" is not an absolute path`:                func(i *cniinstall.Install) { i.ConfDir = "etc" },
-		`"more" is not an absolute path`:               func(i *cniinstall.Install) { i.SearchDirs = []string{"more"} },
-		`"05-cilium.txt": no runtime loads it`:         func(i *cniinstall.Install) { i.ConfName = "05-cilium.txt" },
-		`"../05-cilium.conflist": no runtime loads it`: func(i *cniinstall.Install) { i.ConfName = "../05-cilium.conflist" },
-		"is not UTF-8":          func(i *cniinstall.Install) { i.Config = cniinstall.Agent{LogFile: "\xff"} },
+		`"opt" is not an absolute path`:                       func(i *cniinstall.Install) { i.BinDir = "opt" },
+		`"etc" is not an absolute path`:                       func(i *cniinstall.Install) { i.ConfDir = "etc" },
+		`"more" is not an absolute path`:                      func(i *cniinstall.Install) { i.SearchDirs = []string{"more"} },
+		`"05-cilium.txt": no runtime loads it`:                func(i *cniinstall.Install) { i.ConfName = "05-cilium.txt" },
+		`"../05-cilium.conflist": no runtime loads it`:        func(i *cniinstall.Install) { i.ConfName = "../05-cilium.conflist" },
+		"no name given for the file of the CNI configuration": func(i *cniinstall.Install) { i.ConfName = "" },
+		"is not UTF-8":          func(i *cniinstall.Install) { i.Config = agentOf(cniinstall.Agent{LogFile: "\xff"}) },
 		n.src + "/loopback/bin": func(i *cniinstall.Install) { i.BinDir = n.src + "/loopback/bin" },
 	}
 	before := tree(t, n.root)

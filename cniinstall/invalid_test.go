@@ -4,6 +4,7 @@
 package cniinstall_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,7 +66,7 @@ func TestCNI2_InvalidConfiguration(t *testing.T) {
 			n := newNode(t)
 			before := tree(t, n.root)
 			i := n.install()
-			i.Config, i.ConfName = cniinstall.Whole(tt.conf), tt.file
+			i.Config, i.ConfName = cniinstall.Whole(tt.conf), cmp.Or(tt.file, i.ConfName)
 			for _, err := range []error{second(i.Check(t.Context())), i.Apply(t.Context())} {
 				var invalid *cniinstall.InvalidError
 				require.ErrorAs(t, err, &invalid)

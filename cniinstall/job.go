@@ -29,9 +29,8 @@ type job struct {
 	binDir, confDir *durable.Dir // nil: not there, or not needed
 }
 
-// survey looks, and changes nothing. What is wrong with the request or the
-// configuration is found here, before anything is touched. The job is to be
-// closed.
+// survey looks, and changes nothing. It finds what is wrong with the request or the
+// configuration before anything is touched. The caller closes the job.
 func (i Install) survey(ctx context.Context) (*job, error) {
 	i, err := i.withDefaults()
 	if err != nil {
@@ -75,7 +74,7 @@ func (j *job) look(ctx context.Context) (err error) {
 	return j.findAsides(ctx)
 }
 
-// openDirs opens the folders that are there.
+// openDirs opens the folders that exist.
 func (j *job) openDirs() (err error) {
 	if j.binDir == nil && j.Plugins != nil {
 		if j.binDir, err = openDir(j.BinDir); err != nil {
@@ -88,7 +87,7 @@ func (j *job) openDirs() (err error) {
 	return err
 }
 
-// openDir opens a folder; nil: there is none.
+// openDir opens a folder, or returns nil if there is none.
 func openDir(path string) (*durable.Dir, error) {
 	d, err := durable.OpenDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +112,7 @@ func (j *job) dirOf(t *target) *durable.Dir {
 	return j.binDir
 }
 
-// targets are all files, the configuration last.
+// targets returns all files, the configuration last.
 func (j *job) targets() []*target {
 	if j.conf == nil {
 		return j.plugins
@@ -121,12 +120,13 @@ func (j *job) targets() []*target {
 	return append(slices.Clone(j.plugins), j.conf)
 }
 
-// pending are the targets that need something.
+// pending returns the targets that need something done.
 func (j *job) pending(needs ...need) []*target {
 	return slices.DeleteFunc(slices.Clone(j.targets()), func(t *target) bool { return !slices.Contains(needs, t.need) })
 }
 
-// present names the plugins of the configuration that are neither there nor coming.
+// present names the plugins of the configuration that neither exist nor are about
+// to be installed.
 func (j *job) present() error {
 	if j.net == nil {
 		return nil
@@ -166,7 +166,7 @@ func (j *job) early(isStaged bool) []string {
 	})
 }
 
-// late lists those that could not be run before their mode was put right.
+// late lists the plugins that could not be run before their mode was corrected.
 func (j *job) late() []string {
 	if j.net == nil {
 		return nil
@@ -271,7 +271,8 @@ func (j *job) apply(ctx context.Context) error {
 	return j.sweep()
 }
 
-// publish puts everything in its place, between two notes in the journal.
+// publish puts everything in its place, and records that in the journal before and
+// after.
 func (j *job) publish(ctx context.Context) error {
 	if err := j.noteSums(ctx); err != nil {
 		return hint(err)
@@ -302,9 +303,9 @@ func (j *job) putAll(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes what dead writers left, and nothing of a living one. It is done
-// first, for the room, and again last: a program that a writer was just
-// starting when it was killed holds the writer's locks until it has started.
+// sweep removes what dead writers have left, but nothing of a live one. It is done
+// first, to make room, and again last: if a writer was killed while it was starting
+// a program, that program holds the writer's locks until it has started.
 func (j *job) sweep() error {
 	var errs []error
 	for _, d := range []*durable.Dir{j.binDir, j.confDir} {
@@ -318,7 +319,7 @@ func (j *job) sweep() error {
 	return nil
 }
 
-// prepare does all that can go wrong beside the files' places.
+// prepare does everything that can fail before the files are put in their places.
 func (j *job) prepare(ctx context.Context) error {
 	for _, dir := range j.dirs {
 		if err := files.MkdirAll(ctx, j.Journal, dir, dirMode); err != nil {

@@ -56,7 +56,7 @@ func TestCNI5_SEC5_SEC6_HugeFiles(t *testing.T) {
 	i := n.install()
 	i.ConfName = "90-ours.conflist"
 	require.Contains(t, n.advice(i)[0], "is larger than 1048576 bytes")
-	i.Config = cniinstall.Chained{}
+	i.Config = chainedOf(cniinstall.Chained{})
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
 	i = n.exclusive()
 	require.ErrorContains(t, i.Apply(t.Context()), n.other("10-huge.conflist")+" is larger than 1048576 bytes, and so no CNI configuration: move it away")

@@ -16,8 +16,8 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 )
 
-// InvalidError says that a runtime would not accept a configuration, or would
-// load it and fail for every pod, and where in it the reason is.
+// InvalidError says that a runtime would not accept a configuration, or would load
+// it and fail for every pod, and where in the configuration the reason is.
 type InvalidError struct {
 	Name   string // file name; empty where there is none
 	Offset int64  // bytes before the place; -1: the whole
@@ -27,7 +27,7 @@ type InvalidError struct {
 	Err    error
 }
 
-// Error names the place and the reason.
+// Error returns the place in the configuration and the reason.
 func (e *InvalidError) Error() string {
 	var b strings.Builder
 	b.WriteString("invalid CNI configuration")
@@ -56,8 +56,8 @@ type network struct {
 	types   []string // of the plugins, in their order
 }
 
-// parse reads a configuration as a runtime would that finds it under the name
-// file. Without a name the content says whether it is a list.
+// parse reads a configuration as a runtime does that finds it under the name file.
+// Without a name, the content decides whether it is a list.
 func parse(file string, raw []byte) (*network, error) {
 	n := &network{file: file, raw: raw}
 	var top map[string]json.RawMessage
@@ -90,7 +90,7 @@ func parse(file string, raw []byte) (*network, error) {
 	return n, n.adopt(list)
 }
 
-// kindFits compares the file's suffix, by which a runtime goes, with its content.
+// kindFits checks that the content is what the file's suffix promises to a runtime.
 func kindFits(file string, isList, isPlugin bool) error {
 	wantList := filepath.Ext(file) == ".conflist" || file == "" && !isPlugin
 	switch {
@@ -157,7 +157,7 @@ func (n *network) adopt(list *libcni.NetworkConfigList) error {
 	return nil
 }
 
-// invalid is an error about the plugin at index, or about the whole (-1).
+// invalid returns an error about the plugin at index or, for -1, the whole.
 func (n *network) invalid(index int, err error) error {
 	e := &InvalidError{Name: n.file, Offset: -1, Plugin: index, Err: err}
 	if index >= 0 {
@@ -166,7 +166,7 @@ func (n *network) invalid(index int, err error) error {
 	return e
 }
 
-// syntax is an error of encoding/json, which knows the place.
+// syntax returns an error of encoding/json with the place that it knows.
 func (n *network) syntax(err error) error {
 	e := &InvalidError{Name: n.file, Offset: -1, Plugin: -1, Err: err}
 	var syntax *json.SyntaxError
@@ -190,7 +190,7 @@ func (e *InvalidError) locate(raw []byte, offset int64) {
 	e.Column = len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// pluginOffset finds where plugins[index] starts; -1: nowhere.
+// pluginOffset finds where plugins[index] starts, or returns -1.
 func pluginOffset(raw []byte, index int) int64 {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	found := int64(-1)

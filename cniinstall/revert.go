@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// CheckRevert says what Revert would undo, and what it would leave.
+// CheckRevert says what Revert would undo. The error says what it would not.
 func (i Install) CheckRevert(ctx context.Context) ([]string, error) {
 	changes, err := i.Journal.CheckUndo(ctx, Handler{ConfDir: i.ConfDir})
 	if err != nil {
@@ -17,8 +17,8 @@ func (i Install) CheckRevert(ctx context.Context) ([]string, error) {
 	return changes, nil
 }
 
-// Revert puts back what earlier Applies have recorded in Journal, as [Handler]
-// says.
+// Revert undoes what earlier Applies have recorded in Journal, as described at
+// [Handler].
 func (i Install) Revert(ctx context.Context) error {
 	if err := i.Journal.Undo(ctx, Handler{ConfDir: i.ConfDir}); err != nil {
 		return fmt.Errorf("revert the CNI installation: %w", err)

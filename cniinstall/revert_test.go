@@ -39,7 +39,7 @@ func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
 	for version, owner := range []string{"pod-a", "pod-b", "pod-b", "pod-c"} {
 		n.source("cilium-cni", script("0.3.1")+string(make([]byte, 5000*version)))
 		i = n.ownedBy(owner, i)
-		i.Config = cniinstall.Agent{Debug: version%2 == 0}
+		i.Config = agentOf(cniinstall.Agent{Debug: version%2 == 0})
 		require.NoError(t, i.Apply(t.Context()))
 		requireConverged(t, i, n.root)
 	}

@@ -104,7 +104,7 @@ func TestCNI5_CNI8_NodeIsAsBefore(t *testing.T) {
 	for name, start := range startingPoints() {
 		for _, exclusive := range []bool{false, true} {
 			for config, c := range map[string]cniinstall.Config{
-				"alone": cniinstall.Agent{}, "chained": cniinstall.Chained{Target: "cbr0"},
+				"alone": agentOf(cniinstall.Agent{}), "chained": chainedOf(cniinstall.Chained{Target: "cbr0"}),
 			} {
 				if config == "chained" && !start.has(nodeBin+"/flannel") {
 					continue

@@ -22,15 +22,15 @@ import (
 // Policy says when a plugin is installed.
 type Policy uint8
 
-// Policies. Whatever the policy, what is equal is not written.
+// The policies. Whatever the policy, a file that is equal is not written.
 const (
-	Always    Policy = iota // replaces one that differs
-	IfMissing               // leaves any file alone that is there
+	Always    Policy = iota // replaces a plugin that differs
+	IfMissing               // never replaces an existing file
 	Never
 )
 
-// policyOf is the plugin's policy. Distributions bring a loopback plugin, which
-// is left alone unless the caller says otherwise.
+// policyOf returns the plugin's policy. Distributions ship a loopback plugin, which
+// is not replaced unless the caller says so.
 func (i Install) policyOf(name string) Policy {
 	if p, ok := i.Policy[name]; ok {
 		return p
@@ -63,7 +63,7 @@ func (i Install) pluginTargets(ctx context.Context) ([]*target, error) {
 	return targets, errors.Join(errs...)
 }
 
-// pluginNames are those asked for, or all that the source has.
+// pluginNames returns the plugins asked for, or all that the source has.
 func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 	names := slices.Clone(i.Names)
 	if names == nil {
@@ -85,7 +85,7 @@ func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 	return unique(append(names, i.Optional...)), nil
 }
 
-// listPlugins lists what the source holds.
+// listPlugins lists the plugins in the source.
 func (i Install) listPlugins(ctx context.Context) ([]string, error) {
 	f, err := i.Plugins.Open(".")
 	if err != nil {
@@ -101,7 +101,8 @@ func (i Install) listPlugins(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// pluginTarget is nil for a plugin that policy or absence leaves out.
+// pluginTarget returns nil for a plugin that its policy excludes, or that is
+// missing but optional.
 func (i Install) pluginTarget(name string) (*target, error) {
 	if !isFileName(name) {
 		return nil, fmt.Errorf("CNI plugin to install: %q is not a file name", name)
@@ -118,8 +119,7 @@ func (i Install) pluginTarget(name string) (*target, error) {
 	info, err := fs.Stat(i.Plugins, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && slices.Contains(i.Optional, name):
-		i.reportLacking(name)
-		return nil, nil
+		return nil, nil // Advise says so
 	case err != nil:
 		return nil, fmt.Errorf("CNI plugin to install: %w", err)
 	case !info.Mode().IsRegular():
@@ -137,12 +137,21 @@ func (i Install) pluginTarget(name string) (*target, error) {
 	return &target{plugin: name, path: path, mode: 0o755, size: info.Size(), open: open}, nil
 }
 
-// reportLacking tells of an optional plugin that is nowhere.
-func (i Install) reportLacking(name string) {
-	if _, err := find(name, i.searchDirs()); err != nil && i.Warn != nil {
-		i.Warn(fmt.Sprintf("optional CNI plugin %s is not among those to install, nor in %s",
-			name, strings.Join(i.searchDirs(), ", ")))
+// lacking names the optional plugins that are neither to be installed nor already
+// there.
+func (i Install) lacking() (texts []string) {
+	if i.Plugins == nil {
+		return nil
 	}
+	for _, name := range i.Optional {
+		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || i.policyOf(name) == Never {
+			continue
+		}
+		if _, err := find(name, i.searchDirs()); err != nil {
+			texts = append(texts, fmt.Sprintf("optional CNI plugin %s is not among those to install, nor in %s", name, strings.Join(i.searchDirs(), ", ")))
+		}
+	}
+	return texts
 }
 
 // render asks for the configuration and reads it as a runtime will.
@@ -162,8 +171,8 @@ func (j *job) render(ctx context.Context) (*target, *network, error) {
 	return &target{path: filepath.Join(j.ConfDir, j.ConfName), mode: 0o600, size: int64(len(raw)), open: open}, n, nil
 }
 
-// renderConfig lets a configuration that builds on others know more of the
-// folder than its path.
+// renderConfig tells a configuration that builds on others more about the folder
+// than its path.
 func (j *job) renderConfig(ctx context.Context) ([]byte, error) {
 	if c, ok := j.Config.(interface {
 		renderIn(context.Context, folder) ([]byte, error)
@@ -179,7 +188,6 @@ func (i Install) searchDirs() []string { return append([]string{i.BinDir}, i.Sea
 func (i Install) withDefaults() (Install, error) {
 	i.BinDir = filepath.Clean(cmp.Or(i.BinDir, defaultBinDir))
 	i.ConfDir = filepath.Clean(cmp.Or(i.ConfDir, defaultConfDir))
-	i.ConfName = cmp.Or(i.ConfName, defaultConfName)
 	i.BackupSuffix = cmp.Or(i.BackupSuffix, defaultBackupSuffix)
 	if i.Optional == nil {
 		i.Optional = []string{"loopback"}
@@ -192,6 +200,12 @@ func (i Install) withDefaults() (Install, error) {
 	if err := errors.Join(owned(i.BinDir), owned(i.ConfDir)); err != nil {
 		return i, err
 	}
+	if i.ConfName == "" && i.Config == nil {
+		return i, nil
+	}
+	if i.ConfName == "" {
+		return i, errors.New("no name given for the file of the CNI configuration")
+	}
 	if ext := filepath.Ext(i.ConfName); !isFileName(i.ConfName) || !slices.Contains(confSuffixes, ext) {
 		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
 			i.ConfName, strings.Join(confSuffixes, ", "))
@@ -199,8 +213,8 @@ func (i Install) withDefaults() (Install, error) {
 	return i, nil
 }
 
-// owned is an error for a folder that is the system's: nothing of CNI is put into
-// it, and so nothing taken out of it, whatever a journal says.
+// owned returns an error if the folder belongs to the system: nothing of CNI is
+// installed there, so nothing is removed from it, whatever a journal says.
 func owned(dir string) error {
 	switch dir {
 	case "/", "/bin", "/boot", "/etc", "/home", "/lib", "/lib64", "/root", "/run", "/sbin", "/usr", "/usr/bin",

@@ -7,10 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 )
 
-// Modes of an [Agent], by the names that Cilium's "cni-chaining-mode" has.
+// The modes of an [Agent], by the names of Cilium's "cni-chaining-mode".
 const (
 	ModeNone        = "none"
 	ModePortmap     = "portmap"
@@ -71,7 +70,7 @@ func raw(plugins ...string) []json.RawMessage {
 // chainingMode is what the agent's plugin is told. Standing first, as in
 // portmap, it is on its own.
 func (a Agent) chainingMode() string {
-	if slices.Contains([]string{"", ModeNone, ModePortmap}, a.Mode) {
+	if a.alone() || a.Mode == ModePortmap {
 		return ""
 	}
 	return a.Mode

@@ -58,12 +58,12 @@ func TestCNI3_TemplatesGolden(t *testing.T) {
 		at    int // the agent's plugin
 		mode  any
 	}{
-		{"template-none", cniinstall.Agent{Mode: "none"}, "cilium", []string{"cilium-cni"}, 0, nil},
-		{"template-portmap", cniinstall.Agent{Mode: "portmap"}, "portmap", []string{"cilium-cni", "portmap"}, 0, nil},
-		{"template-flannel", cniinstall.Agent{Mode: "flannel"}, "flannel", []string{"flannel", "portmap", "cilium-cni"}, 2, "flannel"},
-		{"template-aws-cni", cniinstall.Agent{Mode: "aws-cni"}, "aws-cni", []string{"aws-cni", "portmap", "cilium-cni"}, 2, "aws-cni"},
-		{"template-generic-veth", cniinstall.Agent{Mode: "generic-veth", Base: base}, "generic-veth", []string{"calico", "cilium-cni"}, 1, "generic-veth"},
-		{"template-flannel-base", cniinstall.Agent{Mode: "flannel", Network: "cbr0", CNIVersion: "1.0.0", Base: base, Debug: true},
+		{"template-none", agentOf(cniinstall.Agent{Mode: "none"}), "cilium", []string{"cilium-cni"}, 0, nil},
+		{"template-portmap", agentOf(cniinstall.Agent{Mode: "portmap"}), "portmap", []string{"cilium-cni", "portmap"}, 0, nil},
+		{"template-flannel", agentOf(cniinstall.Agent{Mode: "flannel"}), "flannel", []string{"flannel", "portmap", "cilium-cni"}, 2, "flannel"},
+		{"template-aws-cni", agentOf(cniinstall.Agent{Mode: "aws-cni"}), "aws-cni", []string{"aws-cni", "portmap", "cilium-cni"}, 2, "aws-cni"},
+		{"template-generic-veth", agentOf(cniinstall.Agent{Mode: "generic-veth", Base: base}), "generic-veth", []string{"calico", "cilium-cni"}, 1, "generic-veth"},
+		{"template-flannel-base", agentOf(cniinstall.Agent{Mode: "flannel", Network: "cbr0", CNIVersion: "1.0.0", Base: base, Debug: true}),
 			"cbr0", []string{"calico", "cilium-cni"}, 1, "flannel"},
 	}
 	for _, tt := range tests {
@@ -84,7 +84,7 @@ func TestCNI3_TemplatesGolden(t *testing.T) {
 func TestCNI3_QuotesInEveryTemplate(t *testing.T) {
 	base := json.RawMessage(`{"type": "a'\"b", "it's \"a key\"": "it's \"quoted\""}`)
 	for _, mode := range []string{"", "none", "portmap", "flannel", "aws-cni", "generic-veth"} {
-		agent := cniinstall.Agent{Mode: mode, Network: quotes, CNIVersion: quotes, Plugin: quotes, LogFile: quotes, Base: []json.RawMessage{base}}
+		agent := agentOf(cniinstall.Agent{Mode: mode, Network: quotes, CNIVersion: quotes, Plugin: quotes, LogFile: quotes, Base: []json.RawMessage{base}})
 		got, err := agent.Render(t.Context(), "")
 		require.NoError(t, err)
 		var list struct {
@@ -104,10 +104,12 @@ func TestCNI3_TemplatesThatCannotBe(t *testing.T) {
 		agent cniinstall.Agent
 		want  string
 	}{
-		"unknown":      {cniinstall.Agent{Mode: quotes}, `unknown mode "it's \"quoted\"", known are ["none" "portmap" "flannel" "aws-cni" "generic-veth"]`},
-		"no base":      {cniinstall.Agent{Mode: "generic-veth"}, "mode generic-veth completes other plugins"},
-		"base no JSON": {cniinstall.Agent{Mode: "flannel", Base: []json.RawMessage{[]byte("{")}}, "unexpected end of JSON input"},
-		"not UTF-8":    {cniinstall.Agent{LogFile: "\xff"}, `"\xff" is not UTF-8`},
+		"unknown":      {agentOf(cniinstall.Agent{Mode: quotes}), `unknown mode "it's \"quoted\"", known are ["none" "portmap" "flannel" "aws-cni" "generic-veth"]`},
+		"no plugin":    {cniinstall.Agent{Network: "n"}, "no plugin of the agent given"},
+		"no network":   {cniinstall.Agent{Plugin: "p"}, "no name of the network given"},
+		"no base":      {agentOf(cniinstall.Agent{Mode: "generic-veth"}), "mode generic-veth completes other plugins"},
+		"base no JSON": {agentOf(cniinstall.Agent{Mode: "flannel", Base: []json.RawMessage{[]byte("{")}}), "unexpected end of JSON input"},
+		"not UTF-8":    {agentOf(cniinstall.Agent{LogFile: "\xff"}), `"\xff" is not UTF-8`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +129,7 @@ func TestCNI3_TemplatesAreInstalled(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			n := newNode(t)
 			i := n.install()
-			agent := cniinstall.Agent{Mode: mode}
+			agent := agentOf(cniinstall.Agent{Mode: mode})
 			if mode == "generic-veth" {
 				agent.Base = base
 			}

@@ -16,15 +16,16 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 )
 
-// Validate says whether a runtime that looks for plugins in binDirs (none:
-// /opt/cni/bin) could use the configuration conf, a list or a single plugin's:
-// libcni parses it, every plugin is there and executable, and says when run
-// with CNI_COMMAND=VERSION that it speaks the configuration's version.
+// Validate returns an error unless a runtime that looks for plugins in binDirs (if
+// none are given: /opt/cni/bin) could use the configuration conf, which is a list
+// or that of a single plugin: libcni must be able to parse it, and every plugin
+// must exist, be executable, and say when run with CNI_COMMAND=VERSION that it
+// supports the configuration's version.
 //
-// Plugins run as root where the caller does, in the calling thread's
-// namespaces, 5 seconds each at most, with no environment but CNI's. Errors:
-// [InvalidError], [ErrPluginMissing], or that of a plugin that fails. An ipam
-// plugin is the affair of the plugin that calls it and is not looked at.
+// Plugins run as the caller's user, so perhaps as root, in the calling thread's
+// namespaces, for at most 5 seconds each, with no environment but CNI's. The error
+// is an [InvalidError], [ErrPluginMissing], or that of a plugin that fails. An ipam
+// plugin is not checked: the plugin that calls it is responsible for it.
 func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
 	n, err := parse("", conf)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Config is the outcome of a resolution: values with their provenance. It does
-// not change once resolved and may be read from several goroutines.
+// Config is the result of a resolution: values with their provenance. It does not
+// change once resolved, and may be read from several goroutines.
 type Config struct {
 	entries     map[string]*Entry
 	findings    []Finding
@@ -19,10 +19,11 @@ type Config struct {
 	allow, deny []string
 }
 
-// Entry is one key: its value, where that came from, and what lost against it.
+// Entry is one key: its value, where the value came from, and which values it
+// overrode.
 type Entry struct {
 	Key      string  `json:"key"`
-	Set      bool    `json:"set"` // false where every source that gave the key was denied
+	Set      bool    `json:"set"` // false if every source that gave the key was denied
 	Value    string  `json:"value"`
 	Source   Ref     `json:"source,omitzero"`
 	Part     string  `json:"part,omitempty"`     // part of the object, such as "annotations"
@@ -30,12 +31,12 @@ type Entry struct {
 	Denied   []Given `json:"denied,omitempty"`   // in the order of the sources
 }
 
-// Given is a value that a source gave and that is not the key's value.
+// Given is a value that a source gave but that is not the key's final value.
 type Given struct {
 	Value  string `json:"value"`
 	Source Ref    `json:"source"`
 	Part   string `json:"part,omitempty"`
-	Rule   string `json:"rule,omitempty"` // why it was denied: RuleNotAllowed or RuleDenied
+	Rule   string `json:"rule,omitempty"` // why it was denied: "not in the allow list" or "in the deny list"
 }
 
 func newConfig(r Resolver) *Config {
@@ -71,7 +72,7 @@ func (c *Config) refuse(key string, g Given) {
 
 func (c *Config) report(f Finding) { c.findings = append(c.findings, f) }
 
-// used notes the objects of a source that set something, each once.
+// used records the objects of a source that set something, each once.
 func (c *Config) used(layers []Layer) {
 	start := len(c.sources)
 	for _, layer := range layers {
@@ -101,12 +102,12 @@ func (c *Config) All() iter.Seq2[string, string] {
 	}
 }
 
-// Sources returns, in order, every object that took part: one for each layer of
-// each source that had a key left after validation and policy.
+// Sources returns, in order, every object that contributed: one for each layer of
+// each source in which validation and policy left at least one key.
 func (c *Config) Sources() []Ref { return slices.Clone(c.sources) }
 
-// Data returns what [WriteDir] writes: every key that is set, and the two that
-// describe the resolution, [KeySources] and [KeyOverrides].
+// Data returns what is written for an agent: every key that is set, and the two
+// that describe the resolution, [KeySources] and [KeyOverrides].
 func (c *Config) Data() map[string]string {
 	data := make(map[string]string, len(c.entries)+2)
 	for key, e := range c.entries {

@@ -26,20 +26,20 @@ import (
 //		Cluster string        `config:"cluster-name,required"`
 //	}
 //
-// A field of a key that no source set gets its default or, without one, stays as
-// it is; with required that is an error that matches [ErrUnset]. Fields without
-// the tag are left alone, and those of an embedded struct count as v's own.
+// If no source set a key, its field gets the default or, without one, does not
+// change; with required, the error then matches [ErrUnset]. Fields without the tag
+// are ignored, and the fields of an embedded struct count as v's own.
 //
-// A field is a string, which gets the value byte for byte; or, with white space
-// around the value ignored, a bool (1, t, true, 0, f, false in any case), a whole
-// or floating-point number within its type's range (whole ones also as 0x1f), a
-// [time.Duration], a list of any of these separated by commas or white space, a
-// map[string]string of KEY=VALUE separated by commas, or whatever else is an
-// [encoding.TextUnmarshaler], such as [ByteSize] or a netip.Prefix. A pointer to
-// one of these is nil unless the key is set or has a default.
+// A string field gets the value byte for byte. For all other types, white space
+// around the value is ignored. They are: a bool (1, t, true, 0, f, false in any
+// case), an integer (also as 0x1f) or floating-point number within its type's
+// range, a [time.Duration], a list of strings or of any of these, separated by
+// commas or white space, a map[string]string of KEY=VALUE separated by commas, and
+// any other [encoding.TextUnmarshaler], such as [ByteSize] or a netip.Prefix. A
+// pointer to one of these is nil unless the key is set or has a default.
 //
-// All errors come at once, each with its key and source; what can be decoded is,
-// all the same. Keys that v does not know are no errors: see [Keys].
+// Decode returns all errors joined, each with its key and source, and still sets
+// the fields that it can. A key that v does not have is no error: see [Keys].
 func Decode(c *Config, v any) error {
 	fields, err := fieldsOf(v)
 	errs := []error{err}
@@ -49,8 +49,8 @@ func Decode(c *Config, v any) error {
 	return errors.Join(errs...)
 }
 
-// Keys lists the keys that [Decode] reads into v, in the order of its fields. With
-// [Config.Unknown] it finds those that are set and mean nothing to v.
+// Keys lists the keys that [Decode] reads into v, in the order of its fields. Pass
+// them to [Config.Unknown] to find the keys that are set but that v does not have.
 func Keys(v any) []string {
 	fields, _ := fieldsOf(v) // what is wrong with v, Decode says
 	keys := make([]string, len(fields))
@@ -133,7 +133,7 @@ func (f target) decode(c *Config) error {
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decodeValue sets v, which is left alone in an error.
+// decodeValue sets v, or returns an error and does not change v.
 func decodeValue(v reflect.Value, text string) error {
 	if v.Kind() == reflect.Pointer {
 		to := reflect.New(v.Type().Elem())
@@ -242,8 +242,8 @@ func decodeMap(v reflect.Value, text string) error {
 	return nil
 }
 
-// ByteSize is a number of bytes: 4096, 64KiB, 64Ki, 1.5GiB, or with powers of
-// ten 64kB, 64k, 1G.
+// ByteSize is a number of bytes, written as 4096, 64KiB, 64Ki or 1.5GiB or, with
+// powers of ten, as 64kB, 64k or 1G.
 type ByteSize int64
 
 // UnmarshalText parses a byte size.
@@ -261,7 +261,7 @@ func (s *ByteSize) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// byteUnit is how many bytes a unit such as Ki, KiB, k or kB is.
+// byteUnit returns how many bytes a unit such as Ki, KiB, k or kB stands for.
 func byteUnit(name string) (bytes *big.Int, known bool) {
 	name = strings.TrimSuffix(name, "B")
 	if name == "" {

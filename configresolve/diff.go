@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Change is one key that differs between two configurations: in its value, or
-// in where that comes from. One of Old and New may be not set.
+// Change is one key that differs between two configurations: in its value, or in
+// where the value comes from. One of Old and New may be unset.
 type Change struct {
 	Key string `json:"key"`
 	Old Entry  `json:"old"`
@@ -19,14 +19,14 @@ type Change struct {
 	revealed bool
 }
 
-// Revealed returns c with nothing masked in its text.
+// Revealed returns a copy of c whose String masks nothing.
 func (c Change) Revealed() Change {
 	c.revealed = true
 	return c
 }
 
-// String formats c as one line: what is set now and from where, and what was.
-// What looks like a secret is masked, as [Explanation.String] does.
+// String formats c as one line: the new value and its source, and the old ones.
+// Values that look like secrets are masked as by [Explanation.String].
 func (c Change) String() string {
 	switch {
 	case !c.New.Set:
@@ -45,8 +45,8 @@ func (c Change) given(e Entry) string {
 	return value + " from " + origin(e.Source, e.Part)
 }
 
-// Diff lists the keys in which two configurations differ, sorted, [KeySources]
-// and [KeyOverrides] among them. A nil one has no keys.
+// Diff lists the keys in which two configurations differ, sorted, including
+// [KeySources] and [KeyOverrides]. A nil Config has no keys.
 func Diff(old, now *Config) []Change {
 	before, after := old.written(), now.written()
 	keys := maps.Clone(before)
@@ -61,7 +61,7 @@ func Diff(old, now *Config) []Change {
 	return changes
 }
 
-// written is an entry for each key of Data.
+// written returns an entry for each key of Data.
 func (c *Config) written() map[string]Entry {
 	entries := map[string]Entry{}
 	if c == nil {

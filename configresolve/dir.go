@@ -16,26 +16,29 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// Dir is a ConfigMap mounted as a directory, or any directory with one file a
-// key: the file's name is the key, its content the value. Symbolic links are
-// followed, names that start with ".." (the kubelet's own) and subdirectories
-// are passed over, and what is neither a file nor a directory is an error. The
-// values are of one version of the ConfigMap, also when the kubelet is updating
-// it meanwhile.
+// Dir is a ConfigMap mounted as a directory, or any directory with one file for
+// each key: the file's name is the key, its content the value. Symbolic links are
+// followed, names that start with ".." (the kubelet's own) and subdirectories are
+// skipped, and anything that is neither a file nor a directory is an error. All
+// values belong to the same version of the ConfigMap, even if the kubelet updates
+// it while they are read.
 type Dir struct {
 	Path string
 }
 
 // dirAttempts bounds how often an update by the kubelet may get in the way: it
-// swaps versions at most once in several seconds.
+// swaps versions once in several seconds at most.
 const dirAttempts = 5
 
-// Ref names the source dir:PATH.
-func (d Dir) Ref() Ref { return Ref{Kind: KindDir, Name: d.Path} }
+// Ref identifies the source as dir:PATH.
+func (d Dir) Ref() Ref { return Ref{Kind: kindDir, Name: d.Path} }
 
-// Read reads every key file. A directory that does not exist matches
+// Read reads every key's file. If the directory does not exist, the error matches
 // [ErrMissing].
 func (d Dir) Read(ctx context.Context) ([]Layer, error) {
+	if d.Path == "" {
+		return nil, errNoPath
+	}
 	var err error
 	for range dirAttempts {
 		var values map[string]string
@@ -57,7 +60,7 @@ func (d Dir) layer(values map[string]string, err error) ([]Layer, error) {
 
 // version names the data directory that the kubelet has put in place.
 func (d Dir) version() string {
-	target, err := os.Readlink(filepath.Join(d.Path, dataLink))
+	target, err := os.Readlink(filepath.Join(d.Path, "..data"))
 	if err != nil {
 		return ""
 	}

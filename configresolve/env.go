@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Env is the part of an environment whose names start with Prefix. The rest of
-// the name is the key, in lower case and with '-' for '_': with the prefix
+// Env is the set of environment variables whose names start with Prefix. The rest
+// of the name is the key, in lower case and with '-' for '_': with the prefix
 // CILIUM_, the variable CILIUM_ENABLE_IPV4 sets enable-ipv4.
 type Env struct {
 	Prefix  string   // as written, not empty
 	Environ []string // NAME=VALUE, as os.Environ returns; the package reads no environment itself
 }
 
-// Ref names the source env:PREFIX.
-func (e Env) Ref() Ref { return Ref{Kind: KindEnv, Name: e.Prefix} }
+// Ref identifies the source as env:PREFIX.
+func (e Env) Ref() Ref { return Ref{Kind: kindEnv, Name: e.Prefix} }
 
-// Read picks the variables. No variable with the prefix is no key, not an
-// error; two that give the same key are one.
+// Read picks the variables. If no variable has the prefix, there are no keys, which
+// is not an error. If two variables give the same key, that is an error.
 func (e Env) Read(context.Context) ([]Layer, error) {
 	if e.Prefix == "" {
 		return nil, errors.New("empty prefix: the whole environment is not a configuration")

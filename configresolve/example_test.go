@@ -5,8 +5,9 @@ package configresolve_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -41,29 +42,6 @@ func Example() {
 	// ! missing dir:/no/such/config-map: directory /no/such/config-map: source does not exist
 }
 
-func ExampleWriteDir() {
-	dir, err := os.MkdirTemp("", "config")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	config, err := configresolve.Resolve(context.Background(), configresolve.Static{Values: map[string]string{"mtu": "1500"}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 2 {
-		fmt.Println(configresolve.WriteDir(context.Background(), dir, config))
-	}
-	mtu, err := os.ReadFile(dir + "/mtu")
-	fmt.Println(string(mtu), err)
-	// Output:
-	// true <nil>
-	// false <nil>
-	// 1500 <nil>
-}
-
 // An agent's configuration as a struct: all that is wrong is said at once, and
 // what is set without meaning anything is named.
 func ExampleDecode() {
@@ -88,4 +66,48 @@ func ExampleDecode() {
 	// <nil>
 	// {Mode:tunnel MTU:9000 Period:5m0s Devices:[eth0 eth1]}
 	// config key "routing-mod" from static:defaults is not known ("routing-mode" is)
+}
+
+// A value is parsed by any function, and what is wrong with it names its source.
+func ExampleGet() {
+	config, err := configresolve.Resolve(context.Background(), configresolve.Static{
+		Name: "defaults", Values: map[string]string{"pod-cidr": "10.0.0.0/8", "service-cidr": "10.0.0.0"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(configresolve.Get(config, "pod-cidr", netip.ParsePrefix))
+	_, err = configresolve.Get(config, "service-cidr", netip.ParsePrefix)
+	fmt.Println(err)
+	_, err = configresolve.Get(config, "node-cidr", netip.ParsePrefix)
+	fmt.Println(errors.Is(err, configresolve.ErrUnset), err)
+	// Output:
+	// 10.0.0.0/8 <nil>
+	// config key "service-cidr" from static:defaults: netip.ParsePrefix("10.0.0.0"): no '/'
+	// true config key "node-cidr" is not set
+}
+
+// A node may tune what the cluster's configuration lets it tune, and nothing else.
+func ExampleResolver() {
+	resolver := configresolve.Resolver{
+		Sources: []configresolve.Source{
+			configresolve.Static{Name: "cluster", Values: map[string]string{"network": "blue", "mtu": "1500"}},
+			configresolve.Static{Name: "node", Values: map[string]string{"network": "red", "mtu": "9000"}},
+		},
+		AllowKeys: []string{"mtu"},
+	}
+	config, err := resolver.Resolve(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	for key, value := range config.All() {
+		fmt.Println(key, "=", value)
+	}
+	for _, finding := range config.Findings() {
+		fmt.Println(finding)
+	}
+	// Output:
+	// mtu = 9000
+	// network = blue
+	// denied key "network" from static:node: not in the allow list
 }

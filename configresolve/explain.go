@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Explanation says where values came from. It encodes to JSON with the keys
-// "keys", "sources" and "findings", of which none is null.
+// Explanation says where values came from. Its JSON form has the keys "keys",
+// "sources" and "findings", none of which is ever null.
 type Explanation struct {
 	Keys     []Entry   `json:"keys"`
 	Sources  []Ref     `json:"sources"`  // every object that took part, in order
@@ -22,15 +22,15 @@ type Explanation struct {
 	revealed bool
 }
 
-// Revealed returns x with nothing masked in its text.
+// Revealed returns a copy of x whose String masks nothing.
 func (x Explanation) Revealed() Explanation {
 	x.revealed = true
 	return x
 }
 
-// Explain explains keys, in the order given, or, with none given, every key
-// that any source gave, sorted. A key that no source gave has an entry that is
-// not set.
+// Explain explains keys, in the order given. If none are given, it explains every
+// key that any source gave, sorted. A key that no source gave has an entry with Set
+// false.
 func (c *Config) Explain(keys ...string) Explanation {
 	all := len(keys) == 0
 	if all {
@@ -58,11 +58,11 @@ func (c *Config) explain(key string) Entry {
 	return copied
 }
 
-// String formats x for people: a line for each key with its value and source,
-// below it what it overrode and what was denied, and at the end the findings
-// that no key shows. Values are quoted, so that each stays on its line; those
-// of keys that look secret ([Secret]), private keys and credentials in URLs are
-// masked. JSON holds all values.
+// String formats x for people: a line for each key with its value and source, below
+// it what was overridden or denied, and at the end the findings that belong to none
+// of the keys. Values are quoted, so that each takes one line. The values of keys
+// that look secret ([Secret]), private keys and credentials in URLs are masked.
+// JSON contains all values.
 func (x Explanation) String() string {
 	var b strings.Builder
 	for _, e := range x.Keys {

@@ -14,23 +14,29 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// File is a YAML or JSON file that holds either a map of keys to scalars or a
-// manifest of a ConfigMap, of which data counts and binaryData does not. A
-// scalar that is not a string is taken as it is written (0.0025, true, 1e3),
-// and null is the empty value. A key given twice, a list or map as a value, a
-// second document and a manifest of another kind are errors.
+// File is a YAML or JSON file that contains either a map of keys to scalars or the
+// manifest of a ConfigMap, of which data is read and binaryData is not. A scalar
+// that is not a string is taken as it is written (0.0025, true, 1e3), and null is
+// the empty value. A duplicate key, a list or map as a value, a second document and
+// a manifest of another kind are errors.
 type File struct {
 	Path string
 }
 
-// Ref names the source file:PATH.
-func (f File) Ref() Ref { return Ref{Kind: KindFile, Name: f.Path} }
+var errNoPath = errors.New("no path given")
 
-// Read reads and parses the file. One that does not exist matches [ErrMissing];
-// a FIFO, a device or anything else that is no regular file is an error.
+// Ref identifies the source as file:PATH.
+func (f File) Ref() Ref { return Ref{Kind: kindFile, Name: f.Path} }
+
+// Read reads and parses the file. If the file does not exist, the error matches
+// [ErrMissing]. A FIFO, a device or anything else that is not a regular file is an
+// error too.
 func (f File) Read(ctx context.Context) ([]Layer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if f.Path == "" {
+		return nil, errNoPath
 	}
 	content, err := f.content(ctx)
 	if err != nil {
@@ -79,8 +85,8 @@ func parse(content []byte) (map[string]string, error) {
 	return scalars(fields)
 }
 
-// manifestData returns the data of a ConfigMap, and false where the fields are
-// no manifest.
+// manifestData returns the data of a ConfigMap, or false if the fields are not a
+// manifest.
 func manifestData(fields []field) (map[string]string, bool, error) {
 	top := map[string]field{}
 	for _, f := range fields {

@@ -21,7 +21,7 @@ func jsonFields(content []byte) ([]field, error) {
 	return jsonMap(decoder, true)
 }
 
-// jsonMap reads a map behind its opening brace.
+// jsonMap reads the rest of a map after its opening brace.
 func jsonMap(decoder *json.Decoder, nested bool) ([]field, error) {
 	var fields []field
 	for decoder.More() {

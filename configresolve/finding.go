@@ -12,17 +12,16 @@ import (
 // Problem classifies a [Finding].
 type Problem string
 
-// What can be wrong without stopping a resolution that is not strict.
+// The problems that do not stop a resolution, unless it is strict.
 const (
 	Invalid  Problem = "invalid"  // not a ConfigMap key: left out
 	Reserved Problem = "reserved" // one of the keys that the writer adds: left out
 	Denied   Problem = "denied"   // dropped by the override policy
-	Doubled  Problem = "doubled"  // set by two objects of one source: the later wins
+	Doubled  Problem = "doubled"  // set by two objects of one source: the later one wins
 	Missing  Problem = "missing"  // an optional source does not exist
 )
 
-// Finding is one thing that a resolution met and that an administrator should
-// know.
+// Finding is something that an administrator should know about a resolution.
 type Finding struct {
 	Problem Problem `json:"problem"`
 	Key     string  `json:"key,omitempty"` // as the source gave it: may hold anything
@@ -31,7 +30,7 @@ type Finding struct {
 	Reason  string  `json:"reason"`
 }
 
-// String formats f as one line, safe to print whatever the key holds.
+// String formats f as one line, which is safe to print whatever the key contains.
 func (f Finding) String() string {
 	from := origin(f.Source, f.Part)
 	if f.Problem == Missing {
@@ -40,6 +39,6 @@ func (f Finding) String() string {
 	return string(f.Problem) + " key " + quote(f.Key) + " from " + from + ": " + printable.Line(f.Reason)
 }
 
-// Findings returns what the resolution reports, in the order of the sources and
-// by key within a source's object.
+// Findings returns the findings of the resolution, in the order of the sources and,
+// within one object of a source, by key.
 func (c *Config) Findings() []Finding { return slices.Clone(c.findings) }

@@ -4,42 +4,15 @@
 package configresolve
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 )
 
-// The two keys that the writer adds, for agents that want to know how they were
-// configured. A source that gives them is reported, and they are left out.
+// The two keys that [Config.Data] adds, for agents that want to know how they were
+// configured. If a source gives one of them, it is reported and left out.
 const (
 	KeySources   = "config-sources"           // JSON array of Ref
 	KeyOverrides = "config-sources-overrides" // JSON object with allowConfigKeys and denyConfigKeys
 )
-
-const maxKeyLength = 253
-
-// checkKey applies the rule of a Kubernetes ConfigMap key, which also makes the
-// key a file name.
-func checkKey(key string) error {
-	switch {
-	case key == "":
-		return errors.New("is empty")
-	case len(key) > maxKeyLength:
-		return fmt.Errorf("has %d characters, more than %d", len(key), maxKeyLength)
-	case key == ".":
-		return errors.New(`is "."`)
-	case strings.HasPrefix(key, ".."):
-		return errors.New(`starts with ".."`)
-	}
-	if i := strings.IndexFunc(key, func(r rune) bool { return !keyRune(r) }); i >= 0 {
-		return errors.New("has characters other than letters, digits, '-', '_' and '.'")
-	}
-	return nil
-}
-
-func keyRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
-}
 
 func reserved(key string) bool { return key == KeySources || key == KeyOverrides }
 

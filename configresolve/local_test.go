@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
 
 func read(t *testing.T, s configresolve.Source) values {
@@ -88,7 +89,7 @@ func TestDirReadsOneVersion(t *testing.T) {
 		return resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("s", v)}})
 	}
 	configs := []*configresolve.Config{version(0), version(1)}
-	_, err := configresolve.WriteDir(t.Context(), dir, configs[0])
+	_, err := configdir.Write(t.Context(), dir, configs[0])
 	require.NoError(t, err)
 	stop, done := make(chan struct{}), make(chan error)
 	go func() {
@@ -99,7 +100,7 @@ func TestDirReadsOneVersion(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := configresolve.WriteDir(context.Background(), dir, configs[i%2]); err != nil {
+			if _, err := configdir.Write(context.Background(), dir, configs[i%2]); err != nil {
 				<-stop
 				done <- err
 				return

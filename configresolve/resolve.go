@@ -10,43 +10,46 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/slipway-dev/slipway/internal/configkey"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
-// Rules that drop a key of a source other than the first, as they stand in
-// [Given.Rule].
+// The rules by which a key of any source but the first is denied.
 const (
-	RuleNotAllowed = "not in the allow list"
-	RuleDenied     = "in the deny list"
+	ruleNotAllowed = "not in the allow list"
+	ruleDenied     = "in the deny list"
 )
 
-// Resolver merges sources under a policy. The zero value, with its Sources
-// filled in, lets every source set every key.
+// Resolver merges sources under a policy. With nothing but its Sources filled in,
+// it lets every source set every key.
 type Resolver struct {
-	// Sources in order: a later one overrides an earlier one, key by key.
+	// Sources are merged in order: a later one overrides an earlier one, key by key.
 	Sources []Source
 
-	// AllowKeys and DenyKeys say which keys every source but the first may
-	// set, whether or not the key is set already. A non-empty AllowKeys wins
-	// and DenyKeys then has no effect. Keys are compared exactly. The first
-	// source is the first of the list, even if it does not exist.
+	// AllowKeys and DenyKeys say which keys all sources but the first may set,
+	// whether or not the key is already set. If AllowKeys is not empty, DenyKeys has
+	// no effect. Keys are compared exactly. The first source is the first in the
+	// list, even if it does not exist.
 	AllowKeys, DenyKeys []string
 
-	// Strict makes an invalid or reserved key an error. Otherwise it is
+	// Strict makes an invalid or reserved key an error. Otherwise such a key is
 	// reported in the findings and left out.
 	Strict bool
 }
 
-// Resolve merges sources with no restriction on the keys that each may set.
+// Resolve merges sources without restricting which keys each may set.
 func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
 	return Resolver{Sources: sources}.Resolve(ctx)
 }
 
-// Resolve reads every source once and merges them in order. They are read in
-// turn, but for the [Remote] ones: the first of those is read alone, and then
-// the rest at the same time. The first source in order that cannot be read ends
-// it, with an error naming that source.
+// Resolve reads every source once, and merges them in order. It reads them one
+// after the other, except the [Remote] ones: the first of those is read alone, and
+// then all others at the same time. It stops at the first source in order that
+// cannot be read, with an error that names that source.
 func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
-	ctx, cancel := context.WithCancel(withOnce(ctx))
+	r.Sources = given(r.Sources)
+	ctx, cancel := context.WithCancel(once.With(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
@@ -109,7 +112,7 @@ type merge struct {
 	config *Config
 }
 
-// tolerate reports, in place of the error, that an optional source is missing.
+// tolerate adds a finding instead of the error if an optional source is missing.
 func (m *merge) tolerate(source Source, layers []Layer, err error) ([]Layer, error) {
 	if _, tolerant := source.(optional); tolerant && errors.Is(err, ErrMissing) {
 		m.config.report(Finding{Problem: Missing, Source: source.Ref(), Reason: err.Error()})
@@ -156,7 +159,7 @@ func (m *merge) unusable(layer Layer, key string) (Finding, bool) {
 		f.Problem, f.Reason = Reserved, "is written by the resolver itself"
 		return f, true
 	}
-	if err := checkKey(key); err != nil {
+	if err := configkey.Check(key); err != nil {
 		f.Problem, f.Reason = Invalid, err.Error()
 		return f, true
 	}
@@ -171,9 +174,9 @@ type gate struct {
 }
 
 func newGate(allow, deny []string) gate {
-	listed, g := deny, gate{match: RuleDenied}
+	listed, g := deny, gate{match: ruleDenied}
 	if len(allow) > 0 {
-		listed, g = allow, gate{other: RuleNotAllowed}
+		listed, g = allow, gate{other: ruleNotAllowed}
 	}
 	g.keys = make(map[string]bool, len(listed))
 	for _, key := range listed {

@@ -13,9 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 type values = map[string]string
+
+// What a finding says of a key that the policy drops.
+const (
+	notAllowed = "not in the allow list"
+	denied     = "in the deny list"
+)
 
 func static(name string, v values) configresolve.Source {
 	return configresolve.Static{Name: name, Values: v}
@@ -78,19 +85,19 @@ func TestCFG2_OverridePolicy(t *testing.T) {
 		"no policy": {configresolve.Resolver{Sources: []configresolve.Source{base, later}},
 			values{"a": "2", "b": "1", "new": "2"}, nil, ""},
 		"allow": {configresolve.Resolver{Sources: []configresolve.Source{base, later}, AllowKeys: []string{"a"}},
-			values{"a": "2", "b": "1"}, []string{"new"}, configresolve.RuleNotAllowed},
+			values{"a": "2", "b": "1"}, []string{"new"}, notAllowed},
 		"deny": {configresolve.Resolver{Sources: []configresolve.Source{base, later}, DenyKeys: []string{"a"}},
-			values{"a": "1", "b": "1", "new": "2"}, []string{"a"}, configresolve.RuleDenied},
+			values{"a": "1", "b": "1", "new": "2"}, []string{"a"}, denied},
 		"deny gates keys that override nothing": {configresolve.Resolver{Sources: []configresolve.Source{base, later}, DenyKeys: []string{"new"}},
-			values{"a": "2", "b": "1"}, []string{"new"}, configresolve.RuleDenied},
+			values{"a": "2", "b": "1"}, []string{"new"}, denied},
 		"allow wins over deny": {configresolve.Resolver{Sources: []configresolve.Source{base, later}, AllowKeys: []string{"a"}, DenyKeys: []string{"a"}},
-			values{"a": "2", "b": "1"}, []string{"new"}, configresolve.RuleNotAllowed},
+			values{"a": "2", "b": "1"}, []string{"new"}, notAllowed},
 		"the first is never gated": {configresolve.Resolver{Sources: []configresolve.Source{base}, AllowKeys: []string{"other"}},
 			values{"a": "1", "b": "1"}, nil, ""},
 		"exact match": {configresolve.Resolver{Sources: []configresolve.Source{base, later}, AllowKeys: []string{"A", "ne", "new "}},
-			values{"a": "1", "b": "1"}, []string{"a", "new"}, configresolve.RuleNotAllowed},
+			values{"a": "1", "b": "1"}, []string{"a", "new"}, notAllowed},
 		"the first is first also when missing": {configresolve.Resolver{Sources: []configresolve.Source{missing, later}, DenyKeys: []string{"a"}},
-			values{"new": "2"}, []string{"a"}, configresolve.RuleDenied},
+			values{"new": "2"}, []string{"a"}, denied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := resolve(t, test.resolver)
@@ -226,7 +233,7 @@ func TestResolveReadsWhatSourcesShareOnce(t *testing.T) {
 	type key struct{ name string }
 	reads := 0
 	shared := func(ctx context.Context) (string, error) {
-		return configresolve.Once(ctx, key{"node"}, func(context.Context) (string, error) {
+		return once.Do(ctx, key{"node"}, func(context.Context) (string, error) {
 			reads++
 			return "labels", nil
 		})

@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// masked stands for a value that people are not shown.
+// masked replaces a value that is not shown.
 const masked = "(masked)"
 
-// secretWords are the words of a key, between its dots, dashes and underscores,
-// by which its value looks like a secret; a word may be part of a longer one.
+// secretWords are the words in a key that mark its value as a secret. They may be
+// part of a longer word; dots, dashes and underscores are the same.
 func secretWords() []string {
 	return []string{
 		"password", "passwd", "passphrase", "secret", "token", "credential",
@@ -24,16 +24,16 @@ func secretWords() []string {
 	}
 }
 
-// placeWords end the keys whose value only says where a secret is.
+// placeWords are the endings of keys whose value only says where a secret is.
 func placeWords() []string { return []string{"-namespace", "-file", "-path", "-dir"} }
 
-// Secret reports whether the value of key looks like a secret by the key's name:
-// one that holds password, passwd, passphrase, secret, token, credential, psk,
-// kubeconfig, dockerconfig, or a key that is private, pre-shared, or for an API,
+// Secret reports whether, going by its name, the value of key is a secret: the name
+// contains password, passwd, passphrase, secret, token, credential, psk, kubeconfig
+// or dockerconfig, or names a key that is private, pre-shared, or for an API,
 // access, encryption, authentication, TLS, a client, a server or an authority
-// ("etcd-password", "api_key", "tls.key"). One that ends in namespace, file, path
-// or dir says where it is and is none. [Explanation.String] and [Change.String]
-// mask such values.
+// ("etcd-password", "api_key", "tls.key"). A name that ends in namespace, file,
+// path or dir only says where a secret is, and does not count. [Explanation.String]
+// and [Change.String] mask such values.
 func Secret(key string) bool {
 	key = strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(key))
 	holds := func(word string) bool { return strings.Contains(key, word) }
@@ -41,8 +41,8 @@ func Secret(key string) bool {
 	return slices.ContainsFunc(secretWords(), holds) && !slices.ContainsFunc(placeWords(), ends)
 }
 
-// shownValue quotes the value of key for people, unless it looks like a secret.
-// A switch, or nothing, gives nothing away.
+// shownValue quotes the value of key for people, unless it looks like a secret. A
+// boolean or an empty value reveals nothing.
 func shownValue(key, value string, revealed bool) string {
 	switch {
 	case revealed:

@@ -7,27 +7,33 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 )
 
 // ErrMissing is matched by the error of a [Source] whose object does not exist.
-// [Optional] tolerates exactly this error.
+// [Optional] tolerates this error and no other.
 var ErrMissing = errors.New("source does not exist")
 
-// Kinds of sources, as they stand in a spec string and in a [Ref].
+// The kinds of sources in a cluster, as they are written in a spec string and in a
+// [Ref]. Package configresolve/kube reads them.
 const (
 	KindConfigMap  = "config-map"
 	KindNodeConfig = "cilium-node-config"
 	KindNode       = "node"
-	KindDir        = "dir"
-	KindFile       = "file"
-	KindEnv        = "env"
-	KindStatic     = "static"
 )
 
-// Ref names where a value came from. Its JSON form is an entry of the
+// The kinds of the sources of this package.
+const (
+	kindDir    = "dir"
+	kindFile   = "file"
+	kindEnv    = "env"
+	kindStatic = "static"
+)
+
+// Ref identifies where a value came from. Its JSON form is that of an entry in the
 // config-sources key, as agents read it.
 type Ref struct {
-	Kind      string `json:"kind"`      // one of the Kind constants, or a source's own
+	Kind      string `json:"kind"`      // one of the Kind constants, PLURAL.GROUP of a custom resource, dir, file, env, static, or a source's own
 	Namespace string `json:"namespace"` // empty where there is none
 	Name      string `json:"name"`      // object, path or prefix
 }
@@ -53,25 +59,26 @@ type Layer struct {
 	Values map[string]string
 }
 
-// Source is one place that configuration comes from.
+// Source is one place from which configuration is read.
 type Source interface {
-	// Ref names the source as a whole, also when it cannot be read.
+	// Ref identifies the source as a whole, even if it cannot be read.
 	Ref() Ref
-	// Read returns the layers, the weakest first. No layer is not an error.
-	// What does not exist, but was asked for, is an error matching ErrMissing.
-	// The resolver validates the keys and does not change the maps.
+	// Read returns the layers: a later one overrides an earlier one. Having no layer
+	// is not an error. If an object that was asked for does not exist, the error
+	// matches ErrMissing. The resolver validates the keys, and does not change the
+	// maps.
 	Read(ctx context.Context) ([]Layer, error)
 }
 
-// Remote is implemented by a source that waits for another machine, such as an
-// API server. [Resolver.Resolve] reads the first such source alone, which makes
-// the connection and shows that the server is well, and then all others at the
-// same time, in goroutines of their own: Read must look at nothing that depends
-// on the calling thread, such as the files of its mount namespace. Other sources
-// are read in the goroutine that called Resolve.
+// Remote is implemented by a source that waits for another machine, such as an API
+// server. [Resolver.Resolve] reads the first such source alone, which makes the
+// connection and shows that the server is healthy, and then all others at the same
+// time, each in its own goroutine. So Read must not depend on the calling thread,
+// such as on the files of its mount namespace. Sources that are not Remote are read
+// in the goroutine that called Resolve.
 type Remote interface {
 	Source
-	// Remote does nothing: having it is what counts.
+	// Remote does nothing. It only marks the source.
 	Remote()
 }
 
@@ -83,21 +90,47 @@ func isRemote(source Source) bool {
 	return ok
 }
 
-// Optional returns source with one difference: where it does not exist
-// ([ErrMissing]) it has no keys, which a finding of the [Config] reports. Any
-// other error, such as a denied access, stays one.
-func Optional(source Source) Source { return optional{source} }
+// Optional returns source with one difference: if it does not exist ([ErrMissing]),
+// it has no keys, and the [Config] has a finding about that. Any other error, such
+// as denied access, remains an error.
+func Optional(source Source) Source {
+	if source == nil {
+		source = noSource{}
+	}
+	return optional{source}
+}
 
 type optional struct{ Source }
 
-// Static is a source given by the program: defaults, or a flag's overrides.
+// noSource stands in for a source that is nil. Not even Optional tolerates that.
+type noSource struct{}
+
+func (noSource) Ref() Ref { return Ref{Kind: "nil"} }
+
+func (noSource) Read(context.Context) ([]Layer, error) {
+	return nil, errors.New("no source given")
+}
+
+// given returns the sources with noSource in place of nil.
+func given(sources []Source) []Source {
+	all := slices.Clone(sources)
+	for i, source := range all {
+		if source == nil {
+			all[i] = noSource{}
+		}
+	}
+	return all
+}
+
+// Static is a source whose values the program provides: defaults, or what flags
+// override.
 type Static struct {
 	Name   string // shown in explanations
 	Values map[string]string
 }
 
-// Ref names the source static:NAME.
-func (s Static) Ref() Ref { return Ref{Kind: KindStatic, Name: s.Name} }
+// Ref identifies the source as static:NAME.
+func (s Static) Ref() Ref { return Ref{Kind: kindStatic, Name: s.Name} }
 
 // Read returns the values as one layer.
 func (s Static) Read(context.Context) ([]Layer, error) {

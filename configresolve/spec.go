@@ -11,25 +11,24 @@ import (
 )
 
 // Spec is a parsed source string, such as config-map:kube-system/cilium-config.
-// Local kinds become a source by [Spec.Source]; those that live in a cluster
-// ([Spec.Cluster]) by the package configresolve/kube.
+// [Spec.Source] makes a source of a local kind; package configresolve/kube makes
+// one of a kind in a cluster ([Spec.Cluster]).
 type Spec struct {
-	Kind      string // one of the Kind constants, but not KindStatic
+	Kind      string // one of the Kind constants, dir, file or env
 	Namespace string // of a config map or of node configs
 	Name      string // of the object: empty for all node configs of the namespace
 	Path      string // of a directory or file
 	Prefix    string // of environment variables
 }
 
-// SpecDefaults fills in what a source string leaves out. The caller takes them
-// from its flags and environment; an empty one is an error where it is needed.
+// SpecDefaults provides what a source string leaves out. The caller fills it from
+// flags and environment variables. If a default is needed and empty, that is an
+// error.
 type SpecDefaults struct {
 	Namespace string
-	ConfigMap string // name; empty: cilium-config
+	ConfigMap string // name
 	NodeName  string
 }
-
-const defaultConfigMap = "cilium-config"
 
 // kinds of source strings with what may follow the colon.
 var kinds = []struct {
@@ -40,9 +39,9 @@ var kinds = []struct {
 	{KindConfigMap, "config-map[:[NAMESPACE/]NAME]", (*Spec).parseConfigMap},
 	{KindNodeConfig, "cilium-node-config[:NAMESPACE[/NAME]]", (*Spec).parseNodeConfig},
 	{KindNode, "node[:NAME]", (*Spec).parseNode},
-	{KindDir, "dir:PATH", (*Spec).parsePath},
-	{KindFile, "file:PATH", (*Spec).parsePath},
-	{KindEnv, "env:PREFIX", (*Spec).parseEnv},
+	{kindDir, "dir:PATH", (*Spec).parsePath},
+	{kindFile, "file:PATH", (*Spec).parsePath},
+	{kindEnv, "env:PREFIX", (*Spec).parseEnv},
 }
 
 // ParseSpec reads one source string:
@@ -74,10 +73,10 @@ func ParseSpec(text string, defaults SpecDefaults) (Spec, error) {
 	return Spec{}, fmt.Errorf("source %s: unknown kind %s, known are %s", quote(text), quote(kind), strings.Join(known, ", "))
 }
 
-// ParseSpecs reads a list of source strings of which each may be several,
-// separated by commas. Empty ones are passed over, but a list of nothing else is
-// an error: it comes of variables that are not set. No list at all is none. A
-// path that holds a comma cannot be given this way; use [ParseSpec].
+// ParseSpecs reads a list of source strings, each of which may contain several,
+// separated by commas. Empty ones are skipped, but a list of only empty ones is an
+// error, since it comes from variables that are not set. An empty list returns no
+// specs. A path that contains a comma cannot be given this way; use [ParseSpec].
 func ParseSpecs(list []string, defaults SpecDefaults) ([]Spec, error) {
 	var specs []Spec
 	var errs []error
@@ -97,11 +96,12 @@ func ParseSpecs(list []string, defaults SpecDefaults) ([]Spec, error) {
 	return specs, nil
 }
 
-// Cluster says whether the source lives in a Kubernetes cluster.
+// Cluster reports whether the source is in a Kubernetes cluster.
 func (s Spec) Cluster() bool { return clusterKind(s.Kind) }
 
+// clusterKind recognises a custom resource by the dot in its full name.
 func clusterKind(kind string) bool {
-	return slices.Contains([]string{KindConfigMap, KindNodeConfig, KindNode}, kind)
+	return slices.Contains([]string{KindConfigMap, KindNodeConfig, KindNode}, kind) || strings.Contains(kind, ".")
 }
 
 // String formats s so that ParseSpec reads it back, whatever the defaults.
@@ -109,15 +109,15 @@ func (s Spec) String() string {
 	return Ref{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name + s.Path + s.Prefix}.String()
 }
 
-// Source returns the source that s names. environ is where an env source
-// looks, usually os.Environ(). A kind that lives in a cluster is an error.
+// Source returns the source that s names. An env source reads environ, which is
+// usually os.Environ(). If s is of a kind in a cluster, that is an error.
 func (s Spec) Source(environ []string) (Source, error) {
 	switch s.Kind {
-	case KindDir:
+	case kindDir:
 		return Dir{Path: s.Path}, nil
-	case KindFile:
+	case kindFile:
 		return File{Path: s.Path}, nil
-	case KindEnv:
+	case kindEnv:
 		return Env{Prefix: s.Prefix, Environ: environ}, nil
 	}
 	if s.Cluster() {
@@ -128,9 +128,6 @@ func (s Spec) Source(environ []string) (Source, error) {
 
 func (s *Spec) parseConfigMap(rest string, d SpecDefaults) error {
 	s.Namespace, s.Name = d.Namespace, d.ConfigMap
-	if s.Name == "" {
-		s.Name = defaultConfigMap
-	}
 	if rest != "" {
 		namespace, name, both := strings.Cut(rest, "/")
 		if both {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-var specDefaults = configresolve.SpecDefaults{Namespace: "here", NodeName: "me"}
+var specDefaults = configresolve.SpecDefaults{Namespace: "here", ConfigMap: "cilium-config", NodeName: "me"}
 
 func TestParseSpec(t *testing.T) {
 	type spec = configresolve.Spec
@@ -73,6 +73,8 @@ func TestParseSpecErrors(t *testing.T) {
 		_, err := configresolve.ParseSpec(text, configresolve.SpecDefaults{})
 		require.Error(t, err, "%s without a default", text)
 	}
+	_, err := configresolve.ParseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns"})
+	require.EqualError(t, err, `source "config-map": no name given (want config-map[:[NAMESPACE/]NAME])`)
 }
 
 func TestParseSpecs(t *testing.T) {

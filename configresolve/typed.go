@@ -12,16 +12,17 @@ import (
 // ErrUnset is matched by the error of [Get] for a key that no source set.
 var ErrUnset = errors.New("is not set")
 
-// unshown is an error of parsing a secret, whose text holds what was parsed.
+// unshown is the error from parsing a secret. Its own text would contain the
+// secret.
 type unshown struct{ error }
 
 func (unshown) Error() string   { return "its value cannot be understood, and is not shown" }
 func (u unshown) Unwrap() error { return u.error }
 
-// Get parses the value of key. The error names the key and the source of the
-// value; it matches [ErrUnset] where there is none, and says if a source gave
-// one that the policy denied. parse gets the value as it is, also its newline
-// at the end.
+// Get parses the value of key. The error names the key and the source of the value.
+// If the key has no value, the error matches [ErrUnset], and says whether the
+// policy denied a value that a source gave. The function parse gets the value
+// unchanged, including a newline at its end.
 func Get[T any](c *Config, key string, parse func(string) (T, error)) (T, error) {
 	var zero T
 	value, ok := c.Lookup(key)
@@ -47,15 +48,16 @@ func (c *Config) deniedNote(key string) string {
 	return fmt.Sprintf(" (%s gives it, but it is %s)", last.Source, last.Rule)
 }
 
-// UnknownKey is a key that is set and that the agent does not know. It is an
-// error for those who take it for one.
+// UnknownKey is a key that is set but that the agent does not know. It implements
+// error, for callers who treat it as one.
 type UnknownKey struct {
 	Key     string
 	Source  Ref
 	Nearest string // the known key most like it; empty if none is
 }
 
-// Error names the key, its source, and what it may be a misspelling of.
+// Error names the key, its source, and the known key that it may be a misspelling
+// of.
 func (u UnknownKey) Error() string {
 	hint := ""
 	if u.Nearest != "" {
@@ -64,8 +66,8 @@ func (u UnknownKey) Error() string {
 	return fmt.Sprintf("config key %s from %s is not known%s", quote(u.Key), u.Source, hint)
 }
 
-// Unknown returns, sorted, the keys that are set and not among known, each with
-// the known key that it may be a misspelling of.
+// Unknown returns, sorted, the keys that are set but not among known, each with the
+// known key that it may be a misspelling of.
 func (c *Config) Unknown(known ...string) []UnknownKey {
 	set := make(map[string]bool, len(known))
 	for _, key := range known {
@@ -80,8 +82,8 @@ func (c *Config) Unknown(known ...string) []UnknownKey {
 	return unknown
 }
 
-// nearest returns the known key with the fewest edits from key, at most a third
-// of its length; the first in order among equals.
+// nearest returns the known key that is the fewest edits away from key, if these
+// are at most a third of its length. Among equals, it returns the first in order.
 func nearest(key string, known []string) string {
 	best, least := "", len(key)/3+1
 	for _, candidate := range slices.Sorted(slices.Values(known)) {

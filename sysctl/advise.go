@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Advise lists what Apply will not bring about, though nothing is left to
-// change: another file that overrides this one at the next boot, a reverse
-// path filter that the kernel takes from elsewhere, a default route that the
-// next boot would lose, no systemd where Reload wants one. Each is a line for
-// an administrator. It changes nothing.
+// Advise lists what Apply cannot achieve, even though Check finds nothing to
+// change: another file overrides this one at the next boot, the kernel takes the
+// reverse path filter from another key, a default route would be lost at the next
+// boot, or Reload needs systemd and there is none. Each item is one line for an
+// administrator. Advise changes nothing.
 func (d DropIn) Advise(ctx context.Context) ([]string, error) {
-	content, err := encode(d.settings())
+	content, err := d.content()
 	if err != nil {
 		return nil, err
 	}
@@ -38,16 +38,15 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	return advice, errors.Join(append(errs, err, rpErr, raErr, ctx.Err())...)
 }
 
-// Advise lists the settings that have no effect, though nothing is left to
-// change, because the kernel takes the reverse path filter from elsewhere.
+// Advise lists the settings that have no effect, even though Check finds nothing to
+// change, because the kernel takes the reverse path filter from another key.
 func (s Settings) Advise(ctx context.Context) ([]string, error) {
 	own, err := expand(s.Kernel.files(), assignments(s.Values))
 	advice, rpErr := s.Kernel.adviseRPFilter(own)
 	return advice, errors.Join(err, rpErr, ctx.Err())
 }
 
-// overridden says which of our values systemd will not set, going by all
-// files.
+// overridden says which of our values systemd will not set because of other files.
 func overridden(f Files, own []target, all []Assignment) []string {
 	final := map[string]target{}
 	targets, _ := expand(f, all) // what is wrong with other files, [effective] has said
@@ -75,7 +74,7 @@ func overridden(f Files, own []target, all []Assignment) []string {
 	return causes.lines()
 }
 
-// notes are lines that hold for several keys each.
+// notes are lines, each of which applies to several keys.
 type notes []note
 
 type note struct {
@@ -169,7 +168,8 @@ func rpFilterLinks(f Files, wanted map[string]string) ([]string, error) {
 	return slices.DeleteFunc(links, func(l string) bool { return l == "all" || l == "default" }), err
 }
 
-// wantedNumber is the value that at shall have, or has.
+// wantedNumber is the value that is wanted for the path at or, if none is, its
+// present value.
 func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWanted bool, err error) {
 	value, isWanted := wanted[at]
 	if !isWanted {
@@ -182,7 +182,7 @@ func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWa
 }
 
 // adviseRouters names the links that get no default route after the next boot,
-// when forwarding is on before the first advertisement comes.
+// because forwarding is then on before the first advertisement arrives.
 func (k Kernel) adviseRouters(targets []target) ([]string, error) {
 	lister, ok := k.files().(routerLister)
 	var changes []Change

@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// companions are recorded values that the kernel changes along with one that is
-// put back. They keep what they have, whichever step's they are and whether they
-// were put back before, but for those that are about to be.
+// companions are recorded values that the kernel changes along with one that is put
+// back. They keep their present value, whichever step they belong to and even if
+// they were put back before, except those that are about to be put back.
 type companions []companion
 
 type companion struct {
@@ -26,7 +26,7 @@ type companion struct {
 	holds   bool   // it is to stay as it is
 }
 
-// companions finds those of e, by the newest entry of each.
+// companions finds the companions of e, by the newest entry of each.
 func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, error) {
 	at, err := Key(e.Object).path()
 	if err != nil || len(sidePatterns(at)) == 0 {
@@ -73,8 +73,8 @@ func newestValues(j *journal.Journal) (map[Key]journal.Entry, error) {
 	return newest, err
 }
 
-// begin notes what the companions are going to be: killed after that, the next
-// run knows them by it.
+// begin records what the companions are going to be: if this run is killed after
+// that, the next one recognises them by it.
 func (cs companions) begin(ctx context.Context, j *journal.Journal) error {
 	for step, all := range cs.bySteps() {
 		var finished, entries []journal.Entry
@@ -96,7 +96,7 @@ func (cs companions) begin(ctx context.Context, j *journal.Journal) error {
 	return nil
 }
 
-// hold gives those that keep their value that value again.
+// hold sets the companions back to the value that they are to keep.
 func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) error {
 	var errs []error
 	for step, all := range cs.bySteps() {

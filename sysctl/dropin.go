@@ -6,40 +6,41 @@ package sysctl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// DropIn is an action that writes a sysctl.d file and has the kernel take its
-// values, so that they hold now, and again after the next boot. On hosts with
-// systemd, udev applies the file's globs to links that come later; without it
-// nobody does.
+// DropIn is an action that sets kernel values and writes them to a sysctl.d file,
+// so that they apply both now and after the next boot. On hosts with systemd, udev
+// applies the file's globs to links that appear later; on other hosts nobody does.
+// [Cilium] is the drop-in of Cilium's agent.
 type DropIn struct {
-	// Dir is where the file is. Zero: /etc/sysctl.d.
+	// Dir is the file's directory. If empty, it is /etc/sysctl.d.
 	Dir string
-	// Name is the file's, and ends with .conf. Zero:
-	// 99-zzz-override_cilium.conf, the name that Cilium gives it.
+	// Name is the file's name, which ends with .conf. It must be given.
 	Name string
-	// Settings are its lines. Nil: Cilium's, which turn the reverse path
-	// filter off on its links (lxc*, cilium_*) and, since the kernel takes the
-	// larger of the two, for all.
+	// Settings are its lines, at least one.
 	Settings []Setting
-	// ExistingDir makes it an error that Dir is missing. Otherwise it is made,
-	// with mode 0755.
+	// ExistingDir makes it an error if Dir is missing. Otherwise Dir is made, with
+	// mode 0755.
 	ExistingDir bool
-	// Reload has the values applied. Nil: they are set directly, and no others
-	// (as are those that Reload left different). [Systemd] applies all files.
+	// Reload applies the sysctl.d files; [Systemd], for example, applies all of
+	// them. If nil, only the values of this file are set, directly. Values that
+	// still differ after a Reload are set directly too.
 	Reload Reloader
-	// Dirs are the directories with files that may override this one, first in
-	// rank first. Nil: systemd's, if Dir is one of them; else Dir alone.
+	// Dirs are the directories with files that may override this one, the one with
+	// the highest priority first. If nil, they are systemd's directories if Dir is
+	// one of them, and otherwise Dir alone.
 	Dirs []string
-	// Kernel is where values are read and set. Zero: the calling thread's.
+	// Kernel is where values are read and set. The zero value is the calling
+	// thread's.
 	Kernel Kernel
-	// Journal is where the file that stood there and previous values are noted
-	// before they change. Nil: nowhere, and Revert returns an error that matches
-	// [errors.ErrUnsupported].
+	// Journal is where the previous file and previous values are recorded before
+	// they change. If nil, nothing is recorded, and Revert returns an error that
+	// matches [errors.ErrUnsupported].
 	Journal *journal.Journal
 }
 
@@ -50,24 +51,22 @@ func (d DropIn) dir() string {
 	return filepath.Clean(d.Dir)
 }
 
-func (d DropIn) name() string {
-	if d.Name == "" {
-		return "99-zzz-override_cilium.conf"
-	}
-	return d.Name
-}
+func (d DropIn) path() string { return filepath.Join(d.dir(), d.Name) }
 
-func (d DropIn) path() string { return filepath.Join(d.dir(), d.name()) }
-
-func (d DropIn) settings() []Setting {
-	if d.Settings != nil {
-		return d.Settings
+// content is the file's wanted content, or an error if the settings cannot be
+// written as a file.
+func (d DropIn) content() ([]byte, error) {
+	switch {
+	case d.Name == "" && len(d.Settings) == 0:
+		return nil, errors.New("drop-in: no name and no settings given")
+	case d.Name == "":
+		return nil, errors.New("drop-in: no name given")
+	case len(d.Settings) == 0:
+		return nil, fmt.Errorf("drop-in %q: no settings given", d.Name)
+	case d.Name != filepath.Base(d.Name) || filepath.Ext(d.Name) != ".conf" || d.Name[0] == '.':
+		return nil, fmt.Errorf("drop-in name %q is not that of a file that ends with .conf", d.Name)
 	}
-	return []Setting{
-		{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0", IgnoreFailure: true},
-		{Key: "net.ipv4.conf.cilium_*.rp_filter", Value: "0", IgnoreFailure: true},
-		{Key: "net.ipv4.conf.all.rp_filter", Value: "0"},
-	}
+	return encode(d.Settings)
 }
 
 func (d DropIn) dirs() []string {
@@ -80,13 +79,13 @@ func (d DropIn) dirs() []string {
 	return []string{d.dir()}
 }
 
-// Check says what Apply would do: make the directory, write the file, reload,
-// and which values that changes. With a Reloader these are also other files'
-// values that differ now; each names its file. Where there is nobody to reload,
-// a line says that values are set directly, and why.
+// Check says what Apply would do: make the directory, write the file, reload, and
+// change which values. With a Reloader, these include values from other files that
+// differ now; each line names the file. If nobody can reload, a line says that
+// values are set directly, and why.
 //
-// A file that is right and a value that is not is a change too. Settings that
-// have no effect are no changes: see [DropIn.Advise].
+// A value that differs is a change even if the file is right. Settings that have no
+// effect are not changes: see [DropIn.Advise].
 func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	p, err := d.plan(ctx)
 	if p == nil {
@@ -95,19 +94,19 @@ func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	return p.lines(), errors.Join(err, ctx.Err())
 }
 
-// Apply sets the values that differ and reads them back, then writes the file,
-// unless it is right, then has all files reloaded, and reads back again.
-// Previous values are noted before each change, with those that the kernel
-// changes along with them, and those of other files if all are reloaded.
+// Apply sets the values that differ and reads them back, writes the file unless it
+// is right, has all files reloaded, and reads the values back again. Before each
+// change it records the previous values, including those that the kernel changes
+// along with them and, for a reload, those that other files set.
 //
-// The kernel comes first so that no file holds what it does not take, for
-// every later boot to stumble over: if it refuses a value that may not fail,
-// the file is left as it was. What it did take stays set, and recorded. Only
-// where a Reloader may write values and this process may not is the file
-// written untried.
+// The kernel comes first so that no file contains a value that the kernel does not
+// accept, which would fail at every later boot: if the kernel refuses a value that
+// may not fail, the file is not changed. The values that it did accept remain set,
+// and recorded. The file is written without such a trial only if this process may
+// not write the values but a Reloader may.
 //
-// Killed at any point and run again, it comes to the same end; that includes
-// the reload if there is a Journal.
+// If Apply is killed at any point and run again, the result is the same; with a
+// Journal that includes the reload.
 func (d DropIn) Apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -133,12 +132,13 @@ func (d DropIn) Apply(ctx context.Context) error {
 	return p.complete(ctx, d.Journal)
 }
 
-// Revert removes the file, or brings back what stood there, and puts back the
-// values that are still as the step left them. What is not stays, and the error
-// names it.
+// Revert removes the file, or restores the one that was there before, and puts back
+// the values that are still as the step left them. Anything that somebody else has
+// changed since is not touched, and the error names it.
 func (d DropIn) Revert(ctx context.Context) error { return d.Journal.Undo(ctx, Handler{d.Kernel}) }
 
-// CheckRevert lists what Revert would do, and gives the errors that it would.
+// CheckRevert lists what Revert would do, and returns the errors that Revert would
+// return.
 func (d DropIn) CheckRevert(ctx context.Context) ([]string, error) {
 	return d.Journal.CheckUndo(ctx, Handler{d.Kernel})
 }

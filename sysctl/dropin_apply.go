@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// leftToReloader reports whether all that err says is that values may not be
-// written here, and somebody else may.
+// leftToReloader reports whether err says no more than that this process may not
+// write values, while there is a Reloader that may.
 func (p *dropInPlan) leftToReloader(err error) bool { return p.reloader != nil && denied(err) }
 
 func denied(err error) bool {
@@ -28,7 +28,7 @@ func denied(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// unwritten is err, with what it means for the file.
+// unwritten returns err, and adds what it means for the file.
 func (p *dropInPlan) unwritten(err error) error {
 	if !p.write {
 		return err
@@ -36,9 +36,10 @@ func (p *dropInPlan) unwritten(err error) error {
 	return fmt.Errorf("%s is not written, since its values cannot be set: %w", p.path, err)
 }
 
-// writeFile begins the file's entry, which [dropInPlan.complete] completes
-// when everything is done: until then the next Apply does it all again. It needs
-// the values: without it they are put back, with it they would come again.
+// writeFile begins the file's entry, which [dropInPlan.complete] completes when
+// everything is done: until then the next Apply does it all again. The entry needs
+// those of the values, so that the file is removed before they are put back: it
+// would set them again.
 func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error {
 	if p.write {
 		if err := dropIns.MkdirAll(ctx, r.journal, filepath.Dir(p.path), 0o755); err != nil {
@@ -54,7 +55,7 @@ func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error
 	return remedy.File(errors.Join(durable.Sweep(filepath.Dir(p.path)), durable.WriteFile(p.path, 0o644, p.content)))
 }
 
-// keys lists the values that the file brings.
+// keys lists the keys that the file sets.
 func (p *dropInPlan) keys(k Kernel) (keys []string) {
 	targets, _ := expand(k.files(), p.own) // what is wrong with it has been said
 	for _, t := range targets {
@@ -63,8 +64,8 @@ func (p *dropInPlan) keys(k Kernel) (keys []string) {
 	return keys
 }
 
-// outlast notes that the values come back after a reboot, if the file is ours
-// and itself does.
+// outlast records that the values return after a reboot, if the file is ours and
+// itself survives one.
 func (p *dropInPlan) outlast(ctx context.Context, k Kernel, r *recorder) error {
 	file, ours, err := r.journal.Lookup(ctx, kindFile, p.path)
 	if err != nil || !ours || file.Boot != "" {
@@ -80,9 +81,9 @@ func (p *dropInPlan) complete(ctx context.Context, j *journal.Journal) error {
 	return dropIns.Complete(ctx, j, p.path)
 }
 
-// reload has all files applied, if anybody can, with every value noted that it
-// is going to change. Of an IPv6 router's routes it knows nothing: what keeps
-// them comes first, or there is no reload.
+// reload has all files applied, if anybody can do so, after recording every value
+// that this is going to change. The Reloader knows nothing about routes learnt from
+// IPv6 routers: what keeps them is set first, or there is no reload.
 func (p *dropInPlan) reload(ctx context.Context, k Kernel, r *recorder) error {
 	if p.reloader == nil {
 		return p.reloadErr
@@ -109,7 +110,7 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, r *recorder) error {
 	return errors.Join(err, r.end(ctx, k, own), others.end(ctx, k, beyond))
 }
 
-// restart reloads, if that is not a bus with nobody on it.
+// restart reloads, unless there is a bus but no systemd on it.
 func (p *dropInPlan) restart(ctx context.Context) error {
 	if err := p.reloader.Reload(ctx); !errors.Is(err, ErrNoSystemd) {
 		return err

@@ -31,7 +31,7 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 		sysctl.Setting{Key: "net.ipv4.conf.eth1.rp_filter", Value: "1"}))
 	before := values(t)
 	root := t.TempDir()
-	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+	d := cilium(sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))})
 	require.NoError(t, d.Apply(t.Context()))
 
 	want := map[string]string{}
@@ -59,7 +59,7 @@ func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
 	before := values(t)
 	root := t.TempDir()
 	bootstraptest.Conform(t, func() bootstrap.Action {
-		return sysctl.DropIn{Dir: root, Journal: journaltest.Open(t, filepath.Join(root, "state")), Reload: sysctl.Systemd{Root: root}}
+		return cilium(sysctl.DropIn{Dir: root, Journal: journaltest.Open(t, filepath.Join(root, "state")), Reload: sysctl.Systemd{Root: root}})
 	})
 	require.Empty(t, differing(before, values(t)))
 }
@@ -76,10 +76,10 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(host, "root"), 0o755))
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
-	dropIn := sysctl.DropIn{
+	dropIn := cilium(sysctl.DropIn{
 		Dir: filepath.Join(host, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(host, "state")),
 		Reload: sysctl.Systemd{Root: filepath.Join(host, "root")},
-	}
+	})
 	target, err := os.Readlink("/proc/thread-self")
 	require.NoError(t, err)
 
@@ -176,7 +176,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
 	higher := "/usr/lib/sysctl.d/99-zzzz.conf"
 	require.NoError(t, os.WriteFile(higher, []byte("net.ipv4.conf.all.rp_filter = 1\n"), 0o644))
-	d := sysctl.DropIn{Reload: sysctl.Systemd{}, Journal: journaltest.Open(t, "/run/state")}
+	d := cilium(sysctl.DropIn{Reload: sysctl.Systemd{}, Journal: journaltest.Open(t, "/run/state")})
 	changes := check(t, d)
 	require.Equal(t, "write /etc/sysctl.d/99-zzz-override_cilium.conf", changes[0])
 	require.Contains(t, changes[1], "set the values directly, without a reload: no systemd")
@@ -190,7 +190,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	err = d.Revert(t.Context())
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, "read-write")
-	other := sysctl.DropIn{Name: "other.conf"}.Apply(t.Context())
+	other := cilium(sysctl.DropIn{Name: "other.conf"}).Apply(t.Context())
 	require.ErrorIs(t, other, unix.EROFS)
 	require.ErrorContains(t, other, "/etc/sysctl.d/other.conf")
 	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT, ""))
@@ -206,7 +206,7 @@ func TestPLAN6_RevertAllUndoesEverythingOnTheRealKernel(t *testing.T) {
 	root := t.TempDir()
 	j := journaltest.Open(t, filepath.Join(root, "state"), sysctl.Handler{})
 	for _, a := range []bootstrap.Action{
-		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: j.Step("cilium")},
+		cilium(sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: j.Step("cilium")}),
 		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Name: "90-x.conf", Journal: j.Step("x"), Settings: []sysctl.Setting{
 			{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"}, {Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"},
 		}},
@@ -227,7 +227,7 @@ func TestSYS9_AFileInMemoryBringsNothingBack(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
 	require.NoError(t, unix.Mount("tmpfs", n.dir(), "tmpfs", 0, ""))
-	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
 	require.FileExists(t, n.file())
 	require.NoError(t, unix.Unmount(n.dir(), 0))
@@ -242,9 +242,9 @@ func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	before := values(t)
 	root := t.TempDir()
-	d := sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state")), Settings: []sysctl.Setting{
+	d := cilium(sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state")), Settings: []sysctl.Setting{
 		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "99"},
-	}}
+	}})
 	require.ErrorIs(t, d.Apply(t.Context()), unix.EINVAL)
 	require.NoDirExists(t, d.Dir)
 	require.NoError(t, d.Revert(t.Context()))

@@ -36,7 +36,7 @@ type dropInPlan struct {
 	reloadErr error // why it is not known
 }
 
-// otherChange is a value that a reload sets for another file's sake.
+// otherChange is a value that a reload sets because of another file.
 type otherChange struct {
 	Change
 	by string
@@ -47,11 +47,8 @@ type otherChange struct {
 func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	p := &dropInPlan{path: d.path()}
 	var err error
-	if p.content, err = encode(d.settings()); err != nil {
+	if p.content, err = d.content(); err != nil {
 		return nil, err
-	}
-	if d.name() != filepath.Base(d.name()) || filepath.Ext(d.name()) != ".conf" || d.name()[0] == '.' {
-		return nil, fmt.Errorf("drop-in name %q is not that of a file that ends with .conf", d.name())
 	}
 	if err := p.lookAtFile(ctx, d); err != nil {
 		return nil, err
@@ -66,15 +63,15 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 }
 
 func (d DropIn) assignments() []Assignment {
-	as := assignments(d.settings())
+	as := assignments(d.Settings)
 	for i := range as {
 		as[i].File = d.path()
 	}
 	return as
 }
 
-// keepOff makes exclusions of the explicit keys of other files than path: our
-// globs leave them alone, as systemd's would.
+// keepOff turns the explicit keys of files other than path into exclusions: our
+// globs do not set them, as systemd's would not.
 func keepOff(as []Assignment, path string) []Assignment {
 	var off []Assignment
 	for _, a := range as {
@@ -116,7 +113,7 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 	return err
 }
 
-// howToReload finds out who applies the values, and what else that changes.
+// howToReload finds out who applies the values, and what else is changed thereby.
 func (p *dropInPlan) howToReload(ctx context.Context, d DropIn) error {
 	if d.Reload == nil {
 		return nil
@@ -134,8 +131,8 @@ func (p *dropInPlan) howToReload(ctx context.Context, d DropIn) error {
 	return p.lookBeyond(d.Kernel)
 }
 
-// lookBeyond lists what a reload changes besides our keys. What cannot be read
-// or written it passes over, as systemd does.
+// lookBeyond lists what a reload changes besides our keys. It skips keys that
+// cannot be read or written, as systemd does.
 func (p *dropInPlan) lookBeyond(k Kernel) error {
 	ours := map[string]bool{}
 	targets, _ := expand(k.files(), p.own)

@@ -4,6 +4,7 @@
 package sysctl_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
 var _ bootstrap.CheckReverter = sysctl.DropIn{}
@@ -30,14 +30,14 @@ const ciliumFile = "99-zzz-override_cilium.conf"
 
 // node is a directory tree with a fake kernel.
 type node struct {
-	*sysctltest.Kernel
+	*bootstraptest.Kernel
 	root string
 	t    *testing.T
 }
 
 func newNode(t *testing.T, links ...string) node {
 	t.Helper()
-	n := node{sysctltest.New(links...), t.TempDir(), t}
+	n := node{bootstraptest.NewKernel(links...), t.TempDir(), t}
 	require.NoError(t, os.MkdirAll(n.dir(), 0o755))
 	return n
 }
@@ -50,10 +50,19 @@ func (n node) journal(step string) *journal.Journal {
 }
 func (n node) dropIn() sysctl.DropIn { return n.dropInWith(nil) }
 func (n node) dropInWith(reload sysctl.Reloader) sysctl.DropIn {
-	return sysctl.DropIn{
+	return cilium(sysctl.DropIn{
 		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
-		Kernel: n.Kernel.Kernel(), Journal: n.journal("drop-in"), Reload: reload,
+		Kernel: sysctl.Kernel{Files: n.Kernel}, Journal: n.journal("drop-in"), Reload: reload,
+	})
+}
+
+// cilium fills in what d leaves out.
+func cilium(d sysctl.DropIn) sysctl.DropIn {
+	d.Name = cmp.Or(d.Name, sysctl.Cilium().Name)
+	if d.Settings == nil {
+		d.Settings = sysctl.Cilium().Settings
 	}
+	return d
 }
 
 // skipInMemory skips a test whose files have to outlast a reboot.
@@ -93,9 +102,9 @@ func settingLines(text string) []string {
 
 func TestSYS3_ZeroDropInIsCiliums(t *testing.T) {
 	n := newNode(t, "eth0", "lxc1", "cilium_host")
-	n.Put("net.ipv4.conf.lxc1.rp_filter", "1")
-	n.Put("net.ipv4.conf.all.rp_filter", "2")
-	n.Put("net.ipv4.conf.eth0.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
+	n.PutValue("net.ipv4.conf.eth0.rp_filter", "1")
 	require.Equal(t, []string{
 		"write " + n.file(),
 		"set net.ipv4.conf.lxc1.rp_filter = 0 (is 1)",
@@ -120,7 +129,7 @@ func TestDropInKeepsTheContract(t *testing.T) {
 	for name, reload := range map[string]sysctl.Reloader{"direct": nil, "no systemd": sysctl.Systemd{Root: t.TempDir()}} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, "eth0", "lxc1")
-			n.Put("net.ipv4.conf.lxc1.rp_filter", "1")
+			n.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
 			before := n.Values()
 			bootstraptest.Conform(t, func() bootstrap.Action {
 				d := n.dropInWith(reload)
@@ -190,6 +199,23 @@ func TestSYS3_ALinkInItsPlaceIsReplaced(t *testing.T) {
 	require.Equal(t, target, link)
 }
 
+func TestWhatIsMissingOfADropInIsSaid(t *testing.T) {
+	n := newNode(t)
+	for want, d := range map[string]sysctl.DropIn{
+		"drop-in: no name and no settings given":     {},
+		"drop-in: no name given":                     {Settings: sysctl.Forwarding()},
+		`drop-in "90-x.conf": no settings given`:     {Name: "90-x.conf"},
+		`drop-in "90-empty.conf": no settings given`: {Name: "90-empty.conf", Settings: []sysctl.Setting{}},
+	} {
+		d.Dir, d.Kernel = n.dir(), sysctl.Kernel{Files: n.Kernel}
+		_, checkErr := d.Check(t.Context())
+		_, adviseErr := d.Advise(t.Context())
+		for _, err := range []error{checkErr, adviseErr, d.Apply(t.Context())} {
+			require.EqualError(t, err, want)
+		}
+	}
+}
+
 func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
 	n := newNode(t)
 	for name, d := range map[string]sysctl.DropIn{
@@ -202,7 +228,8 @@ func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
 		"suffix":    {Name: "cilium"},
 		"hidden":    {Name: ".conf"},
 	} {
-		d.Dir, d.Kernel, d.Journal = n.dir(), n.Kernel.Kernel(), n.journal("drop-in")
+		d = cilium(d)
+		d.Dir, d.Kernel, d.Journal = n.dir(), sysctl.Kernel{Files: n.Kernel}, n.journal("drop-in")
 		_, err := d.Check(t.Context())
 		require.Error(t, err, name)
 		require.Error(t, d.Apply(t.Context()), name)
@@ -217,8 +244,8 @@ func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
 func TestSYS4_ARightFileAndAWrongValueIsAChange(t *testing.T) {
 	n := newNode(t, "lxc1")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
-	n.Put("net.ipv4.conf.all.rp_filter", "2")
-	n.Put("net.ipv4.conf.lxc1.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
+	n.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
 	want := []string{"set net.ipv4.conf.lxc1.rp_filter = 0 (is 1)", "set net.ipv4.conf.all.rp_filter = 0 (is 2)"}
 	require.Equal(t, want, check(t, n.dropIn()))
 	before, err := os.Stat(n.file())
@@ -265,7 +292,7 @@ func (m *manager) Reload(context.Context) error {
 	}
 	for _, a := range all {
 		a.IfExists = true
-		err = errors.Join(err, m.Kernel.Kernel().Set(a.Setting))
+		err = errors.Join(err, sysctl.Kernel{Files: m.Kernel}.Set(a.Setting))
 	}
 	return err
 }
@@ -273,8 +300,8 @@ func (m *manager) Reload(context.Context) error {
 func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
 	n := newNode(t, "eth0", "lxc1")
 	other := n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.all.rp_filter = 1\nnet.ipv4.conf.eth*.rp_filter = 2\nkernel.timer_migration = 1\nnot.a.key = 7\n")
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
-	n.Put("kernel.timer_migration", "0") // an administrator's runtime value
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("kernel.timer_migration", "0") // an administrator's runtime value
 	before := n.Values()
 	m := &manager{node: n}
 	d := n.dropInWith(m)
@@ -292,9 +319,9 @@ func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
 
 	require.NoError(t, d.Apply(t.Context()))
 	require.Equal(t, 1, m.reloads, "nothing to do, nothing reloaded")
-	n.Put("kernel.timer_migration", "0")
+	n.PutValue("kernel.timer_migration", "0")
 	require.Empty(t, check(t, d), "other files' values alone are no reason to reload")
-	n.Put("kernel.timer_migration", "1")
+	n.PutValue("kernel.timer_migration", "1")
 
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, before, n.Values(), "what the reload changed comes back too")
@@ -304,13 +331,13 @@ func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
 func TestSYS9_ARebootUndoesWhatAReloadDidForOtherFiles(t *testing.T) {
 	n := newNode(t)
 	n.put(t, "usr/50-distribution.conf", "kernel.timer_migration = 2\n")
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	d := n.dropInWith(&manager{node: n})
 	require.NoError(t, d.Apply(t.Context()))
 	require.Equal(t, "2", n.Values()["kernel.timer_migration"])
 	n.Reboot()
 	d = n.dropIn()
-	n.Put("kernel.timer_migration", "2") // by its file, at boot
+	n.PutValue("kernel.timer_migration", "2") // by its file, at boot
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, "2", n.Values()["kernel.timer_migration"])
 	require.Equal(t, "1", n.Values()["net.ipv4.conf.all.rp_filter"])
@@ -320,8 +347,8 @@ func TestSYS9_ARebootUndoesWhatAReloadDidForOtherFiles(t *testing.T) {
 func TestSYS9_AKillAtAnyWriteOfADropInIsMadeGood(t *testing.T) {
 	for kill := range 16 {
 		n := newNode(t, "eth0", "lxc1")
-		n.Put("net.ipv4.conf.lxc1.rp_filter", "1")
-		n.Put("net.ipv6.conf.eth0.forwarding", "1")
+		n.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
+		n.PutValue("net.ipv6.conf.eth0.forwarding", "1")
 		before := n.Values()
 		d := n.dropIn()
 		d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"})
@@ -347,7 +374,7 @@ func TestSYS9_AKillAtAnyWriteOfADropInIsMadeGood(t *testing.T) {
 func TestSYS4_AHigherFileWins(t *testing.T) {
 	n := newNode(t, "lxc1")
 	higher := n.put(t, "etc/zzz.conf", "net.ipv4.conf.all.rp_filter = 1\n")
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	for i, reload := range []sysctl.Reloader{nil, &manager{node: n}, &manager{node: n}} {
 		d := n.dropInWith(reload)
 		if i == 2 {
@@ -366,12 +393,12 @@ func TestSYS4_AHigherFileWins(t *testing.T) {
 
 func TestSYS4_AFailedReloadIsAnError(t *testing.T) {
 	n := newNode(t)
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	m := &manager{node: n, err: errors.New("the job ended with failed")}
 	require.ErrorContains(t, n.dropInWith(m).Apply(t.Context()), "the job ended with failed")
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"], "ours is set all the same")
 
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	m = &manager{node: n, reloading: errors.New("who knows")}
 	_, err := n.dropInWith(m).Check(t.Context())
 	require.ErrorContains(t, err, "who knows")
@@ -381,7 +408,7 @@ func TestSYS4_AFailedReloadIsAnError(t *testing.T) {
 
 func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
 	n := newNode(t)
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	d := n.dropInWith(sysctl.Systemd{Root: n.root})
 	changes := check(t, d)
 	require.Len(t, changes, 3)
@@ -395,7 +422,7 @@ func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
 	require.Contains(t, advice[0], "no systemd")
 
 	m := &manager{node: n, err: fmt.Errorf("nobody on the bus: %w", sysctl.ErrNoSystemd)}
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	require.NoError(t, n.dropInWith(m).Apply(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 }
@@ -403,7 +430,7 @@ func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
 func TestAdviceNamesFewOfManyLinks(t *testing.T) {
 	n := newNode(t, "lxc1", "lxc2", "lxc3", "lxc4", "lxc5", "lxc6")
 	higher := n.put(t, "etc/zzz.conf", "net.ipv4.conf.*.rp_filter = 1\n")
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	d := n.dropIn()
 	d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0"}}
 	advice, err := d.Advise(t.Context())
@@ -441,10 +468,10 @@ func TestSYS6_LoweringOnlyOneOfTwoIsSaid(t *testing.T) {
 			n := newNode(t, "eth0", "lxc1")
 			for link, value := range map[string]string{"all": tc.all, "eth0": tc.eth0, "lxc1": tc.lxc1} {
 				if value != "" {
-					n.Put("net.ipv4.conf."+link+".rp_filter", value)
+					n.PutValue("net.ipv4.conf."+link+".rp_filter", value)
 				}
 			}
-			s := sysctl.Settings{Values: tc.settings, Kernel: n.Kernel.Kernel()}
+			s := sysctl.Settings{Values: tc.settings, Kernel: sysctl.Kernel{Files: n.Kernel}}
 			d := n.dropIn()
 			d.Settings = tc.settings
 			for _, applied := range []bool{false, true} {
@@ -470,12 +497,12 @@ func TestSYS8_ADropInNeverCostsADefaultRoute(t *testing.T) {
 	m := &manager{node: n}
 	d := n.dropInWith(m)
 	d.Settings = sysctl.Forwarding()
-	n.Fail("net.ipv6.conf.eth0.accept_ra", syscall.EPERM)
+	n.Fail = refuse(syscall.EPERM, "net.ipv6.conf.eth0.accept_ra")
 	require.ErrorContains(t, d.Apply(t.Context()), "eth0")
 	require.Zero(t, m.reloads)
 	require.Equal(t, "0", n.Values()["net.ipv6.conf.all.forwarding"])
 
-	n.Fail("net.ipv6.conf.eth0.accept_ra", nil)
+	n.Fail = nil
 	require.NoError(t, d.Apply(t.Context()))
 	require.Equal(t, 1, m.reloads)
 	routers, err := n.Routers()
@@ -488,13 +515,13 @@ func TestSYS8_ADropInNeverCostsADefaultRoute(t *testing.T) {
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, before, n.Values())
 
-	n.Put("net.ipv6.conf.eth0.accept_ra", "0")
+	n.PutValue("net.ipv6.conf.eth0.accept_ra", "0")
 	require.ErrorContains(t, d.Apply(t.Context()), "accept_ra is 0")
 	require.NoFileExists(t, n.file())
 
 	// another file's forwarding, which a reload would turn on
 	n.put(t, "usr/50.conf", "net.ipv6.conf.all.forwarding = 1\n")
-	d.Settings = nil
+	d.Settings = sysctl.Cilium().Settings
 	require.ErrorContains(t, d.Apply(t.Context()), "accept_ra is 0")
 	require.Equal(t, 1, m.reloads)
 }
@@ -503,7 +530,7 @@ func TestSYS9_RevertBringsBackWhatStoodThere(t *testing.T) {
 	for name, content := range map[string]string{"small": "net.ipv4.ip_forward = 1\n", "big": strings.Repeat("# long\n", 2000)} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, "lxc1")
-			n.Put("net.ipv4.conf.all.rp_filter", "2")
+			n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 			before := n.Values()
 			n.put(t, "etc/"+ciliumFile, content)
 			require.NoError(t, os.Chmod(n.file(), 0o640))
@@ -512,7 +539,7 @@ func TestSYS9_RevertBringsBackWhatStoodThere(t *testing.T) {
 
 			for range 3 {
 				require.NoError(t, n.dropIn().Apply(t.Context()))
-				n.Put("net.ipv4.conf.all.rp_filter", "1")
+				n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 			}
 			require.NoError(t, n.dropIn().Apply(t.Context()))
 			require.Equal(t, []string{"restore " + n.file(), "set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, checkRevert(t, n.dropIn()))
@@ -529,7 +556,7 @@ func TestSYS9_RevertBringsBackWhatStoodThere(t *testing.T) {
 
 func TestSYS9_RevertAfterARebootTakesBackWhatTheFileSet(t *testing.T) {
 	n := newNode(t, "lxc1")
-	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
 	n.skipInMemory()
 	n.Reboot() // and systemd applies the file
@@ -541,7 +568,7 @@ func TestSYS9_RevertAfterARebootTakesBackWhatTheFileSet(t *testing.T) {
 
 func TestSYS9_AnEditedFileStays(t *testing.T) {
 	n := newNode(t)
-	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
 	n.put(t, "etc/"+ciliumFile, "# edited\n")
 	changes, err := n.dropIn().CheckRevert(t.Context())
@@ -558,9 +585,9 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 
 func TestSYS9_TwoActionsShareAJournal(t *testing.T) {
 	n := newNode(t, "lxc1")
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	before := n.Values()
-	s := sysctl.Settings{Values: sysctl.Datapath()[:3], Kernel: n.Kernel.Kernel(), Journal: n.journal("datapath")}
+	s := sysctl.Settings{Values: sysctl.Datapath()[:3], Kernel: sysctl.Kernel{Files: n.Kernel}, Journal: n.journal("datapath")}
 	f := forwarding(t, n.Kernel, n.state())
 	actions := []bootstrap.Reverter{n.dropIn(), s, f}
 	for _, a := range actions {

@@ -17,21 +17,22 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// systemdDirs are the directories that systemd reads, first in rank first.
-// Where /lib is not /usr/lib, its sysctl.d comes last.
+// systemdDirs are the directories that systemd reads, the one with the highest
+// priority first. If /lib is not /usr/lib, /lib/sysctl.d comes last.
 func systemdDirs() []string {
 	return []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"}
 }
 
-// Effective is what systemd-sysctl makes of the .conf files in dirs, in the
-// order in which it would set them (sysctl.d(5)). Files come in the order of
-// their names, whichever directory they are in; of two with one name the one
-// in the earlier directory counts, also if it is empty or a link to /dev/null.
-// Of two lines for one key the later counts. Globs stay globs.
+// Effective returns the settings that systemd-sysctl takes from the .conf files in
+// dirs, in the order in which it would apply them (sysctl.d(5)). Files are read in
+// the order of their names, whichever directory they are in. Of two files with the
+// same name, the one in the earlier directory counts, even if it is empty or a link
+// to /dev/null. Of two lines for the same key, the later one counts. Globs are not
+// expanded.
 //
-// Without dirs it reads /etc, /run, /usr/local/lib, /usr/lib and /lib, each
-// with /sysctl.d. Lines and files that cannot be read are left out, as systemd
-// does, and joined in the error; a directory that is not there is empty.
+// Without dirs it reads /etc, /run, /usr/local/lib, /usr/lib and /lib, each with
+// /sysctl.d. Lines and files that cannot be read are left out, as by systemd, and
+// reported in the joined error. A missing directory counts as empty.
 func Effective(dirs ...string) ([]Assignment, error) {
 	if len(dirs) == 0 {
 		dirs = systemdDirs()
@@ -43,8 +44,8 @@ func Effective(dirs ...string) ([]Assignment, error) {
 // administrators have some hundreds.
 const maxSettings = 20_000
 
-// effective takes planned for the content of the file at path, which need not
-// be there yet.
+// effective takes planned as the content of the file at path, which need not exist
+// yet.
 func effective(ctx context.Context, dirs []string, path string, planned []byte) ([]Assignment, error) {
 	files, err := confFiles(ctx, dirs, path)
 	var errs failures
@@ -73,8 +74,8 @@ func effective(ctx context.Context, dirs []string, path string, planned []byte) 
 	return as, errs.join()
 }
 
-// confFiles lists the files that count, by name. That of path is taken as
-// there.
+// confFiles lists the files that count, by name. The file at path is assumed to
+// exist.
 func confFiles(ctx context.Context, dirs []string, path string) ([]string, error) {
 	byName := map[string]string{}
 	masked := map[string]bool{}
@@ -105,8 +106,8 @@ func claim(byName map[string]string, masked map[string]bool, file string) {
 	}
 }
 
-// consider takes file, unless one of its name has been taken. One that is
-// empty masks those to come.
+// consider takes file, unless one of the same name has been taken. An empty file
+// masks later ones.
 func consider(byName map[string]string, masked map[string]bool, file string) error {
 	name := filepath.Base(file)
 	if byName[name] != "" || masked[name] {

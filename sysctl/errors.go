@@ -5,6 +5,7 @@ package sysctl
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -13,14 +14,55 @@ import (
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
-// ErrNoSystemd says that there is nobody who could reload sysctl.d files. It
-// matches [errors.ErrUnsupported], as errors of a system that has no such call
-// do too; of the two only this one makes [DropIn] set values directly.
+// ErrNoSystemd says that no systemd is there to reload the sysctl.d files. It
+// matches [errors.ErrUnsupported]; but unlike other errors that do, it makes
+// [DropIn] set values directly.
 var ErrNoSystemd error = unsupported.Error("no systemd")
+
+// ErrSwallowed says that a write succeeded but the value is still a different one:
+// another key, a security module or a limit of the kernel determines it. It is
+// wrapped in an [Error], whose text names the value that was found.
+var ErrSwallowed = errors.New("written, and it is another all the same")
+
+// Error says which value could not be read, set or put back. Independent failures
+// are joined, and [errors.As] finds the first.
+type Error struct {
+	Op    string // "read", "set" or "put back"
+	Key   Key    // in its dotted spelling
+	Value string // that it was to have; empty for a read
+	Err   error
+}
+
+// Error returns one line that says what was tried, and why it failed.
+func (e *Error) Error() string {
+	if e.Op == opRead {
+		return fmt.Sprintf("%s %s: %v", e.Op, e.Key, e.Err)
+	}
+	return fmt.Sprintf("%s %s = %s: %v", e.Op, e.Key, oneLine(e.Value), e.Err)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+const (
+	opRead    = "read"
+	opSet     = "set"
+	opPutBack = "put back"
+)
+
+// swallowed is ErrSwallowed with the value that was found.
+type swallowed struct{ now, why string }
+
+func (s swallowed) Error() string {
+	return fmt.Sprintf("written, and it is %s all the same%s", oneLine(s.now), s.why)
+}
+
+func (swallowed) Is(target error) bool { return target == ErrSwallowed }
 
 var errNotDir = syscall.ENOTDIR
 
-// pathless is err without the path of a file, which says no more than the key.
+// pathless returns err without the path of the file, which tells no more than the
+// key.
 func pathless(err error) error {
 	if at, ok := err.(*fs.PathError); ok {
 		return at.Err
@@ -28,7 +70,7 @@ func pathless(err error) error {
 	return err
 }
 
-// hint adds to err what is missing on the node or in the pod.
+// hint adds to err what the node or the pod lacks.
 func hint(key Key, err error) error {
 	var missing string
 	switch {

@@ -9,21 +9,20 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
-// The zero DropIn is the real host's; here it has a directory and a kernel of
-// its own.
+// What Cilium sets, in a directory and a kernel of its own.
 func Example() {
 	dir, err := os.MkdirTemp("", "sysctl")
 	if err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	kernel := sysctltest.New("eth0", "lxc1")
-	kernel.Put("net.ipv4.conf.lxc1.rp_filter", "1")
+	kernel := bootstraptest.NewKernel("eth0", "lxc1")
+	kernel.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
 	ctx := context.Background()
 	j, err := journal.Open(filepath.Join(dir, "journal"), journal.Options{})
 	if err != nil {
@@ -31,14 +30,15 @@ func Example() {
 	}
 	defer j.Close()
 
-	file := sysctl.DropIn{Dir: dir, Kernel: kernel.Kernel(), Journal: j.Step("sysctl")}
+	file := sysctl.Cilium()
+	file.Dir, file.Kernel, file.Journal = dir, sysctl.Kernel{Files: kernel}, j.Step("sysctl")
 	changes, err := file.Check(ctx)
 	fmt.Println(changes[1:], err)
 	fmt.Println(file.Apply(ctx))
 	changes, err = file.Check(ctx)
 	fmt.Println(changes, err)
 	fmt.Println(file.Revert(ctx))
-	value, err := kernel.Kernel().Get("net.ipv4.conf.lxc1.rp_filter")
+	value, err := sysctl.Kernel{Files: kernel}.Get("net.ipv4.conf.lxc1.rp_filter")
 	fmt.Println(value, err)
 	// Output:
 	// [set net.ipv4.conf.lxc1.rp_filter = 0 (is 1)] <nil>
@@ -59,7 +59,7 @@ func ExampleParseKey() {
 }
 
 func ExampleKernel_Diff() {
-	kernel := sysctltest.New("eth0").Kernel()
+	kernel := sysctl.Kernel{Files: bootstraptest.NewKernel("eth0")}
 	changes, err := kernel.Diff(sysctl.Forwarding()...)
 	for _, c := range changes {
 		fmt.Println(c)

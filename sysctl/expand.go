@@ -15,7 +15,7 @@ type Assignment struct {
 	Line int
 }
 
-// target is a value that one existing or explicitly named key shall have.
+// target is the wanted value of one key that exists or is named explicitly.
 type target struct {
 	Assignment
 	path   string
@@ -30,9 +30,10 @@ func assignments(settings []Setting) []Assignment {
 	return as
 }
 
-// override brings assignments into the order in which systemd applies them:
-// of two for one key the later counts, at its own place; one that repeats the
-// value leaves the place as it was. Bad ones are left out and joined.
+// override sorts assignments into the order in which systemd applies them: of two
+// for the same key the later counts, in its own position; but if it repeats the
+// value, the position of the earlier one. Invalid assignments are left out, and
+// their errors joined.
 func override(as []Assignment) ([]Assignment, error) {
 	all, at := make([]Assignment, 0, len(as)), map[Key]int{} // at: where the key stands in all
 	var errs failures
@@ -68,8 +69,8 @@ func override(as []Assignment) ([]Assignment, error) {
 // maxTargets bounds what all globs together match: ten of them 5,000 links.
 const maxTargets = 100_000
 
-// expand says which key gets which value: an explicit key, assigned or
-// excluded, is left alone by every glob, and of two globs the later counts.
+// expand says which key gets which value: no glob applies to a key that is
+// explicitly assigned or excluded, and of two globs the later counts.
 func expand(f Files, as []Assignment) ([]target, error) {
 	order, err := override(as)
 	var errs failures

@@ -12,16 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
 // The fake does what the real kernel does, write by write.
 func TestFakeIsLikeTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "lxc2.7")
-	fake := sysctltest.New("eth0", "lxc2.7")
+	fake := bootstraptest.NewKernel("eth0", "lxc2.7")
 	machine := sysctl.Kernel{}
 	for key := range fake.Values() { // start alike: a machine has defaults of its own
 		if value, err := machine.Get(sysctl.Key(key)); err == nil && strings.HasPrefix(key, "net.ipv") {

@@ -6,7 +6,9 @@ package sysctl
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -24,6 +26,9 @@ type procSys string
 
 func (p procSys) open(name string, flag int) (*os.File, error) {
 	root, err := os.OpenRoot(string(p))
+	if errors.Is(err, fs.ErrNotExist) { // that is about no key
+		return nil, remedy.Add(unix.ENODEV, "there is no "+string(p)+": mount a proc file system on /proc")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kernel values: %w", err)
 	}
@@ -94,9 +99,9 @@ const (
 	rtfAddrconf = 0x00040000
 )
 
-// Routers reads the calling thread's table. One that a daemon such as
-// systemd-networkd set from advertisements of its own does not have the flags,
-// and stays when forwarding is turned on.
+// Routers reads the calling thread's table. A route that a daemon such as
+// systemd-networkd set after processing advertisements itself does not have the
+// flags, and survives when forwarding is turned on.
 func (p procSys) Routers() ([]string, error) {
 	f, err := os.Open("/proc/thread-self/net/ipv6_route")
 	if os.IsNotExist(err) { // no IPv6

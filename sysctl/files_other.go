@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
-// procSys stands in where there is none.
+// procSys stands in on systems without /proc/sys.
 type procSys string
 
 var errNotLinux error = unsupported.Error("kernel values are Linux's")

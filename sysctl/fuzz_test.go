@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
 // A pattern names values that are there, or is an error, however it is written.
@@ -22,8 +22,8 @@ func FuzzPattern(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
-		kernel := sysctltest.New("lo", "lxc1", "eth0.100")
-		changes, err := kernel.Kernel().Diff(sysctl.Setting{Key: sysctl.Key(key), Value: "12345"})
+		kernel := bootstraptest.NewKernel("lo", "lxc1", "eth0.100")
+		changes, err := sysctl.Kernel{Files: kernel}.Diff(sysctl.Setting{Key: sysctl.Key(key), Value: "12345"})
 		for _, c := range changes {
 			_, there := kernel.Values()[string(c.Key)]
 			require.True(t, there || err != nil || !strings.ContainsAny(key, "*?[{"), "%q is none of %q", c.Key, key)
@@ -34,7 +34,7 @@ func FuzzPattern(f *testing.F) {
 // Braces that spell out more than anybody can mean are an error at once.
 func TestSEC6_BracesThatSpellOutTooMuch(t *testing.T) {
 	for _, key := range []string{strings.Repeat("{a,b}", 40), strings.Repeat("{a,b", 100) + strings.Repeat("}", 100) + strings.Repeat("{a,b}", 20), strings.Repeat("{a}", 1000)} {
-		_, err := sysctltest.New().Kernel().Diff(sysctl.Setting{Key: sysctl.Key("net." + key), Value: "1"})
+		_, err := sysctl.Kernel{Files: &bootstraptest.Kernel{}}.Diff(sysctl.Setting{Key: sysctl.Key("net." + key), Value: "1"})
 		require.Error(t, err)
 		require.Less(t, len(err.Error()), 5000)
 	}

@@ -53,8 +53,8 @@ func globElements(f Files, dir string, elements []string) ([]string, error) {
 	return found, nil
 }
 
-// matching lists the names in dir that match an element with wildcards. That
-// dir is not there, or is no directory, matches nothing.
+// matching lists the names in dir that match an element with wildcards. If dir does
+// not exist or is not a directory, nothing matches.
 func matching(f Files, dir, element string) ([]string, error) {
 	names, err := f.ReadDir(path.Join(".", dir))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
@@ -77,14 +77,14 @@ func matching(f Files, dir, element string) ([]string, error) {
 	return found, nil
 }
 
-// Bounds for a pattern: no path below /proc/sys is as long, and each pair of braces may double
-// what there is to look for.
+// Bounds for a pattern: no path below /proc/sys is that long, and each pair of
+// braces may double the number of patterns.
 const (
 	maxPattern  = 1024 // bytes
 	maxPatterns = 1024 // of which braces make one
 )
 
-// braces spells out {a,b}, leftmost first; an unmatched brace is itself.
+// braces spells out {a,b}, leftmost first; an unmatched brace stands for itself.
 func braces(s string) ([]string, error) {
 	if len(s) > maxPattern {
 		return nil, fmt.Errorf("%w: a pattern of %d bytes, and none is needed of more than %d", errKey, len(s), maxPattern)

@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// Files reaches the kernel's values. Names are slash-separated paths below
+// Files gives access to the kernel's values. Names are slash-separated paths below
 // /proc/sys, as in [fs.FS].
 //
-// An implementation may also have a method Routers() ([]string, error) that
-// names the links with an IPv6 default route learnt from router
-// advertisements; without it no such link is known.
+// An implementation may also have a method Routers() ([]string, error) that names
+// the links with an IPv6 default route learnt from router advertisements. Without
+// that method, there are assumed to be none.
 type Files interface {
 	ReadFile(name string) ([]byte, error)
-	// WriteFile writes value to a file that exists, in one write.
+	// WriteFile writes value to an existing file, in one write.
 	WriteFile(name string, value []byte) error
 	ReadDir(name string) ([]string, error)
-	// Writable returns nil if the file can be opened for writing, and the
-	// caller has what a write takes besides. It changes nothing.
+	// Writable returns nil if the file can be opened for writing, and the caller has
+	// the capability that the write itself takes. It changes nothing.
 	Writable(name string) error
 }
 
@@ -32,11 +32,12 @@ type routerLister interface{ Routers() ([]string, error) }
 // the machine, and for keys below net the network namespace of the calling
 // thread.
 type Kernel struct {
-	// Root is the directory that shows the values. Zero: /proc/sys. In a
-	// container whose own is read-only, the host's (/hostproc/sys) may not be;
-	// its net still is the calling thread's.
+	// Root is the directory that shows the values. If empty, it is /proc/sys. In a
+	// container whose /proc/sys is read-only, the host's (/hostproc/sys) may be
+	// writable; what is below net there still belongs to the calling thread's
+	// network namespace.
 	Root string
-	// Files is used instead of what is below Root, if not nil.
+	// Files, if not nil, is used instead of Root.
 	Files Files
 }
 
@@ -50,8 +51,8 @@ func (k Kernel) files() Files {
 	return procSys("/proc/sys")
 }
 
-// Get returns a value as the kernel prints it, without the line break at its
-// end. That the key does not exist matches [fs.ErrNotExist].
+// Get returns a value as the kernel prints it, without the line break at its end.
+// If the key does not exist, the error matches [fs.ErrNotExist].
 func (k Kernel) Get(key Key) (string, error) {
 	path, err := key.path()
 	if err == nil && isGlob(path) {
@@ -66,12 +67,12 @@ func (k Kernel) Get(key Key) (string, error) {
 func (k Kernel) read(path string) (string, error) {
 	value, err := k.look(path)
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", keyOf(path), err)
+		return "", &Error{Op: opRead, Key: keyOf(path), Err: err}
 	}
 	return value, nil
 }
 
-// look is read with an error that does not name the key.
+// look is read, but its error does not name the key.
 func (k Kernel) look(path string) (string, error) {
 	raw, err := k.files().ReadFile(path)
 	if err != nil {
@@ -80,16 +81,16 @@ func (k Kernel) look(path string) (string, error) {
 	return strings.TrimRight(string(raw), "\n"), nil
 }
 
-// Diff says which values are not as settings want them, globs expanded, in
-// the order in which they would be set. It changes nothing and needs no
-// capability; what cannot be told is joined in the error, and the rest is
-// there all the same.
+// Diff lists the values that differ from settings, with globs expanded, in the
+// order in which they would be set. It changes nothing and needs no capability. If
+// some values cannot be read, their errors are joined, and the other values are
+// still listed.
 //
-// A setting that may fail is not among them if it is known beforehand that it
-// does: its key cannot be opened for writing, or has its value until the next
-// boot. One of which only a write shows it (the kernel does not take the
-// value) differs each time. To turn IPv6 forwarding on takes accept_ra = 2 first, on each link
-// that has its default route from a router: that is among them too.
+// A setting that may fail is left out if it is certain to: its key cannot be opened
+// for writing, or its value cannot change until the next boot. If only a write
+// would show that it fails (the kernel does not accept the value), it is listed
+// each time. Turning on IPv6 forwarding first takes accept_ra = 2 on each link that
+// has its default route from a router: that is listed too.
 func (k Kernel) Diff(settings ...Setting) ([]Change, error) {
 	return k.diff(assignments(settings))
 }
@@ -110,7 +111,7 @@ func (k Kernel) diff(as []Assignment) ([]Change, error) {
 	return changes, errors.Join(append(errs, err)...)
 }
 
-// differs returns nil if t is as it should be, or may stay as it is.
+// differs returns nil if t has the wanted value, or may remain different.
 func (k Kernel) differs(t target) (*Change, error) {
 	old, err := k.look(t.path)
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -118,7 +119,7 @@ func (k Kernel) differs(t target) (*Change, error) {
 	case err != nil && (t.IgnoreFailure || missing && (t.IfExists || t.byGlob)):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("set %s = %s: %w", t.Key, oneLine(t.Value), err)
+		return nil, &Error{opSet, t.Key, t.Value, err}
 	case sameValue(old, t.Value):
 		return nil, nil
 	case t.IgnoreFailure && (forGood(t.path, old) || k.files().Writable(t.path) != nil):

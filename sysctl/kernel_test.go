@@ -5,13 +5,19 @@ package sysctl_test
 
 import (
 	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
 func strs(changes []sysctl.Change) []string {
@@ -23,8 +29,8 @@ func strs(changes []sysctl.Change) []string {
 }
 
 func TestSYS2_SetWritesOnlyWhatDiffers(t *testing.T) {
-	fake := sysctltest.New("eth0")
-	k := fake.Kernel()
+	fake := bootstraptest.NewKernel("eth0")
+	k := sysctl.Kernel{Files: fake}
 	want := []sysctl.Setting{
 		{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"}, // the kernel prints tabs
 		{Key: "net/ipv4/conf/eth0/rp_filter", Value: "2"},
@@ -43,10 +49,28 @@ func TestSYS2_SetWritesOnlyWhatDiffers(t *testing.T) {
 	require.Equal(t, "2", value)
 }
 
+// refuse has writes to keys, none of which holds a slash, fail with err.
+func refuse(err error, keys ...string) func(op, path string) error {
+	return func(op, path string) error {
+		if op == "write" && slices.Contains(keys, strings.ReplaceAll(strings.TrimPrefix(path, "/proc/sys/"), "/", ".")) {
+			return err
+		}
+		return nil
+	}
+}
+
+// readOnly is a kernel's Fail in an unprivileged container.
+func readOnly(op, path string) error {
+	if op == "open" {
+		return syscall.EROFS
+	}
+	return nil
+}
+
 func TestSYS2_ARightValueOnAReadOnlyKernelIsNoError(t *testing.T) {
-	fake := sysctltest.New()
-	fake.SetReadOnly(true)
-	k := fake.Kernel()
+	fake := &bootstraptest.Kernel{}
+	fake.Fail = readOnly
+	k := sysctl.Kernel{Files: fake}
 	require.NoError(t, k.Set(sysctl.Setting{Key: "net.core.bpf_jit_enable", Value: "1"}))
 
 	err := k.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
@@ -56,11 +80,10 @@ func TestSYS2_ARightValueOnAReadOnlyKernelIsNoError(t *testing.T) {
 }
 
 func TestSYS2_OneBadKeyDoesNotStopTheRest(t *testing.T) {
-	fake := sysctltest.New("eth0")
-	fake.Fail("net.core.bpf_jit_enable", syscall.EPERM)
-	fake.Fail("kernel.timer_migration", syscall.EPERM)
+	fake := bootstraptest.NewKernel("eth0")
+	fake.Fail = refuse(syscall.EPERM, "net.core.bpf_jit_enable", "kernel.timer_migration")
 	fake.Deafen("net.ipv4.fib_multipath_use_neigh")
-	err := fake.Kernel().Set(
+	err := sysctl.Kernel{Files: fake}.Set(
 		sysctl.Setting{Key: "net.no.such_key", Value: "7"},
 		sysctl.Setting{Key: "net..ipv4", Value: "8"},
 		sysctl.Setting{Key: "net.core.bpf_jit_enable", Value: "0"},
@@ -84,10 +107,10 @@ func TestSYS2_OneBadKeyDoesNotStopTheRest(t *testing.T) {
 }
 
 func TestSYS2_IgnoreFailure(t *testing.T) {
-	fake := sysctltest.New()
-	fake.Fail("kernel.timer_migration", syscall.EPERM)
+	fake := &bootstraptest.Kernel{}
+	fake.Fail = refuse(syscall.EPERM, "kernel.timer_migration")
 	fake.Deafen("net.ipv4.fib_multipath_use_neigh")
-	k := fake.Kernel()
+	k := sysctl.Kernel{Files: fake}
 	require.NoError(t, k.Set(
 		sysctl.Setting{Key: "net.no.such_key", Value: "7", IgnoreFailure: true},
 		sysctl.Setting{Key: "net.no.such_key2", Value: "7", IfExists: true},
@@ -98,13 +121,13 @@ func TestSYS2_IgnoreFailure(t *testing.T) {
 	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"], "what may fail is set if it can be")
 	require.ErrorIs(t, k.Set(sysctl.Setting{Key: "kernel.timer_migration", Value: "0", IfExists: true}), syscall.EPERM)
 
-	fake.SetReadOnly(true)
+	fake.Fail = readOnly
 	changes, err := k.Diff(sysctl.Setting{Key: "net.core.bpf_jit_enable", Value: "0", IgnoreFailure: true})
 	require.NoError(t, err)
 	require.Empty(t, changes, "it cannot be opened for writing, and that is no failure")
 
-	fake.SetReadOnly(false)
-	fake.Put("kernel.unprivileged_bpf_disabled", "1")
+	fake.Fail = nil
+	fake.PutValue("kernel.unprivileged_bpf_disabled", "1")
 	changes, err = k.Diff(sysctl.Setting{Key: "kernel.unprivileged_bpf_disabled", Value: "2", IgnoreFailure: true})
 	require.NoError(t, err)
 	require.Empty(t, changes, "it is so until the next boot")
@@ -164,23 +187,23 @@ func TestSYS2_Globs(t *testing.T) {
 		"below a file":    {settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward.*", Value: "1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake := sysctltest.New("eth0", "lxc1", "lxc2.7", ".hidden")
-			changes, err := fake.Kernel().Diff(tc.settings...)
+			fake := bootstraptest.NewKernel("eth0", "lxc1", "lxc2.7", ".hidden")
+			changes, err := sysctl.Kernel{Files: fake}.Diff(tc.settings...)
 			require.NoError(t, err)
 			var got []string
 			for _, c := range changes {
 				got = append(got, linkOf(c)+" "+c.New)
 			}
 			require.Equal(t, tc.want, got)
-			require.NoError(t, fake.Kernel().Set(tc.settings...))
-			changes, err = fake.Kernel().Diff(tc.settings...)
+			require.NoError(t, sysctl.Kernel{Files: fake}.Set(tc.settings...))
+			changes, err = sysctl.Kernel{Files: fake}.Diff(tc.settings...)
 			require.NoError(t, err)
 			require.Empty(t, changes)
 		})
 	}
-	_, err := sysctltest.New().Kernel().Diff(sysctl.Setting{Key: "net.ipv4.conf.[.rp_filter", Value: "1"})
+	_, err := sysctl.Kernel{Files: &bootstraptest.Kernel{}}.Diff(sysctl.Setting{Key: "net.ipv4.conf.[.rp_filter", Value: "1"})
 	require.ErrorContains(t, err, "net.ipv4.conf.[.rp_filter")
-	_, err = sysctltest.New().Kernel().Get("net.ipv4.conf.*.rp_filter")
+	_, err = sysctl.Kernel{Files: &bootstraptest.Kernel{}}.Get("net.ipv4.conf.*.rp_filter")
 	require.ErrorContains(t, err, "pattern")
 }
 
@@ -190,18 +213,18 @@ func linkOf(c sysctl.Change) string {
 }
 
 func TestSetGoesOverKeysThatDragOthersTwice(t *testing.T) {
-	fake := sysctltest.New("eth0")
+	fake := bootstraptest.NewKernel("eth0")
 	want := []sysctl.Setting{
 		{Key: "net.ipv4.conf.all.accept_redirects", Value: "1"}, // ip_forward will change it
 		{Key: "net.ipv4.conf.eth0.forwarding", Value: "0"},
 		{Key: "net.ipv4.ip_forward", Value: "1"},
 	}
-	require.NoError(t, fake.Kernel().Set(want...))
-	changes, err := fake.Kernel().Diff(want...)
+	require.NoError(t, sysctl.Kernel{Files: fake}.Set(want...))
+	changes, err := sysctl.Kernel{Files: fake}.Diff(want...)
 	require.NoError(t, err)
 	require.Empty(t, changes)
 
-	err = fake.Kernel().Set(
+	err = sysctl.Kernel{Files: fake}.Set(
 		sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"},
 		sysctl.Setting{Key: "net.ipv4.conf.all.forwarding", Value: "0"}, // the same value
 	)
@@ -217,10 +240,48 @@ func TestEqualValues(t *testing.T) {
 		{"1", "0b1", false}, {"8", "0o10", false}, {"1000", "1_000", false}, {"1\t2", "1 2", true}, {"1 2", "1", false},
 		{"cubic", "cubic", true}, {"cubic", "reno", false}, {"", "", true}, {"", "1", false},
 	} {
-		fake := sysctltest.New()
-		fake.Put("net.x", tc.is)
-		changes, err := fake.Kernel().Diff(sysctl.Setting{Key: "net.x", Value: tc.wanted})
+		fake := &bootstraptest.Kernel{}
+		fake.PutValue("net.x", tc.is)
+		changes, err := sysctl.Kernel{Files: fake}.Diff(sysctl.Setting{Key: "net.x", Value: tc.wanted})
 		require.NoError(t, err)
 		require.Equal(t, tc.same, len(changes) == 0, "%q and %q", tc.is, tc.wanted)
 	}
+}
+
+// Whoever runs a plan, or in another namespace, can tell which value it was.
+func TestErrorsTellKeyAndValue(t *testing.T) {
+	fake := bootstraptest.NewKernel("eth0")
+	fake.Deafen("net.ipv4.fib_multipath_use_neigh")
+	var action bootstrap.Action = sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
+		{Key: "net/ipv4/fib_multipath_use_neigh", Value: "1"},
+	}}
+	actions := []bootstrap.Action{action}
+	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
+		actions = append(actions, hostns.In("/proc/self", hostns.UTS, action))
+	}
+	for _, action := range actions {
+		plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "values", Action: action}}}
+		_, err := plan.Apply(t.Context())
+		var failure *sysctl.Error
+		require.ErrorAs(t, err, &failure)
+		require.Equal(t, sysctl.Key("net.ipv4.fib_multipath_use_neigh"), failure.Key)
+		require.Equal(t, "1", failure.Value)
+		require.ErrorIs(t, err, sysctl.ErrSwallowed)
+		require.EqualError(t, failure, "set net.ipv4.fib_multipath_use_neigh = 1: written, and it is 0 all the same"+
+			" (another key, a security module or the kernel's limits decide it)")
+	}
+
+	k := sysctl.Kernel{Files: fake}
+	fake.Fail = refuse(syscall.EPERM, "net.ipv4.ip_forward")
+	err := k.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
+	var failure *sysctl.Error
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, sysctl.Error{Op: "set", Key: "net.ipv4.ip_forward", Value: "1", Err: failure.Err}, *failure)
+	require.ErrorIs(t, err, syscall.EPERM)
+	require.NotErrorIs(t, err, sysctl.ErrSwallowed)
+
+	_, err = k.Get("no.such")
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, sysctl.Error{Op: "read", Key: "no.such", Err: failure.Err}, *failure)
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -10,22 +10,22 @@ import (
 	"unicode"
 )
 
-// Key names a kernel value as sysctl.d(5) does: elements separated by dots, in
-// which a slash stands for a dot in a name ("net.ipv4.conf.eth0/100.rp_filter"),
-// or separated by slashes, in which a dot is a dot
-// ("net/ipv4/conf/eth0.100/rp_filter"). The first separator decides. The
-// elements may hold the wildcards *, ? and [] of glob(7).
+// Key names a kernel value as sysctl.d(5) does. Its elements are separated either
+// by dots, and then a slash stands for a dot in a name
+// ("net.ipv4.conf.eth0/100.rp_filter"), or by slashes, and then a dot is a dot
+// ("net/ipv4/conf/eth0.100/rp_filter"). The first separator decides. Elements may
+// contain the wildcards *, ? and [] of glob(7).
 //
-// Every function here takes either spelling. [ParseKey] returns the dotted
-// one, by which keys can be compared.
+// Every function here accepts both spellings. [ParseKey] returns the dotted one;
+// compare keys in that form.
 type Key string
 
 var errKey = errors.New("not a sysctl key")
 
-// ParseKey checks a key and returns its dotted spelling. A key that is empty
-// or absolute, that has an empty element, "." or ".." as an element, white
-// space, NUL, or a leading "-" (which is a [Setting]'s), is an error: no key
-// names anything outside /proc/sys.
+// ParseKey checks a key and returns its dotted spelling. It returns an error if the
+// key is empty or absolute, has an empty element or "." or ".." as an element,
+// contains white space or NUL, or starts with "-" (which belongs to a [Setting]):
+// so no key names anything outside /proc/sys.
 func ParseKey(s string) (Key, error) {
 	path, err := Key(s).path()
 	if err != nil {
@@ -34,10 +34,10 @@ func ParseKey(s string) (Key, error) {
 	return keyOf(path), nil
 }
 
-// keyOf is the dotted spelling of a path below /proc/sys.
+// keyOf returns the dotted spelling of a path below /proc/sys.
 func keyOf(path string) Key { return Key(swap(path)) }
 
-// path is where k is below /proc/sys.
+// path is k's path below /proc/sys.
 func (k Key) path() (string, error) {
 	path := string(k)
 	if i := strings.IndexAny(path, "./"); i >= 0 && path[i] == '.' {
@@ -84,5 +84,6 @@ func unfit(path string) string {
 	return ""
 }
 
-// isGlob is what systemd takes for a pattern; braces alone do not make one.
+// isGlob reports whether systemd takes path for a pattern. Braces alone do not make
+// one.
 func isGlob(path string) bool { return strings.ContainsAny(path, "*?[") }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
 const bad = "net.ipv4.conf.all.rp_filter"
@@ -61,7 +61,7 @@ func TestSYS4_ARefusedValueLeavesTheFileAsItWas(t *testing.T) {
 		if reload {
 			d = n.dropInWith(m)
 		}
-		n.Put(bad, "1")
+		n.PutValue(bad, "1")
 		before := n.Values()
 		require.NoError(t, d.Apply(t.Context()))
 		good, reloads := read(t, n.file()), m.reloads
@@ -90,7 +90,7 @@ func TestSYS9_ValuesOfAFileThatWasNotWrittenEndWithTheBoot(t *testing.T) {
 	require.Error(t, d.Apply(t.Context()))
 	n.Reboot()
 	d = withBad(n.dropIn())
-	n.Put("net.ipv4.ip_forward", "1") // the node's own configuration, since
+	n.PutValue("net.ipv4.ip_forward", "1") // the node's own configuration, since
 	require.Empty(t, checkRevert(t, d))
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"])
@@ -99,7 +99,7 @@ func TestSYS9_ValuesOfAFileThatWasNotWrittenEndWithTheBoot(t *testing.T) {
 
 // deniedFiles may be read here, and written by somebody else.
 type deniedFiles struct {
-	*sysctltest.Kernel
+	*bootstraptest.Kernel
 	errno syscall.Errno
 }
 
@@ -112,7 +112,7 @@ func (d deniedFiles) WriteFile(name string, _ []byte) error { return d.Writable(
 func TestSYS4_WhereOnlyTheReloaderMayWriteTheFileComesFirst(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EROFS, syscall.EACCES} {
 		n := newNode(t, "eth0")
-		n.Put("net.ipv4.conf.all.rp_filter", "2")
+		n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 		before := n.Values()
 		m := &manager{node: n}
 		d := n.dropInWith(m)
@@ -153,7 +153,7 @@ func TestSYS4_AKillAtEachStepIsMadeGood(t *testing.T) {
 	setUp := func() (node, sysctl.DropIn, *manager) {
 		n := newNode(t, "eth0", "eth1")
 		n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.eth1.rp_filter = 2\nnet.ipv4.conf.eth1.forwarding = 0\n")
-		n.Put("net.ipv6.conf.eth1.forwarding", "1")
+		n.PutValue("net.ipv6.conf.eth1.forwarding", "1")
 		m := &manager{node: n}
 		d := n.dropInWith(m)
 		d.Dir = filepath.Join(n.root, "new")
@@ -213,7 +213,7 @@ func TestSYS4_AKillAtEachStepIsMadeGood(t *testing.T) {
 
 func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 	n := newNode(t, "eth0")
-	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	func() {
 		defer func() { require.NotNil(t, recover()) }()
 		d := n.dropIn()
@@ -246,7 +246,7 @@ func TestSYS4_ACallThatTheSystemLacksIsNotTheLackOfSystemd(t *testing.T) {
 		n = newNode(t, "eth0")
 		n.LearnRouter("eth0")
 		n.put(t, "usr/50.conf", "net.ipv6.conf.all.forwarding = 1\n")
-		n.Fail("net.ipv6.conf.eth0.accept_ra", errno)
+		n.Fail = refuse(errno, "net.ipv6.conf.eth0.accept_ra")
 		m := &manager{node: n}
 		require.ErrorIs(t, n.dropInWith(m).Apply(t.Context()), errno)
 		require.Zero(t, m.reloads, "the route is not kept, so nothing is reloaded")
@@ -261,7 +261,7 @@ func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
 	d := n.dropIn()
 	d.Journal = nil
 	require.NoError(t, d.Apply(t.Context())) // as an administrator would write it
-	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
 	n.Reboot()
 	require.NoError(t, n.dropIn().Revert(t.Context()))
@@ -273,9 +273,9 @@ func TestErrorsNameEachThingOnce(t *testing.T) {
 	n := newNode(t, "eth0")
 	require.EqualError(t, withBad(n.dropIn()).Apply(t.Context()), n.file()+" is not written, since its values cannot be set: "+
 		"set "+bad+" = loose: invalid argument (the kernel does not take this value)")
-	require.EqualError(t, n.Kernel.Kernel().Set(sysctl.Setting{Key: "no.such", Value: "1"}),
+	require.EqualError(t, sysctl.Kernel{Files: n.Kernel}.Set(sysctl.Setting{Key: "no.such", Value: "1"}),
 		"set no.such = 1: no such file or directory (this kernel does not have the key, or the module that brings it is not loaded)")
-	_, err := n.Kernel.Kernel().Get("net.ipv4")
+	_, err := sysctl.Kernel{Files: n.Kernel}.Get("net.ipv4")
 	require.EqualError(t, err, "read net.ipv4: is a directory")
 	_, err = sysctl.Systemd{Root: n.root}.Reloading(t.Context())
 	require.ErrorIs(t, err, sysctl.ErrNoSystemd)

@@ -15,9 +15,9 @@ import (
 // longestLine is systemd's limit, in bytes.
 const longestLine = 1 << 20
 
-// Parse reads a sysctl.d file (sysctl.d(5)). A line that is not a setting is
-// left out; the error joins all of these, each with its number, and the
-// settings of the good lines are there all the same.
+// Parse reads a sysctl.d file (sysctl.d(5)). It always returns the settings of the
+// valid lines. The error joins one error for each invalid line, with the line's
+// number.
 func Parse(r io.Reader) ([]Setting, error) {
 	as, err := parse(r, "")
 	var settings []Setting
@@ -66,7 +66,8 @@ func parseLine(line string) (s Setting, err error) {
 	return s, err
 }
 
-// encode writes settings as a sysctl.d file, so that they read back the same.
+// encode writes settings as a sysctl.d file, such that Parse returns the same
+// settings.
 func encode(settings []Setting) ([]byte, error) {
 	var errs []error
 	var b bytes.Buffer

@@ -219,3 +219,12 @@ func TestSettingsKeepTheContractOnTheRealKernel(t *testing.T) {
 func procWrite(name, value string) error {
 	return os.WriteFile("/proc/sys/"+name, []byte(value+"\n"), 0)
 }
+
+// Where there is no /proc nothing is said of keys.
+func TestWithoutProcNoKeyIsBlamed(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	require.NoError(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))
+	err := sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
+	require.ErrorContains(t, err, "set net.ipv4.ip_forward = 1: no such device (there is no /proc/sys: mount a proc file system on /proc)")
+	require.NotErrorIs(t, err, fs.ErrNotExist)
+}

@@ -12,14 +12,14 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// The kinds of entries: values, whose Object is the dotted key, and drop-ins.
-// What the kernel changes along with a value is recorded as that is.
+// The kinds of entries: values, whose Object is the dotted key, and drop-ins. What
+// the kernel changes along with a value is recorded like the value itself.
 const (
 	kindValue = "sysctl/value"
 	kindFile  = "sysctl/file"
 )
 
-// recorder notes values before they change. Without a journal it notes nothing.
+// recorder records values before they change. Without a journal it records nothing.
 type recorder struct {
 	journal *journal.Journal
 	boot    string // the boot that undoes what is noted; empty: none does
@@ -38,14 +38,14 @@ func newRecorder(j *journal.Journal) *recorder { return &recorder{journal: j, bo
 
 func state(value string) journal.State { return journal.State{Type: "value", Value: value} }
 
-// left reports whether a value is as e says it was left: before completion, as
-// it was to be left, or was the time before.
+// left reports whether a value is as the step left it, going by e. As long as e is
+// not completed, that is the intended value, or the one of the time before.
 func left(e journal.Entry, now string) bool {
 	return sameValue(now, e.After.Value) || e.Was != nil && sameValue(now, e.Was.Value)
 }
 
-// settled is e completed, if it was only begun and its value is as it was left:
-// begun anew, it would no longer say so.
+// settled returns e completed, if e was only begun and the value is as the step
+// left it: if e were begun again, it would no longer say so.
 func settled(e journal.Entry, now string) (journal.Entry, bool) {
 	if e.Done || !left(e, now) {
 		return e, false
@@ -54,7 +54,7 @@ func settled(e journal.Entry, now string) (journal.Entry, bool) {
 	return e, true
 }
 
-// begin notes what changes will alter, first what the kernel alters by itself.
+// begin records what changes will alter, first what the kernel alters by itself.
 func (r *recorder) begin(ctx context.Context, k Kernel, changes []Change) error {
 	if r.journal == nil {
 		return nil
@@ -89,8 +89,8 @@ func (r *recorder) begin(ctx context.Context, k Kernel, changes []Change) error 
 	return r.journal.Begin(ctx, entries...)
 }
 
-// add adds the entry of key. What an earlier run noted stays: the first value,
-// and that no boot undoes it.
+// add adds the entry of key. What an earlier run recorded remains: the first value,
+// and that no reboot undoes the change.
 func (r *recorder) add(ctx context.Context, key, cause Key, found, meant string) error {
 	b := begun{cause: cause, found: found, Entry: journal.Entry{
 		Kind: kindValue, Object: string(key), Before: state(found), After: state(meant), Boot: r.boot,
@@ -109,7 +109,8 @@ func (r *recorder) add(ctx context.Context, key, cause Key, found, meant string)
 	return nil
 }
 
-// addSides adds what c drags along, but for keys in own, to which it adds them.
+// addSides adds what c drags along, except keys that are in own, and adds those
+// keys to own.
 func (r *recorder) addSides(ctx context.Context, k Kernel, c Change, own map[Key]bool) error {
 	at, err := c.Key.path()
 	if err != nil {
@@ -139,8 +140,9 @@ func (r *recorder) addSides(ctx context.Context, k Kernel, c Change, own map[Key
 	return nil
 }
 
-// end notes how the changes came out. Of a value that did not move stays what
-// an earlier run noted; one that cannot be read stays begun.
+// end records the results of the changes. For a value that did not change, what an
+// earlier run recorded remains; the entry of a value that cannot be read remains
+// begun.
 func (r *recorder) end(ctx context.Context, k Kernel, changes []Change) error {
 	if r.journal == nil {
 		return nil
@@ -172,8 +174,8 @@ func (r *recorder) end(ctx context.Context, k Kernel, changes []Change) error {
 	return errors.Join(errs...)
 }
 
-// outlast notes that what was set, or is about to be, comes back with the next
-// boot: a file of ours sets as. What the kernel changes along with it does too.
+// outlast records that what was set, or is about to be, returns with the next boot,
+// since a file of ours sets as. So does what the kernel changes along with it.
 func (r *recorder) outlast(ctx context.Context, k Kernel, as []Assignment) error {
 	r.boot = ""
 	targets, _ := expand(k.files(), as) // what is wrong with it has been said

@@ -10,16 +10,16 @@ import (
 	"slices"
 )
 
-// Set brings values to what settings want, writing only those that differ,
-// and reads them back. One that fails does not stop the others; the errors are
-// joined, each with its key and value. Values of links below net need
-// CAP_NET_ADMIN, others root.
+// Set writes the values that differ from settings, and reads them back. If one
+// fails, the others are still set; the errors are joined, each with its key and
+// value. Values of links below net need CAP_NET_ADMIN, others root.
 func (k Kernel) Set(settings ...Setting) error {
 	return k.converge(context.Background(), assignments(settings), &recorder{})
 }
 
-// converge goes over the differences twice: one key may change another that
-// was right. What differs after that, the kernel does not take.
+// converge goes over the differences twice: one key may change another that was
+// right. A value that still differs after that is one that the kernel does not
+// accept.
 func (k Kernel) converge(ctx context.Context, as []Assignment, r *recorder) error {
 	failed := map[Key]bool{}
 	var errs []error
@@ -64,13 +64,14 @@ func (k Kernel) writeAll(ctx context.Context, changes []Change, failed map[Key]b
 		failed[c.Key] = true
 		unguarded = unguarded || c.guard
 		if !c.ignore || ctx.Err() != nil {
-			errs = append(errs, fmt.Errorf("set %s = %s: %w", c.Key, oneLine(c.New), err))
+			errs = append(errs, &Error{opSet, c.Key, c.New, err})
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// write sets a key, unless an earlier write has brought it along.
+// write sets a key, unless an earlier write has already changed it along with
+// another.
 func (k Kernel) write(key Key, value string) error {
 	at, err := key.path()
 	if err != nil {
@@ -89,7 +90,7 @@ func (k Kernel) put(key Key, value string) error {
 	}
 	now, err := k.Get(key)
 	if err == nil && !sameValue(now, value) {
-		err = fmt.Errorf("written, and it is %s all the same", oneLine(now))
+		err = swallowed{now: now}
 	}
 	return err
 }
@@ -98,8 +99,7 @@ func refused(changes []Change) error {
 	var errs []error
 	for _, c := range changes {
 		if !c.ignore {
-			errs = append(errs, fmt.Errorf("set %s = %s: written, and it is %s all the same (another key, a security module or the kernel's limits decide it)",
-				c.Key, oneLine(c.New), oneLine(c.Old)))
+			errs = append(errs, &Error{opSet, c.Key, c.New, swallowed{c.Old, " (another key, a security module or the kernel's limits decide it)"}})
 		}
 	}
 	return errors.Join(errs...)

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// Setting is one line of a sysctl.d file: a key and the value it shall have.
+// Setting is one line of a sysctl.d file: a key and its wanted value.
 type Setting struct {
-	// Key may be a glob; it then stands for the keys that exist and match, but
-	// for those that another setting names explicitly.
+	// Key may be a glob. It then stands for the existing keys that match, except
+	// those that another setting names explicitly.
 	Key Key
-	// Value is written as it is; blanks and tabs between fields are equal.
+	// Value is written as it is. In comparisons, blanks and tabs between fields are
+	// equal.
 	Value string
-	// IgnoreFailure is the "-" before a key: that the key is missing, cannot
-	// be read or cannot be set is no error.
+	// IgnoreFailure is the "-" before a key: it is then no error if the key is
+	// missing, cannot be read or cannot be set.
 	IgnoreFailure bool
-	// IfExists makes it no error that the kernel does not have the key; any
-	// other failure still is one. In a sysctl.d file it has no notation:
-	// systemd treats every key so.
+	// IfExists tolerates that the kernel does not have the key; any other failure is
+	// still an error. A sysctl.d file has no notation for it, since systemd treats
+	// every key that way.
 	IfExists bool
-	// Exclude is "-key" with no "=": no glob sets this very key. The value is
-	// not used.
+	// Exclude is "-key" without "=": no glob sets this key. Value is not used.
 	Exclude bool
 }
 
-// String is the line of a sysctl.d file.
+// String returns the line of a sysctl.d file.
 func (s Setting) String() string {
 	switch {
 	case s.Exclude:
@@ -38,7 +38,7 @@ func (s Setting) String() string {
 	return fmt.Sprintf("%s = %s", s.Key, s.Value)
 }
 
-// Change is a value that is not as it shall be.
+// Change is a value that differs from the wanted one.
 type Change struct {
 	Key Key    // in its dotted spelling
 	Old string // the kernel's
@@ -48,7 +48,7 @@ type Change struct {
 	ignore, guard bool
 }
 
-// String is one line, such as "set net.ipv4.ip_forward = 1 (is 0)".
+// String returns one line, such as "set net.ipv4.ip_forward = 1 (is 0)".
 func (c Change) String() string {
 	s := fmt.Sprintf("set %s = %s (is %s)", c.Key, oneLine(c.New), oneLine(c.Old))
 	if c.Why != "" {

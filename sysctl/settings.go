@@ -10,15 +10,17 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// Settings is an action that sets kernel values and keeps no file: they last
-// until the next boot.
+// Settings is an action that sets kernel values but writes no file: they last until
+// the next boot.
 type Settings struct {
-	// Values are set in this order; globs stand for the keys there are then.
+	// Values are set in this order; globs stand for the keys that exist at that
+	// time.
 	Values []Setting
-	// Kernel is where they are set. Zero: the calling thread's.
+	// Kernel is where values are set. The zero value is the calling thread's.
 	Kernel Kernel
-	// Journal is where previous values are noted before they change. Nil:
-	// nowhere, and Revert returns an error that matches [errors.ErrUnsupported].
+	// Journal is where previous values are recorded before they change. If nil,
+	// nothing is recorded, and Revert returns an error that matches
+	// [errors.ErrUnsupported].
 	Journal *journal.Journal
 }
 
@@ -28,9 +30,9 @@ func (s Settings) Check(ctx context.Context) ([]string, error) {
 	return lines(changes), errors.Join(err, ctx.Err())
 }
 
-// Apply sets the values that differ and reads them back (see [Kernel.Set]),
-// noting previous ones first, with those of the keys that the kernel changes
-// along with them.
+// Apply sets the values that differ and reads them back (see [Kernel.Set]), after
+// recording the previous ones, including those that the kernel changes along with
+// them.
 func (s Settings) Apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -38,13 +40,15 @@ func (s Settings) Apply(ctx context.Context) error {
 	return s.Kernel.converge(ctx, assignments(s.Values), newRecorder(s.Journal))
 }
 
-// Revert puts back the values that the step has changed in this boot and that
-// are still as it left them; the others stay, and the error names them.
+// Revert puts back the values that the step has changed since the last boot and
+// that are still as the step left them. The others are not touched, and the error
+// names them.
 func (s Settings) Revert(ctx context.Context) error {
 	return s.Journal.Undo(ctx, Handler{s.Kernel})
 }
 
-// CheckRevert lists what Revert would do, and gives the errors that it would.
+// CheckRevert lists what Revert would do, and returns the errors that Revert would
+// return.
 func (s Settings) CheckRevert(ctx context.Context) ([]string, error) {
 	return s.Journal.CheckUndo(ctx, Handler{s.Kernel})
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
 var _ bootstrap.CheckReverter = sysctl.Settings{}
@@ -38,13 +37,13 @@ func checkRevert(t *testing.T, a bootstrap.CheckReverter) []string {
 
 // recorded opens the journal in state for one step, as another process in the
 // kernel's boot would.
-func recorded(t *testing.T, fake *sysctltest.Kernel, state, step string) *journal.Journal {
+func recorded(t *testing.T, fake *bootstraptest.Kernel, state, step string) *journal.Journal {
 	t.Helper()
 	return handled(t, fake, state, fake).Step(step)
 }
 
 // handled is recorded, and undoes through files.
-func handled(t *testing.T, fake *sysctltest.Kernel, state string, files sysctl.Files) *journal.Journal {
+func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysctl.Files) *journal.Journal {
 	t.Helper()
 	handler := sysctl.Handler{Kernel: sysctl.Kernel{Files: files}}
 	j, err := journal.Open(state, journal.Options{
@@ -55,13 +54,13 @@ func handled(t *testing.T, fake *sysctltest.Kernel, state string, files sysctl.F
 	return j
 }
 
-func forwarding(t *testing.T, fake *sysctltest.Kernel, state string) sysctl.Settings {
+func forwarding(t *testing.T, fake *bootstraptest.Kernel, state string) sysctl.Settings {
 	t.Helper()
-	return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values")}
+	return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values")}
 }
 
 func TestSettingsKeepTheContract(t *testing.T) {
-	fake, state := sysctltest.New("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
+	fake, state := bootstraptest.NewKernel("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
 	before := fake.Values()
 	bootstraptest.Conform(t, func() bootstrap.Action { return forwarding(t, fake, state) })
 	require.Equal(t, before, fake.Values())
@@ -69,8 +68,8 @@ func TestSettingsKeepTheContract(t *testing.T) {
 }
 
 func TestSettingsWithoutAJournalCannotRevert(t *testing.T) {
-	fake := sysctltest.New()
-	s := sysctl.Settings{Values: sysctl.Forwarding(), Kernel: fake.Kernel()}
+	fake := &bootstraptest.Kernel{}
+	s := sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}}
 	require.NoError(t, s.Apply(t.Context()))
 	require.ErrorIs(t, s.Revert(t.Context()), errors.ErrUnsupported)
 	_, err := s.CheckRevert(t.Context())
@@ -79,10 +78,10 @@ func TestSettingsWithoutAJournalCannotRevert(t *testing.T) {
 }
 
 func TestSYS8_ForwardingBringsBackWhatItDragsAlong(t *testing.T) {
-	fake, state := sysctltest.New("eth0", "eth1", "lxc1"), filepath.Join(t.TempDir(), "state")
-	fake.Put("net.ipv4.conf.eth1.forwarding", "1")
-	fake.Put("net.ipv6.conf.eth1.forwarding", "1")
-	fake.Put("net.ipv4.conf.default.forwarding", "1")
+	fake, state := bootstraptest.NewKernel("eth0", "eth1", "lxc1"), filepath.Join(t.TempDir(), "state")
+	fake.PutValue("net.ipv4.conf.eth1.forwarding", "1")
+	fake.PutValue("net.ipv6.conf.eth1.forwarding", "1")
+	fake.PutValue("net.ipv4.conf.default.forwarding", "1")
 	before := fake.Values()
 
 	require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
@@ -105,8 +104,8 @@ func TestSYS8_ForwardingBringsBackWhatItDragsAlong(t *testing.T) {
 
 func TestSYS8_AKillAtAnyWriteOfRevertIsMadeGood(t *testing.T) {
 	for kill := range 20 {
-		fake, state := sysctltest.New("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
-		fake.Put("net.ipv4.conf.eth1.forwarding", "1")
+		fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
+		fake.PutValue("net.ipv4.conf.eth1.forwarding", "1")
 		before := fake.Values()
 		require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
 
@@ -124,8 +123,8 @@ func TestSYS8_AKillAtAnyWriteOfRevertIsMadeGood(t *testing.T) {
 
 func TestSYS8_AKillAtAnyWriteOfApplyIsMadeGood(t *testing.T) {
 	for kill := range 8 {
-		fake, state := sysctltest.New("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
-		fake.Put("net.ipv6.conf.eth1.forwarding", "1")
+		fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
+		fake.PutValue("net.ipv6.conf.eth1.forwarding", "1")
 		before := fake.Values()
 		func() {
 			defer func() { _ = recover() }()
@@ -143,7 +142,7 @@ func TestSYS8_AKillAtAnyWriteOfApplyIsMadeGood(t *testing.T) {
 
 // mortal dies at a write, as a killed process does: half the time before it.
 type mortal struct {
-	*sysctltest.Kernel
+	*bootstraptest.Kernel
 	lives int
 }
 
@@ -159,7 +158,7 @@ func (m *mortal) WriteFile(name string, value []byte) error {
 }
 
 func TestSYS8_ARouterLearntRouteIsKept(t *testing.T) {
-	fake, state := sysctltest.New("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
+	fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
 	fake.LearnRouter("eth0")
 	before := fake.Values()
 	s := forwarding(t, fake, state)
@@ -180,19 +179,19 @@ func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
 	one := []sysctl.Setting{{Key: "net.ipv6.conf.lxc1.forwarding", Value: "1"}} // drops every link's routes too
 	for name, tc := range map[string]struct {
 		values  []sysctl.Setting
-		prepare func(*sysctltest.Kernel)
+		prepare func(*bootstraptest.Kernel)
 		text    string
 	}{
-		"refused":          {sysctl.Forwarding(), func(k *sysctltest.Kernel) { k.Fail("net.ipv6.conf.eth0.accept_ra", syscall.EPERM) }, "left off"},
-		"silently refused": {sysctl.Forwarding(), func(k *sysctltest.Kernel) { k.Deafen("net.ipv6.conf.eth0.accept_ra") }, "left off"},
-		"off on purpose":   {sysctl.Forwarding(), func(k *sysctltest.Kernel) { k.Put("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0"},
-		"one link's":       {one, func(k *sysctltest.Kernel) { k.Put("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0"},
+		"refused":          {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.Fail = refuse(syscall.EPERM, "net.ipv6.conf.eth0.accept_ra") }, "left off"},
+		"silently refused": {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.Deafen("net.ipv6.conf.eth0.accept_ra") }, "left off"},
+		"off on purpose":   {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.PutValue("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0"},
+		"one link's":       {one, func(k *bootstraptest.Kernel) { k.PutValue("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake, state := sysctltest.New("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
+			fake, state := bootstraptest.NewKernel("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
 			fake.LearnRouter("eth0")
 			tc.prepare(fake)
-			s := sysctl.Settings{Values: tc.values, Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values")}
+			s := sysctl.Settings{Values: tc.values, Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values")}
 			err := s.Apply(t.Context())
 			require.ErrorContains(t, err, "eth0")
 			require.ErrorContains(t, err, tc.text)
@@ -206,13 +205,13 @@ func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
 }
 
 func TestSYS8_WithoutIPv6(t *testing.T) {
-	fake := sysctltest.New()
+	fake := &bootstraptest.Kernel{}
 	without := sysctl.Kernel{Files: noIPv6{fake}}
 	require.NoError(t, sysctl.Settings{Values: sysctl.Forwarding(), Kernel: without}.Apply(t.Context()))
 	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"])
 }
 
-type noIPv6 struct{ *sysctltest.Kernel }
+type noIPv6 struct{ *bootstraptest.Kernel }
 
 func (n noIPv6) ReadFile(name string) ([]byte, error) {
 	if len(name) > 8 && name[:8] == "net/ipv6" {
@@ -222,15 +221,15 @@ func (n noIPv6) ReadFile(name string) ([]byte, error) {
 }
 
 func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
-	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
-	s := sysctl.Settings{Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
+	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
+	s := sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
 		{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"},
 		{Key: "net.ipv4.conf.all.rp_filter", Value: "1"},
 		{Key: "net.ipv4.fib_multipath_use_neigh", Value: "1"},
 	}}
 	require.NoError(t, s.Apply(t.Context()))
-	fake.Put("net.ipv4.conf.eth0.rp_filter", "2")
-	fake.Put("net.ipv4.conf.all.rp_filter", "0") // back already
+	fake.PutValue("net.ipv4.conf.eth0.rp_filter", "2")
+	fake.PutValue("net.ipv4.conf.all.rp_filter", "0") // back already
 	changes, err := s.CheckRevert(t.Context())
 	require.Equal(t, []string{"set net.ipv4.fib_multipath_use_neigh = 0 (is 1)"}, changes)
 	require.EqualError(t, err, "net.ipv4.conf.eth0.rp_filter is 2, no longer as it was left (1), and stays")
@@ -242,10 +241,10 @@ func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 }
 
 func TestSYS9_TheFirstValueComesBackAfterManyApplies(t *testing.T) {
-	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
+	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
 	before := fake.Values()
 	for i := range 50 {
-		s := sysctl.Settings{Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
+		s := sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
 			{Key: "net.ipv4.conf.eth0.rp_filter", Value: []string{"1", "2"}[i%2]},
 		}}
 		require.NoError(t, s.Apply(t.Context()))
@@ -255,12 +254,12 @@ func TestSYS9_TheFirstValueComesBackAfterManyApplies(t *testing.T) {
 }
 
 func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
-	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
+	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
 	s := forwarding(t, fake, state)
 	require.NoError(t, s.Apply(t.Context()))
 	fake.Reboot()
 	s = forwarding(t, fake, state)
-	fake.Put("net.ipv4.ip_forward", "1") // the node's own configuration, since
+	fake.PutValue("net.ipv4.ip_forward", "1") // the node's own configuration, since
 	now := fake.Values()
 	require.Empty(t, checkRevert(t, s))
 	require.NoError(t, s.Revert(t.Context()))
@@ -269,8 +268,8 @@ func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
 }
 
 func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
-	fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
-	s := sysctl.Settings{Values: sysctl.Datapath(), Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values")}
+	fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
+	s := sysctl.Settings{Values: sysctl.Datapath(), Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values")}
 	require.NoError(t, s.Apply(t.Context()))
 	require.Contains(t, checkRevert(t, s),
 		"leave kernel.unprivileged_bpf_disabled = 1 until the next boot (was 2): the kernel does not take it back")
@@ -281,15 +280,15 @@ func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 }
 
 func TestSYS2_WhatMayFailIsTriedEachTime(t *testing.T) {
-	for name, prepare := range map[string]func(*sysctltest.Kernel){
-		"refused":          func(k *sysctltest.Kernel) { k.Fail("kernel.timer_migration", syscall.EPERM) },
-		"silently refused": func(k *sysctltest.Kernel) { k.Deafen("kernel.timer_migration") },
+	for name, prepare := range map[string]func(*bootstraptest.Kernel){
+		"refused":          func(k *bootstraptest.Kernel) { k.Fail = refuse(syscall.EPERM, "kernel.timer_migration") },
+		"silently refused": func(k *bootstraptest.Kernel) { k.Deafen("kernel.timer_migration") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
+			fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
 			prepare(fake)
 			before := fake.Values()
-			s := sysctl.Settings{Kernel: fake.Kernel(), Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
+			s := sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
 				{Key: "kernel.timer_migration", Value: "0", IgnoreFailure: true},
 				{Key: "net.ipv4.conf.all.rp_filter", Value: "2"},
 			}}
@@ -307,9 +306,8 @@ func TestSYS2_WhatMayFailIsTriedEachTime(t *testing.T) {
 }
 
 func TestAFailedSettingLeavesNothingToRevert(t *testing.T) {
-	fake, state := sysctltest.New("eth0"), filepath.Join(t.TempDir(), "state")
-	fake.Fail("net.ipv4.ip_forward", syscall.EPERM)
-	fake.Fail("net.ipv4.conf.all.forwarding", syscall.EPERM)
+	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
+	fake.Fail = refuse(syscall.EPERM, "net.ipv4.ip_forward", "net.ipv4.conf.all.forwarding")
 	s := forwarding(t, fake, state)
 	s.Values = s.Values[:2]
 	require.ErrorContains(t, s.Apply(t.Context()), "CAP_NET_ADMIN")
@@ -318,7 +316,7 @@ func TestAFailedSettingLeavesNothingToRevert(t *testing.T) {
 }
 
 func TestADoneContextWritesNothing(t *testing.T) {
-	fake, state := sysctltest.New(), filepath.Join(t.TempDir(), "state")
+	fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, forwarding(t, fake, state).Apply(ctx), context.Canceled)
@@ -328,7 +326,7 @@ func TestADoneContextWritesNothing(t *testing.T) {
 
 func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 	n := newNode(t)
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	before := n.Values()
 	settings, d := forwarding(t, n.Kernel, n.state()), n.dropIn()
 	broken := n.put(t, "state/journal.json", "{")

@@ -5,32 +5,32 @@ package sysctl
 
 import "context"
 
-// Reloader has the files in sysctl.d applied by whoever does that on a node.
-// Both errors may match [ErrNoSystemd]: there is nobody, and values are set
-// directly.
+// Reloader has the files in sysctl.d applied by whichever service does that on a
+// node. If there is none, both methods return an error that matches [ErrNoSystemd],
+// and values are set directly.
 type Reloader interface {
 	// Reloading says in one line what Reload would do, such as "restart
 	// systemd-sysctl.service". It changes nothing.
 	Reloading(ctx context.Context) (string, error)
-	// Reload has every file applied and waits for the end.
+	// Reload has every file applied, and waits until that is done.
 	Reload(ctx context.Context) error
 }
 
 // Systemd is a [Reloader] that restarts systemd-sysctl.service over D-Bus and
 // waits for the job; a job that does not end with "done" is an error.
 //
-// It applies every file of sysctl.d, not only ours, and so takes back what an
-// administrator set at run time. It acts on the machine's values and those of
-// systemd's own network namespace, whichever the calling thread is in.
+// The service applies every file of sysctl.d, not only ours, and so overwrites what
+// an administrator has set at run time. It acts on the machine's values and on
+// those of systemd's own network namespace, whichever one the calling thread is in.
 //
-// The sockets are connected by the calling thread and so found in its mount
-// namespace; the connections then have goroutines of their own, which do
-// nothing but read and write them and end when Reload returns. It needs root.
+// The calling thread connects to the sockets, so their paths are resolved in its
+// mount namespace. Each connection then has goroutines of its own, which only read
+// from and write to it, and end when Reload returns. Reload needs root.
 type Systemd struct {
-	// Unit is the service. Zero: systemd-sysctl.service.
+	// Unit is the service. If empty, it is systemd-sysctl.service.
 	Unit string
-	// Root is where run/systemd/private and, tried after it,
-	// run/dbus/system_bus_socket are. Zero: /.
+	// Root is the directory with run/systemd/private and run/dbus/system_bus_socket,
+	// which are tried in this order. If empty, it is /.
 	Root string
 }
 
@@ -41,7 +41,8 @@ func (s Systemd) unit() string {
 	return s.Unit
 }
 
-// Reloading looks whether there is a socket.
+// Reloading says which service Reload would restart. It only looks whether there is
+// a socket.
 func (s Systemd) Reloading(context.Context) (string, error) {
 	if _, err := s.sockets(); err != nil {
 		return "", err

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// sockets lists those that are there, systemd's own first: it needs no bus.
+// sockets lists the sockets that exist, systemd's own first, since it needs no bus.
 func (s Systemd) sockets() ([]string, error) {
 	root := s.Root
 	if root == "" {
@@ -40,7 +40,7 @@ func (s Systemd) sockets() ([]string, error) {
 func (Systemd) private() string { return "run/systemd/private" }
 func (Systemd) bus() string     { return "run/dbus/system_bus_socket" }
 
-// Reload restarts the unit and waits until its job is done or ctx is.
+// Reload restarts the unit, and waits until the job or ctx is done.
 func (s Systemd) Reload(ctx context.Context) error {
 	sockets, err := s.sockets()
 	if err = errors.Join(err, ctx.Err()); err != nil {
@@ -64,8 +64,8 @@ type manager struct {
 	closed []<-chan struct{} // of the sockets, one for calls and one for signals
 }
 
-// connect is what go-systemd has for each of its two ways, but for the path.
-// Dial connects on the calling thread. (Over a stream of our own, D-Bus's
+// connect does what go-systemd does for each of its two ways to connect, but takes
+// the path. Dial connects on the calling thread. (Over a stream of our own, D-Bus's
 // decoder would panic if it were closed within a message.)
 func connect(ctx context.Context, socket string, isBus bool) (*manager, error) {
 	m := &manager{}
@@ -123,7 +123,8 @@ func (s Systemd) outcome(result string) error {
 	return nil
 }
 
-// noManager is err, marked if it says that there is a bus, and no systemd.
+// noManager returns err, marked if it says that there is a bus but no systemd on
+// it.
 func noManager(err error) error {
 	var answer dbus.Error
 	if errors.As(err, &answer) {

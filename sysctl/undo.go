@@ -17,20 +17,20 @@ import (
 // dropIns records files and the directories that are made for them.
 var dropIns = journal.Files{Kind: "sysctl"}
 
-// Handler undoes what every [DropIn] and [Settings] has recorded: it removes
-// files or brings back what stood there, and puts back the values that are still
-// as they were left. Those of [Settings] end with the boot; of those that a file
-// brings back a reboot undoes none.
+// Handler undoes what every [DropIn] and [Settings] has recorded: it removes files
+// or restores the previous ones, and puts back the values that are still as the
+// step left them. A reboot undoes the values of a [Settings], but not those that a
+// file sets again.
 type Handler struct {
-	// Kernel is where values are put back. Zero: the calling thread's.
+	// Kernel is where values are put back. The zero value is the calling thread's.
 	Kernel Kernel
 }
 
 // Kinds lists the kinds of entries of sysctl.
 func (Handler) Kinds() []string { return append(dropIns.Kinds(), kindValue) }
 
-// Owns is an error for what is neither one of the kernel's values nor a file
-// that could be a drop-in.
+// Owns returns an error if e is about neither a kernel value nor a file that could
+// be a drop-in.
 func (Handler) Owns(e journal.Entry) error {
 	if e.Kind == kindFile && filepath.Ext(e.Object) != ".conf" {
 		return errors.New("a drop-in ends with .conf")
@@ -90,8 +90,8 @@ func lookAtFile(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.
 	return u, remedy.File(err)
 }
 
-// putBack writes what was there before. It does not look whether the value is
-// as it was left: what was put back before it may have dragged it along.
+// putBack writes the original value. It does not check whether the value is as the
+// step left it: a value put back earlier may have dragged it along.
 func (k Kernel) putBack(ctx context.Context, j *journal.Journal, e journal.Entry) error {
 	all, err := k.companions(j, e)
 	if err == nil {
@@ -105,7 +105,7 @@ func (k Kernel) putBack(ctx context.Context, j *journal.Journal, e journal.Entry
 		err = errors.Join(err, all.hold(ctx, k, j))
 	}
 	if err != nil {
-		return fmt.Errorf("put back %s = %s: %w", e.Object, oneLine(e.Before.Value), err)
+		return &Error{opPutBack, Key(e.Object), e.Before.Value, err}
 	}
 	return nil
 }

@@ -19,17 +19,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
 const shared = "net.ipv4.conf.eth0.rp_filter"
 
 // settings are those of a step of that name.
 func (n node) settings(step string, values ...sysctl.Setting) sysctl.Settings {
-	return sysctl.Settings{Values: values, Kernel: n.Kernel.Kernel(), Journal: n.journal(step)}
+	return sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}, Journal: n.journal(step)}
 }
 
 // many are actions of all sorts over one journal, each a step. They set shared
@@ -73,8 +73,8 @@ func (n node) revertAll() error {
 func newBusyNode(t *testing.T) node {
 	t.Helper()
 	n := newNode(t, "eth0", "eth1", "lxc1")
-	n.Put("net.ipv4.conf.all.rp_filter", "1")
-	n.Put("net.ipv6.conf.eth1.forwarding", "1")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
+	n.PutValue("net.ipv6.conf.eth1.forwarding", "1")
 	return n
 }
 
@@ -145,7 +145,7 @@ func TestPLAN6_AKeyThatManyStepsSetComesBackInAnyOrder(t *testing.T) {
 func TestPLAN6_AKeyThatOneStepDragsAndAnotherSetsComesBack(t *testing.T) {
 	for _, was := range []string{"0", "1"} {
 		n := newBusyNode(t)
-		n.Put("net.ipv4.conf.eth0.forwarding", was)
+		n.PutValue("net.ipv4.conf.eth0.forwarding", was)
 		before := n.Values()
 		require.NoError(t, forwarding(t, n.Kernel, n.state()).Apply(t.Context()))
 		require.NoError(t, n.settings("one", sysctl.Setting{Key: "net.ipv4.conf.eth0.forwarding", Value: "0"}).Apply(t.Context()))
@@ -211,7 +211,7 @@ func TestPLAN6_CheckRevertSaysWhatRevertLeaves(t *testing.T) {
 // it is gone they stay recorded.
 func TestPLAN6_WithItsFileValuesStay(t *testing.T) {
 	n := newNode(t)
-	n.Put("net.ipv4.conf.all.rp_filter", "2")
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
 	aside := filepath.Join(n.root, "aside")
 	require.NoError(t, os.Rename(n.dir(), aside))
@@ -239,7 +239,7 @@ func TestPLAN6_LinksThatCameLaterComeBackToo(t *testing.T) {
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.lxc2.forwarding"])
 	n.AddLink("lxc3")
 	one := n.settings("one", sysctl.Setting{Key: "net.ipv4.conf.lxc3.forwarding", Value: "1"})
-	n.Put("net.ipv4.conf.lxc3.forwarding", "0")
+	n.PutValue("net.ipv4.conf.lxc3.forwarding", "0")
 	require.NoError(t, one.Apply(t.Context()))
 
 	require.NoError(t, d.Revert(t.Context()))
@@ -255,7 +255,7 @@ func TestPLAN6_LinksThatCameLaterComeBackToo(t *testing.T) {
 
 // unreadable fails to read a key once another was written.
 type unreadable struct {
-	*sysctltest.Kernel
+	*bootstraptest.Kernel
 	key, after string
 	written    bool
 }
@@ -307,7 +307,7 @@ func TestPLAN6_AReadThatFailsDropsAndCompletesNothing(t *testing.T) {
 }
 
 // limited makes no more than 2 of any number.
-type limited struct{ *sysctltest.Kernel }
+type limited struct{ *bootstraptest.Kernel }
 
 func (l limited) WriteFile(name string, value []byte) error {
 	if n, err := strconv.Atoi(strings.TrimSpace(string(value))); err == nil {

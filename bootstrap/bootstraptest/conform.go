@@ -15,58 +15,89 @@ import (
 )
 
 // Conform tests that an action keeps the contract of [bootstrap.Action], and
+// of [bootstrap.Reverter] and [bootstrap.CheckReverter] if it is one, as far as
+// the action's own answers show it. It is [Conformance] without State, Others and
+// Break.
+func Conform(t testing.TB, newAction func() bootstrap.Action) {
+	t.Helper()
+	Conformance{Action: newAction}.Test(t)
+}
+
+// Conformance tests that an action keeps the contract of [bootstrap.Action], and
 // of [bootstrap.Reverter] and [bootstrap.CheckReverter] if it is one.
-//
-// newAction returns the action; it is called anew for every call that Conform makes
-// of a method, always over the same node, so what is not on that node is
-// forgotten between them, as between two processes. When Conform starts, the
-// node must be in a state in which the action has something to change.
 //
 // The rules:
 //
 //   - Check changes nothing and answers the same when asked again. A change is
 //     one line, not empty.
-//   - With a context that is done, Apply and Revert return an error and change
+//   - With a context that is done, Apply and Revert return its error and change
 //     nothing; Check and CheckRevert return an error or the usual answer.
-//   - After Apply, Check names no changes. Apply may be repeated.
+//   - After Apply, Check names no changes. Apply may be repeated, and then
+//     changes nothing.
 //   - Revert, where nothing was applied, is no error and changes nothing.
-//   - After Revert, Check answers what it answered first. Revert may be
-//     repeated, and the action applied and reverted again.
+//   - After Revert, Check answers what it answered first, and what was there
+//     before is there again. Revert may be repeated, and the action applied and
+//     reverted again.
 //   - CheckRevert names nothing before Apply, something after it, and nothing
 //     after Revert; it changes nothing and answers the same when asked again.
+//   - What somebody else has applied, Revert leaves.
+//   - An Apply that fails names the object, and what it did can be reverted.
 //
 // The rules for Revert and CheckRevert are not tested if they return an error
-// that matches [errors.ErrUnsupported]; the node is then left applied, else as
-// it was found.
-//
-// Conform runs on the calling goroutine and starts no subtests, so it can be
-// used in a test that is locked to a thread in other namespaces. It ends with
-// the first rule that is broken, by t.Fatalf.
-func Conform(t testing.TB, newAction func() bootstrap.Action) {
+// that matches [errors.ErrUnsupported]; the node is then left applied. Else it is
+// left as it was found, or as Others leave it.
+type Conformance struct {
+	// Action returns the action. It is called anew for every call of a method,
+	// always over the same node, so what is not on that node is forgotten between
+	// them, as between two processes. At the start, the node must be in a state in
+	// which the action has something to change.
+	Action func() bootstrap.Action
+
+	// State describes all of the node that the action could touch, object by
+	// object, but for what it records: the contents of a directory, the values of a
+	// kernel. Nil: what changes is known by Check and CheckRevert only.
+	State func() map[string]string
+
+	// Others returns the same action of somebody else, who records what they do
+	// elsewhere, or not at all. Nil: nobody else is tested for.
+	Others func() bootstrap.Action
+
+	// Break makes the node such that Apply fails, until mend is called. The object
+	// is what the error has to name, such as a path. Nil: no failure is tested.
+	Break func() (object string, mend func())
+}
+
+// Test tests the rules. It runs on the calling goroutine and starts no subtests,
+// so it can be used in a test that is locked to a thread in other namespaces. It
+// ends with the first rule that is broken, by t.Fatalf.
+func (c Conformance) Test(t testing.TB) {
 	t.Helper()
-	if err := conform(t.Context(), newAction); err != nil {
+	if err := c.test(t.Context()); err != nil {
 		t.Fatalf("the action breaks the contract: %v", err)
 	}
 }
 
 // subject is the action under test, with what is known of it.
 type subject struct {
-	action  func() bootstrap.Action
+	Conformance
 	first   []string // what Check named before anything was applied
 	reverts bool
+
+	found, applied map[string]string // the node's state before and after Apply
 }
 
-// conform tests one rule after the other, each on what the last one left.
-func conform(ctx context.Context, newAction func() bootstrap.Action) (err error) {
-	s := &subject{action: newAction}
+// test tests one rule after the other, each on what the last one left.
+func (c Conformance) test(ctx context.Context) (err error) {
+	s := &subject{Conformance: c}
+	s.found = s.state()
 	if s.first, err = s.check(ctx); err != nil {
 		return fmt.Errorf("the first Check: %w", err)
 	}
 	if len(s.first) == 0 {
 		return errors.New("the first Check names no changes: nothing can be shown on this node")
 	}
-	rules := []rule{s.pure, s.revertNothing, s.refuseApply, s.apply, s.applyAgain}
-	undo := []rule{s.refuseRevert, s.revert, s.revertAgain, s.apply, s.revert}
+	rules := []rule{s.pure, s.revertNothing, s.refuseApply, s.fail, s.apply, s.applyAgain}
+	undo := []rule{s.refuseRevert, s.revert, s.revertAgain, s.apply, s.revert, s.leaveOthers}
 	if err := inOrder(ctx, rules); err != nil || !s.reverts {
 		return err
 	}
@@ -86,7 +117,7 @@ func inOrder(ctx context.Context, rules []rule) error {
 
 // check asks Check, and looks at the form of the answer.
 func (s *subject) check(ctx context.Context) ([]string, error) {
-	changes, err := s.action().Check(ctx)
+	changes, err := s.Action().Check(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +126,7 @@ func (s *subject) check(ctx context.Context) ([]string, error) {
 
 // checkRevert asks CheckRevert; ok is false for an action that has none.
 func (s *subject) checkRevert(ctx context.Context) (changes []string, ok bool, err error) {
-	r, ok := s.action().(bootstrap.CheckReverter)
+	r, ok := s.Action().(bootstrap.CheckReverter)
 	if !ok || !s.reverts {
 		return nil, false, nil
 	}
@@ -114,6 +145,25 @@ func wellFormed(changes []string) error {
 		if strings.TrimSpace(change) == "" || strings.ContainsAny(change, "\r\n") {
 			return fmt.Errorf("a change must be one line with a text, and is %q", change)
 		}
+	}
+	return nil
+}
+
+// is tests that the node is as it was found or, if it is applied, as Apply left
+// it, and that Check and CheckRevert say so and leave it so.
+func (s *subject) is(ctx context.Context, applied bool, when string) error {
+	state, want := s.found, s.first
+	if applied {
+		state, want = s.applied, nil
+	}
+	if changed := differ(state, s.state()); changed != "" {
+		return fmt.Errorf("the node is another %s: %s", when, changed)
+	}
+	if err := s.answers(ctx, when, want, applied); err != nil {
+		return err
+	}
+	if changed := differ(state, s.state()); changed != "" {
+		return fmt.Errorf("Check or CheckRevert %s changes the node: %s", when, changed)
 	}
 	return nil
 }
@@ -156,67 +206,4 @@ func done(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	return ctx
-}
-
-func (s *subject) pure(ctx context.Context) error {
-	if changes, err := s.check(done(ctx)); err == nil && !slices.Equal(changes, s.first) {
-		return fmt.Errorf("Check with a context that is done names %q, and must name %q or fail", changes, s.first)
-	}
-	return s.answers(ctx, "before Apply", s.first, false)
-}
-
-// revertNothing also tells an action that can be reverted from one that cannot.
-func (s *subject) revertNothing(ctx context.Context) error {
-	r, ok := s.action().(bootstrap.Reverter)
-	if !ok {
-		return nil
-	}
-	err := r.Revert(ctx)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("Revert where nothing was applied: %w", err)
-	}
-	s.reverts = err == nil
-	return s.answers(ctx, "after Revert where nothing was applied", s.first, false)
-}
-
-func (s *subject) refuseApply(ctx context.Context) error {
-	if err := s.action().Apply(done(ctx)); err == nil {
-		return errors.New("Apply with a context that is done returns no error")
-	}
-	return s.answers(ctx, "after Apply with a context that is done", s.first, false)
-}
-
-func (s *subject) apply(ctx context.Context) error {
-	if err := s.action().Apply(ctx); err != nil {
-		return fmt.Errorf("Apply: %w", err)
-	}
-	return s.answers(ctx, "after Apply", nil, true)
-}
-
-func (s *subject) applyAgain(ctx context.Context) error {
-	if err := s.action().Apply(ctx); err != nil {
-		return fmt.Errorf("Apply where it is applied already: %w", err)
-	}
-	return s.answers(ctx, "after a second Apply", nil, true)
-}
-
-func (s *subject) refuseRevert(ctx context.Context) error {
-	if err := s.action().(bootstrap.Reverter).Revert(done(ctx)); err == nil {
-		return errors.New("Revert with a context that is done returns no error")
-	}
-	return s.answers(ctx, "after Revert with a context that is done", nil, true)
-}
-
-func (s *subject) revert(ctx context.Context) error {
-	if err := s.action().(bootstrap.Reverter).Revert(ctx); err != nil {
-		return fmt.Errorf("Revert: %w", err)
-	}
-	return s.answers(ctx, "after Revert", s.first, false)
-}
-
-func (s *subject) revertAgain(ctx context.Context) error {
-	if err := s.action().(bootstrap.Reverter).Revert(ctx); err != nil {
-		return fmt.Errorf("Revert where it is reverted already: %w", err)
-	}
-	return s.answers(ctx, "after a second Revert", s.first, false)
 }

@@ -4,6 +4,7 @@
 package bootstraptest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,11 +32,15 @@ func (v *verdict) Fatalf(format string, args ...any) {
 
 // conform runs Conform and returns what it fails with, "" if it passes.
 func conform(t *testing.T, newAction func() bootstrap.Action) string {
+	return verdictOf(t, func(t testing.TB) { bootstraptest.Conform(t, newAction) })
+}
+
+func verdictOf(t testing.TB, test func(testing.TB)) string {
 	v := &verdict{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		bootstraptest.Conform(v, newAction)
+		test(v)
 	}()
 	<-done
 	return v.failure
@@ -46,7 +51,12 @@ type node struct {
 	applied, recorded bool
 	checks, applies   int
 	reverts           int
+
+	file   string // what no Check tells of
+	broken bool
 }
+
+func (n *node) state() map[string]string { return map[string]string{"file": n.file} }
 
 // action works as a Reverter should, but for the methods that are replaced.
 type action struct {
@@ -192,7 +202,7 @@ func TestConformCatches(t *testing.T) {
 			"Check after Apply, asked again names",
 		},
 		"an apply that fails": {
-			action{apply: func(context.Context, *node) error { return errBroken }},
+			action{apply: func(ctx context.Context, _ *node) error { return cmp.Or(ctx.Err(), errBroken) }},
 			"Apply: broken",
 		},
 		"an apply that does nothing": {

@@ -7,9 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/sysctl"
 )
 
 // A program's own handling of a plan is tested with scripted actions.
@@ -29,4 +36,136 @@ func ExampleScript() {
 	// step bpffs: apply: operation not permitted
 	// <nil> true
 	// [check apply check apply check]
+}
+
+// A whole plan on a node in memory, which needs no root: what the kernel is asked
+// to do fails at one place, and then does not.
+func ExampleKernel() {
+	dir, err := os.MkdirTemp("", "node-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	kernel := bootstraptest.NewKernel("eth0")
+	bpf, cgroups := filepath.Join(dir, "bpf"), filepath.Join(dir, "cgroup")
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
+		{Name: "cgroup", Action: cgroup.Mount{Path: cgroups, Kernel: kernel}},
+		{Name: "sysctl", Action: sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: kernel}}},
+		{Name: "bpffs", Action: bpffs.Mount{Path: bpf, Kernel: kernel}},
+	}}
+
+	kernel.Fail = func(op, path string) error {
+		if op == "write" && path == "/proc/sys/net/ipv4/ip_forward" {
+			return syscall.EIO
+		}
+		return nil
+	}
+	_, err = plan.Apply(context.Background())
+	fmt.Println(errors.Is(err, syscall.EIO), kernel.Mounts(cgroups), kernel.Mounts(bpf))
+
+	kernel.Fail = nil
+	_, err = plan.Apply(context.Background())
+	fmt.Println(err, kernel.Mounts(cgroups), kernel.Mounts(bpf), kernel.Values()["net.ipv4.conf.eth0.forwarding"])
+	// Output:
+	// true [cgroup2] []
+	// <nil> [cgroup2] [bpf] 1
+}
+
+// reporter prints what a *testing.T would report.
+type reporter struct{ testing.TB }
+
+func (reporter) Helper()                           {}
+func (reporter) Context() context.Context          { return context.Background() }
+func (reporter) Fatalf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// An action is tested by what it answers.
+func ExampleConform() {
+	var t reporter // in a test, its *testing.T
+
+	on := false
+	lamp := bootstrap.Func(
+		func(context.Context) ([]string, error) {
+			if on {
+				return nil, nil
+			}
+			return []string{"turn on the lamp"}, nil
+		},
+		func(context.Context) error { on = true; return nil },
+	)
+	bootstraptest.Conform(t, func() bootstrap.Action { return lamp })
+	// Output:
+	// the action breaks the contract: Apply with a context that is done returns no error
+}
+
+// motd is an action that writes a file; its Revert removes it.
+type motd struct{ path string }
+
+func (m motd) Check(ctx context.Context) ([]string, error) {
+	if content, err := os.ReadFile(m.path); err == nil && string(content) == "welcome" {
+		return nil, ctx.Err()
+	}
+	return []string{"write " + m.path}, ctx.Err()
+}
+
+func (m motd) Apply(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return os.WriteFile(m.path, []byte("welcome"), 0o644)
+}
+
+func (m motd) Revert(ctx context.Context) error {
+	if changes, err := m.Check(ctx); err != nil || len(changes) > 0 {
+		return err // it is not as it was written
+	}
+	return os.Remove(m.path)
+}
+
+// An action is tested by what becomes of the node: here its Revert does not bring
+// back what was there before, for which it needs a journal.
+func ExampleConformance() {
+	var t reporter // in a test, its *testing.T
+
+	dir, err := os.MkdirTemp("", "node-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "motd")
+	if err := os.WriteFile(path, []byte("hello"), 0o644); err != nil {
+		fmt.Println(err)
+		return
+	}
+	bootstraptest.Conformance{
+		Action: func() bootstrap.Action { return motd{path} },
+		State: func() map[string]string {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return nil
+			}
+			return map[string]string{"motd": string(content)}
+		},
+	}.Test(t)
+	// Output:
+	// the action breaks the contract: the node is another after Revert: motd is gone (was "hello")
+}
+
+// A test on the running kernel leaves the machine as it is.
+func ExampleNewNode() {
+	test := func(t *testing.T) { // as func TestBPFFS, say
+		node := bootstraptest.NewNode(t) // skips without root
+		err := node.Do(t.Context(), func(ctx context.Context) error {
+			return bpffs.Mount{}.Apply(ctx)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := node.Command("stat", "-f", "-c", "%T", "/sys/fs/bpf").Output()
+		if err != nil || string(out) != "bpf_fs\n" {
+			t.Fatal(string(out), err)
+		}
+	}
+	_ = test
 }

@@ -4,22 +4,11 @@
 package flock_test
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/flock"
 )
-
-func ExampleFile() {
-	plan := bootstrap.Plan{
-		Lock: flock.File{Owner: "host"}.Lock,
-	}
-	if _, err := plan.Apply(context.Background()); err != nil {
-		fmt.Println(err)
-	}
-}
 
 func ExampleHeldError() {
 	err := &flock.HeldError{

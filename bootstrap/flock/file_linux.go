@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// lock is an open lock file. It holds on to the directory too, so that it stays
-// the same one whichever mount namespace unlock is called in.
+// lock is an open lock file. Its directory is kept open too, so that unlock acts on
+// the same file in whichever mount namespace it is called.
 type lock struct {
 	dir  *durable.Dir
 	name string
@@ -45,8 +45,8 @@ func open(path string) (*lock, error) {
 	return l, nil
 }
 
-// private is an error if others may open the file, and so hold the lock for ever,
-// or if it is somebody's file under another name.
+// private returns an error if others may open the file, who could then hold the
+// lock for ever, or if it is somebody's file under another name.
 func (l *lock) private() error {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *lock) private() error {
 	return nil
 }
 
-// inPlace reports whether the open file is the one that the name leads to.
+// inPlace reports whether the path still leads to the open file.
 func (l *lock) inPlace() bool {
 	open, err := l.file.Stat()
 	if err != nil {
@@ -76,8 +76,8 @@ func (l *lock) inPlace() bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// unlock leaves the file where it is: another process may have it open already,
-// and would no longer exclude one that made it anew.
+// unlock does not remove the file: another process may already have it open, and
+// would no longer exclude a process that made a new one.
 func (l *lock) unlock() error {
 	_ = l.file.Truncate(0) // it names no holder any more; that is for others to read only
 	l.close()

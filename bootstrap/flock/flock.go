@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package flock keeps two runs on one node apart by an advisory lock on a file
-// (flock(2)).
+// Package flock prevents two runs on one node at the same time, by an advisory lock
+// on a file (flock(2)).
 //
-// A method value of [File] is what bootstrap.Plan.Lock wants:
+// The method value [File.Lock] can be assigned to bootstrap.Plan.Lock:
 //
 //	plan.Lock = flock.File{Owner: podUID}.Lock
 //
-// The kernel gives the lock back when its holder dies, however it dies: there is
-// no stale lock and nothing to clean up by hand. The lock belongs to the open
-// file, not to the process: two Locks of one file within one process exclude
-// each other too, and programs started meanwhile do not inherit it.
+// The kernel releases the lock when its holder dies, however it dies: there are no
+// stale locks, and nothing to clean up by hand. The lock belongs to the open file,
+// not to the process: two Locks of one file within one process exclude each other
+// too, and programs that are started while the lock is held do not inherit it.
 //
 // # Needs
 //
-// Linux, and the right to write to the file's directory: CAP_DAC_OVERRIDE or
-// the same owner. The file system must be a local one; over NFS flock(2) has
-// other semantics. Where the file is the host's, Lock is called inside
-// hostns.Do; the returned unlock may be called anywhere. On other systems Lock returns an error
+// Linux, and the right to write to the file's directory: CAP_DAC_OVERRIDE or the
+// same owner. The file system must be a local one; over NFS flock(2) has other
+// semantics. If the file is the host's, call Lock inside hostns.Do; the returned
+// unlock may be called anywhere. On systems other than Linux, Lock returns an error
 // matching [errors.ErrUnsupported].
 //
 // # When not to use it
 //
-// Everybody who changes the guarded state has to take the lock: it hinders
-// nobody else. It is no queue either: who waits is not served in order.
+// When others who do not take the lock change the same state: it does not keep them
+// out. When the order matters: those who wait are not served in turn.
 package flock
 
 import (
@@ -35,7 +35,7 @@ import (
 	"time"
 )
 
-// DefaultPath is one lock for the whole node, whatever directories a run uses.
+// DefaultPath is one lock for the whole node, whichever directories a run uses.
 const DefaultPath = "/run/slipway.lock"
 
 const (
@@ -45,34 +45,34 @@ const (
 
 // File is a lock file.
 type File struct {
-	// Path of the file, absolute. It is made with mode 0600, and stays: who removes
-	// it lets two runs at a node at once. Nobody else may be able to open it. Zero:
-	// DefaultPath, for root; other users name one beside their journal.
+	// Path is the absolute path of the file. The file is made with mode 0600 and
+	// never removed: removing it would allow two runs at once. No other user may
+	// have permission to open it. If empty, it is DefaultPath, which suits root;
+	// other users choose a path next to their journal.
 	Path string
 
-	// Timeout is how long Lock waits for another holder. Zero: 60 seconds.
-	// Negative: not at all.
+	// Timeout is how long Lock waits for another holder. Zero means 60 seconds, a
+	// negative value not at all.
 	Timeout time.Duration
 
-	// Owner says on whose behalf the lock is held, for whoever waits for it;
-	// for example a pod's UID. May be empty.
+	// Owner tells those who wait on whose behalf the lock is held; for example a
+	// pod's UID. It may be empty.
 	Owner string
 }
 
-// Holder says who holds a lock, in its own words: what it wrote into the file.
+// Holder says who holds a lock, as the holder itself wrote it into the file.
 type Holder struct {
-	Hostname string    `json:"hostname"`        // as its UTS namespace has it; in a pod, the pod's name
+	Hostname string    `json:"hostname"`        // of its UTS namespace; in a pod, the pod's name
 	Owner    string    `json:"owner,omitempty"` // File.Owner
 	PID      int       `json:"pid"`             // in its own pid namespace
 	Start    time.Time `json:"start"`           // when it took the lock
 }
 
-// HeldError is the error of a Lock that another holder kept waiting for too
-// long.
+// HeldError is the error of a Lock that waited too long for another holder.
 type HeldError struct {
 	Path   string
 	Waited time.Duration
-	Holder Holder // zero if it did not say
+	Holder Holder // zero if the file does not say
 	Err    error  // the context's error if that ended the wait; else nil
 }
 
@@ -101,12 +101,13 @@ func (h Holder) String() string {
 	return fmt.Sprintf("pid %d on %q (%ssince %s)", h.PID, h.Hostname, owner, h.Start.UTC().Format(time.RFC3339))
 }
 
-// Lock takes the lock, waiting for another holder until Timeout has passed or
-// ctx ends; then it returns a [*HeldError] that names the holder.
+// Lock takes the lock. If somebody else holds it, Lock waits until Timeout has
+// passed or ctx ends, and then returns a [*HeldError] that names the holder.
 //
-// Unlock gives the lock back, and leaves the file. It is to be called once all
-// work is done; called again, it does nothing. The lock file's content is only for other
-// waiters to read: if it cannot be written (a full disk), the lock still holds.
+// Unlock releases the lock, and does not remove the file. Call it once all work is
+// done; a second call does nothing. The content of the lock file is only there to
+// inform those who wait: if it cannot be written (a full disk), the lock is held
+// all the same.
 func (f File) Lock(ctx context.Context) (unlock func() error, err error) {
 	f.Path = cmp.Or(f.Path, DefaultPath)
 	if !filepath.IsAbs(f.Path) {

@@ -91,8 +91,8 @@ func (f File) try() (*lock, Holder, error) {
 	return l, Holder{}, nil
 }
 
-// write notes who holds the lock. The lock holds without, so an error is of no
-// consequence.
+// write records who holds the lock. The lock is held even without that, so errors
+// are ignored.
 func (l *lock) write(owner string) {
 	hostname, _ := os.Hostname()
 	text, err := json.Marshal(Holder{Hostname: hostname, Owner: owner, PID: os.Getpid(), Start: time.Now().UTC()})

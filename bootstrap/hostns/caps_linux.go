@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// fail makes the error of an operation on t, with the capabilities that it
-// lacks if it was refused.
+// fail returns the error of an operation on t. If permission was denied, it names
+// the missing capabilities.
 func (t target) fail(op string, err error) error {
 	e := &Error{Op: op, Namespace: t.ns, Path: t.path, Err: err}
 	if !errors.Is(err, fs.ErrPermission) {

@@ -14,39 +14,40 @@
 //
 // # What it needs
 //
-// Linux. CAP_SYS_ADMIN for every namespace, CAP_SYS_CHROOT also for [Mount]
-// (setns(2)), and CAP_SYS_PTRACE to open the namespace files of a process that
-// has capabilities which this one has not, such as pid 1 (namespaces(7)). A
-// container needs the host's /proc at some path (a hostPath volume, or
-// hostPID). On other systems every call returns an error matching
-// [errors.ErrUnsupported].
+// Linux. CAP_SYS_ADMIN for every namespace, for [Mount] also CAP_SYS_CHROOT
+// (setns(2)), and CAP_SYS_PTRACE to open the namespace files of a process that has
+// capabilities which this one lacks, such as pid 1 (namespaces(7)). A container
+// needs the host's /proc at some path (a hostPath volume, or hostPID). On other
+// systems every call returns an error matching [errors.ErrUnsupported].
 //
 // # What the function sees
 //
-// It runs in the named namespaces of the target and, for all other kinds, in
-// those of the caller's thread. With [Mount] its root and working directory are
-// the root of the target's mount namespace, also when the target is the
-// caller's own; every path is resolved there. Open what lies on the caller's
-// side before: [os.OpenRoot] before Do keeps referring to the caller's
-// directory inside, whereas [os.DirFS] resolves its path anew at each call.
+// It runs in the requested namespaces of the target process and, for all other
+// kinds, in those of the caller's thread. With [Mount], its root and working
+// directory are the root of the target's mount namespace, even if that is the
+// caller's own; every path is resolved there. Open files on the caller's side
+// before calling Do: an [os.Root] opened before keeps referring to the caller's
+// directory, whereas [os.DirFS] resolves its path anew at each call.
 //
 // Programs that the function starts inherit the thread's namespaces. Goroutines
 // that it starts do not: the runtime runs them on ordinary threads, in the
-// process's own namespaces. So the function starts none, and calls nothing that
-// starts some, such as name look-ups and dialing. It must not call
+// process's own namespaces. So the function must not start goroutines, nor call
+// anything that starts them, such as name look-ups and dialing. It must not call
 // [runtime.UnlockOSThread].
 //
-// # Whose it is
+// # Container or host
 //
-// What is done without entering, in a container, stays in the container, unless
-// its place is a volume of the host's. [CheckProc], [CheckFile] and [CheckMount]
-// tell, before something is done to the wrong one.
+// A change that is made in a container without entering the host's namespaces stays
+// in the container, unless it is made on a volume of the host's. [CheckProc],
+// [CheckFile] and [CheckMount] find that out before anything is changed in the
+// wrong one.
 //
 // # When not to use it
 //
 // A user namespace cannot be entered (the kernel refuses it to a program with
-// several threads), nor can a pid or time namespace, which would hold for
-// children only. For a long-lived server in another namespace start a program.
+// several threads), nor can a pid or time namespace, which would apply to child
+// processes only. For a long-lived server in another namespace, start a program
+// there.
 package hostns
 
 import (
@@ -68,8 +69,8 @@ const (
 	IPC                          // System V IPC, message queues, their sysctls
 )
 
-// kinds lists what can be entered, in the order of entry. The mount namespace
-// comes last: before it, the caller's /proc is still in sight.
+// kinds lists what can be entered, in the order of entry. The mount namespace comes
+// last: once it is entered, the caller's /proc is out of sight.
 var kinds = [...]struct {
 	ns         Namespace
 	name, file string
@@ -100,25 +101,26 @@ func (ns Namespace) String() string {
 	return strings.Join(names, "|")
 }
 
-// Error says which namespace could not be entered, and why. Nothing was done
-// in any namespace then: the function was not called.
+// Error says which namespace could not be entered, and why. The function was then
+// not called, so nothing was done in any namespace.
 type Error struct {
-	// Op is what failed: "open", "unshare" or "setns".
+	// Op is the operation that failed: "open", "unshare" or "setns".
 	Op string
-	// Namespace is the kind, zero if the fault is the process's directory.
+	// Namespace is the kind of the namespace. Zero if the process's directory is at
+	// fault.
 	Namespace Namespace
 	// Path is the namespace file or the process's directory.
 	Path string
-	// Missing names the capabilities which the operation needs and which this
-	// thread has not, as in "CAP_SYS_ADMIN and CAP_SYS_CHROOT"; empty if the
-	// failure has another cause.
+	// Missing names the capabilities that the operation needs and this thread lacks,
+	// as in "CAP_SYS_ADMIN and CAP_SYS_CHROOT". Empty if the failure has another
+	// cause.
 	Missing string
-	// Err is the cause; a system call's error matches its errno.
+	// Err is the cause. The error of a system call matches its errno.
 	Err error
 }
 
-// Error returns one line that names operation, namespace, path, cause and the
-// missing capabilities.
+// Error returns one line that names the operation, the namespace, the path, the
+// cause and the missing capabilities.
 func (e *Error) Error() string {
 	object := e.Path
 	if e.Namespace != 0 {
@@ -138,21 +140,23 @@ func (e *Error) Unwrap() error { return e.Err }
 // system is procDir, such as /hostproc/1, and returns what f returns. The
 // package comment says what f sees and may do.
 //
-// Do always waits for f. Cancellation of ctx is for f to see; it does not make
-// Do return, since a system call under way cannot be abandoned. With a ctx that
-// is cancelled beforehand nothing is entered.
+// Do always waits for f. Only f can react when ctx is cancelled: Do does not return
+// early, since a system call under way cannot be abandoned. If ctx is cancelled
+// before the call, nothing is entered.
 //
-// All namespaces are opened before the first is entered. A namespace that is
-// already the thread's own is not entered again, except the mount namespace,
-// where entry also sets the root and the working directory. Entering fails with
-// an [*Error]. A panic in f is returned as an error that holds its stack, and so
-// is its end by [runtime.Goexit], as in testing.T.FailNow.
+// All namespaces are opened before the first is entered. A namespace that the
+// thread is already in is not entered again, except the mount namespace, since
+// entering it also sets the root and the working directory. If entering fails, the
+// error is an [*Error]. If f panics, or ends by [runtime.Goexit] as
+// testing.T.FailNow does, Do returns an error that holds the stack.
 func Do(ctx context.Context, procDir string, ns Namespace, f func(context.Context) error) error {
 	switch {
 	case procDir == "":
 		return errors.New("enter namespaces: no proc directory of a process given, such as /hostproc/1")
 	case ns == 0:
 		return fmt.Errorf("enter namespaces of %s: none named", procDir)
+	case f == nil:
+		return fmt.Errorf("enter namespaces of %s: no function given to call there", procDir)
 	case ns&^all != 0:
 		return fmt.Errorf("enter namespaces of %s: unknown kind %v", procDir, ns&^all)
 	}

@@ -43,7 +43,7 @@ func panicError(p any) error {
 	return fmt.Errorf("panic in a namespace: %v\n%s", p, debug.Stack())
 }
 
-// onThread runs f on a thread that dies with it, and waits.
+// onThread runs f on a thread that ends with it, and waits for f.
 func onThread(f func()) {
 	done := make(chan struct{})
 	run := func() {
@@ -56,9 +56,10 @@ func onThread(f func()) {
 			run()
 			return
 		}
-		// The main thread cannot die: the runtime would park it for good, in the
-		// foreign namespaces, and /proc/PID of this process shows those of its
-		// main thread. It is held until another goroutine has another thread.
+		// The main thread cannot end: the runtime would park it for good in the
+		// foreign namespaces, and /proc/PID of this process shows the namespaces of
+		// its main thread. So it is kept busy until another goroutine has got another
+		// thread.
 		started := make(chan struct{})
 		go func() {
 			runtime.LockOSThread()

@@ -5,6 +5,7 @@ package hostns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/slipway-dev/slipway/internal/unsupported"
@@ -12,7 +13,7 @@ import (
 
 // Action is what [In] wraps. Every bootstrap.Action satisfies it.
 type Action interface {
-	// Check says what Apply would change; none if nothing.
+	// Check says what Apply would change.
 	Check(ctx context.Context) (changes []string, err error)
 	// Apply brings the node to the state.
 	Apply(ctx context.Context) error
@@ -27,16 +28,23 @@ type Wrapped struct {
 	action  Action
 }
 
-// In returns an action whose every method calls the one of a through [Do], in
-// the namespaces ns of the process that procDir shows. So each path that a
-// holds is one of that process's side; a file of the caller's side is opened
-// before and handed to a.
+// In returns an action that calls each method of a through [Do], in the namespaces
+// ns of the process whose directory in a proc file system is procDir. Every path in
+// a is therefore resolved on that process's side. To give a a file of the caller's
+// side, open the file first.
 func In(procDir string, ns Namespace, a Action) Wrapped {
 	return Wrapped{procDir: procDir, ns: ns, action: a}
 }
 
-// Check says, from inside, what Apply would change.
+// errNoAction does not match [errors.ErrUnsupported]: a missing action must not be
+// mistaken for one with nothing to revert.
+var errNoAction = errors.New("no action given to run in other namespaces")
+
+// Check calls the action's Check inside, and says what Apply would change.
 func (w Wrapped) Check(ctx context.Context) (changes []string, err error) {
+	if w.action == nil {
+		return nil, errNoAction
+	}
 	err = Do(ctx, w.procDir, w.ns, func(ctx context.Context) (err error) {
 		changes, err = w.action.Check(ctx)
 		return err
@@ -46,11 +54,14 @@ func (w Wrapped) Check(ctx context.Context) (changes []string, err error) {
 
 // Apply applies the action inside.
 func (w Wrapped) Apply(ctx context.Context) error {
+	if w.action == nil {
+		return errNoAction
+	}
 	return Do(ctx, w.procDir, w.ns, w.action.Apply)
 }
 
-// Advise says, from inside, what the action has to say. One that has nothing to say
-// is not entered for.
+// Advise returns the advice that the action gives inside. If the action gives none,
+// because it is not an Adviser, nothing is entered.
 func (w Wrapped) Advise(ctx context.Context) (advice []string, err error) {
 	a, ok := w.action.(interface {
 		Advise(context.Context) ([]string, error)
@@ -65,9 +76,12 @@ func (w Wrapped) Advise(ctx context.Context) (advice []string, err error) {
 	return advice, err
 }
 
-// Revert reverts the action inside. Over an action that cannot be reverted it
-// enters nothing and returns an error matching [errors.ErrUnsupported].
+// Revert reverts the action inside. If the action cannot be reverted, Revert enters
+// nothing and returns an error matching [errors.ErrUnsupported].
 func (w Wrapped) Revert(ctx context.Context) error {
+	if w.action == nil {
+		return errNoAction
+	}
 	a, ok := w.action.(interface{ Revert(context.Context) error })
 	if !ok {
 		return unsupported.Error(fmt.Sprintf("a %T cannot be reverted", w.action))
@@ -75,10 +89,13 @@ func (w Wrapped) Revert(ctx context.Context) error {
 	return Do(ctx, w.procDir, w.ns, a.Revert)
 }
 
-// CheckRevert says, from inside, what Revert would undo. Over an action that
-// cannot say it, it enters nothing and returns an error matching
-// [errors.ErrUnsupported].
+// CheckRevert calls the action's CheckRevert inside, and says what Revert would
+// undo. If the action has no such method, CheckRevert enters nothing and returns an
+// error matching [errors.ErrUnsupported].
 func (w Wrapped) CheckRevert(ctx context.Context) (changes []string, err error) {
+	if w.action == nil {
+		return nil, errNoAction
+	}
 	a, ok := w.action.(interface {
 		CheckRevert(context.Context) ([]string, error)
 	})

@@ -29,9 +29,9 @@ var cloneFlags = map[Namespace]int{
 
 func (t target) cloneFlag() int { return cloneFlags[t.ns] }
 
-// openTargets opens the namespaces ns of the process and, of the other kinds,
+// openTargets opens the namespaces ns of the process and, for the other kinds,
 // those of the calling thread: a thread that is itself locked in a namespace
-// (nested calls of Do) hands it on, whereas a new thread has the process's.
+// (nested calls of Do) passes it on, whereas a new thread would have the process's.
 func openTargets(procDir string, ns Namespace) ([]target, error) {
 	dir, err := openProcess(procDir)
 	if err != nil {
@@ -62,8 +62,8 @@ func closeTargets(targets []target) {
 	}
 }
 
-// openOwn opens a namespace of the calling thread. Where its /proc is not
-// mounted it cannot, and the new thread keeps the process's.
+// openOwn opens a namespace of the calling thread. It cannot if /proc is not
+// mounted; the new thread then has the process's.
 func openOwn(ns Namespace, file string) (target, bool) {
 	t := target{ns: ns, path: "/proc/thread-self/ns/" + file, inherited: true}
 	var err error
@@ -116,14 +116,18 @@ func openTarget(dir int, procDir string, ns Namespace, file string) (target, err
 		return t, t.fail("open", openCause(dir, ns, file, err))
 	}
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(t.fd, &st); err != nil || int64(st.Type) != unix.NSFS_MAGIC {
-		_ = unix.Close(t.fd)
-		return t, t.fail("open", errors.Join(errors.New("not a namespace file"), err))
+	err = unix.Fstatfs(t.fd, &st)
+	if err == nil && int64(st.Type) == unix.NSFS_MAGIC {
+		return t, nil
 	}
-	return t, nil
+	_ = unix.Close(t.fd)
+	if err == nil && int64(st.Type) == unix.PROC_SUPER_MAGIC {
+		return t, t.fail("open", unix.EACCES) // Linux 5.10 opens the directory of the link that it does not follow
+	}
+	return t, t.fail("open", errors.Join(errors.New("not a namespace file"), err))
 }
 
-// openCause tells apart why a namespace file does not open.
+// openCause finds out why a namespace file does not open.
 func openCause(dir int, ns Namespace, file string, err error) error {
 	var st unix.Stat_t
 	lstat := func(name string) error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) }

@@ -17,52 +17,52 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// The modes of what is made, as the kubelet has them.
+// The modes of new files and directories are those that the kubelet uses.
 const (
 	dirMode  fs.FileMode = 0o755
 	fileMode fs.FileMode = 0o644
 	lockMode fs.FileMode = 0o600
 )
 
-// Apply makes what is missing, durably, and records it first. A path that
-// cannot be made does not stop the others; the errors are joined. What exists
-// is left as it is.
-func (a Action) Apply(ctx context.Context) error {
+// Apply makes the missing paths, durably, and records each of them first. If a path
+// cannot be made, the others still are; the errors are joined. Existing paths are
+// not changed.
+func (p Paths) Apply(ctx context.Context) error {
 	var errs []error
-	for _, p := range a.Paths {
+	for _, path := range p.List {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		errs = append(errs, a.ensure(ctx, p))
+		errs = append(errs, p.ensure(ctx, path))
 	}
 	return errors.Join(errs...)
 }
 
-func (a Action) ensure(ctx context.Context, p Path) error {
-	there, err := p.look()
+func (p Paths) ensure(ctx context.Context, path Path) error {
+	there, err := path.look()
 	if err != nil || there {
 		return err
 	}
-	if _, err := p.check(map[string]Type{}); err != nil {
+	if _, err := path.check(map[string]Type{}); err != nil {
 		return err
 	}
-	if err := a.make(ctx, p); err != nil {
-		return hint("make host path "+p.Path, err)
+	if err := p.make(ctx, path); err != nil {
+		return hint("make host path "+path.Path, err)
 	}
-	_, err = p.look() // somebody else may have been faster, with something else
+	_, err = path.look() // somebody else may have been faster, with something else
 	return err
 }
 
-func (a Action) make(ctx context.Context, p Path) error {
-	path := p.clean()
+func (p Paths) make(ctx context.Context, what Path) error {
+	path := what.clean()
 	switch {
-	case p.Type == DirectoryOrCreate:
-		return files.MkdirAll(ctx, a.Journal, path, dirMode)
+	case what.Type == DirectoryOrCreate:
+		return files.MkdirAll(ctx, p.Journal, path, dirMode)
 	case kept(path):
 		_, err := createFile(path)
 		return err
 	}
-	return files.Make(ctx, a.Journal, path, emptyFile(), func() (bool, error) { return createFile(path) })
+	return files.Make(ctx, p.Journal, path, emptyFile(), func() (bool, error) { return createFile(path) })
 }
 
 func emptyFile() journal.State {
@@ -74,7 +74,7 @@ func emptyFile() journal.State {
 }
 
 // createFile makes an empty file, unless something is there by now. It never
-// replaces: a process may hold a lock on what it would replace.
+// replaces a file, since a process may hold a lock on it.
 func createFile(path string) (made bool, err error) {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
@@ -88,8 +88,8 @@ func createFile(path string) (made bool, err error) {
 	return err == nil, err
 }
 
-// modeOf is the mode that the file at path is made with. A lock that everybody
-// could open everybody could hold.
+// modeOf returns the mode with which the file at path is made. If everybody could
+// open a lock file, everybody could hold the lock.
 func modeOf(path string) fs.FileMode {
 	if kept(path) {
 		return lockMode
@@ -97,9 +97,9 @@ func modeOf(path string) fs.FileMode {
 	return fileMode
 }
 
-// kept reports whether the file at path stays for ever, once made: all of the
-// node's iptables processes lock it (xtables.lock), and one that has it open
-// would no longer exclude one that makes it anew.
+// kept reports whether the file at path, once made, is never removed: all iptables
+// processes on the node lock it (xtables.lock), and a process that has it open
+// would no longer exclude one that made a new file.
 func kept(path string) bool {
 	return strings.HasSuffix(filepath.ToSlash(path), "/run/xtables.lock")
 }

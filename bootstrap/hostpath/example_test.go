@@ -29,8 +29,8 @@ func Example() {
 		return
 	}
 	defer j.Close()
-	paths := hostpath.Action{
-		Paths: []hostpath.Path{
+	paths := hostpath.Paths{
+		List: []hostpath.Path{
 			{Path: filepath.Join(node, "run/agent"), Type: hostpath.DirectoryOrCreate},
 			{Path: filepath.Join(node, "run/agent/pid"), Type: hostpath.FileOrCreate},
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// Type says what must be at a path. The words are those of a hostPath volume.
+// Type says what must be at a path. The names are those of a hostPath volume.
 type Type string
 
 // The types. All but Any follow a symbolic link at the path's end.
@@ -29,35 +29,35 @@ const (
 	BlockDevice       Type = "BlockDevice"       // must exist
 )
 
-// Path is a path on the node and what must be there.
+// Path is a path on the node, and the type of what must be there.
 type Path struct {
 	Path string // absolute, without ".." elements
 	Type Type
 }
 
-// Action makes the paths of a list exist. It has the methods of a
-// bootstrap.CheckReverter; the zero value has nothing to do.
-type Action struct {
-	// Paths are looked at in this order: what needs another path of the list
-	// comes after it.
-	Paths []Path
+// Paths is the state of a node on which all paths of a list exist. It is a
+// bootstrap.CheckReverter; the zero value does nothing.
+type Paths struct {
+	// List is worked through in order: a path that needs another one must come after
+	// it.
+	List []Path
 
-	// Journal is where Apply records what it makes, for Revert. Nil: nothing is
+	// Journal is where Apply records what it makes, for Revert. If nil, nothing is
 	// recorded, and Revert returns an error that matches [errors.ErrUnsupported].
 	Journal *journal.Journal
 }
 
-// Check names the directories and files that Apply would make. A path that is
-// missing and may not be made, or of another type, is an error that names what
-// is there and what must be; such errors are joined.
-func (a Action) Check(ctx context.Context) (changes []string, err error) {
+// Check names the directories and files that Apply would make. If a path is of the
+// wrong type, or is missing and may not be made, the error names what is there and
+// what must be there. The errors of several paths are joined.
+func (p Paths) Check(ctx context.Context) (changes []string, err error) {
 	var errs []error
 	planned := map[string]Type{}
-	for _, p := range a.Paths {
+	for _, path := range p.List {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		more, err := p.check(planned)
+		more, err := path.check(planned)
 		changes = append(changes, more...)
 		errs = append(errs, err)
 	}
@@ -138,7 +138,7 @@ func (p Path) look() (there bool, err error) {
 	return true, nil
 }
 
-// dangling tells a symbolic link to nowhere from nothing at all.
+// dangling distinguishes a symbolic link to nowhere from nothing at all.
 func (p Path) dangling() error {
 	target, err := os.Readlink(p.clean())
 	if err != nil {
@@ -158,7 +158,7 @@ func (p Path) wanted() Type {
 	return p.Type
 }
 
-// kind is the type of what exists, in words where there is no Type for it.
+// kind is the type of what exists, in words if there is no Type for it.
 func kind(m fs.FileMode) Type {
 	switch {
 	case m.IsDir():

@@ -53,9 +53,9 @@ func TestHP1_TypesOnTheKernel(t *testing.T) {
 func TestHP1_ConformOnTheKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
-	a := hostpath.Action{
+	a := hostpath.Paths{
 		Journal: journaltest.Open(t, t.TempDir()+"/slipway"),
-		Paths: []hostpath.Path{
+		List: []hostpath.Path{
 			{"/run", hostpath.Directory},
 			{"/run/slipway-agent/state", hostpath.DirectoryOrCreate},
 			{"/run/slipway-agent/pid", hostpath.FileOrCreate},
@@ -77,7 +77,7 @@ func TestUmaskDoesNotMatter(t *testing.T) {
 	unix.Umask(0o077)
 	for _, j := range []*journal.Journal{nil, journaltest.Open(t, node+"/slipway")} {
 		dir := t.TempDir()
-		a := hostpath.Action{Journal: j, Paths: []hostpath.Path{
+		a := hostpath.Paths{Journal: j, List: []hostpath.Path{
 			{dir + "/a/b", hostpath.DirectoryOrCreate}, {dir + "/a/f", hostpath.FileOrCreate},
 		}}
 		require.NoError(t, a.Apply(t.Context()))
@@ -122,7 +122,7 @@ func TestPLAN6_RevertAfterReboot(t *testing.T) {
 	var st unix.Statfs_t
 	require.NoError(t, unix.Statfs(disk, &st))
 	onDisk := uint32(st.Type) != unix.TMPFS_MAGIC // where /tmp is on one, it is as with /run
-	a := hostpath.Action{Journal: journaltest.Open(t, t.TempDir()+"/slipway"), Paths: []hostpath.Path{
+	a := hostpath.Paths{Journal: journaltest.Open(t, t.TempDir()+"/slipway"), List: []hostpath.Path{
 		{Path: "/run/agent", Type: hostpath.DirectoryOrCreate},
 		{Path: "/run/agent/pid", Type: hostpath.FileOrCreate},
 		{Path: node + "/x", Type: hostpath.DirectoryOrCreate},
@@ -186,7 +186,7 @@ func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))
 	old := unix.Umask(0)
 	defer unix.Umask(old)
-	a := hostpath.Action{Paths: []hostpath.Path{
+	a := hostpath.Paths{List: []hostpath.Path{
 		{Path: node + "/run/xtables.lock", Type: hostpath.FileOrCreate}, {Path: node + "/run/other.lock", Type: hostpath.FileOrCreate},
 	}}
 	require.NoError(t, a.Apply(t.Context()))
@@ -210,7 +210,7 @@ func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	for path, typ := range map[string]hostpath.Type{
 		"/shared/link/dir": hostpath.DirectoryOrCreate, "/shared/link/file": hostpath.FileOrCreate,
 	} {
-		err := hostpath.Action{Paths: []hostpath.Path{{Path: dir + path, Type: typ}}}.Apply(t.Context())
+		err := hostpath.Paths{List: []hostpath.Path{{Path: dir + path, Type: typ}}}.Apply(t.Context())
 		require.ErrorContains(t, err, "a symbolic link that others may change", path)
 	}
 	names, err := os.ReadDir(dir + "/host")

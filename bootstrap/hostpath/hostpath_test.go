@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-var _ bootstrap.CheckReverter = hostpath.Action{}
+var _ bootstrap.CheckReverter = hostpath.Paths{}
 
 // one is the action for a single path.
-func one(path string, t hostpath.Type) hostpath.Action {
-	return hostpath.Action{Paths: []hostpath.Path{{Path: path, Type: t}}}
+func one(path string, t hostpath.Type) hostpath.Paths {
+	return hostpath.Paths{List: []hostpath.Path{{Path: path, Type: t}}}
 }
 
 func write(t *testing.T, path string) string {
@@ -40,18 +40,18 @@ func TestHP1_Conform(t *testing.T) {
 		{node + "/run/agent/lock", hostpath.FileOrCreate},
 		{node + "/nowhere", hostpath.Any},
 	}
-	recorded := hostpath.Action{Paths: paths, Journal: journaltest.Open(t, filepath.Join(node, "slipway"))}
+	recorded := hostpath.Paths{List: paths, Journal: journaltest.Open(t, filepath.Join(node, "slipway"))}
 	bootstraptest.Conform(t, func() bootstrap.Action { return recorded })
 	left, err := os.ReadDir(node)
 	require.NoError(t, err)
 	require.Empty(t, left, "neither paths nor the record")
 
-	bootstraptest.Conform(t, func() bootstrap.Action { return hostpath.Action{Paths: paths} })
+	bootstraptest.Conform(t, func() bootstrap.Action { return hostpath.Paths{List: paths} })
 }
 
 func TestHP1_Makes(t *testing.T) {
 	node := t.TempDir()
-	a := hostpath.Action{Paths: []hostpath.Path{
+	a := hostpath.Paths{List: []hostpath.Path{
 		{node + "/a/b/", hostpath.DirectoryOrCreate},
 		{node + "/a/c", hostpath.DirectoryOrCreate},
 		{node + "/a/b", hostpath.Directory},
@@ -85,7 +85,7 @@ func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
 	dir, file := filepath.Join(node, "dir"), filepath.Join(node, "file")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(file, []byte("theirs"), 0o600))
-	a := hostpath.Action{Journal: journaltest.Open(t, state), Paths: []hostpath.Path{
+	a := hostpath.Paths{Journal: journaltest.Open(t, state), List: []hostpath.Path{
 		{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
 	}}
 	require.NoError(t, a.Apply(t.Context()))
@@ -138,7 +138,7 @@ func TestHP1_Refuses(t *testing.T) {
 		"zero byte":                {hostpath.Path{dir + "/\x00", hostpath.DirectoryOrCreate}, "holds a zero byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := hostpath.Action{Paths: []hostpath.Path{tc.path}, Journal: journaltest.Open(t, filepath.Join(node, "slipway"))}
+			a := hostpath.Paths{List: []hostpath.Path{tc.path}, Journal: journaltest.Open(t, filepath.Join(node, "slipway"))}
 			changes, err := a.Check(t.Context())
 			require.ErrorContains(t, err, tc.want)
 			require.Empty(t, changes)
@@ -160,7 +160,7 @@ func names(t *testing.T, dir string) (names []string) {
 
 func TestFileIsNoDirectoryInOneList(t *testing.T) {
 	node := t.TempDir()
-	a := hostpath.Action{Paths: []hostpath.Path{
+	a := hostpath.Paths{List: []hostpath.Path{
 		{node + "/x", hostpath.FileOrCreate}, {node + "/x/y", hostpath.DirectoryOrCreate},
 	}}
 	_, err := a.Check(t.Context())
@@ -169,7 +169,7 @@ func TestFileIsNoDirectoryInOneList(t *testing.T) {
 
 func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
 	node := t.TempDir()
-	a := hostpath.Action{Paths: []hostpath.Path{
+	a := hostpath.Paths{List: []hostpath.Path{
 		{node + "/no", hostpath.File},
 		{node + "/yes", hostpath.DirectoryOrCreate},
 		{node + "/never", hostpath.Socket},
@@ -189,7 +189,7 @@ func TestFollowsLinks(t *testing.T) {
 	node := t.TempDir()
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))
 	require.NoError(t, os.Symlink(node+"/run", node+"/var-run"))
-	a := hostpath.Action{Journal: journaltest.Open(t, node+"/slipway"), Paths: []hostpath.Path{
+	a := hostpath.Paths{Journal: journaltest.Open(t, node+"/slipway"), List: []hostpath.Path{
 		{node + "/var-run", hostpath.Directory},
 		{node + "/var-run/agent", hostpath.DirectoryOrCreate},
 	}}
@@ -200,7 +200,7 @@ func TestFollowsLinks(t *testing.T) {
 }
 
 func TestZeroValueDoesNothing(t *testing.T) {
-	var a hostpath.Action
+	var a hostpath.Paths
 	changes, err := a.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)

@@ -22,12 +22,12 @@ import (
 // the node that it names.
 const nodeEnv = "SLIPWAY_TEST_HOSTPATH_NODE"
 
-func killed(node string) hostpath.Action {
+func killed(node string) hostpath.Paths {
 	j, err := journal.Open(node+"/slipway", journal.Options{})
 	if err != nil {
 		panic(err)
 	}
-	return hostpath.Action{Journal: j.Step("test"), Paths: []hostpath.Path{
+	return hostpath.Paths{Journal: j.Step("test"), List: []hostpath.Path{
 		{Path: node + "/a/b/c", Type: hostpath.DirectoryOrCreate},
 		{Path: node + "/a/file", Type: hostpath.FileOrCreate},
 		{Path: node + "/d", Type: hostpath.DirectoryOrCreate},

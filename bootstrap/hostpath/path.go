@@ -15,7 +15,7 @@ import (
 // clean is p's path as it is made and recorded.
 func (p Path) clean() string { return filepath.Clean(p.Path) }
 
-// validate tests what can be said without looking at the node.
+// validate checks what can be checked without looking at the node.
 func (p Path) validate() error {
 	types := []Type{Directory, DirectoryOrCreate, File, FileOrCreate, Socket, CharDevice, BlockDevice}
 	switch {
@@ -31,5 +31,5 @@ func (p Path) validate() error {
 	return nil
 }
 
-// hint wraps err, and says what is missing where the caller can give it.
+// hint wraps err, and names a missing permission that the caller can grant.
 func hint(op string, err error) error { return fmt.Errorf("%s: %w", op, remedy.File(err)) }

@@ -12,17 +12,18 @@ import (
 // files records what is made here.
 var files = journal.Files{Kind: "hostpath"}
 
-// Handler undoes what an [Action] has recorded: files that are still empty and
-// as they were made, directories that are empty. Anything else is in use by now
-// and stays. What was made in memory (on a tmpfs, such as /run) before the last
-// reboot is gone, and left if it is there again. /run/xtables.lock is never
-// removed, since a process may hold it locked.
+// Handler undoes what [Paths] have recorded: it removes files that are still empty
+// and as they were made, and directories that are empty. Anything else is in use by
+// now, and is not removed. What was made in memory (on a tmpfs, such as /run) is
+// gone after a reboot; if it is there again, somebody else has made it, and it is
+// not removed. /run/xtables.lock is never removed, since a process may have it
+// locked.
 type Handler struct{}
 
 // Kinds lists the kinds of entries of hostpath.
 func (Handler) Kinds() []string { return files.Kinds() }
 
-// Owns is an error for what cannot be a host path.
+// Owns returns an error if e cannot be an entry of hostpath.
 func (Handler) Owns(e journal.Entry) error { return files.Owns(e) }
 
 // Look says what there is to undo about e.
@@ -34,14 +35,14 @@ func (Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jour
 }
 
 // Revert undoes what Apply has recorded in Journal.
-func (a Action) Revert(ctx context.Context) error {
-	if err := a.Journal.Undo(ctx, Handler{}); err != nil {
+func (p Paths) Revert(ctx context.Context) error {
+	if err := p.Journal.Undo(ctx, Handler{}); err != nil {
 		return hint("revert host paths", err)
 	}
 	return nil
 }
 
 // CheckRevert names what Revert would remove.
-func (a Action) CheckRevert(ctx context.Context) (changes []string, err error) {
-	return a.Journal.CheckUndo(ctx, Handler{})
+func (p Paths) CheckRevert(ctx context.Context) (changes []string, err error) {
+	return p.Journal.CheckUndo(ctx, Handler{})
 }

@@ -17,10 +17,10 @@ import (
 )
 
 // applied is a node on which some paths have been made.
-func applied(t *testing.T) (node string, a hostpath.Action) {
+func applied(t *testing.T) (node string, a hostpath.Paths) {
 	t.Helper()
 	node = t.TempDir()
-	a = hostpath.Action{Journal: journaltest.Open(t, filepath.Join(node, "slipway")), Paths: []hostpath.Path{
+	a = hostpath.Paths{Journal: journaltest.Open(t, filepath.Join(node, "slipway")), List: []hostpath.Path{
 		{node + "/var/agent", hostpath.DirectoryOrCreate},
 		{node + "/var/agent/lock", hostpath.FileOrCreate},
 		{node + "/opt", hostpath.DirectoryOrCreate},
@@ -41,7 +41,7 @@ func TestHP1_RevertRemovesOnlyWhatItMade(t *testing.T) {
 	}, changes)
 	write(t, node+"/theirs")
 
-	another := hostpath.Action{Journal: journaltest.Open(t, a.Journal.Dir())} // another process, which knows of no paths
+	another := hostpath.Paths{Journal: journaltest.Open(t, a.Journal.Dir())} // another process, which knows of no paths
 	require.NoError(t, another.Revert(t.Context()))
 	require.Equal(t, []string{node, node + "/theirs"}, names(t, node))
 }
@@ -81,7 +81,7 @@ func TestHP1_RevertOfWhatIsGone(t *testing.T) {
 func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	node := t.TempDir()
 	lock := node + "/run/xtables.lock"
-	a := hostpath.Action{Journal: journaltest.Open(t, filepath.Join(node, "slipway")), Paths: []hostpath.Path{
+	a := hostpath.Paths{Journal: journaltest.Open(t, filepath.Join(node, "slipway")), List: []hostpath.Path{
 		{node + "/run", hostpath.DirectoryOrCreate},
 		{lock, hostpath.FileOrCreate},
 		{node + "/run/other.lock", hostpath.FileOrCreate},
@@ -130,7 +130,7 @@ func TestPLAN6_RevertAfterKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := t.TempDir()
 			dir, file := node+"/dir", node+"/dir/file"
-			a := hostpath.Action{Journal: journaltest.Open(t, node+"/slipway"), Paths: []hostpath.Path{
+			a := hostpath.Paths{Journal: journaltest.Open(t, node+"/slipway"), List: []hostpath.Path{
 				{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
 			}}
 			require.NoError(t, a.Apply(t.Context()))

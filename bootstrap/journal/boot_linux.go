@@ -20,7 +20,7 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
-// mountNamespace names the calling thread's, as in namespaces(7).
+// mountNamespace names the calling thread's mount namespace, as in namespaces(7).
 func mountNamespace() string {
 	id, err := os.Readlink("/proc/thread-self/ns/mnt")
 	if err != nil {
@@ -29,7 +29,7 @@ func mountNamespace() string {
 	return id
 }
 
-// inMemory reports whether what is in the directory goes with the next boot.
+// inMemory reports whether the content of the directory is lost at the next boot.
 func inMemory(dir *os.File) (bool, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(dir.Fd()), &st); err != nil {
@@ -42,9 +42,9 @@ func inMemory(dir *os.File) (bool, error) {
 	return false, nil
 }
 
-// flock takes a lock on the file, which ends with its last handle. It reports
-// false if somebody has one that excludes it. A file system without locks excludes
-// nobody.
+// flock locks the file until the last handle of it is closed. It reports false if
+// somebody else has a lock that excludes this one. On a file system without locks
+// nobody is excluded.
 func flock(f *os.File, exclusive bool) (bool, error) {
 	how := unix.LOCK_SH
 	if exclusive {

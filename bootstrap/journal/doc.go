@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package journal remembers what was changed on a node, so that another
-// process, days later, can put back what was there before; and whose the node
-// is, so that of two agents only the later one does.
+// Package journal records what was changed on a node, so that another process can
+// put back the original state, days later. It also records who owns the node, so
+// that of two agents only the later one changes it.
 //
-// A [Journal] is one directory, for all actions of a program. A program opens it
-// with the handlers of the packages that it uses, gives it to the plan and to
-// each action, and undoes with it:
+// A [Journal] is one directory, which all actions of a program share. The program
+// opens the journal with the handlers of the packages that it uses, and gives it to
+// the plan and to each action:
 //
 //	j, err := journal.Open("/var/lib/agent", journal.Options{
 //		Owner:    podUID,
@@ -20,49 +20,58 @@
 // # Entries
 //
 // An [Entry] is one object that one step of a plan has changed: a file, a
-// directory, a mount, a kernel value, or whatever else an action of yours
-// changes. Its life:
+// directory, a mount, a kernel value, or whatever else your own actions change. An
+// entry goes through these stages:
 //
-//	Begin     what is there now and what shall be, on disk before it returns
+//	Begin     records the present state and the intended one, on disk before it returns
 //	          ... the change is made ...
-//	Complete  what is there in the end
-//	undoing   looks: as it was left? then it is put back; else left alone
+//	Complete  records the state after the change
+//	undoing   restores the original, if the object is still as the step left it
 //
 // These rules always hold:
 //
-//   - What was there before is kept once, from the first Begin. However often the
-//     object is changed after that, the original comes back.
-//   - An entry begun and not completed (the process was killed between, or could
-//     not read what it had changed) is decided by looking at the object.
-//   - What is no longer as it was left belongs to somebody else: it stays, is
-//     reported as [ErrChanged], and forgotten. What cannot be undone now stays
-//     recorded, and so does what it needs.
-//   - Entries are undone newest first, and one that needs others before those.
-//   - Steps never undo each other. Where two have changed one object, undoing
-//     the older one leaves its original to the newer.
-//   - An entry of a kind that no handler knows stays, and is named.
-//   - The directory goes with its last entry, if it was made here.
+//   - The state before the change is recorded once, by the first Begin. However
+//     often the step changes the object after that, undoing restores the original.
+//   - If an entry was begun but not completed (the process was killed in between,
+//     or could not read what it had changed), the object itself shows whether there
+//     is something to undo.
+//   - An object that is no longer as the step left it belongs to somebody else: it
+//     is not touched, reported as [ErrChanged], and its entry is dropped. An entry
+//     that cannot be undone now remains recorded, and so do the entries of the
+//     objects that it needs.
+//   - Entries are undone newest first, and an entry before the objects that it
+//     needs.
+//   - Steps never undo each other's changes. If two steps have changed the same
+//     object and the older one is undone, the newer one's entry inherits the
+//     original.
+//   - An entry whose kind no handler knows remains recorded, and the error names
+//     it.
+//   - The journal's directory is removed with the last entry, if the journal made
+//     it.
 //
 // # Owner
 //
-// The first apply of a process claims the node for [Options].Owner; later ones
-// only verify that it still is. Who was superseded stays superseded: its applies
-// and reverts change nothing, and match [ErrNotOwner]. A process whose node was
-// uninstalled or taken over meanwhile gets [ErrRevoked], for it to end.
+// The first apply of a process claims the node for [Options].Owner; later applies
+// only verify that this owner still has it. An owner that was superseded remains
+// so: its applies and reverts change nothing, and their errors match [ErrNotOwner].
+// If the node was uninstalled or taken over since a process first applied, that
+// process gets [ErrRevoked] and should end.
 //
 // # Needs
 //
-// A directory on the node that outlives reboots. It and its files have to belong
-// to the process's user, and nobody else may write there: what is recorded is
-// obeyed. Open resolves the path in the calling thread's mount namespace, and
-// keeps the directory open: so a journal on the host, opened inside hostns.Do,
-// serves actions on either side. It is durable as the file system is. On other
-// systems than Linux boots, mount namespaces and locks are not told apart.
+// A directory on the node that outlives reboots. The directory and its files must
+// belong to the process's user, and nobody else may have write permission there,
+// because undoing does what the files say. Open resolves the path in the calling
+// thread's mount namespace, and keeps the directory open: a journal on the host,
+// opened inside hostns.Do, therefore serves actions both on the host and in the
+// container. It is as durable as its file system. On systems other than Linux,
+// boots and mount namespaces cannot be told apart, and nothing is locked.
 //
-// Whoever changes a node holds the node's lock; the journal takes none for its
-// entries. Within one process it may be used by several goroutines.
+// The journal takes no lock for its entries: whoever changes a node must hold a
+// lock for the node. Within one process, several goroutines may use a journal.
 //
 // # When not to use it
 //
-// For what needs no undoing, and for what one process both makes and removes.
+// For changes that need no undoing, and for objects that the same process both
+// makes and removes.
 package journal

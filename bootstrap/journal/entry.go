@@ -13,44 +13,47 @@ import (
 
 // Entry is one object that one step has changed.
 type Entry struct {
-	// Kind says which handler can undo it, as "PACKAGE/WHAT": "bpffs/mount".
+	// Kind says which handler can undo the entry, in the form "PACKAGE/WHAT", such
+	// as "bpffs/mount".
 	Kind string `json:"kind"`
 
-	// Object says which one it is: a path, a key. Kind, Object and Step together
-	// are unique in a journal.
+	// Object names the object: a path or a key, for example. Kind, Object and Step
+	// together are unique in a journal.
 	Object string `json:"object"`
 
-	// Step is the plan's step that changed it. Begin fills it in.
+	// Step is the plan's step that changed the object. Begin fills it in.
 	Step string `json:"step"`
 
-	// Generation is that of the owner who began it last; 0: nobody in
-	// particular. Begin fills it in, and Time.
+	// Generation is that of the owner who last began the entry, or 0 if that process
+	// had no owner. Begin fills in both Generation and Time.
 	Generation int       `json:"generation,omitempty"`
 	Time       time.Time `json:"time,omitzero"`
 
-	// Boot is the boot with which the change goes away by itself, such as
-	// [Journal.Boot] for a mount; empty: it outlives reboots.
+	// Boot is the boot that the change ends with, such as [Journal.Boot] for a
+	// mount. Empty if the change outlives reboots.
 	Boot string `json:"boot,omitempty"`
 
-	// Namespace is the mount namespace that it was begun in. Begin fills it in.
+	// Namespace is the mount namespace in which the entry was begun. Begin fills it
+	// in.
 	Namespace string `json:"namespace,omitempty"`
 
-	// Before is what was there at the first Begin. After is how it was left or,
-	// until Done, how it is meant to be left. Was is how it was left before it
-	// was begun again.
+	// Before is the object's state at the first Begin. After is the state in which
+	// the step left it or, until Done, means to leave it. Was is the state in which
+	// the step had left it before the entry was begun again.
 	Before State  `json:"before"`
 	After  State  `json:"after"`
 	Was    *State `json:"was,omitempty"`
 	Done   bool   `json:"done"`
 
-	// Needs are objects without which this one does not work: they are undone
-	// after it, and stay where it does.
+	// Needs lists objects that this one depends on: they are undone after it, and
+	// not undone if it cannot be.
 	Needs []string `json:"needs,omitempty"`
 
 	unknown map[string]json.RawMessage // fields of a later version
 }
 
-// State is what an object was, or is. The zero value is one that is absent.
+// State describes an object at one time. The zero value means that there is no
+// object.
 type State struct {
 	Type    string `json:"type,omitempty"` // "", "file", "dir", "symlink", "other", or the kind's own word
 	Mode    uint32 `json:"mode,omitempty"` // of a file or directory, as in Unix: 0o7777
@@ -61,18 +64,19 @@ type State struct {
 	Content []byte `json:"content,omitempty"` // of a file, up to 4 KiB
 	Blob    string `json:"blob,omitempty"`    // the file beside the journal that keeps more content
 	Target  string `json:"target,omitempty"`  // of a symbolic link
-	Value   string `json:"value,omitempty"`   // what the kind tells it by: a kernel's value, a mount's identity
+	Value   string `json:"value,omitempty"`   // what a kind compares by: a kernel value, a mount's identity
 }
 
-// Same reports whether two states are the same, wherever their content is kept.
+// Same reports whether two states are the same, wherever their content is stored.
 func (s State) Same(o State) bool {
 	return s.Type == o.Type && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID && s.Size == o.Size &&
 		s.SHA256 == o.SHA256 && s.Target == o.Target && s.Value == o.Value
 }
 
-// Left reports whether now is how e says that its object was left. Before
-// completion that is how it was to be left, with mode and owner not reached
-// yet, or how it was left the time before.
+// Left reports whether the step left its object in the state now, going by e. As
+// long as e is not completed, that is the intended state with any mode and owner,
+// since these are set last, or the state in which the step had left the object
+// before it began e again.
 func (e Entry) Left(now State) bool {
 	if e.Done {
 		return now.Same(e.After)
@@ -92,8 +96,8 @@ type id struct{ kind, object, step string }
 
 func (e Entry) id() id { return id{e.Kind, e.Object, e.Step} }
 
-// again is e begun anew as now, in the running boot. What a reboot has undone
-// starts with what is there now.
+// again returns e, begun again as now, in the running boot. An entry that a reboot
+// has undone starts afresh, with the present state as its Before.
 func (e Entry) again(now Entry, boot string) Entry {
 	if e.Boot != "" && e.Boot != boot {
 		return now
@@ -118,7 +122,7 @@ func (e Entry) validate() error {
 	return nil
 }
 
-// String is what the entry is about, such as "bpffs/mount /sys/fs/bpf".
+// String returns the kind and the object, such as "bpffs/mount /sys/fs/bpf".
 func (e Entry) String() string { return e.Kind + " " + e.Object }
 
 // UnmarshalJSON keeps the fields of a later version, for MarshalJSON.
@@ -128,7 +132,8 @@ func (e *Entry) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// MarshalJSON writes the entry with what UnmarshalJSON has kept.
+// MarshalJSON writes the entry, including the fields of a later version that
+// UnmarshalJSON has kept.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	type plain Entry
 	return marshalWith(plain(e), e.unknown)

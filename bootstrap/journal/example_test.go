@@ -5,6 +5,7 @@ package journal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,4 +62,50 @@ func Example() {
 	// remove directory /run/acme <nil>
 	// remove directory /run <nil>
 	// <nil>
+}
+
+// A file is kept before it is changed, however often that is, and comes back.
+func ExampleFiles() {
+	node, err := os.MkdirTemp("", "node")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(node)
+	path := filepath.Join(node, "resolv.conf")
+	files := journal.Files{Kind: "acme", May: func(p string) error { // what is recorded of anything else is not obeyed
+		if p != path {
+			return errors.New("it is not the agent's")
+		}
+		return nil
+	}}
+	j, err := journal.Open(filepath.Join(node, "state"), journal.Options{Handlers: []journal.Handler{files}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer j.Close()
+
+	ctx := j.WithStep(context.Background(), "dns") // a plan does so for its steps
+	write := func(content string) error { return os.WriteFile(path, []byte(content), 0o644) }
+	if err := write("nameserver 192.0.2.1"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, content := range []string{"nameserver 127.0.0.1", "nameserver ::1"} {
+		err := errors.Join(
+			files.Begin(ctx, j, path, journal.State{Type: "file"}),
+			write(content),
+			files.Complete(ctx, j, path),
+		)
+		fmt.Println(err)
+	}
+	fmt.Println(j.Revert(ctx))
+	content, err := os.ReadFile(path)
+	fmt.Println(string(content), err)
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// nameserver 192.0.2.1 <nil>
 }

@@ -28,19 +28,19 @@ const (
 	maxKept   = 1 << 30 // bytes of content at all
 )
 
-// Files records and undoes files, symbolic links and directories. Kind tells
-// those of one package from another's: entries are of the kinds Kind/file and
-// Kind/dir, and their object is a path. A path is reached through directories
-// that are open, and its last element is never followed. It means what it means
-// to the process that undoes: what was recorded on the host is undone there, by
-// a handler wrapped with [In].
+// Files records and undoes files, symbolic links and directories. Its entries are
+// of the kinds Kind/file and Kind/dir, so that each package has its own, and their
+// object is a path. A path is reached through open directories, and a symbolic link
+// at its end is never followed. The process that undoes resolves the path in its
+// own mount namespace: to undo what was recorded on the host, wrap the handler with
+// [In].
 type Files struct {
 	// Kind is the package's name, such as "acme".
 	Kind string
 
-	// May is an error if an action of this kind cannot have written to path;
-	// nil: it may have written anywhere. Nothing below /proc, /sys and /dev is
-	// ever undone.
+	// May returns an error if an action of this kind cannot have written to path. If
+	// May is nil, it can have written anywhere. Nothing below /proc, /sys and /dev
+	// is ever undone.
 	May func(path string) error
 }
 
@@ -50,7 +50,7 @@ func (f Files) dir() string  { return f.Kind + "/dir" }
 // Kinds lists Kind/file and Kind/dir.
 func (f Files) Kinds() []string { return []string{f.file(), f.dir()} }
 
-// Owns is an error for what cannot be the path of a file of this kind.
+// Owns returns an error if e's object cannot be the path of a file of this kind.
 func (f Files) Owns(e Entry) error {
 	switch {
 	case !isPath(e.Object) || e.Object == "/":
@@ -69,8 +69,8 @@ func (f Files) Owns(e Entry) error {
 	return nil
 }
 
-// Snapshot describes what is at path now, without following a symbolic link at
-// its end. It reads a file whole, to hash it.
+// Snapshot describes what is at path now, without following a symbolic link at its
+// end. It reads all of a file, to hash it.
 func Snapshot(ctx context.Context, path string) (State, error) {
 	d, name, err := openParent(path)
 	if err != nil || d == nil {
@@ -80,7 +80,7 @@ func Snapshot(ctx context.Context, path string) (State, error) {
 	return snapshot(ctx, d, name, io.Discard)
 }
 
-// openParent opens the directory of path; nil: there is none.
+// openParent opens the directory of path. It returns nil if there is none.
 func openParent(path string) (d *durable.Dir, name string, err error) {
 	d, err = durable.OpenDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -121,7 +121,7 @@ func stateOf(info fs.FileInfo) State {
 	return s
 }
 
-// hashFile describes the file by one handle.
+// hashFile describes a file that it opens only once.
 func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Writer) (State, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -141,7 +141,7 @@ func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Write
 	return s, err
 }
 
-// withContext is a reader that ends with its context.
+// withContext is a reader that stops when its context is done.
 type withContext struct {
 	ctx context.Context
 	io.Reader
@@ -154,9 +154,9 @@ func (r withContext) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Begin begins the entry of the file or link at path, which shall become after
-// and needs the objects. The first time, what is there now is kept, with its
-// content.
+// Begin begins the entry of the file or symbolic link at path, which is about to
+// become after and depends on the objects in needs. The first time, it records what
+// is at path now, with its content.
 func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, needs ...string) error {
 	if j == nil {
 		return nil
@@ -168,8 +168,9 @@ func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, 
 	return j.Begin(ctx, e)
 }
 
-// Entry is the entry that Begin begins, with what is there now already kept: to
-// begin several at once, by [Journal.Begin]. It is not recorded yet.
+// Entry returns the entry that Begin would begin, for a caller who begins several
+// at once with [Journal.Begin]. The content of what is at path now is already
+// stored, but the entry is not recorded yet.
 func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, needs ...string) (Entry, error) {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
@@ -197,8 +198,9 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 	return e, nil
 }
 
-// replaceable is an error for what could not be brought back once something else
-// is in its place. What is moved away, and so is absent after, can be.
+// replaceable returns an error if what is there could not be restored once
+// something else has replaced it. If it is moved away, so that nothing is there
+// after, it can be.
 func replaceable(d *durable.Dir, name string, after State) error {
 	info, err := d.Lstat(name)
 	if err != nil || after.Type == "" || info.Mode().IsRegular() || info.Mode().Type() == fs.ModeSymlink {
@@ -207,11 +209,11 @@ func replaceable(d *durable.Dir, name string, after State) error {
 	return fmt.Errorf("it is a %s, which could not be brought back: move it away", filemode.Type(info.Mode()))
 }
 
-// settle decides about an entry that a run has begun and not completed, and that
-// is about to be begun again. If that run got as far as to make the change, the
-// entry is completed. If somebody else has changed the object since, and it never
-// was ours, then what was before the next change is what is there now: the
-// entry is dropped, and not known any more.
+// settle decides what becomes of an entry that a run began but did not complete,
+// and that is about to be begun again. If that run did make the change, the entry
+// is completed. If the object never was ours and somebody else has changed it
+// since, the entry is dropped and reported as not known: the original is what is
+// there now.
 func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err error) {
 	now, err := Snapshot(ctx, e.Object)
 	switch {
@@ -228,8 +230,8 @@ func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err
 	return true, nil
 }
 
-// BootOf names the boot with which what is in an open directory goes away, for
-// [Entry].Boot. Empty: it outlives reboots.
+// BootOf returns the boot that the content of an open directory ends with, for
+// [Entry].Boot. Empty if the content outlives reboots.
 func (j *Journal) BootOf(dir *os.File) (string, error) {
 	volatile, err := inMemory(dir)
 	if err != nil || !volatile {
@@ -238,9 +240,9 @@ func (j *Journal) BootOf(dir *os.File) (string, error) {
 	return j.Boot(), nil
 }
 
-// Complete notes how the file at path was left. If its type or content is not
-// what it was meant to become, somebody else has written it since: then what was
-// meant is noted, so that theirs is not taken for ours.
+// Complete records the state in which the step left the file at path. If its type
+// or content is not the intended one, somebody else has written the file since:
+// then the intended state is recorded, so that theirs is not taken for ours.
 func (f Files) Complete(ctx context.Context, j *Journal, path string) error {
 	if j == nil {
 		return nil
@@ -263,9 +265,9 @@ func (f Files) complete(ctx context.Context, j *Journal, kind, path string) erro
 	return j.Complete(ctx, Entry{Kind: kind, Object: path, After: after})
 }
 
-// Make records the making of the file at path, which shall become after: create
-// makes it and reports whether it did. What somebody else was faster to make is
-// theirs, and not recorded.
+// Make creates and records the file at path, which is to become after: create makes
+// the file, and reports whether it did. A file that somebody else has made first is
+// theirs, and is not recorded.
 func (f Files) Make(ctx context.Context, j *Journal, path string, after State, create func() (made bool, err error)) error {
 	return f.make(ctx, j, f.file(), path, after, create)
 }
@@ -304,8 +306,8 @@ func (f Files) make(ctx context.Context, j *Journal, kind, path string, after St
 	return errors.Join(err, f.complete(ctx, j, kind, path))
 }
 
-// MkdirAll makes path and the directories above it that are missing, durably,
-// each with mode whatever the umask, and with an entry of its own.
+// MkdirAll makes path and the missing directories above it, durably. Each gets this
+// mode, whatever the umask, and an entry of its own.
 func (f Files) MkdirAll(ctx context.Context, j *Journal, path string, mode fs.FileMode) error {
 	path = filepath.Clean(path)
 	d, err := durable.OpenDir(path)
@@ -341,8 +343,8 @@ func makeDir(path string, mode fs.FileMode) (made bool, err error) {
 	return false, there.Close()
 }
 
-// keep takes a snapshot of name and stores its content, in the state itself if
-// it is small.
+// keep takes a snapshot of name and stores its content, in the state itself if that
+// is small.
 func (j *Journal) keep(ctx context.Context, d *durable.Dir, name string) (State, error) {
 	info, err := d.Lstat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -365,7 +367,7 @@ func (j *Journal) keep(ctx context.Context, d *durable.Dir, name string) (State,
 	})
 }
 
-// limited keeps no more than what fits into the journal.
+// limited buffers no more than fits into an entry.
 type limited struct{ *bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -375,9 +377,10 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Keep stores content that is too large for the journal in a file beside it,
-// which goes with the entry that the state is noted in. Write writes it, and
-// describes it with its SHA256.
+// Keep stores content that is too large for the journal's own file in a file next
+// to it, which is removed together with the entry that has the returned state. The
+// function write writes the content, and returns the state that describes it, with
+// its SHA256.
 func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)) (State, error) {
 	if j == nil {
 		return State{}, errNoJournal
@@ -406,8 +409,8 @@ func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)
 	return s, blob.CommitAs(s.Blob)
 }
 
-// Content opens the content that is kept with a state. It is the caller's to
-// compare its hash, and to close it.
+// Content opens the content that is stored for a state. The caller has to compare
+// its hash, and to close it.
 func (j *Journal) Content(s State) (io.ReadCloser, error) {
 	if s.Blob == "" {
 		return io.NopCloser(bytes.NewReader(s.Content)), nil
@@ -433,10 +436,10 @@ func (j *Journal) Content(s State) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Look says how to put the file or directory of e back to what it was before.
-// Nothing is touched that is not as e says it was left. A directory goes only if
-// it is empty by then. What a writer that was killed has left beside an unfinished
-// file, or in the directory, goes too.
+// Look says how to put back the file or directory of e. An object that is no longer
+// as the step left it is not touched. A directory is removed only if it is empty by
+// then. Temporary files that a killed apply or undo has left next to the file are
+// removed too.
 func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	if e.Kind == f.dir() {
 		return f.lookDir(ctx, p, e)
@@ -452,13 +455,14 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 			u.Change, u.Removes = "remove file "+e.Object, spellings(e.Object)
 		}
 	}
-	if e.Done {
-		return u, nil
+	if e.Done && (!there || e.Before.Type == "") {
+		return u, nil // nobody has written beside it since it was done
 	}
 	return sweeping(filepath.Dir(e.Object), u)
 }
 
-// sweeping is u that first removes what killed writers have left in dir.
+// sweeping returns u, extended so that it first removes what killed writers have
+// left in dir.
 func sweeping(dir string, u Undo) (Undo, error) {
 	d, err := durable.OpenDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -492,8 +496,9 @@ func sweeping(dir string, u Undo) (Undo, error) {
 	return u, nil
 }
 
-// compare reports whether the object is as it was left. False: it is as it was
-// before. Anything else is ErrChanged.
+// compare reports whether the object is as the step left it. If it returns false
+// without an error, the object is as it was before. In any other state the error
+// matches ErrChanged.
 func (e Entry) compare(ctx context.Context) (bool, error) {
 	d, name, err := openParent(e.Object)
 	if err != nil {
@@ -526,8 +531,8 @@ func (e Entry) changed(now State) (bool, error) {
 	return true, nil
 }
 
-// snapshotIn is [Snapshot] of e's object, but for the hash of a file that by its
-// size is nothing that e knows: however large it is, it is not read.
+// snapshotIn is [Snapshot] of e's object, but does not read a file whose size alone
+// shows that e does not know its content: it may be huge.
 func (e Entry) snapshotIn(ctx context.Context, d *durable.Dir, name string) (State, error) {
 	info, err := d.Lstat(name)
 	if err == nil && info.Mode().IsRegular() && !e.knowsSize(info.Size()) {
@@ -542,8 +547,8 @@ func (e Entry) knowsSize(size int64) bool {
 	return e.Before.Size == size || e.After.Size == size || e.Was != nil && e.Was.Size == size
 }
 
-// undo looks and acts in one directory that is open: by its path, it could be
-// another's by then.
+// undo looks and acts in one open directory: by the time it acts, the path could
+// lead to another.
 func (f Files) undo(ctx context.Context, j *Journal, e Entry) error {
 	d, name, err := openParent(e.Object)
 	if err != nil {
@@ -579,8 +584,8 @@ func (j *Journal) restore(ctx context.Context, d *durable.Dir, name string, was 
 	return fmt.Errorf("a %s cannot be brought back", was.Type)
 }
 
-// restoreContent brings a file back, but for its set-user-id and set-group-id
-// bits: a program with those comes from no journal.
+// restoreContent restores a file, but not its set-user-id and set-group-id bits: no
+// journal may bring back a program that has them.
 func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name string, was State) error {
 	content, err := j.Content(was)
 	if err != nil {
@@ -609,7 +614,8 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 	return f.Commit()
 }
 
-// lookDir leaves to the time of its removal whether the directory is empty.
+// lookDir does not look whether the directory is empty: that matters only when it
+// is removed.
 func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	u := Undo{
 		Change: "remove directory " + e.Object, Removes: spellings(e.Object),
@@ -668,8 +674,9 @@ func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 	return err
 }
 
-// holdsOthers is an error if the directory d at dir holds what does not go. A
-// writer's temporary files go, unless it lives.
+// holdsOthers returns an error if the directory d at dir contains anything that is
+// not removed in this pass. The temporary files of writers that no longer run are
+// removed.
 func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 	paths, other, stays := spellings(filepath.Join(dir, "name")), "", false
 	for name, err := range d.All() {
@@ -696,8 +703,8 @@ func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 	return nil
 }
 
-// spellings are path and, where symbolic links lead there, its name without them: one
-// step may have recorded it by the one, and another by the other.
+// spellings returns path and, if symbolic links lead there, its name without them:
+// two steps may have recorded the same file by different names.
 func spellings(path string) []string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if real := filepath.Join(dir, filepath.Base(path)); err == nil && real != path {

@@ -3,62 +3,68 @@
 
 package journal
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
-// Handler undoes entries of some kinds. Each package whose actions record
-// something has one; [Files] serves for files of your own.
+// Handler undoes entries of certain kinds. Each package whose actions record
+// something has one. For files that your own actions write, use [Files].
 type Handler interface {
 	// Kinds lists the kinds of entries that the handler knows.
 	Kinds() []string
 
-	// Owns is an error if e is nothing that an action of this kind can have
-	// recorded: somebody else has written it, and it is not obeyed.
+	// Owns returns an error if no action of this kind can have recorded e. Somebody
+	// else has written such an entry, and it is not undone.
 	Owns(e Entry) error
 
-	// Look looks at e's object, changes nothing, and says what there is to undo.
-	// All entries that are to be undone are looked at before the first is. An
-	// error that matches [ErrChanged] says that the object is somebody else's by
-	// now, and one that matches [ErrKept] that it is to stay.
+	// Look looks at e's object, changes nothing, and says what there is to undo. It
+	// is called for all entries that are to be undone before the first of them is
+	// undone. An error that matches [ErrChanged] says that the object now belongs to
+	// somebody else; one that matches [ErrKept] says that the caller wants to keep
+	// it.
 	Look(ctx context.Context, p *Pass, e Entry) (Undo, error)
 }
 
 // Undo is what there is to undo about one entry.
 type Undo struct {
-	// Change says in one line, in the imperative, what Run will do. Empty: there
+	// Change says in one line, in the imperative, what Run will do. If empty, there
 	// is nothing to do, and Run is not called.
 	Change string
 
 	// Removes are the paths that Run removes or unmounts.
 	Removes []string
 
-	// Leaves is what Run will leave to somebody else, and return, while it undoes
-	// the rest: an error that matches [ErrChanged]. Nil: nothing.
+	// Leaves is an error that matches [ErrChanged]: it names what belongs to
+	// somebody else by now, which Run will not touch while it undoes the rest. Run
+	// returns it too. Nil if Run undoes everything.
 	Leaves error
 
-	// Run does it. It looks again where something may have changed since.
+	// Run makes the change. It looks again wherever something may have changed since
+	// Look.
 	Run func(ctx context.Context) error
 }
 
-// Pass is what a handler may know of the pass that its entry is undone in.
+// Pass is what a handler may know about the pass in which its entry is undone.
 type Pass struct {
 	journal *Journal
-	gone    map[string]bool // paths that are removed before
-	stays   map[string]bool // objects that were to be undone, and are not
+	gone    map[string]bool // paths that are removed earlier in the pass
+	stays   map[string]bool // objects that were to be undone but could not be
 }
 
-// Goes reports whether what is at path is removed or unmounted before the entry
-// at hand is undone.
+// Goes reports whether this pass removes or unmounts what is at path before it
+// undoes the present entry.
 func (p *Pass) Goes(path string) bool { return p.gone[path] }
 
-// Stays reports whether object is recorded too and was not undone: that has
-// been reported.
+// Stays reports whether object has an entry too that was not undone. If so, the
+// reason has been reported.
 func (p *Pass) Stays(object string) bool { return p.stays[object] }
 
-// Journal is the journal being undone, for content that it keeps.
+// Journal returns the journal that is being undone, for the content that it stores.
 func (p *Pass) Journal() *Journal { return p.journal }
 
-// In returns a handler that looks and undoes through run: in the namespaces that
-// its objects are in. It is for hostns.Do:
+// In returns a handler that calls h's methods through run, which enters the
+// namespaces that the objects are in. It is made for hostns.Do:
 //
 //	onHost := func(ctx context.Context, f func(context.Context) error) error {
 //		return hostns.Do(ctx, "/hostproc/1", hostns.Mount, f)
@@ -71,6 +77,17 @@ func In(run func(context.Context, func(context.Context) error) error, h Handler)
 type elsewhere struct {
 	Handler
 	run func(context.Context, func(context.Context) error) error
+}
+
+// complete returns an error if one of the handlers is nil.
+func complete(handlers []Handler) error {
+	for i, h := range handlers {
+		e, wrapped := h.(elsewhere)
+		if h == nil || wrapped && (e.Handler == nil || e.run == nil) {
+			return fmt.Errorf("handler %d of %d is nil", i+1, len(handlers))
+		}
+	}
+	return nil
 }
 
 func (h elsewhere) Look(ctx context.Context, p *Pass, e Entry) (u Undo, err error) {

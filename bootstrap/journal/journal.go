@@ -18,26 +18,26 @@ import (
 )
 
 var (
-	// ErrChanged says that an object is no longer as it was left: it is somebody
-	// else's by now, and stays.
+	// ErrChanged says that an object is no longer as the step left it: it belongs to
+	// somebody else by now, and is not touched.
 	ErrChanged = errors.New("no longer as it was left")
 
-	// ErrKept says that an object stays because the caller wants it to, and
-	// remains recorded.
+	// ErrKept says that an object was not undone because the caller wants to keep
+	// it. Its entry remains recorded.
 	ErrKept = errors.New("kept as asked")
 
-	// ErrNotOwner says that the node is somebody else's, so nothing was done.
+	// ErrNotOwner says that somebody else owns the node, so nothing was done.
 	ErrNotOwner = errors.New("the node is somebody else's")
 
-	// ErrRevoked says that the node was uninstalled or taken over since this
-	// process first applied: its work here has ended.
+	// ErrRevoked says that the node was uninstalled or taken over since this process
+	// first applied. The process may not change the node any more.
 	ErrRevoked = errors.New("the node is no longer this one's")
 
-	// ErrUnreadable says that a journal exists and cannot be understood.
+	// ErrUnreadable says that a journal exists but cannot be understood.
 	ErrUnreadable = errors.New("unreadable journal")
 
-	// ErrUntrusted says that somebody else could have written the journal, so it
-	// is not obeyed.
+	// ErrUntrusted says that somebody else could have written the journal, so
+	// nothing in it is undone.
 	ErrUntrusted = errors.New("others may have written it")
 
 	// ErrUnknownKind says that no handler of this program can undo an entry.
@@ -46,36 +46,36 @@ var (
 
 var errNoJournal error = unsupported.Error("no journal was given, so nothing was recorded")
 
-// Options say who uses a journal, and how to undo what it holds.
+// Options say on whose behalf a journal is used, and how its entries are undone.
 type Options struct {
-	// Owner is on whose behalf the node is changed, such as a pod's UID. Empty:
-	// nobody in particular, who claims nothing.
+	// Owner says on whose behalf the node is changed, such as a pod's UID. If empty,
+	// the process claims nothing.
 	Owner string
 
 	// TakeOver lets an owner who was superseded claim the node again.
 	TakeOver bool
 
-	// AnyOwner lets reverts undo what somebody else owns. Make sure that no
-	// agent of theirs is running.
+	// AnyOwner lets reverts undo changes on a node that somebody else owns. Make
+	// sure that the owner's agent is not running.
 	AnyOwner bool
 
-	// Boot names the running boot. Empty: the kernel is asked.
+	// Boot names the running boot. If empty, the kernel is asked.
 	Boot string
 
-	// Handlers know how to undo the kinds of entries that the program makes. For
-	// what lies in other namespaces, wrap them with [In].
+	// Handlers undo the entries that the program makes. Wrap those with [In] whose
+	// objects are in other namespaces.
 	Handlers []Handler
 }
 
-// Journal is the memory of what was changed on one node. A nil one remembers
-// nothing: what records goes on without, and reverts return an error that
-// matches [errors.ErrUnsupported].
+// Journal is the record of what was changed on one node. A nil *Journal records
+// nothing: the methods that record then succeed without doing so, and those that
+// revert return an error that matches [errors.ErrUnsupported].
 type Journal struct {
 	*shared
 	step string // where the context names none
 }
 
-// shared is what all steps of one journal have in common.
+// shared is the part of a journal that all steps have in common.
 type shared struct {
 	options Options
 	dir     string
@@ -95,15 +95,18 @@ type shared struct {
 }
 
 // Open opens the journal in the directory dir, an absolute path in the calling
-// thread's mount namespace. Its last element may be missing, and is made when
-// something is recorded; where those above are missing too, recording is an
-// error, until it is opened again. Close closes it.
+// thread's mount namespace. The directory may be missing: it is then made when
+// something is recorded. If the directories above it are missing too, recording
+// returns an error until the journal is opened again. Close closes it.
 //
-// The error matches [ErrUntrusted] where others may write there, and
-// [ErrUnreadable] where it cannot be understood.
+// The error matches [ErrUntrusted] if others may write to the directory, and
+// [ErrUnreadable] if the journal cannot be understood.
 func Open(dir string, o Options) (*Journal, error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 		return nil, fmt.Errorf("state directory %q is not an absolute path below /", dir)
+	}
+	if err := complete(o.Handlers); err != nil {
+		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
 	dir = filepath.Clean(dir)
 	parent, err := durable.OpenDir(filepath.Dir(dir))
@@ -128,7 +131,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// Close gives up the open directory. Nothing of the journal changes.
+// Close closes the open directory. What is recorded does not change.
 func (j *Journal) Close() error {
 	if j == nil || j.parent == nil {
 		return nil
@@ -136,7 +139,7 @@ func (j *Journal) Close() error {
 	return j.parent.Close()
 }
 
-// Dir is the path of the journal's directory.
+// Dir returns the path of the journal's directory.
 func (j *Journal) Dir() string {
 	if j == nil {
 		return ""
@@ -144,8 +147,8 @@ func (j *Journal) Dir() string {
 	return j.dir
 }
 
-// Boot names the running boot (random(4)), for [Entry].Boot. Empty where the
-// system does not tell.
+// Boot returns the id of the running boot (random(4)), for [Entry].Boot. It is
+// empty on systems that have none.
 func (j *Journal) Boot() string {
 	if j == nil {
 		return ""
@@ -155,14 +158,14 @@ func (j *Journal) Boot() string {
 
 type stepKey struct{}
 
-// WithStep returns a context in which what is recorded and reverted is that of
-// the named step. A plan does so for each of its steps.
+// WithStep returns a context in which everything that is recorded or reverted
+// belongs to the named step. A plan calls it for each of its steps.
 func (j *Journal) WithStep(ctx context.Context, step string) context.Context {
 	return context.WithValue(ctx, stepKey{}, step)
 }
 
-// Step returns the same journal for an action that is used without a plan: what
-// it records and reverts is that of the named step.
+// Step returns the same journal for an action that is used without a plan:
+// everything that it records or reverts belongs to the named step.
 func (j *Journal) Step(name string) *Journal {
 	if j == nil {
 		return nil
@@ -180,8 +183,9 @@ func (j *Journal) stepOf(ctx context.Context) (string, error) {
 	return j.step, nil
 }
 
-// Begin notes, durably, that entries are about to be changed. What is recorded
-// for the same object and step keeps its Before, unless a reboot has undone it.
+// Begin records, durably, that the objects of entries are about to be changed. If
+// an entry of the same object and step is already recorded, its Before remains,
+// unless a reboot has undone the change.
 func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		for i := range entries {
@@ -202,7 +206,8 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	})
 }
 
-// Complete notes, durably, how entries were left: their After.
+// Complete records, durably, the state in which the objects were left: the After of
+// the entries.
 func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		at := p.positions()
@@ -218,8 +223,9 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 	})
 }
 
-// Outlast notes, durably, that what entries record comes back after a reboot:
-// from now on none undoes it. All else that is recorded of them stays.
+// Outlast records, durably, that the changes of entries return after a reboot, so
+// that from now on a reboot no longer counts as undoing them. Nothing else about
+// the entries changes.
 func (j *Journal) Outlast(ctx context.Context, entries ...Entry) error {
 	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		at := p.positions()
@@ -234,7 +240,7 @@ func (j *Journal) Outlast(ctx context.Context, entries ...Entry) error {
 	})
 }
 
-// Forget drops entries, durably, for a change that did not come about.
+// Forget drops entries, durably. It is for changes that were begun but not made.
 func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	if j == nil || len(entries) == 0 {
 		return nil
@@ -246,7 +252,7 @@ func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	return errors.Join(err, j.tidy())
 }
 
-// record changes, durably, what is recorded of entries of the context's step.
+// record changes, durably, what is recorded about entries of the context's step.
 func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []Entry) error) error {
 	if j == nil || len(entries) == 0 {
 		return nil
@@ -262,12 +268,12 @@ func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []E
 	return j.change(func(p *page) error { return f(p, entries) })
 }
 
-// Namespace names the calling thread's mount namespace, as [Entry].Namespace
-// does. Empty where the system does not tell.
+// Namespace returns the name of the calling thread's mount namespace, for
+// [Entry].Namespace. It is empty on systems that have none.
 func Namespace() string { return mountNamespace() }
 
-// Lookup finds the entry of an object that the context's step has changed. What
-// a reboot has undone is not found.
+// Lookup finds the entry of an object that the context's step has changed. An entry
+// that a reboot has undone is not found.
 func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, known bool, err error) {
 	if j == nil {
 		return e, false, nil
@@ -287,8 +293,8 @@ func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, kno
 	return p.Entries[i], true, nil
 }
 
-// Recorded lists what the context's step has recorded, oldest first. What a
-// reboot has undone is left out.
+// Recorded lists the entries of the context's step, oldest first. Entries that a
+// reboot has undone are left out.
 func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
 	if j == nil {
 		return nil, nil
@@ -301,9 +307,9 @@ func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
 	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.outlived(e) }), err
 }
 
-// Empty reports whether nothing is recorded, the node is nobody's, and no run
-// that broke off has left anything in the state directory, nor an empty one that
-// it made: so that there is nothing to revert.
+// Empty reports whether there is nothing to revert: nothing is recorded, nobody
+// owns the node, and no run that was cut short has left behind the journal's
+// directory or anything in it.
 func (j *Journal) Empty() (bool, error) {
 	if j == nil {
 		return true, nil
@@ -316,7 +322,7 @@ func (j *Journal) Empty() (bool, error) {
 	return err == nil && !left, err
 }
 
-// Entries lists what is recorded, oldest first, of all steps.
+// Entries lists the entries of all steps, oldest first.
 func (j *Journal) Entries() ([]Entry, error) {
 	if j == nil {
 		return nil, nil

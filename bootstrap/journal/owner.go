@@ -15,13 +15,13 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// What a process enters a journal for: see [Journal.Enter].
+// The operations for which a process enters a journal: see [Journal.Enter].
 const (
 	Apply       = "apply"        // claims the node for the owner, the first time
-	Check       = "check"        // wants to know whether Apply may, changes nothing and keeps nobody out
-	Verify      = "verify"       // wants to know that the node still is the owner's
+	Check       = "check"        // fails where Apply would; changes nothing and keeps nobody out
+	Verify      = "verify"       // fails unless the owner still has the node
 	Revert      = "revert"       // must be the owner
-	CheckRevert = "check-revert" // the same, but changes nothing and keeps nobody out
+	CheckRevert = "check-revert" // fails where Revert would; changes nothing and keeps nobody out
 )
 
 const (
@@ -29,14 +29,14 @@ const (
 	enterInterval = 50 * time.Millisecond
 )
 
-// Enter says whose the node is, and whether this process may do what op says.
-// Until leave is called, applies and reverts keep each other out, also those of
-// other processes: who comes meanwhile waits up to a minute. A plan enters before
-// its first step and leaves after its last; its steps get the context that Enter
+// Enter returns an error unless this process may do op on the node. Until leave is
+// called, an apply and a revert exclude each other, in other processes too: the one
+// that comes second waits for up to a minute. A plan enters the journal before its
+// first step and leaves it after its last; its steps get the context that Enter
 // returns.
 //
-// The error matches [ErrNotOwner] where the node is somebody else's, and
-// [ErrRevoked] where it was this process's, and is not any more.
+// The error matches [ErrNotOwner] if somebody else owns the node, and [ErrRevoked]
+// if the node was this process's and no longer is.
 func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context, leave func() error, err error) {
 	if j == nil {
 		return ctx, nothing, ctx.Err()
@@ -58,7 +58,7 @@ func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context,
 	return inside, leave, nil
 }
 
-// enteredKey is for what a journal was entered for, in the context of those inside.
+// enteredKey is the context key of the operation for which a journal was entered.
 type enteredKey struct{ *shared }
 
 func (j *Journal) entered(ctx context.Context) string {
@@ -99,9 +99,9 @@ func unlock(lock *os.File) error {
 	return lock.Close()
 }
 
-// lock waits until nobody who excludes this process is at work: a revert keeps
-// all others out, and so does an apply while it claims the node. Nil: nobody who
-// has to be kept out has been here yet.
+// lock waits until no process that excludes this one is at work: a revert excludes
+// all others, and so does an apply while it claims the node. The lock is nil if
+// there is no journal yet, and so nobody to exclude.
 func (j *Journal) lock(ctx context.Context, op string) (*os.File, error) {
 	deadline := time.NewTimer(enterTimeout)
 	defer deadline.Stop()
@@ -124,6 +124,11 @@ func (j *Journal) lock(ctx context.Context, op string) (*os.File, error) {
 
 // tryLock opens and locks the lock file, which nobody else can open.
 func (j *Journal) tryLock(op string) (lock *os.File, busy bool, err error) {
+	if op == Apply {
+		if err := j.mayApply(); err != nil {
+			return nil, false, err // before anything is made: it may have been uninstalled
+		}
+	}
 	d, err := j.openDir()
 	if d == nil && err == nil && op == Apply && j.options.Owner != "" {
 		d, _, err = j.makeDir()
@@ -175,8 +180,8 @@ func (j *Journal) inPlace(lock *os.File) (bool, error) {
 	return os.SameFile(named, open), nil
 }
 
-// leave notes what this process knows of the journal from now on. After a
-// revert a journal without entries goes, with its owners.
+// leave remembers which journal this process has applied to. After a revert, a
+// journal without entries is removed, and its owners with it.
 func (j *Journal) leave(op string, lock *os.File) error {
 	if op == Revert && lock == nil {
 		return nil
@@ -199,8 +204,8 @@ func (j *Journal) leave(op string, lock *os.File) error {
 	return nil
 }
 
-// claim makes Options.Owner the node's owner, unless it was superseded. Then
-// others may apply beside it.
+// claim makes Options.Owner the node's owner, unless that owner was superseded.
+// Once it is done, other processes may apply at the same time.
 func (j *Journal) claim(lock *os.File) error {
 	p, err := j.load()
 	if err != nil {
@@ -236,7 +241,7 @@ func (j *Journal) claimFirst(p *page) error {
 	return nil
 }
 
-// claimable is an error if the owner was superseded.
+// claimable returns an error if the owner was superseded.
 func (j *Journal) claimable(p *page) error {
 	who, current := j.options.Owner, p.current()
 	if who == "" || who == current.Name || j.options.TakeOver || !p.superseded(who) {
@@ -245,7 +250,17 @@ func (j *Journal) claimable(p *page) error {
 	return fmt.Errorf("%w: %s, after %q; nothing is changed (take it over explicitly if that is meant)", ErrNotOwner, current, who)
 }
 
-// mayApply is the error that an apply would get.
+// Claims reports whether an apply would give the node a new owner: this process's
+// owner does not have it yet.
+func (j *Journal) Claims() (bool, error) {
+	if j == nil || j.options.Owner == "" {
+		return false, nil
+	}
+	p, err := j.load()
+	return err == nil && p.current().Name != j.options.Owner, err
+}
+
+// mayApply returns the error that an apply would get.
 func (j *Journal) mayApply() error {
 	p, err := j.load()
 	switch {
@@ -257,7 +272,7 @@ func (j *Journal) mayApply() error {
 	return j.claimable(p)
 }
 
-// bind remembers what this process has applied to.
+// bind remembers which journal and generation this process has applied to.
 func (j *Journal) bind(p *page) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -270,7 +285,7 @@ func (j *Journal) hasApplied() bool {
 	return j.applied
 }
 
-// verify is an error if the node is not the owner's.
+// verify returns an error if the node does not belong to the owner.
 func (j *Journal) verify() error {
 	p, err := j.load()
 	if err != nil {
@@ -288,7 +303,7 @@ func (j *Journal) verify() error {
 	return nil
 }
 
-// revoked is why a process that has applied before may not do so again.
+// revoked says why a process that has applied before may not do so again.
 func (j *Journal) revoked(p *page) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -303,8 +318,8 @@ func (j *Journal) revoked(p *page) error {
 	return nil
 }
 
-// mayRevert is an error if what is recorded is not this process's to undo. The
-// check of an apply that would claim the node first may look at it.
+// mayRevert returns an error if this process may not undo what is recorded. A check
+// for an apply that would first claim the node may look at it, though.
 func (j *Journal) mayRevert(ctx context.Context) error {
 	p, err := j.load()
 	switch {
@@ -316,7 +331,7 @@ func (j *Journal) mayRevert(ctx context.Context) error {
 	return j.allowed(p)
 }
 
-// allowed is an error unless the node is nobody's, or the owner's.
+// allowed returns an error unless the node belongs to nobody, or to the owner.
 func (j *Journal) allowed(p *page) error {
 	who, current := j.options.Owner, p.current()
 	if current.Generation == 0 || current.Name == who {
@@ -328,7 +343,7 @@ func (j *Journal) allowed(p *page) error {
 	return fmt.Errorf("%w: %s, and this is %q; nothing is changed", ErrNotOwner, current, who)
 }
 
-// superseded reports whether who owned the node before its owner did.
+// superseded reports whether who owned the node before its present owner.
 func (p *page) superseded(who string) bool {
 	return slices.ContainsFunc(p.Owners, func(o owner) bool { return o.Name == who })
 }
@@ -342,8 +357,8 @@ func (o owner) String() string {
 	return fmt.Sprintf("%q (generation %d, since %s)", o.Name, o.Generation, o.Since.Format(time.RFC3339))
 }
 
-// Owner names the node's owner and the generation of the ownership, which each
-// new owner raises by one. A generation of 0: nobody owns it.
+// Owner returns the node's owner and the generation of the ownership, which each
+// new owner raises by one. If nobody owns the node, the generation is 0.
 func (j *Journal) Owner() (name string, generation int, err error) {
 	if j == nil {
 		return "", 0, nil

@@ -4,6 +4,8 @@
 package journal_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +75,7 @@ func TestPLAN11_Overlaps(t *testing.T) {
 					j = open(t, dir, o)
 					processes[process] = j
 				}
-				before := entries(t, j)
+				before, made := entries(t, j), exists(t, dir)
 				err := run(t, j, v, op)
 				if event[1] == "" {
 					require.NoError(t, err, "event %d: %s", i, event[0])
@@ -86,9 +88,34 @@ func TestPLAN11_Overlaps(t *testing.T) {
 					require.ErrorIs(t, err, journal.ErrNotOwner)
 				}
 				require.Equal(t, before, entries(t, j), "who is refused changes nothing")
+				require.Equal(t, made, exists(t, dir), "nor makes the directory anew")
 			}
 		})
 	}
+}
+
+func exists(t *testing.T, path string) bool {
+	_, err := os.Lstat(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		require.NoError(t, err)
+	}
+	return err == nil
+}
+
+// A directory that is not the journal's own stays, and nothing is left in it.
+func TestPLAN11_WhoWasUninstalledLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, journal.Options{Owner: "a"})
+	_, leave, err := j.Enter(t.Context(), journal.Apply)
+	require.NoError(t, err)
+	require.NoError(t, leave())
+	_, err = open(t, dir, journal.Options{AnyOwner: true}).RevertAll(t.Context())
+	require.NoError(t, err)
+	_, _, err = j.Enter(t.Context(), journal.Apply)
+	require.ErrorIs(t, err, journal.ErrRevoked)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func run(t *testing.T, j *journal.Journal, v values, op string) error {
@@ -143,6 +170,25 @@ func TestPLAN11_ManyOwners(t *testing.T) {
 	require.Equal(t, 300, generation)
 }
 
+func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	claims := func(owner string) bool {
+		claims, err := open(t, dir, journal.Options{Owner: owner}).Claims()
+		require.NoError(t, err)
+		return claims
+	}
+	require.True(t, claims("a"))
+	require.False(t, claims(""), "nobody in particular claims nothing")
+	_, leave, err := open(t, dir, journal.Options{Owner: "a"}).Enter(t.Context(), journal.Apply)
+	require.NoError(t, err)
+	require.NoError(t, leave())
+	require.False(t, claims("a"))
+	require.True(t, claims("b"))
+	nothing, err := (*journal.Journal)(nil).Claims()
+	require.NoError(t, err)
+	require.False(t, nothing)
+}
+
 func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	first := open(t, dir, journal.Options{Owner: "a"})
@@ -172,6 +218,33 @@ func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "b", name)
 	require.Equal(t, 1, generation, "the directory was removed, and made again")
+}
+
+func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
+	for i := range 100 {
+		dir := filepath.Join(t.TempDir(), "state")
+		first, second := open(t, dir, journal.Options{Owner: "a"}), open(t, dir, journal.Options{Owner: "b"})
+		_, leave, err := first.Enter(t.Context(), journal.Apply)
+		require.NoError(t, err)
+		require.NoError(t, leave())
+		entered := make(chan error, 1)
+		go func() {
+			time.Sleep(time.Duration(i) * 20 * time.Microsecond)
+			_, leave, err := second.Enter(t.Context(), journal.Apply)
+			if err == nil {
+				err = leave()
+			}
+			entered <- err
+		}()
+		_, err = first.RevertAll(t.Context())
+		if err != nil {
+			require.ErrorIs(t, err, journal.ErrNotOwner, "the second one was faster")
+		}
+		require.NoError(t, <-entered)
+		name, _, err := second.Owner()
+		require.NoError(t, err)
+		require.Equal(t, "b", name)
+	}
 }
 
 func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// schema is the version of the format. Fields may be added within one; who does
-// not know them keeps them.
+// schema is the version of the format. Fields may be added within one version; a
+// program that does not know them keeps them.
 const schema = 2
 
 // maxOwners is how many owners are remembered: an older one that comes back is
@@ -31,7 +31,7 @@ type page struct {
 	unknown map[string]json.RawMessage
 }
 
-// owner is one of those who have claimed the node.
+// owner is somebody who has claimed the node.
 type owner struct {
 	Name       string    `json:"name"`
 	Generation int       `json:"generation"`
@@ -49,7 +49,7 @@ func (p page) MarshalJSON() ([]byte, error) {
 	return marshalWith(plain(p), p.unknown)
 }
 
-// jsonNames are the names of v's fields.
+// jsonNames yields the JSON names of v's fields.
 func jsonNames(v any) iter.Seq[string] {
 	t := reflect.TypeOf(v).Elem()
 	return func(yield func(string) bool) {
@@ -86,7 +86,7 @@ func decode(raw []byte) (*page, error) {
 	return p, nil
 }
 
-// current is the node's owner; the zero value: it has none.
+// current returns the node's owner, or the zero value if it has none.
 func (p *page) current() owner {
 	if len(p.Owners) == 0 {
 		return owner{}
@@ -96,7 +96,7 @@ func (p *page) current() owner {
 
 func (p *page) index(e Entry) int { return slices.IndexFunc(p.Entries, e.same) }
 
-// positions says where each entry is, for those who look for many.
+// positions says where each entry is, for callers that look up many.
 func (p *page) positions() map[id]int {
 	at := make(map[id]int, len(p.Entries))
 	for i, e := range p.Entries {
@@ -105,7 +105,7 @@ func (p *page) positions() map[id]int {
 	return at
 }
 
-// begin puts entries at the end, as the newest, in the running boot.
+// begin appends entries, as the newest, in the running boot.
 func (p *page) begin(boot string, entries ...Entry) {
 	at := p.positions()
 	for _, e := range entries {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -27,7 +28,7 @@ const (
 	maxJournal = 64 << 20 // bytes
 )
 
-// load returns what is recorded now, also by another process.
+// load returns what is recorded now, by this or another process.
 func (j *Journal) load() (*page, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -41,7 +42,7 @@ func (j *Journal) load() (*page, error) {
 	return j.refresh(d)
 }
 
-// openDir opens the state directory; nil: there is none.
+// openDir opens the state directory, or returns nil if there is none.
 func (j *Journal) openDir() (*durable.Dir, error) {
 	if j.parent == nil {
 		return nil, nil
@@ -60,7 +61,7 @@ func (j *Journal) openDir() (*durable.Dir, error) {
 	return d, nil
 }
 
-// refresh reads the journal if it is not the one that was read last.
+// refresh reads the journal, unless it is unchanged since it was last read.
 func (j *Journal) refresh(d *durable.Dir) (*page, error) {
 	var info fs.FileInfo
 	err := fs.ErrNotExist
@@ -69,8 +70,12 @@ func (j *Journal) refresh(d *durable.Dir) (*page, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		appeared, err := refuseOld(d)
+		if appeared {
+			return j.refresh(d) // another process has just made it
+		}
 		j.page, j.seen = &page{Schema: schema}, nil
-		return j.page, refuseOld(d)
+		return j.page, err
 	case err != nil:
 		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
 	case info.IsDir():
@@ -79,6 +84,9 @@ func (j *Journal) refresh(d *durable.Dir) (*page, error) {
 		return j.page, nil
 	}
 	p, err := read(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j.refresh(d) // another process has just removed it
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -102,21 +110,24 @@ func read(d *durable.Dir) (*page, error) {
 	return p, nil
 }
 
-// refuseOld is an error where a version from before the journal has recorded
-// something: only that can undo it.
-func refuseOld(d *durable.Dir) error {
+// refuseOld returns an error if a program version from before the journal existed
+// has recorded something: only that version can undo it. It reports whether there is
+// a journal by now.
+func refuseOld(d *durable.Dir) (journal bool, err error) {
 	if d == nil {
-		return nil
+		return false, nil
 	}
 	old, err := input.Collect(context.Background(), d.Path(), d.All(), func(name string) bool { return strings.HasSuffix(name, ".json") })
-	if err != nil {
-		return fmt.Errorf("list the state directory: %w", err)
-	}
-	if len(old) == 0 {
-		return nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // removed since it was opened
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("list the state directory: %w", err)
+	case len(old) == 0, slices.Contains(old, fileName):
+		return len(old) > 0, nil
 	}
 	slices.Sort(old)
-	return fmt.Errorf("%s: %w: %s were written by a version from before the first release: uninstall with that version, or undo by hand and remove them",
+	return false, fmt.Errorf("%s: %w: %s were written by a version from before the first release: uninstall with that version, or undo by hand and remove them",
 		d.Path(), ErrUnreadable, strings.Join(old, ", "))
 }
 
@@ -167,7 +178,7 @@ func (j *Journal) save(d *durable.Dir, p *page) error {
 	return nil
 }
 
-// sweep clears away, once, what a killed run left.
+// sweep removes, once, what a killed run has left.
 func (j *Journal) sweep(d *durable.Dir) error {
 	if j.swept && j.seen != nil {
 		return nil
@@ -179,7 +190,7 @@ func (j *Journal) sweep(d *durable.Dir) error {
 	return nil
 }
 
-// clear is sweep, for who changes nothing.
+// clear is sweep, for a caller who does not change the journal.
 func (j *Journal) clear() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -218,7 +229,7 @@ func (j *Journal) remains() (bool, error) {
 // madeHere reports whether the state directory was made by a journal.
 func madeHere(info fs.FileInfo) bool { return info.Mode() == fs.ModeDir|durable.StateDirMode }
 
-// makeDir opens the state directory, which is made if it is missing.
+// makeDir opens the state directory, and makes it if it is missing.
 func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
 	if d, err = j.openDir(); d != nil || err != nil {
 		return d, false, err
@@ -240,8 +251,8 @@ func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
 	return d, made, err
 }
 
-// tidy removes kept content that no entry names or, where nothing is recorded
-// and the node is nobody's, all of the journal.
+// tidy removes stored content that no entry names or, if nothing is recorded and
+// nobody owns the node, the whole journal.
 func (j *Journal) tidy() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -260,8 +271,8 @@ func (j *Journal) tidy() error {
 	return j.sweepBlobs(d, p)
 }
 
-// discard removes the journal with all that belongs to it, and the directory
-// if it was made here and nothing else is in it.
+// discard removes the journal with everything that belongs to it, and the directory
+// if a journal made it and nothing else is in it.
 func (j *Journal) discard() error {
 	d, err := j.openDir()
 	if d == nil || err != nil {
@@ -270,7 +281,8 @@ func (j *Journal) discard() error {
 	defer d.Close()
 	j.page, j.seen, j.fresh = &page{Schema: schema}, nil, nil
 	j.applied, j.id, j.generation = false, "", 0
-	if err := errors.Join(j.sweepBlobs(d, j.page), d.Sweep(), d.Remove(lockName), d.Remove(fileName)); err != nil {
+	// The lock goes last: who makes it anew finds no journal any more.
+	if err := errors.Join(j.sweepBlobs(d, j.page), d.Sweep(), d.Remove(fileName), d.Remove(lockName)); err != nil {
 		return fmt.Errorf("remove the journal: %w", remedy.File(err))
 	}
 	info, err := d.Stat()
@@ -283,11 +295,14 @@ func (j *Journal) discard() error {
 	for _, err := range d.All() {
 		return err // nil: it holds something
 	}
-	return j.parent.Remove(j.name)
+	if err := j.parent.Remove(j.name); !errors.Is(err, syscall.ENOTEMPTY) { // else the next one is in it already
+		return err
+	}
+	return nil
 }
 
-// sweepBlobs removes kept content that no entry names, nor one that is about to
-// be begun.
+// sweepBlobs removes stored content that is named neither by an entry nor by one
+// that is about to be begun.
 func (j *Journal) sweepBlobs(d *durable.Dir, p *page) error {
 	named := map[string]bool{}
 	for _, e := range p.Entries {

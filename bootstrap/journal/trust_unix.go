@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
-// trusted is an error unless what is at path belongs to this process's user and
-// nobody else may write there. As root, the group that may is root's.
+// trusted returns an error unless what is at path belongs to this process's user
+// and nobody else may write there. A group may; but if that user is root, only the
+// group root.
 func trusted(path string, stat func() (fs.FileInfo, error)) error {
 	info, err := stat()
 	if err != nil {

@@ -11,40 +11,41 @@ import (
 	"slices"
 )
 
-// Undone says what became of one entry, or would.
+// Undone says what became of one entry, or would become of it.
 type Undone struct {
 	Entry  Entry
-	Change string // what was done, in one line; empty: nothing was to be done
-	Err    error  // why it stays; nil: it is undone
+	Change string // what was done, in one line; empty if there was nothing to do
+	Err    error  // why the object was not undone; nil if it was
 }
 
-// Counts reports whether Err is worth telling: not if the object stays because
-// it was asked for, or because of what is recorded too and reported.
+// Counts reports whether Err is a failure to report. It is not if the caller asked
+// to keep the object, or if the only reason is that another recorded object was not
+// undone: the error of that one is reported.
 func (u Undone) Counts() bool { return counts(u.Err) }
 
-// errBelow says that something stays because of what is recorded too and stays:
-// that has been reported.
+// errBelow says that an object is not undone because another recorded object is
+// not. The reason for that one has been reported.
 var errBelow = errors.New("something that is recorded too stays")
 
-// stays reports whether an entry whose undoing gave err stays recorded.
+// stays reports whether an entry whose undoing returned err remains recorded.
 func stays(err error) bool {
 	return err != nil && (!errors.Is(err, ErrChanged) || errors.Is(err, ErrKept))
 }
 
-// counts reports whether err is worth telling.
+// counts reports whether err is a failure to report.
 func counts(err error) bool {
 	return err != nil && !errors.Is(err, errBelow) && (!errors.Is(err, ErrKept) || errors.Is(err, ErrChanged))
 }
 
-// Revert undoes what the context's step has recorded, newest first. What stays
-// is named in the error.
+// Revert undoes what the context's step has recorded, newest first. The error names
+// what could not be undone.
 func (j *Journal) Revert(ctx context.Context) error {
 	done, err := j.undoStep(ctx, j.handlers(), all, true)
 	return failures(done, err)
 }
 
-// CheckRevert says what Revert would undo, and gives the errors that can be
-// told beforehand.
+// CheckRevert says what Revert would undo, and returns those errors that can be
+// foreseen.
 func (j *Journal) CheckRevert(ctx context.Context) ([]string, error) {
 	would, err := j.undoStep(ctx, j.handlers(), all, false)
 	return changes(would), failures(would, err)
@@ -57,9 +58,9 @@ func (j *Journal) handlers() []Handler {
 	return j.options.Handlers
 }
 
-// Undo undoes, of what the context's step has recorded, the entries that the
-// handlers know; with all of the journal's it is Revert. It is for the Revert of
-// a single action, and leaves the entries of other kinds alone.
+// Undo undoes those entries of the context's step whose kinds the given handlers
+// know. It is for the Revert of a single action, and does not touch entries of
+// other kinds.
 func (j *Journal) Undo(ctx context.Context, handlers ...Handler) error {
 	done, err := j.undoStep(ctx, handlers, known(handlers), true)
 	return failures(done, err)
@@ -95,9 +96,10 @@ func known(handlers []Handler) func(Entry) bool {
 	return func(e Entry) bool { return kinds[e.Kind] }
 }
 
-// RevertAll undoes everything, whatever step of whatever program has recorded
-// it, and says what became of each entry. The error joins those of the entries.
-// With the last entry goes the journal, and whose the node was.
+// RevertAll undoes everything, whichever step of whichever program has recorded it,
+// and says what became of each entry. The error joins those of the entries. Once
+// the last entry is undone, the journal is removed, and nobody owns the node any
+// more.
 func (j *Journal) RevertAll(ctx context.Context) (done []Undone, err error) {
 	if j == nil {
 		return nil, errNoJournal
@@ -154,7 +156,7 @@ type undoing struct {
 	needs    map[string]id // objects that something needs which stays: what
 }
 
-// work is one entry's part of a pass.
+// work is what one pass does about one entry.
 type work struct {
 	Undone
 	run     func(context.Context) error
@@ -163,7 +165,7 @@ type work struct {
 }
 
 // undo looks at all picked entries, in the order in which they are undone, and
-// then, if run, undoes them.
+// then, if run is set, undoes them.
 func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick func(Entry) bool) ([]Undone, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -195,9 +197,9 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 	return all, err
 }
 
-// take makes the list of works. What a reboot has undone is forgotten. An object
-// that a later step has changed too is that one's: it gets the original, unless
-// somebody else has changed the object between them.
+// take lists the work of the pass. Entries that a reboot has undone are dropped. If
+// a later step has changed the same object, the object is that step's: its entry
+// inherits the original, unless somebody else changed the object in between.
 func (u *undoing) take(pick func(Entry) bool) {
 	settled := map[id]bool{}
 	heirs := u.heirs()
@@ -221,7 +223,7 @@ func (u *undoing) take(pick func(Entry) bool) {
 	}
 }
 
-// heirs tells for entries, by their place, the one of the next step that has
+// heirs maps the index of an entry to that of the entry by the next step that
 // changed the same object.
 func (u *undoing) heirs() map[int]int {
 	heirs, next := map[int]int{}, map[id]int{}
@@ -238,8 +240,8 @@ func (u *undoing) heirs() map[int]int {
 	return heirs
 }
 
-// order is the order in which entries are undone: newest first, but none before
-// one that needs it.
+// order returns entries in the order in which they are undone: newest first, but no
+// entry before one that needs it.
 func order(entries []Entry) []Entry {
 	newest := slices.Clone(entries)
 	slices.Reverse(newest)
@@ -283,7 +285,7 @@ func order(entries []Entry) []Entry {
 	return sorted
 }
 
-// needs lists the objects that e needs, each once.
+// needs lists the objects that e needs, without duplicates.
 func needs(e Entry) []string { return slices.Compact(slices.Sorted(slices.Values(e.Needs))) }
 
 // positions is a heap, for [container/heap].
@@ -331,7 +333,7 @@ func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
 	return Undo{}, fmt.Errorf("%s: %w (step %s of %s did): it stays recorded, for who knows how to undo it", e, ErrUnknownKind, e.Step, u.page.ownerOf(e))
 }
 
-// needed reports whether something that stays needs e.
+// needed reports whether an object that is not undone needs e.
 func (u *undoing) needed(e Entry) bool {
 	by, needed := u.needs[e.Object]
 	return needed && by != e.id()
@@ -352,8 +354,8 @@ func (u *undoing) settle(w *work, err error) {
 	}
 }
 
-// run undoes what was looked at, and forgets what is undone, or is somebody
-// else's.
+// run undoes the entries that were looked at, and drops those that are undone or
+// belong to somebody else.
 func (u *undoing) run(ctx context.Context) error {
 	var gone []Entry
 	var ended error
@@ -384,7 +386,7 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 	}
 }
 
-// forget drops entries, with the content that was kept for them, and saves what
+// forget drops entries, with the content that was stored for them, and saves what
 // became of the others.
 func (u *undoing) forget(gone []Entry) error {
 	j := u.journal
@@ -406,8 +408,8 @@ func (u *undoing) forget(gone []Entry) error {
 	return j.tidy()
 }
 
-// ForgetObject drops the entries of an object without undoing them: the remedy
-// for what cannot be undone. It returns what it dropped.
+// ForgetObject drops the entries of an object without undoing them, for changes
+// that can never be undone. It returns the entries that it dropped.
 func (j *Journal) ForgetObject(ctx context.Context, object string) (dropped []Entry, err error) {
 	if j == nil {
 		return nil, errNoJournal

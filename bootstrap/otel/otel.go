@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// Trace returns what makes spans by t. Nil: it makes none.
+// Trace returns a trace that makes spans with t. If t is nil, it makes none.
 func Trace(t trace.Tracer) *bootstrap.Trace {
 	if t == nil {
 		t = noop.NewTracerProvider().Tracer("")

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package reconcile keeps a node in the state of a plan: it applies the plan
-// now, again and again on a timer, at once when something asks for it, and soon
-// after a failure.
+// Package reconcile keeps a node in the state of a plan: it applies the plan at
+// once, then again on a timer, whenever it is triggered, and soon after a failure.
 //
 //	loop := reconcile.Loop{Plan: plan, Done: func(r *bootstrap.Report, err error) { ... }}
 //	err := loop.Run(ctx)
 //
-// Everything runs on the goroutine that calls Run, and nothing is left behind
-// when it returns. It undoes nothing: a node stays as it is when the program
-// ends, when its configuration is missing (bootstrap.Plan.Prepare failed), and
-// when steps fail.
+// Everything runs on the goroutine that calls Run, and nothing goes on running when
+// Run returns. It undoes nothing: the node is left as it is when the program ends,
+// when the configuration is missing (bootstrap.Plan.Prepare failed), and when steps
+// fail.
 //
-// It ends where the plan's journal says that the node is somebody else's by now
-// or was uninstalled: in a rolling update the older process leaves the node to
-// the newer. It needs what the plan's steps need.
+// Run returns once the plan's journal says that the node was uninstalled or that
+// somebody else owns it by now: in a rolling update, the older process leaves the
+// node to the newer one. The package itself needs nothing beyond what the plan's
+// steps need.
 //
-// Do not use it to watch what changes within milliseconds: a timer looks, it is
-// not told. For a CNI configuration that others overwrite there is
+// Do not use it where a change must be put right within milliseconds: a timer only
+// notices it at the next run. For a CNI configuration that others overwrite, use
 // cniinstall.Guard.
 package reconcile
 
@@ -41,39 +41,41 @@ const (
 
 // Loop applies a plan again and again.
 type Loop struct {
-	// Plan is what is applied. Its Prepare reads what the steps depend on, anew
-	// for each run.
+	// Plan is what is applied. Its Prepare is called for each run, to read anew what
+	// the steps depend on. The first run claims the node; later runs take the plan's
+	// lock only if there is something to do.
 	Plan *bootstrap.Plan
 
-	// Interval is the longest time from one run to the next. Zero: 5 minutes.
-	// Each wait is up to a fifth shorter, at random, so that the nodes of a
-	// cluster do not keep in step.
+	// Interval is the longest time from one run to the next. Zero means 5 minutes.
+	// Each wait is up to a fifth shorter, at random, so that the nodes of a cluster
+	// do not all run at the same time.
 	Interval time.Duration
 
 	// Retry is the longest wait after a run that failed. It doubles with each
-	// further failure, up to Interval. Zero: a second.
+	// further failure, up to Interval. Zero means one second.
 	Retry time.Duration
 
-	// Trigger starts a run at once, also one that waits after a failure. What
-	// comes while the plan runs starts another run after it: make it a channel
-	// with room for one, and send without waiting. Closed, or nil: only the timer
-	// does.
+	// Trigger starts the next run at once, even during the wait after a failure. A
+	// value that is sent while the plan runs starts another run afterwards: use a
+	// channel with a buffer of one, and a send that does not block. If the channel
+	// is nil or closed, only the timer starts runs.
 	Trigger <-chan struct{}
 
-	// Done is told of each run, before the wait for the next. Nil: nobody is.
+	// Done is called after each run, before the wait for the next one. It may be
+	// nil.
 	Done func(*bootstrap.Report, error)
 }
 
-// Run applies the plan until ctx ends, and returns its error; or until the node
-// is no longer this process's, with an error that matches journal.ErrRevoked or
-// journal.ErrNotOwner.
+// Run applies the plan until ctx ends, and then returns the error of ctx. If the
+// node no longer belongs to this process, it returns an error that matches
+// journal.ErrRevoked or journal.ErrNotOwner.
 func (l Loop) Run(ctx context.Context) error {
 	if l.Plan == nil || l.Interval < 0 || l.Retry < 0 {
 		return errors.New("reconcile: a loop needs a plan, and neither a negative Interval nor a negative Retry")
 	}
-	trigger, failures := l.Trigger, 0
+	plan, trigger, failures := *l.Plan, l.Trigger, 0
 	for {
-		report, err := l.Plan.Apply(ctx)
+		report, err := plan.Apply(ctx)
 		if ctx.Err() != nil {
 			return fmt.Errorf("reconcile: %w", context.Cause(ctx))
 		}
@@ -88,6 +90,7 @@ func (l Loop) Run(ctx context.Context) error {
 		default:
 			failures = 0
 		}
+		plan.CheckFirst = err == nil
 		if trigger, err = wait(ctx, l.pause(failures), trigger); err != nil {
 			return err
 		}

@@ -20,41 +20,42 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Client reads from a cluster. Sources that share one also share what they
-// read. Make it by [Connection.Client], or from clients of your own.
+// Client reads from a cluster. Sources that share a Client also share what they
+// read. Make one with [Connection.Client], or from clients of your own.
 type Client struct {
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 }
 
-// Connection says how to reach the API server. The zero value is the cluster
-// that the process runs in, by its ServiceAccount and the environment variables
-// of the kubernetes service.
+// Connection says how to reach the API server. The zero value connects to the
+// cluster that the process runs in, with its ServiceAccount and the environment
+// variables of the kubernetes service.
 type Connection struct {
-	// Kubeconfig is the path of a kubeconfig file, of which the current
-	// context counts. Empty: none.
+	// Kubeconfig is the path of a kubeconfig file, whose current context is used. If
+	// empty, no file is read.
 	Kubeconfig string
 
-	// Servers are URLs of API servers of one cluster that are tried in turn,
-	// instead of the one that the kubeconfig or the cluster names. Without a
-	// kubeconfig, https ones get the ServiceAccount's credentials and plain
-	// http ones none.
+	// Servers are URLs of the API servers of one cluster. They are tried in turn,
+	// instead of the server that the kubeconfig or the environment names. Without a
+	// kubeconfig, https servers get the ServiceAccount's credentials, and plain http
+	// servers get none.
 	Servers []string
 
-	// UserAgent is what the API server's audit log shows. Empty: client-go's.
+	// UserAgent is what the API server's audit log shows. If empty, it is
+	// client-go's.
 	UserAgent string
 
-	// Spread is over how long nodes that fail together come back: the longest
-	// random wait between two attempts. Zero: a minute, with which thousands
-	// of nodes can boot while their API server restarts. A cluster of a few
-	// nodes may have it shorter.
+	// Spread is the longest random wait between two attempts, so that nodes that
+	// fail together do not all return at the same moment. Zero means one minute,
+	// with which thousands of nodes can boot while their API server restarts. A
+	// small cluster can use a shorter one.
 	Spread time.Duration
 
-	// Wrap, if set, wraps the transport below retries: it sees each attempt.
+	// Wrap, if set, wraps the transport below the retries, so it sees each attempt.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// Client makes a client. It sends nothing yet.
+// Client makes a client. It does not connect yet.
 func (c Connection) Client() (*Client, error) {
 	config, err := c.Config()
 	if err != nil {
@@ -75,8 +76,8 @@ func (c Connection) Client() (*Client, error) {
 	return &Client{Dynamic: dyn, Metadata: meta}, nil
 }
 
-// Config returns the configuration of client-go that Client uses, with the
-// retries built in, for a caller's other clients. It has no rate limit.
+// Config returns the client-go configuration that Client uses, for other clients of
+// the caller. Retries are built in, and there is no rate limit.
 func (c Connection) Config() (*rest.Config, error) {
 	servers, err := c.servers()
 	if err != nil {
@@ -139,7 +140,7 @@ func (c Connection) base(servers []*url.URL) (*rest.Config, error) {
 	return nil, errors.New("API server URLs: http and https ones cannot be mixed, since credentials go only to https")
 }
 
-// fromKubeconfig reads one file, and merges it with nothing.
+// fromKubeconfig reads one file, without merging it with others.
 func fromKubeconfig(path string) (*rest.Config, error) {
 	file, err := clientcmd.LoadFromFile(path)
 	if err != nil {
@@ -162,17 +163,17 @@ func inCluster() (*rest.Config, error) {
 	return config, nil
 }
 
-// Source returns the source that spec names. nodeName is the node that node
-// configs are matched with. A kind that does not live in a cluster is an error;
-// it has spec.Source.
-func (c *Client) Source(spec configresolve.Spec, nodeName string) (configresolve.Source, error) {
+// Source returns the source that spec names, with the names of agent. Node configs
+// are matched against the node nodeName. If spec is of a kind that is not in a
+// cluster, that is an error: use spec.Source instead.
+func (c *Client) Source(spec configresolve.Spec, agent Agent, nodeName string) (configresolve.Source, error) {
 	switch spec.Kind {
 	case configresolve.KindConfigMap:
 		return ConfigMap{Client: c, Namespace: spec.Namespace, Name: spec.Name}, nil
 	case configresolve.KindNodeConfig:
-		return NodeConfigs{Client: c, Namespace: spec.Namespace, Name: spec.Name, NodeName: nodeName}, nil
+		return NodeConfigs{Client: c, Namespace: spec.Namespace, Name: spec.Name, NodeName: nodeName, Resource: agent.NodeConfigs}, nil
 	case configresolve.KindNode:
-		return Node{Client: c, Name: spec.Name}, nil
+		return Node{Client: c, Name: spec.Name, Prefix: agent.Prefix}, nil
 	}
 	return nil, fmt.Errorf("source %s does not live in a cluster", spec)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,27 +18,40 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-var errNoClient = errors.New("no client given")
+var errNoClient = errors.New("no client given: make one by Connection.Client")
 
-// ConfigMap is the source of the data of one ConfigMap; its binaryData does not
-// count. One that does not exist matches configresolve.ErrMissing.
+// reads returns an error if the client is nil or the zero value.
+func (c *Client) reads() error {
+	if c == nil || c.Dynamic == nil {
+		return errNoClient
+	}
+	return nil
+}
+
+// ConfigMap is the source that reads the data of one ConfigMap, without its
+// binaryData. If the ConfigMap does not exist, the error matches
+// configresolve.ErrMissing.
 type ConfigMap struct {
 	Client          *Client
 	Namespace, Name string
 }
 
-// Ref names the source config-map:NAMESPACE/NAME.
+// Ref identifies the source as config-map:NAMESPACE/NAME.
 func (s ConfigMap) Ref() configresolve.Ref {
 	return configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: s.Namespace, Name: s.Name}
 }
 
-// Remote makes it one that is read beside the others: see configresolve.Remote.
+// Remote marks a source that is read at the same time as others: see
+// configresolve.Remote.
 func (ConfigMap) Remote() {}
 
 // Read gets the ConfigMap.
 func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
-	if s.Client == nil || s.Namespace == "" || s.Name == "" {
-		return nil, errors.New("needs a client, a namespace and a name")
+	if err := s.Client.reads(); err != nil {
+		return nil, err
+	}
+	if s.Namespace == "" || s.Name == "" {
+		return nil, errors.New("needs a namespace and a name")
 	}
 	object, err := s.Client.get(ctx, configMaps, s.Namespace, s.Name)
 	if apierrors.IsNotFound(err) && !notServed(err) {
@@ -53,12 +67,33 @@ func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	return []configresolve.Layer{{Ref: s.Ref(), Values: data}}, nil
 }
 
-// stringMap returns a map of strings in object, nil where there is none.
+// stringMap returns the map of strings at path in object, or nil if there is none.
 func stringMap(object unstructured.Unstructured, path ...string) (map[string]string, error) {
-	value, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+	value, err := field(object, path...)
 	if err != nil || value == nil {
 		return nil, err
 	}
-	values, _, err := unstructured.NestedStringMap(object.Object, path...)
-	return values, err
+	entries, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is a %T, not a map", strings.Join(path, "."), value)
+	}
+	values := make(map[string]string, len(entries))
+	for key, value := range entries {
+		text, ok := value.(string)
+		if !ok {
+			return nil, fmt.Errorf("%s: the value of %.253q is a %T, not a string", strings.Join(path, "."), key, value)
+		}
+		values[key] = text
+	}
+	return values, nil
+}
+
+// field returns what is at path in object, or nil if there is nothing. Its errors
+// do not quote the content, which may be anything and of any length.
+func field(object unstructured.Unstructured, path ...string) (any, error) {
+	value, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be there: what is above it is not a map", strings.Join(path, "."))
+	}
+	return value, nil
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// An API server that has just started denies everybody for a moment: its
-// authorizer has read no rule yet, nor its authenticator a ServiceAccount. So a
-// denial counts only once it is given by a server that has said, by /readyz,
-// that it is ready. One that has no answer to that question, which default
-// rules let everybody ask, is believed after readyPatience.
+// An API server that has just started denies everybody for a moment: its authorizer
+// has not read any rule yet, nor its authenticator any ServiceAccount. So a denial
+// counts only if it comes from a server that has said, by /readyz, that it is
+// ready. Default rules let everybody ask that; a server that does not answer it is
+// believed after readyPatience.
 const (
 	readyPath     = "/readyz"
 	readyPatience = 30 * time.Second
@@ -55,8 +55,8 @@ func (r *retrier) believe(ctx context.Context, req *http.Request, a answer, d *d
 	return a
 }
 
-// ready asks a server whether it is ready: as nobody, where it does not accept
-// the credentials.
+// ready asks a server whether it is ready, anonymously if the server does not
+// accept the credentials.
 func (r *retrier) ready(ctx context.Context, req *http.Request, server int64, asNobody bool) (status int, err error) {
 	question := req.Clone(ctx)
 	question.URL.Path, question.URL.RawPath, question.URL.RawQuery = readyPath, "", ""

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
@@ -27,8 +28,8 @@ func Example() {
 	node := os.Getenv("NODE_NAME")
 	config, err := configresolve.Resolve(ctx,
 		kube.ConfigMap{Client: client, Namespace: "kube-system", Name: "cilium-config"},
-		kube.NodeConfigs{Client: client, Namespace: "kube-system", NodeName: node},
-		kube.Node{Client: client, Name: node})
+		kube.NodeConfigs{Client: client, Namespace: "kube-system", NodeName: node, Resource: kube.Cilium().NodeConfigs},
+		kube.Node{Client: client, Name: node, Prefix: kube.Cilium().Prefix})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -43,7 +44,7 @@ func ExampleClient_Source() {
 		fmt.Println(err)
 		return
 	}
-	source, err := client.Source(spec, "worker-1")
+	source, err := client.Source(spec, kube.Cilium(), "worker-1")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -63,9 +64,9 @@ func ExampleWatch() {
 	}
 	resolver := configresolve.Resolver{Sources: []configresolve.Source{
 		kube.ConfigMap{Client: client, Namespace: "kube-system", Name: "cilium-config"},
-		kube.Node{Client: client, Name: os.Getenv("NODE_NAME")},
+		kube.Node{Client: client, Name: os.Getenv("NODE_NAME"), Prefix: kube.Cilium().Prefix},
 	}}
-	err = kube.Watch(ctx, resolver, func(u kube.Update) error {
+	err = kube.Watch(ctx, resolver, func(u configresolve.Update) error {
 		if u.Err != nil {
 			fmt.Println(u.Err)
 			return nil
@@ -73,7 +74,7 @@ func ExampleWatch() {
 		for _, change := range u.Changes {
 			fmt.Println(change)
 		}
-		_, err := configresolve.WriteDir(ctx, "/run/agent/config", u.Config)
+		_, err := configdir.Write(ctx, "/run/agent/config", u.Config)
 		return err
 	})
 	fmt.Println(err)

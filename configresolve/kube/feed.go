@@ -29,8 +29,8 @@ const (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// feed holds the present state of what its key names: it lists once and then
-// follows a watch.
+// feed holds the current state of the objects that its key names: it lists them
+// once, and then follows a watch.
 type feed struct {
 	hub    *hub
 	key    feedKey
@@ -78,7 +78,7 @@ func (f *feed) look() (objects []metav1.Object, known bool, next <-chan struct{}
 	return objects, f.known, f.next, f.err
 }
 
-// change changes the state and tells everybody.
+// change changes the state and wakes everybody who waits for that.
 func (f *feed) change(change func()) {
 	f.mu.Lock()
 	change()
@@ -136,7 +136,7 @@ func (f *feed) list(ctx context.Context) (map[string]metav1.Object, string, erro
 	return objects, version, err
 }
 
-// slim leaves out what no source reads.
+// slim removes what no source reads.
 func slim(o metav1.Object) metav1.Object {
 	o.SetManagedFields(nil)
 	return o
@@ -170,7 +170,7 @@ func (f *feed) follow(ctx context.Context, version string) {
 	}
 }
 
-// granted notes that there is a watch.
+// granted records that there is a watch.
 func (f *feed) granted() {
 	if f.denied >= believeDenied {
 		f.change(func() { f.err = nil })
@@ -178,8 +178,8 @@ func (f *feed) granted() {
 	f.denied = 0
 }
 
-// consume follows one connection to its end. lost says that version is of no
-// use any more.
+// consume follows one connection to its end. lost says that version is no longer
+// usable.
 func (f *feed) consume(w watch.Interface, version *string) (lost bool) {
 	start := time.Now()
 	defer func() {

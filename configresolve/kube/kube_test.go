@@ -167,13 +167,13 @@ func TestCFG4_MissingConfigMap(t *testing.T) {
 
 func TestCFG4_MissingNode(t *testing.T) {
 	c := newCluster(t)
-	_, err := configresolve.Resolve(t.Context(), kube.Node{Client: c.Client, Name: "me"})
+	_, err := configresolve.Resolve(t.Context(), kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix})
 	require.ErrorIs(t, err, configresolve.ErrMissing)
 	require.ErrorContains(t, err, "Node me")
-	require.Empty(t, all(resolve(t, configresolve.Optional(kube.Node{Client: c.Client, Name: "me"}))))
+	require.Empty(t, all(resolve(t, configresolve.Optional(kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix}))))
 
 	c = newCluster(t, nodeConfig(v2, "a", `{"matchLabels":{"x":"y"}}`, values{"k": "v"}))
-	configs := configresolve.Optional(kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+	configs := configresolve.Optional(kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
 	_, err = configresolve.Resolve(t.Context(), configs)
 	require.ErrorContains(t, err, "ciliumnodeconfigs kube-system/a: its selector needs the labels of Node me, which does not exist")
 	require.NotErrorIs(t, err, configresolve.ErrMissing, "needed, so not optional")
@@ -184,7 +184,7 @@ func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
 		values{"config.cilium.io/label": "1", "config.cilium.io/both": "label", "other": "x", "config.cilium.ioX/k": "x", "config.cilium.io": "x"},
 		values{"config.cilium.io/annotation": "1", "config.cilium.io/both": "annotation", "my.config.cilium.io/k": "x",
 			"config.cilium.io/a/b": "bad", "config.cilium.io/": "bad"}))
-	config := resolve(t, kube.Node{Client: c.Client, Name: "me"})
+	config := resolve(t, kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix})
 	require.Equal(t, values{"label": "1", "annotation": "1", "both": "annotation"}, all(config))
 	entry := config.Explain("both").Keys[0]
 	require.Equal(t, "annotations", entry.Part)
@@ -227,7 +227,7 @@ func TestCFG3_Selectors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", test.selector, values{"k": "v"}))
-			config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+			config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
 			_, selected := config.Lookup("k")
 			require.Equal(t, test.selected, selected)
 			want := []string{"list v2 ciliumnodeconfigs"}
@@ -239,7 +239,7 @@ func TestCFG3_Selectors(t *testing.T) {
 	}
 	for _, bad := range []string{`{"matchExpressions":[{"key":"a","operator":"Near"}]}`, `{"matchExpressions":[{"key":"a","operator":"In"}]}`, `"text"`, `{"matchLabels":5}`} {
 		c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", bad, values{"k": "v"}))
-		_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+		_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
 		require.ErrorContains(t, err, "kube-system/cr: spec.nodeSelector", bad)
 	}
 }
@@ -252,7 +252,7 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 		nodeConfig(v2, "c-empty", "{}", values{}),
 		nodeConfig(v2, "d-none", "{}", nil),
 		nodeConfig(v2, "e-unselected", "", values{"k": "e"}))
-	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
 	require.Equal(t, values{"k": "b", "only-b": "1"}, all(config))
 	require.Equal(t, []string{"cilium-node-config:kube-system/a-10", "cilium-node-config:kube-system/a-9", "cilium-node-config:kube-system/b"}, refs(config))
 	require.Len(t, config.Findings(), 2)
@@ -266,7 +266,7 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 
 func TestCFG3_NamedIgnoresItsSelector(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "mine", `{"matchLabels":{"no":"such"}}`, values{"k": "mine"}), nodeConfig(v2, "all", "{}", values{"k": "all"}))
-	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine"}
+	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine", Resource: kube.Cilium().NodeConfigs}
 	require.Equal(t, values{"k": "mine"}, all(resolve(t, source)))
 	require.Equal(t, []string{"get v2 ciliumnodeconfigs"}, c.asked())
 
@@ -279,7 +279,7 @@ func TestCFG3_OlderVersion(t *testing.T) {
 	for _, name := range []string{"", "cr"} {
 		c := newCluster(t, nodeConfig(v2alpha1, "cr", "{}", values{"k": "old"}))
 		c.fail(v2, unserved(v2))
-		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name}
+		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name, Resource: kube.Cilium().NodeConfigs}
 		require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
 		require.Len(t, c.asked(), 2)
 
@@ -299,18 +299,35 @@ func TestCFG3_OtherAgentsResource(t *testing.T) {
 	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace,
 		Resource: kube.Resource{Group: gvr.Group, Versions: []string{"v1"}, Plural: gvr.Resource}})
 	require.Equal(t, values{"k": "v"}, all(config))
+	require.Equal(t, "k = \"v\" from nodesettings.agent.example.org:kube-system/cr\n", config.Explain().String())
+	require.JSONEq(t, `[{"kind":"nodesettings.agent.example.org","namespace":"kube-system","name":"cr"}]`, config.Data()[configresolve.KeySources])
+}
+
+func TestWhatIsMissingOfAClusterSourceIsSaid(t *testing.T) {
+	c := newCluster(t).Client
+	for want, source := range map[string]configresolve.Source{
+		"read source node-config:kube-system: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: namespace},
+		"read source node-config:a: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: "a",
+			Resource: kube.Resource{Group: "agent.example.org", Plural: "nodesettings"}},
+		"read source node-config:b: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: "b",
+			Resource: kube.Resource{Group: "agent.example.org", Plural: "nodesettings", Versions: []string{""}}},
+		"read source node:me: needs the prefix of the keys of its labels and annotations": kube.Node{Client: c, Name: "me"},
+	} {
+		_, err := configresolve.Resolve(t.Context(), source)
+		require.EqualError(t, err, want)
+	}
 }
 
 func TestNodeConfigWithAValueThatIsNoText(t *testing.T) {
 	object := nodeConfig(v2, "cr", "{}", values{"k": "v"})
 	object.Object["spec"].(fields)["defaults"].(fields)["n"] = int64(5)
 	c := newCluster(t, object)
-	_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace})
+	_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})
 	require.ErrorContains(t, err, "ciliumnodeconfigs kube-system/cr: ")
 
 	object.Object["spec"].(fields)["defaults"] = nil
 	c = newCluster(t, object)
-	require.Empty(t, all(resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace})))
+	require.Empty(t, all(resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})))
 }
 
 func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
@@ -319,8 +336,8 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 		node("me", values{"zone": "a"}, values{"config.cilium.io/a": "3"}))
 	r := configresolve.Resolver{Sources: []configresolve.Source{
 		kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"},
-		kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"},
-		kube.Node{Client: c.Client, Name: "me"},
+		kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix},
 	}}
 	config, err := r.Resolve(t.Context())
 	require.NoError(t, err)
@@ -335,7 +352,7 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, c.asked(), 6, "the next resolution reads anew")
 
-	r.Sources = append(r.Sources, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"})
+	r.Sources = append(r.Sources, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
 	_, err = r.Resolve(t.Context())
 	require.NoError(t, err)
 	require.Len(t, c.asked(), 9, "a list that is asked for twice is read once")
@@ -379,7 +396,7 @@ func TestCFG9_ListsPageByPage(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	for expire, requests := range map[bool]int{false: 3, true: 3} {
 		client, seen := paged(t, names, expire)
-		config := resolve(t, kube.NodeConfigs{Client: client, Namespace: namespace})
+		config := resolve(t, kube.NodeConfigs{Client: client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})
 		require.Len(t, all(config), len(names), "expired: %v", expire)
 		require.Equal(t, requests, *seen)
 	}
@@ -397,10 +414,10 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 	for want, source := range map[string]configresolve.Source{
 		`get configmaps kube-system/cfg: configmaps "x" is forbidden: User "system:serviceaccount:kube-system:agent" cannot do that ` +
 			`(grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cfg"], verbs: ["get"]})`: kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"},
-		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"},
-		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me"},
-		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  kube.Node{Client: c.Client, Name: "me"},
-		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one"},
+		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix},
+		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one", Resource: kube.Cilium().NodeConfigs},
 	} {
 		_, err := configresolve.Resolve(t.Context(), configresolve.Optional(source))
 		require.ErrorContains(t, err, want)
@@ -418,18 +435,18 @@ func TestClientSource(t *testing.T) {
 	c := newCluster(t).Client
 	for text, want := range map[string]configresolve.Source{
 		"config-map":                   kube.ConfigMap{Client: c, Namespace: namespace, Name: "cilium-config"},
-		"cilium-node-config":           kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me"},
-		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me"},
-		"node:that":                    kube.Node{Client: c, Name: "that"},
+		"cilium-node-config":           kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		"node:that":                    kube.Node{Client: c, Name: "that", Prefix: kube.Cilium().Prefix},
 	} {
-		spec, err := configresolve.ParseSpec(text, configresolve.SpecDefaults{Namespace: namespace, NodeName: "me"})
+		spec, err := configresolve.ParseSpec(text, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: "me"})
 		require.NoError(t, err)
-		got, err := c.Source(spec, "me")
+		got, err := c.Source(spec, kube.Cilium(), "me")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.Equal(t, spec.String(), got.Ref().String())
 	}
-	_, err := c.Source(configresolve.Spec{Kind: "dir", Path: "/x"}, "me")
+	_, err := c.Source(configresolve.Spec{Kind: "dir", Path: "/x"}, kube.Cilium(), "me")
 	require.ErrorContains(t, err, "does not live in a cluster")
 }
 
@@ -437,8 +454,8 @@ func TestSourcesWithoutWhatTheyNeed(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "cr", `{"matchLabels":{"a":"b"}}`, values{"k": "v"})).Client
 	for _, source := range []configresolve.Source{
 		kube.ConfigMap{Namespace: "a", Name: "b"}, kube.ConfigMap{Client: c, Name: "b"}, kube.ConfigMap{Client: c, Namespace: "a"},
-		kube.NodeConfigs{Namespace: "a"}, kube.NodeConfigs{Client: c}, kube.NodeConfigs{Client: c, Namespace: namespace},
-		kube.Node{Name: "me"}, kube.Node{Client: c},
+		kube.NodeConfigs{Namespace: "a", Resource: kube.Cilium().NodeConfigs}, kube.NodeConfigs{Client: c, Resource: kube.Cilium().NodeConfigs}, kube.NodeConfigs{Client: c, Namespace: namespace, Resource: kube.Cilium().NodeConfigs},
+		kube.Node{Name: "me", Prefix: kube.Cilium().Prefix}, kube.Node{Client: c, Prefix: kube.Cilium().Prefix},
 	} {
 		_, err := configresolve.Resolve(t.Context(), source)
 		require.Error(t, err)

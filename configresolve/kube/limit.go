@@ -33,12 +33,12 @@ var (
 	errRedirect  = errors.New("the API server sends us elsewhere, where our credentials do not go")
 )
 
-// budget is what may still be read.
+// budget is how much may still be read.
 type budget struct{ left, values atomic.Int64 }
 
 type budgetKey struct{}
 
-// withBudget makes what is read with the context count together.
+// withBudget makes all reads with the context share one budget.
 func withBudget(ctx context.Context) context.Context {
 	b := &budget{}
 	b.left.Store(maxBytes)
@@ -46,7 +46,7 @@ func withBudget(ctx context.Context) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-// budgetOf returns that of ctx, or one of its own for a request that has none.
+// budgetOf returns the budget of ctx, or a new one if ctx has none.
 func budgetOf(ctx context.Context) *budget {
 	if b, ok := ctx.Value(budgetKey{}).(*budget); ok {
 		return b
@@ -61,8 +61,8 @@ func valuesIn(text []byte) int64 {
 	return int64(bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")))
 }
 
-// buffer reads the body whole, so that a connection that breaks in the middle
-// of it counts as a failed attempt.
+// buffer reads the whole body, so that a connection that breaks in the middle
+// counts as a failed attempt.
 func (b *budget) buffer(response *http.Response) error {
 	left := b.left.Load()
 	body, err := io.ReadAll(io.LimitReader(response.Body, left+1))
@@ -88,8 +88,8 @@ type buffered struct {
 
 func (buffered) Close() error { return nil }
 
-// charge counts an answer that the caller gets: at once, or, of a watch, as it
-// is read.
+// charge counts an answer that the caller gets: at once or, for a watch, as it is
+// read.
 func (b *budget) charge(response *http.Response) {
 	switch body := response.Body.(type) {
 	case buffered:

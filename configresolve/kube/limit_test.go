@@ -54,7 +54,7 @@ func TestSEC6_EndlessPages(t *testing.T) {
 				fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"%d"},"items":[{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x","annotations":{"a":%q}},"spec":[0%s]}]}`,
 					pages.Add(1), padding, empty)
 			})
-			_, err := kube.NodeConfigs{Client: client, Namespace: namespace}.Read(t.Context())
+			_, err := kube.NodeConfigs{Client: client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs}.Read(t.Context())
 			require.ErrorContains(t, err, "list ciliumnodeconfigs.cilium.io in namespace kube-system: ")
 			require.ErrorContains(t, err, test.want)
 			require.Equal(t, test.pages, pages.Load())
@@ -73,7 +73,7 @@ func TestSEC6_PagesThatExpireForEver(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"x"},"items":[]}`)
 	})
-	_, err := kube.NodeConfigs{Client: client, Namespace: namespace}.Read(t.Context())
+	_, err := kube.NodeConfigs{Client: client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs}.Read(t.Context())
 	require.ErrorContains(t, err, "a list of more than 100 pages")
 	require.EqualValues(t, 100, requests.Load())
 }
@@ -100,7 +100,7 @@ func TestSEC6_EndlessWatch(t *testing.T) {
 			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","resourceVersion":"2"},"spec":{"a":%q}}}`+"\n", n, strings.Repeat("a", mebibyte))
 		},
 		"of small things": func(n int) string {
-			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","resourceVersion":"2"},"spec":[0%s]}}`+"\n", n, strings.Repeat(",[]", 10_000))
+			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","resourceVersion":"2"},"spec":{"a":[0%s]}}}`+"\n", n, strings.Repeat(",[]", 10_000))
 		},
 		"of one event": func(n int) string {
 			if n == 0 {
@@ -127,8 +127,8 @@ func TestSEC6_EndlessWatch(t *testing.T) {
 					})
 				}}.Client()
 				require.NoError(t, err)
-				source := kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me"}
-				err = kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{source}}, func(kube.Update) error { return nil })
+				source := kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+				err = kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error { return nil })
 				require.ErrorIs(t, err, context.Canceled)
 				require.Equal(t, 2, lists, "the state is listed anew")
 				most := 66 * mebibyte
@@ -161,6 +161,28 @@ func (e *endless) Read(p []byte) (int, error) {
 	n, err := e.piece.Read(p)
 	*e.sent += n
 	return n, err
+}
+
+// What is said of an object that is none has nothing of its content.
+func TestSEC6_WhatIsNoObjectIsNotRepeated(t *testing.T) {
+	long := strings.Repeat(`[],`, 500_000)
+	for name, spec := range map[string]string{
+		"spec":     `[` + long + `0]`,
+		"defaults": `{"defaults":[` + long + `0],"nodeSelector":{}}`,
+		"value":    `{"defaults":{"a":[` + long + `0]},"nodeSelector":{}}`,
+		"selector": `{"defaults":{"a":"b"},"nodeSelector":[` + long + `0]}`,
+	} {
+		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(*http.Request) (*http.Response, error) {
+				return respond(200, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{},"items":[`+
+					`{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x"},"spec":`+spec+`}]}`)
+			})
+		}}.Client()
+		require.NoError(t, err)
+		_, err = kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}.Read(t.Context())
+		require.ErrorContains(t, err, "not a", name)
+		require.Less(t, len(err.Error()), 1000, name)
+	}
 }
 
 // The token goes to the server that it was given for, and nowhere else.

@@ -14,31 +14,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/once"
 )
-
-const defaultPrefix = "config.cilium.io"
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// Node is the source of the labels and annotations of a Node whose keys are
-// PREFIX/KEY. An annotation overrides a label. A Node that does not exist
-// matches configresolve.ErrMissing.
+// Node is the source that reads those labels and annotations of a Node whose names
+// have the form PREFIX/KEY. An annotation overrides a label. If the Node does not
+// exist, the error matches configresolve.ErrMissing.
 type Node struct {
 	Client *Client
 	Name   string
-	Prefix string // without the slash; empty: config.cilium.io
+	Prefix string // without the slash; that of an agent is in its preset, such as [Cilium]
 }
 
-// Ref names the source node:NAME.
+// Ref identifies the source as node:NAME.
 func (s Node) Ref() configresolve.Ref {
 	return configresolve.Ref{Kind: configresolve.KindNode, Name: s.Name}
 }
 
-// Remote makes it one that is read beside the others: see configresolve.Remote.
+// Remote marks a source that is read at the same time as others: see
+// configresolve.Remote.
 func (Node) Remote() {}
 
-// Read gets the Node's metadata, unless another source of this resolution has.
+// Read gets the Node's metadata, unless another source of this resolution already
+// has.
 func (s Node) Read(ctx context.Context) ([]configresolve.Layer, error) {
+	if s.Prefix == "" {
+		return nil, errors.New("needs the prefix of the keys of its labels and annotations")
+	}
 	meta, err := s.Client.node(ctx, s.Name)
 	if err != nil {
 		return nil, err
@@ -50,33 +54,29 @@ func (s Node) Read(ctx context.Context) ([]configresolve.Layer, error) {
 }
 
 func (s Node) pick(from map[string]string) map[string]string {
-	prefix := s.Prefix
-	if prefix == "" {
-		prefix = defaultPrefix
-	}
 	values := map[string]string{}
 	for name, value := range from {
-		if key, ok := strings.CutPrefix(name, prefix+"/"); ok {
+		if key, ok := strings.CutPrefix(name, s.Prefix+"/"); ok {
 			values[key] = value
 		}
 	}
 	return values
 }
 
-// nodeKey is under which the sources of a resolution share a Node.
+// nodeKey is the key under which the sources of a resolution share a Node.
 type nodeKey struct {
 	client *Client
 	name   string
 }
 
 func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
-	if c == nil {
+	if c == nil || c.Metadata == nil {
 		return nil, errNoClient
 	}
 	if name == "" {
 		return nil, errors.New("no node name given")
 	}
-	return configresolve.Once(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	return once.Do(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		meta, err := c.getMeta(ctx, nodes, name)
 		if apierrors.IsNotFound(err) && !notServed(err) {
 			return nil, fmt.Errorf("Node %s: %w", name, configresolve.ErrMissing)

@@ -18,62 +18,80 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
-// NodeConfigs is the source of the node configs of a namespace: objects with
-// spec.nodeSelector and spec.defaults, a map of keys to values.
+// NodeConfigs is the source that reads the node configs of a namespace: objects
+// with spec.nodeSelector and spec.defaults, a map of keys to values.
 //
-// Without a Name, every object counts whose selector matches the labels of the
-// Node: none where the selector is absent, all where it is empty. They are taken
-// in the order of their names, bytewise, and a later one overrides an earlier
-// one. With a Name, that object counts whatever its selector. Objects without
-// defaults are passed over.
+// Without a Name, it uses every object whose selector matches the labels of the
+// Node: an absent selector matches no Node, an empty one matches every Node. The
+// objects are sorted by name, bytewise, and a later one overrides an earlier one.
+// With a Name, it uses that object, whatever its selector. Objects without defaults
+// are skipped.
 //
-// A custom resource that the cluster does not have, and an object of that Name
-// that does not exist, have no keys and are no error. A selector that cannot be
-// understood is one, and so is a missing Node where a selector needs its labels.
+// If the cluster does not have the custom resource, or no object has that Name,
+// there are no keys, and that is not an error. An invalid selector is an error, and
+// so is a missing Node if a selector needs its labels.
 type NodeConfigs struct {
 	Client    *Client
 	Namespace string
 	Name      string // empty: those that select the node
 	NodeName  string
 
-	// Resource names the custom resource; the zero value is Cilium's.
+	// Resource names the custom resource. It must be given; an agent's preset, such
+	// as [Cilium], has it.
 	Resource Resource
 }
 
 // Resource names a custom resource. The first of its versions that the cluster
 // serves is read.
 type Resource struct {
-	Group    string   // empty: cilium.io
-	Versions []string // empty: v2, v2alpha1
-	Plural   string   // empty: ciliumnodeconfigs
+	Group    string
+	Versions []string
+	Plural   string
+
+	// Kind is the name of the resource in references to its objects. If empty, it is
+	// PLURAL.GROUP.
+	Kind string
 }
 
-func (r Resource) orDefault() Resource {
-	r.Group = cmp.Or(r.Group, "cilium.io")
-	r.Plural = cmp.Or(r.Plural, "ciliumnodeconfigs")
-	if len(r.Versions) == 0 {
-		r.Versions = []string{"v2", "v2alpha1"}
+// String returns the resource's full name, PLURAL.GROUP.
+func (r Resource) String() string { return r.Plural + "." + r.Group }
+
+func (r Resource) validate() error {
+	if r.Group == "" || r.Plural == "" || len(r.Versions) == 0 || slices.Contains(r.Versions, "") {
+		return errors.New("needs the group, versions and plural of a custom resource")
 	}
-	return r
+	return nil
 }
 
-// Ref names the source cilium-node-config:NAMESPACE, with /NAME if there is one.
-// Layers name each object in the same way.
+// Ref identifies the source as KIND:NAMESPACE, followed by /NAME if it has one,
+// where KIND is the resource's. The layers identify each object in the same way.
 func (s NodeConfigs) Ref() configresolve.Ref { return s.ref(s.Name) }
 
 func (s NodeConfigs) ref(name string) configresolve.Ref {
-	return configresolve.Ref{Kind: configresolve.KindNodeConfig, Namespace: s.Namespace, Name: name}
+	kind := cmp.Or(s.Resource.Kind, s.Resource.String())
+	if s.Resource.validate() != nil {
+		kind = "node-config"
+	}
+	return configresolve.Ref{Kind: kind, Namespace: s.Namespace, Name: name}
 }
 
-// Remote makes it one that is read beside the others: see configresolve.Remote.
+// Remote marks a source that is read at the same time as others: see
+// configresolve.Remote.
 func (NodeConfigs) Remote() {}
 
 // Read reads the objects, and the Node only if a selector needs its labels.
 func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
-	if s.Client == nil || s.Namespace == "" {
-		return nil, errors.New("needs a client and a namespace")
+	if err := s.Client.reads(); err != nil {
+		return nil, err
+	}
+	if s.Namespace == "" {
+		return nil, errors.New("needs a namespace")
+	}
+	if err := s.Resource.validate(); err != nil {
+		return nil, err
 	}
 	objects, err := s.objects(ctx)
 	if err != nil {
@@ -84,7 +102,7 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	for _, object := range objects {
 		layer, ok, err := s.layer(ctx, object)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s/%s: %w", s.Resource.orDefault().Plural, s.Namespace, object.GetName(), err)
+			return nil, fmt.Errorf("%s %s/%s: %w", s.Resource.Plural, s.Namespace, object.GetName(), err)
 		}
 		if ok {
 			layers = append(layers, layer)
@@ -125,18 +143,18 @@ func (s NodeConfigs) selected(ctx context.Context, object unstructured.Unstructu
 	return selector.Matches(labels.Set(node.Labels)), nil
 }
 
-// selectorOf returns nil where there is none.
+// selectorOf returns nil if object has no selector.
 func selectorOf(object unstructured.Unstructured) (labels.Selector, error) {
-	value, _, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "nodeSelector")
+	value, err := field(object, "spec", "nodeSelector")
 	if err != nil || value == nil {
 		return nil, err
 	}
-	field, ok := value.(map[string]any)
+	fields, ok := value.(map[string]any)
 	if !ok {
 		return nil, errors.New("spec.nodeSelector is not a map")
 	}
 	var selector metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(field, &selector); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector); err != nil {
 		return nil, fmt.Errorf("spec.nodeSelector: %w", err)
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(&selector)
@@ -146,7 +164,8 @@ func selectorOf(object unstructured.Unstructured) (labels.Selector, error) {
 	return parsed, nil
 }
 
-// listKey is under which the sources of a resolution share a list or an object.
+// listKey is the key under which the sources of a resolution share a list or an
+// object.
 type listKey struct {
 	client                         *Client
 	group, plural, namespace, name string
@@ -154,9 +173,9 @@ type listKey struct {
 
 // objects reads the first version that is served.
 func (s NodeConfigs) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
-	r := s.Resource.orDefault()
+	r := s.Resource
 	key := listKey{s.Client, r.Group, r.Plural, s.Namespace, s.Name}
-	return configresolve.Once(ctx, key, func(ctx context.Context) ([]unstructured.Unstructured, error) {
+	return once.Do(ctx, key, func(ctx context.Context) ([]unstructured.Unstructured, error) {
 		for _, version := range r.Versions {
 			objects, err := s.read(ctx, schema.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Plural})
 			if s.Name == "" && apierrors.IsNotFound(err) || notServed(err) {

@@ -15,8 +15,7 @@ import (
 
 const pageSize = 500
 
-// get returns one object: from the API server, or within a Watch from what it
-// holds.
+// get returns one object, from the API server or, within a Watch, from its feeds.
 func (c *Client) get(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	if h := hubOf(ctx); h != nil {
 		o, err := h.one(ctx, feedKey{c, gvr, namespace, name})
@@ -57,8 +56,8 @@ func (c *Client) getAll(ctx context.Context, gvr schema.GroupVersionResource, na
 	return objects, err
 }
 
-// one returns the object of a feed, or the error that the API server has where
-// there is none.
+// one returns the object of a feed or, if there is none, the error that the API
+// server would return.
 func (h *hub) one(ctx context.Context, key feedKey) (metav1.Object, error) {
 	objects, err := h.feed(key).read(ctx)
 	if err == nil && len(objects) == 0 {
@@ -70,12 +69,11 @@ func (h *hub) one(ctx context.Context, key feedKey) (metav1.Object, error) {
 	return objects[0], nil
 }
 
-// metadataOnly says of which objects no more than the metadata is read.
+// metadataOnly reports whether only the metadata of the objects is read.
 func (k feedKey) metadataOnly() bool { return k.gvr == nodes || k.gvr == definitions }
 
-// list reads page by page, and returns the version of the whole. Where the list
-// has expired between two pages, it is read anew in one piece, which cannot
-// expire.
+// list reads page by page, and returns the version of the whole. If the list
+// expires between two pages, it is read again in one piece, which cannot expire.
 func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptions) (objects []metav1.Object, version string, err error) {
 	options.Limit = pageSize
 	for range maxPages {

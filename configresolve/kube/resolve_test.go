@@ -44,8 +44,8 @@ func answerAny(req *http.Request) (*http.Response, error) {
 func threeSources(client *kube.Client) []configresolve.Source {
 	return []configresolve.Source{
 		kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"},
-		kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me"},
-		kube.Node{Client: client, Name: "me"},
+		kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		kube.Node{Client: client, Name: "me", Prefix: kube.Cilium().Prefix},
 	}
 }
 

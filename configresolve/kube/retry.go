@@ -52,8 +52,8 @@ func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration
 	return &retrier{next: next, servers: servers, spread: spread}
 }
 
-// RoundTrip implements http.RoundTripper. What is no read is passed on as it is,
-// and so is a watch unless it is denied.
+// RoundTrip implements http.RoundTripper. A request that is not a read is passed on
+// as it is, and so is a watch, unless it is denied.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, ask := req.Context(), r.round
 	budget := budgetOf(ctx)
@@ -108,8 +108,8 @@ func (r *retrier) pause(ctx context.Context, a answer, attempt int) bool {
 	}
 }
 
-// once asks one server, and has the next request go to another where this one
-// is not well.
+// once asks one server and, if that one is not healthy, makes the next request go
+// to another.
 func (r *retrier) once(ctx context.Context, req *http.Request) answer {
 	server := r.current.Load()
 	response, err := r.send(ctx, req, server)
@@ -136,7 +136,7 @@ func window(attempt int, busy bool, spread time.Duration) time.Duration {
 	return spread
 }
 
-// answer is what came of asking, final if asking again cannot change it.
+// answer is the result of asking, final if asking again cannot change it.
 type answer struct {
 	response   *http.Response
 	err        error
@@ -204,7 +204,7 @@ func retryAfter(response *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, time.Minute)
 }
 
-// send sends a request to a server, and to no other.
+// send sends a request to the given server and to no other.
 func (r *retrier) send(ctx context.Context, req *http.Request, server int64) (*http.Response, error) {
 	out := r.to(ctx, req, server)
 	response, err := r.next.RoundTrip(out)

@@ -339,7 +339,7 @@ func TestConnectionByKubeconfig(t *testing.T) {
 	defer server.Close()
 	client, err := kube.Connection{Kubeconfig: writeKubeconfig(t, server.URL), UserAgent: "agent/1"}.Client()
 	require.NoError(t, err)
-	require.Equal(t, values{"a": "1"}, all(resolve(t, kube.Node{Client: client, Name: "me"})))
+	require.Equal(t, values{"a": "1"}, all(resolve(t, kube.Node{Client: client, Name: "me", Prefix: kube.Cilium().Prefix})))
 	require.Equal(t, "/api/v1/nodes/me", seen.URL.Path)
 	require.Equal(t, "agent/1", seen.Header.Get("User-Agent"))
 	require.Contains(t, seen.Header.Get("Accept"), "as=PartialObjectMetadata", "metadata only")

@@ -5,89 +5,55 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/drift"
 )
 
-// Update is one report of [Watch].
-type Update struct {
-	// Config is the newest configuration that could be resolved.
-	Config *configresolve.Config
-	// Changes lists the keys in which it differs from the one reported before;
-	// all keys in the first report.
-	Changes []configresolve.Change
-	// Err says why the sources cannot be resolved any more: one was deleted, or
-	// the right to read it was withdrawn. Config is then the last good one and
-	// Changes is empty. The next report that has none says that it is over.
-	Err error
-}
-
-// Watch resolves r and calls report with the outcome, and again each time that
-// the outcome differs: in a value, or in where one comes from. It returns when
-// ctx ends, with its error; when report returns an error, with that; and when
-// the very first resolution fails.
+// Watch resolves r and calls report with the result, and again whenever the result
+// differs: in a value, or in where a value comes from. It returns the error of ctx
+// when that ends, the error of report if there is one, and the error of the very
+// first resolution if that fails.
 //
 // It holds a watch on each object that the sources of this package need, and
-// asks the API server for nothing else: a change costs no request. What was
-// missed while the API server was away is made up for once it is back, within a
-// minute or two. A custom resource that is installed later counts from then on,
-// and so do node configs that select the node once its labels have changed.
-// Several changes that come at once may be one report.
+// requests nothing else from the API server: a change costs no request. Changes
+// during an outage of the API server are reported within a minute or two after it
+// has ended. If the custom resource is installed later, it is read from then on,
+// and so are node configs that select the node once its labels have changed.
+// Several changes at the same time may be combined into one report.
 //
-// Beside the verbs that the sources need, it takes list and watch on the same
-// objects, and on the definition of the custom resource. Where the latter is
-// denied and the custom resource is not installed, Watch looks for it every
-// minute or two. Sources of other packages are read again with each report, but
-// a change in them causes none. No goroutine is left when Watch returns.
-func Watch(ctx context.Context, r configresolve.Resolver, report func(Update) error) error {
+// Besides the verbs that the sources need, the ServiceAccount needs list and watch
+// on the same objects, and on the definition of the custom resource. If access to
+// the definition is denied and the custom resource is not installed, Watch looks
+// for the resource every minute or two. Sources of other packages are read again
+// for each report, but a change in them causes none. No goroutine is left when
+// Watch returns.
+func Watch(ctx context.Context, r configresolve.Resolver, report func(configresolve.Update) error) error {
+	if report == nil {
+		return errors.New("watch a configuration: no function given to report to")
+	}
 	h := newHub(ctx)
 	defer h.close()
-	var last *configresolve.Config
-	trouble := ""
-	for {
-		config, err := h.resolve(r)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		update, news := compare(last, config, err, trouble)
-		switch {
-		case err != nil && last == nil:
-			return err
-		case news:
-			if err := report(update); err != nil {
-				return err
-			}
-		}
-		last, trouble = update.Config, text(update.Err)
+	wait := func() error {
 		select {
 		case <-h.changed:
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+	return drift.Watch(ctx, func() (*configresolve.Config, error) { return h.resolve(r) }, wait, configresolve.Diff,
+		func(c *configresolve.Config, changes []configresolve.Change, err error) error {
+			return report(configresolve.Update{Config: c, Changes: changes, Err: err})
+		})
 }
 
-// compare makes a report of a resolution, and says whether it is one.
-func compare(last, config *configresolve.Config, err error, trouble string) (u Update, news bool) {
-	if err != nil {
-		return Update{Config: last, Err: err}, err.Error() != trouble
-	}
-	u = Update{Config: config, Changes: configresolve.Diff(last, config)}
-	return u, last == nil || trouble != "" || len(u.Changes) > 0
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// hub has the feeds of one Watch. The sources find it in their context and then
-// read from its feeds, which hold what they would otherwise ask for.
+// hub has the feeds of one Watch. The sources find the hub in their context, and
+// then read from its feeds instead of from the API server.
 type hub struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -144,7 +110,7 @@ func (h *hub) resolve(r configresolve.Resolver) (*configresolve.Config, error) {
 	return config, nil
 }
 
-// feed returns the feed of key, which it starts where there is none.
+// feed returns the feed of key, and starts it if there is none.
 func (h *hub) feed(key feedKey) *feed {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -145,7 +145,7 @@ func (r *reports) take() []string {
 	return lines
 }
 
-func (r *reports) add(u kube.Update) error {
+func (r *reports) add(u configresolve.Update) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if u.Err != nil {
@@ -183,7 +183,7 @@ func oneMap(c *kube.Client) []configresolve.Source {
 }
 
 func withNode(c *kube.Client) []configresolve.Source {
-	return append(oneMap(c), kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me"}, kube.Node{Client: c, Name: "me"})
+	return append(oneMap(c), kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}, kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix})
 }
 
 func mapObject(value string) fields {
@@ -411,7 +411,7 @@ func TestCFG10_FirstResolutionFails(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {}})
 		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper { return a }}.Client()
 		require.NoError(t, err)
-		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: oneMap(client)}, func(kube.Update) error { return nil })
+		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: oneMap(client)}, func(configresolve.Update) error { return nil })
 		require.ErrorIs(t, err, configresolve.ErrMissing)
 	})
 }

@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +33,7 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -41,7 +41,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	a := &agent{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
-	flag.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted; empty: this process's own namespaces")
+	flag.StringVar(&a.host.Proc, "host-proc", "", "where the host's /proc is mounted; empty: this process's own namespaces")
 	flag.StringVar(&a.sources, "source", "env:AGENT_", "configuration sources: dir:PATH, file:PATH, env:PREFIX, separated by commas")
 	flag.StringVar(&a.dest, "dest", "/run/slipway-agent/config", "directory to write the resolved configuration to")
 	flag.StringVar(&a.owner, "owner", os.Getenv("POD_UID"), "on whose behalf, such as a pod's UID: in a rolling update the later one owns the node")
@@ -61,10 +61,11 @@ func main() {
 }
 
 type agent struct {
-	hostProc, sources, dest, stateDir, owner, health string
-	interval                                         time.Duration
-	log                                              *slog.Logger
-	journal                                          *journal.Journal
+	host                                   hostns.Host
+	sources, dest, stateDir, owner, health string
+	interval                               time.Duration
+	log                                    *slog.Logger
+	journal                                *journal.Journal
 
 	mu     sync.Mutex
 	report *bootstrap.Report
@@ -74,10 +75,8 @@ type agent struct {
 // run serves until ctx ends. What it has done to the node stays: an agent is
 // restarted more often than it is removed.
 func (a *agent) run(ctx context.Context) (err error) {
-	if a.hostProc != "" && a.hostProc != "/proc" { // which says that this pid 1 is meant
-		if err := hostns.CheckProc(a.hostProc); err != nil {
-			return err
-		}
+	if err := a.host.Check(); err != nil {
+		return err
 	}
 	if err := a.openJournal(ctx); err != nil {
 		return err
@@ -93,7 +92,9 @@ func (a *agent) run(ctx context.Context) (err error) {
 	go func() { cancel(fmt.Errorf("health probe: %w", server.Serve(listener))) }()
 	a.log.Info("health probe", "address", listener.Addr().String())
 
-	err = reconcile.Loop{Plan: a.plan(), Interval: a.interval, Done: a.done}.Run(work)
+	changed := make(chan struct{}, 1)
+	go a.watch(work, changed)
+	err = reconcile.Loop{Plan: a.plan(), Interval: a.interval, Trigger: changed, Done: a.done}.Run(work)
 	if ctx.Err() != nil {
 		err = nil // told to leave
 	}
@@ -112,7 +113,30 @@ func (a *agent) done(report *bootstrap.Report, err error) {
 	}
 }
 
-func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
+// watch has the plan applied as soon as a mounted ConfigMap has changed. All else
+// that drifts, the loop's timer sees.
+func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
+	sources, err := a.sourceList()
+	if err != nil {
+		return // the loop says so
+	}
+	known := false
+	err = configresolve.Watch(ctx, configresolve.Resolver{Sources: sources}, func(u configresolve.Update) error {
+		if known && u.Err == nil {
+			select {
+			case changed <- struct{}{}:
+			default: // it has been told, and has not looked yet
+			}
+		}
+		known = true
+		return nil
+	})
+	if ctx.Err() == nil {
+		a.log.Info("changes of the configuration are seen by the timer only", "why", err)
+	}
+}
+
+func (a *agent) sourceList() ([]configresolve.Source, error) {
 	specs, err := configresolve.ParseSpecs(strings.Split(a.sources, ","), configresolve.SpecDefaults{})
 	if err != nil {
 		return nil, err
@@ -125,25 +149,34 @@ func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
 		}
 		sources = append(sources, source)
 	}
+	return sources, nil
+}
+
+func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
+	sources, err := a.sourceList()
+	if err != nil {
+		return nil, err
+	}
 	return configresolve.Resolve(ctx, sources...)
 }
 
 // plan is what this agent needs of a node.
 func (a *agent) plan() *bootstrap.Plan {
 	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
+	rp := sysctl.Cilium() // the reverse path filter off
 	return &bootstrap.Plan{
 		Trace:   bootstrap.LogTrace(a.log),
-		Lock:    a.lock,
+		Lock:    a.host.Lock(flock.File{Owner: a.owner}.Lock), // keeps a run of nodeinit on the same node and this one apart
 		Journal: a.journal,
 		Prepare: a.prepare,
 		Steps: []bootstrap.Step{
 			{Name: "config"},
-			{Name: "cgroup", Action: a.onHost(mount|hostns.Cgroup, cgroup.Mount{Journal: a.journal})},
-			{Name: "bpffs", Action: a.onHost(mount, bpffs.Mount{Journal: a.journal})},
-			{Name: "sysctl", Action: a.onHost(net, sysctl.DropIn{Journal: a.journal})},
+			{Name: "cgroup", Action: a.host.In(mount|hostns.Cgroup, cgroup.Mount{Path: cgroup.Cilium().Path, Journal: a.journal})},
+			{Name: "bpffs", Action: a.host.In(mount, bpffs.Mount{Journal: a.journal})},
+			{Name: "sysctl", Action: a.host.In(net, sysctl.DropIn{Name: rp.Name, Settings: rp.Settings, Journal: a.journal})},
 			{
 				Name: "ip-forwarding", After: []string{"sysctl"},
-				Action: a.onHost(net, sysctl.Settings{Values: sysctl.Forwarding(), Journal: a.journal}),
+				Action: a.host.In(net, sysctl.Settings{Values: sysctl.Forwarding(), Journal: a.journal}),
 			},
 		},
 	}
@@ -156,7 +189,7 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
-	p.Step("config").Action = configresolve.Write{Dir: a.dest, Config: config}
+	p.Step("config").Action = configdir.Dir{Path: a.dest, Config: config}
 	var settings struct {
 		Forwarding bool `config:"enable-ip-forwarding" default:"true"`
 	}
@@ -167,46 +200,19 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	return nil
 }
 
-// onHost makes an action run in the host's namespaces.
-func (a *agent) onHost(ns hostns.Namespace, action hostns.Action) bootstrap.Action {
-	if a.hostProc == "" {
-		return action
-	}
-	return hostns.In(filepath.Join(a.hostProc, "1"), ns, action)
-}
-
 // openJournal opens the node's journal, with what undoes the steps of plan. It is
 // on the host, and so is all that it holds.
 func (a *agent) openJournal(ctx context.Context) error {
 	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
 	o := journal.Options{Owner: a.owner, Handlers: []journal.Handler{
-		journal.In(a.on(mount|hostns.Cgroup), cgroup.Handler{}),
-		journal.In(a.on(mount), bpffs.Handler{}),
-		journal.In(a.on(net), sysctl.Handler{}),
+		journal.In(a.host.On(mount|hostns.Cgroup), cgroup.Handler{}),
+		journal.In(a.host.On(mount), bpffs.Handler{}),
+		journal.In(a.host.On(net), sysctl.Handler{}),
 	}}
-	return a.on(mount)(ctx, func(context.Context) (err error) {
+	return a.host.Do(ctx, mount, func(context.Context) (err error) {
 		a.journal, err = journal.Open(a.stateDir, o)
 		return err
 	})
-}
-
-// on runs a function on the host.
-func (a *agent) on(ns hostns.Namespace) func(context.Context, func(context.Context) error) error {
-	return func(ctx context.Context, f func(context.Context) error) error {
-		if a.hostProc == "" {
-			return f(ctx)
-		}
-		return hostns.Do(ctx, filepath.Join(a.hostProc, "1"), ns, f)
-	}
-}
-
-// lock keeps a run of nodeinit on the same node and this one apart.
-func (a *agent) lock(ctx context.Context) (unlock func() error, err error) {
-	err = a.on(hostns.Mount)(ctx, func(ctx context.Context) (err error) {
-		unlock, err = flock.File{Owner: a.owner}.Lock(ctx)
-		return err
-	})
-	return unlock, err
 }
 
 // handler answers 200 when the node was last seen as it should be, else 503;

@@ -83,12 +83,17 @@ func start(t *testing.T, n *bootstraptest.Node, args ...string) (cmd *bootstrapt
 	return cmd, ch
 }
 
-// eventually asks for something after each line that the agent logs.
+// eventually asks for something after each line that the agent logs, and now and
+// then: of a run that changes nothing it logs none.
 func eventually(t *testing.T, lines <-chan string, what string, ask func() bool) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
 		select {
+		case <-time.After(100 * time.Millisecond):
+			if ask() {
+				return
+			}
 		case line, open := <-lines:
 			if ask() {
 				return

@@ -36,7 +36,7 @@ func (a *app) applyCommand() *cobra.Command {
 func (a *app) checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Args: arguments(0),
-		Short: "Say what apply would change: exit status 0 for nothing, 2 for something",
+		Short: "Print what apply would change; exit status 0 if nothing, 2 if something",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.cniWait = 0 // a dry run waits for nothing
 			return a.runPlan(cmd.Context(), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
@@ -56,7 +56,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use: "uninstall", Args: arguments(0),
-		Short: "Take back what apply and the other commands recorded",
+		Short: "Undo what apply and the other commands changed",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var steps []string // all that is recorded
 			if len(a.skip)+len(a.only) > 0 {
@@ -70,7 +70,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 	}
 	a.planFlags(c)
 	a.undoFlags(c)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be undone, and change nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
 	return c
 }
 
@@ -95,7 +95,7 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool) error {
 
 // undoFlags say whose changes may be undone.
 func (a *app) undoFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "undo it whoever owns the node")
+	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "undo it, whoever owns the node")
 	c.Flags().BoolVar(&a.force, "force", false, "with --any-owner: also while an agent is running")
 }
 

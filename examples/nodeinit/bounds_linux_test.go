@@ -291,11 +291,13 @@ func (n *node) awaitCall(pid int) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// awaitDelivery lets no signal be merged with one that is pending.
+// awaitDelivery lets no signal be merged with one that is pending. A process that
+// has ended takes no signal any more: as a zombie it keeps what was pending.
 func (n *node) awaitDelivery(pid int) {
 	n.t.Helper()
 	require.Eventually(n.t, func() bool {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		return err != nil || strings.Contains(string(text), "\nShdPnd:\t0000000000000000\n")
+		status := string(text)
+		return err != nil || strings.Contains(status, "\nState:\tZ") || strings.Contains(status, "\nShdPnd:\t0000000000000000\n")
 	}, time.Minute, time.Millisecond)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
@@ -22,7 +23,7 @@ func (a *app) buildConfigCommand() *cobra.Command {
 	var watch bool
 	c := &cobra.Command{
 		Use: "build-config", Args: arguments(0),
-		Short: "Merge all configuration of this node into one directory",
+		Short: "Merge this node's configuration from all sources into one directory",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.dest == "" {
 				return usageError{errors.New("--dest is empty: there is nowhere to write to")}
@@ -39,7 +40,7 @@ func (a *app) buildConfigCommand() *cobra.Command {
 	}
 	a.sourceFlags(c.Flags())
 	a.outputFlag(c.Flags())
-	c.Flags().BoolVar(&watch, "watch", false, "go on, write each change, and print what changed and from where; until SIGTERM")
+	c.Flags().BoolVar(&watch, "watch", false, "keep running: write each change and print what changed, and from which source")
 	return c
 }
 
@@ -49,7 +50,7 @@ func (a *app) prepareConfig(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return unresolved(err)
 	}
-	p.Step(stepConfig).Action = configresolve.Write{Dir: a.dest, Config: config}
+	p.Step(stepConfig).Action = configdir.Dir{Path: a.dest, Config: config}
 	return nil
 }
 
@@ -83,7 +84,7 @@ func (a *app) logFindings(config *configresolve.Config) {
 
 // resolver reads what the flags say, under their policy.
 func (a *app) resolver() (configresolve.Resolver, error) {
-	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, NodeName: a.nodeName})
+	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: a.nodeName})
 	if err != nil {
 		return configresolve.Resolver{}, fmt.Errorf("--source: %w", err)
 	}
@@ -106,7 +107,7 @@ func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, 
 		}
 		var source configresolve.Source
 		if spec.Cluster() {
-			source, err = client.Source(spec, a.nodeName)
+			source, err = client.Source(spec, kube.Cilium(), a.nodeName)
 		} else {
 			source, err = spec.Source(os.Environ())
 		}

@@ -18,8 +18,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // foldLists is how many lines of one kind a list shows to people.
@@ -28,6 +29,8 @@ const foldLists = 20
 // cleanupOptions are the flags that only cleanup has.
 type cleanupOptions struct {
 	allState, bpfState, netns, xfrm, aws, force, dryRun bool
+
+	ownership string
 }
 
 func (a *app) cleanupCommand() *cobra.Command {
@@ -38,13 +41,14 @@ func (a *app) cleanupCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runCleanup(cmd, o) },
 	}
 	f := c.Flags()
-	f.BoolVar(&o.allState, "all-state", false, "everything that is the agent's")
-	f.BoolVar(&o.bpfState, "bpf-state", false, "BPF programs, pins and maps only")
-	f.BoolVar(&o.netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-*, of which the latter may be another runtime's")
+	f.BoolVar(&o.allState, "all-state", false, "remove everything that is the agent's")
+	f.BoolVar(&o.bpfState, "bpf-state", false, "remove the agent's BPF programs, pins and maps only")
+	f.BoolVar(&o.netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-* (the latter may belong to another CNI)")
 	f.BoolVar(&o.xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
-	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: chains of the AWS VPC CNI, which is no more on this node")
-	f.BoolVarP(&o.force, "force", "f", false, "do not ask")
-	f.BoolVar(&o.dryRun, "dry-run", false, "only show what there is")
+	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: iptables chains of an AWS VPC CNI that is gone from this node")
+	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: that of another agent, which this YAML `file` describes: its links, routes, chains, files and so on (there is one for Calico in examples/ownership)")
+	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be removed, and change nothing")
 	a.bpfFlags(f)
 	a.sysctlPlaceFlags(f)
 	a.cniPlaceFlags(f)
@@ -58,18 +62,15 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if (o.netns || o.xfrm) && scope != cleanup.AllState {
 		return usageError{errors.New("--netns and --xfrm go with --all-state")}
 	}
-	own, err := a.ownership()
+	if o.ownership != "" && (o.netns || o.xfrm || o.aws) {
+		return usageError{errors.New("--ownership goes without --netns, --xfrm and --aws-leftovers: the file says all that is owned")}
+	}
+	own, err := a.cleanupOwnership(cmd.Context(), o)
 	if err != nil {
 		return err
 	}
-	if o.netns {
-		own.NetNS = cleanup.CiliumOnRequest().NetNS
-	}
-	if o.xfrm {
-		own.XFRM = cleanup.CiliumOnRequest().XFRM
-	}
 	if o.aws {
-		own, scope = cleanup.AWSLeftovers(), cleanup.AllState
+		scope = cleanup.AllState
 	}
 	if scope == 0 {
 		fmt.Fprintln(a.stderr, "nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true")
@@ -84,11 +85,11 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := a.openJournal(cmd.Context()); err != nil {
 		return err
 	}
-	c := cleanup.Cleanup{
+	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removed,
 	}
 	for _, path := range slices.Concat(own.StateDirs, c.BPFRoots) {
-		if err := a.onNode(hostns.CheckFile(path)); err != nil {
+		if err := a.host().CheckFile(path); err != nil {
 			return err
 		}
 	}
@@ -102,10 +103,36 @@ func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
 		return cleanup.AllState
 	case o.bpfState:
 		return cleanup.BPFState
-	case f.Changed("all-state"), f.Changed("bpf-state"):
+	case f.Changed("all-state"), f.Changed("bpf-state"), o.ownership != "": // the environment speaks of Cilium
 		return 0
 	}
 	return cleanup.ScopeFromEnv(a.getenv)
+}
+
+// cleanupOwnership is whose state the flags ask for.
+func (a *app) cleanupOwnership(ctx context.Context, o cleanupOptions) (cleanup.Ownership, error) {
+	switch {
+	case o.aws:
+		return cleanup.AWSLeftovers(), nil
+	case o.ownership != "":
+		content, err := input.ReadFile(ctx, o.ownership, input.MaxFlags)
+		if err != nil {
+			return cleanup.Ownership{}, fmt.Errorf("--ownership: %w", err)
+		}
+		own, err := ownershipfile.Parse(content)
+		if err != nil {
+			return own, usageError{fmt.Errorf("--ownership %s: %w", o.ownership, err)}
+		}
+		return own, nil
+	}
+	own, err := a.ownership()
+	if o.netns {
+		own.NetNS = cleanup.CiliumOnRequest().NetNS
+	}
+	if o.xfrm {
+		own.XFRM = cleanup.CiliumOnRequest().XFRM
+	}
+	return own, err
 }
 
 // ownership is what Cilium owns on a node with the places that the flags say.
@@ -145,10 +172,10 @@ func (a *app) bpfRoots() []string {
 
 // cleanUp shows what it found, asks, and removes exactly that: an item that
 // has become another one meanwhile is left.
-func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Cleanup, o cleanupOptions) error {
+func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions) error {
 	ctx := cmd.Context()
 	var found *cleanup.Inventory
-	findErr := a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) (err error) {
+	findErr := a.host().Do(ctx, cleanupNamespaces, func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
 		return err
 	})
@@ -170,13 +197,13 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Cleanup, o cleanupOptions) e
 }
 
 // remove removes the items under the node's lock.
-func (a *app) remove(ctx context.Context, c cleanup.Cleanup, items []cleanup.Item) (err error) {
+func (a *app) remove(ctx context.Context, c cleanup.Leftovers, items []cleanup.Item) (err error) {
 	unlock, err := a.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	return a.hostDo(ctx, cleanupNamespaces, func(ctx context.Context) error {
+	return a.host().Do(ctx, cleanupNamespaces, func(ctx context.Context) error {
 		if err := c.Remove(ctx, items); err != nil {
 			return err
 		}
@@ -185,7 +212,7 @@ func (a *app) remove(ctx context.Context, c cleanup.Cleanup, items []cleanup.Ite
 }
 
 // verifyGone looks once more: something may have come while the rest went.
-func verifyGone(ctx context.Context, c cleanup.Cleanup) error {
+func verifyGone(ctx context.Context, c cleanup.Leftovers) error {
 	left, err := c.Inventory(ctx)
 	if err != nil || len(left.Items) == 0 {
 		return err

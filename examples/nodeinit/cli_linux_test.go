@@ -390,6 +390,39 @@ func TestCLN2_LeftoversOfAWSAreAnActionOfTheirOwn(t *testing.T) {
 	require.Equal(t, "-N KUBE-SERVICES", chains())
 }
 
+// Another agent's state goes, and Cilium's is not looked at.
+func TestCLN2_OwnershipFromAFile(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /run/cilium && touch /run/cilium/x")
+	before := n.state()
+	n.shell("mkdir -p /var/lib/acme && ip link add acme0 type veth peer name eth7")
+	for content, want := range map[string]string{
+		"stateDirs: [/var/lib]\n":             "it is the system's",
+		"linsk: []\npins: 7\n":                "line 1: field linsk not found in type cleanup.Ownership; line 2: cannot unmarshal",
+		"":                                    "it owns nothing",
+		strings.Repeat("#", 1<<20) + "\n":     "larger than 1048576 bytes",
+		"links: [{name: 'acme[0-9]'}]\n---\n": "want one document",
+	} {
+		n.write("/run/acme.yaml", content)
+		o := n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "-f")
+		require.NotZero(t, o.code)
+		require.Contains(t, o.stderr, want)
+	}
+	for _, args := range [][]string{{"--ownership", ""}, {"--ownership", "/run/acme.yaml", "--netns"}, {"--ownership", "/run/acme.yaml", "--aws-leftovers"}} {
+		require.Equal(t, 64, n.run(append(args, "cleanup", "--all-state", "-f")...).code, args)
+	}
+	n.write("/run/acme.yaml", "links: [{name: 'acme[0-9]'}]\nstateDirs: [/var/lib/acme]\n")
+	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, "cleanup", "--ownership", "/run/acme.yaml", "-f")
+	require.Contains(t, o.stderr, "nothing selected", "the variable speaks of Cilium")
+	o = n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "--dry-run")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "acme0")
+	o = n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("rm /run/acme.yaml")
+	require.Empty(t, before.Diff(n.state()))
+}
+
 func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
 	n := newNode(t)
 	n.shell("mkdir -p /opt/conf /opt/plugins /run/bpf && touch /opt/conf/05-cilium.conflist /opt/conf/07-mine.conflist /opt/conf/10-other.conf.mybak /opt/plugins/cilium-cni /opt/plugins/bridge && mount -n -t bpf bpf /run/bpf && mkdir -p /run/bpf/cilium/x /etc/cni/net.d && touch /etc/cni/net.d/05-cilium.conflist")

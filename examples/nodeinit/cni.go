@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	var configDir string
 	c := &cobra.Command{
 		Use: "uninstall-cni", Args: arguments(0),
-		Short: "Take back what install-cni or apply installed, configuration first",
+		Short: "Remove what install-cni or apply installed, configuration first",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if configDir != "" {
 				enabled, err := cniinstall.UninstallEnabled(configDir)
@@ -71,8 +72,8 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	a.cniFlags(c.Flags())
 	a.singleFlags(c)
 	a.undoFlags(c)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be undone, and change nothing")
-	c.Flags().StringVar(&configDir, "config-dir", "", "the agent's configuration, one file a key: do nothing unless its cni-uninstall says true, as in a preStop hook")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
+	c.Flags().StringVar(&configDir, "config-dir", "", "directory of the agent's configuration, one file per key: do nothing unless its cni-uninstall is true (for preStop hooks)")
 	return c
 }
 
@@ -80,7 +81,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 func (a *app) guardCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "guard", Args: arguments(0), Annotations: map[string]string{runsForever: "until SIGTERM"},
-		Short: "Keep what install-cni or apply installed as it is, until told to end",
+		Short: "Run beside an agent and repair what install-cni or apply installed",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 				return err
@@ -126,22 +127,24 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 // any more.
 func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	for _, folder := range cniFolders(install) {
-		if err := a.onNode(hostns.CheckFile(folder)); err != nil {
+		if err := a.host().CheckFile(folder); err != nil {
 			return err
 		}
 	}
 	log := a.logger()
 	g := cniinstall.Guard{
 		Install: install,
-		Repaired: func(changes []string) {
+		Lock:    a.lockFile().Lock, // it runs on the host already
+		Done: func(changes []string, err error) {
 			for _, change := range changes {
 				fmt.Fprintln(a.stdout, oneLine(change))
 			}
+			if err != nil {
+				log.Warn(oneLine(err.Error()), "step", stepCNI)
+			}
 		},
-		Lock:    a.lockFile().Lock, // it runs on the host already
-		Trouble: func(err error) { log.Warn(oneLine(err.Error()), "step", stepCNI) },
 	}
-	err := a.hostDo(a.journal.WithStep(ctx, stepCNI), hostns.Mount, g.Run)
+	err := a.host().Do(a.journal.WithStep(ctx, stepCNI), hostns.Mount, g.Run)
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -158,7 +161,7 @@ func (a *app) cniPlan(i cniinstall.Install) *bootstrap.Plan {
 }
 
 func (a *app) cniStep(i cniinstall.Install) bootstrap.Action {
-	return a.files(a.waiting(a.onHost(hostns.Mount, i)), cniFolders(i)...)
+	return a.waiting(a.host().Files(hostns.Mount, i, cniFolders(i)...))
 }
 
 // cniFolders are those that something goes into.
@@ -176,11 +179,10 @@ func cniFolders(i cniinstall.Install) (folders []string) {
 // so they are opened here, before anything runs in the host's namespaces.
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
 	closeAll = func() error { return nil }
-	i = cniinstall.Install{
-		BinDir: a.cniBinDir, ConfDir: a.cniConfDir, ConfName: a.cniConfName,
-		Exclusive: a.cniExclusive, BackupSuffix: a.cniBackupSuffix,
-		Journal: a.journal, Warn: a.warnOnce(),
-	}
+	i = cniinstall.Cilium("")
+	i.BinDir, i.ConfDir, i.ConfName = a.cniBinDir, a.cniConfDir, cmp.Or(a.cniConfName, i.ConfName)
+	i.Exclusive, i.BackupSuffix = a.cniExclusive, cmp.Or(a.cniBackupSuffix, i.BackupSuffix)
+	i.Journal = a.journal
 	if i.Config, err = a.cniConfig(ctx, config); err != nil {
 		return i, closeAll, err
 	}
@@ -204,7 +206,8 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 	if a.userManagedConf || a.writeWhenReady != "" {
 		return nil, nil
 	}
-	agent := cniinstall.Agent{Mode: a.cniTemplate, Debug: a.cniDebug, LogFile: a.cniLogFile}
+	agent := cniinstall.CiliumAgent(a.cniTemplate)
+	agent.Debug, agent.LogFile = a.cniDebug, cmp.Or(a.cniLogFile, agent.LogFile)
 	switch {
 	case a.cniConf != "":
 		content, err := input.ReadFile(ctx, a.cniConf, input.MaxNetwork)
@@ -222,6 +225,7 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 		}
 		return cniinstall.Whole(content), nil
 	case a.cniChain != "":
+		agent.Network = "" // the target's
 		return cniinstall.Chained{Target: a.cniChain, Agent: agent}, nil
 	case a.cniTemplate != "":
 		return agent, nil
@@ -245,7 +249,7 @@ func (a *app) waiting(action bootstrap.Action) bootstrap.Action {
 func (a *app) policyFor(ctx context.Context, root *os.Root) (map[string]cniinstall.Policy, error) {
 	dir, err := root.Open(".")
 	if err != nil {
-		return nil, fmt.Errorf("--plugins: %w", err)
+		return nil, fmt.Errorf("--plugins %s: %w", a.plugins, err)
 	}
 	defer dir.Close()
 	names, err := input.Collect(ctx, a.plugins, input.Names(dir), func(string) bool { return true })
@@ -262,15 +266,4 @@ func (a *app) policyFor(ctx context.Context, root *os.Root) (map[string]cniinsta
 		}
 	}
 	return policy, nil
-}
-
-// warnOnce logs each text once: a plan looks at the node several times.
-func (a *app) warnOnce() func(string) {
-	log, said := a.logger(), map[string]bool{}
-	return func(text string) {
-		if !said[text] {
-			log.Warn(oneLine(text), "step", stepCNI)
-		}
-		said[text] = true
-	}
 }

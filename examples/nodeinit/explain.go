@@ -15,7 +15,7 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "explain [KEY...]", Args: cobra.ArbitraryArgs,
-		Short: "Show where each value of the configuration comes from, what it overrides, and what was denied",
+		Short: "Show where each configuration value comes from, what it overrides, and what was denied",
 		RunE: func(cmd *cobra.Command, keys []string) error {
 			a.defaultSources()
 			resolver, err := a.resolver()

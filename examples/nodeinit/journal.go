@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -30,15 +30,15 @@ func (a *app) openJournal(ctx context.Context) error {
 	o := journal.Options{
 		Owner: a.owner, TakeOver: a.takeOver, AnyOwner: a.anyOwner,
 		Handlers: []journal.Handler{
-			journal.In(a.on(hostns.Mount), hostpath.Handler{}),
-			journal.In(a.on(hostns.Mount|hostns.Cgroup), cgroup.Handler{}),
-			journal.In(a.on(hostns.Mount), bpffs.Handler{}),
-			journal.In(a.on(hostns.Mount|hostns.Net), sysctl.Handler{}),
-			journal.In(a.on(hostns.Mount), cniinstall.Handler{ConfDir: a.cniConfDir, KeepConf: a.userManagedConf}),
-			configresolve.Handler{}, // its directory is on this side
+			journal.In(a.host().On(hostns.Mount), hostpath.Handler{}),
+			journal.In(a.host().On(hostns.Mount|hostns.Cgroup), cgroup.Handler{}),
+			journal.In(a.host().On(hostns.Mount), bpffs.Handler{}),
+			journal.In(a.host().On(hostns.Mount|hostns.Net), sysctl.Handler{}),
+			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.cniConfDir, KeepConf: a.userManagedConf}),
+			configdir.Handler{}, // its directory is on this side
 		},
 	}
-	err := a.hostDo(ctx, hostns.Mount, func(context.Context) (err error) {
+	err := a.host().Do(ctx, hostns.Mount, func(context.Context) (err error) {
 		a.journal, err = journal.Open(a.stateDir, o)
 		return err
 	})
@@ -46,11 +46,6 @@ func (a *app) openJournal(ctx context.Context) error {
 		a.cleanups = append(a.cleanups, func() { _ = a.journal.Close() }) // nothing was written through it
 	}
 	return err
-}
-
-// on runs a function on the host.
-func (a *app) on(ns hostns.Namespace) func(context.Context, func(context.Context) error) error {
-	return func(ctx context.Context, f func(context.Context) error) error { return a.hostDo(ctx, ns, f) }
 }
 
 // lockFile is the node's lock, for who is on the host already.
@@ -64,11 +59,7 @@ func (a *app) lockFile() flock.File {
 
 // lock is the node's lock: one run at a time.
 func (a *app) lock(ctx context.Context) (unlock func() error, err error) {
-	err = a.hostDo(ctx, hostns.Mount, func(ctx context.Context) (err error) {
-		unlock, err = a.lockFile().Lock(ctx)
-		return err
-	})
-	return unlock, err
+	return a.host().Lock(a.lockFile().Lock)(ctx)
 }
 
 // plan is a plan of this node.
@@ -78,15 +69,6 @@ func (a *app) plan(steps ...bootstrap.Step) *bootstrap.Plan {
 		p.Journal = a.journal
 	}
 	return p
-}
-
-// ours reports whether an apply would leave the node's owner as it is.
-func (a *app) ours() (bool, error) {
-	if a.owner == "" {
-		return true, nil
-	}
-	name, _, err := a.journal.Owner()
-	return a.journal == nil || name == a.owner, err
 }
 
 // undo undoes what is recorded for the steps, or everything if there is none,
@@ -174,7 +156,7 @@ func (a *app) mayUndo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.hostDo(ctx, hostns.Mount, func(context.Context) error { return own.AgentAlive() }); err != nil {
+	if err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return own.AgentAlive() }); err != nil {
 		return fmt.Errorf("--any-owner: %w (or give --force)", err)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 func (a *app) journalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "journal", Args: arguments(0),
-		Short: "Show whose the node is, and what uninstall would look at",
+		Short: "Show who owns the node and what is recorded for uninstall",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.needJournal(cmd); err != nil {
 				return err
@@ -36,7 +36,7 @@ func (a *app) journalCommand() *cobra.Command {
 func (a *app) journalForgetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "forget OBJECT", Args: cobra.ExactArgs(1),
-		Short: "Drop what is recorded of an object without undoing it: the remedy where that cannot be done",
+		Short: "Drop the entry of an object that cannot be undone, without undoing it",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := needsRoot(os.Geteuid(), "journal forget"); err != nil {
 				return err

@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -30,7 +31,7 @@ import (
 )
 
 func main() {
-	a := &app{stdout: printable.Writer{W: os.Stdout}, stderr: printable.Writer{W: os.Stderr}, getenv: os.LookupEnv}
+	a := &app{stdout: printable.Writer{W: os.Stdout}, stderr: printable.Writer{W: os.Stderr}, shell: os.Stdout, getenv: os.LookupEnv}
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		a.terminal = os.Stdout
 	}
@@ -62,6 +63,7 @@ func (e usageError) Unwrap() error { return e.error }
 type app struct {
 	stdout, stderr io.Writer // which escape what would act on a terminal
 	terminal       io.Writer // standard output as it is, where that is a terminal
+	shell          io.Writer // standard output as it is, for completion alone
 	getenv         func(string) (string, bool)
 	cleanups       []func()         // to be called when the command has ended
 	shown          bool             // the one document has been printed
@@ -80,6 +82,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.command(args...)
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
+	if len(args) > 0 && (args[0] == "completion" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)) {
+		root.SetOut(a.shell) // a shell reads it, tabs and all, and it has nothing of others
+	}
 	root.SetErr(a.stderr)
 	stop := a.endWith(ctx)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -157,7 +162,7 @@ func oneLine(s string) string {
 func (a *app) command(args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "nodeinit",
-		Short:         "Bring a node to the state that an eBPF CNI agent needs, and take it back",
+		Short:         "Prepare a node for an eBPF CNI agent, and undo it all",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -168,9 +173,12 @@ func (a *app) command(args ...string) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.Version = version()
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
+			return nil // it is for the shell that reads it, whatever the node's environment says
+		}
 		if err := a.complete(cmd.Context(), cmd.Flags()); err != nil {
 			return err
 		}
@@ -191,9 +199,23 @@ func (a *app) command(args ...string) *cobra.Command {
 		return root
 	}
 	for _, command := range commands {
-		root.AddCommand(command())
+		root.AddCommand(completed(command()))
 	}
 	return root
+}
+
+// completed has a shell complete the values of those flags of which there are few.
+func completed(c *cobra.Command) *cobra.Command {
+	c.Flags().VisitAll(func(flag *pflag.Flag) {
+		values := map[string][]string{"skip": stepNames, "only": stepNames}[flag.Name]
+		if choice, ok := flag.Value.(*choice); ok {
+			values = choice.allowed
+		}
+		if values != nil {
+			must(c.RegisterFlagCompletionFunc(flag.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
+		}
+	})
+	return c
 }
 
 func (a *app) commands() map[string]func() *cobra.Command {

@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/sysctl"
 )
 
 // options are the values of all flags; a command registers those it has.
@@ -48,10 +52,10 @@ const (
 )
 
 func (a *app) commonFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted, such as /hostproc; empty: act in the namespaces this process is in")
-	f.BoolVar(&a.here, "here", false, "without --host-proc, in a container: act on the container itself, and not on its host")
-	f.StringVar(&a.configFile, "config", "", "YAML file with values for flags, one FLAG: VALUE a line; flags and environment win over it")
-	f.DurationVar(&a.timeout, "timeout", 5*time.Minute, "how long the command may take in all; 0: as long as it wants")
+	f.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted in this container, such as /hostproc; empty: act in this process's own namespaces")
+	f.BoolVar(&a.here, "here", false, "without --host-proc, in a container: change the container itself, not its host")
+	f.StringVar(&a.configFile, "config", "", "YAML file of flags, one FLAG: VALUE a line; the command line and the environment win over it")
+	f.DurationVar(&a.timeout, "timeout", 5*time.Minute, "give up after this long; 0: never")
 	f.Var(newChoice(&a.logFormat, formatText, formatJSON), "log-format", "text or json")
 	f.Var(newChoice(&a.logLevel, "warn", "info", "debug", "error"), "log-level", "debug, info, warn or error")
 }
@@ -61,43 +65,43 @@ func (a *app) outputFlag(f *pflag.FlagSet) {
 }
 
 func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
-	f.StringSliceVar(&a.sources, "source", sources, "where configuration comes from, in order, a later one over an earlier one: config-map:[NAMESPACE/]NAME, cilium-node-config:NAMESPACE[/NAME], node:[NAME], dir:PATH, file:PATH, env:PREFIX")
-	f.StringSliceVar(&a.allowKeys, "allow-config-keys", nil, "the only keys that sources after the first may set; wins over --deny-config-keys")
+	f.StringSliceVar(&a.sources, "source", sources, "sources of configuration, in order; a later one overrides an earlier one: config-map:[NAMESPACE/]NAME, cilium-node-config:NAMESPACE[/NAME], node:[NAME], dir:PATH, file:PATH, env:PREFIX")
+	f.StringSliceVar(&a.allowKeys, "allow-config-keys", nil, "keys that sources after the first may set; no others (wins over --deny-config-keys)")
 	f.StringSliceVar(&a.denyKeys, "deny-config-keys", nil, "keys that sources after the first may not set")
-	f.BoolVar(&a.strict, "strict", false, "fail on a key that is none, instead of leaving it out")
-	f.BoolVar(&a.showValues, "show-values", false, "show values of keys that look secret, such as etcd-password, where they are printed for people")
-	f.StringVar(&a.nodeName, "node-name", "", "the node's name in the cluster (default: the host name)")
-	f.StringVar(&a.namespace, "k8s-namespace", "", "the namespace of sources that name none")
-	f.StringVar(&a.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig to read the cluster with (default: the pod's service account)")
-	f.StringSliceVar(&a.apiServers, "k8s-api-server-urls", nil, "API servers, tried in turn")
-	f.StringVar(&a.apiServer, "k8s-api-server", "", "one API server; the older form of --k8s-api-server-urls")
-	f.DurationVar(&a.retrySpread, "k8s-retry-spread", time.Minute, "over how long nodes come back to an API server that was away; shorter for a cluster of few nodes")
-	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, on this side")
+	f.BoolVar(&a.strict, "strict", false, "fail on an invalid key, instead of leaving it out with a warning")
+	f.BoolVar(&a.showValues, "show-values", false, "print the values of keys that look secret, such as etcd-password, instead of masking them")
+	f.StringVar(&a.nodeName, "node-name", "", "name of this node in the cluster (default: the host name)")
+	f.StringVar(&a.namespace, "k8s-namespace", "", "namespace of sources that do not name one")
+	f.StringVar(&a.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig file (default: the pod's service account)")
+	f.StringSliceVar(&a.apiServers, "k8s-api-server-urls", nil, "URLs of API servers, tried in turn")
+	f.StringVar(&a.apiServer, "k8s-api-server", "", "URL of one API server; the older form of --k8s-api-server-urls")
+	f.DurationVar(&a.retrySpread, "k8s-retry-spread", time.Minute, "nodes retry at a random time within this window when the API server was away; make it shorter in a small cluster")
+	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, in this container")
 }
 
 func (a *app) cgroupFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.cgroupRoot, "cgroup-root", "/run/cilium/cgroupv2", "where cgroup2 is to be mounted, on the host")
-	f.BoolVar(&a.cgroupRepair, "cgroup-repair", false, "unmount a cgroup2 that is there and does not show the host's root, and mount anew")
+	f.StringVar(&a.cgroupRoot, "cgroup-root", cgroup.Cilium().Path, "where to mount cgroup2, on the host")
+	f.BoolVar(&a.cgroupRepair, "cgroup-repair", false, "replace a cgroup2 mount that does not show the host's root cgroup")
 }
 
 func (a *app) bpfFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.bpfRoot, "bpf-root", "/sys/fs/bpf", "where the BPF file system is to be mounted, on the host")
-	f.StringVar(&a.bpfFallback, "bpf-fallback", "", "where else, if another file system occupies --bpf-root; empty: that is an error")
+	f.StringVar(&a.bpfRoot, "bpf-root", "/sys/fs/bpf", "where to mount the BPF file system, on the host")
+	f.StringVar(&a.bpfFallback, "bpf-fallback", "", "where to mount it instead if another file system is mounted on --bpf-root; empty: that is an error")
 }
 
 func (a *app) bpfMountFlags(f *pflag.FlagSet) {
 	a.bpfFlags(f)
-	f.BoolVar(&a.bpfShared, "bpf-shared", false, "fail unless a new mount will be seen outside of this mount namespace (for a pod without --host-proc)")
+	f.BoolVar(&a.bpfShared, "bpf-shared", false, "fail unless the mount will be visible on the host (for a pod without --host-proc)")
 }
 
 func (a *app) sysctlPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", "/etc/sysctl.d", "directory of the sysctl drop-in, on the host")
-	f.StringVar(&a.sysctlConfFile, "sysctl-config-file", "99-zzz-override_cilium.conf", "name of the sysctl drop-in")
+	f.StringVar(&a.sysctlConfFile, "sysctl-config-file", sysctl.Cilium().Name, "name of the sysctl drop-in")
 }
 
 func (a *app) sysctlFlags(f *pflag.FlagSet) {
 	a.sysctlPlaceFlags(f)
-	f.StringArrayVar(&a.sysctls, "sysctl", nil, "a line of the sysctl drop-in, KEY=VALUE as in sysctl.d(5); repeatable (default: the reverse path filter off, for Cilium's links)")
+	f.StringArrayVar(&a.sysctls, "sysctl", nil, "KEY=VALUE for the sysctl drop-in, as in sysctl.d(5); repeatable (default: reverse path filtering off for Cilium's links)")
 }
 
 func (a *app) systemdFlags(f *pflag.FlagSet) {
@@ -106,13 +110,13 @@ func (a *app) systemdFlags(f *pflag.FlagSet) {
 
 // cniPlaceFlags say where CNI files are.
 func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.cniBinDir, "cni-bin-dir", "/opt/cni/bin", "where CNI plugins go, on the host")
-	f.StringVar(&a.cniConfDir, "cni-conf-dir", "/etc/cni/net.d", "where the CNI configuration goes, on the host")
-	f.StringVar(&a.cniConfName, "cni-conf-name", "05-cilium.conflist", "name of the CNI configuration file")
-	f.StringVar(&a.cniBackupSuffix, "cni-backup-suffix", "", "what is put behind the names of those (default .cilium_bak)")
-	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "the CNI configuration is somebody else's: neither write nor remove it")
-	f.StringVar(&a.hostPrefix, "host-prefix", "", "where the host's root is mounted; put before the default CNI folders")
-	f.StringVar(&a.cniDir, "cni-dir", "", "the folder above the CNI plugins' (their folder is bin in it)")
+	f.StringVar(&a.cniBinDir, "cni-bin-dir", "/opt/cni/bin", "directory of CNI plugins, on the host")
+	f.StringVar(&a.cniConfDir, "cni-conf-dir", "/etc/cni/net.d", "directory of CNI configurations, on the host")
+	f.StringVar(&a.cniConfName, "cni-conf-name", cniinstall.Cilium("").ConfName, "name of the CNI configuration file")
+	f.StringVar(&a.cniBackupSuffix, "cni-backup-suffix", "", "suffix of other CNI configurations that are set aside (default "+cniinstall.Cilium("").BackupSuffix+")")
+	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "the CNI configuration is managed by somebody else: neither write nor remove it")
+	f.StringVar(&a.hostPrefix, "host-prefix", "", "where the host's root is mounted; prefix of the default CNI directories")
+	f.StringVar(&a.cniDir, "cni-dir", "", "parent of the directory of CNI plugins, which is bin in it")
 	for _, name := range []string{"host-prefix", "cni-dir"} {
 		must(f.MarkHidden(name)) // they exist for the environment of older installers
 	}
@@ -120,30 +124,30 @@ func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
 
 func (a *app) cniFlags(f *pflag.FlagSet) {
 	a.cniPlaceFlags(f)
-	f.StringVar(&a.plugins, "plugins", "", "folder of CNI plugins to install, on this side; empty: none")
-	f.StringVar(&a.cniConf, "cni-conf", "", "CNI configuration to install, a file on this side; empty: none")
-	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "CNI configuration to install, the value of this key of the resolved configuration")
-	f.StringVar(&a.cniChain, "cni-chain", "", "join the agent's plugin to the configuration of the network of this name, or of any: *")
-	f.StringVar(&a.cniTemplate, "cni-template", "", "make the CNI configuration: none (the agent alone), portmap, flannel or aws-cni")
-	f.StringVar(&a.cniLogFile, "cni-log-file", "", "where the agent's plugin logs to, on the host (default /var/run/cilium/cilium-cni.log)")
-	f.BoolVar(&a.cniDebug, "cni-debug", false, "have the agent's plugin log more")
-	f.BoolVar(&a.cniExclusive, "cni-exclusive", false, "set other CNI configurations aside; uninstall brings them back")
-	f.DurationVar(&a.cniWait, "cni-wait", 0, "how long to wait for another CNI's plugin, or for the network to join")
-	f.BoolVar(&a.overwriteLoopback, "overwrite-loopback", false, "install the loopback plugin over one that is there")
-	f.BoolVar(&a.overwritePlugins, "overwrite-plugins", true, "install plugins over those that are there")
-	f.StringVar(&a.writeWhenReady, "write-cni-conf-when-ready", "", "the agent itself writes the CNI configuration, to this path, when it is ready: do not write it")
+	f.StringVar(&a.plugins, "plugins", "", "directory of CNI plugins to install, in this container; empty: none")
+	f.StringVar(&a.cniConf, "cni-conf", "", "file with the CNI configuration to install, in this container; empty: none")
+	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "key of the resolved configuration whose value is the CNI configuration to install")
+	f.StringVar(&a.cniChain, "cni-chain", "", "add the agent's plugin to the existing configuration of this network, or of any network: *")
+	f.StringVar(&a.cniTemplate, "cni-template", "", "generate the CNI configuration: none (the agent's plugin alone), portmap, flannel or aws-cni")
+	f.StringVar(&a.cniLogFile, "cni-log-file", "", "log file of the agent's plugin, on the host (default "+cniinstall.CiliumAgent("").LogFile+")")
+	f.BoolVar(&a.cniDebug, "cni-debug", false, "turn on debug logs of the agent's plugin")
+	f.BoolVar(&a.cniExclusive, "cni-exclusive", false, "set other CNI configurations aside; uninstall restores them")
+	f.DurationVar(&a.cniWait, "cni-wait", 0, "how long to wait for a plugin that another CNI installs, or for the network of --cni-chain")
+	f.BoolVar(&a.overwriteLoopback, "overwrite-loopback", false, "replace an existing loopback plugin")
+	f.BoolVar(&a.overwritePlugins, "overwrite-plugins", true, "replace existing plugins")
+	f.StringVar(&a.writeWhenReady, "write-cni-conf-when-ready", "", "path where the agent itself writes the CNI configuration once it is ready; if set, nodeinit does not write one")
 }
 
 func (a *app) stateFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "where what has to be undone is recorded, on the host; empty: record nothing")
-	f.StringVar(&a.owner, "owner", "", "on whose behalf, such as a pod's UID: who has applied last owns the node, and an older owner's apply and uninstall change nothing; empty: nobody in particular")
-	f.BoolVar(&a.takeOver, "take-over", false, "own the node also where somebody else has applied after this owner")
-	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node; 0: not at all")
+	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "directory of the journal that uninstall undoes, on the host; empty: record nothing")
+	f.StringVar(&a.owner, "owner", "", "on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: nobody in particular")
+	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
+	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node to finish; 0: do not wait")
 }
 
 func (a *app) stepFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.skip, "skip", nil, "steps to leave out")
-	f.StringSliceVar(&a.only, "only", nil, "the only steps to take")
+	f.StringSliceVar(&a.only, "only", nil, "run only these steps")
 }
 
 // must is for what cannot fail unless this program is wrong.

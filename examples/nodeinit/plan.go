@@ -4,10 +4,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -100,72 +101,20 @@ func (a *app) leftOut(step string) bool {
 	return slices.Contains(a.skip, step) || len(a.only) > 0 && !slices.Contains(a.only, step)
 }
 
-// onHost makes an action run in the host's namespaces, if there is a host
-// beside this process.
-func (a *app) onHost(ns hostns.Namespace, action hostns.Action) bootstrap.Action {
-	if a.hostProc == "" {
-		return action
+// host is the node, as this process reaches it.
+func (a *app) host() hostns.Host {
+	return hostns.Host{
+		Proc: a.hostProc, Here: a.here,
+		Remedy: "the flag for the host's /proc is --host-proc; --here says that this container is meant",
 	}
-	return hostns.In(a.hostInit(), ns, action)
 }
 
-// checkHost says early, and once, that the host cannot be entered. Who says
-// /proc means the pid 1 that is there.
+// checkHost says early, and once, that the host cannot be entered.
 func (a *app) checkHost() error {
-	if a.hostProc == "" {
-		return nil
-	}
-	err := hostns.CheckProc(a.hostProc)
-	if errors.Is(err, hostns.ErrNotHost) && filepath.Clean(a.hostProc) == "/proc" {
-		return nil
-	}
-	if err != nil {
+	if err := a.host().Check(); err != nil {
 		return fmt.Errorf("--host-proc %s: %w (it must be where the host's /proc is mounted, with the host's pid 1 in it)", a.hostProc, err)
 	}
 	return nil
-}
-
-// files refuses an action whose files would stay in a container.
-func (a *app) files(action bootstrap.Action, paths ...string) bootstrap.Action {
-	var errs []error
-	for _, path := range paths {
-		errs = append(errs, a.onNode(hostns.CheckFile(path)))
-	}
-	return refusing(action, errors.Join(errs...))
-}
-
-// mounting refuses an action whose mount would be seen in a container only.
-func (a *app) mounting(action bootstrap.Action, path, fstype string) bootstrap.Action {
-	return refusing(action, a.onNode(hostns.CheckMount(path, fstype)))
-}
-
-// onNode is err, unless what it is about is on the host or meant to be here.
-func (a *app) onNode(err error) error {
-	if err == nil || a.hostProc != "" || a.here {
-		return nil
-	}
-	return fmt.Errorf("%w (the flag for the host's /proc is --host-proc; --here says that this container is meant)", err)
-}
-
-// refusing is action, or what fails with err in its place.
-func refusing(action bootstrap.Action, err error) bootstrap.Action {
-	if err == nil {
-		return action
-	}
-	return bootstrap.Func(
-		func(context.Context) ([]string, error) { return nil, err },
-		func(context.Context) error { return err },
-	)
-}
-
-func (a *app) hostInit() string { return filepath.Join(a.hostProc, "1") }
-
-// hostDo runs f on the host.
-func (a *app) hostDo(ctx context.Context, ns hostns.Namespace, f func(context.Context) error) error {
-	if a.hostProc == "" {
-		return f(ctx)
-	}
-	return hostns.Do(ctx, a.hostInit(), ns, f)
 }
 
 func (a *app) hostPathStep() bootstrap.Action {
@@ -173,16 +122,16 @@ func (a *app) hostPathStep() bootstrap.Action {
 	for _, p := range hostPaths {
 		paths = append(paths, p.Path)
 	}
-	return a.files(a.onHost(hostns.Mount, hostpath.Action{Paths: hostPaths, Journal: a.journal}), paths...)
+	return a.host().Files(hostns.Mount, hostpath.Paths{List: hostPaths, Journal: a.journal}, paths...)
 }
 
 func (a *app) cgroupStep() bootstrap.Action {
-	action := a.onHost(hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair, Journal: a.journal})
-	return a.mounting(action, a.cgroupRoot, "cgroup2")
+	m := cgroup.Mount{Path: cmp.Or(a.cgroupRoot, cgroup.Cilium().Path), Repair: a.cgroupRepair, Journal: a.journal}
+	return a.host().Mounts(hostns.Mount|hostns.Cgroup, m, a.cgroupRoot, "cgroup2")
 }
 
 func (a *app) bpffsStep() bootstrap.Action {
-	return a.mounting(a.onHost(hostns.Mount, a.bpffsMount()), a.bpfRoot, "bpf")
+	return a.host().Mounts(hostns.Mount, a.bpffsMount(), a.bpfRoot, "bpf")
 }
 
 func (a *app) bpffsMount() bpffs.Mount {
@@ -195,13 +144,12 @@ func (a *app) bpffsMount() bpffs.Mount {
 
 func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
 	dropIn, err := a.sysctlDropIn(reload)
-	return a.files(a.onHost(hostns.Mount|hostns.Net, dropIn), a.sysctlConfDir), err
+	return a.host().Files(hostns.Mount|hostns.Net, dropIn, a.sysctlConfDir), err
 }
 
 func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
-	d := sysctl.DropIn{
-		Dir: a.sysctlConfDir, Name: a.sysctlConfFile, Reload: reload, Journal: a.journal,
-	}
+	d := sysctl.Cilium()
+	d.Dir, d.Name, d.Reload, d.Journal = a.sysctlConfDir, cmp.Or(a.sysctlConfFile, d.Name), reload, a.journal
 	if len(a.sysctls) == 0 {
 		return d, nil
 	}
@@ -209,14 +157,16 @@ func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	if err != nil {
 		return d, fmt.Errorf("--sysctl: %w", err)
 	}
-	d.Settings = settings
+	if len(settings) > 0 { // else they are comments
+		d.Settings = settings
+	}
 	return d, nil
 }
 
 // configStep writes the resolved configuration. Its directory is on this side:
 // it is the node's, and so recorded, only where there is no other side.
 func (a *app) configStep(config *configresolve.Config) bootstrap.Action {
-	w := configresolve.Write{Dir: a.dest, Config: config}
+	w := configdir.Dir{Path: a.dest, Config: config}
 	if a.hostProc == "" {
 		w.Journal = a.journal
 	}
@@ -234,7 +184,7 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	if err != nil {
 		return bootstrap.Step{}, err
 	}
-	c := cleanup.Cleanup{
+	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal,
 		Keep: []string{a.cgroupRoot, a.bpfRoot},
 	}
@@ -249,7 +199,7 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	}
 	return bootstrap.Step{
 		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0,
-		Action: a.files(a.onHost(cleanupNamespaces, c), slices.Concat(c.Ownership.StateDirs, c.BPFRoots)...),
+		Action: a.host().Files(cleanupNamespaces, c, slices.Concat(c.Ownership.StateDirs, c.BPFRoots)...),
 	}, nil
 }
 

@@ -47,7 +47,7 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	if !f.Changed("log-level") && a.output == formatJSON {
 		a.logLevel = "info" // the progress that text output shows otherwise
 	}
-	if err := a.emptyLists(f); err != nil {
+	if err := a.emptyNames(f); err != nil {
 		return err
 	}
 	if a.nodeName == "" {
@@ -60,15 +60,18 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	return nil
 }
 
-// emptyLists refuses a list that was given and names nothing: it comes from a
+// emptyNames refuses a flag that was given and names nothing: it comes from a
 // variable that is not set, and would mean the opposite of what was wanted.
-func (a *app) emptyLists(f *pflag.FlagSet) error {
-	for _, name := range []string{"source", "only"} {
+func (a *app) emptyNames(f *pflag.FlagSet) error {
+	for _, name := range []string{"source", "only", "ownership"} {
 		flag := f.Lookup(name)
 		if flag == nil || !flag.Changed {
 			continue
 		}
-		values := flag.Value.(pflag.SliceValue).GetSlice()
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
 		if !slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) != "" }) {
 			return usageError{fmt.Errorf("--%s is given and names nothing", name)}
 		}

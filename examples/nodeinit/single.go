@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
 
@@ -98,14 +97,7 @@ func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.A
 	if err != nil {
 		return err
 	}
-	return a.showPlan(cmd.Context(), a.plan(bootstrap.Step{Name: name, Action: do}), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
-		if ours, err := a.ours(); err == nil && ours {
-			quiet := &bootstrap.Plan{Steps: p.Steps, Journal: p.Journal}
-			if report, err := quiet.Check(ctx); err == nil && !report.Changed() {
-				p.Trace.StepDone(ctx, report.Op, report.Results[0])
-				return report, nil
-			}
-		}
-		return p.Apply(ctx)
-	})
+	plan := a.plan(bootstrap.Step{Name: name, Action: do})
+	plan.CheckFirst = true
+	return a.showPlan(cmd.Context(), plan, (*bootstrap.Plan).Apply)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
@@ -22,13 +23,13 @@ func (a *app) watchConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = kube.Watch(ctx, resolver, func(u kube.Update) error {
+	err = kube.Watch(ctx, resolver, func(u configresolve.Update) error {
 		if u.Err != nil {
 			a.logger().Error(oneLine(u.Err.Error()), "step", stepConfig)
 			return nil
 		}
 		a.logFindings(u.Config)
-		if _, err := configresolve.WriteDir(ctx, a.dest, u.Config); errors.Is(err, configresolve.ErrEmpty) {
+		if _, err := configdir.Write(ctx, a.dest, u.Config); errors.Is(err, configdir.ErrEmpty) {
 			a.logger().Error(oneLine(err.Error()), "step", stepConfig) // the agent keeps what it has
 			return nil
 		} else if err != nil {

@@ -75,7 +75,7 @@ func fileTargets() []target {
 func makeModeDir(a *arena) error { return durable.MkdirAll(a.path("pub/x"), 0o755) }
 
 func hostPath(a *arena, name string, typ hostpath.Type) error {
-	return hostpath.Action{Paths: []hostpath.Path{{Path: a.path(name), Type: typ}}}.Apply(a.ctx)
+	return hostpath.Paths{List: []hostpath.Path{{Path: a.path(name), Type: typ}}}.Apply(a.ctx)
 }
 
 func takeLock(a *arena) error {

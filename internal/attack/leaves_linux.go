@@ -14,12 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/sysctl"
-	"github.com/slipway-dev/slipway/sysctl/sysctltest"
 )
 
 func leafTargets() []target {
@@ -42,7 +43,7 @@ func leafTargets() []target {
 	}, {
 		name: "drop-in of sysctl", pairs: parent, setup: besideLink(empty), naive: inDir("99-ours.conf")(makeNew),
 		try: func(a *arena) error {
-			return sysctl.DropIn{Dir: a.path("pub/p"), Name: "99-ours.conf", Kernel: sysctltest.New("eth0").Kernel(),
+			return sysctl.DropIn{Dir: a.path("pub/p"), Name: "99-ours.conf", Kernel: sysctl.Kernel{Files: bootstraptest.NewKernel("eth0")},
 				Settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}}.Apply(a.ctx)
 		},
 	}, {
@@ -111,7 +112,7 @@ func leafTargets() []target {
 
 // configure writes a configuration of one key to the directory.
 func configure(a *arena, dir, value string) error {
-	_, err := configresolve.WriteDir(a.ctx, a.path(dir), config(a, value))
+	_, err := configdir.Write(a.ctx, a.path(dir), config(a, value))
 	return err
 }
 
@@ -133,8 +134,8 @@ func configured(value string) func(*arena, string) {
 func configuredOver(setup, trap func(*arena)) func(*arena) {
 	return func(a *arena) {
 		setup(a)
-		a.undone(configresolve.Handler{}, func(j *journal.Journal) error {
-			return configresolve.Write{Dir: a.path("pub/p"), Config: config(a, "ours"), Journal: j}.Apply(a.ctx)
+		a.undone(configdir.Handler{}, func(j *journal.Journal) error {
+			return configdir.Dir{Path: a.path("pub/p"), Config: config(a, "ours"), Journal: j}.Apply(a.ctx)
 		})
 		if trap != nil {
 			trap(a)
@@ -145,7 +146,7 @@ func configuredOver(setup, trap func(*arena)) func(*arena) {
 const (
 	ours     = "05-ours.conflist"
 	theirs   = "10-theirs.conflist"
-	suffix   = ".cilium_bak"
+	suffix   = ".aside"
 	conflist = `{"cniVersion":"1.0.0","name":"net","plugins":[{"type":"x"}]}`
 	script   = "#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n"
 )
@@ -210,12 +211,12 @@ func pinned(a *arena) {
 }
 
 // agent is the cleanup of what is owned, by paths below the root of the arena.
-func agent(a *arena, own cleanup.Ownership) cleanup.Cleanup {
+func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
 	there := cleanup.Ownership{StateDirs: a.paths(own.StateDirs), Files: a.paths(own.Files), SetAside: a.paths(own.SetAside), Pins: own.Pins}
 	for _, m := range own.Mounts {
 		there.Mounts = append(there.Mounts, cleanup.MountRule{Path: a.path(m.Path), Type: m.Type})
 	}
-	return cleanup.Cleanup{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
+	return cleanup.Leftovers{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }
 
 // listed is setup with what is owned listed then; undo removes it.

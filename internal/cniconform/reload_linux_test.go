@@ -37,10 +37,17 @@ func newNode(t *testing.T) node {
 }
 
 func (n node) install(config cniinstall.Config) cniinstall.Install {
-	return cniinstall.Install{
-		Plugins: fstest.MapFS{"cilium-cni": {Data: []byte(speaker)}, "provider-cni": {Data: []byte(speaker)}},
-		BinDir:  n.bin, ConfDir: n.conf, Journal: journaltest.Open(n.t, n.state), Config: config,
-	}
+	i := cniinstall.Cilium("")
+	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(speaker)}, "provider-cni": {Data: []byte(speaker)}}
+	i.BinDir, i.ConfDir, i.Journal, i.Config = n.bin, n.conf, journaltest.Open(n.t, n.state), config
+	return i
+}
+
+// agent is the agent's configuration.
+func agent(network string, debug bool) cniinstall.Agent {
+	a := cniinstall.CiliumAgent("")
+	a.Network, a.Debug = network, debug
+	return a
 }
 
 // provider is another CNI's configuration, of which there are versions.
@@ -66,12 +73,28 @@ type observed struct {
 // applied installs, and waits until the runtime has noticed.
 func (o *observed) applied(what string, i cniinstall.Install) {
 	o.t.Helper()
-	content, err := i.Config.Render(o.t.Context(), o.conf)
-	require.NoError(o.t, err)
+	content := o.rendered(i.Config)
 	o.reader.expect(string(content))
 	require.NoError(o.t, i.Apply(o.t.Context()))
 	o.runtime.await(what, string(content))
 	o.changes++
+}
+
+// rendered is the configuration that is to be in the folder. By itself, a chained
+// one does not know which file there is its own.
+func (o *observed) rendered(config cniinstall.Config) []byte {
+	o.t.Helper()
+	var content []byte
+	var err error
+	if c, ok := config.(cniinstall.Chained); ok {
+		theirs, readErr := os.ReadFile(filepath.Join(o.conf, "10-provider.conflist"))
+		require.NoError(o.t, readErr)
+		content, err = cniinstall.Chain(theirs, c.Plugin)
+	} else {
+		content, err = config.Render(o.t.Context(), o.conf)
+	}
+	require.NoError(o.t, err)
+	return content
 }
 
 func (o *observed) reverted(what string, i cniinstall.Install, want string) {
@@ -93,8 +116,8 @@ func TestCNI2_CNI4_CNI5_CNI8_RuntimesReadMeanwhile(t *testing.T) {
 	o := &observed{node: n, runtime: startContainerd(t, nil, n.conf, n.bin), reader: startReader(t, n.conf)}
 	chained := json.RawMessage(`{"type":"cilium-cni","chaining-mode":"generic-veth"}`)
 	for round := range rounds {
-		o.applied("install", n.install(cniinstall.Agent{Debug: true, Network: fmt.Sprint("net", round)}))
-		o.applied("install again", n.install(cniinstall.Agent{Network: fmt.Sprint("net", round)}))
+		o.applied("install", n.install(agent(fmt.Sprint("net", round), true)))
+		o.applied("install again", n.install(agent(fmt.Sprint("net", round), false)))
 		o.reverted("uninstall", n.install(nil), "")
 
 		theirs, newer := provider(2*round), provider(2*round+1)
@@ -104,10 +127,10 @@ func TestCNI2_CNI4_CNI5_CNI8_RuntimesReadMeanwhile(t *testing.T) {
 		o.runtime.await("the other CNI comes", theirs)
 		o.reader.always(true)
 
-		alone := n.install(cniinstall.Agent{})
+		alone := n.install(cniinstall.CiliumAgent(""))
 		alone.Exclusive = true
 		o.applied("set the other aside", alone)
-		alone.Config = cniinstall.Agent{Debug: true}
+		alone.Config = agent("cilium", true)
 		o.applied("install again beside what is aside", alone)
 		o.reverted("put it back", alone, theirs)
 

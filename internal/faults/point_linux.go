@@ -104,6 +104,9 @@ func (s *stand) record(ctx context.Context) (points []Point, err error) {
 			continue
 		}
 		for _, fault := range faultsAt(m[2], m[3], count[c]) {
+			if s.kills && fault != Kill {
+				continue
+			}
 			if p := (Point{s.Name, m[2], count[c], fault}); !known[p] {
 				known[p] = true
 				points = append(points, p)

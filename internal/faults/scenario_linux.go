@@ -27,6 +27,7 @@ type Scenario struct {
 	undo   [][]string                         // brings it back, from where it ended or broke off
 	onward [][]string                         // after an uninstall that broke off: forward again
 	look   string                             // a script that lists more of the node's state
+	kills  bool                               // it is killed at each call, and undone at once
 }
 
 // others is what a node has that is not ours: some of it in our way.
@@ -41,7 +42,8 @@ echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter
 touch /run/xtables.lock
 `
 
-// Scenarios are all that the harness knows. work is where [newNode] put the
+// Scenarios are all that the harness knows; the first is an apply of everything,
+// which also meets troubles. work is where [newNode] put the
 // inputs.
 func Scenarios(work string) []Scenario {
 	input := func(version, command string, more ...string) []string {
@@ -56,6 +58,9 @@ func Scenarios(work string) []Scenario {
 	uninstall := []string{"uninstall", "--timeout", "30s"}
 	install := full("v1", "install-cni")
 	first := func(ctx context.Context, n *node) error { return n.clean(ctx, full("v1", "apply")) }
+	leaf := func(step string) Scenario {
+		return Scenario{Name: "leaf-" + step, node: others, run: append(full("v1", "apply"), "--only", step), undo: [][]string{uninstall}, kills: true}
+	}
 	return []Scenario{
 		{Name: "apply", node: others, run: full("v1", "apply"), undo: [][]string{uninstall}},
 		{Name: "update", node: others, start: first, run: full("v2", "apply"), undo: [][]string{uninstall}},
@@ -69,6 +74,7 @@ func Scenarios(work string) []Scenario {
 			Name: "cleanup", node: others + foreignState, start: leaveState, look: lookAtState,
 			run: []string{"cleanup", "--all-state", "-f", "--timeout", "30s"},
 		},
+		leaf("config"), leaf("host-paths"), leaf("cgroup"), leaf("sysctl"), leaf("bpffs"), leaf("cni"),
 	}
 }
 

@@ -139,6 +139,7 @@ func (s *stand) judge(ctx context.Context, p Point, o outcome) error {
 	case o.hung:
 		errs = append(errs, errors.New("it hangs"))
 	case p.Fault == Kill && o.code == -1:
+	case strings.Contains(o.output, "fatal error: runtime: netpollBreak"): // a descriptor of the Go runtime's own: as good as killed
 	case o.code == 0 && len(diff) > 0:
 		errs = append(errs, fmt.Errorf("exit status 0, and yet: %w", errors.New(strings.Join(diff, "; "))))
 	case o.code == 0:
@@ -226,11 +227,11 @@ func onItsWay(object string) bool {
 }
 
 // recover does what an administrator does: half of the time the same again, and
-// half of the time what undoes it.
+// half of the time what undoes it; in a scenario of kills always that.
 func (s *stand) recover(ctx context.Context, p Point) error {
 	again := (p.When+slices.Index(Faults(), p.Fault))%2 == 0 || len(s.undo)+len(s.onward) == 0
 	switch {
-	case again:
+	case again && !s.kills:
 		if err := s.node.clean(ctx, s.run); err != nil {
 			return fmt.Errorf("once more: %w", err)
 		}

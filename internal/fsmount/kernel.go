@@ -10,29 +10,12 @@ package fsmount
 
 import "io/fs"
 
-// Kernel is what of the kernel is called. [Real] is the running one; bpffs and
-// cgroup declare the same methods, and bpffstest has a fake.
+// Kernel is bpffs.Kernel, which says what each method does and which a user finds
+// in the documentation; it is declared again for what that package imports.
 type Kernel interface {
-	// Stat tells about path, without following a link at its end: the type of
-	// the file system that it is on, which directory of that file system it is
-	// (root: equal for two mounts of the same directory), and the identity of
-	// the mount that it is the top of, "" if it is an ordinary directory.
 	Stat(path string) (fstype, root, mount string, err error)
-
-	// Mount makes a file system of the type, mounted nowhere yet, calls before
-	// with its root as Stat will tell it, and attaches it to path. The root is ""
-	// where it cannot be known before (a seccomp profile leaves nothing but
-	// mount(2)). An error of before ends it, and nothing is attached. It never
-	// stacks: where a file system of the same type got there first, the new one
-	// is dropped and the error matches EBUSY. Options are as for mount(8), and
-	// source=NAME is the source that mountinfo shows.
 	Mount(path, fstype, options string, before func(root string) error) error
-
-	// Unmount takes the topmost mount off path: EINVAL if path is no mount,
-	// EBUSY if it is in use.
 	Unmount(path string) error
-
-	// Open opens a file or directory.
 	Open(name string) (fs.File, error)
 }
 

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,12 +62,14 @@ func Edit(t testing.TB, dir string, edit func(*journal.Entry)) {
 	require.NoError(t, os.Rename(path+".new", path))
 }
 
-// Reboot makes what this boot has recorded for itself be of another.
-func Reboot(t testing.TB, dir string) {
+// Reboot makes what this boot has recorded for itself be of another: all of it, or
+// entries of the given kinds, where the rest stays on the node though its files may
+// be in memory.
+func Reboot(t testing.TB, dir string, kinds ...string) {
 	t.Helper()
 	changed := false
 	Edit(t, dir, func(e *journal.Entry) {
-		if e.Boot != "" {
+		if e.Boot != "" && (len(kinds) == 0 || slices.Contains(kinds, e.Kind)) {
 			e.Boot, changed = "another", true
 		}
 	})

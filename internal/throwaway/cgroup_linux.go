@@ -51,7 +51,7 @@ func cgroupRoot() (string, error) {
 	}
 	at := slices.IndexFunc(mounts, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
 	if at < 0 {
-		return "", fmt.Errorf("no cgroup2 is mounted: %w", errors.ErrUnsupported)
+		return "", fmt.Errorf("no cgroup2 is mounted (the node needs one: mount -t cgroup2 none /mnt): %w", errors.ErrUnsupported)
 	}
 	return mounts[at].Point, nil
 }

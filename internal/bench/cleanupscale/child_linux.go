@@ -51,7 +51,7 @@ func child(role string) error {
 // ours is the whole of a cleanup.
 func ours() (inventory time.Duration, err error) {
 	own := cleanup.Cilium()
-	c := cleanup.Cleanup{Ownership: own, Scope: cleanup.AllState, BPFRoots: []string{bpfRoot}, CgroupRoot: "/nowhere"}
+	c := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, BPFRoots: []string{bpfRoot}, CgroupRoot: "/nowhere"}
 	start := time.Now()
 	inv, err := c.Inventory(context.Background())
 	if err != nil {

@@ -25,7 +25,7 @@ func main() {
 	flag.IntVar(&c.limit, "limit", 0, "how many points of each scenario, spread over all; 0: all")
 	flag.StringVar(&c.point, "point", "", "only points whose name starts so, such as apply/fsync/3/EIO")
 	flag.IntVar(&c.power, "power", 0, "instead: how many power cuts of each command and file system")
-	scenarios := flag.String("scenario", "apply,update,uninstall,install-cni,build-config,cleanup", "which scenarios")
+	scenarios := flag.String("scenario", "leaf-config,leaf-host-paths,leaf-cgroup,leaf-sysctl,leaf-bpffs,leaf-cni,apply,update,uninstall,install-cni,build-config,cleanup", "which scenarios")
 	flag.Parse()
 	c.scenarios = strings.Split(*scenarios, ",")
 	if err := c.run(); err != nil {

@@ -8,11 +8,12 @@ package fsmounttest
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bpffs/bpffstest"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 )
 
@@ -47,16 +48,33 @@ func OnEach(t *testing.T, test func(t *testing.T, n Node)) {
 	t.Run("fake", func(t *testing.T) { test(t, NewFake(t)) })
 	t.Run("fake old", func(t *testing.T) {
 		n := NewFake(t)
-		n.K.Old = true
+		n.K.Fail = oldCallsOnly
 		test(t, n)
 	})
 	t.Run("kernel", func(t *testing.T) { test(t, NewReal(t, false)) })
 	t.Run("kernel old", func(t *testing.T) { test(t, NewReal(t, true)) })
 }
 
+// oldCallsOnly is a kernel's Fail with a seccomp profile that refuses fsopen(2).
+func oldCallsOnly(op, _ string) error {
+	if op == "fsopen" {
+		return syscall.EPERM
+	}
+	return nil
+}
+
+// Denied is a kernel's Fail without the capability to mount.
+func Denied(op, _ string) error {
+	switch op {
+	case "fsopen", "mount", "umount":
+		return syscall.EPERM
+	}
+	return nil
+}
+
 // Fake is a Node whose kernel is a fake.
 type Fake struct {
-	K   *bpffstest.Kernel
+	K   *bootstraptest.Kernel
 	t   testing.TB
 	dir string
 }
@@ -66,7 +84,7 @@ func NewFake(t testing.TB) *Fake {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return &Fake{K: &bpffstest.Kernel{}, t: t, dir: dir}
+	return &Fake{K: &bootstraptest.Kernel{}, t: t, dir: dir}
 }
 
 // Dir implements Node.
@@ -78,7 +96,7 @@ func (n *Fake) Kernel() fsmount.Kernel { return n.K }
 // Put implements Node.
 func (n *Fake) Put(path, fstype, options string) {
 	n.t.Helper()
-	require.NoError(n.t, n.K.Put(path, fstype, options))
+	require.NoError(n.t, n.K.PutMount(path, fstype, options))
 }
 
 // Unmount implements Node.

@@ -61,8 +61,8 @@ func (c *cluster) resolve(ctx context.Context, i int, t *traffic) error {
 	}
 	config, err := configresolve.Resolve(ctx,
 		kube.ConfigMap{Client: client, Namespace: namespace, Name: "cilium-config"},
-		kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: nodeName(i)},
-		kube.Node{Client: client, Name: nodeName(i)})
+		kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: nodeName(i), Resource: kube.Cilium().NodeConfigs},
+		kube.Node{Client: client, Name: nodeName(i), Prefix: kube.Cilium().Prefix})
 	if err != nil {
 		return err
 	}

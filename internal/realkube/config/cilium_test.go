@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/configresolve/kube"
 	"github.com/slipway-dev/slipway/internal/realkube"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -107,7 +107,7 @@ func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
 				client, _ := connect(t, kube.Connection{})
 				config, err := v.resolver(t, client).Resolve(t.Context())
 				require.NoError(t, err)
-				_, err = configresolve.WriteDir(t.Context(), mine, config)
+				_, err = configdir.Write(t.Context(), mine, config)
 				require.NoError(t, err)
 			} else {
 				buildConfig(t, ours, kubeconfig(t, server, agent), v.namespace(), v.node(), mine, v.flags()...)

@@ -130,11 +130,11 @@ func kubeconfig(t testing.TB, s *realkube.Server, u realkube.User) string {
 // sources turns source strings into sources.
 func sources(t testing.TB, client *kube.Client, namespace, node string, specs ...string) []configresolve.Source {
 	t.Helper()
-	parsed, err := configresolve.ParseSpecs(specs, configresolve.SpecDefaults{Namespace: namespace, NodeName: node})
+	parsed, err := configresolve.ParseSpecs(specs, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: node})
 	require.NoError(t, err)
 	var list []configresolve.Source
 	for _, spec := range parsed {
-		source, err := client.Source(spec, node)
+		source, err := client.Source(spec, kube.Cilium(), node)
 		require.NoError(t, err)
 		list = append(list, source)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
@@ -96,7 +97,7 @@ func (v vector) run(t *testing.T, older bool) {
 	}
 	require.Len(t, requests, want, "%s", requests)
 	dir := filepath.Join(t.TempDir(), "config")
-	_, err = configresolve.WriteDir(t.Context(), dir, config)
+	_, err = configdir.Write(t.Context(), dir, config)
 	require.NoError(t, err)
 	requireDir(t, dir, v.want, v.fill(v.origins))
 }
@@ -174,7 +175,7 @@ func TestCFG7_KeysRemovedBetweenRuns(t *testing.T) {
 	write := func() bool {
 		config, err := configresolve.Resolve(t.Context(), sources(t, client, name, name, three...)...)
 		require.NoError(t, err)
-		changed, err := configresolve.WriteDir(t.Context(), dir, config)
+		changed, err := configdir.Write(t.Context(), dir, config)
 		require.NoError(t, err)
 		return changed
 	}

@@ -23,7 +23,7 @@ import (
 type watching struct {
 	t         *testing.T
 	userAgent string
-	updates   chan kube.Update
+	updates   chan configresolve.Update
 	stop      func() error
 }
 
@@ -33,12 +33,12 @@ func watchThree(t *testing.T, name, url string) *watching {
 	path, err := server.Kubeconfig(t.TempDir(), watcher, url)
 	require.NoError(t, err)
 	client, userAgent := connect(t, kube.Connection{Kubeconfig: path})
-	w := &watching{t: t, userAgent: userAgent, updates: make(chan kube.Update, 100)}
+	w := &watching{t: t, userAgent: userAgent, updates: make(chan configresolve.Update, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	list := sources(t, client, name, name, three...)
 	go func() {
-		done <- kube.Watch(ctx, configresolve.Resolver{Sources: list}, func(u kube.Update) error {
+		done <- kube.Watch(ctx, configresolve.Resolver{Sources: list}, func(u configresolve.Update) error {
 			w.updates <- u
 			return nil
 		})
@@ -61,7 +61,7 @@ func watchThree(t *testing.T, name, url string) *watching {
 }
 
 // next waits for the next report.
-func (w *watching) next() kube.Update {
+func (w *watching) next() configresolve.Update {
 	w.t.Helper()
 	select {
 	case u := <-w.updates:
@@ -75,7 +75,7 @@ func (w *watching) next() kube.Update {
 
 // expect waits until these changes are reported, config-sources left out, in
 // one report or several.
-func (w *watching) expect(lines ...string) kube.Update {
+func (w *watching) expect(lines ...string) configresolve.Update {
 	w.t.Helper()
 	var got []string
 	for {
@@ -184,12 +184,12 @@ func TestCFG10_EndsWithTheReportersError(t *testing.T) {
 	setUpWatch(t, name)
 	client, _ := connect(t, kube.Connection{Kubeconfig: kubeconfig(t, server, watcher)})
 	full := errors.New("no space left on device")
-	err := kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(kube.Update) error { return full })
+	err := kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(configresolve.Update) error { return full })
 	require.Equal(t, full, err)
 	requireNoGoroutine(t)
 
 	client, _ = connect(t, kube.Connection{})
-	err = kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(kube.Update) error { return nil })
+	err = kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(configresolve.Update) error { return nil })
 	require.ErrorContains(t, err, `(grant it by a Role in namespace watch-report with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cilium-config"], verbs: ["list", "watch"]})`)
 	requireNoGoroutine(t)
 }
@@ -298,7 +298,7 @@ func TestCFG10_DefinitionsDenied(t *testing.T) {
 	require.NoError(t, err)
 	client, _ := connect(t, kube.Connection{Kubeconfig: path})
 	enough := errors.New("enough")
-	err = kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(u kube.Update) error {
+	err = kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(u configresolve.Update) error {
 		require.NoError(t, u.Err)
 		require.Equal(t, values{"a": "cm"}, maps.Collect(u.Config.All()))
 		return enough

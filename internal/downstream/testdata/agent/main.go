@@ -28,6 +28,7 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -48,7 +49,7 @@ func run(ctx context.Context, command string) (err error) {
 		Owner:    os.Getenv("OWNER"),
 		AnyOwner: command == "uninstall",
 		Handlers: []journal.Handler{
-			hostpath.Handler{}, cgroup.Handler{}, bpffs.Handler{}, sysctl.Handler{}, cniinstall.Handler{}, configresolve.Handler{}, hostnames{},
+			hostpath.Handler{}, cgroup.Handler{}, bpffs.Handler{}, sysctl.Handler{}, cniinstall.Handler{}, configdir.Handler{}, hostnames{},
 		},
 	})
 	if err != nil {
@@ -125,8 +126,8 @@ func node(ctx context.Context, j *journal.Journal) (*bootstrap.Plan, cniinstall.
 		Journal: j,
 		Lock:    flock.File{Owner: os.Getenv("OWNER"), Timeout: 10 * time.Second}.Lock,
 		Steps: []bootstrap.Step{
-			{Name: "config", Action: configresolve.Write{Dir: "/etc/acme/config", Config: config, Journal: j}},
-			{Name: "paths", Action: hostpath.Action{Journal: j, Paths: []hostpath.Path{{Path: "/run/acme/state", Type: hostpath.DirectoryOrCreate}}}},
+			{Name: "config", Action: configdir.Dir{Path: "/etc/acme/config", Config: config, Journal: j}},
+			{Name: "paths", Action: hostpath.Paths{Journal: j, List: []hostpath.Path{{Path: "/run/acme/state", Type: hostpath.DirectoryOrCreate}}}},
 			{Name: "cgroup", Action: cgroup.Mount{Path: "/run/acme/cgroupv2", Journal: j}},
 			{Name: "bpffs", Action: bpffs.Mount{Journal: j}},
 			{Name: "drop-in", Action: sysctl.DropIn{Name: "99-acme.conf", Settings: settings("net.ipv4.conf.all.rp_filter", "0"), Journal: j}},

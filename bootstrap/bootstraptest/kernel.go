@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstraptest
+
+import (
+	"io/fs"
+	"sync"
+)
+
+// Kernel is a node's kernel in memory, just booted, for tests that need neither
+// root nor Linux. It stands in for the real one as bpffs.Mount.Kernel, as
+// cgroup.Mount.Kernel and as sysctl.Kernel.Files: one value serves a whole plan.
+// The zero value has the link lo; [NewKernel] adds others.
+//
+// It keeps mounts as the kernel does: a stack for each path, identities that are
+// never given twice, EINVAL, EBUSY, ENOENT, ENOTDIR and ENODEV where the kernel
+// answers so. Paths are real directories, such as testing.T.TempDir gives; what is
+// mounted, pinned and held there is only in the Kernel. Files outside of its mounts
+// are the real ones. It does not know symbolic links at the end of a path, mounts
+// moved or bound by others, or more than one mount namespace.
+//
+// It has a few of a real kernel's values, and does with them what the kernel does
+// where that makes a difference: prints tabs for blanks, refuses what is not a
+// number, rewrites every link's forwarding when the global one changes, drops
+// learnt IPv6 default routes, makes and removes the keys of links, and never takes
+// back kernel.unprivileged_bpf_disabled = 1.
+//
+// It knows no capabilities and no file modes: [Kernel.Fail] refuses in their place.
+// For what it does not know use the real kernel, on a [Node].
+//
+// It may be used by several goroutines at once; its fields may not be changed
+// meanwhile.
+type Kernel struct {
+	// Fail, if not nil, is asked before each call is carried out. What it returns,
+	// such as syscall.EPERM, is what the call fails with. Calls and what they are
+	// about:
+	//
+	//	statx, open, mount, umount    the path
+	//	fsopen                        the type of the file system to be mounted; with
+	//	                              EPERM or ENOSYS, as a seccomp profile answers,
+	//	                              there is the old mount call yet
+	//	open, read, write, readdir    the value or directory below /proc/sys
+	Fail func(op, path string) error
+
+	// Private makes the node's mounts those of a container: not shared.
+	Private bool
+
+	// Cgroup is the cgroup that the caller's cgroup namespace has as its root.
+	// Zero: "/".
+	Cgroup string
+
+	mu     sync.Mutex
+	mounts []*mount // oldest first
+	last   int      // identity given last
+
+	boots   int
+	values  map[string]string // by path below /proc/sys; nil: not booted yet
+	deaf    map[string]bool   // paths of values
+	routers []string
+	writes  []string
+}
+
+// NewKernel makes a kernel with the links lo and those given.
+func NewKernel(links ...string) *Kernel {
+	k := &Kernel{}
+	k.boot(append([]string{"lo"}, links...))
+	return k
+}
+
+// Reboot starts the kernel anew: nothing is mounted, every value has its default,
+// and the boot id is another one. Links stay.
+func (k *Kernel) Reboot() {
+	defer k.lock()()
+	k.mounts = nil
+	k.boot(k.links())
+}
+
+// lock keeps others out until unlock, and boots the zero value.
+func (k *Kernel) lock() (unlock func()) {
+	k.mu.Lock()
+	if k.values == nil {
+		k.boot([]string{"lo"})
+	}
+	return k.mu.Unlock
+}
+
+// refused asks Fail, with nothing locked.
+func (k *Kernel) refused(op, path string) error {
+	if k.Fail == nil {
+		return nil
+	}
+	if err := k.Fail(op, path); err != nil {
+		return &fs.PathError{Op: op, Path: path, Err: err}
+	}
+	return nil
+}

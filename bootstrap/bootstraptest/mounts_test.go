@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstraptest_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+var (
+	_ bpffs.Kernel  = (*bootstraptest.Kernel)(nil)
+	_ cgroup.Kernel = (*bootstraptest.Kernel)(nil)
+	_ sysctl.Files  = (*bootstraptest.Kernel)(nil)
+)
+
+func mount(k fsmount.Kernel, path, fstype string) error {
+	return k.Mount(path, fstype, "nosuid,mode=700", func(string) error { return nil })
+}
+
+// What the kernel answers, the fake answers.
+func TestAnswersAsTheKernelDoes(t *testing.T) {
+	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
+		k := fsmount.Or(n.Kernel())
+		path := fsmounttest.Mkdir(t, n, "a b")
+		missing, file := filepath.Join(n.Dir(), "missing"), filepath.Join(n.Dir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+
+		_, _, _, err := k.Stat(missing)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, mount(k, missing, "bpf"), fs.ErrNotExist)
+		require.ErrorIs(t, mount(k, file, "bpf"), syscall.ENOTDIR)
+		require.ErrorIs(t, mount(k, path, "slipwayfs"), syscall.ENODEV)
+		require.ErrorIs(t, k.Unmount(missing), fs.ErrNotExist)
+		require.ErrorIs(t, k.Unmount(path), syscall.EINVAL)
+
+		require.NoError(t, mount(k, path, "bpf"))
+		fstype, root, first, err := k.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, "bpf", fstype)
+		require.NotEmpty(t, root)
+		require.NotEmpty(t, first)
+		require.ErrorIs(t, mount(k, path, "bpf"), syscall.EBUSY)
+		require.NoError(t, mount(k, path, "tmpfs"), "another type is stacked")
+		require.Equal(t, []string{"bpf", "tmpfs"}, n.Mounts(path))
+		require.NoError(t, k.Unmount(path))
+		_, _, again, err := k.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+
+		infos, err := fsmount.Mounts(k)
+		require.NoError(t, err)
+		on := mountinfo.On(infos, path)
+		require.Len(t, on, 1)
+		require.Contains(t, on[0].Options, "nosuid")
+		require.True(t, on[0].Whole())
+
+		for e, err := range fsmount.Entries(k, path) { // a kernel without BPF_PRELOAD has none
+			require.NoError(t, err)
+			require.Contains(t, []string{"maps.debug", "progs.debug"}, e.Name())
+		}
+		n.Pin(filepath.Join(path, "tc", "pin"))
+		below := 0
+		for e, err := range fsmount.Entries(k, filepath.Join(path, "tc")) {
+			require.NoError(t, err)
+			require.False(t, e.IsDir())
+			below++
+		}
+		require.Equal(t, 1, below)
+		release := n.Hold(path)
+		require.ErrorIs(t, k.Unmount(path), syscall.EBUSY)
+		release()
+		require.NoError(t, k.Unmount(path), "pins do not keep it")
+		require.ErrorIs(t, k.Unmount(path), syscall.EINVAL)
+	})
+}
+
+func TestMountBelowKeepsTheUpperBusy(t *testing.T) {
+	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
+		k := fsmount.Or(n.Kernel())
+		top := fsmounttest.Mkdir(t, n, "top")
+		n.Put(top, "tmpfs", "mode=755")
+		below := fsmounttest.Mkdir(t, n, "top", "below")
+		require.NoError(t, mount(k, below, "bpf"))
+		require.ErrorIs(t, k.Unmount(top), syscall.EBUSY)
+		require.NoError(t, k.Unmount(below))
+		require.NoError(t, k.Unmount(top))
+	})
+}
+
+func TestCgroupsAreOneFileSystem(t *testing.T) {
+	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
+		k := fsmount.Or(n.Kernel())
+		roots := map[string]string{}
+		for _, name := range []string{"one", "two", "container"} {
+			path := fsmounttest.Mkdir(t, n, name)
+			options := ""
+			if name == "container" {
+				options = "root=/container"
+			}
+			n.Put(path, "cgroup2", options)
+			_, root, _, err := k.Stat(path)
+			require.NoError(t, err)
+			roots[name] = root
+		}
+		require.Equal(t, roots["one"], roots["two"])
+		require.NotEqual(t, roots["one"], roots["container"])
+	})
+}
+
+func TestDenied(t *testing.T) {
+	k := &bootstraptest.Kernel{Fail: fsmounttest.Denied}
+	dir := t.TempDir()
+	require.ErrorIs(t, mount(k, dir, "bpf"), syscall.EPERM)
+	require.ErrorIs(t, k.Unmount(dir), syscall.EPERM)
+	require.NoError(t, k.PutMount(dir, "bpf", ""), "others have it")
+}
+
+func TestRebootForgetsMounts(t *testing.T) {
+	k := &bootstraptest.Kernel{}
+	dir := t.TempDir()
+	require.NoError(t, mount(k, dir, "bpf"))
+	k.Reboot()
+	require.Empty(t, k.Mounts(dir))
+}
+
+func TestPinsAppearAndGo(t *testing.T) {
+	k := &bootstraptest.Kernel{}
+	dir := t.TempDir()
+	require.NoError(t, k.PutMount(dir, "bpf", ""))
+	pin := filepath.Join(dir, "tc", "pin")
+	require.NoError(t, k.Pin(pin))
+	f, err := k.Open(pin)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, k.Unpin(pin))
+	require.ErrorIs(t, k.Unpin(pin), fs.ErrNotExist)
+	_, err = k.Open(pin)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestPinNeedsABpffs(t *testing.T) {
+	k := &bootstraptest.Kernel{}
+	dir := t.TempDir()
+	require.ErrorIs(t, k.Pin(filepath.Join(dir, "pin")), syscall.EINVAL)
+	require.NoError(t, k.PutMount(dir, "tmpfs", ""))
+	require.ErrorIs(t, k.Pin(filepath.Join(dir, "pin")), syscall.EINVAL)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	k := &bootstraptest.Kernel{}
+	path := filepath.Join(t.TempDir(), "bpf")
+	errs := make([]error, 16)
+	var callers sync.WaitGroup
+	for i := range errs {
+		callers.Go(func() { errs[i] = bpffs.Mount{Path: path, Kernel: k}.Apply(t.Context()) })
+	}
+	callers.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, []string{"bpf"}, k.Mounts(path))
+}

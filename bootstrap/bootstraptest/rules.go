@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstraptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+func (s *subject) state() map[string]string {
+	if s.State == nil {
+		return nil
+	}
+	return s.State()
+}
+
+// differ names the first object that is not in the same state; "": there is none.
+func differ(before, now map[string]string) string {
+	objects := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(now))
+	slices.Sort(objects)
+	for _, o := range objects {
+		was, had := before[o]
+		is, has := now[o]
+		switch {
+		case had && !has:
+			return fmt.Sprintf("%s is gone (was %q)", o, was)
+		case !had:
+			return fmt.Sprintf("%s is new (%q)", o, is)
+		case was != is:
+			return fmt.Sprintf("%s is %q (was %q)", o, is, was)
+		}
+	}
+	return ""
+}
+
+func (s *subject) pure(ctx context.Context) error {
+	if changes, err := s.check(done(ctx)); err == nil && !slices.Equal(changes, s.first) {
+		return fmt.Errorf("Check with a context that is done names %q, and must name %q or fail", changes, s.first)
+	}
+	if changed := differ(s.found, s.state()); changed != "" {
+		return fmt.Errorf("the first Check changes the node: %s", changed)
+	}
+	return s.is(ctx, false, "before Apply")
+}
+
+// revertNothing also tells an action that can be reverted from one that cannot.
+func (s *subject) revertNothing(ctx context.Context) error {
+	r, ok := s.Action().(bootstrap.Reverter)
+	if !ok {
+		return nil
+	}
+	err := r.Revert(ctx)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("Revert where nothing was applied: %w", err)
+	}
+	s.reverts = err == nil
+	return s.is(ctx, false, "after Revert where nothing was applied")
+}
+
+// refused is an error unless err is that of a context that is done.
+func refused(what string, err error) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s with a context that is done returns no error", what)
+	case !errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s with a context that is done returns another error than the context's: %w", what, err)
+	}
+	return nil
+}
+
+func (s *subject) refuseApply(ctx context.Context) error {
+	if err := refused("Apply", s.Action().Apply(done(ctx))); err != nil {
+		return err
+	}
+	return s.is(ctx, false, "after Apply with a context that is done")
+}
+
+// fail tests an Apply that fails, and leaves the rest of it to the next one.
+func (s *subject) fail(ctx context.Context) error {
+	if s.Break == nil {
+		return nil
+	}
+	object, mend := s.Break()
+	err := s.Action().Apply(ctx)
+	mend()
+	switch {
+	case err == nil:
+		return errors.New("Apply on the broken node returns no error: nothing is shown by it")
+	case !strings.Contains(err.Error(), object):
+		return fmt.Errorf("the error of an Apply that fails does not name %q: %w", object, err)
+	case !s.reverts:
+		return nil
+	}
+	if err := s.Action().(bootstrap.Reverter).Revert(ctx); err != nil {
+		return fmt.Errorf("Revert after an Apply that failed: %w", err)
+	}
+	return s.is(ctx, false, "after an Apply that failed, and Revert")
+}
+
+func (s *subject) apply(ctx context.Context) error {
+	if err := s.Action().Apply(ctx); err != nil {
+		return fmt.Errorf("Apply: %w", err)
+	}
+	s.applied = s.state()
+	return s.is(ctx, true, "after Apply")
+}
+
+func (s *subject) applyAgain(ctx context.Context) error {
+	if err := s.Action().Apply(ctx); err != nil {
+		return fmt.Errorf("Apply where it is applied already: %w", err)
+	}
+	return s.is(ctx, true, "after a second Apply")
+}
+
+func (s *subject) refuseRevert(ctx context.Context) error {
+	if err := refused("Revert", s.Action().(bootstrap.Reverter).Revert(done(ctx))); err != nil {
+		return err
+	}
+	return s.is(ctx, true, "after Revert with a context that is done")
+}
+
+func (s *subject) revert(ctx context.Context) error {
+	if err := s.Action().(bootstrap.Reverter).Revert(ctx); err != nil {
+		return fmt.Errorf("Revert: %w", err)
+	}
+	return s.is(ctx, false, "after Revert")
+}
+
+func (s *subject) revertAgain(ctx context.Context) error {
+	if err := s.Action().(bootstrap.Reverter).Revert(ctx); err != nil {
+		return fmt.Errorf("Revert where it is reverted already: %w", err)
+	}
+	return s.is(ctx, false, "after a second Revert")
+}
+
+// leaveOthers tests that what somebody else has applied is not undone.
+func (s *subject) leaveOthers(ctx context.Context) error {
+	if s.Others == nil {
+		return nil
+	}
+	if err := s.Others().Apply(ctx); err != nil {
+		return fmt.Errorf("Apply of somebody else: %w", err)
+	}
+	theirs := s.state()
+	if err := s.Action().Apply(ctx); err != nil {
+		return fmt.Errorf("Apply where somebody else has applied: %w", err)
+	}
+	if err := s.Action().(bootstrap.Reverter).Revert(ctx); err != nil {
+		return fmt.Errorf("Revert where somebody else has applied: %w", err)
+	}
+	if changed := differ(theirs, s.state()); changed != "" {
+		return fmt.Errorf("Apply and Revert change what somebody else has applied: %s", changed)
+	}
+	return s.answers(ctx, "after Revert where somebody else has applied", nil, false)
+}

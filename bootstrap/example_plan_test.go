@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// What was there before comes back, also by a program that does not know any more
+// what was applied.
+func ExamplePlan_Revert() {
+	node, err := os.MkdirTemp("", "node")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(node)
+	motd, files := filepath.Join(node, "motd"), journal.Files{Kind: "acme"}
+	if err := os.WriteFile(motd, []byte("hello"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	j, err := journal.Open(filepath.Join(node, "state"), journal.Options{Owner: "pod-1", Handlers: []journal.Handler{files}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer j.Close()
+
+	read := func() string { content, _ := os.ReadFile(motd); return string(content) }
+	check := func(context.Context) ([]string, error) {
+		if read() == "acme's node" {
+			return nil, nil
+		}
+		return []string{"write motd"}, nil
+	}
+	apply := func(ctx context.Context) error {
+		return errors.Join(
+			files.Begin(ctx, j, motd, journal.State{Type: "file"}), // what is there is kept
+			os.WriteFile(motd, []byte("acme's node"), 0o644),
+			files.Complete(ctx, j, motd),
+		)
+	}
+	ctx := context.Background()
+	plan := bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "motd", Action: bootstrap.Func(check, apply)}}}
+	report, err := plan.Apply(ctx)
+	fmt.Println(report.Summary(), err)
+	fmt.Println(read())
+
+	plan = bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "motd", Skip: true}}}
+	report, err = plan.Revert(ctx)
+	fmt.Println(report.Results[0].Status, err)
+	fmt.Println(read())
+	// Output:
+	// 1 step: changed <nil>
+	// acme's node
+	// changed <nil>
+	// hello
+}
+
+// What may go away by itself is tried again, all else is not.
+func ExampleRetry() {
+	errBusy, errBroken := errors.New("the device is busy"), errors.New("the device is broken")
+	errs := []error{errBusy, errBusy, nil, errBroken}
+	device := bootstrap.Func(
+		func(context.Context) ([]string, error) { return nil, nil },
+		func(context.Context) error {
+			err := errs[0]
+			errs = errs[1:]
+			fmt.Println("tried:", err)
+			return err
+		},
+	)
+	busy := func(err error) bool { return errors.Is(err, errBusy) }
+	action := bootstrap.Retry(device, busy, time.Millisecond, 2*time.Millisecond)
+
+	ctx := context.Background()
+	fmt.Println(action.Apply(ctx))
+	fmt.Println(action.Apply(ctx))
+	// Output:
+	// tried: the device is busy
+	// tried: the device is busy
+	// tried: <nil>
+	// <nil>
+	// tried: the device is broken
+	// the device is broken
+}
+
+// A run that changes something is logged; one that finds all in place is for
+// debugging.
+func ExampleLogTrace() {
+	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if slices.Contains([]string{slog.TimeKey, "elapsed"}, a.Key) {
+			return slog.Attr{} // they differ each time
+		}
+		return a
+	}})
+	on := false
+	plan := bootstrap.Plan{
+		Trace: bootstrap.LogTrace(slog.New(handler)),
+		Steps: []bootstrap.Step{{Name: "lamp", Action: bootstrap.Func(
+			func(context.Context) ([]string, error) {
+				if on {
+					return nil, nil
+				}
+				return []string{"turn on the lamp"}, nil
+			},
+			func(context.Context) error { on = true; return nil },
+		)}},
+	}
+	for range 2 {
+		if _, err := plan.Apply(context.Background()); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// level=INFO msg="step done" op=apply step=lamp status=changed changes="[turn on the lamp]"
+	// level=INFO msg="plan done" op=apply summary="1 step: changed"
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+// asideObject is a configuration that was set aside.
+type asideObject struct {
+	fileObject
+	at   filetree.Location
+	name string // that it gets back, in the same directory
+}
+
+// aside is the name that a configuration got when it was set aside: the one that
+// it had, a suffix, and a number where there was such a name already.
+type aside struct {
+	dir    string
+	base   string
+	name   string // that it had
+	number int    // -1: none
+	suffix string
+}
+
+func (a aside) path() string { return filepath.Join(a.dir, a.base) }
+
+func (a aside) original() string { return filepath.Join(a.dir, a.name) }
+
+// parseAside reads a name that is another name and the suffix, perhaps with a dot
+// and a number.
+func parseAside(base, suffix string) (a aside, ok bool) {
+	a = aside{base: base, number: -1, suffix: suffix}
+	if a.name, ok = strings.CutSuffix(base, suffix); ok {
+		return a, a.name != ""
+	}
+	rest, number, _ := cutLast(base, ".")
+	n, err := strconv.ParseUint(number, 10, 31)
+	if err != nil || strconv.FormatUint(n, 10) != number {
+		return a, false
+	}
+	a.number = int(n)
+	a.name, ok = strings.CutSuffix(rest, suffix)
+	return a, ok && a.name != ""
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// asides returns what was set aside, in the order of SetAside and of the names
+// that it had; of one name the highest number first, which is the youngest.
+func (o *owned) asides(ctx context.Context) ([]aside, error) {
+	var out []aside
+	var errs failure.Set
+	for _, pattern := range o.SetAside {
+		dir, suffix := filepath.Dir(pattern), strings.TrimPrefix(filepath.Base(pattern), "*")
+		var found []aside
+		names, err := input.ReadNames(ctx, dir, func(name string) bool {
+			_, ok := parseAside(name, suffix)
+			return ok
+		})
+		errs.Add(notThere(err))
+		for _, name := range names {
+			a, _ := parseAside(name, suffix)
+			a.dir = dir
+			found = append(found, a)
+		}
+		slices.SortStableFunc(found, func(a, b aside) int {
+			return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(b.number, a.number))
+		})
+		out = append(out, found...)
+	}
+	return out, errs.Join()
+}
+
+// findAsides lists configurations of others that were set aside. Of several of
+// one name the youngest gets it.
+func findAsides(ctx context.Context, s *search) error {
+	asides, err := s.own.asides(ctx)
+	var errs failure.Set
+	errs.Add(err)
+	given := map[filetree.Location]string{}
+	for _, a := range asides {
+		// What is the agent's is removed as a file.
+		if !s.own.ownsFile(a.original()) && !s.own.ownsFile(a.path()) {
+			errs.Add(s.foundAside(a, given))
+		}
+	}
+	return errs.Join()
+}
+
+// foundAside adds to given which file gets a name.
+func (s *search) foundAside(a aside, given map[filetree.Location]string) error {
+	t, err := filetree.Open(a.path())
+	if t == nil {
+		return err
+	}
+	defer t.Close()
+	item := Item{
+		Kind: kindAside, Object: a.path(), Detail: "gets its name back: " + a.name,
+		object: asideObject{fileObject{a.path(), t.ID}, t.Location, a.name},
+	}
+	gets := filetree.Location{Dir: t.Dir, Name: a.name}
+	_, twice := parseAside(a.name, a.suffix)
+	switch {
+	case s.keep.Keeps(t.Path), s.keep.Keeps(filepath.Join(filepath.Dir(t.Path), a.name)), s.again(t):
+	case t.Mount:
+		s.leave(item, "something is mounted on it")
+	case t.IsDir:
+		s.leave(item, "it is a directory")
+	case twice:
+		s.leave(item, "it was set aside twice")
+	case exists(a.original()):
+		s.leave(item, a.name+" is there")
+	case given[gets] != "":
+		s.leave(item, given[gets]+", set aside after it, gets the name "+a.name)
+	default:
+		given[gets] = a.base
+		s.found(item)
+	}
+	return nil
+}
+
+func (o *owned) ownsFile(path string) bool {
+	path = filetree.ResolveParents(path)
+	for _, file := range o.Files {
+		if filetree.ResolveParents(file) == path {
+			return true
+		}
+	}
+	return false
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// remove gives a configuration its name back, unless something has the name.
+// After any other failure the files beside it are not removed.
+func (o asideObject) remove(_ context.Context, r *removal) error {
+	t, err := o.open()
+	if t != nil {
+		defer t.Close()
+		err = t.Rename(o.name)
+	}
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		r.unrestored[o.at.Dir] = o.at.Name
+	}
+	return err
+}

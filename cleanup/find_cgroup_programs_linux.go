@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+)
+
+// cgroupAttachTypes are the attach types of cgroups (Linux 4.10 to 6.7); a
+// kernel says of those that it does not know that they are invalid.
+var cgroupAttachTypes = []ebpf.AttachType{
+	ebpf.AttachCGroupInetIngress, ebpf.AttachCGroupInetEgress,
+	ebpf.AttachCGroupInetSockCreate, ebpf.AttachCgroupInetSockRelease,
+	ebpf.AttachCGroupSockOps, ebpf.AttachCGroupDevice, ebpf.AttachCGroupSysctl,
+	ebpf.AttachCGroupInet4Bind, ebpf.AttachCGroupInet6Bind,
+	ebpf.AttachCGroupInet4PostBind, ebpf.AttachCGroupInet6PostBind,
+	ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupInet6Connect, ebpf.AttachCgroupUnixConnect,
+	ebpf.AttachCGroupUDP4Sendmsg, ebpf.AttachCGroupUDP6Sendmsg, ebpf.AttachCgroupUnixSendmsg,
+	ebpf.AttachCGroupUDP4Recvmsg, ebpf.AttachCGroupUDP6Recvmsg, ebpf.AttachCgroupUnixRecvmsg,
+	ebpf.AttachCgroupInet4GetPeername, ebpf.AttachCgroupInet6GetPeername, ebpf.AttachCgroupUnixGetpeername,
+	ebpf.AttachCgroupInet4GetSockname, ebpf.AttachCgroupInet6GetSockname, ebpf.AttachCgroupUnixGetsockname,
+	ebpf.AttachCGroupGetsockopt, ebpf.AttachCGroupSetsockopt,
+	ebpf.AttachLSMCgroup,
+}
+
+// cgroupObject is a program on a cgroup.
+type cgroupObject struct {
+	cgroup
+	attach ebpf.AttachType
+	bpfattach.Program
+}
+
+// cgroup is a directory of the cgroup2 hierarchy.
+type cgroup struct {
+	path string
+	id   filetree.Inode
+}
+
+// findCgroupPrograms lists owned programs on the root of the cgroups.
+func findCgroupPrograms(ctx context.Context, s *search) error {
+	if !s.own.ownsPrograms() {
+		return nil
+	}
+	root, dir, err := s.openCgroupRoot()
+	if dir == nil {
+		return err
+	}
+	defer dir.Close()
+	links, err := s.programs.bpfLinks()
+	if err != nil {
+		return err
+	}
+	var errs failure.Set
+	for _, attach := range cgroupAttachTypes {
+		if ctx.Err() != nil {
+			break
+		}
+		point := bpfattach.CgroupPoint{Cgroup: root.id.Ino, Attach: attach}
+		errs.Add(s.foundOnCgroup(root, dir, attach, links.Cgroup[point]))
+	}
+	return errs.Join()
+}
+
+// openCgroupRoot opens the root of the cgroup2 hierarchy: the first mount of it
+// that nothing hides, unless a directory was given.
+func (n *node) openCgroupRoot() (root cgroup, dir *os.File, err error) {
+	paths := []string{n.cgroupRoot}
+	if n.cgroupRoot == "" {
+		if paths, err = n.cgroupMounts(); err != nil {
+			return cgroup{}, nil, err
+		}
+	}
+	for _, path := range paths {
+		if root, dir, err = openCgroup(path); dir != nil || err != nil {
+			return root, dir, err
+		}
+	}
+	return cgroup{}, nil, nil
+}
+
+func (n *node) cgroupMounts() ([]string, error) {
+	all, err := n.mountPoints()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, m := range all {
+		if m.fstype == "cgroup2" && m.root == "/" {
+			paths = append(paths, m.path)
+		}
+	}
+	return paths, nil
+}
+
+// openCgroup opens a directory of a cgroup2 file system; nil for anything else.
+func openCgroup(path string) (cgroup, *os.File, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return cgroup{}, nil, notThere(err)
+	}
+	var st unix.Stat_t
+	var fs unix.Statfs_t
+	err = errors.Join(unix.Fstatfs(int(dir.Fd()), &fs), unix.Fstat(int(dir.Fd()), &st))
+	if err != nil {
+		dir.Close()
+		return cgroup{}, nil, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if fs.Type != unix.CGROUP2_SUPER_MAGIC {
+		dir.Close()
+		return cgroup{}, nil, nil
+	}
+	return cgroup{path, filetree.InodeOf(&st)}, dir, nil
+}
+
+// foundOnCgroup lists what is attached with one attach type. What the kernel
+// lists there includes the programs of bpf_links; the others were attached
+// without one, each program at most once.
+func (s *search) foundOnCgroup(at cgroup, dir *os.File, attach ebpf.AttachType, links []bpfattach.Program) error {
+	var errs failure.Set
+	byLink := map[ebpf.ProgramID]int{}
+	for _, l := range links {
+		byLink[l.ID]++
+		errs.Add(s.foundCgroupProgram(cgroupObject{at, attach, l}))
+	}
+	attached, err := bpfattach.Query(int(dir.Fd()), attach)
+	if bpfattach.IsUnsupported(err) {
+		return errs.Join()
+	}
+	if err != nil {
+		errs.Add(fmt.Errorf("list the programs of %s: %w", at.path, err))
+	}
+	for _, a := range attached {
+		if byLink[a.ID]--; byLink[a.ID] < 0 {
+			errs.Add(s.foundCgroupProgram(cgroupObject{at, attach, a}))
+		}
+	}
+	return errs.Join()
+}
+
+func (s *search) foundCgroupProgram(c cgroupObject) error {
+	owned, err := s.programs.owns(uint32(c.ID))
+	if !owned {
+		return err
+	}
+	// The attach type is shown as "Inet4Connect" or the like.
+	attach := strings.TrimPrefix(strings.TrimPrefix(c.attach.String(), "CGroup"), "Cgroup")
+	s.found(Item{
+		Kind:   kindCgroup,
+		Object: c.path + " " + attach + " " + s.programs.name(uint32(c.ID)),
+		Detail: c.Program.String(),
+		object: c,
+	})
+	return nil
+}
+
+func (c cgroupObject) remove(context.Context, *removal) error {
+	if c.Link != 0 {
+		return bpfattach.DetachLink(c.Link)
+	}
+	now, dir, err := openCgroup(c.path)
+	if err != nil {
+		return err
+	}
+	if dir == nil {
+		return fmt.Errorf("%s is no cgroup any more: %w", c.path, failure.ErrReplaced)
+	}
+	defer dir.Close()
+	if now != c.cgroup {
+		return failure.ErrReplaced
+	}
+	// Where only one program may be attached, the kernel detaches it without
+	// comparing.
+	attached, err := bpfattach.Query(int(dir.Fd()), c.attach)
+	if err != nil {
+		return err
+	}
+	for _, a := range attached {
+		if a.ID == c.ID {
+			return bpfattach.DetachProgram(int(dir.Fd()), c.attach, c.ID)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// cgroupDir makes a cgroup that no process is in.
+func cgroupDir(t testing.TB) string {
+	t.Helper()
+	root := testns.TempDir(t)
+	require.NoError(t, unix.Mount("cgroup2", root, "cgroup2", 0, ""))
+	dir, err := os.MkdirTemp(root, "slipway-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.Remove(dir)) })
+	return dir
+}
+
+// cgroupProgram loads a program that allows everything.
+func cgroupProgram(t testing.TB, typ ebpf.ProgramType, attach ebpf.AttachType, name string, use ...*ebpf.Map) *ebpf.Program {
+	t.Helper()
+	var insns asm.Instructions
+	for _, m := range use {
+		insns = append(insns, asm.LoadMapPtr(asm.R1, m.FD()))
+	}
+	spec := &ebpf.ProgramSpec{
+		Type: typ, AttachType: attach, Name: name, License: "GPL",
+		Instructions: append(insns, asm.Mov.Imm(asm.R0, 1), asm.Return()),
+	}
+	prog, err := ebpf.NewProgram(spec)
+	require.NoError(t, err, attach)
+	t.Cleanup(func() { prog.Close() })
+	return prog
+}
+
+func attachCgroup(t testing.TB, dir string, attach ebpf.AttachType, prog *ebpf.Program) link.Link {
+	t.Helper()
+	l, err := link.AttachCgroup(link.CgroupOptions{Path: dir, Attach: attach, Program: prog})
+	require.NoError(t, err, attach)
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// The flags of BPF_PROG_ATTACH: one program that those below may override, or
+// a list of them.
+const allowOverride, allowMulti = 1, 2
+
+func progAttach(t testing.TB, dir string, attach ebpf.AttachType, prog *ebpf.Program, flags uint32) {
+	t.Helper()
+	f, err := os.Open(dir)
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(f.Fd()), Program: prog, Attach: attach, Flags: flags}), attach)
+}
+
+// shown is what bpftool shows on a cgroup: names, once for each attachment.
+func shown(t testing.TB, dir string) []string {
+	t.Helper()
+	var list []struct {
+		Name   string `json:"name"`
+		Attach string `json:"attach_type"`
+		Flags  string `json:"attach_flags"`
+	}
+	out := bpftool(t, "-j", "cgroup", "show", dir)
+	if strings.TrimSpace(out) == "" {
+		return nil
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &list), out)
+	var names []string
+	for _, p := range list {
+		names = append(names, fmt.Sprintf("%s %s %s", p.Attach, p.Name, p.Flags))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// attachedCount asks the kernel how many programs are on a cgroup; bpftool
+// leaves out the places that are younger than it is.
+func attachedCount(t testing.TB, dir string) int {
+	t.Helper()
+	f, err := os.Open(dir)
+	require.NoError(t, err)
+	defer f.Close()
+	n := 0
+	for attach := range places {
+		result, err := link.QueryPrograms(link.QueryOptions{Target: int(f.Fd()), Attach: attach})
+		require.NoError(t, err, attach)
+		n += len(result.Programs)
+	}
+	return n
+}
+
+func cgroupOnly(t testing.TB, dir string) cleanup.Leftovers {
+	c := bpfState(t)
+	c.CgroupRoot = dir
+	return c
+}
+
+// places are the attach types of cgroups with the type of program for each.
+var places = map[ebpf.AttachType]ebpf.ProgramType{
+	ebpf.AttachCGroupInetIngress:      ebpf.CGroupSKB,
+	ebpf.AttachCGroupInetEgress:       ebpf.CGroupSKB,
+	ebpf.AttachCGroupInetSockCreate:   ebpf.CGroupSock,
+	ebpf.AttachCgroupInetSockRelease:  ebpf.CGroupSock,
+	ebpf.AttachCGroupInet4PostBind:    ebpf.CGroupSock,
+	ebpf.AttachCGroupInet6PostBind:    ebpf.CGroupSock,
+	ebpf.AttachCGroupSockOps:          ebpf.SockOps,
+	ebpf.AttachCGroupDevice:           ebpf.CGroupDevice,
+	ebpf.AttachCGroupSysctl:           ebpf.CGroupSysctl,
+	ebpf.AttachCGroupInet4Bind:        ebpf.CGroupSockAddr,
+	ebpf.AttachCGroupInet6Bind:        ebpf.CGroupSockAddr,
+	ebpf.AttachCGroupInet4Connect:     ebpf.CGroupSockAddr,
+	ebpf.AttachCGroupInet6Connect:     ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupUnixConnect:      ebpf.CGroupSockAddr,
+	ebpf.AttachCGroupUDP4Sendmsg:      ebpf.CGroupSockAddr,
+	ebpf.AttachCGroupUDP6Sendmsg:      ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupUnixSendmsg:      ebpf.CGroupSockAddr,
+	ebpf.AttachCGroupUDP4Recvmsg:      ebpf.CGroupSockAddr,
+	ebpf.AttachCGroupUDP6Recvmsg:      ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupUnixRecvmsg:      ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupInet4GetPeername: ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupInet6GetPeername: ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupUnixGetpeername:  ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupInet4GetSockname: ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupInet6GetSockname: ebpf.CGroupSockAddr,
+	ebpf.AttachCgroupUnixGetsockname:  ebpf.CGroupSockAddr,
+	ebpf.AttachCGroupGetsockopt:       ebpf.CGroupSockopt,
+	ebpf.AttachCGroupSetsockopt:       ebpf.CGroupSockopt,
+}
+
+// Every attach type, by bpf_link and by PROG_ATTACH, beside a foreign program.
+func TestCLN2_CgroupPrograms(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir := cgroupDir(t)
+	for attach, typ := range places {
+		foreign := cgroupProgram(t, typ, attach, "foreign")
+		attachCgroup(t, dir, attach, foreign)
+		progAttach(t, dir, attach, cgroupProgram(t, typ, attach, "foreign2"), allowMulti)
+	}
+	before := shown(t, dir)
+	require.Equal(t, 2*len(places), attachedCount(t, dir))
+
+	for attach, typ := range places {
+		attachCgroup(t, dir, attach, cgroupProgram(t, typ, attach, "cil_to_host"))
+		progAttach(t, dir, attach, cgroupProgram(t, typ, attach, "cil_from_host"), allowMulti)
+	}
+	require.Equal(t, 4*len(places), attachedCount(t, dir))
+	c := cgroupOnly(t, dir)
+	inv := inventory(t, c)
+	require.Len(t, ofKind("cgroup program", inv.Items), 2*len(places))
+	require.Contains(t, ofKind("cgroup program", inv.Items), dir+" Inet4Connect cil_to_host")
+	require.Contains(t, ofKind("cgroup program", inv.Items), dir+" UDP6Sendmsg cil_from_host")
+	require.Equal(t, 4*len(places), attachedCount(t, dir), "listing changes nothing")
+
+	apply(t, c)
+	require.Equal(t, before, shown(t, dir))
+	require.Equal(t, 2*len(places), attachedCount(t, dir))
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+}
+
+// One program alone on a cgroup, as older agents attach it, the same one both
+// ways, one that is known by its map, and one by its pinned bpf_link.
+func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir := cgroupDir(t)
+	c := cgroupOnly(t, dir)
+	const connect4, connect6, sendmsg4, peer = ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupInet6Connect, ebpf.AttachCGroupUDP4Sendmsg, ebpf.AttachCgroupInet4GetPeername
+	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"), allowOverride)
+	both := cgroupProgram(t, ebpf.CGroupSockAddr, connect6, "cil_sock6_connect")
+	progAttach(t, dir, connect6, both, allowMulti)
+	attachCgroup(t, dir, connect6, both)
+	attachCgroup(t, dir, connect6, both)
+	m := array(t, "x")
+	pinAt(t, m, c.BPFRoots[0], "tc", "globals", "cilium_lb4")
+	progAttach(t, dir, sendmsg4, cgroupProgram(t, ebpf.CGroupSockAddr, sendmsg4, "sock4_sendmsg", m), 0)
+	l := attachCgroup(t, dir, peer, cgroupProgram(t, ebpf.CGroupSockAddr, peer, "sock4_peer"))
+	pinAt(t, l, c.BPFRoots[0], "cilium", "socketlb", "links", "cgroup", "x")
+	require.NoError(t, l.Close())
+	require.Len(t, shown(t, dir), 6)
+
+	require.ElementsMatch(t, []string{
+		dir + " Inet4Connect cil_sock4_conne",
+		dir + " Inet6Connect cil_sock6_conne", dir + " Inet6Connect cil_sock6_conne", dir + " Inet6Connect cil_sock6_conne",
+		dir + " UDP4Sendmsg sock4_sendmsg",
+		dir + " Inet4GetPeername sock4_peer",
+	}, ofKind("cgroup program", inventory(t, c).Items))
+	apply(t, c)
+	require.Empty(t, shown(t, dir))
+}
+
+// securityProgram loads a program for a security hook, which the library does
+// not do for those of cgroups; nil where the kernel allows none.
+func securityProgram(t testing.TB, name string) *ebpf.Program {
+	t.Helper()
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		testns.Skip(t, "needs a kernel that tells its types: "+err.Error())
+	}
+	var hook *btf.Func
+	require.NoError(t, kernel.TypeByName("bpf_lsm_socket_bind", &hook))
+	id, err := kernel.TypeID(hook)
+	require.NoError(t, err)
+	insns := []uint64{0x1_0000_00b7, 0x95} // r0 = 1; exit
+	license := []byte("GPL\x00")
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&insns[0])
+	pin.Pin(&license[0])
+	attr := struct {
+		typ, count     uint32
+		insns, license uint64
+		_              [2]uint32
+		_              uint64
+		_              [2]uint32
+		name           [16]byte
+		_, attach      uint32
+		_              [2]uint32
+		_              uint64
+		_              [2]uint32
+		_              uint64
+		_              uint32
+		attachTo       uint32
+	}{
+		typ: uint32(ebpf.LSM), count: uint32(len(insns)), attach: uint32(ebpf.AttachLSMCgroup), attachTo: uint32(id),
+		insns:   uint64(uintptr(unsafe.Pointer(&insns[0]))),
+		license: uint64(uintptr(unsafe.Pointer(&license[0]))),
+	}
+	copy(attr.name[:15], name)
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno == unix.EPERM {
+		t.Logf("no program for a security hook is allowed here: %v", errno)
+		return nil
+	}
+	require.Zero(t, errno, "%v", errno)
+	prog, err := ebpf.NewProgramFromFD(int(fd))
+	require.NoError(t, err)
+	t.Cleanup(func() { prog.Close() })
+	return prog
+}
+
+// Programs for security hooks are listed all together.
+func TestCLN2_CgroupSecurityHooks(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir := cgroupDir(t)
+	c := cgroupOnly(t, dir)
+	require.Empty(t, inventory(t, c).Items, "no error where nothing is there")
+	ours, foreign := securityProgram(t, "cil_to_host"), securityProgram(t, "foreign")
+	if ours == nil || foreign == nil {
+		return
+	}
+	attachCgroup(t, dir, ebpf.AttachLSMCgroup, foreign)
+	progAttach(t, dir, ebpf.AttachLSMCgroup, ours, allowMulti)
+	attachCgroup(t, dir, ebpf.AttachLSMCgroup, ours)
+	require.Len(t, linkIDs(t, ours), 1)
+	inv := inventory(t, c)
+	require.Equal(t, []string{dir + " LSMCgroup cil_to_host", dir + " LSMCgroup cil_to_host"}, ofKind("cgroup program", inv.Items))
+	apply(t, c)
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+	require.Len(t, linkIDs(t, foreign), 1)
+	cgroup, err := os.Open(dir)
+	require.NoError(t, err)
+	defer cgroup.Close()
+	err = link.RawDetachProgram(link.RawDetachProgramOptions{Target: int(cgroup.Fd()), Program: ours, Attach: ebpf.AttachLSMCgroup})
+	require.ErrorIs(t, err, unix.ENOENT, "it is not attached")
+}
+
+func TestCLN6_ForeignCgroupProgramsSurvive(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir, beside := cgroupDir(t), cgroupDir(t)
+	const connect4, device = ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupDevice
+	progAttach(t, dir, device, cgroupProgram(t, ebpf.CGroupDevice, device, "sd_devices"), allowOverride)
+	attachCgroup(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "foreign"))
+	// Another cgroup is another agent's.
+	attachCgroup(t, beside, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"))
+	before := append(shown(t, dir), shown(t, beside)...)
+	c := cgroupOnly(t, dir)
+	require.Empty(t, inventory(t, c).Items)
+	apply(t, c)
+	require.Equal(t, before, append(shown(t, dir), shown(t, beside)...))
+}
+
+func TestCLN1_CgroupProgramThatWasReplacedIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir := cgroupDir(t)
+	const connect4 = ebpf.AttachCGroupInet4Connect
+	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_to_netdev"), allowOverride)
+	c := cgroupOnly(t, dir)
+	inv := inventory(t, c)
+	require.Len(t, inv.Items, 1)
+	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_from_netdev"), allowOverride)
+	before := shown(t, dir)
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "what was listed is gone")
+	require.Equal(t, before, shown(t, dir))
+
+	require.NoError(t, os.Remove(dir))
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one is there by now")
+}
+
+// Without the field it is the root of the first cgroup2 that is mounted.
+func TestCgroupRootOfTheMounts(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir := cgroupDir(t)
+	const connect4 = ebpf.AttachCGroupInet4Connect
+	attachCgroup(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"))
+	c := cgroupOnly(t, "")
+	require.Empty(t, inventory(t, c).Items, "the machine's root has none")
+	c.CgroupRoot = filepath.Dir(dir)
+	require.Empty(t, inventory(t, c).Items, "nor has it from here")
+	for _, none := range []string{"/nowhere", "/etc/passwd", t.TempDir()} {
+		c.CgroupRoot = none
+		require.Empty(t, inventory(t, c).Items, "not a cgroup: passed over")
+	}
+	c.CgroupRoot = dir
+	require.Len(t, inventory(t, c).Items, 1)
+}
+
+func TestCLN4_CgroupProgramWithoutCapability(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir := cgroupDir(t)
+	const connect4 = ebpf.AttachCGroupInet4Connect
+	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_to_netdev"), allowMulti)
+	c := cgroupOnly(t, dir)
+	inv := inventory(t, c)
+	before := shown(t, dir)
+	t.Cleanup(func() { require.Equal(t, before, shown(t, dir)) })
+	dropCapability(t, unix.CAP_NET_ADMIN)
+	dropCapability(t, unix.CAP_SYS_ADMIN)
+	err := c.Remove(context.Background(), inv.Items)
+	require.ErrorContains(t, err, "remove cgroup program "+dir+" Inet4Connect cil_to_netdev: ")
+	require.ErrorContains(t, err, "operation not permitted (needs CAP_NET_ADMIN)")
+	_, err = c.Inventory(context.Background())
+	require.ErrorContains(t, err, "find cgroup programs: list bpf_links: ")
+	require.ErrorContains(t, err, "(needs CAP_SYS_ADMIN)")
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+)
+
+// filterObject is a tc filter.
+type filterObject struct{ rtnl.FilterID }
+
+func (f filterObject) onLink() int { return f.Link }
+
+// clsactObject is a link's clsact qdisc.
+type clsactObject struct{ link int }
+
+func (c clsactObject) onLink() int { return c.link }
+
+// filtered is a link's clsact or ingress qdisc with what is on it.
+type filtered struct {
+	rtnl.Qdisc
+	owned   []rtnl.Filter
+	foreign []string // filters that are not owned, for people
+}
+
+// filterSearch lists the filters of all links that have a qdisc for them.
+type filterSearch struct {
+	*search
+	qdiscs map[int]*filtered      // by link
+	blocks map[rtnl.FilterID]bool // filters of shared blocks that were found
+}
+
+// findFilters lists owned filters, and the clsact qdiscs that have owned
+// filters and nothing else.
+func findFilters(ctx context.Context, s *search) error {
+	f := &filterSearch{s, map[int]*filtered{}, map[rtnl.FilterID]bool{}}
+	lookErr := f.look(ctx)
+	list, err := s.links.all(ctx)
+	if err != nil {
+		return err // look has failed for the same reason
+	}
+	for _, l := range list {
+		if q := f.qdiscs[l.Index]; q != nil {
+			f.foundFilters(l, q)
+		}
+	}
+	for _, l := range list {
+		if q := f.qdiscs[l.Index]; q != nil {
+			f.foundClsact(l, q)
+		}
+	}
+	return lookErr
+}
+
+func (s *filterSearch) look(ctx context.Context) error {
+	sock, err := s.sockets.rtnetlink()
+	if err != nil {
+		return err
+	}
+	qdiscs, err := sock.Qdiscs(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := s.links.names(ctx)
+	if err != nil {
+		return err
+	}
+	var errs failure.Set
+	for link, qdisc := range qdiscs {
+		q := &filtered{Qdisc: qdisc}
+		s.qdiscs[link] = q
+		for _, parent := range qdisc.Parents() {
+			list, err := sock.Filters(ctx, link, parent)
+			if err != nil {
+				errs.Add(fmt.Errorf("list filters: %w", err))
+				q.foreign = append(q.foreign, "filters that could not be listed")
+			}
+			errs.Add(s.sort(q, names[link], list))
+		}
+		for _, f := range q.owned {
+			s.links.carries(link, f.Name, s.programs.name(f.Program))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errs.Join()
+}
+
+// sort divides the filters at one parent into owned and foreign ones. What
+// stands for a priority and protocol is foreign unless a filter of it is owned.
+func (s *filterSearch) sort(q *filtered, link string, list []rtnl.Filter) error {
+	var errs failure.Set
+	ours := map[rtnl.FilterID]bool{}
+	for _, f := range list {
+		owned, err := s.owns(f, link)
+		errs.Add(err)
+		if owned {
+			q.owned = append(q.owned, f)
+			ours[f.Head()] = true
+		} else if f.Handle != 0 {
+			q.foreign = append(q.foreign, describeFilter(f))
+		}
+	}
+	for _, f := range list {
+		if f.Handle == 0 && !ours[f.Head()] {
+			q.foreign = append(q.foreign, describeFilter(f))
+		}
+	}
+	return errs.Join()
+}
+
+func (s *filterSearch) owns(f rtnl.Filter, link string) (bool, error) {
+	if f.Kind != "bpf" || f.Handle == 0 {
+		return false, nil
+	}
+	if f.Link == rtnl.SharedBlock {
+		link = "" // it is on several
+	}
+	if isFilter(f.Name, link, s.own.Filters) {
+		return true, nil
+	}
+	return s.programs.owns(f.Program)
+}
+
+func describeFilter(f rtnl.Filter) string {
+	name := f.Name
+	if name == "" {
+		name = "filter"
+	}
+	return fmt.Sprintf("%s %s pref %d", f.Kind, name, f.Preference())
+}
+
+func (s *filterSearch) foundFilters(l rtnl.Link, q *filtered) {
+	for _, f := range q.owned {
+		if f.Link == rtnl.SharedBlock {
+			if s.blocks[f.FilterID] {
+				continue // the block was seen at another link
+			}
+			s.blocks[f.FilterID] = true
+		}
+		name := f.Name
+		if name == "" {
+			name = s.programs.name(f.Program)
+		}
+		s.found(Item{
+			Kind:   kindFilter,
+			Object: filterWhere(f, l.Name) + " " + name,
+			Detail: fmt.Sprintf("pref %d handle 0x%x program %d", f.Preference(), f.Handle, f.Program),
+			object: filterObject{f.FilterID},
+		})
+	}
+}
+
+func filterWhere(f rtnl.Filter, link string) string {
+	switch {
+	case f.Link == rtnl.SharedBlock:
+		return fmt.Sprintf("block %d", f.Parent)
+	case f.Parent == rtnl.Egress:
+		return link + " egress"
+	}
+	return link + " ingress"
+}
+
+func (s *filterSearch) foundClsact(l rtnl.Link, q *filtered) {
+	item := Item{Kind: kindClsact, Object: l.Name, object: clsactObject{l.Index}}
+	switch {
+	case q.Kind != "clsact" || len(q.owned) == 0:
+	case q.Shared:
+		s.leave(item, "its filters are in a shared block")
+	case len(q.foreign) > 0:
+		s.leave(item, "foreign filter on it: "+q.foreign[0])
+	default:
+		s.found(item)
+	}
+}
+
+// remove looks and deletes. The kernel has no request that does both at once.
+func (f filterObject) remove(ctx context.Context, r *removal) error {
+	sock, err := r.sockets.rtnetlink()
+	if err != nil {
+		return err
+	}
+	list, err := sock.Filters(ctx, f.Link, f.Parent)
+	if err != nil {
+		return err
+	}
+	for _, now := range list {
+		if now.Slot() != f.Slot() {
+			continue
+		}
+		if now.FilterID != f.FilterID || now.Kind != "bpf" {
+			return fmt.Errorf("program %d is there: %w", now.Program, failure.ErrReplaced)
+		}
+		return sock.DeleteFilter(f.FilterID)
+	}
+	return nil
+}
+
+// remove deletes the qdisc if no filter is on it.
+func (c clsactObject) remove(ctx context.Context, r *removal) error {
+	sock, err := r.sockets.rtnetlink()
+	if err != nil {
+		return err
+	}
+	for _, parent := range []uint32{rtnl.Ingress, rtnl.Egress} {
+		list, err := sock.Filters(ctx, c.link, parent)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 {
+			return fmt.Errorf("%s is on it; left as it is", describeFilter(list[len(list)-1]))
+		}
+	}
+	return sock.DeleteClsact(c.link)
+}

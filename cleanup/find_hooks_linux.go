@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+)
+
+// hook is where on a network link the kernel has a list of programs.
+type hook struct {
+	attach ebpf.AttachType
+	kind   string
+	name   string
+}
+
+// The hooks of tcx are on every link (Linux 6.6), those of netkit on the
+// primary device of a netkit pair (Linux 6.7).
+var (
+	tcxHooks = []hook{
+		{ebpf.AttachTCXIngress, kindTCX, "ingress"},
+		{ebpf.AttachTCXEgress, kindTCX, "egress"},
+	}
+	netkitHooks = []hook{
+		{ebpf.AttachNetkitPrimary, kindNetkit, "primary"},
+		{ebpf.AttachNetkitPeer, kindNetkit, "peer"},
+	}
+)
+
+// hookObject is a program on a hook.
+type hookObject struct {
+	link   int
+	attach ebpf.AttachType
+	bpfattach.Program
+}
+
+func (h hookObject) onLink() int { return h.link }
+
+func findTCX(ctx context.Context, s *search) error {
+	return s.findHooks(ctx, tcxHooks, func(rtnl.Link) bool { return true })
+}
+
+func findNetkit(ctx context.Context, s *search) error {
+	return s.findHooks(ctx, netkitHooks, func(l rtnl.Link) bool { return l.Kind == "netkit" })
+}
+
+// findHooks lists owned programs on hooks of links. It asks link by link: the
+// list of bpf_links has the programs of all network namespaces, and does not
+// say which.
+func (s *search) findHooks(ctx context.Context, hooks []hook, has func(rtnl.Link) bool) error {
+	if !s.own.ownsPrograms() {
+		return nil
+	}
+	list, err := s.links.all(ctx)
+	if err != nil {
+		return err
+	}
+	var errs failure.Set
+	for _, l := range list {
+		if !has(l) {
+			continue
+		}
+		for _, h := range hooks {
+			attached, err := bpfattach.Query(l.Index, h.attach)
+			switch {
+			case bpfattach.IsUnsupported(err):
+				return errs.Join()
+			case errors.Is(err, unix.EACCES) && h.kind == kindNetkit:
+				continue // the peer of a pair: the hooks are on the primary device
+			case err != nil:
+				errs.Add(fmt.Errorf("link %s: %w", l.Name, err))
+			}
+			errs.Add(s.foundHooked(l, h, attached))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errs.Join()
+}
+
+func (s *search) foundHooked(l rtnl.Link, h hook, attached []bpfattach.Program) error {
+	var errs failure.Set
+	for _, a := range attached {
+		owned, err := s.programs.owns(uint32(a.ID))
+		errs.Add(err)
+		if !owned {
+			continue
+		}
+		name := s.programs.name(uint32(a.ID))
+		s.links.carries(l.Index, name)
+		s.found(Item{
+			Kind:   h.kind,
+			Object: l.Name + " " + h.name + " " + name,
+			Detail: a.String(),
+			object: hookObject{l.Index, h.attach, a},
+		})
+	}
+	return errs.Join()
+}
+
+func (h hookObject) remove(context.Context, *removal) error {
+	if h.Link != 0 {
+		return bpfattach.DetachLink(h.Link)
+	}
+	return bpfattach.DetachProgram(h.link, h.attach, h.ID)
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// bpftool runs the tool that knows every attached program.
+func bpftool(t testing.TB, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("bpftool"); err != nil {
+		testns.Skip(t, "needs bpftool, of the package of that name")
+	}
+	return run(t, append([]string{"bpftool"}, args...)...)
+}
+
+func tcxLink(t testing.TB, dev string, attach ebpf.AttachType, prog *ebpf.Program) link.Link {
+	t.Helper()
+	l, err := link.AttachTCX(link.TCXOptions{Interface: index(t, dev), Program: prog, Attach: attach})
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func tcxAttach(t testing.TB, dev string, attach ebpf.AttachType, prog *ebpf.Program) {
+	t.Helper()
+	require.NoError(t, link.RawAttachProgram(link.RawAttachProgramOptions{Target: index(t, dev), Program: prog, Attach: attach}))
+}
+
+// linkIDs are the ids of the bpf_links that bpftool shows for a program.
+func linkIDs(t testing.TB, prog *ebpf.Program) []string {
+	t.Helper()
+	info, err := prog.Info()
+	require.NoError(t, err)
+	id, _ := info.ID()
+	var out []string
+	for line := range strings.Lines(bpftool(t, "link", "show")) {
+		if strings.HasSuffix(strings.TrimSpace(line), fmt.Sprintf(" prog %d", id)) {
+			out = append(out, strings.SplitN(line, ":", 2)[0])
+		}
+	}
+	return out
+}
+
+// hooks asks the kernel, link by link, what is attached. The program's name
+// stands for its id.
+func hooks(t testing.TB, attach ...ebpf.AttachType) []string {
+	t.Helper()
+	links, err := netlink.LinkList()
+	require.NoError(t, err)
+	var out []string
+	for _, l := range links {
+		for _, at := range attach {
+			result, err := link.QueryPrograms(link.QueryOptions{Target: l.Attrs().Index, Attach: at})
+			require.NoError(t, err)
+			for _, p := range result.Programs {
+				out = append(out, fmt.Sprintf("%s %v %s", l.Attrs().Name, at, programName(t, p.ID)))
+			}
+		}
+	}
+	return out
+}
+
+func programName(t testing.TB, id ebpf.ProgramID) string {
+	t.Helper()
+	prog, err := ebpf.NewProgramFromID(id)
+	require.NoError(t, err)
+	defer prog.Close()
+	info, err := prog.Info()
+	require.NoError(t, err)
+	return info.Name
+}
+
+// Each way of attaching, on both sides, beside a foreign program.
+func TestCLN2_TCX(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	const in, out = ebpf.AttachTCXIngress, ebpf.AttachTCXEgress
+	c := bpfState(t)
+	foreign, ours := program(t, ebpf.SchedCLS, "foreign"), program(t, ebpf.SchedCLS, "cil_from_netdev")
+	second := program(t, ebpf.SchedCLS, "cil_to_netdev")
+	veth(t, "eth0", "eth1")
+	tcxLink(t, "eth0", in, foreign)
+	tcxAttach(t, "eth1", out, foreign)
+	before := hooks(t, in, out)
+	require.Equal(t, []string{"eth1 TCXEgress foreign", "eth0 TCXIngress foreign"}, before)
+	tools := everything(t)
+
+	tcxLink(t, "eth0", in, ours)
+	tcxLink(t, "eth0", out, ours)
+	tcxAttach(t, "eth0", in, second) // without a bpf_link
+	tcxAttach(t, "eth1", out, second)
+	pinned := tcxLink(t, "eth1", in, ours) // outlives the agent
+	pinAt(t, pinned, c.BPFRoots[0], "cilium", "devices", "eth1", "links", "x")
+	require.NoError(t, pinned.Close())
+	m := array(t, "x")
+	pinAt(t, m, c.BPFRoots[0], "tc", "globals", "cilium_x")
+	tcxLink(t, "eth1", in, program(t, ebpf.SchedCLS, "by_its_map", m))
+	require.Len(t, linkIDs(t, ours), 3)
+
+	inv := inventory(t, c)
+	require.Equal(t, []string{
+		"eth0 egress cil_from_netdev", "eth0 ingress cil_from_netdev", "eth0 ingress cil_to_netdev",
+		"eth1 egress cil_to_netdev", "eth1 ingress by_its_map", "eth1 ingress cil_from_netdev",
+	}, sorted(ofKind("tcx program", inv.Items)))
+	require.Regexp(t, `^program \d+ bpf_link \d+$`, inv.Items[0].Detail)
+
+	apply(t, c)
+	require.Equal(t, before, hooks(t, in, out))
+	require.Equal(t, tools, everything(t))
+	require.Len(t, linkIDs(t, foreign), 1)
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+	require.Equal(t, before, hooks(t, in, out))
+}
+
+func TestCLN1_TCXThatWasReplacedIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "eth1")
+	c := bpfState(t)
+	old, replacement := program(t, ebpf.SchedCLS, "cil_to_netdev"), program(t, ebpf.SchedCLS, "cil_from_netdev")
+	l := tcxLink(t, "eth0", ebpf.AttachTCXIngress, old)
+	tcxAttach(t, "eth0", ebpf.AttachTCXEgress, old)
+	inv := inventory(t, c)
+	require.Len(t, inv.Items, 2)
+
+	require.NoError(t, l.Close())
+	tcxLink(t, "eth0", ebpf.AttachTCXIngress, replacement)
+	require.NoError(t, link.RawDetachProgram(link.RawDetachProgramOptions{Target: index(t, "eth0"), Program: old, Attach: ebpf.AttachTCXEgress}))
+	tcxAttach(t, "eth0", ebpf.AttachTCXEgress, replacement)
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "what was listed is gone")
+	require.Equal(t, []string{"eth0 TCXIngress cil_from_netdev", "eth0 TCXEgress cil_from_netdev"}, hooks(t, ebpf.AttachTCXIngress, ebpf.AttachTCXEgress))
+
+	run(t, "ip", "link", "del", "dev", "eth0")
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+}
+
+// An endpoint whose program is on tcx is known by it, and its programs go
+// with the link, whoever holds the bpf_link.
+func TestCLN2_EndpointByTCX(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "lxcnothex", "peer")
+	veth(t, "lxcforeign", "peer2")
+	tcxLink(t, "lxcnothex", ebpf.AttachTCXIngress, program(t, ebpf.SchedCLS, "cil_from_contai"))
+	tcxLink(t, "lxcforeign", ebpf.AttachTCXIngress, program(t, ebpf.SchedCLS, "foreign"))
+	twin := listing(t, "lxcforeign")
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
+	require.Equal(t, []string{"tcx program lxcnothex ingress cil_from_contai", "link lxcnothex"}, objects(inventory(t, c).Items))
+	apply(t, c)
+	require.Equal(t, twin, listing(t, "lxcforeign"))
+	require.Equal(t, []string{"lxcforeign TCXIngress foreign"}, hooks(t, ebpf.AttachTCXIngress))
+}
+
+// Programs on tcx are in the namespace of their link.
+func TestCLN6_TCXInAnotherNamespaceSurvives(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	ownRun(t)
+	ip(t, "netns add other")
+	prog := program(t, ebpf.SchedCLS, "cil_to_netdev")
+	ip(t, "link add dev eth0 index 77 type veth peer name eth1")
+	l := tcxLink(t, "eth0", ebpf.AttachTCXIngress, prog)
+	ip(t, "link set dev eth0 netns other")
+	require.Len(t, linkIDs(t, prog), 1)
+	ip(t, "link add dev eth0 index 77 type veth peer name eth2")
+	c := bpfState(t)
+	require.Empty(t, inventory(t, c).Items)
+	apply(t, c)
+	require.Len(t, linkIDs(t, prog), 1)
+	info, err := l.Info()
+	require.NoError(t, err)
+	require.Equal(t, uint32(77), info.TCX().Ifindex, "it is attached still")
+}

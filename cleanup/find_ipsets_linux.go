@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/netfilter"
+)
+
+// ipsetObject is an ipset.
+type ipsetObject struct{ netfilter.IPSet }
+
+func findIPSets(ctx context.Context, s *search) error {
+	if len(s.own.IPSetPrefixes) == 0 {
+		return nil
+	}
+	sock, err := s.sockets.netfilter()
+	if err != nil {
+		return err
+	}
+	sets, err := sock.IPSets(ctx, func(name string) bool { return hasPrefix(name, s.own.IPSetPrefixes) })
+	for _, set := range sets {
+		s.found(Item{Kind: kindIPSet, Object: set.Name, Detail: set.Type, object: ipsetObject{set}})
+	}
+	return err
+}
+
+// remove destroys one set; removeIPSets destroys many.
+func (o ipsetObject) remove(ctx context.Context, r *removal) (err error) {
+	removeIPSets(ctx, r, []ipsetObject{o}, func(_ int, e error) { err = e })
+	return err
+}
+
+// removeIPSets destroys sets, of which one may be in another.
+func removeIPSets(ctx context.Context, r *removal, objects []ipsetObject, done func(i int, err error)) {
+	sock, err := r.sockets.netfilter()
+	list := make([]netfilter.IPSet, len(objects))
+	for i, o := range objects {
+		if list[i] = o.IPSet; err != nil {
+			done(i, err)
+		}
+	}
+	if err == nil {
+		sock.Destroy(ctx, list, done)
+	}
+}

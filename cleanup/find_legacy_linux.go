@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
+)
+
+// legacyObject is a chain of legacy iptables, or a rule that jumps to one.
+type legacyObject struct{ iptables.Object }
+
+func findLegacy(ctx context.Context, s *search) error {
+	if len(s.own.ChainPrefixes) == 0 {
+		return nil
+	}
+	var errs failure.Set
+	for _, f := range iptables.Families() {
+		set, err := f.List(ctx, s.own.ownsChain)
+		errs.Add(err)
+		for _, rule := range set.Jumps {
+			s.found(Item{
+				Kind:   kindLegacy,
+				Object: fmt.Sprintf("%s %s rule %s -> %s", f.Name, rule.Table, rule.Chain, rule.JumpsTo()),
+				Detail: rule.Spec,
+				object: legacyObject{rule},
+			})
+		}
+		for _, chain := range set.SortedChains() {
+			s.found(Item{
+				Kind:   kindLegacy,
+				Object: fmt.Sprintf("%s %s chain %s", f.Name, chain.Table, chain.Name),
+				Detail: count(set.Chains[chain], "rule", "rules"),
+				object: legacyObject{chain},
+			})
+		}
+	}
+	return errs.Join()
+}
+
+// remove deletes one chain or rule; removeLegacy deletes many.
+func (o legacyObject) remove(ctx context.Context, r *removal) (err error) {
+	removeLegacy(ctx, r, []legacyObject{o}, func(_ int, e error) { err = e })
+	return err
+}
+
+// removeLegacy deletes chains and rules with one run of a tool for each family.
+func removeLegacy(ctx context.Context, r *removal, objects []legacyObject, done func(i int, err error)) {
+	list := make([]iptables.Object, len(objects))
+	for i, o := range objects {
+		list[i] = o.Object
+	}
+	iptables.Delete(ctx, r.own.ownsChain, list, done)
+}

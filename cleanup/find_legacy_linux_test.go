@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup"
+)
+
+// countersOf is what a tool says of its tables with the counters of each rule.
+func countersOf(t testing.TB, tool string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(run(t, tool+"-save", "-c")) {
+		if strings.HasPrefix(line, "[") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+func TestCLN2_ChainsOfLegacyIPTables(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy", "iptables-nft", "nft")
+	rules(t, "iptables-nft", foreignRules...)
+	nft := run(t, "nft", "list", "ruleset")
+	tools := []string{"iptables-legacy", "ip6tables-legacy"}
+	before, counters := map[string]string{}, map[string]string{}
+	for _, tool := range tools {
+		rules(t, tool, "*raw", "COMMIT", "*mangle", "COMMIT")
+		rules(t, tool, foreignRules...)
+		rules(t, tool, "*filter", "[17:1234] -A FORWARD -i lo -j ACCEPT", "COMMIT")
+		before[tool], counters[tool] = saved(t, tool), countersOf(t, tool)
+		rules(t, tool, ourRules...)
+	}
+	c := netfilterOnly()
+	dirty := saved(t, tools[0]) + saved(t, tools[1])
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, dirty, saved(t, tools[0])+saved(t, tools[1]), "looking changes nothing")
+	var want []string
+	for _, family := range []string{"ip", "ip6"} {
+		for _, item := range []string{
+			"raw rule OUTPUT -> CILIUM_OUTPUT_raw",
+			"mangle rule PREROUTING -> CILIUM_PRE_mangle",
+			"nat rule PREROUTING -> CILIUM_PRE_nat", "nat rule PREROUTING -> OLD_CILIUM_PRE_nat", "nat rule PREROUTING -> OLD_CILIUM_PRE_nat",
+			"nat rule POSTROUTING -> CILIUM_POST_nat", "nat rule KUBE-SERVICES -> CILIUM_PRE_nat",
+			"filter rule FORWARD -> CILIUM_FORWARD",
+			"filter chain CILIUM_FORWARD", "filter chain CILIUM_alone", "mangle chain CILIUM_PRE_mangle",
+			"nat chain CILIUM_POST_nat", "nat chain CILIUM_PRE_nat", "nat chain OLD_CILIUM_PRE_nat", "raw chain CILIUM_OUTPUT_raw",
+		} {
+			want = append(want, "iptables-legacy "+family+" "+item)
+		}
+	}
+	require.Equal(t, want, objects(inv.Items))
+
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+	for _, tool := range tools {
+		require.Equal(t, before[tool], saved(t, tool))
+		require.Equal(t, counters[tool], countersOf(t, tool))
+	}
+	require.Equal(t, nft, run(t, "nft", "list", "ruleset"), "nothing comes into the other variant")
+	apply(t, c)
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+}
+
+func TestCLN2_LookingMakesNoLegacyTable(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy")
+	names := func() string {
+		return run(t, "cat", "/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names")
+	}
+	require.Empty(t, names())
+	apply(t, netfilterOnly())
+	require.Empty(t, names())
+
+	rules(t, "iptables-legacy", "*mangle", "-A FORWARD -j ACCEPT", "COMMIT")
+	apply(t, netfilterOnly())
+	require.Equal(t, "mangle\n", names())
+}
+
+// A /proc that does not show the thread tells nothing of its tables.
+func TestCLN2_LegacyTablesOutOfSight(t *testing.T) {
+	enterNetfilter(t)
+	require.NoError(t, unix.Mount("tmpfs", "/proc", "tmpfs", 0, ""))
+	_, err := netfilterOnly().Inventory(context.Background())
+	require.NoError(t, unix.Unmount("/proc", 0))
+	require.ErrorContains(t, err, "find iptables-legacy rules: stat /proc/thread-self/net: no such file or directory")
+}
+
+// toolsOnly leaves the host the named tools only, as copies of others, until
+// restore is called.
+func toolsOnly(t testing.TB, tools map[string]string) (restore func()) {
+	t.Helper()
+	const dir = "/usr/sbin"
+	content := map[string][]byte{}
+	for name, from := range tools {
+		b, err := os.ReadFile(filepath.Join(dir, from))
+		require.NoError(t, err)
+		content[name] = b
+	}
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"))
+	for name, b := range content {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), b, 0o755))
+	}
+	return func() { require.NoError(t, unix.Unmount(dir, 0)) }
+}
+
+// A pod may have written rules of a variant that the host has no tool for.
+func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
+	const missing = "cleanup: find iptables-legacy rules: the host has no iptables-legacy-save and no iptables-legacy-restore to look into its ip tables (nat, filter) and to remove what is in them with: install its package iptables, or run this where they are"
+	for name, c := range map[string]struct {
+		tools map[string]string
+		want  string
+	}{
+		"none": {nil, missing},
+		"those of iptables-nft": {map[string]string{
+			"iptables": "xtables-nft-multi", "iptables-save": "xtables-nft-multi", "iptables-restore": "xtables-nft-multi",
+		}, missing},
+		"half": {map[string]string{"iptables-legacy-save": "xtables-legacy-multi"}, missing},
+		"plain": {map[string]string{
+			"iptables": "xtables-legacy-multi", "iptables-save": "xtables-legacy-multi", "iptables-restore": "xtables-legacy-multi",
+		}, ""},
+		"multi": {map[string]string{"xtables-legacy-multi": "xtables-legacy-multi"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			enterNetfilter(t, "iptables-legacy")
+			ctx, netfilter := context.Background(), netfilterOnly()
+			restore := toolsOnly(t, c.tools)
+			changes, err := netfilter.Check(ctx)
+			restore()
+			require.NoError(t, err, "where there is no table, no tool is missing")
+			require.Empty(t, changes)
+
+			rules(t, "iptables-legacy", "*filter", "COMMIT", "*nat", ":KUBE-SERVICES - [0:0]", "COMMIT")
+			before := saved(t, "iptables-legacy")
+			rules(t, "iptables-legacy", "*nat", ":CILIUM_POST_nat - [0:0]", "-A POSTROUTING -j CILIUM_POST_nat", "COMMIT")
+			dirty := saved(t, "iptables-legacy")
+			restore = toolsOnly(t, c.tools)
+			err = netfilter.Apply(ctx)
+			restore()
+			if c.want == "" {
+				require.NoError(t, err)
+				require.Equal(t, before, saved(t, "iptables-legacy"))
+				return
+			}
+			require.EqualError(t, err, c.want)
+			require.Equal(t, dirty, saved(t, "iptables-legacy"))
+			apply(t, netfilter)
+		})
+	}
+}
+
+// What iptables-restore refuses is found out one by one, and everything else
+// goes.
+func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy")
+	rules(t, "iptables-legacy", foreignRules...)
+	rules(t, "iptables-legacy", ourRules...)
+	c := netfilterOnly()
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	// Since then somebody jumps to a chain of ours, and a rule and a chain went.
+	rules(t, "iptables-legacy", "*nat", "-A OUTPUT -j CILIUM_PRE_nat", "COMMIT", "*filter", "-D FORWARD -j CILIUM_FORWARD", "-X CILIUM_alone", "COMMIT")
+	var failed []string
+	c.Progress = func(_, _ int, item string, err error) {
+		if err != nil {
+			failed = append(failed, item)
+		}
+	}
+	err = c.Remove(context.Background(), inv.Items)
+	require.Equal(t, []string{"iptables-legacy ip nat chain CILIUM_PRE_nat"}, failed)
+	require.ErrorContains(t, err, "cleanup: remove iptables-legacy ip nat chain CILIUM_PRE_nat: /usr/sbin/iptables-legacy-restore: exit status 1: ")
+	left := saved(t, "iptables-legacy")
+	require.Equal(t, 3, strings.Count(left, "CILIUM_PRE_nat"), "the chain, the rule in it and the new one: %s", left)
+	require.NotContains(t, left, "CILIUM_POST_nat\n")
+	require.NotContains(t, left, "OLD_CILIUM")
+	c.Progress = nil
+	apply(t, c)
+}
+
+// The lock that all of iptables share is waited for once, not for each item.
+func TestCLN4_LegacyLockIsHeld(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy")
+	rules(t, "iptables-legacy", "*nat", "COMMIT")
+	lines := slices.Clone(ourRules[:4])
+	for i := range 40 {
+		lines = append(lines, fmt.Sprintf(":CILIUM_%d - [0:0]", i))
+	}
+	rules(t, "iptables-legacy", append(lines, "COMMIT")...)
+	dirty := saved(t, "iptables-legacy")
+	lock, err := os.OpenFile("/run/xtables.lock", os.O_RDWR|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	defer lock.Close()
+	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	c := netfilterOnly()
+	start := time.Now()
+	err = c.Apply(context.Background())
+	require.Less(t, time.Since(start), time.Minute, "43 would wait for 5 s each")
+	for _, chain := range []string{"CILIUM_POST_nat", "CILIUM_PRE_nat", "OLD_CILIUM_PRE_nat"} {
+		require.ErrorContains(t, err, "remove iptables-legacy ip nat chain "+chain+": /usr/sbin/iptables-legacy-restore: exit status 4: ")
+		require.ErrorContains(t, err, "Another app is currently holding the xtables lock")
+	}
+	require.NoError(t, lock.Close())
+	require.Equal(t, dirty, saved(t, "iptables-legacy"))
+	apply(t, c)
+}
+
+func TestCLN4_LegacyWithoutCapability(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy")
+	rules(t, "iptables-legacy", "*filter", ":CILIUM_x - [0:0]", "COMMIT")
+	c := netfilterOnly()
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	for _, missing := range []struct {
+		capability uintptr
+		want       string
+	}{{unix.CAP_NET_RAW, "(needs CAP_NET_RAW)"}, {unix.CAP_NET_ADMIN, "(needs CAP_NET_ADMIN and CAP_NET_RAW)"}} {
+		// A container without it; the thread ends with the test.
+		require.NoError(t, unix.Prctl(unix.PR_CAPBSET_DROP, missing.capability, 0, 0, 0))
+		err = c.Remove(context.Background(), inv.Items)
+		require.ErrorContains(t, err, "remove iptables-legacy ip filter chain CILIUM_x: /usr/sbin/iptables-legacy-")
+		require.ErrorContains(t, err, missing.want)
+		_, err = c.Inventory(context.Background())
+		require.ErrorContains(t, err, "find iptables-legacy rules: /usr/sbin/iptables-legacy-save: exit status ")
+		require.ErrorContains(t, err, missing.want)
+	}
+}
+
+// A comment is anybody's text. What looks like a rule in it is none, and a rule
+// that iptables-restore cannot read is left, with the chain that it jumps to.
+func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy")
+	rules(t, "iptables-legacy", "*nat", ":CILIUM_a - [0:0]", ":CILIUM_b - [0:0]", "COMMIT")
+	add := func(chain, comment string, jump ...string) {
+		run(t, append([]string{"iptables-legacy", "-t", "nat", "-A", chain, "-m", "comment", "--comment", comment}, jump...)...)
+	}
+	add("OUTPUT", "-j CILIUM_a")
+	add("OUTPUT", `it's "-j CILIUM_a" \`)
+	add("OUTPUT", "x\n-A PREROUTING -j CILIUM_a\n:CILIUM_c - [0:0]\nCOMMIT")
+	before := saved(t, "iptables-legacy")
+	add("OUTPUT", `it's ours: "-j ACCEPT"`, "-j", "CILIUM_a")
+	add("INPUT", "two\nlines", "-j", "CILIUM_b")
+	c := netfilterOnly()
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"iptables-legacy ip nat rule OUTPUT -> CILIUM_a", "iptables-legacy ip nat chain CILIUM_a", "iptables-legacy ip nat chain CILIUM_b",
+	}, objects(inv.Items))
+	err = c.Remove(context.Background(), inv.Items)
+	require.ErrorContains(t, err, "remove iptables-legacy ip nat chain CILIUM_b: ")
+	require.NotContains(t, err.Error(), "CILIUM_a")
+	run(t, "iptables-legacy", "-t", "nat", "-D", "INPUT", "1")
+	require.Equal(t, strings.Replace(before, ":CILIUM_a -\n", "", 1), saved(t, "iptables-legacy"))
+}
+
+func TestSEC6_ToolsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"a line without an end": {"head -c 100000 /dev/zero", "more output than "},
+		"output without an end": {"exec yes $(head -c 60000 /dev/zero | tr '\\0' x)", "more output than "},
+		"no end":                {"sleep 60", "context deadline exceeded"},
+		"complaints":            {"head -c 100000 /dev/zero | tr '\\0' x >&2; exit 7", "exit status 7: xxx"},
+		"half of a rule":        {`printf '*nat\n-A INPUT -m comment --comment "x\n'`, "ends within quotes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			enterNetfilter(t, "iptables-legacy")
+			rules(t, "iptables-legacy", "*nat", "COMMIT")
+			const dir = "/usr/sbin"
+			require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"))
+			for _, tool := range []string{"iptables-legacy-save", "iptables-legacy-restore"} {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+c.script+"\n"), 0o755))
+			}
+			ctx := t.Context()
+			if name == "no end" {
+				limited, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+				defer cancel()
+				ctx = limited
+			}
+			_, err := netfilterOnly().Inventory(ctx)
+			require.NoError(t, unix.Unmount(dir, 0))
+			require.ErrorContains(t, err, "find iptables-legacy rules: ")
+			require.ErrorContains(t, err, c.want)
+			require.Less(t, len(err.Error()), 600)
+		})
+	}
+}
+
+// The AWS VPC CNI's chains are nobody's but by a request of their own.
+func TestCLN2_AWSLeftovers(t *testing.T) {
+	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
+	enterNetfilter(t, tools...)
+	all := func() string {
+		var b strings.Builder
+		for _, tool := range tools {
+			b.WriteString(saved(t, tool))
+		}
+		return b.String()
+	}
+	for _, tool := range tools {
+		rules(t, tool, append(slices.Clone(foreignRules),
+			"*nat", `-A PREROUTING -i eni+ -m comment --comment "AWS, outbound connections" -j MARK --set-xmark 0x80/0x80`, "COMMIT",
+			"*mangle", `-A PREROUTING -i eth0 -m comment --comment "AWS, primary ENI" -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-xmark 0x80/0x80`, "COMMIT")...)
+	}
+	before := all()
+	for _, tool := range tools {
+		rules(t, tool, "*nat", ":AWS-SNAT-CHAIN-0 - [0:0]", ":AWS-SNAT-CHAIN-1 - [0:0]", ":AWS-CONNMARK-CHAIN-0 - [0:0]",
+			`-A POSTROUTING -m comment --comment "AWS SNAT CHAIN" -j AWS-SNAT-CHAIN-0`,
+			`-A AWS-SNAT-CHAIN-0 -m comment --comment "AWS SNAT CHAIN" -j AWS-SNAT-CHAIN-1`,
+			`-A AWS-SNAT-CHAIN-1 ! -o vlan+ -m comment --comment "AWS, SNAT" -m addrtype ! --dst-type LOCAL -j MASQUERADE`,
+			`-I PREROUTING 1 -i eni+ -m comment --comment "AWS, outbound connections" -m state --state NEW -j AWS-CONNMARK-CHAIN-0`,
+			`-A AWS-CONNMARK-CHAIN-0 -m comment --comment "AWS, CONNMARK" -j CONNMARK --set-xmark 0x80/0x80`, "COMMIT")
+	}
+	dirty := all()
+	for _, scope := range []cleanup.Scope{cleanup.BPFState, cleanup.AllState} {
+		inv, err := cleanup.Leftovers{Ownership: ours(), Scope: scope, CgroupRoot: noCgroup}.Inventory(context.Background())
+		require.NoError(t, err)
+		require.Empty(t, inv.Items, "no scope takes them")
+	}
+	c := cleanup.Leftovers{Ownership: cleanup.AWSLeftovers(), Scope: cleanup.AllState}
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Len(t, inv.Items, 4*(2+3))
+	require.Equal(t, dirty, all())
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+	require.Equal(t, before, all())
+	apply(t, c)
+}
+
+// What looking costs where there is no legacy table, where a few hundred rules
+// are somebody else's, and where there are ours among them.
+func BenchmarkLegacyTables(b *testing.B) {
+	foreign := append(slices.Clone(foreignRules), "*nat")
+	for i := range 300 {
+		foreign = append(foreign, fmt.Sprintf(`-A KUBE-SERVICES -d 10.96.%d.%d/32 -p tcp -m comment --comment "default/svc-%d:http cluster IP" -m tcp --dport 80 -j MARK --set-xmark 0x4000/0x4000`, i/256, i%256, i))
+	}
+	foreign = append(foreign, "COMMIT")
+	for _, node := range []struct {
+		name  string
+		rules [][]string
+	}{{"none", nil}, {"300 foreign", [][]string{foreign}}, {"300 foreign and ours", [][]string{foreign, ourRules}}} {
+		b.Run(node.name, func(b *testing.B) {
+			enterNetfilter(b, "iptables-legacy")
+			for _, lines := range node.rules {
+				rules(b, "iptables-legacy", lines...)
+			}
+			for b.Loop() {
+				_, err := netfilterOnly().Inventory(context.Background())
+				require.NoError(b, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+)
+
+// linkObject is a network link.
+type linkObject struct{ rtnl.LinkID }
+
+// findLinks lists owned links. It goes on without what could not be found out
+// about the programs on them.
+func findLinks(ctx context.Context, s *search) error {
+	list, err := s.links.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range list {
+		if s.ownsLink(l) {
+			s.found(Item{Kind: kindLink, Object: l.Name, Detail: l.Kind, object: linkObject{l.LinkID}})
+		}
+	}
+	return nil
+}
+
+// remove deletes one link; removeLinks deletes many.
+func (l linkObject) remove(_ context.Context, r *removal) error {
+	sock, err := r.sockets.rtnetlink()
+	if err != nil {
+		return err
+	}
+	now, err := sock.Link(l.Index)
+	if nlmsg.Gone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if now.LinkID != l.LinkID {
+		return fmt.Errorf("%s has its index: %w", now.Name, failure.ErrReplaced)
+	}
+	err = sock.DeleteLink(l.Index)
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return fmt.Errorf("%w (a device of kind %q cannot be deleted)", err, l.Kind)
+	case err != nil && !nlmsg.Gone(err):
+		return err
+	}
+	return l.verifyDeleted(sock)
+}
+
+// verifyDeleted returns an error for a link that the kernel said to have
+// deleted and did not: the fallback device of a tunnel module (tunl0, sit0),
+// under whatever name. A veth is never one.
+func (l linkObject) verifyDeleted(sock *rtnl.Conn) error {
+	if l.Kind == "veth" {
+		return nil
+	}
+	now, err := sock.Link(l.Index)
+	if err != nil || now.LinkID != l.LinkID {
+		return nil
+	}
+	return fmt.Errorf("the kernel keeps it: it is a fallback device that goes with its module (%s)", l.Kind)
+}

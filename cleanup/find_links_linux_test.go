@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+func TestCLN2_Links(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "cilium_host", "cilium_net")
+	run(t, "ip", "link", "add", "dev", "cilium_vxlan", "type", "vxlan", "id", "5", "dstport", "8472")
+	veth(t, "lxc_health", "peer1")
+	veth(t, "lxc12345", "peer2")        // as short as they get
+	veth(t, "lxc0123456789ab", "peer3") // as long as a name may be
+	veth(t, "lxcnothex", "peer4")
+	clsact(t, "lxcnothex")
+	filter(t, "lxcnothex", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_contai"))
+
+	// Twins that belong to others.
+	run(t, "ip", "link", "add", "dev", "lxcbr0", "type", "bridge")
+	run(t, "ip", "link", "add", "dev", "lxc123456", "type", "bridge")
+	veth(t, "lxcfoo", "peer5")
+	veth(t, "lxc1234", "peer6") // too short
+	veth(t, "eth0", "uplink")   // a nested node's own
+	clsact(t, "eth0")
+	filter(t, "eth0", ingress, 1, "other", program(t, ebpf.SchedCLS, "other"))
+	filter(t, "eth0", ingress, 2, "", program(t, ebpf.SchedCLS, "cil_from_netdev"))
+	veth(t, "eni1", "peer7") // another CNI's, with Cilium chained onto it
+	clsact(t, "eni1")
+	filter(t, "eni1", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_contai"))
+	twins := []string{"lxcbr0", "lxc123456", "lxcfoo", "lxc1234", "uplink", "eth0", "eni1"}
+
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	inv := inventory(t, c)
+	var links []string
+	for _, item := range inv.Items {
+		if item.Kind == "link" {
+			links = append(links, item.Object)
+		}
+	}
+	require.ElementsMatch(t, []string{"cilium_host", "cilium_net", "cilium_vxlan", "lxc_health", "lxc12345", "lxc0123456789ab", "lxcnothex"}, links)
+	before := map[string]string{}
+	for _, twin := range twins {
+		before[twin] = run(t, "ip", "-d", "link", "show", "dev", twin)
+	}
+
+	apply(t, c)
+	left := run(t, "ip", "-o", "link", "show")
+	for _, name := range links {
+		require.NotRegexp(t, `\b`+name+`\b`, left)
+	}
+	for _, twin := range twins {
+		require.Equal(t, before[twin], run(t, "ip", "-d", "link", "show", "dev", twin), twin)
+	}
+	require.Contains(t, listing(t, "eth0"), "other")
+	require.NotContains(t, listing(t, "eth0")+listing(t, "eni1"), "cil_")
+}
+
+func TestCLN2_LinksStayInBPFState(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "cilium_host", "cilium_net")
+	clsact(t, "cilium_host")
+	filter(t, "cilium_host", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_host"))
+	apply(t, cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}})
+	require.NotContains(t, listing(t, "cilium_host"), "bpf")
+	require.NotContains(t, listing(t, "cilium_host"), "clsact")
+}
+
+func TestLinkThatWasReplacedIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	veth(t, "cilium_host", "x")
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	inv := inventory(t, c)
+	require.Equal(t, []string{"link cilium_host"}, objects(inv.Items))
+	run(t, "ip", "link", "set", "dev", "cilium_host", "name", "mine")
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove link cilium_host: mine has its index")
+	run(t, "ip", "link", "show", "dev", "mine")
+	run(t, "ip", "link", "del", "dev", "mine")
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+}
+
+// Enough links to be deleted in groups, whatever groups they are in.
+func TestCLN9_LinksInGroups(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	endpoints(t, 60)
+	for i := range 20 {
+		run(t, "ip", "link", "set", "dev", fmt.Sprintf("lxc%08x", i), "group", fmt.Sprint(i%3+1))
+	}
+	veth(t, "cilium_host", "cilium_net") // both ends are listed
+	run(t, "ip", "link", "add", "dev", "cilium_vxlan", "type", "vxlan", "id", "5", "dstport", "8472")
+	tap(t, "cilium_tap")
+	veth(t, "eth0", "eth1")
+	run(t, "ip", "link", "set", "dev", "eth0", "group", "1")
+	run(t, "ip", "link", "set", "dev", "eth1", "group", "4711")
+	twins := func() string { return listing(t, "lo") + listing(t, "eth0") + listing(t, "eth1") }
+	before := twins()
+
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	inv := inventory(t, c)
+	total := len(inv.Items)
+	require.Equal(t, 60*3+4, total, "filters, clsact qdiscs, links")
+	removed := map[string]int{}
+	c.Progress = func(done, of int, item string, err error) {
+		require.NoError(t, err)
+		require.Equal(t, total, of)
+		removed[item]++
+		require.Len(t, removed, done)
+	}
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+	require.Len(t, removed, total, "each item once")
+	require.Equal(t, 3, linkCount(t))
+	require.Equal(t, before, twins())
+}
+
+// tap makes a link of a kind that is deleted like any other.
+func tap(t testing.TB, name string) {
+	t.Helper()
+	run(t, "ip", "tuntap", "add", "dev", name, "mode", "tap")
+}
+
+func TestCancelledSaysWhatIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	endpoints(t, 50)
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	inv := inventory(t, c)
+	ctx, cancel := context.WithCancel(context.Background())
+	c.Progress = func(int, int, string, error) { cancel() }
+	err := c.Remove(ctx, inv.Items)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "stopped with 118 of 150 items left", "the first 32 links went together")
+
+	_, err = c.Inventory(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, c.Apply(ctx), context.Canceled)
+	c.Progress = nil
+	apply(t, c)
+	require.Equal(t, 1, linkCount(t))
+}
+
+// Links that somebody else deletes while they are being removed.
+func TestCLN4_LinksThatDisappear(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	endpoints(t, 40)
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	inv := inventory(t, c)
+	c.Progress = func(done, _ int, _ string, _ error) {
+		if done <= 3 {
+			run(t, "ip", "link", "del", "dev", fmt.Sprintf("lxc%08x", done*2))
+		}
+	}
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+	require.Equal(t, 1, linkCount(t))
+}
+
+// Other links come and go meanwhile, which interrupts dumps.
+func TestCLN9_Churn(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	endpoints(t, 30)
+	stop := churn(t)
+	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	for range 50 {
+		inv, err := c.Inventory(context.Background())
+		require.NoError(t, err)
+		require.Len(t, inv.Items, 90)
+	}
+	apply(t, c)
+	stop()
+	require.Equal(t, 1, linkCount(t))
+}
+
+// churn makes and deletes foreign links, in the test's network namespace on
+// another thread, until the returned function is called.
+func churn(t testing.TB) (end func()) {
+	t.Helper()
+	ns, err := os.Open("/proc/thread-self/ns/net")
+	require.NoError(t, err)
+	stop, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good: the thread is in another namespace
+		defer ns.Close()
+		result <- func() error {
+			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+				return err
+			}
+			for {
+				link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "other0"}, PeerName: "other1"}
+				if err := errors.Join(netlink.LinkAdd(link), netlink.LinkDel(link)); err != nil {
+					return err
+				}
+				select {
+				case <-stop:
+					return nil
+				default:
+				}
+			}
+		}()
+	}()
+	return func() {
+		close(stop)
+		require.NoError(t, <-result)
+	}
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// enterNetfilter is a node of its own for netfilter's tools, whose lock is
+// below /run.
+func enterNetfilter(t testing.TB, tools ...string) {
+	t.Helper()
+	testns.Enter(t, testns.Mount|testns.Net)
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			testns.Skip(t, tool+" is not installed")
+		}
+	}
+	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"))
+}
+
+// rules feeds lines to an iptables-restore of the given name, which adds to
+// what is there.
+func rules(t testing.TB, tool string, lines ...string) {
+	t.Helper()
+	cmd := exec.Command(tool+"-restore", "--noflush")
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// saved is what a tool says of all its tables, comments and counters left out.
+func saved(t testing.TB, tool string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(run(t, tool+"-save")) {
+		if chain, _, ok := strings.Cut(line, " ["); ok && line[0] == ':' {
+			line = chain + "\n"
+		}
+		if !strings.HasPrefix(line, "#") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// foreignRules are the twins: beside, around and about ours.
+var foreignRules = []string{
+	"*nat", ":KUBE-SERVICES - [0:0]", ":MY_CILIUM_x - [0:0]", ":cilium_lower - [0:0]", ":CILIUM - [0:0]",
+	`-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES`,
+	"-A PREROUTING -j MY_CILIUM_x", "-A POSTROUTING -j cilium_lower", "-A POSTROUTING -j CILIUM",
+	`-A KUBE-SERVICES -m comment --comment "-j CILIUM_POST_nat" -j MARK --set-xmark 0x4000/0x4000`,
+	"COMMIT",
+	"*mangle", ":KUBE-IPTABLES-HINT - [0:0]", "COMMIT",
+	"*filter", "-A FORWARD -i cilium_host -j ACCEPT", "COMMIT",
+}
+
+// ourRules are the agent's: with chains that jump to each other, to foreign
+// chains, and two equal rules.
+var ourRules = []string{
+	"*nat", ":CILIUM_POST_nat - [0:0]", ":CILIUM_PRE_nat - [0:0]", ":OLD_CILIUM_PRE_nat - [0:0]",
+	`-I POSTROUTING 1 -m comment --comment "cilium-feeder: CILIUM_POST_nat" -j CILIUM_POST_nat`,
+	`-A PREROUTING -m comment --comment "cilium-feeder: CILIUM_PRE_nat" -j CILIUM_PRE_nat`,
+	`-A KUBE-SERVICES -g CILIUM_PRE_nat`,
+	`-A PREROUTING -j OLD_CILIUM_PRE_nat`, `-A PREROUTING -j OLD_CILIUM_PRE_nat`,
+	`-A CILIUM_POST_nat ! -o cilium_+ -m comment --comment "cilium masquerade \"non-cluster\"" -j MASQUERADE`,
+	`-A CILIUM_POST_nat -j CILIUM_PRE_nat`, `-A CILIUM_PRE_nat -j cilium_lower`,
+	"COMMIT",
+	"*mangle", ":CILIUM_PRE_mangle - [0:0]",
+	`-A PREROUTING -m comment --comment "cilium-feeder: CILIUM_PRE_mangle" -j CILIUM_PRE_mangle`,
+	`-A CILIUM_PRE_mangle -m mark --mark 0x200/0xf00 -j MARK --set-xmark 0x200/0xffffffff`,
+	"COMMIT",
+	"*raw", ":CILIUM_OUTPUT_raw - [0:0]", `-A OUTPUT -j CILIUM_OUTPUT_raw`, "COMMIT",
+	"*filter", ":CILIUM_FORWARD - [0:0]", ":CILIUM_alone - [0:0]", `-A FORWARD -j CILIUM_FORWARD`, "COMMIT",
+}
+
+func netfilterOnly() cleanup.Leftovers {
+	own := cleanup.Cilium()
+	return cleanup.Leftovers{
+		Ownership: cleanup.Ownership{ChainPrefixes: own.ChainPrefixes, IPSetPrefixes: own.IPSetPrefixes},
+		Scope:     cleanup.AllState,
+	}
+}
+
+func TestCLN2_ChainsOfIPTablesNFT(t *testing.T) {
+	enterNetfilter(t, "iptables-nft", "nft")
+	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
+		rules(t, tool, foreignRules...)
+		// What is nobody's iptables is not looked at, whatever its names.
+		family := map[string]string{"iptables-nft": "ip", "ip6tables-nft": "ip6"}[tool]
+		run(t, "nft", "add table "+family+" CILIUM_nat; add chain "+family+" CILIUM_nat CILIUM_x { accept; }")
+	}
+	run(t, "nft", "add table inet filter; add chain inet filter CILIUM_x { counter; }")
+	before := run(t, "nft", "list", "ruleset")
+	rules(t, "iptables-nft", ourRules...)
+	rules(t, "ip6tables-nft", ourRules...)
+	require.Contains(t, run(t, "nft", "list", "ruleset"), "CILIUM_POST_nat")
+
+	c := netfilterOnly()
+	dirty := run(t, "nft", "list", "ruleset")
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, dirty, run(t, "nft", "list", "ruleset"), "looking changes nothing")
+	var want []string
+	for _, family := range []string{"ip", "ip6"} {
+		for _, table := range []string{
+			"filter rule FORWARD -> CILIUM_FORWARD",
+			"mangle rule PREROUTING -> CILIUM_PRE_mangle",
+			"nat rule KUBE-SERVICES -> CILIUM_PRE_nat", "nat rule POSTROUTING -> CILIUM_POST_nat", "nat rule PREROUTING -> CILIUM_PRE_nat",
+			"nat rule PREROUTING -> OLD_CILIUM_PRE_nat", "nat rule PREROUTING -> OLD_CILIUM_PRE_nat",
+			"raw rule OUTPUT -> CILIUM_OUTPUT_raw",
+		} {
+			want = append(want, "iptables-nft "+family+" "+table)
+		}
+	}
+	for _, family := range []string{"ip", "ip6"} {
+		for _, chain := range []string{
+			"filter chain CILIUM_FORWARD", "filter chain CILIUM_alone", "mangle chain CILIUM_PRE_mangle",
+			"nat chain CILIUM_POST_nat", "nat chain CILIUM_PRE_nat", "nat chain OLD_CILIUM_PRE_nat", "raw chain CILIUM_OUTPUT_raw",
+		} {
+			want = append(want, "iptables-nft "+family+" "+chain)
+		}
+	}
+	require.Equal(t, want, objects(inv.Items))
+
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+	// Tables and built-in chains that came with our rules stay, empty.
+	after := run(t, "nft", "list", "ruleset")
+	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
+		rules(t, tool, "*nat", "COMMIT") // says nothing new
+	}
+	require.Equal(t, after, run(t, "nft", "list", "ruleset"))
+	require.Equal(t, withoutEmpty(before), withoutEmpty(after))
+	apply(t, c)
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+}
+
+// withoutEmpty leaves out base chains without rules and tables without chains.
+func withoutEmpty(ruleset string) string {
+	var out []string
+	for line := range strings.Lines(ruleset) {
+		line = strings.TrimRight(line, "\n")
+		last := len(out) - 1
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "type ") && strings.Contains(line, "hook"):
+			out[last] += " #base"
+			continue
+		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#"):
+			continue
+		case strings.TrimSpace(line) == "}" && last >= 0 && (strings.HasSuffix(out[last], "#base") || strings.HasPrefix(out[last], "table")):
+			out = out[:last]
+			continue
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// A rule that jumps to a chain of ours from where we do not look keeps that
+// chain; everything else goes all the same, in the next transaction.
+func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
+	enterNetfilter(t, "iptables-nft", "nft")
+	rules(t, "iptables-nft", foreignRules...)
+	rules(t, "iptables-nft", ourRules...)
+	run(t, "nft", "add map ip nat foreign { type inet_service : verdict; elements = { 80 : jump CILIUM_PRE_nat }; }")
+	c := netfilterOnly()
+	var gone, left int
+	c.Progress = func(_, _ int, item string, err error) {
+		if err != nil {
+			left++
+			require.Equal(t, "iptables-nft ip nat chain CILIUM_PRE_nat", item)
+			return
+		}
+		gone++
+	}
+	err := c.Apply(context.Background())
+	require.ErrorIs(t, err, unix.EBUSY)
+	require.ErrorContains(t, err, "remove iptables-nft ip nat chain CILIUM_PRE_nat: device or resource busy (another rule or a map refers to it)")
+	require.Equal(t, []int{14, 1}, []int{gone, left})
+	require.Equal(t, 1, strings.Count(run(t, "nft", "list", "ruleset"), "chain CILIUM_"))
+
+	run(t, "nft", "flush map ip nat foreign")
+	c.Progress = nil
+	apply(t, c)
+	require.NotContains(t, run(t, "nft", "list", "ruleset"), "CILIUM_PRE")
+}
+
+// A rule with the handle of one that was listed, in a table made anew, is not
+// that rule.
+func TestCLN1_RuleThatWasReplacedIsLeft(t *testing.T) {
+	enterNetfilter(t, "iptables-nft", "nft")
+	table := "table ip nat { chain %s { accept; }; chain PREROUTING { type nat hook prerouting priority -100; jump %s; }; }"
+	run(t, "nft", fmt.Sprintf(table, "CILIUM_x", "CILIUM_x"))
+	c := netfilterOnly()
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Len(t, inv.Items, 2)
+	run(t, "nft", "delete table ip nat; "+fmt.Sprintf(table, "foreign", "foreign"))
+	before := run(t, "nft", "-a", "list", "ruleset")
+	require.Contains(t, before, strings.TrimPrefix(inv.Items[0].Detail, "handle "))
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+	require.Equal(t, before, run(t, "nft", "-a", "list", "ruleset"))
+}
+
+func TestCLN2_NetfilterIsSilentWhereNothingIs(t *testing.T) {
+	enterNetfilter(t, "nft")
+	apply(t, netfilterOnly())
+	require.Empty(t, run(t, "nft", "list", "ruleset"), "looking makes no table")
+}
+
+// 2,000 chains are still one transaction.
+func TestCLN9_ManyChains(t *testing.T) {
+	enterNetfilter(t, "iptables-nft")
+	lines := []string{"*filter"}
+	for i := range 2000 {
+		lines = append(lines, fmt.Sprintf(":CILIUM_%d - [0:0]", i), fmt.Sprintf("-A FORWARD -j CILIUM_%d", i), fmt.Sprintf("-A CILIUM_%d -j RETURN", i))
+	}
+	rules(t, "iptables-nft", append(lines, "-A FORWARD -j ACCEPT", "COMMIT")...)
+	apply(t, netfilterOnly())
+	require.NotContains(t, saved(t, "iptables-nft"), "CILIUM")
+	require.Contains(t, saved(t, "iptables-nft"), "-A FORWARD -j ACCEPT")
+}
+
+func TestCLN4_NetfilterWithoutCapability(t *testing.T) {
+	enterNetfilter(t, "iptables-nft")
+	rules(t, "iptables-nft", foreignRules...)
+	rules(t, "iptables-nft", ourRules...)
+	c := netfilterOnly()
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	dropCapability(t, unix.CAP_NET_ADMIN)
+	_, err = c.Inventory(context.Background())
+	require.ErrorContains(t, err, "find iptables-nft rules: list chains: ")
+	require.ErrorContains(t, err, "operation not permitted (needs CAP_NET_ADMIN)")
+	err = c.Remove(context.Background(), inv.Items)
+	for _, item := range inv.Items {
+		require.ErrorContains(t, err, "remove "+item.String()+": ")
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/pin"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+)
+
+const fstypeBPF = "bpf"
+
+// pinObject is a pin or a directory of pins.
+type pinObject struct {
+	path string
+	id   filetree.Inode
+}
+
+// pins are the pins with names that match a pattern, below the roots of BPF file
+// systems.
+type pins struct{ roots, patterns []string }
+
+// pinRoots returns where pins are looked for.
+func pinRoots(roots []string, mounts []MountRule) []string {
+	roots = slices.Clone(roots)
+	for _, rule := range mounts {
+		if rule.Type == fstypeBPF && !slices.Contains(roots, rule.Path) {
+			roots = append(roots, rule.Path)
+		}
+	}
+	return roots
+}
+
+// walk calls visit for each owned pin and each owned directory of pins that can
+// become empty; what is mounted among them is not removed.
+func (p *pins) walk(ctx context.Context, visit func(filetree.Entry)) error {
+	var errs failure.Set
+	for _, root := range p.roots {
+		if !isBPFFS(root) {
+			continue
+		}
+		for _, pattern := range p.patterns {
+			errs.Add(walkPinPattern(ctx, filepath.Join(root, path.Dir(pattern)), path.Base(pattern), visit))
+		}
+	}
+	return errs.Join()
+}
+
+func isBPFFS(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil && uint32(fs.Type) == unix.BPF_FS_MAGIC
+}
+
+// walkPinPattern visits what matches pattern in dir.
+func walkPinPattern(ctx context.Context, dir, pattern string, visit func(filetree.Entry)) error {
+	d, err := filetree.OpenDir(dir, unix.BPF_FS_MAGIC)
+	if err != nil {
+		return notThere(err)
+	}
+	match := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
+	return d.Walk(ctx, match, func(e filetree.Entry) (bool, error) {
+		if !e.Full {
+			visit(e)
+		}
+		return e.Full || e.Mount, nil
+	})
+}
+
+func findPins(ctx context.Context, s *search) error {
+	return s.pins.walk(ctx, func(e filetree.Entry) {
+		path := e.Path()
+		item := Item{Kind: kindPin, Object: path, object: pinObject{path, e.ID}}
+		if e.Mount {
+			s.leave(item, "something is mounted on it")
+			return
+		}
+		if e.IsDir {
+			item.Kind = kindPinDir
+		}
+		s.found(item)
+	})
+}
+
+// pinnedObjects are the maps and programs that are pinned, and the programs of
+// bpf_links that are.
+type pinnedObjects struct {
+	maps     map[ebpf.MapID]bool
+	programs map[ebpf.ProgramID]bool
+}
+
+// objects returns what is pinned, as far as it could be looked at.
+func (p *pins) objects() (*pinnedObjects, error) {
+	out := &pinnedObjects{map[ebpf.MapID]bool{}, map[ebpf.ProgramID]bool{}}
+	var errs failure.Set
+	err := p.walk(context.Background(), func(e filetree.Entry) {
+		if !e.Mount && !e.IsDir {
+			errs.Add(out.add(e.Path()))
+		}
+	})
+	errs.Add(err)
+	return out, errs.Join()
+}
+
+func (p *pinnedObjects) add(path string) error {
+	object, err := pin.Load(path, &ebpf.LoadPinOptions{ReadOnly: true})
+	if errors.Is(err, unix.EINVAL) {
+		object, err = pin.Load(path, nil) // a bpf_link cannot be opened read-only
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open pin: %w", err)
+	}
+	defer object.Close()
+	switch object := object.(type) {
+	case *ebpf.Map:
+		var info *ebpf.MapInfo
+		if info, err = object.Info(); err == nil {
+			id, _ := info.ID()
+			p.maps[id] = true
+		}
+	case *ebpf.Program:
+		var info *ebpf.ProgramInfo
+		if info, err = object.Info(); err == nil {
+			id, _ := info.ID()
+			p.programs[id] = true
+		}
+	case link.Link:
+		var info *link.Info
+		if info, err = object.Info(); err == nil {
+			p.programs[info.Program] = true
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("look at pin %s: %w", path, err)
+	}
+	return nil
+}
+
+// remove removes a pin, or a directory of pins that is empty by now.
+func (p pinObject) remove(context.Context, *removal) error {
+	dir, err := filetree.OpenDir(filepath.Dir(p.path), unix.BPF_FS_MAGIC)
+	if err != nil {
+		return notThere(err)
+	}
+	defer dir.Close()
+	now, err := dir.Look(filepath.Base(p.path))
+	switch {
+	case err != nil, now == nil:
+		return err
+	case now.Mount:
+		return errors.New("something is mounted on it; left as it is")
+	case now.ID != p.id:
+		return failure.ErrReplaced
+	}
+	return dir.Remove(now)
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// routing is what ip says of all tables and rules, but for the routes of
+// multicast, which the kernel makes at a time of its own.
+func routing(t testing.TB) string {
+	t.Helper()
+	var b strings.Builder
+	for _, family := range []string{"-4", "-6"} {
+		for line := range strings.Lines(run(t, "ip", "-d", family, "route", "show", "table", "all")) {
+			if !strings.HasPrefix(line, "multicast ff00::/8 ") {
+				b.WriteString(line)
+			}
+		}
+		b.WriteString(run(t, "ip", "-d", family, "rule", "show"))
+	}
+	return b.String()
+}
+
+func ip(t testing.TB, command string) {
+	t.Helper()
+	run(t, append([]string{"ip"}, strings.Fields(command)...)...)
+}
+
+// netOnly cleans links, routes and rules, and looks nowhere else.
+func netOnly() cleanup.Leftovers {
+	own := ours()
+	own.Pins, own.Programs, own.Filters = nil, nil, nil
+	return cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
+}
+
+func ofKind(kind string, items []cleanup.Item) []string {
+	var out []string
+	for _, item := range items {
+		if item.Kind == kind {
+			out = append(out, item.Object)
+		}
+	}
+	return out
+}
+
+// noAddresses keeps the kernel from giving links addresses, and so routes, at a
+// time of its own.
+func noAddresses(t testing.TB) {
+	t.Helper()
+	require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode", []byte("1"), 0))
+}
+
+// foreignRoutes makes a twin of each kind of route and rule that is ours.
+func foreignRoutes(t testing.TB) {
+	t.Helper()
+	for _, command := range []string{
+		"link set dev eth0 up",
+		"link set dev eth1 up",
+		"addr add 10.9.0.1/24 dev eth0",
+		"addr add fd09::1/64 dev eth0 nodad",
+		"-4 route add 10.5.0.0/16 dev eth0",
+		"-4 route add 10.6.0.0/16 via 10.9.0.2 table 2004", // a cloud's own, in our table
+		"-4 route add 10.6.0.0/16 dev eth0 table 2005 metric 7",
+		"-6 route add fd06::/64 dev eth0 table 2005",
+		"-4 route add 10.7.0.0/16 dev eth0 table 4711",
+		"-4 route add local 10.8.0.0/16 dev lo table 2004",
+		"-4 route add local default dev lo table 77",
+		"-4 route add blackhole 10.10.0.0/24 proto bird",
+		"-4 route add blackhole 10.10.1.1/32 proto static",
+		"-4 route add unreachable 10.10.1.2/32",
+		"-4 route add unreachable 10.10.3.0/24 proto kernel",
+		"-6 route add unreachable fd10::1/128",
+		"-4 rule add pref 100 fwmark 0x200/0xf00 lookup 77",
+		"-4 rule add pref 101 fwmark 0x200/0xfff lookup 2004",
+		"-4 rule add pref 102 fwmark 0xb00/0xf00 lookup 2004",
+		"-4 rule add pref 103 from 10.9.0.0/24 fwmark 0x200/0xf00 lookup 2004",
+		"-4 rule add pref 104 not fwmark 0x200/0xf00 lookup 2004",
+		"-4 rule add pref 105 fwmark 0xa00/0xf00 blackhole",
+		"-6 rule add pref 106 iif eth0 fwmark 0xa00/0xf00 lookup 2005",
+		"-6 rule add pref 107 fwmark 0x200/0xf00 lookup 2004 suppress_prefixlength 0",
+	} {
+		ip(t, command)
+	}
+	// The kernel adds the address's own route some time later.
+	waitFor(t, "local fd09::1 dev eth0", "ip", "-6", "route", "show", "table", "local")
+}
+
+func TestCLN2_RoutesAndRules(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
+	veth(t, "eth0", "eth1")
+	foreignRoutes(t)
+	before := routing(t)
+
+	veth(t, "cilium_host", "cilium_net")
+	for _, command := range []string{
+		"link set dev cilium_net up",
+		"link set dev cilium_host up",
+		"addr add 10.0.0.1/32 dev cilium_host",
+		"addr add fd00::1/128 dev cilium_host nodad",
+		"-4 route add 10.0.1.0/24 via 10.0.0.1 dev cilium_host src 10.0.0.1 mtu 1450",
+		"-4 route add 10.0.2.0/24 dev cilium_host metric 5",
+		"-4 route add 10.0.2.0/24 dev cilium_net metric 6",
+		"-4 route append 10.0.2.0/24 dev cilium_host metric 6",
+		"-4 route add 10.0.3.0/24 proto kernel nexthop dev cilium_host weight 1 nexthop dev cilium_net weight 2",
+		"-4 route add 10.0.4.0/24 dev cilium_host tos 4 table 4711",
+		"-6 route add fd00:1::/64 via fe80::1 dev cilium_host",
+		"-6 route add fd00:2::/64 nexthop via fe80::1 dev cilium_host nexthop via fe80::1 dev cilium_net",
+		"-6 route add default dev cilium_host table 100000",
+		"-4 route add local default dev lo table 2004 proto kernel",
+		"-6 route add local default dev lo table 2004",
+		"-4 route add default via 10.0.0.1 dev cilium_host table 2005",
+		"-4 route add 10.0.0.1 dev cilium_host table 2005",
+		"-6 route add default dev cilium_host table 2005",
+		"-4 route add unreachable 10.0.9.9/32 proto kernel",
+		"-4 route add blackhole 10.0.9.8/32 proto kernel",
+		"-6 route add unreachable fd00:9::9/128 proto kernel",
+		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004 proto kernel",
+		"-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005",
+		"-6 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
+		"-6 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005 proto kernel",
+	} {
+		ip(t, command)
+	}
+	ip(t, "nexthop add id 7 dev cilium_host")
+	ip(t, "-4 route add 10.0.7.0/24 nhid 7")
+	ip(t, "-6 nexthop add id 8 via fe80::1 dev cilium_host")
+	ip(t, "-6 route add fd00:7::/64 nhid 8")
+
+	c := netOnly()
+	dirty := routing(t)
+	inv := inventory(t, c)
+	require.Equal(t, dirty, routing(t))
+	require.Equal(t, []string{
+		"IPv4 9: fwmark 0x200/0xf00 lookup 2004",
+		"IPv4 10: fwmark 0xa00/0xf00 lookup 2005",
+		"IPv6 9: fwmark 0x200/0xf00 lookup 2004",
+		"IPv6 10: fwmark 0xa00/0xf00 lookup 2005",
+	}, ofKind("ip rule", inv.Items))
+	routes := ofKind("route", inv.Items)
+	for _, want := range []string{
+		"10.0.1.0/24 via 10.0.0.1 dev cilium_host table 254",
+		"10.0.2.0/24 dev cilium_net table 254 metric 6",
+		"10.0.2.0/24 dev cilium_host table 254 metric 6",
+		"10.0.3.0/24 dev cilium_host dev cilium_net table 254",
+		"local 0.0.0.0/0 dev lo table 2004",
+		"local ::/0 dev lo table 2004 metric 1024",
+		"::/0 dev cilium_host table 100000 metric 1024",
+		"unreachable 10.0.9.9/32 table 254",
+		"blackhole 10.0.9.8/32 table 254",
+		"unreachable fd00:9::9/128 dev lo table 254 metric 1024",
+		"10.0.7.0/24 dev cilium_host table 254",
+	} {
+		require.Contains(t, routes, want)
+	}
+	left := append(ofKind("route", inv.Left), ofKind("ip rule", inv.Left)...)
+	for _, want := range []string{
+		"10.6.0.0/16 via 10.9.0.2 dev eth0 table 2004",
+		"10.6.0.0/16 dev eth0 table 2005 metric 7",
+		"fd06::/64 dev eth0 table 2005 metric 1024",
+		"local 10.8.0.0/16 dev lo table 2004",
+		"IPv4 101: fwmark 0x200/0xfff lookup 2004",
+		"IPv4 102: fwmark 0xb00/0xf00 lookup 2004",
+		"IPv4 103: from 10.9.0.0/24 fwmark 0x200/0xf00 lookup 2004",
+		"IPv4 104: not fwmark 0x200/0xf00 lookup 2004",
+		"IPv6 106: fwmark 0xa00/0xf00 lookup 2005",
+		"IPv6 107: fwmark 0x200/0xf00 lookup 2004",
+	} {
+		require.Contains(t, left, want)
+	}
+	require.Len(t, left, 10)
+
+	apply(t, c)
+	require.Equal(t, before, routing(t), "every foreign route and rule is as it was, and nothing else is there")
+}
+
+// Routes go by themselves, not only with their links.
+func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
+	before := routing(t)
+	veth(t, "cilium_host", "cilium_net")
+	for _, command := range []string{
+		"link set dev cilium_net up",
+		"link set dev cilium_host up",
+		"-4 route add 10.0.1.0/24 dev cilium_host table 2005",
+		"-6 route add fd00:1::/64 dev cilium_host",
+		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
+	} {
+		ip(t, command)
+	}
+	c := netOnly()
+	var order []string
+	c.Progress = func(_, _ int, item string, err error) {
+		require.NoError(t, err)
+		order = append(order, item)
+		if strings.HasPrefix(item, "route fd00:1::") {
+			ip(t, "link show dev cilium_host")
+			require.NotContains(t, routing(t), "10.0.1.0/24")
+			require.NotContains(t, routing(t), "fd00:1::/64")
+		}
+	}
+	require.NoError(t, c.Apply(context.Background()))
+	require.Equal(t, []string{
+		"ip rule IPv4 9: fwmark 0x200/0xf00 lookup 2004",
+		"route 10.0.1.0/24 dev cilium_host table 2005",
+		"route fd00:1::/64 dev cilium_host table 254 metric 1024",
+		"link cilium_net",
+		"link cilium_host",
+	}, order)
+	require.Equal(t, before, routing(t))
+}
+
+// Of a route over a link of ours and foreign ones the foreign hops stay, though
+// the kernel deletes an IPv4 route with any of its links.
+func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
+	veth(t, "eth0", "eth1")
+	ip(t, "link set dev eth0 up")
+	ip(t, "link set dev eth1 up")
+	ip(t, "addr add 10.9.0.1/24 dev eth0")
+	for _, command := range []string{
+		// What is to be there in the end.
+		"-4 route add 10.0.3.0/24 dev eth0 scope global",
+		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
+		"-4 route add 10.0.4.0/24 proto bird metric 7 table 4711 src 10.9.0.1 mtu 1400 nexthop via 10.9.0.2 dev eth0 weight 3 nexthop dev eth1 weight 2",
+		"-4 route add 10.0.5.0/24 nexthop via 10.8.0.1 dev eth0 onlink nexthop dev eth1",
+		"-6 route add fd00:3::/64 via fe80::1 dev eth0",
+		"nexthop add id 7 dev eth0", "nexthop add id 8 group 7",
+		"-4 route add 10.0.6.0/24 nhid 8",
+	} {
+		ip(t, command)
+	}
+	before := routing(t)
+	for _, prefix := range []string{"-4 route del 10.0.3.0/24", "-4 route del 10.0.3.0/24", "-4 route del 10.0.4.0/24 table 4711", "-4 route del 10.0.5.0/24", "-6 route del fd00:3::/64", "-4 route del 10.0.6.0/24", "nexthop del id 8"} {
+		ip(t, prefix)
+	}
+	veth(t, "cilium_host", "cilium_net")
+	ip(t, "link set dev cilium_host up")
+	ip(t, "link set dev cilium_net up")
+	for _, command := range []string{
+		"-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0",
+		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
+		"-4 route add 10.0.4.0/24 proto bird metric 7 table 4711 src 10.9.0.1 mtu 1400 nexthop via 10.9.0.2 dev eth0 weight 3 nexthop dev cilium_host weight 9 nexthop dev eth1 weight 2 nexthop dev cilium_net",
+		"-4 route add 10.0.5.0/24 nexthop via 10.8.0.1 dev eth0 onlink nexthop dev eth1 nexthop via 10.7.0.1 dev cilium_host onlink",
+		"-6 route add fd00:3::/64 nexthop via fe80::1 dev eth0 nexthop via fe80::1 dev cilium_host",
+		"nexthop add id 9 dev cilium_host", "nexthop add id 8 group 7/9",
+		"-4 route add 10.0.6.0/24 nhid 8",
+	} {
+		ip(t, command)
+	}
+	c := netOnly()
+	inv := inventory(t, c)
+	var shared []cleanup.Item
+	for _, item := range inv.Items {
+		if item.Kind == "route" {
+			require.Equal(t, "its hops through foreign links stay", item.Detail)
+			shared = append(shared, item)
+		}
+	}
+	require.Equal(t, []string{
+		"route 10.0.3.0/24 dev cilium_host dev eth0 table 254",
+		"route 10.0.4.0/24 dev eth0 dev cilium_host dev eth1 dev cilium_net table 4711 metric 7",
+		"route 10.0.5.0/24 dev eth0 dev eth1 dev cilium_host table 254",
+	}, sorted(objects(shared)))
+	require.Len(t, inv.Left, 2)
+	for _, item := range inv.Left {
+		require.Equal(t, "its hops through foreign links; the others go with their links", item.Detail)
+	}
+	dealt := false // until then the kernel's hash, whose seed is new at each boot, may choose our hop
+	c.Progress = func(_, _ int, item string, err error) {
+		require.NoError(t, err)
+		dealt = dealt || strings.HasPrefix(item, "route 10.0.3.0/24 ")
+		if hop := run(t, "ip", "-4", "route", "get", "10.0.3.1"); dealt {
+			require.Contains(t, hop, "dev eth", item)
+		}
+	}
+	apply(t, c)
+	require.True(t, dealt)
+	lines := func(s string) []string { return sorted(strings.Split(s, "\n")) } // those of one destination have an order of their own
+	require.Equal(t, lines(before), lines(routing(t)))
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+	require.Equal(t, lines(before), lines(routing(t)), "and nothing is added again")
+}
+
+// The kernel accepts no hop through a link that is down.
+func TestCLN6_HopsThroughLinksThatAreDown(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
+	for _, dev := range []string{"eth0", "eth1"} {
+		veth(t, dev, dev+"_peer")
+		ip(t, "link set dev "+dev+" up")
+		ip(t, "link set dev "+dev+"_peer up")
+	}
+	veth(t, "cilium_host", "cilium_net")
+	ip(t, "link set dev cilium_host up")
+	ip(t, "link set dev cilium_net up")
+	ip(t, "-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0 nexthop dev eth1")
+	ip(t, "-4 route add 10.0.4.0/24 nexthop dev cilium_host nexthop dev eth1")
+	ip(t, "link set dev eth1 down")
+	c := netOnly()
+	inv := inventory(t, c)
+	require.Equal(t, []cleanup.Item{{
+		Kind: "route", Object: "10.0.4.0/24 dev cilium_host dev eth1 table 254",
+		Detail: "the kernel deletes it with the link of ours; the foreign links are down",
+	}}, inv.Left)
+	require.Equal(t, []string{"10.0.3.0/24 dev cilium_host dev eth0 dev eth1 table 254"}, ofKind("route", inv.Items))
+	require.Equal(t, "its hops through foreign links stay, but for links that are down", inv.Items[0].Detail)
+	apply(t, c)
+	require.Equal(t, "10.0.3.0/24 dev eth0 \n", run(t, "ip", "-4", "route", "show"))
+}
+
+// A route or rule that took the place of the listed one stays.
+func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
+	veth(t, "eth0", "eth1")
+	veth(t, "cilium_host", "cilium_net")
+	for _, command := range []string{
+		"link set dev eth1 up", "link set dev eth0 up", "link set dev cilium_net up", "link set dev cilium_host up",
+		"-4 route add 10.0.1.0/24 dev cilium_host",
+		"-6 route add fd00:1::/64 dev cilium_host",
+		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
+		"-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005",
+	} {
+		ip(t, command)
+	}
+	c := netOnly()
+	inv := inventory(t, c)
+	require.Len(t, inv.Items, 6)
+	for _, command := range []string{
+		"-4 route replace 10.0.1.0/24 dev eth0",
+		"-6 route del fd00:1::/64",
+		"-6 route add fd00:1::/64 dev eth0",
+		"-4 rule add pref 9 fwmark 0x200/0xf00 from 10.0.0.0/8 lookup 2004",
+		"-4 rule del pref 10",
+		"-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 77",
+		"link set dev cilium_host name mine",
+		"link set dev cilium_net name mine2",
+	} {
+		ip(t, command)
+	}
+	before := routing(t) + everything(t)
+	err := c.Remove(context.Background(), inv.Items)
+	require.ErrorContains(t, err, "remove ip rule IPv4 9: fwmark 0x200/0xf00 lookup 2004: a more special rule")
+	require.ErrorContains(t, err, "remove link cilium_host: mine has its index")
+	require.Equal(t, before, routing(t)+everything(t))
+
+	ip(t, "-4 rule del pref 9 from 10.0.0.0/8")
+	ip(t, "-4 rule del pref 9")
+	ip(t, "link del dev mine")
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+}
+
+func TestCLN4_RoutesWithoutCapability(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	noAddresses(t)
+	veth(t, "cilium_host", "cilium_net")
+	for _, command := range []string{
+		"link set dev cilium_net up", "link set dev cilium_host up",
+		"-4 route add 10.0.1.0/24 dev cilium_host",
+		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
+	} {
+		ip(t, command)
+	}
+	before := routing(t)
+	c := netOnly()
+	inv := inventory(t, c)
+	require.Len(t, inv.Items, 4)
+	dropCapability(t, unix.CAP_NET_ADMIN)
+	err := c.Remove(context.Background(), inv.Items)
+	for _, item := range inv.Items {
+		require.ErrorContains(t, err, "remove "+item.String()+": operation not permitted (needs CAP_NET_ADMIN)")
+	}
+	require.Equal(t, before, routing(t))
+}

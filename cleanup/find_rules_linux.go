@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+)
+
+// ruleObject is a rule of policy routing, by the request that deletes it.
+type ruleObject struct{ request rtnl.RuleRequest }
+
+// findRules lists owned rules, and foreign ones that lead to shared tables.
+func findRules(ctx context.Context, s *search) error {
+	if len(s.own.Rules)+len(s.own.SharedTables) == 0 {
+		return nil
+	}
+	sock, err := s.sockets.rtnetlink()
+	if err != nil {
+		return err
+	}
+	var errs failure.Set
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		list, err := sock.Rules(ctx, family)
+		errs.Add(err)
+		for _, r := range list {
+			item := Item{Kind: kindRule, Object: describeRule(r), object: ruleObject{r.Request}}
+			if r.ToTable && !r.Plain {
+				item.Detail = "it selects by more than that"
+			}
+			switch {
+			case s.own.ownsRule(r):
+				s.found(item)
+			case r.ToTable && slices.Contains(s.own.SharedTables, r.Table):
+				s.leave(item, fmt.Sprintf("foreign, to table %d that others use, too", r.Table))
+			}
+		}
+	}
+	return errs.Join()
+}
+
+// ownsRule reports whether a policy rule describes a rule.
+func (o *owned) ownsRule(r rtnl.Rule) bool {
+	return slices.ContainsFunc(o.rules, func(m policyMatcher) bool {
+		if !r.ToTable || m.Table != r.Table || m.Priority != 0 && m.Priority != r.Priority {
+			return false
+		}
+		return m.AnySelector || r.Plain && m.Mark == Mark(r.Mark) && m.Not == r.Not &&
+			matchesPrefix(m.From, m.from, r.From) && matchesPrefix(m.To, m.to, r.To)
+	})
+}
+
+func describeRule(r rtnl.Rule) string {
+	family := "IPv4"
+	if r.Family == unix.AF_INET6 {
+		family = "IPv6"
+	}
+	out := fmt.Sprintf("%s %d:", family, r.Priority)
+	if r.Not {
+		out += " not"
+	}
+	if r.From.Bits() > 0 {
+		out += " from " + r.From.String()
+	}
+	if r.To.Bits() > 0 {
+		out += " to " + r.To.String()
+	}
+	if r.Mark.Mask != 0 {
+		out += " fwmark " + Mark(r.Mark).String()
+	}
+	return out + fmt.Sprintf(" lookup %d", r.Table)
+}
+
+// remove deletes the rule if it is the only one that the request can mean.
+func (o ruleObject) remove(ctx context.Context, r *removal) error {
+	sock, err := r.sockets.rtnetlink()
+	if err != nil {
+		return err
+	}
+	list, err := sock.Rules(ctx, o.request.Family())
+	if err != nil {
+		return err
+	}
+	there, special := false, false
+	for _, now := range list {
+		there = there || now.Request == o.request
+		special = special || now.Request != o.request && o.request.CanMean(now.Request)
+	}
+	switch {
+	case !there:
+		return nil
+	case special:
+		return errors.New("a more special rule of the same priority and table is there, and the kernel could take it for this one; left as it is")
+	}
+	return sock.DeleteRule(o.request)
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+)
+
+// xfrmObject is an IPsec policy or state.
+type xfrmObject struct{ rtnl.XFRMID }
+
+// findXFRM lists owned policies and then states: a policy without its states
+// drops packets.
+func findXFRM(ctx context.Context, s *search) error {
+	if len(s.own.XFRM) == 0 {
+		return nil
+	}
+	sock, err := s.sockets.xfrm()
+	if errors.Is(err, unix.EPROTONOSUPPORT) {
+		return nil // a kernel without xfrm
+	}
+	if err != nil {
+		return err
+	}
+	var errs failure.Set
+	for _, sort := range []struct {
+		kind string
+		list func(context.Context) ([]rtnl.XFRM, error)
+	}{{kindXFRMPolicy, sock.Policies}, {kindXFRMState, sock.States}} {
+		list, err := sort.list(ctx)
+		if err != nil {
+			errs.Add(fmt.Errorf("list %s: %w", sort.kind, hint(sort.kind, err)))
+		}
+		for _, x := range list {
+			if mark := Mark(x.Mark); s.own.ownsXFRM(mark) {
+				s.found(Item{Kind: sort.kind, Object: x.Text, Detail: "mark " + mark.String(), object: xfrmObject{x.XFRMID}})
+			}
+		}
+	}
+	return errs.Join()
+}
+
+func (o *owned) ownsXFRM(mark Mark) bool {
+	return slices.ContainsFunc(o.XFRM, func(r XFRMRule) bool { return r.matches(mark) })
+}
+
+func (x xfrmObject) remove(_ context.Context, r *removal) error {
+	sock, err := r.sockets.xfrm()
+	if err != nil {
+		return err
+	}
+	return sock.DeleteXFRM(x.XFRMID)
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package failure has the errors that the packages below cleanup share.
+package failure
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrReplaced is matched where another object is there than the one that was
+// seen.
+var ErrReplaced = errors.New("another one is there by now; left as it is")
+
+// Set joins errors of which many are alike, as those of thousands of links: it
+// has each text once, and the first of many texts. The zero value is empty.
+type Set struct {
+	seen map[string]bool
+	errs []error
+	more int
+}
+
+// most is how many errors are told apart.
+const most = 100
+
+// Add adds an error, unless it is nil.
+func (s *Set) Add(err error) {
+	if err == nil || s.seen[err.Error()] {
+		return
+	}
+	if len(s.errs) == most {
+		s.more++
+		return
+	}
+	if s.seen == nil {
+		s.seen = map[string]bool{}
+	}
+	s.seen[err.Error()] = true
+	s.errs = append(s.errs, err)
+}
+
+// Join returns nil for an empty set.
+func (s *Set) Join() error {
+	if s.more > 0 {
+		return errors.Join(append(s.errs, fmt.Errorf("and %d more errors", s.more))...)
+	}
+	return errors.Join(s.errs...)
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package filetree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+// RemoveAll removes the tree, but for what is kept and what something is mounted
+// on, with the directories above these. A mount point is emptied, not removed.
+func (t *Tree) RemoveAll(ctx context.Context, keep *Keep) error {
+	full, err := t.walk(ctx, keep, &walker{visit: removeEntry, removes: true})
+	if err != nil || full || t.Mount || keep.Keeps(t.Path) {
+		return err
+	}
+	err = t.Remove()
+	if errors.Is(err, unix.ENOTEMPTY) {
+		return fmt.Errorf("%w (something was added meanwhile)", err)
+	}
+	return err
+}
+
+func removeEntry(e Entry) (remains bool, err error) {
+	switch {
+	case e.Kept || e.Full:
+		return true, nil
+	case e.Mount:
+		return true, removing(told(e.levels, e.name), errors.New("something is mounted on it"))
+	}
+	if err := unlink(e.parent, e.name, e.IsDir); err != nil {
+		return true, removing(told(e.levels, e.name), err)
+	}
+	return false, nil
+}
+
+// Remove removes a file, or a directory that is empty.
+func (t *Tree) Remove() error { return removing(t.Path, unlink(t.fd(), t.Name, t.IsDir)) }
+
+// RemoveFile removes a path whose last element is a name of a file in an open
+// directory.
+func RemoveFile(dir int, path string) error {
+	return removing(path, unlink(dir, filepath.Base(path), false))
+}
+
+// Rename gives a file another name in its directory, unless something has that
+// name. It is durable.
+func (t *Tree) Rename(name string) error {
+	dir := t.fd()
+	err := unix.Renameat2(dir, t.Name, dir, name, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		err = renameByLink(dir, t.Name, name) // the file system knows no such rename
+	}
+	switch {
+	case errors.Is(err, unix.EEXIST):
+		return fmt.Errorf("%s is there by now; left as it is: %w", name, err)
+	case err != nil:
+		return &os.LinkError{Op: "rename", Old: t.Path, New: name, Err: unlinkHint(dir, t.Name, err)}
+	}
+	return os.NewSyscallError("sync "+filepath.Dir(t.Path), unix.Fsync(dir))
+}
+
+func renameByLink(dir int, from, to string) error {
+	if err := unix.Linkat(dir, from, dir, to, 0); err != nil {
+		return err
+	}
+	return unix.Unlinkat(dir, from, 0)
+}
+
+// unlink removes a name from a directory; already gone is success. The error
+// does not say where the directory is.
+func unlink(dir int, name string, isDir bool) error {
+	flags := 0
+	if isDir {
+		flags = unix.AT_REMOVEDIR
+	}
+	err := unix.Unlinkat(dir, name, flags)
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return unlinkHint(dir, name, err)
+}
+
+// removing is an error of unlink that names the path.
+func removing(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.PathError{Op: "remove", Path: path, Err: err}
+}
+
+// unlinkHint says why root may not remove a name: the file or its directory
+// is immutable or append-only (chattr(1)).
+func unlinkHint(dir int, name string, err error) error {
+	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
+		return err
+	}
+	if attr := blockingAttr(dir); attr != "" {
+		return remedy.Add(err, "its directory is "+attr)
+	}
+	fd, openErr := openBelow(dir, name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if openErr != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if attr := blockingAttr(fd); attr != "" {
+		return remedy.Add(err, "it is "+attr)
+	}
+	return err
+}
+
+func blockingAttr(fd int) string {
+	const appendOnly, immutable = 0x20, 0x10 // linux/fs.h, FS_APPEND_FL and FS_IMMUTABLE_FL
+	flags, err := unix.IoctlGetUint32(fd, unix.FS_IOC_GETFLAGS)
+	switch {
+	case err != nil:
+		return ""
+	case flags&immutable != 0:
+		return "immutable: chattr -i"
+	case flags&appendOnly != 0:
+		return "append-only: chattr -a"
+	}
+	return ""
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package filetree
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+// Inode identifies a file for as long as it exists.
+type Inode struct{ Dev, Ino uint64 }
+
+// InodeOf returns the identity of what was looked at.
+func InodeOf(st *unix.Stat_t) Inode { return Inode{uint64(st.Dev), uint64(st.Ino)} }
+
+// Location is a name in a directory, however the directory was reached.
+type Location struct {
+	Dir  Inode
+	Name string
+}
+
+// Tree is a directory, or a single file.
+type Tree struct {
+	Location
+	Path   string // with no symbolic link among the parents
+	ID     Inode
+	IsDir  bool
+	LinkTo string // where it leads to, if it is a symbolic link
+	Mount  bool   // it is itself a mount point
+
+	parent *durable.Dir
+}
+
+const resolveBelow = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS
+
+// openBelow opens name, one element, in the directory dir. The error is EXDEV
+// where something is mounted on it.
+func openBelow(dir int, name string, flags uint64) (int, error) {
+	how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: resolveBelow}
+	for {
+		fd, err := unix.Openat2(dir, name, &how)
+		switch {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+			continue
+		case errors.Is(err, unix.ENOSYS):
+			err = fmt.Errorf("%w: openat2 needs a seccomp profile that allows it", errors.ErrUnsupported)
+		}
+		return fd, err
+	}
+}
+
+// Open returns nil, and no error, where there is nothing at path, which is
+// absolute and not the root.
+func Open(path string) (*Tree, error) {
+	path = filepath.Clean(path)
+	if !filepath.IsAbs(path) || path == "/" {
+		return nil, fmt.Errorf("%q: want an absolute path of something below the root", path)
+	}
+	parent, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return nil, notThere(err)
+	}
+	dir, err := resolved(parent, filepath.Dir(path))
+	if err != nil {
+		parent.Close()
+		return nil, notThere(err)
+	}
+	t := &Tree{parent: parent, Path: filepath.Join(dir, filepath.Base(path))}
+	t.Name = filepath.Base(path)
+	if err := t.look(); err != nil {
+		t.Close()
+		return nil, notThere(err)
+	}
+	return t, nil
+}
+
+// resolved is the path without symbolic links of an open directory.
+func resolved(d *durable.Dir, path string) (string, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	open, errOpen := d.Stat()
+	named, errNamed := os.Lstat(path)
+	if err := errors.Join(errOpen, errNamed); err != nil {
+		return "", err
+	}
+	if !os.SameFile(open, named) {
+		return "", fmt.Errorf("%s: %w", path, failure.ErrReplaced)
+	}
+	return path, nil
+}
+
+// fd is the descriptor of the directory that the tree is in.
+func (t *Tree) fd() int { return int(t.parent.File().Fd()) }
+
+func notThere(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	return err
+}
+
+// Close closes the directory that the tree is in.
+func (t *Tree) Close() { t.parent.Close() }
+
+func (t *Tree) look() error {
+	dir := t.fd()
+	fd, err := openBelow(dir, t.Name, unix.O_PATH)
+	if errors.Is(err, unix.EXDEV) {
+		t.Mount = true
+		fd, err = unix.Openat(dir, t.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: t.Path, Err: err}
+	}
+	defer unix.Close(fd)
+	var st, above, root unix.Stat_t
+	if err := errors.Join(unix.Fstat(fd, &st), unix.Fstat(dir, &above)); err != nil {
+		return &os.PathError{Op: "stat", Path: t.Path, Err: err}
+	}
+	if err := unix.Stat("/", &root); err != nil {
+		return &os.PathError{Op: "stat", Path: "/", Err: err}
+	}
+	t.ID, t.Dir, t.IsDir = InodeOf(&st), InodeOf(&above), st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		if t.LinkTo, err = readLink(fd); err != nil {
+			return &os.PathError{Op: "readlink", Path: t.Path, Err: err}
+		}
+	}
+	if t.ID == InodeOf(&root) {
+		return fmt.Errorf("%s is the root of the file system: refusing to empty it", t.Path)
+	}
+	return nil
+}
+
+// readLink reads a symbolic link that is open.
+func readLink(fd int) (string, error) {
+	b := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", b)
+	if err != nil {
+		return "", err
+	}
+	return string(b[:n]), nil
+}
+
+// openSame opens a directory, which must still be the one that was seen. A mount
+// on it is entered.
+func openSame(dir int, name string, seen Inode) (int, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := isInode(fd, seen); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// isInode is an error unless what is open is what was seen.
+func isInode(fd int, seen Inode) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if InodeOf(&st) != seen {
+		return failure.ErrReplaced
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package iptables lists and deletes chains and rules of legacy iptables by the
+// host's own tools: what iptables-legacy-save writes is read, and
+// iptables-legacy-restore is given nothing but deletions.
+//
+// It acts in the network namespace of the calling thread, runs the tools of the
+// thread's mount namespace, with an environment of their own, and runs none
+// where the kernel has no legacy table. It starts no goroutine but those that
+// feed a tool, which end with it.
+package iptables
+
+// Tables returns the names of the tables of iptables, in the order in which
+// packets meet them.
+func Tables() []string { return []string{"raw", "mangle", "nat", "filter", "security"} }

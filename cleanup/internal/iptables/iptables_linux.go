@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package iptables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+// Object is a [Chain] or a [Rule].
+type Object interface {
+	family() string
+	after() int // what is higher is deleted first, where not all go at once
+}
+
+// Chain identifies a chain.
+type Chain struct{ Family, Table, Name string }
+
+func (c Chain) family() string { return c.Family }
+
+func (Chain) after() int { return -1 }
+
+// Rule identifies a rule in a chain of somebody else's, that jumps to one that
+// is owned, by its text. Equal rules are told apart by their number.
+type Rule struct {
+	Family, Table, Chain string
+	Spec                 string // all but the chain, as iptables-save writes it
+	nth                  int
+}
+
+// JumpsTo is the chain that the rule jumps to.
+func (r Rule) JumpsTo() string { return jumpsTo(r.Spec) }
+
+func (r Rule) family() string { return r.Family }
+
+func (r Rule) after() int { return r.nth }
+
+// Family is IPv4's or IPv6's side of legacy iptables.
+type Family struct {
+	Name   string // "ip", "ip6"
+	tool   string // the name that its tools start with
+	tables string // the file that lists its tables
+}
+
+// Families returns both.
+func Families() []Family {
+	return []Family{
+		{"ip", "iptables", "/proc/thread-self/net/ip_tables_names"},
+		{"ip6", "ip6tables", "/proc/thread-self/net/ip6_tables_names"},
+	}
+}
+
+// existing returns the names of the tables that exist in the thread's network
+// namespace. The kernel makes a table at the first question about it, so only
+// where there is one may a tool be asked.
+func (f Family) existing() ([]string, error) {
+	text, err := os.ReadFile(f.tables)
+	if errors.Is(err, unix.ENOENT) {
+		// The kernel has none, or has no IPv6; or this is a /proc that does not
+		// show the thread, and says nothing about it.
+		_, err = os.Stat(filepath.Dir(f.tables))
+	}
+	return strings.Fields(string(text)), err
+}
+
+// toolPair is the pair of tools that reads and changes legacy tables.
+type toolPair struct{ save, restore tool }
+
+// tools finds the host's tools. The plain names belong to iptables-nft on
+// most hosts, which sees nothing of the legacy tables.
+func (f Family) tools(ctx context.Context) toolPair {
+	if t := (toolPair{findTool(f.tool + "-legacy-save"), findTool(f.tool + "-legacy-restore")}); t.save != nil && t.restore != nil {
+		return t
+	}
+	if t := findTool("xtables-legacy-multi"); t != nil {
+		return toolPair{append(t[:1:1], f.tool+"-save"), append(t[:1:1], f.tool+"-restore")}
+	}
+	plain := toolPair{findTool(f.tool + "-save"), findTool(f.tool + "-restore")}
+	if main := findTool(f.tool); main != nil && plain.save != nil && plain.restore != nil {
+		var version string
+		err := main.run(ctx, "", func(line string) { version += line }, "--version")
+		if err == nil && !strings.Contains(version, "nf_tables") {
+			return plain
+		}
+	}
+	return toolPair{}
+}
+
+// List looks at the tables of one family.
+func (f Family) List(ctx context.Context, owned func(chain string) bool) (*Ruleset, error) {
+	set := newRuleset(owned, f.Name)
+	tables, err := f.existing()
+	if err != nil || len(tables) == 0 {
+		return set, err
+	}
+	t := f.tools(ctx)
+	if t.save == nil {
+		return set, fmt.Errorf("the host has no %[1]s-legacy-save and no %[1]s-legacy-restore to look into its %[2]s tables (%[3]s) and to remove what is in them with: install its package iptables, or run this where they are",
+			f.tool, f.Name, strings.Join(tables, ", "))
+	}
+	if err := t.save.run(ctx, "", set.line); err != nil {
+		return set, capabilityHint(err)
+	}
+	return set, set.end()
+}
+
+// Delete deletes the objects of each family with one run of iptables-restore,
+// which changes each table in one transaction and leaves all other rules in it
+// as they are, their counters included. Where it refuses, the objects are tried
+// one by one. It calls done for each object that it came to before ctx was done,
+// by its index.
+func Delete(ctx context.Context, owned func(chain string) bool, objects []Object, done func(i int, err error)) {
+	for _, f := range Families() {
+		var mine []int
+		var all []Object
+		for i, object := range objects {
+			if object.family() == f.Name {
+				mine, all = append(mine, i), append(all, object)
+			}
+		}
+		if len(mine) == 0 || ctx.Err() != nil {
+			continue
+		}
+		err := f.delete(ctx, owned, all)
+		if err != nil && !isLocked(err) {
+			f.deleteSingly(ctx, owned, all, func(i int, err error) { done(mine[i], err) })
+			continue
+		}
+		for _, i := range mine {
+			done(i, err)
+		}
+	}
+}
+
+// isLocked reports whether iptables could not get its lock or the kernel's
+// memory (iptables(8): RESOURCE_PROBLEM).
+func isLocked(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 4
+}
+
+// deleteSingly goes on for as long as something goes: a chain may be in use by
+// another one that goes after it. Of equal rules the kernel takes the first, so
+// the last one goes first.
+func (f Family) deleteSingly(ctx context.Context, owned func(string) bool, objects []Object, done func(i int, err error)) {
+	var todo []int
+	for i := range objects {
+		todo = append(todo, i)
+	}
+	slices.SortStableFunc(todo, func(a, b int) int { return objects[b].after() - objects[a].after() })
+	for {
+		var failed []int
+		errs := map[int]error{}
+		for _, i := range todo {
+			if ctx.Err() != nil {
+				return
+			}
+			if err := f.delete(ctx, owned, objects[i:i+1]); err != nil {
+				failed = append(failed, i)
+				errs[i] = err
+				continue
+			}
+			done(i, nil)
+		}
+		if len(failed) < len(todo) && len(failed) > 0 {
+			todo = failed
+			continue
+		}
+		for _, i := range failed {
+			done(i, errs[i])
+		}
+		return
+	}
+}
+
+// delete deletes those objects that are still there.
+func (f Family) delete(ctx context.Context, owned func(string) bool, objects []Object) error {
+	set, err := f.List(ctx, owned)
+	if err != nil {
+		return err
+	}
+	input := set.deletions(objects)
+	if input == "" {
+		return nil
+	}
+	const seconds = "5" // to wait for the lock that all of iptables share
+	return capabilityHint(f.tools(ctx).restore.run(ctx, input, nil, "-w", seconds, "--noflush"))
+}
+
+// capabilityHint names the capabilities that the tool needs and cannot get; its
+// own message does not.
+func capabilityHint(err error) error {
+	if err == nil {
+		return nil
+	}
+	var missing []remedy.Capability
+	for _, c := range []remedy.Capability{remedy.NetAdmin, remedy.NetRaw} {
+		if may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0); err == nil && may == 0 {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) == 0 {
+		return err
+	}
+	return remedy.Add(err, "needs "+remedy.Names(missing...))
+}

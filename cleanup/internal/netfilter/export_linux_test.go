@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package netfilter
+
+// Parse reads a message of netfilter's in all ways that there are.
+func Parse(b []byte) []error {
+	_, _, chain := parseChain(2, b)
+	_, rule := parseRule(2, b)
+	_, set := parseIPSet(b)
+	_, table := parseTable(2, b)
+	return []error{chain, rule, set, table}
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package netfilter
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+)
+
+// IPSet identifies an ipset.
+type IPSet struct{ Name, Type string }
+
+// Numbers of linux/netfilter/ipset/ip_set.h.
+const (
+	ipsetFlagListHeader = 1 << 2            // list sets without what is in them
+	ipsetErrBusy        = unix.Errno(4100)  // the set is used
+	ipsetBusyFor        = 2 * time.Second   // see destroyWhenUnused
+	ipsetBusyPoll       = time.Second / 100 // likewise
+)
+
+func ipsetRequest(cmd, flags int, data ...*nl.RtAttr) *nl.NetlinkRequest {
+	protocol := nl.NewRtAttr(nl.IPSET_ATTR_PROTOCOL, nl.Uint8Attr(nl.IPSET_PROTOCOL))
+	return request(unix.NFNL_SUBSYS_IPSET, cmd, flags, unix.NFPROTO_IPV4, append([]*nl.RtAttr{protocol}, data...)...)
+}
+
+// IPSets lists the owned sets; none where the kernel has no ipset.
+func (c *Conn) IPSets(ctx context.Context, owned func(name string) bool) ([]IPSet, error) {
+	flags := nl.NewRtAttr(nl.IPSET_ATTR_FLAGS|unix.NLA_F_NET_BYTEORDER, binary.BigEndian.AppendUint32(nil, ipsetFlagListHeader))
+	req := ipsetRequest(nl.IPSET_CMD_LIST, unix.NLM_F_DUMP, flags)
+	return dump(ctx, c, req, nl.IPSET_CMD_LIST, func(_ uint8, b []byte) (IPSet, bool, error) {
+		set, err := parseIPSet(b)
+		return set, err == nil && owned(set.Name), err
+	})
+}
+
+func parseIPSet(b []byte) (set IPSet, err error) {
+	err = nlmsg.Attrs(b, func(typ uint16, value []byte) error {
+		switch typ {
+		case nl.IPSET_ATTR_SETNAME:
+			set.Name = unix.ByteSliceToString(value)
+		case nl.IPSET_ATTR_TYPENAME:
+			set.Type = unix.ByteSliceToString(value)
+		}
+		return nil
+	})
+	return set, err
+}
+
+// Destroy destroys sets. A set may be in another one that is to be destroyed,
+// so it tries again as long as some go. It calls done for each set that it came
+// to before ctx was done, by its index.
+func (c *Conn) Destroy(ctx context.Context, sets []IPSet, done func(i int, err error)) {
+	var todo []int
+	for i := range sets {
+		todo = append(todo, i)
+	}
+	for more := true; more; {
+		var busy []int
+		for _, i := range todo {
+			if ctx.Err() != nil {
+				return
+			}
+			err := c.destroy(ctx, sets[i])
+			if errors.Is(err, ipsetErrBusy) {
+				busy = append(busy, i)
+				continue
+			}
+			done(i, err)
+		}
+		more = len(busy) > 0 && len(busy) < len(todo)
+		todo = busy
+	}
+	for _, i := range todo {
+		if ctx.Err() != nil {
+			return
+		}
+		done(i, c.destroyWhenUnused(ctx, sets[i]))
+	}
+}
+
+// destroyWhenUnused waits a while until a set is no longer used: nf_tables lets
+// go of what a rule used some time after the rule is gone.
+func (c *Conn) destroyWhenUnused(ctx context.Context, set IPSet) error {
+	for start := time.Now(); ; {
+		err := c.destroy(ctx, set)
+		if !errors.Is(err, ipsetErrBusy) || time.Since(start) >= ipsetBusyFor {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(ipsetBusyPoll):
+		}
+	}
+}
+
+func (c *Conn) destroy(ctx context.Context, set IPSet) error {
+	named, err := c.IPSets(ctx, func(name string) bool { return name == set.Name })
+	if err != nil || len(named) == 0 {
+		return err
+	}
+	if named[0] != set {
+		return fmt.Errorf("one of type %s is there: %w", named[0].Type, failure.ErrReplaced)
+	}
+	req := ipsetRequest(nl.IPSET_CMD_DESTROY, unix.NLM_F_ACK, nl.NewRtAttr(nl.IPSET_ATTR_SETNAME, nl.ZeroTerminated(set.Name)))
+	req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_NETFILTER: c.handle}
+	switch _, err := req.Execute(unix.NETLINK_NETFILTER, 0); {
+	case errors.Is(err, ipsetErrBusy):
+		return fmt.Errorf("a rule or another set uses it: %w", busyErrno{ipsetErrBusy})
+	case nlmsg.Gone(err):
+		return nil
+	default:
+		return err
+	}
+}
+
+// busyErrno is a number of ipset's own, of which the system knows no text.
+type busyErrno struct{ unix.Errno }
+
+func (busyErrno) Error() string { return unix.EBUSY.Error() }
+
+func (b busyErrno) Is(other error) bool { return other == unix.EBUSY || other == b.Errno }

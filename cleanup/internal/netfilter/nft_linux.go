@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package netfilter
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
+	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+)
+
+// Table names a table.
+type Table struct {
+	family uint8
+	name   string
+}
+
+// String returns "ip nat" or the like.
+func (t Table) String() string { return t.Family() + " " + t.name }
+
+// Name returns the table's name.
+func (t Table) Name() string { return t.name }
+
+// Family returns the table's family, as nft(8) calls it.
+func (t Table) Family() string {
+	switch t.family {
+	case unix.NFPROTO_INET:
+		return "inet"
+	case unix.NFPROTO_IPV4:
+		return "ip"
+	case unix.NFPROTO_IPV6:
+		return "ip6"
+	case unix.NFPROTO_ARP:
+		return "arp"
+	case unix.NFPROTO_BRIDGE:
+		return "bridge"
+	case unix.NFPROTO_NETDEV:
+		return "netdev"
+	}
+	return fmt.Sprintf("family %d", t.family)
+}
+
+func (t Table) isIptables() bool {
+	return (t.family == unix.NFPROTO_IPV4 || t.family == unix.NFPROTO_IPV6) && slices.Contains(iptables.Tables(), t.name)
+}
+
+// Object is a [Chain] or a [Rule].
+type Object interface{ deletion() *nl.NetlinkRequest }
+
+// Chain identifies a chain: handles are not used again in a table.
+type Chain struct {
+	Table
+	Name   string
+	handle uint64
+}
+
+// Rule identifies a rule in a chain of somebody else's, that jumps to one that
+// is owned.
+type Rule struct {
+	Table
+	Chain   string
+	Handle  uint64
+	JumpsTo string
+}
+
+// Ruleset is what nf_tables has that is owned.
+type Ruleset struct {
+	Chains map[Chain][]Rule // with the rules in them
+	Jumps  []Rule           // rules in other chains that jump to them
+}
+
+// Ruleset looks at the tables. It is empty where the kernel has no nf_tables,
+// and has what could be listed beside an error.
+func (c *Conn) Ruleset(ctx context.Context, owned func(chain string) bool) (*Ruleset, error) {
+	set := &Ruleset{Chains: map[Chain][]Rule{}}
+	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC)
+	chains, err := dump(ctx, c, req, unix.NFT_MSG_NEWCHAIN, func(family uint8, b []byte) (Chain, bool, error) {
+		chain, base, err := parseChain(family, b)
+		return chain, err == nil && !base && chain.isIptables() && owned(chain.Name), err
+	})
+	if err != nil {
+		return set, fmt.Errorf("list chains: %w", err)
+	}
+	tables := map[Table]map[string]Chain{}
+	for _, chain := range chains {
+		set.Chains[chain] = nil
+		if tables[chain.Table] == nil {
+			tables[chain.Table] = map[string]Chain{}
+		}
+		tables[chain.Table][chain.Name] = chain
+	}
+	for table, owned := range tables {
+		if err := set.addRules(ctx, c, table, owned); err != nil {
+			return set, fmt.Errorf("list rules of %s: %w", table, err)
+		}
+	}
+	slices.SortFunc(set.Jumps, func(a, b Rule) int {
+		return cmp.Or(compareTables(a.Table, b.Table), cmp.Compare(a.Chain, b.Chain), cmp.Compare(a.Handle, b.Handle))
+	})
+	return set, nil
+}
+
+func compareTables(a, b Table) int {
+	return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.name, b.name))
+}
+
+// SortedChains returns the chains in the order of their names.
+func (s *Ruleset) SortedChains() []Chain {
+	return slices.SortedFunc(maps.Keys(s.Chains), func(a, b Chain) int {
+		return cmp.Or(compareTables(a.Table, b.Table), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// addRules adds the rules in owned chains and those that jump to them, and no
+// others, of which a node may have 100,000.
+func (s *Ruleset) addRules(ctx context.Context, c *Conn, table Table, owned map[string]Chain) error {
+	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, table.family,
+		nl.NewRtAttr(unix.NFTA_RULE_TABLE, nl.ZeroTerminated(table.name)))
+	rules, err := dump(ctx, c, req, unix.NFT_MSG_NEWRULE, func(family uint8, b []byte) (Rule, bool, error) {
+		rule, err := parseRule(family, b)
+		_, inside := owned[rule.Chain]
+		_, jumps := owned[rule.JumpsTo]
+		return rule, err == nil && rule.Table == table && (inside || jumps), err
+	})
+	for _, rule := range rules {
+		if chain, inside := owned[rule.Chain]; inside {
+			s.Chains[chain] = append(s.Chains[chain], rule)
+		} else {
+			s.Jumps = append(s.Jumps, rule)
+		}
+	}
+	return err
+}
+
+// parseChain reads a chain, and tells whether it has a hook: those are the
+// table's own.
+func parseChain(family uint8, b []byte) (chain Chain, base bool, err error) {
+	chain.family = family
+	err = nlmsg.Attrs(b, func(typ uint16, value []byte) error {
+		switch typ {
+		case unix.NFTA_CHAIN_TABLE:
+			chain.name = unix.ByteSliceToString(value)
+		case unix.NFTA_CHAIN_NAME:
+			chain.Name = unix.ByteSliceToString(value)
+		case unix.NFTA_CHAIN_HANDLE:
+			chain.handle = be64(value)
+		case unix.NFTA_CHAIN_HOOK:
+			base = true
+		}
+		return nil
+	})
+	return chain, base, err
+}
+
+func parseRule(family uint8, b []byte) (Rule, error) {
+	rule := Rule{Table: Table{family: family}}
+	err := nlmsg.Attrs(b, func(typ uint16, value []byte) (err error) {
+		switch typ {
+		case unix.NFTA_RULE_TABLE:
+			rule.name = unix.ByteSliceToString(value)
+		case unix.NFTA_RULE_CHAIN:
+			rule.Chain = unix.ByteSliceToString(value)
+		case unix.NFTA_RULE_HANDLE:
+			rule.Handle = be64(value)
+		case unix.NFTA_RULE_EXPRESSIONS:
+			err = nlmsg.Attrs(value, func(_ uint16, expr []byte) error {
+				chain, err := parseJump(expr)
+				rule.JumpsTo = cmp.Or(chain, rule.JumpsTo)
+				return err
+			})
+		}
+		return err
+	})
+	return rule, err
+}
+
+// parseJump returns the chain that an expression jumps or goes to: an
+// immediate verdict.
+func parseJump(expr []byte) (chain string, err error) {
+	immediate := false
+	var data []byte
+	err = nlmsg.Attrs(expr, func(typ uint16, value []byte) error {
+		switch typ {
+		case unix.NFTA_EXPR_NAME:
+			immediate = unix.ByteSliceToString(value) == "immediate"
+		case unix.NFTA_EXPR_DATA:
+			data = value
+		}
+		return nil
+	})
+	if err != nil || !immediate {
+		return "", err
+	}
+	for _, inner := range []uint16{unix.NFTA_IMMEDIATE_DATA, unix.NFTA_DATA_VERDICT, unix.NFTA_VERDICT_CHAIN} {
+		if data, err = nlmsg.Attr(data, inner); err != nil {
+			return "", err
+		}
+	}
+	return unix.ByteSliceToString(data), nil
+}
+
+// be64 reads a number in network byte order; 0 if there is none.
+func be64(b []byte) uint64 {
+	if len(b) < 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package netfilter
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+)
+
+// nftaTableHandle is NFTA_TABLE_HANDLE, which x/sys does not name.
+const nftaTableHandle = 4
+
+// OwnTable identifies a table that is owned with everything in it: handles are
+// not used again.
+type OwnTable struct {
+	Table
+	Handle uint64
+}
+
+// Tables lists the owned tables; none where the kernel has no nf_tables.
+func (c *Conn) Tables(ctx context.Context, owned func(Table) bool) ([]OwnTable, error) {
+	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC)
+	list, err := dump(ctx, c, req, unix.NFT_MSG_NEWTABLE, func(family uint8, b []byte) (OwnTable, bool, error) {
+		table, err := parseTable(family, b)
+		return table, err == nil && owned(table.Table), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	return list, nil
+}
+
+func parseTable(family uint8, b []byte) (OwnTable, error) {
+	table := OwnTable{Table: Table{family: family}}
+	err := nlmsg.Attrs(b, func(typ uint16, value []byte) error {
+		switch typ {
+		case unix.NFTA_TABLE_NAME:
+			table.name = unix.ByteSliceToString(value)
+		case nftaTableHandle:
+			table.Handle = be64(value)
+		}
+		return nil
+	})
+	return table, err
+}
+
+// DeleteTable deletes a table with everything in it; already gone is success.
+func (c *Conn) DeleteTable(t OwnTable) error {
+	refused, err := c.transaction(unix.NFNL_SUBSYS_NFTABLES, []*nl.NetlinkRequest{
+		request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_DELTABLE, unix.NLM_F_ACK, t.family,
+			nl.NewRtAttr(nftaTableHandle, binary.BigEndian.AppendUint64(nil, t.Handle))),
+	})
+	if err == nil {
+		err = refused[0]
+	}
+	if nlmsg.Gone(err) {
+		return nil
+	}
+	return err
+}

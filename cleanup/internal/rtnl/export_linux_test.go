@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package rtnl
+
+import (
+	"context"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// What the fuzz target calls.
+var (
+	ParseLink   = func(b []byte) error { _, err := parseLink(b); return err }
+	ParseFilter = func(b []byte) error { _, err := parseFilter(b); return err }
+	ParseQdisc  = func(b []byte) error { _, err := parseQdisc(b); return err }
+	ParseXDP    = func(b []byte) error { _, err := parseXDP(b); return err }
+	ParseRoute  = func(b []byte) error {
+		r, err := parseRoute(b)
+		if err == nil {
+			r.DeleteRequest()
+			r.Request(nil)
+		}
+		return err
+	}
+	ParseRule   = func(b []byte) error { _, err := parseRule(b); return err }
+	ParsePolicy = func(b []byte) error { _, err := parsePolicy(b); return err }
+	ParseState  = func(b []byte) error { _, err := parseState(b); return err }
+)
+
+// Refused asks for a dump that the kernel refuses with words of its own.
+func (c *Conn) Refused(ctx context.Context) error {
+	const strict = 12 // NETLINK_GET_STRICT_CHK
+	if err := unix.SetsockoptInt(c.handle.Socket.GetFd(), unix.SOL_NETLINK, strict, 1); err != nil {
+		return err
+	}
+	_, err := list(ctx, c, unix.RTM_GETROUTE, parseRoute,
+		&nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET}}, nl.NewRtAttr(unix.RTA_TABLE, nl.Uint32Attr(12345)))
+	return err
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package rtnl
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+)
+
+// Rule is one rule of policy routing.
+type Rule struct {
+	Family   uint8
+	Priority uint32
+	Mark     Mark
+	From, To netip.Prefix // of no bits where it does not look at them
+	Table    uint32
+	Not      bool // it selects all other packets
+	ToTable  bool // it sends packets to its table
+	Plain    bool // it does, and selects them by mark, From and To alone
+	Request  RuleRequest
+}
+
+// RuleRequest is the message that deletes a rule. It identifies the rule.
+type RuleRequest string
+
+// Mark is a packet mark and the bits of it that count.
+type Mark struct{ Value, Mask uint32 }
+
+// struct fib_rule_hdr, and values in it.
+const (
+	sizeofRuleHdr = 12
+	ruleInvert    = 2 // FIB_RULE_INVERT
+	ruleToTable   = 1 // FR_ACT_TO_TBL
+)
+
+// Rules lists the rules of a family.
+func (c *Conn) Rules(ctx context.Context, family uint8) ([]Rule, error) {
+	rules, err := list(ctx, c, unix.RTM_GETRULE, parseRule, &nl.RtMsg{RtMsg: unix.RtMsg{Family: family}})
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
+		return nil, nil // a kernel without policy routing
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list rules: %w", err)
+	}
+	return slices.DeleteFunc(rules, func(r Rule) bool { return r.Family != family }), nil
+}
+
+func parseRule(msg []byte) (Rule, error) {
+	if len(msg) < sizeofRuleHdr {
+		return Rule{}, fmt.Errorf("rule message of %d bytes is too short", len(msg))
+	}
+	r := Rule{Family: msg[0], Table: uint32(msg[4]), Request: ruleRequest(msg)}
+	r.Not, r.ToTable = nlmsg.U32(msg[8:])&ruleInvert != 0, msg[7] == ruleToTable
+	r.Plain = r.ToTable && msg[3] == 0 // its TOS
+	var from, to []byte
+	err := nlmsg.Attrs(msg[sizeofRuleHdr:], func(typ uint16, value []byte) error {
+		switch typ {
+		case nl.FRA_PRIORITY:
+			r.Priority = nlmsg.U32(value)
+		case nl.FRA_TABLE:
+			r.Table = nlmsg.U32(value)
+		case nl.FRA_FWMARK:
+			r.Mark.Value = nlmsg.U32(value)
+		case nl.FRA_FWMASK:
+			r.Mark.Mask = nlmsg.U32(value)
+		case nl.FRA_SRC:
+			from = value
+		case nl.FRA_DST:
+			to = value
+		case nl.FRA_SUPPRESS_PREFIXLEN:
+			r.Plain = r.Plain && nlmsg.U32(value) == ^uint32(0)
+		case nl.FRA_PROTOCOL, nl.FRA_PAD:
+		default:
+			r.Plain = false
+		}
+		return nil
+	})
+	if err != nil {
+		return r, err
+	}
+	var fromErr, toErr error
+	r.From, fromErr = prefixOf(r.Family, from, msg[2])
+	r.To, toErr = prefixOf(r.Family, to, msg[1])
+	return r, errors.Join(fromErr, toErr)
+}
+
+// ruleRequest makes the request of a message of a dump: without what says how
+// its links are, and without values that stand for any.
+func ruleRequest(msg []byte) RuleRequest {
+	out := append([]byte{}, msg[:sizeofRuleHdr]...)
+	binary.NativeEndian.PutUint32(out[8:], nlmsg.U32(msg[8:])&ruleInvert)
+	// parseRule reads the message, too, and returns the error.
+	_ = nlmsg.Attrs(msg[sizeofRuleHdr:], func(typ uint16, value []byte) error {
+		suppressesNone := typ == nl.FRA_SUPPRESS_PREFIXLEN && nlmsg.U32(value) == ^uint32(0)
+		if typ != nl.FRA_PAD && !suppressesNone {
+			out = nlmsg.Append(out, typ, value)
+		}
+		return nil
+	})
+	return RuleRequest(out)
+}
+
+// Family returns the family of the rule.
+func (q RuleRequest) Family() uint8 { return q[0] }
+
+// CanMean reports whether the kernel could take the other rule for the one that
+// is to be deleted. It looks at what the request has (fib_nl_delrule of Linux):
+// not at what is 0, nor at what only the other rule has.
+func (q RuleRequest) CanMean(other RuleRequest) bool {
+	for i := range 8 {
+		if q[i] != 0 && q[i] != other[i] && i != 4 { // the table is in an attribute, too
+			return false
+		}
+	}
+	can := true
+	// Both were made of messages whose attributes are whole.
+	_ = nlmsg.Attrs([]byte(q[sizeofRuleHdr:]), func(typ uint16, value []byte) error {
+		has, _ := nlmsg.Attr([]byte(other[sizeofRuleHdr:]), typ)
+		can = can && (bytes.Equal(has, value) || len(bytes.Trim(value, "\x00")) == 0)
+		return nil
+	})
+	return can
+}
+
+// DeleteRule deletes the first rule that the kernel finds with all that the
+// request has; already gone is success.
+func (c *Conn) DeleteRule(q RuleRequest) error {
+	err := c.change(unix.RTM_DELRULE, nlmsg.Raw(q))
+	if nlmsg.Gone(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// DefaultBPFRoot is where the BPF file system is mounted on a node.
+const DefaultBPFRoot = "/sys/fs/bpf"
+
+// ErrAgentAlive is matched by the error of [Leftovers.Remove] where a process
+// holds the lock on one of [Ownership.PidFiles]: stop the agent first.
+var ErrAgentAlive = errors.New("the agent is running")
+
+// Leftovers are what an agent left on a node. As an action of a plan it is the
+// state of the node without them. The zero value owns nothing, selects nothing,
+// and its methods return an error that matches [ErrNoScope].
+type Leftovers struct {
+	// Ownership says what is the agent's.
+	Ownership Ownership
+
+	// Scope says how much of it goes.
+	Scope Scope
+
+	// BPFRoots are the mount points of BPF file systems to look for
+	// [Ownership.Pins] in; none means [DefaultBPFRoot]. What is there and is
+	// not a BPF file system is passed over.
+	BPFRoots []string
+
+	// CgroupRoot is a directory of the cgroup2 hierarchy, on which the agent
+	// attaches its programs: its root, if empty. What is there and is not of
+	// that file system is passed over.
+	CgroupRoot string
+
+	// Keep are absolute paths that are not removed: files, mounts, and directories
+	// with everything in them. KeepDirs are directories that are not removed
+	// themselves, while what is in them is.
+	Keep, KeepDirs []string
+
+	// Journal is where the other packages of this module record their changes on
+	// this node. Its directory and the paths that it records are kept, as if they
+	// were in Keep; directories that it records are kept as if they were in
+	// KeepDirs. One that cannot be read is an error, and nothing is removed. Nil:
+	// nothing is looked up.
+	Journal *journal.Journal
+
+	// Progress, if set, is called after each item that Remove dealt with, on
+	// the calling goroutine: err is nil for one that is gone.
+	Progress func(done, total int, item string, err error)
+}
+
+// Inventory lists what is owned and in scope, in the order in which it will be
+// removed. It changes nothing. Where a part of the node cannot be looked at,
+// the rest is still listed, and the error says what is missing from it.
+func (l Leftovers) Inventory(ctx context.Context) (*Inventory, error) {
+	own, err := l.compile()
+	if err != nil {
+		return &Inventory{}, err
+	}
+	return l.inventory(ctx, own)
+}
+
+// Remove removes the items, which an Inventory of the same Leftovers listed, and
+// nothing else. The error joins an [Error] for each item that is still there.
+// When ctx is done, Remove stops between two items or groups of them, and the
+// error has one more part, which says how many items it did not come to.
+func (l Leftovers) Remove(ctx context.Context, items []Item) error {
+	own, err := l.compile()
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	if err := l.Ownership.AgentAlive(); err != nil {
+		return err
+	}
+	return l.remove(ctx, own, items)
+}
+
+// AgentAlive is an error that matches [ErrAgentAlive] where a process holds the
+// lock on one of PidFiles. The lock ends with the process, whatever pid namespace
+// it is in; a number in a file that nobody locks says nothing (a container's
+// agent is often pid 1).
+func (o Ownership) AgentAlive() error { return o.agentAlive() }
+
+// Check lists what Apply would remove, one line for each item, long lists
+// folded. It changes nothing.
+func (l Leftovers) Check(ctx context.Context) ([]string, error) {
+	inv, err := l.Inventory(ctx)
+	return inv.changes(), err
+}
+
+// Apply removes everything that Inventory lists, also where a part of the node
+// could not be looked at; the error says so.
+func (l Leftovers) Apply(ctx context.Context) error {
+	inv, err := l.Inventory(ctx)
+	return errors.Join(err, l.removeFound(ctx, inv.Items))
+}
+
+func (l Leftovers) removeFound(ctx context.Context, items []Item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	return l.Remove(ctx, items)
+}
+
+func (l Leftovers) compile() (*owned, error) {
+	if err := l.Scope.validate(); err != nil {
+		return nil, err
+	}
+	for _, keep := range slices.Concat(l.Keep, l.KeepDirs) {
+		if err := validStatePath(keep); err != nil {
+			return nil, fmt.Errorf("keep: %w", err)
+		}
+	}
+	return l.Ownership.compile()
+}
+
+func (l Leftovers) bpfRoots() []string {
+	if len(l.BPFRoots) == 0 {
+		return []string{DefaultBPFRoot}
+	}
+	return l.BPFRoots
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !linux
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+var errPlatform = fmt.Errorf("cleanup on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+
+func (l Leftovers) inventory(context.Context, *owned) (*Inventory, error) {
+	return &Inventory{}, errPlatform
+}
+
+func (l Leftovers) remove(context.Context, *owned, []Item) error { return errPlatform }
+
+// removal is what objects need on Linux.
+type removal struct{}
+
+func (o Ownership) agentAlive() error { return errPlatform }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/failure"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+)
+
+// mountPoint is a mount of the thread's mount namespace, as it was listed.
+type mountPoint struct {
+	mountObject
+	fstype string
+	depth  int // how many mounts there are under it
+}
+
+// mountObject is a mount.
+type mountObject struct {
+	path string
+	id   int
+	dev  string // number of the file system's device
+	root string // the directory of the file system that is mounted
+}
+
+// listMounts reads the mountinfo of the thread, which may be in another mount
+// namespace than the process.
+func listMounts() ([]mountPoint, error) {
+	infos, err := mountinfo.Read()
+	if err != nil {
+		return nil, err
+	}
+	parents := map[int]int{}
+	for _, info := range infos {
+		parents[info.ID] = info.Parent
+	}
+	out := make([]mountPoint, 0, len(infos))
+	for _, info := range infos {
+		out = append(out, mountPoint{
+			mountObject: mountOf(info),
+			fstype:      info.FSType,
+			depth:       mountDepth(parents, info.ID),
+		})
+	}
+	return out, nil
+}
+
+func mountOf(m mountinfo.Mount) mountObject { return mountObject{m.Point, m.ID, m.Dev, m.Root} }
+
+// mountPoints returns the mounts as they were when first asked for.
+func (n *node) mountPoints() ([]mountPoint, error) { return n.mounts.get(listMounts) }
+
+func mountDepth(parents map[int]int, id int) int {
+	depth := 0
+	for depth <= len(parents) {
+		parent, ok := parents[id]
+		if !ok || parent == id {
+			break
+		}
+		id = parent
+		depth++
+	}
+	return depth
+}
+
+// mountsBelow returns the mounts below dir, but not on it, those that are on
+// others first.
+func mountsBelow(all []mountPoint, dir string) []mountPoint {
+	var out []mountPoint
+	for _, m := range all {
+		if strings.HasPrefix(m.path, dir+"/") {
+			out = append(out, m)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b mountPoint) int { return cmp.Compare(b.depth, a.depth) })
+	return out
+}
+
+// unmount unmounts the mount that was listed. Its mount point is a path without
+// symbolic links, and the last element is not followed.
+func (o mountObject) unmount() error {
+	all, err := listMounts()
+	if err != nil {
+		return err
+	}
+	there, top := false, mountPoint{}
+	for _, m := range all {
+		there = there || m.mountObject == o
+		if m.path == o.path && m.depth >= top.depth {
+			top = m
+		}
+	}
+	if !there {
+		return nil
+	}
+	if top.mountObject != o {
+		return fmt.Errorf("a %s was mounted over it: %w", top.fstype, failure.ErrReplaced)
+	}
+	err = fsmount.Real{}.UnmountOnly(o.path, func(m mountinfo.Mount) bool { return mountOf(m) == o })
+	if named := (*fs.PathError)(nil); errors.As(err, &named) {
+		err = named.Err // the item names the path
+	}
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("%w (a process has a file open or its working directory there, or something is mounted below)", err)
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	}
+	return err
+}

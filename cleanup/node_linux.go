@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/cleanup/internal/netfilter"
+	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+)
+
+// node is what the finders, or the objects that are removed, share of the node.
+// All of it is used on the calling thread.
+type node struct {
+	own        *owned
+	keep       *filetree.Keep
+	cgroupRoot string
+	sockets    sockets
+	links      links
+	pins       pins
+	programs   programs
+	mounts     lazy[[]mountPoint]
+}
+
+// newNode fails where a journal cannot be read: nothing may be removed then.
+func newNode(l Leftovers, own *owned) (*node, error) {
+	keep, err := l.paths()
+	if err != nil {
+		return nil, fmt.Errorf("cleanup: what to keep: %w", err)
+	}
+	n := &node{own: own, keep: keep, cgroupRoot: l.CgroupRoot}
+	n.links = links{sockets: &n.sockets, carried: map[int][]string{}}
+	n.pins = pins{roots: pinRoots(l.bpfRoots(), own.Mounts), patterns: own.Pins}
+	n.programs = programs{own: own, pins: &n.pins, known: map[uint32]bpfProgram{}}
+	return n, nil
+}
+
+func (n *node) close() { n.sockets.close() }
+
+// lazy is a value that is made when it is first asked for.
+type lazy[T any] struct {
+	value T
+	made  bool
+}
+
+func (l *lazy[T]) get(make func() (T, error)) (T, error) {
+	if !l.made {
+		value, err := make()
+		if err != nil {
+			return value, err
+		}
+		l.value, l.made = value, true
+	}
+	return l.value, nil
+}
+
+// sockets are opened in the thread's network namespace.
+type sockets struct {
+	route, ipsec lazy[*rtnl.Conn]
+	filter       lazy[*netfilter.Conn]
+}
+
+func (s *sockets) rtnetlink() (*rtnl.Conn, error) { return s.route.get(rtnl.Open) }
+
+func (s *sockets) xfrm() (*rtnl.Conn, error) { return s.ipsec.get(rtnl.OpenXFRM) }
+
+// netfilter returns nil, and no error, on a kernel without netfilter's netlink.
+func (s *sockets) netfilter() (*netfilter.Conn, error) { return s.filter.get(netfilter.Open) }
+
+func (s *sockets) close() {
+	for _, c := range []*rtnl.Conn{s.route.value, s.ipsec.value} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	s.filter.value.Close()
+}
+
+// links are the network links as they were when first asked for, and the names
+// of owned programs and filters that were found on them, by index.
+type links struct {
+	sockets *sockets
+	list    lazy[[]rtnl.Link]
+	carried map[int][]string
+}
+
+func (l *links) all(ctx context.Context) ([]rtnl.Link, error) {
+	return l.list.get(func() ([]rtnl.Link, error) { return l.listNow(ctx) })
+}
+
+func (l *links) listNow(ctx context.Context) ([]rtnl.Link, error) {
+	sock, err := l.sockets.rtnetlink()
+	if err != nil {
+		return nil, err
+	}
+	return sock.Links(ctx)
+}
+
+// names returns the names by index.
+func (l *links) names(ctx context.Context) (map[int]string, error) {
+	list, err := l.all(ctx)
+	names := make(map[int]string, len(list))
+	for _, link := range list {
+		names[link.Index] = link.Name
+	}
+	return names, err
+}
+
+func (l *links) carries(link int, programs ...string) {
+	l.carried[link] = append(l.carried[link], programs...)
+}
+
+// ownsLink knows of programs as far as the finders of programs have found them.
+func (n *node) ownsLink(l rtnl.Link) bool {
+	return n.own.ownsLink(l.Name, l.Kind, n.links.carried[l.Index])
+}
+
+// paths returns what is to be kept.
+func (l Leftovers) paths() (*filetree.Keep, error) {
+	keep := &filetree.Keep{}
+	for _, path := range l.Keep {
+		keep.AddAll(path)
+	}
+	for _, path := range l.KeepDirs {
+		keep.AddDir(path)
+	}
+	return keep, keepRecorded(keep, l.Journal)
+}
+
+// keepRecorded keeps the files, mount points and directories that a journal
+// has, and the journal's own directory.
+func keepRecorded(keep *filetree.Keep, j *journal.Journal) error {
+	if j == nil {
+		return nil
+	}
+	keep.AddAll(j.Dir())
+	entries, err := j.Entries()
+	for _, e := range entries {
+		switch {
+		case !filepath.IsAbs(e.Object):
+		case strings.HasSuffix(e.Kind, "/dir"):
+			keep.AddDir(e.Object)
+		default:
+			keep.AddAll(e.Object)
+		}
+	}
+	return err
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// RouteRule describes routes that lead through no owned link. Table, Type and
+// Dst have to be set; the zero value is an error.
+//
+// In the tables main, default and local, where everybody's routes are, Protocol
+// has to be set, too. One that others use as well, such as the kernel's or a
+// routing daemon's, needs another mark of the agent there: a Link of its own,
+// or a Type that forwards nothing with a Dst other than "any".
+type RouteRule struct {
+	// Table is the number of the routing table.
+	Table uint32 `json:"table"`
+
+	// Type is the type of route, as ip-route(8) calls it: "unicast", "local",
+	// "blackhole", "unreachable", "prohibit" or "throw"; or "any".
+	Type string `json:"type"`
+
+	// Dst is the destination: "default", "host" for any single address, a
+	// prefix such as "10.0.0.0/8", which stands for itself and for no part of
+	// it, or "any". All but a prefix match IPv4 and IPv6.
+	Dst string `json:"dst"`
+
+	// Link is the name of the one link that the route leads through; empty for
+	// a route through none, or through lo, as IPv6 has it; or "any", also for a
+	// route of several hops.
+	Link string `json:"link,omitempty"`
+
+	// Gateway is the address of the one gateway; empty for a route without one;
+	// or "any", for a route with gateways or without.
+	Gateway string `json:"gateway,omitempty"`
+
+	// Protocol is the number of who made the route (RTPROT_KERNEL is 2); 0 is
+	// anybody.
+	Protocol uint8 `json:"protocol,omitempty"`
+}
+
+// The words for what has no one value.
+const (
+	anything = "any"
+	anyHost  = "host"
+)
+
+// The routing tables that everybody uses (linux/rtnetlink.h).
+const (
+	tableDefault = 253
+	tableMain    = 254
+	tableLocal   = 255
+)
+
+func isSharedTable(table uint32) bool { return table >= tableDefault && table <= tableLocal }
+
+// routeTypes are the types of routes (linux/rtnetlink.h, RTN_*); those from
+// blackhole to throw forward nothing.
+var routeTypes = [...]string{
+	0: "unspec", 1: "unicast", 2: "local", 3: "broadcast", 4: "anycast", 5: "multicast",
+	6: "blackhole", 7: "unreachable", 8: "prohibit", 9: "throw",
+}
+
+// protoKernel stands for the kernel as who made a route (RTPROT_KERNEL).
+const protoKernel = 2
+
+// isSharedProtocol reports whether many programs, or one that is no agent, make
+// routes with a protocol: those that linux/rtnetlink.h names, and FRR's.
+func isSharedProtocol(protocol uint8) bool {
+	return protocol <= 18 || protocol == 42 || protocol == 99 || protocol >= 186 && protocol <= 198
+}
+
+const (
+	typeUnicast   = 1
+	typeLocal     = 2
+	typeBlackhole = 6
+	typeThrow     = 9
+)
+
+// routeMatcher is a RouteRule that was checked.
+type routeMatcher struct {
+	RouteRule
+	typ     uint8
+	prefix  netip.Prefix // valid where Dst is one
+	gateway netip.Addr   // valid where Gateway is one
+}
+
+func (r RouteRule) compile() (routeMatcher, error) {
+	m := routeMatcher{RouteRule: r}
+	for _, check := range []func() error{m.parseType, m.parseDst, m.parseHop, m.checkTable} {
+		if err := check(); err != nil {
+			return m, fmt.Errorf("cleanup: ownership: route rule %+v: %w", r, err)
+		}
+	}
+	return m, nil
+}
+
+func (m *routeMatcher) parseType() error {
+	if m.Table == 0 || m.Type == "" || m.Dst == "" {
+		return errors.New("want a table, a type and a destination")
+	}
+	m.typ = uint8(max(0, slices.Index(routeTypes[:], m.Type)))
+	if !m.rejects() && m.typ != typeUnicast && m.typ != typeLocal && m.Type != anything {
+		return fmt.Errorf("type %q is unknown", m.Type)
+	}
+	return nil
+}
+
+func (m *routeMatcher) parseDst() error {
+	if m.Dst == "default" || m.Dst == anyHost || m.Dst == anything {
+		return nil
+	}
+	prefix, err := netip.ParsePrefix(m.Dst)
+	m.prefix = prefix.Masked()
+	return err
+}
+
+// parseHop refuses what no route has, and so would match nothing.
+func (m *routeMatcher) parseHop() (err error) {
+	if m.Link != "" && !isLinkName(m.Link) {
+		return fmt.Errorf("%q is not the name of a link", m.Link)
+	}
+	if m.Gateway != "" && m.Gateway != anything {
+		if m.gateway, err = netip.ParseAddr(m.Gateway); err != nil {
+			return fmt.Errorf("gateway: %w", err)
+		}
+	}
+	switch ofLink := m.Link != "" && m.Link != "lo" && m.Link != anything; {
+	case m.gateway.Zone() != "":
+		return fmt.Errorf("gateway %s: want an address without a zone", m.Gateway)
+	case m.rejects() && (ofLink || m.gateway.IsValid()):
+		return fmt.Errorf("a route of type %s leads through no link or gateway", m.Type)
+	case m.gateway.Is4() && m.prefix.Addr().Is6():
+		return errors.New("no IPv6 route has an IPv4 gateway")
+	}
+	return nil
+}
+
+// checkTable refuses rules that would own routes of others.
+func (m *routeMatcher) checkTable() error {
+	shared := isSharedProtocol(m.Protocol)
+	ownLink := m.Link != "" && m.Link != anything && !isCard(m.Link)
+	switch {
+	case !isSharedTable(m.Table) || !shared:
+		return nil
+	case m.Protocol == 0:
+		return fmt.Errorf("it would own other people's routes: in table %d it needs a protocol", m.Table)
+	case ownLink || m.rejects() && m.Dst != anything:
+		return nil
+	}
+	return fmt.Errorf("it would own other people's routes: in table %d a protocol such as %d needs a link that is not the node's, or a type that forwards nothing and a destination",
+		m.Table, m.Protocol)
+}
+
+// rejects reports whether the type forwards nothing.
+func (m *routeMatcher) rejects() bool { return m.typ >= typeBlackhole && m.typ <= typeThrow }
+
+func (m *routeMatcher) matchesDst(dst netip.Prefix) bool {
+	switch m.Dst {
+	case anything:
+		return true
+	case "default":
+		return dst.Bits() == 0
+	case anyHost:
+		return dst.IsSingleIP()
+	}
+	return dst == m.prefix
+}
+
+// isLinkName reports whether a link can have the name (dev_valid_name of Linux).
+func isLinkName(name string) bool {
+	return len(name) < 16 && name != "." && name != ".." && !strings.ContainsAny(name, "/: \t\n\v\f\r")
+}
+
+// isCard reports whether a name is one that the kernel or udev gives to network
+// cards (systemd.net-naming-scheme(7)), that of a VLAN, bond or bridge of cards,
+// or loopback's.
+func isCard(name string) bool {
+	return regexp.MustCompile(`^(lo|((eth|wlan|wwan|bond|team|br|ib|usb|vlan)\d|(en|wl|ww|ib|sl)[abcdiopPsuvx])[\w.]*)$`).MatchString(name)
+}
+
+// PolicyRule describes rules of policy routing that send packets to one table.
+// Table has to be set, and one of Mark, From, To, Priority and AnySelector. A
+// rule that selects by more or by less than what is given is not owned.
+//
+// For the tables main, default and local, which everybody's rules lead to, Mark
+// has to be set, or Priority with one of From and To.
+type PolicyRule struct {
+	// Mark is that of the packets; the zero value stands for a rule that does
+	// not look at marks.
+	Mark Mark `json:"mark,omitzero"`
+
+	// Not is set for a rule that selects all other packets ("not" of ip-rule(8)).
+	Not bool `json:"not,omitempty"`
+
+	// From and To are the prefix of the source and of the destination, or "host"
+	// for any single address; empty for a rule that does not look at them.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+
+	// Priority is that of the rule ("pref" of ip-rule(8)); 0 is any.
+	Priority uint32 `json:"priority,omitempty"`
+
+	// Table is the number of the table that it leads to.
+	Table uint32 `json:"table"`
+
+	// AnySelector stands for rules to Table whatever they select by. It goes
+	// with Priority and Table alone.
+	AnySelector bool `json:"anySelector,omitempty" yaml:"anySelector"`
+}
+
+// policyMatcher is a PolicyRule that was checked.
+type policyMatcher struct {
+	PolicyRule
+	from, to netip.Prefix // valid where From and To are one
+}
+
+func (p PolicyRule) compile() (policyMatcher, error) {
+	m := policyMatcher{PolicyRule: p}
+	if p.Table == 0 {
+		return m, fmt.Errorf("cleanup: ownership: policy rule %+v: want a table", p)
+	}
+	if err := errors.Join(m.parsePrefixes(), m.checkSelector()); err != nil {
+		return m, fmt.Errorf("cleanup: ownership: policy rule for table %d: %w", p.Table, err)
+	}
+	return m, nil
+}
+
+func (m *policyMatcher) parsePrefixes() (err error) {
+	for _, side := range []struct {
+		name, given string
+		prefix      *netip.Prefix
+	}{{"from", m.From, &m.from}, {"to", m.To, &m.to}} {
+		if side.given == "" || side.given == anyHost {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(side.given)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", side.name, err)
+		case prefix.Bits() == 0:
+			return fmt.Errorf("%s %s: it would own rules for every packet", side.name, side.given)
+		}
+		*side.prefix = prefix.Masked()
+	}
+	if m.from.IsValid() && m.to.IsValid() && m.from.Addr().Is4() != m.to.Addr().Is4() {
+		return fmt.Errorf("from %s to %s: no packet is of both families", m.From, m.To)
+	}
+	return nil
+}
+
+func (m *policyMatcher) checkSelector() error {
+	marked, prefixed := m.Mark != Mark{}, m.From != "" || m.To != ""
+	selects := marked || prefixed
+	switch {
+	case m.AnySelector && (selects || m.Not):
+		return errors.New("anySelector goes with a priority alone")
+	case m.Not && !selects:
+		return errors.New("not: want a mark or a prefix beside it")
+	case isSharedTable(m.Table) && !marked && (!prefixed || m.Priority == 0):
+		return fmt.Errorf("it would own other people's rules: to table %d it needs a mark, or a priority and a prefix", m.Table)
+	case !marked && (prefixed || m.AnySelector || m.Priority != 0):
+		return nil
+	}
+	return m.Mark.validate()
+}
+
+// matchesPrefix reports whether a rule looks at an address as From or To say; a
+// prefix of no bits stands for one that does not.
+func matchesPrefix(given string, want, have netip.Prefix) bool {
+	switch given {
+	case "":
+		return have.Bits() == 0
+	case anyHost:
+		return have.IsSingleIP()
+	}
+	return have == want
+}

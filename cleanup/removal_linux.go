@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+)
+
+// removal is one Remove: what objects leave for those that go after them.
+type removal struct {
+	*node
+	slowLinks  map[int]bool              // that take long to delete
+	remaining  lazy[map[int]bool]        // links, after some were removed
+	unrestored map[filetree.Inode]string // by directory, what was set aside and did not get its name back
+}
+
+// remover removes items, and calls done for each that it came to before ctx was
+// done, with why it is still there.
+type remover func(ctx context.Context, r *removal, items []Item, done doneFunc)
+
+type doneFunc func(item Item, err error)
+
+// errUnlisted is the error of an item that nobody but the caller has made, or
+// of which the caller has changed the kind.
+var errUnlisted = errors.New("it was not listed by an inventory")
+
+// singly removes items one after the other.
+func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
+	for _, item := range items {
+		if ctx.Err() != nil {
+			return
+		}
+		done(item, item.object.remove(ctx, r))
+	}
+}
+
+// together makes a remover of a function that removes many objects of one type.
+// The function tells by its index what became of an object.
+func together[T object](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
+	return func(ctx context.Context, r *removal, items []Item, done doneFunc) {
+		var objects []T
+		var listed []Item
+		for _, item := range items {
+			if object, ok := item.object.(T); ok {
+				objects, listed = append(objects, object), append(listed, item)
+			} else {
+				done(item, errUnlisted)
+			}
+		}
+		remove(ctx, r, objects, func(i int, err error) { done(listed[i], err) })
+	}
+}
+
+func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
+	n, err := newNode(l, own)
+	if err != nil {
+		return err
+	}
+	defer n.close()
+	r := &removal{node: n, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}}
+	t := &tally{progress: l.Progress, total: len(items)}
+	steps, unlisted := plan(items)
+	for _, item := range unlisted {
+		t.done(item, errUnlisted)
+	}
+	for _, step := range steps {
+		if ctx.Err() != nil {
+			break
+		}
+		if step.attached {
+			step.items = r.withoutGone(ctx, step.items, t.done)
+		}
+		step.remove(ctx, r, step.items, t.done)
+	}
+	return t.err(ctx)
+}
+
+// tally is what became of the items so far.
+type tally struct {
+	progress func(done, total int, item string, err error)
+	total    int
+	dealt    int
+	errs     []error
+}
+
+func (t *tally) done(item Item, err error) {
+	t.dealt++
+	if err != nil {
+		err = &Error{Item: item, Err: hint(item.Kind, err)}
+		t.errs = append(t.errs, err)
+	}
+	if t.progress != nil {
+		t.progress(t.dealt, t.total, item.String(), err)
+	}
+}
+
+func (t *tally) err(ctx context.Context) error {
+	if rest := t.total - t.dealt; rest > 0 {
+		t.errs = append(t.errs, fmt.Errorf("stopped with %d of %d items left: %w", rest, t.total, ctx.Err()))
+	}
+	if len(t.errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("cleanup: %w", errors.Join(t.errs...))
+}
+
+// step is items that one finder removes together.
+type step struct {
+	remove   remover
+	items    []Item
+	attached bool // to links that went before
+}
+
+// attached is implemented by objects that go when their link goes.
+type attached interface{ onLink() int }
+
+// plan sorts items into steps. What is attached to a link that is to go comes
+// after the links: it goes with them, and only where a link could not be
+// removed is it removed by itself.
+func plan(items []Item) (steps []step, unlisted []Item) {
+	going := map[int]bool{}
+	for _, item := range items {
+		if l, ok := item.object.(linkObject); ok {
+			going[l.Index] = true
+		}
+	}
+	now, later := map[string][]Item{}, map[string][]Item{}
+	for _, item := range items {
+		at, ok := item.object.(attached)
+		switch {
+		case item.object == nil:
+			unlisted = append(unlisted, item)
+		case ok && going[at.onLink()]:
+			later[item.Kind] = append(later[item.Kind], item)
+		default:
+			now[item.Kind] = append(now[item.Kind], item)
+		}
+	}
+	for _, f := range finders() {
+		steps = append(steps, f.take(now, false)...)
+		if f.name == "links" {
+			for _, f := range finders() {
+				steps = append(steps, f.take(later, true)...)
+			}
+		}
+	}
+	for _, rest := range []map[string][]Item{now, later} { // of no kind that there is
+		for _, items := range rest {
+			unlisted = append(unlisted, items...)
+		}
+	}
+	return steps, unlisted
+}
+
+// take takes the items of the finder's kinds, and makes a step of each kind.
+func (f finder) take(items map[string][]Item, attached bool) (steps []step) {
+	for _, kind := range f.kinds {
+		if len(items[kind]) > 0 {
+			steps = append(steps, step{f.remove, items[kind], attached})
+		}
+		delete(items, kind)
+	}
+	return steps
+}
+
+// slowLinks returns the links with programs on tcx among the items.
+func slowLinks(items []Item) map[int]bool {
+	out := map[int]bool{}
+	for _, item := range items {
+		if at, ok := item.object.(hookObject); ok {
+			out[at.link] = true
+		}
+	}
+	return out
+}
+
+// withoutGone calls done for the items whose link is gone by now, and returns
+// the others.
+func (r *removal) withoutGone(ctx context.Context, items []Item, done doneFunc) (rest []Item) {
+	remaining, err := r.remaining.get(func() (map[int]bool, error) {
+		list, err := r.links.listNow(ctx)
+		out := make(map[int]bool, len(list))
+		for _, link := range list {
+			out[link.Index] = true
+		}
+		return out, err
+	})
+	if err != nil {
+		return items
+	}
+	for _, item := range items {
+		if at, ok := item.object.(attached); ok && !remaining[at.onLink()] {
+			done(item, nil)
+		} else {
+			rest = append(rest, item)
+		}
+	}
+	return rest
+}

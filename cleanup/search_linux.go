@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+)
+
+// finder lists one sort of things, and removes them.
+type finder struct {
+	name  string // plural, for errors
+	least Scope  // the smallest scope that it belongs to
+	kinds []string
+
+	// find adds what is owned to the inventory.
+	find func(context.Context, *search) error
+
+	// remove removes items of its kinds.
+	remove remover
+}
+
+// finders returns the finders in the order of removal. Others' configurations
+// are back before the agent's goes: a directory is at no time without one.
+func finders() []finder {
+	return []finder{
+		{"tc filters", BPFState, []string{kindFilter, kindClsact}, findFilters, singly},
+		{"tcx programs", BPFState, []string{kindTCX}, findTCX, singly},
+		{"netkit programs", BPFState, []string{kindNetkit}, findNetkit, singly},
+		{"xdp programs", BPFState, []string{kindXDP}, findXDP, singly},
+		{"cgroup programs", BPFState, []string{kindCgroup}, findCgroupPrograms, singly},
+		{"ip rules", AllState, []string{kindRule}, findRules, singly},
+		{"routes", AllState, []string{kindRoute}, findRoutes, singly},
+		{"xfrm policies and states", AllState, []string{kindXFRMPolicy, kindXFRMState}, findXFRM, singly},
+		{"links", AllState, []string{kindLink}, findLinks, together(removeLinks)},
+		{"network namespaces", AllState, []string{kindNetNS}, findNetNS, singly},
+		{"iptables-nft rules", AllState, []string{kindNFT}, findNFT, together(removeNFT)},
+		{"nftables tables", AllState, []string{kindNFTable}, findNFTables, singly},
+		{"iptables-legacy rules", AllState, []string{kindLegacy}, findLegacy, together(removeLegacy)},
+		{"ipsets", AllState, []string{kindIPSet}, findIPSets, together(removeIPSets)},
+		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, singly},
+		{"mounts", AllState, []string{kindMount}, findMounts, singly},
+		{"state directories", AllState, []string{kindStateDir}, findStateDirs, singly},
+		{"configurations set aside", AllState, []string{kindAside}, findAsides, singly},
+		{"files", AllState, []string{kindFile}, findFiles, singly},
+	}
+}
+
+// search is one Inventory: what the finders found so far.
+type search struct {
+	*node
+	inv  Inventory
+	seen map[filetree.Location]bool // files and directories
+}
+
+func (s *search) found(item Item) { s.inv.Items = append(s.inv.Items, item.printable()) }
+
+// leave lists an item that is not removed, and why.
+func (s *search) leave(item Item, why string) {
+	item.Detail, item.object = why, nil
+	s.inv.Left = append(s.inv.Left, item.printable())
+}
+
+// again reports whether a file or directory was seen before, under whatever
+// path: rules may overlap.
+func (s *search) again(t *filetree.Tree) bool {
+	before := s.seen[t.Location]
+	s.seen[t.Location] = true
+	return before
+}
+
+func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error) {
+	n, err := newNode(l, own)
+	if err != nil {
+		return &Inventory{}, err
+	}
+	defer n.close()
+	s := &search{node: n, seen: map[filetree.Location]bool{}}
+	var errs []error
+	for _, f := range finders() {
+		if l.Scope < f.least {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("cleanup: find %s: %w", f.name, err))
+			break
+		}
+		if err := f.find(ctx, s); err != nil {
+			errs = append(errs, fmt.Errorf("cleanup: find %s: %w", f.name, err))
+		}
+	}
+	return &s.inv, errors.Join(errs...)
+}

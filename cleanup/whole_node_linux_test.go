@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/cleanup"
+)
+
+// The tests of this file take a throw-away node, make one of every kind of
+// thing that an agent leaves, each beside a foreign twin, and look at the node
+// with the tools that an administrator has: before, between and after.
+
+// leftover is one kind of thing that an agent leaves.
+type leftover struct {
+	kind string
+	want string // what the inventory calls it, or its beginning
+	bpf  bool   // it belongs to the smaller scope
+	twin func(*testing.T)
+	make func(*testing.T)
+}
+
+// nodeOwnership is all that Cilium owns, at the places of a real node.
+func nodeOwnership() cleanup.Ownership {
+	own, more := cleanup.Cilium(), cleanup.CiliumOnRequest()
+	own.NetNS, own.XFRM = more.NetNS, more.XFRM
+	return own
+}
+
+func nodeCleanup(scope cleanup.Scope) cleanup.Leftovers {
+	return cleanup.Leftovers{Ownership: nodeOwnership(), Scope: scope, CgroupRoot: "/sys/fs/cgroup"}
+}
+
+// sight is what the tools say of a node, by subject.
+type sight map[string]string
+
+// sightOf looks at the whole node.
+func sightOf(t testing.TB) sight {
+	t.Helper()
+	out := sight{
+		"links and tc":  everything(t),
+		"routes, rules": routing(t),
+		"xfrm":          xfrm(t),
+		"netns":         run(t, "ip", "netns", "list") + run(t, "ip", "-n", "other", "-o", "link"),
+		"nft":           run(t, "nft", "-s", "list", "ruleset"), // packets come and go
+		"ipset":         run(t, "ipset", "list"),
+		"hooks":         strings.Join(sorted(hooks(t, ebpf.AttachTCXIngress, ebpf.AttachTCXEgress)), "\n"),
+		"cgroup":        bpftool(t, "cgroup", "tree", "/sys/fs/cgroup"),
+		"bpf net":       bpftool(t, "net", "show"),
+		"mounts":        run(t, "awk", `$5 ~ "^/(run|sys|etc|opt|var)(/|$)" { print $5, $9 }`, "/proc/thread-self/mountinfo"),
+		"pins":          run(t, "find", "/sys/fs/bpf", "-printf", "%p %y %m\n"),
+	}
+	where := []string{"find", "/etc/cni", "/etc/sysctl.d", "/opt", "/run", "/srv", "/var", "-xdev"}
+	files := run(t, append(slices.Clone(where), "-printf", "%p %y %m %u %l\n")...) +
+		run(t, append(slices.Clone(where), "-type", "f", "-not", "-path", "/run/netns/*", "-exec", "sha256sum", "{}", "+")...)
+	out["files"] = strings.Join(sorted(strings.Split(files, "\n")), "\n")
+	for _, tool := range []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"} {
+		out[tool] = saved(t, tool)
+	}
+	return out
+}
+
+// requireSame compares subject by subject; none of them: all.
+func requireSame(t testing.TB, want, have sight, subjects ...string) {
+	t.Helper()
+	if len(subjects) == 0 {
+		subjects = slices.Sorted(maps.Keys(want))
+	}
+	for _, subject := range subjects {
+		require.Equal(t, want[subject], have[subject], subject)
+	}
+}
+
+// onNode calls f on a node of the test's own.
+func onNode(t *testing.T, f func(context.Context)) {
+	t.Helper()
+	requireTools(t, "bpftool", "iptables-nft", "iptables-legacy", "nft", "ipset")
+	node := bootstraptest.NewNode(t)
+	require.NoError(t, node.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, unix.Mount("bpf", "/sys/fs/bpf", "bpf", 0, "mode=0700"))
+		f(ctx)
+		return nil
+	}))
+}
+
+// makeAll makes the twins, then what is ours, and returns what the tools say
+// after each.
+func makeAll(t *testing.T, all []leftover) (clean, dirty sight) {
+	t.Helper()
+	for _, l := range all {
+		if l.twin != nil {
+			l.twin(t)
+		}
+	}
+	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "eth0")
+	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "eth1")
+	waitFor(t, "local fd09::1 dev eth0", "ip", "-6", "route", "show", "table", "local")
+	clean = sightOf(t)
+	for _, l := range all {
+		l.make(t)
+	}
+	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "cilium_host")
+	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "cilium_net")
+	return clean, sightOf(t)
+}
+
+// waitFor runs a tool until it says something: the kernel brings links up in
+// its own time.
+func waitFor(t testing.TB, want string, args ...string) {
+	t.Helper()
+	said := ""
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		if said = run(t, args...); strings.Contains(said, want) {
+			return
+		}
+	}
+	require.Contains(t, said, want)
+}
+
+// missing says which leftovers an inventory does not list.
+func missing(all []leftover, inv *cleanup.Inventory) (out []string) {
+	for _, l := range all {
+		listed := slices.ContainsFunc(inv.Items, func(item cleanup.Item) bool { return strings.HasPrefix(item.String(), l.want) })
+		if !listed {
+			out = append(out, l.kind+": "+l.want)
+		}
+	}
+	return out
+}
+
+func TestCLN2_DirtyNode(t *testing.T) {
+	onNode(t, func(ctx context.Context) {
+		all := leftovers(t)
+		require.GreaterOrEqual(t, len(all), 25)
+		clean, dirty := makeAll(t, all)
+		for subject := range clean {
+			require.NotEqual(t, clean[subject], dirty[subject], subject)
+		}
+		c := nodeCleanup(cleanup.AllState)
+
+		first, err := c.Inventory(ctx)
+		require.NoError(t, err)
+		require.Empty(t, missing(all, first))
+		second, err := c.Inventory(ctx)
+		require.NoError(t, err)
+		require.Equal(t, first.Items, second.Items)
+		require.Equal(t, first.Left, second.Left)
+		requireSame(t, dirty, sightOf(t)) // looking changes nothing
+
+		var removed []string
+		c.Progress = func(done, total int, item string, err error) {
+			require.NoError(t, err, item)
+			removed = append(removed, item)
+			require.Equal(t, len(removed), done)
+			require.Equal(t, len(second.Items), total)
+		}
+		require.NoError(t, c.Remove(ctx, second.Items))
+		c.Progress = nil
+		require.ElementsMatch(t, objects(second.Items), removed, "what was printed is what went")
+		requireSame(t, clean, sightOf(t))
+		require.Equal(t, twinPackets, pinnedValue(t), "the twins work")
+
+		left, err := c.Inventory(ctx)
+		require.NoError(t, err)
+		require.Empty(t, objects(left.Items))
+		require.NoError(t, c.Remove(ctx, second.Items), "already gone is success")
+		t.Logf("%d kinds of leftovers, %d items, %d left as they are", len(all), len(second.Items), len(left.Left))
+	})
+}
+
+// The smaller scope takes programs and pins, and nothing else.
+func TestCLN8_DirtyNodeBPFState(t *testing.T) {
+	onNode(t, func(ctx context.Context) {
+		all := leftovers(t)
+		clean, dirty := makeAll(t, all)
+		c := nodeCleanup(cleanup.BPFState)
+		inv, err := c.Inventory(ctx)
+		require.NoError(t, err)
+		bpf := slices.DeleteFunc(slices.Clone(all), func(l leftover) bool { return !l.bpf })
+		require.Empty(t, missing(bpf, inv))
+		require.NoError(t, c.Remove(ctx, inv.Items))
+		now := sightOf(t)
+		requireSame(t, clean, now, "hooks", "cgroup", "pins")
+		requireSame(t, dirty, now, "routes, rules", "xfrm", "netns", "nft", "ipset", "mounts", "files",
+			"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy")
+		left, err := c.Inventory(ctx)
+		require.NoError(t, err)
+		require.Empty(t, objects(left.Items))
+	})
+}
+
+// Several things that cannot be removed are named, and everything else goes.
+func TestCLN4_DirtyNodeWithStuckThings(t *testing.T) {
+	onNode(t, func(ctx context.Context) {
+		all := leftovers(t)
+		makeAll(t, all)
+		c := nodeCleanup(cleanup.AllState)
+		inv, err := c.Inventory(ctx)
+		require.NoError(t, err)
+
+		busy, err := os.Open("/run/cilium/mounted/file")
+		require.NoError(t, err)
+		defer busy.Close()
+		rules(t, "iptables-legacy", "*nat", "-A OUTPUT -j CILIUM_PRE_nat", "COMMIT")
+		run(t, "ip", "link", "del", "lxc_health") // it disappears in between
+		require.NoError(t, os.WriteFile("/etc/cni/net.d/10-calico.conflist", []byte("came in between"), 0o600))
+		stuck := []string{
+			"mount /run/cilium/mounted",
+			"state directory /var/run/cilium", // because of the mount in it
+			"iptables-legacy ip nat chain CILIUM_PRE_nat",
+			"configuration set aside /etc/cni/net.d/10-calico.conflist.cilium_bak",
+		}
+		var failed, gone []string
+		c.Progress = func(_, _ int, item string, err error) {
+			if err != nil {
+				failed = append(failed, item)
+				return
+			}
+			gone = append(gone, item)
+		}
+		err = c.Remove(ctx, inv.Items)
+		require.ElementsMatch(t, stuck, failed)
+		require.Len(t, gone, len(inv.Items)-len(stuck))
+		for _, item := range stuck {
+			require.ErrorContains(t, err, item+": ")
+		}
+		left, err := c.Inventory(ctx)
+		require.NoError(t, err)
+		require.Subset(t, objects(left.Items), stuck[:3])
+		require.Len(t, left.Items, 4, "and the rule that somebody else made: %s", objects(left.Items))
+	})
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// awsVersion is a version of the provider's configuration.
+func awsVersion(v int) string { return strings.Replace(awsConf, "9001", fmt.Sprint(v), 1) }
+
+// chained is an installation that joins the provider's network, whose plugins
+// are on the node.
+func (n node) chained(exclusive bool) cniinstall.Install {
+	for _, plugin := range []string{"aws-cni", "portmap"} {
+		write(n.t, n.plugin(plugin), script("0.4.0"), 0o755)
+	}
+	i := n.install()
+	i.Exclusive, i.Config = exclusive, chainedOf(cniinstall.Chained{Target: cniinstall.AnyNetwork})
+	return i
+}
+
+// requireJoined: applied once, all is as it should be, and the version of the
+// provider's that is joined is v.
+func requireJoined(t *testing.T, n node, i cniinstall.Install, v int) {
+	t.Helper()
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	name := i.ConfName
+	if name == "" {
+		name = "05-cilium.conflist"
+	}
+	list, err := libcni.NetworkConfFromFile(n.other(name))
+	require.NoError(t, err)
+	require.Equal(t, []string{"aws-cni", "portmap", "cilium-cni"}, plugins(list))
+	require.Equal(t, fmt.Sprint(v), option(t, list, 0, "mtu"))
+}
+
+// Backups of somebody else's, or of an earlier installation's, are there
+// already: it is the provider's present version that is joined.
+func TestCNI4_CNI5_OlderBackupsAreNotJoined(t *testing.T) {
+	const live, backup = "10-aws.conflist", "10-aws.conflist.cilium_bak"
+	for name, older := range map[string][]string{"one": {backup}, "two": {backup, backup + ".1"}, "many": {
+		backup, backup + ".1", backup + ".2", backup + ".3", backup + ".4", backup + ".5", backup + ".6", backup + ".7", backup + ".8", backup + ".9"},
+		"a later number": {backup + ".2"}} {
+		for _, record := range []bool{true, false} {
+			if name == "a later number" && !record {
+				continue // nothing tells which is newer
+			}
+			t.Run(fmt.Sprint(name, " record ", record), func(t *testing.T) {
+				n := newNode(t)
+				i := n.chained(true)
+				write(t, n.other(live), awsVersion(2), 0o644)
+				for _, name := range older {
+					write(t, n.other(name), awsVersion(1), 0o644)
+				}
+				before := tree(t, n.root)
+				if !record {
+					i.Journal = nil
+				}
+				requireJoined(t, n, i, 2)
+				for _, v := range []int{3, 3, 2, 4} {
+					write(t, n.other(live), awsVersion(v), 0o644)
+					before[n.other(live)] = tree(t, n.conf)[n.other(live)]
+					requireJoined(t, n, i, v)
+				}
+				if record {
+					require.NoError(t, i.Revert(t.Context()))
+					require.Equal(t, before, tree(t, n.root))
+				}
+			})
+		}
+	}
+}
+
+// The backup that we made was edited and the provider has written its file
+// again; or the suffix is another by now.
+func TestCNI4_CNI5_LastBackupIsJoined(t *testing.T) {
+	n := newNode(t)
+	i := n.chained(true)
+	write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
+	requireJoined(t, n, i, 1)
+	write(t, n.other("10-aws.conflist.cilium_bak"), awsVersion(7), 0o644)
+	write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
+	requireJoined(t, n, i, 1)
+	require.FileExists(t, n.other("10-aws.conflist.cilium_bak.1"))
+	i.BackupSuffix = ".aside"
+	requireJoined(t, n, i, 1)
+	write(t, n.other("10-aws.conflist"), awsVersion(2), 0o644)
+	requireJoined(t, n, i, 2)
+}
+
+// The provider's file is broken: its older version, which was set aside, is
+// not joined anew, and nothing changes until it is whole.
+func TestCNI4_CNI5_BrokenFileIsWaitedFor(t *testing.T) {
+	n := newNode(t)
+	i := n.chained(true)
+	write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
+	requireJoined(t, n, i, 1)
+	write(t, n.other("10-aws.conflist"), "{", 0o644)
+	before := tree(t, n.root)
+	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
+	require.Equal(t, before, tree(t, n.root))
+	write(t, n.other("10-aws.conflist"), awsVersion(2), 0o644)
+	requireJoined(t, n, i, 2)
+}
+
+// The next owner has another name for our file: the older is ours all the
+// same, live or set aside, while the provider writes version after version.
+func TestCNI4_CNI5_OursOfAnEarlierNameIsNotJoined(t *testing.T) {
+	for _, exclusive := range []bool{true, false} {
+		for _, later := range []string{"04-agent.conflist", "07-agent.conflist"} {
+			t.Run(fmt.Sprint(later, " exclusive ", exclusive), func(t *testing.T) {
+				n := newNode(t)
+				a, b := n.chained(exclusive), n.chained(exclusive)
+				b.ConfName = later
+				write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
+				before := tree(t, n.root)
+				requireJoined(t, n, a, 1)
+				for _, i := range []cniinstall.Install{b, b, a, b} {
+					requireJoined(t, n, i, 1)
+				}
+				for v := 2; v < 6; v++ {
+					write(t, n.other("10-aws.conflist"), awsVersion(v), 0o644)
+					before[n.other("10-aws.conflist")] = tree(t, n.conf)[n.other("10-aws.conflist")]
+					requireJoined(t, n, b, v)
+				}
+				require.NoError(t, b.Revert(t.Context()))
+				require.Equal(t, before, tree(t, n.root))
+			})
+		}
+	}
+}
+
+// Ours was in the provider's place for a while. The provider's is what is
+// joined, and what comes back.
+func TestCNI4_CNI5_OursWasInTheirPlace(t *testing.T) {
+	n := newNode(t)
+	a, b := n.chained(true), n.chained(true)
+	write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
+	before := tree(t, n.root)
+	requireJoined(t, n, b, 1)
+	a.ConfName, a.Config = "10-aws.conflist", agentOf(cniinstall.Agent{})
+	for range 3 { // and no backup is made that is not needed
+		require.NoError(t, a.Apply(t.Context()))
+		requireConverged(t, a, n.root)
+		requireJoined(t, n, b, 1)
+		require.NoFileExists(t, n.other("10-aws.conflist.cilium_bak.2"))
+	}
+	write(t, n.other("10-aws.conflist"), awsVersion(2), 0o644)
+	before[n.other("10-aws.conflist")] = tree(t, n.conf)[n.other("10-aws.conflist")]
+	requireJoined(t, n, b, 2)
+	require.NoError(t, os.Remove(n.confFile()))
+	requireJoined(t, n, b, 2)
+	require.NoError(t, b.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// What is recorded. A configuration of somebody else's that was set aside is a
+// file that was left absent, and needs its backup, which is an entry of its own:
+// whatever is at a path in turn, theirs or ours, it is one entry with one
+// original.
+const (
+	kindFile   = "cni/file"
+	kindDir    = "cni/dir"
+	kindBackup = "cni/backup"
+)
+
+var files = journal.Files{Kind: "cni"}
+
+// recorded lists the files and backups that the step has recorded, by path.
+func recorded(ctx context.Context, j *journal.Journal) (map[string]journal.Entry, error) {
+	entries, err := j.Recorded(ctx)
+	known := map[string]journal.Entry{}
+	for _, e := range entries {
+		if e.Kind == kindFile || e.Kind == kindBackup {
+			known[e.Object] = e
+		}
+	}
+	return known, err
+}
+
+// isConf reports whether e is about a configuration, and not about a plugin.
+func isConf(e journal.Entry) bool { return e.Kind == kindFile && isConfName(e.Object) }
+
+// isOurs reports whether e says that we left a file at its place.
+func isOurs(e journal.Entry) bool { return e.Kind == kindFile && e.After.Type != "" }
+
+// isAside reports whether e is about a configuration that was there before us and
+// was set aside.
+func isAside(e journal.Entry) bool { return isConf(e) && e.After.Type == "" && e.Before.Type != "" }
+
+// backupsOf lists the backups that were made of e's object.
+func backupsOf(e journal.Entry, known map[string]journal.Entry) []string {
+	return slices.DeleteFunc(slices.Clone(e.Needs), func(path string) bool { return known[path].Kind != kindBackup })
+}
+
+// note records the files that are about to be published, even before they are
+// written under temporary names: so Revert also removes what a killed run has left
+// of those.
+func (j *job) note(ctx context.Context) error {
+	if j.Journal == nil {
+		return nil
+	}
+	var all []journal.Entry
+	for _, t := range j.noted() {
+		after := t.after()
+		if t.need != content {
+			now, err := journal.Snapshot(ctx, t.path)
+			if err != nil {
+				return err
+			}
+			after.SHA256 = now.SHA256
+		}
+		var err error
+		if t.entry, err = files.Entry(ctx, j.Journal, t.path, after, j.needs(t)...); err != nil {
+			return err
+		}
+		all = append(all, t.entry)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return j.Journal.Begin(ctx, all...)
+}
+
+// noted returns the targets to record. Our configuration is the newest, and so the
+// first to be removed, even if only plugins change.
+func (j *job) noted() []*target {
+	noted := j.pending(attributes, content)
+	if j.conf != nil && j.conf.need == nothing && len(noted) > 0 && isOurs(j.known[j.conf.path]) {
+		noted = append(noted, j.conf)
+	}
+	return noted
+}
+
+// after is the intended state of the target, without the hash of its content.
+func (t *target) after() journal.State {
+	return journal.State{Type: "file", Mode: uint32(t.mode), UID: os.Geteuid(), GID: os.Getegid(), Size: t.size}
+}
+
+// needs lists our objects that a target depends on: the plugins that the
+// configuration names, and the backups of what was in its place.
+func (j *job) needs(t *target) (paths []string) {
+	if t != j.conf {
+		return nil
+	}
+	for _, plugin := range unique(j.net.types) {
+		path := filepath.Join(j.BinDir, plugin)
+		if isOurs(j.known[path]) || j.needOf(plugin) != nothing {
+			paths = append(paths, path)
+		}
+	}
+	return append(paths, backupsOf(j.known[t.path], j.known)...)
+}
+
+// noteSums records the hash of each file's content, now that it is known.
+func (j *job) noteSums(ctx context.Context) error {
+	if j.Journal == nil {
+		return nil
+	}
+	var all []journal.Entry
+	for _, t := range j.noted() {
+		if t.staged != nil {
+			t.entry.After.SHA256 = t.staged.sum
+		}
+		all = append(all, t.entry)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return j.Journal.Begin(ctx, all...)
+}
+
+func (j *job) complete(ctx context.Context) error {
+	if j.Journal == nil {
+		return nil
+	}
+	var all []journal.Entry
+	for _, t := range j.noted() {
+		all = append(all, t.entry)
+	}
+	return j.Journal.Complete(ctx, all...)
+}
+
+// settle looks at what a killed or failed run has begun, and decides what became of
+// it, so that it can be begun again.
+func (j *job) settle(ctx context.Context) error {
+	known, err := recorded(ctx, j.Journal)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	var done, gone []journal.Entry
+	var errs []error
+	for _, e := range known {
+		if e.Done {
+			continue
+		}
+		now, err := journal.Snapshot(ctx, e.Object)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case now.Same(e.Before):
+			gone = append(gone, e)
+		case e.Left(now):
+			e.After = now
+			done = append(done, e)
+		}
+	}
+	if len(done)+len(gone) > 0 {
+		errs = append(errs, j.Journal.Complete(ctx, done...), j.Journal.Forget(ctx, gone...))
+		j.known, err = recorded(ctx, j.Journal)
+	}
+	return hint(errors.Join(append(errs, err)...))
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+// Dir is [Write] as a step of a plan: the state of a node in which the directory at
+// Path contains Config.
+type Dir struct {
+	Path   string                // on the caller's side, usually an emptyDir that the agent mounts
+	Config *configresolve.Config // resolved before the plan is built
+
+	// Journal is where Apply records what it makes, for Revert. If nil, nothing is
+	// recorded, and Revert returns an error that matches [errors.ErrUnsupported].
+	Journal *journal.Journal
+
+	// AllowEmpty lets a Config without keys replace one that has some. If it is
+	// false, that is an error, [ErrEmpty], and nothing is changed.
+	AllowEmpty bool
+}
+
+var errNoConfig = errors.New("no configuration given: resolve one first")
+
+// Check lists the keys that Apply would write and remove, and the leftovers that it
+// would remove.
+func (d Dir) Check(ctx context.Context) ([]string, error) {
+	if d.Config == nil {
+		return nil, hint(d.Path, errNoConfig)
+	}
+	j := d.job()
+	l, err := j.look(ctx)
+	if err != nil {
+		return nil, hint(d.Path, err)
+	}
+	return l.changes(d.Path, j.want), nil
+}
+
+func (d Dir) job() job {
+	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty, journal: d.Journal}
+}
+
+// Apply writes the directory.
+func (d Dir) Apply(ctx context.Context) error {
+	if d.Config == nil {
+		return hint(d.Path, errNoConfig)
+	}
+	_, err := d.job().run(ctx)
+	return err
+}
+
+// changes says what write would do, with a line for each key if there is a
+// configuration to compare with.
+func (l *layout) changes(dir string, want map[string]string) []string {
+	if l.done() {
+		return nil
+	}
+	if l.data == "" {
+		return []string{fmt.Sprintf("write %d keys to %s", len(want), dir)}
+	}
+	lines := l.changedKeys(dir, want)
+	if len(lines) == 0 && !l.same {
+		lines = append(lines, "put right the files of "+dir+"/"+l.data)
+	}
+	for _, name := range l.litter {
+		lines = append(lines, "remove leftover "+dir+"/"+name)
+	}
+	return lines
+}
+
+func (l *layout) changedKeys(dir string, want map[string]string) []string {
+	var lines []string
+	add, gone := map[string]bool{}, map[string]bool{}
+	for _, key := range l.add {
+		add[key] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if !l.right[key] {
+			lines = append(lines, fmt.Sprintf("write %s/%s", dir, key))
+		} else if add[key] {
+			lines = append(lines, fmt.Sprintf("link %s/%s", dir, key))
+		}
+	}
+	for _, key := range l.remove {
+		gone[key] = true
+	}
+	for key, info := range l.held {
+		if _, kept := want[key]; !kept && info.Mode().IsRegular() {
+			gone[key] = true
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(gone)) {
+		lines = append(lines, fmt.Sprintf("remove %s/%s", dir, key))
+	}
+	return lines
+}

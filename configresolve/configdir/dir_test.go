@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configdir_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+)
+
+var _ bootstrap.CheckReverter = configdir.Dir{}
+
+func TestWriteConforms(t *testing.T) {
+	for name, node := range map[string]func(t *testing.T, dir string){
+		"no directory":       func(*testing.T, string) {},
+		"an empty directory": func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) },
+		"files in the place of keys": func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, "a"), "a file")
+			require.NoError(t, os.Symlink("a", filepath.Join(dir, "b")))
+		},
+	} {
+		for _, recorded := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", recorded), func(t *testing.T) {
+				root := t.TempDir()
+				dir := filepath.Join(root, "d")
+				node(t, dir)
+				var j *journal.Journal
+				if recorded {
+					j = journaltest.Open(t, filepath.Join(root, "state"))
+				}
+				before := tree(t, root)
+				bootstraptest.Conform(t, func() bootstrap.Action {
+					return configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": "2"}), Journal: j}
+				})
+				if recorded {
+					require.Equal(t, before, tree(t, root))
+				}
+			})
+		}
+	}
+}
+
+// tree maps every path below root to its mode and content.
+func tree(t *testing.T, root string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	require.NoError(t, filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		content := ""
+		if info.Mode().IsRegular() {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			content = string(text)
+		} else if info.Mode()&os.ModeSymlink != 0 {
+			if content, err = os.Readlink(path); err != nil {
+				return err
+			}
+		}
+		found[path] = info.Mode().String() + " " + content
+		return nil
+	}))
+	return found
+}
+
+func TestWriteCheckNamesKeys(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	check := func(v values) []string {
+		changes, err := configdir.Dir{Path: dir, Config: config(t, v)}.Check(t.Context())
+		require.NoError(t, err)
+		return changes
+	}
+	require.Equal(t, []string{"write 3 keys to " + dir}, check(values{"a": "1"}))
+	require.NoDirExists(t, dir)
+	writeDir(t, dir, config(t, values{"a": "1", "b": "1", "c": "1"}))
+	require.Empty(t, check(values{"a": "1", "b": "1", "c": "1"}))
+
+	before := state(t, dir)
+	write(t, filepath.Join(dir, "..data_1", "x"), "")
+	require.NoError(t, os.Remove(filepath.Join(dir, "c")))
+	require.Equal(t, []string{"write " + dir + "/b", "link " + dir + "/c", "write " + dir + "/d", "remove " + dir + "/a", "remove leftover " + dir + "/..data_1"},
+		check(values{"b": "2", "c": "1", "d": ""}))
+	require.NotEqual(t, before, state(t, dir))
+}
+
+func TestWriteUnchangedApplyWritesNothing(t *testing.T) {
+	root := t.TempDir()
+	action := configdir.Dir{Path: filepath.Join(root, "d"), Config: wholeConfig(t), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+	require.NoError(t, action.Apply(t.Context()))
+	before := state(t, root)
+	require.NoError(t, action.Apply(t.Context()))
+	require.Equal(t, before, state(t, root))
+}
+
+func TestWriteWithoutWhatItNeeds(t *testing.T) {
+	dir := t.TempDir()
+	_, err := configdir.Dir{Path: dir}.CheckRevert(t.Context())
+	for _, err := range []error{err, configdir.Dir{Path: dir}.Revert(t.Context())} {
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		require.EqualError(t, err, "no journal was given, so nothing was recorded")
+	}
+	j := journaltest.Open(t, dir)
+	for _, w := range []configdir.Dir{{Path: dir}, {Path: dir, Journal: j}, {Config: config(t, nil)}, {Config: config(t, nil), Journal: j}} {
+		require.Error(t, w.Apply(t.Context()))
+		_, err := w.Check(t.Context())
+		require.Error(t, err)
+		require.Empty(t, list(t, dir))
+	}
+}
+
+// What an unset variable or an empty file would do to an agent.
+func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		root := t.TempDir()
+		w := configdir.Dir{Path: filepath.Join(root, "d")}
+		if recorded {
+			w.Journal = journaltest.Open(t, filepath.Join(root, "state"))
+		}
+		none, err := configresolve.Resolve(t.Context(), configresolve.File{Path: write(t, filepath.Join(root, "empty.yaml"), "")})
+		require.NoError(t, err)
+		w.Config = none
+		require.NoError(t, w.Apply(t.Context()), "nothing is lost")
+		require.NoError(t, w.Apply(t.Context()))
+
+		w.Config = config(t, values{"a": "1", "b": "2"})
+		require.NoError(t, w.Apply(t.Context()))
+		before := state(t, root)
+		w.Config = none
+		_, checkErr := w.Check(t.Context())
+		_, writeErr := configdir.Write(t.Context(), w.Path, none)
+		for _, err := range []error{checkErr, writeErr, w.Apply(t.Context())} {
+			require.ErrorIs(t, err, configdir.ErrEmpty)
+			require.ErrorContains(t, err, w.Path)
+			require.ErrorContains(t, err, "2 keys would be removed")
+		}
+		require.Equal(t, before, state(t, root))
+
+		w.AllowEmpty = true
+		changes, err := w.Check(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, changes, "remove "+w.Path+"/a")
+		require.NoError(t, w.Apply(t.Context()))
+		requireLayout(t, w.Path, none)
+	}
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build unix
+
+package configdir_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// costly puts things in the place of files that take for ever to read.
+var costly = map[string]func(path string) error{
+	"FIFO": func(path string) error { return unix.Mkfifo(path, 0o644) },
+	"large file": func(path string) error {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			return err
+		}
+		return os.Truncate(path, 1<<40)
+	},
+}
+
+func TestSEC6_WhatTakesForEverToReadIsNotRead(t *testing.T) {
+	for kind, place := range costly {
+		for _, name := range []string{"a", "..data", "..data/a", "..data/another"} {
+			for _, recorded := range []bool{false, true} {
+				t.Run(fmt.Sprint(kind, " ", name, " ", recorded), func(t *testing.T) {
+					root := t.TempDir()
+					w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}
+					writeDir(t, w.Path, config(t, values{"a": "older", "b": ""}))
+					path := filepath.Join(w.Path, name)
+					require.NoError(t, os.RemoveAll(path))
+					require.NoError(t, place(path))
+					changes, err := w.Check(t.Context())
+					require.NoError(t, err)
+					require.NotEmpty(t, changes)
+					if !recorded {
+						require.NoError(t, w.Apply(t.Context()))
+						requireLayout(t, w.Path, w.Config)
+						return
+					}
+					w.Journal = journaltest.Open(t, filepath.Join(root, "state"))
+					before := state(t, w.Path)
+					want := path + " is a FIFO, which could not be brought back: move it away"
+					if kind != "FIFO" {
+						want = path + ": an earlier configuration of more than 8388608 bytes is too much to keep: move it away"
+					}
+					require.EqualError(t, w.Apply(t.Context()), "write configuration to "+w.Path+": "+want)
+					require.Equal(t, before, state(t, w.Path))
+				})
+			}
+		}
+	}
+}
+
+// What takes the place of what was written is as little read.
+func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
+	for kind, place := range costly {
+		for _, name := range []string{"a", "gone", "..data/a", "..data/another"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				root := t.TempDir()
+				w := configdir.Dir{
+					Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state")),
+				}
+				other(t, w.Path, "..data_17", values{"a": "older", "gone": ""}, 0o644)
+				require.NoError(t, os.Remove(filepath.Join(w.Path, "a")))
+				write(t, filepath.Join(w.Path, "a"), "a person's")
+				require.NoError(t, w.Apply(t.Context()))
+				path := filepath.Join(w.Path, name)
+				require.NoError(t, os.RemoveAll(path))
+				require.NoError(t, place(path))
+
+				_, err := w.CheckRevert(t.Context())
+				for _, err := range []error{err, w.Revert(t.Context())} {
+					require.ErrorIs(t, err, journal.ErrChanged)
+				}
+				_, err = os.Lstat(path)
+				require.NoError(t, err)
+			})
+		}
+	}
+}
+
+// Whoever may write in the directory exchanges what is in it, as fast as they
+// can, for links to a directory elsewhere.
+func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
+	root := t.TempDir()
+	dir, outside, state := filepath.Join(root, "d"), filepath.Join(root, "outside"), filepath.Join(root, "state")
+	for _, key := range []string{"a", "b", "secret"} {
+		write(t, filepath.Join(outside, key), "precious")
+		require.NoError(t, os.Chmod(filepath.Join(outside, key), 0o600))
+	}
+	before := tree(t, outside)
+	require.NoError(t, os.Mkdir(dir, 0o777))
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				exchange(dir, outside)
+			}
+		}
+	}()
+	j := journaltest.Open(t, state)
+	succeeded := 0
+	for i := range 90 {
+		w := configdir.Dir{Path: dir, Config: config(t, values{"a": fmt.Sprint(i), "b": ""})}
+		if i%3 > 0 {
+			w.Journal = j
+		}
+		if w.Apply(t.Context()) == nil { // it may fail
+			succeeded++
+		}
+		if i%3 == 2 {
+			_ = w.Revert(t.Context())
+		}
+	}
+	close(stop)
+	<-stopped
+	t.Logf("%d of 90 succeeded", succeeded)
+	require.Equal(t, before, tree(t, outside))
+	for path, what := range tree(t, root) {
+		if !strings.HasPrefix(path, outside) {
+			require.NotContains(t, what, "precious", path)
+			require.NotContains(t, what, base64.StdEncoding.EncodeToString([]byte("precious"))[:8], path)
+		}
+	}
+}
+
+// exchange exchanges each data directory and each file in it, once.
+func exchange(dir, outside string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); e.IsDir() && strings.HasPrefix(e.Name(), "..2") {
+			files, _ := os.ReadDir(path)
+			for _, f := range files {
+				os.Remove(filepath.Join(path, f.Name()))
+				os.Symlink(filepath.Join(outside, "secret"), filepath.Join(path, f.Name()))
+			}
+			os.Rename(path, path+"-away")
+			os.Symlink(outside, path)
+			os.Remove(path)
+			os.Rename(path+"-away", path)
+		}
+	}
+}
+
+func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
+	if os.Geteuid() != 0 {
+		testns.Skip(t, "needs root, to give a link to somebody else")
+	}
+	root := t.TempDir()
+	target, theirs := filepath.Join(root, "target"), filepath.Join(root, "theirs")
+	require.NoError(t, os.Mkdir(target, 0o755))
+	require.NoError(t, os.Mkdir(theirs, 0o755))
+	require.NoError(t, os.Symlink(target, filepath.Join(theirs, "link")))
+	require.NoError(t, os.Chown(theirs, 4242, 4242))
+	require.NoError(t, os.Lchown(filepath.Join(theirs, "link"), 4242, 4242))
+	for _, dir := range []string{"link", "link/below"} {
+		for _, j := range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(root, "state"))} {
+			w := configdir.Dir{Path: filepath.Join(theirs, dir), Config: config(t, values{"a": "1"}), Journal: j}
+			_, err := w.Check(t.Context())
+			for _, err := range []error{err, w.Apply(t.Context())} {
+				require.ErrorContains(t, err, "write configuration to "+w.Path)
+				require.ErrorContains(t, err, `"link" on the way is a symbolic link that others may change`)
+			}
+			require.Empty(t, list(t, target))
+		}
+	}
+	own := filepath.Join(root, "own")
+	require.NoError(t, os.Symlink(target, own))
+	require.True(t, writeDir(t, own, config(t, values{"a": "1"})), "nobody else can have put it there")
+}
+
+// An earlier layout is others' to write: what comes back of it gives nobody
+// another's rights.
+func TestSEC3_NoSetUserIDBitComesBack(t *testing.T) {
+	root := t.TempDir()
+	w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+	other(t, w.Path, "..data_17", values{"a": "older"}, 0o755|os.ModeSetuid|os.ModeSetgid)
+	require.NoError(t, w.Apply(t.Context()))
+	require.NoError(t, w.Revert(t.Context()))
+	requireMode(t, filepath.Join(w.Path, "..data_17", "a"), 0o755)
+}
+
+func TestSEC3_WhatNoConfigurationCanHaveRecordedIsNotObeyed(t *testing.T) {
+	for object, want := range map[string]string{
+		"config/layout /etc/..data":        "",
+		"config/layout /etc/..data/x":      "is not the link ..data",
+		"config/layout /etc":               "is not the link ..data",
+		"config/layout ..data":             "not an absolute, clean path",
+		"config/layout /proc/1/cwd/..data": "below /proc",
+		"config/file /etc/key":             "",
+		"config/file /etc/..key":           `starts with ".."`,
+		"config/file /etc/a key":           "has characters other than",
+		"config/file /sys/key":             "below /sys",
+		"config/dir /etc/any name":         "",
+	} {
+		kind, path, _ := strings.Cut(object, " ")
+		err := configdir.Handler{}.Owns(journal.Entry{Kind: kind, Object: path})
+		if want == "" {
+			require.NoError(t, err, object)
+		} else {
+			require.ErrorContains(t, err, want, object)
+		}
+	}
+}
+
+func TestSEC6_TooManyKeys(t *testing.T) {
+	v := values{}
+	for i := range 10_000 {
+		v[fmt.Sprint(i)] = ""
+	}
+	w := configdir.Dir{Path: filepath.Join(t.TempDir(), "d"), Config: config(t, v)}
+	_, err := w.Check(t.Context())
+	for _, err := range []error{err, w.Apply(t.Context())} {
+		require.EqualError(t, err, "write configuration to "+w.Path+": 10002 keys are more than 10000")
+	}
+	require.NoDirExists(t, w.Path)
+}

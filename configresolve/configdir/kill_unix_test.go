@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build unix
+
+package configdir_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+)
+
+const (
+	victimDir   = "CONFIGRESOLVE_TEST_DIR"
+	victimState = "CONFIGRESOLVE_TEST_STATE"
+)
+
+// TestMain serves as the process that writes until it is killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victimDir); dir != "" {
+		victim(dir, os.Getenv(victimState))
+	}
+	os.Exit(m.Run())
+}
+
+// victim alternates between two configurations and tells of each change, with
+// a journal of each configuration.
+func victim(dir, stateDir string) {
+	var j *journal.Journal
+	if stateDir != "" {
+		var err error
+		if j, err = journal.Open(stateDir, journal.Options{}); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+	}
+	for i := 0; ; i++ {
+		c, err := configresolve.Resolve(context.Background(), configresolve.Static{Values: variant(i)})
+		if err == nil && j == nil {
+			_, err = configdir.WriteStep(context.Background(), dir, c, func(step string) { fmt.Println(step) })
+		} else if err == nil {
+			fmt.Println("apply")
+			err = configdir.Dir{Path: dir, Config: c, Journal: j.Step("test")}.Apply(context.Background())
+		}
+		if err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+func variant(i int) values {
+	v := values{"version": fmt.Sprint(i % 2), "same": "1"}
+	for k := range 10 {
+		v[fmt.Sprintf("key-%d-%d", i%2, k)] = strings.Repeat("x", 100*k)
+	}
+	return v
+}
+
+// killed runs the victim and ends it by SIGKILL once it has told of n changes,
+// wherever it is by then.
+func killed(t *testing.T, n int, dir, stateDir string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), victimDir+"="+dir, victimState+"="+stateDir)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	for range n {
+		require.True(t, lines.Scan())
+		require.NotContains(t, lines.Text(), "error:")
+	}
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+}
+
+func TestCFG7_KilledAtFiftyPoints(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	for run := range 50 {
+		killed(t, 1+rand.IntN(80), dir, "")
+		if _, err := os.Stat(dir); err == nil {
+			requireNoDangling(t, dir)
+		}
+		if run%2 == 0 {
+			continue // the next victim finds what this one has left
+		}
+		c := config(t, variant(run/2))
+		writeDir(t, dir, c)
+		requireLayout(t, dir, c)
+	}
+}
+
+func TestPLAN6_KilledAndReverted(t *testing.T) {
+	for run := range 16 {
+		root := t.TempDir()
+		dir, stateDir := filepath.Join(root, "deep", "d"), filepath.Join(root, "state")
+		write(t, filepath.Join(dir, "same"), "a person's file")
+		if run%2 == 0 { // an earlier layout of over 4 KiB
+			other(t, dir, "..data_17", values{"version": "0", "gone": strings.Repeat("x", 5000)}, 0o600)
+		}
+		before := tree(t, root)
+		killed(t, 1+rand.IntN(6), dir, stateDir)
+
+		action := configdir.Dir{Path: dir, Config: config(t, variant(0)), Journal: journaltest.Open(t, stateDir)}
+		if rand.IntN(2) == 0 {
+			require.NoError(t, action.Apply(t.Context()))
+			requireLayout(t, dir, action.Config)
+		}
+		require.NoError(t, action.Revert(t.Context()))
+		require.Equal(t, before, tree(t, root))
+	}
+}

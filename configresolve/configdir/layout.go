@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+// The layout is the one in which the kubelet mounts a ConfigMap:
+//
+//	KEY -> ..data/KEY
+//	..data -> ..2026_01_02_15_04_05.1234
+//	..2026_01_02_15_04_05.1234/KEY
+//
+// Everything but the keys starts with "..", which readers of such a directory skip.
+const (
+	dataLink   = "..data"
+	tempPrefix = "..tmp." // of our links on their way to their name
+	fileMode   = 0o644
+	dirMode    = 0o755
+)
+
+// A ConfigMap of 1 MiB has hundreds of keys. The directory may also hold links
+// of an earlier configuration, and others' files.
+const (
+	maxKeys  = 10_000
+	maxNames = 50_000
+)
+
+// leftover matches the names of data directories and temporary links, of ours
+// and of others that write this layout: the kubelet (dated directories,
+// ..data_tmp) and Cilium's init container (..data_SECONDS, ..data.tmp).
+var leftover = regexp.MustCompile(`^\.\.(\d{4}(_\d\d){5}\.\d+|data_\d+|data_tmp|data\.tmp|tmp\.\d+)$`)
+
+// layout is what is in a directory, compared with what should be there.
+type layout struct {
+	all     map[string]fs.FileInfo // what the directory holds
+	linkOf  map[string]string      // targets of the symbolic links in it, by name
+	data    string                 // name of the data directory that ..data shows; empty if none
+	dataDir fs.FileInfo            // what that is
+	held    map[string]fs.FileInfo // what it holds
+	right   map[string]bool        // keys whose value is there and as it should be
+	same    bool                   // it holds exactly what it should, as it should
+	add     []string               // keys whose link is missing, wrong, or something else
+	remove  []string               // links of keys that are no more
+	litter  []string               // data directories and links that nothing uses
+	blocked error                  // a directory in the place of a key or of ..data
+}
+
+func (l *layout) done() bool {
+	return l.blocked == nil && l.same && len(l.add)+len(l.remove)+len(l.litter) == 0
+}
+
+// inspect reads the directory d against want and changes nothing. It reads no
+// more of a file than what it is compared with.
+func inspect(ctx context.Context, d *durable.Dir, want map[string]string) (l *layout, err error) {
+	l = &layout{linkOf: map[string]string{}, right: map[string]bool{}}
+	if l.all, err = list(ctx, d); err != nil {
+		return nil, err
+	}
+	for name, info := range l.all {
+		if info.Mode().Type() == fs.ModeSymlink {
+			if l.linkOf[name], err = d.Readlink(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if l.findData(); l.data != "" {
+		if err := l.readData(ctx, d, want); err != nil {
+			return nil, err
+		}
+	}
+	l.compare(d, want)
+	return l, nil
+}
+
+// list describes what is in d.
+func list(ctx context.Context, d *durable.Dir) (map[string]fs.FileInfo, error) {
+	names, err := d.NamesAtMost(maxNames)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]fs.FileInfo, len(names))
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if all[name], err = d.Lstat(name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// findData accepts as the data directory only one in the same directory as ..data.
+func (l *layout) findData() {
+	target := l.linkOf[dataLink]
+	if info, there := l.all[target]; there && info.IsDir() && strings.HasPrefix(target, "..") {
+		l.data = target
+	}
+}
+
+// readData compares the data directory with what it should contain.
+func (l *layout) readData(ctx context.Context, d *durable.Dir, want map[string]string) error {
+	data, err := d.OpenDir(l.data)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	if l.dataDir, err = data.Stat(); err != nil {
+		return err
+	}
+	if l.held, err = list(ctx, data); err != nil {
+		return err
+	}
+	l.same = l.dataDir.Mode().Perm() == dirMode && len(l.held) == len(want)
+	for name, info := range l.held {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if wanted, ok := want[name]; ok {
+			if l.right[name], err = holds(data, name, info, wanted); err != nil {
+				return err
+			}
+		}
+		l.same = l.same && l.right[name] && info.Mode().Perm() == fileMode
+	}
+	return nil
+}
+
+// holds reports whether name, which info describes, is a file with this value.
+func holds(d *durable.Dir, name string, info fs.FileInfo, value string) (bool, error) {
+	if !info.Mode().IsRegular() || info.Size() != int64(len(value)) {
+		return false, nil
+	}
+	f, err := d.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	content := make([]byte, len(value)+1) // one more than there should be
+	n, err := io.ReadFull(f, content)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return string(content[:n]) == value, nil
+}
+
+func (l *layout) compare(d *durable.Dir, want map[string]string) {
+	for key := range want {
+		if to, ok := strings.CutPrefix(l.linkOf[key], dataLink+"/"); !ok || to != key {
+			l.add = append(l.add, key)
+		}
+	}
+	var blocked []string
+	for name, info := range l.all {
+		_, wanted := want[name]
+		switch {
+		case info.IsDir() && (wanted || name == dataLink):
+			blocked = append(blocked, name)
+		case name == l.data || name == dataLink || wanted:
+		case strings.HasPrefix(l.linkOf[name], dataLink+"/"):
+			l.remove = append(l.remove, name)
+		case leftover.MatchString(name):
+			l.litter = append(l.litter, name)
+		}
+	}
+	for _, names := range [][]string{l.add, l.remove, l.litter, blocked} {
+		slices.Sort(names)
+	}
+	var errs []error
+	for _, name := range blocked {
+		errs = append(errs, fmt.Errorf("%s is a directory, in the place of a link: move it away", d.Path(name)))
+	}
+	l.blocked = errors.Join(errs...)
+}
+
+// reserved reports whether the resolver itself sets the key.
+func reserved(key string) bool {
+	return key == configresolve.KeySources || key == configresolve.KeyOverrides
+}
+
+// keys counts the keys of the existing configuration.
+func (l *layout) keys() (n int) {
+	for name, info := range l.held {
+		if info.Mode().IsRegular() && !reserved(name) {
+			n++
+		}
+	}
+	return n
+}
+
+// emptied returns an error if want has no keys but the existing configuration does.
+func (l *layout) emptied(want map[string]string) error {
+	for key := range want {
+		if !reserved(key) {
+			return nil
+		}
+	}
+	if n := l.keys(); n > 0 {
+		return fmt.Errorf("%w, and %d keys would be removed: look at the sources (an unset variable? an empty file?)", ErrEmpty, n)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configdir_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+func TestWriteOnAFullFileSystem(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=128k"))
+	older := config(t, values{"a": "1", "b": "1"})
+	writeDir(t, dir, older)
+	_, err := configdir.Write(t.Context(), dir, config(t, values{"a": "2", "big": strings.Repeat("x", 1<<20)}))
+	require.ErrorIs(t, err, unix.ENOSPC)
+	require.ErrorContains(t, err, dir)
+	requireLayout(t, dir, older)
+}
+
+func TestWriteOnAReadOnlyMount(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	c := config(t, values{"a": "1"})
+	writeDir(t, dir, c)
+	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	require.False(t, writeDir(t, dir, c), "it holds what it should")
+	_, err := configdir.Write(t.Context(), dir, config(t, values{"a": "2"}))
+	require.ErrorIs(t, err, unix.EROFS)
+	require.ErrorContains(t, err, dir)
+	require.ErrorContains(t, err, "the mount is read-only: mount an emptyDir")
+	requireLayout(t, dir, c)
+}
+
+func TestCFG7_ModesWhateverTheUmask(t *testing.T) {
+	testns.Enter(t, testns.Mount) // for a thread with a umask of its own
+	for _, umask := range []int{0o077, 0o777, 0} {
+		dir := filepath.Join(testns.TempDir(t), "d")
+		c := config(t, values{"a": "1", "b": "2", "c": ""})
+		old := unix.Umask(umask)
+		writeDir(t, dir, c)
+		unix.Umask(old)
+		requireLayout(t, dir, c)
+		for name, mode := range map[string]os.FileMode{"": 0o755, "..data": 0o755, "a": 0o644, "b": 0o644, "c": 0o644} {
+			info, err := os.Stat(filepath.Join(dir, name))
+			require.NoError(t, err)
+			require.Equal(t, mode, info.Mode().Perm(), "%s under %o", name, umask)
+		}
+		require.False(t, writeDir(t, dir, c))
+	}
+}
+
+func TestCFG7_FilesOfAnySizeAreReadWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	v := values{}
+	for _, size := range []int{0, 1, 4095, 4096, 4097, 1 << 20, 1<<20 + 4095, 1<<20 + 4096, 5 << 20} {
+		v[fmt.Sprint("size-", size)] = strings.Repeat("x", size)
+	}
+	c := config(t, v)
+	writeDir(t, dir, c)
+	requireLayout(t, dir, c)
+	require.False(t, writeDir(t, dir, c))
+	path := filepath.Join(dir, "size-5242880")
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("y"), 5<<20-1)
+	require.NoError(t, errors.Join(err, f.Close()))
+	require.True(t, writeDir(t, dir, c), "one byte at the end differs")
+	requireLayout(t, dir, c)
+}
+
+func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	memory := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
+	for _, start := range []func(t *testing.T, dir string){func(*testing.T, string) {}, earlier["of this package"]} {
+		w := configdir.Dir{
+			Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(testns.TempDir(t), "state")),
+		}
+		start(t, w.Path)
+		require.NoError(t, w.Apply(t.Context()))
+		journaltest.Reboot(t, w.Journal.Dir())
+		require.NoError(t, os.RemoveAll(w.Path))
+		writeDir(t, w.Path, w.Config) // the same, by another run
+		before := tree(t, w.Path)
+
+		lines, err := w.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, lines)
+		require.NoError(t, w.Revert(t.Context()))
+		require.Equal(t, before, tree(t, w.Path))
+		require.NoDirExists(t, w.Journal.Dir())
+		require.NoError(t, os.RemoveAll(w.Path))
+	}
+}
+
+// What was kept before the reboot is of no use after it.
+func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	memory := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
+	w := configdir.Dir{
+		Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(testns.TempDir(t), "state")),
+	}
+	writeDir(t, w.Path, config(t, values{"a": "before the reboot"}))
+	require.NoError(t, w.Apply(t.Context()))
+	journaltest.Reboot(t, w.Journal.Dir())
+	require.NoError(t, os.RemoveAll(w.Path))
+	writeDir(t, w.Path, config(t, values{"a": "after the reboot"}))
+	before := tree(t, w.Path)
+	require.NoError(t, w.Apply(t.Context()))
+	require.NoError(t, w.Revert(t.Context()))
+	require.Equal(t, before, tree(t, w.Path))
+}
+
+func TestPLAN6_OwnersComeBack(t *testing.T) {
+	testns.Enter(t, testns.Mount) // for a thread of its own
+	root := testns.TempDir(t)
+	w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+	other(t, w.Path, "..data_17", values{"a": "older", "b": ""}, 0o600)
+	paths := []string{filepath.Join(w.Path, "..data_17"), filepath.Join(w.Path, "..data_17", "a")}
+	for _, path := range paths {
+		require.NoError(t, os.Chown(path, 4242, 4243))
+	}
+	before := tree(t, root)
+	require.NoError(t, w.Apply(t.Context()))
+
+	withoutCapabilities(t, func() {
+		err := w.Revert(t.Context())
+		require.ErrorIs(t, err, unix.EPERM)
+		require.ErrorContains(t, err, "revert configuration in "+w.Path)
+		require.ErrorContains(t, err, "needs the capability CHOWN")
+		require.NotContains(t, err.Error(), "DAC_OVERRIDE")
+		requireLayout(t, w.Path, w.Config)
+	})
+	require.NoError(t, w.Revert(t.Context()))
+	require.Equal(t, before, tree(t, root))
+	for _, path := range paths {
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(path, &st))
+		require.Equal(t, []uint32{4242, 4243}, []uint32{st.Uid, st.Gid}, path)
+	}
+}
+
+// withoutCapabilities runs f, on a locked thread, as root that has none.
+func withoutCapabilities(t *testing.T, f func()) {
+	t.Helper()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var was, none [2]unix.CapUserData
+	require.NoError(t, unix.Capget(&header, &was[0]))
+	none[0].Permitted, none[1].Permitted = was[0].Permitted, was[1].Permitted
+	require.NoError(t, unix.Capset(&header, &none[0]))
+	defer func() { require.NoError(t, unix.Capset(&header, &was[0])) }()
+	f()
+}

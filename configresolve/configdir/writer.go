@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+// writer makes changes, each of which is a single system call or is repaired by the
+// next run. Readers of this directory would take the temporary names of package
+// durable for keys, so writer uses its own, which start with "..".
+type writer struct {
+	dir  *durable.Dir // unsynced
+	want map[string]string
+	was  *prior // modes and owners to give; nil: those of the kubelet
+	step func(string)
+}
+
+// write changes the directory to what it should be. The order makes sure that no
+// link of a key ever leads nowhere: links of removed keys are removed before the
+// swap, links of new keys are made after it.
+func (w writer) write(ctx context.Context, l *layout) error {
+	fresh := ""
+	if !l.same {
+		var err error
+		if fresh, err = w.newData(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.removeLinks(l.remove); err != nil {
+		return err
+	}
+	if fresh != "" {
+		if err := errors.Join(w.dir.Sync(), w.link(fresh, dataLink), w.dir.Sync()); err != nil {
+			return err
+		}
+		if l.data != "" {
+			l.litter = append(l.litter, l.data)
+		}
+	}
+	for _, key := range l.add {
+		if err := w.link(linkTo(key).Target, key); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.removeLitter(l.litter), w.dir.Sync())
+}
+
+// newData writes a data directory that ..data does not show yet, and syncs it.
+// After a failure, it removes what was written.
+func (w writer) newData(ctx context.Context) (string, error) {
+	data, name, err := w.makeData()
+	if err != nil {
+		return "", err
+	}
+	defer data.Close()
+	if err := w.fill(ctx, data.Unsynced()); err != nil {
+		return "", errors.Join(err, w.removeData(name))
+	}
+	return name, nil
+}
+
+// makeData takes a name that no other run has, even within the same second.
+func (w writer) makeData() (data *durable.Dir, name string, err error) {
+	err = fs.ErrExist
+	for errors.Is(err, fs.ErrExist) {
+		name = time.Now().UTC().Format("..2006_01_02_15_04_05.") + strconv.FormatUint(rand.Uint64(), 10)
+		w.step("make directory " + name)
+		data, err = w.dir.OpenNewDir(name, dirMode)
+	}
+	return data, name, err
+}
+
+// fill writes the files and syncs them, several at a time. A directory that already
+// contains something is not the one that was made.
+func (w writer) fill(ctx context.Context, data *durable.Dir) error {
+	if _, err := data.NamesAtMost(0); err != nil {
+		return err
+	}
+	const atOnce = 256 // files open at the same time
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(w.want)), atOnce) {
+		if err := w.writeFiles(ctx, data, keys); err != nil {
+			return err
+		}
+	}
+	if w.was != nil {
+		if err := w.addLinks(data); err != nil {
+			return err
+		}
+		if err := w.was.Dir.give(data.File()); err != nil {
+			return err
+		}
+	}
+	return data.Sync()
+}
+
+func (w writer) writeFiles(ctx context.Context, data *durable.Dir, keys []string) (err error) {
+	files := make([]*os.File, 0, len(keys))
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	for _, key := range keys {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.step("write " + key)
+		f, err := data.OpenNew(key, w.mode())
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		if w.was != nil {
+			if err := w.was.Files[key].give(f); err != nil {
+				return err
+			}
+		}
+		if _, err := f.WriteString(w.want[key]); err != nil {
+			return err
+		}
+	}
+	return syncFiles(files, syncsAtOnce)
+}
+
+// mode is the mode of a new file: nobody else can open meanwhile what nobody else
+// could read before.
+func (w writer) mode() fs.FileMode {
+	if w.was != nil {
+		return 0o600
+	}
+	return fileMode
+}
+
+// syncsAtOnce is how many files are waited for at the same time. Each wait makes
+// the disk flush its cache, and simultaneous ones share a flush: see
+// BenchmarkSyncFiles.
+const syncsAtOnce = 8
+
+// syncFiles waits until all files are on disk. Its goroutines only touch open
+// files, since the caller's thread may be in another mount namespace.
+func syncFiles(files []*os.File, atOnce int) error {
+	errs := make([]error, atOnce)
+	var running sync.WaitGroup
+	for first := range atOnce {
+		running.Go(func() {
+			for i := first; i < len(files) && errs[first] == nil; i += atOnce {
+				errs[first] = files[i].Sync()
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// addLinks makes the links that a data directory had among its values.
+func (w writer) addLinks(data *durable.Dir) error {
+	for name, o := range w.was.Files {
+		if !o.isLink() {
+			continue
+		}
+		w.step("make link " + name)
+		if err := data.SymlinkNew(o.Target, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file atomically puts a file in its place, replacing what is there.
+func (w writer) file(name string, o object) error {
+	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
+	w.step("write " + temp)
+	f, err := w.dir.OpenNew(temp, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(o.Content)
+	if err = errors.Join(err, o.give(f), f.Sync(), f.Close()); err == nil {
+		w.step("rename file to " + name)
+		err = w.dir.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, w.dir.Remove(temp))
+	}
+	return nil
+}
+
+// link atomically puts a link in its place, replacing what is there.
+func (w writer) link(target, name string) error {
+	w.step("make link " + name)
+	if err := w.dir.SymlinkNew(target, name); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
+	w.step("make link for " + name)
+	if err := w.dir.SymlinkNew(target, temp); err != nil {
+		return err
+	}
+	w.step("rename link to " + name)
+	if err := w.dir.Rename(temp, name); err != nil {
+		return errors.Join(err, w.dir.Remove(temp))
+	}
+	return nil
+}
+
+func (w writer) removeLinks(names []string) error {
+	for _, name := range names {
+		w.step("remove link " + name)
+		if err := w.dir.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w writer) removeLitter(names []string) error {
+	var errs []error
+	for _, name := range slices.Compact(names) {
+		errs = append(errs, w.removeData(name))
+	}
+	return errors.Join(errs...)
+}
+
+// removeData removes a link, or a directory with its files. It goes no deeper,
+// since a data directory contains no directories.
+func (w writer) removeData(name string) error {
+	info, err := w.dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && info.IsDir() {
+		err = w.empty(name)
+	}
+	if err != nil {
+		return err
+	}
+	w.step("remove " + name)
+	return w.dir.Remove(name)
+}
+
+func (w writer) empty(name string) error {
+	data, err := w.dir.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	names, err := data.NamesAtMost(maxNames)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		w.step("remove " + name)
+		if err := data.Unsynced().Remove(name); err != nil {
+			return fmt.Errorf("remove an old version: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configresolve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+)
+
+// watching is a Watch under way.
+type watching struct {
+	t       *testing.T
+	updates chan configresolve.Update
+	cancel  func()
+	done    chan error
+}
+
+func watch(t *testing.T, sources ...configresolve.Source) *watching {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &watching{t, make(chan configresolve.Update, 10), cancel, make(chan error, 1)}
+	go func() {
+		w.done <- configresolve.Watch(ctx, configresolve.Resolver{Sources: sources}, func(u configresolve.Update) error {
+			w.updates <- u
+			return nil
+		})
+	}()
+	return w
+}
+
+func (w *watching) next() configresolve.Update {
+	w.t.Helper()
+	select {
+	case u := <-w.updates:
+		return u
+	case err := <-w.done:
+		require.Fail(w.t, "it has ended", "%v", err)
+	case <-time.After(20 * time.Second):
+		require.Fail(w.t, "nothing is reported")
+	}
+	return configresolve.Update{}
+}
+
+func (w *watching) end() {
+	w.t.Helper()
+	w.cancel()
+	require.ErrorIs(w.t, <-w.done, context.Canceled)
+	require.Empty(w.t, w.updates, "nothing else was reported")
+}
+
+func publish(t *testing.T, dir string, v values) {
+	t.Helper()
+	c, err := configresolve.Resolve(t.Context(), configresolve.Static{Values: v})
+	require.NoError(t, err)
+	_, err = configdir.Write(t.Context(), dir, c)
+	require.NoError(t, err)
+}
+
+// changes of the keys that are not about the sources themselves.
+func lines(u configresolve.Update) (all []string) {
+	for _, c := range u.Changes {
+		if c.Key != configresolve.KeySources && c.Key != configresolve.KeyOverrides {
+			all = append(all, c.String())
+		}
+	}
+	return all
+}
+
+func TestCFG10_WatchReportsAMountedConfigMapsDrift(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "config")
+	publish(t, dir, values{"a": "1", "b": "1"})
+	before := runtime.NumGoroutine()
+	w := watch(t, static("defaults", values{"c": "0"}), configresolve.Optional(configresolve.Dir{Path: dir}))
+	require.Len(t, lines(w.next()), 3)
+
+	publish(t, dir, values{"a": "2", "b": "1"})
+	require.Equal(t, []string{fmt.Sprintf(`a = "2" from dir:%s (was "1" from dir:%s)`, dir, dir)}, lines(w.next()))
+
+	away := dir + ".away" // an optional source that goes, and comes back
+	require.NoError(t, os.Rename(dir, away))
+	require.Len(t, lines(w.next()), 2)
+	require.NoError(t, os.Rename(away, dir))
+	require.Len(t, lines(w.next()), 2)
+	w.end()
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+}
+
+func TestWatchReportsWhatCannotBeReadOnceAndThatItIsOver(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "config")
+	publish(t, dir, values{"a": "1"})
+	w := watch(t, configresolve.Dir{Path: dir})
+	w.next()
+	away := dir + ".away"
+	require.NoError(t, os.Rename(dir, away))
+	u := w.next()
+	require.ErrorIs(t, u.Err, configresolve.ErrMissing)
+	require.Empty(t, u.Changes)
+	require.Equal(t, "1", all(u.Config)["a"], "the last good one")
+	require.NoError(t, os.Rename(away, dir))
+	u = w.next()
+	require.NoError(t, u.Err)
+	require.Empty(t, u.Changes)
+	w.end()
+}
+
+func TestWatchOfPlainFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "1")
+	require.NoError(t, os.Chtimes(dir, time.Time{}, time.Unix(1, 0)))
+	w := watch(t, configresolve.Dir{Path: dir})
+	require.Len(t, lines(w.next()), 1)
+	write(t, filepath.Join(dir, "b"), "2")
+	require.Equal(t, []string{`b = "2" from dir:` + dir}, lines(w.next()))
+	w.end()
+}
+
+func TestWatchEnds(t *testing.T) {
+	dir := t.TempDir()
+	full := errors.New("full")
+	r := configresolve.Resolver{Sources: []configresolve.Source{configresolve.Dir{Path: dir}}}
+	require.ErrorIs(t, configresolve.Watch(t.Context(), r, func(configresolve.Update) error { return full }), full)
+
+	r.Sources = []configresolve.Source{configresolve.Dir{Path: filepath.Join(dir, "missing")}}
+	require.ErrorIs(t, configresolve.Watch(t.Context(), r, func(configresolve.Update) error { return nil }), configresolve.ErrMissing)
+
+	r.Sources = []configresolve.Source{static("s", nil)}
+	require.ErrorContains(t, configresolve.Watch(t.Context(), r, func(configresolve.Update) error { return nil }), "none of its sources is a directory")
+	require.ErrorContains(t, configresolve.Watch(t.Context(), r, nil), "no function given to report to")
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package demo shows nodeinit at work on a throw-away node made of namespaces: this
+// process is the pod, the node is its host. It needs root, and Linux.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/snapshot"
+	"github.com/slipway-dev/slipway/internal/throwaway"
+)
+
+// What the demo breaks, at the places that nodeinit has without flags.
+const (
+	bpffs   = "/sys/fs/bpf"
+	cniConf = "/etc/cni/net.d/05-cilium.conflist"
+
+	// filterSetting drops packets of pods if it is left as distributions set it.
+	filterSetting = "/proc/sys/net/ipv4/conf/all/rp_filter"
+)
+
+// lockFile is one of the two files that stay.
+const lockFile = "file /run/slipway.lock"
+
+// The exit statuses of nodeinit that the demo meets.
+const (
+	done    = 0
+	changes = 2 // check: there is something to do
+)
+
+// demo is one run of it.
+type demo struct {
+	out      io.Writer
+	nodeinit func(ctx context.Context, args ...string) (status int)
+	node     *throwaway.Node
+	flags    string // a file of values for nodeinit's flags
+}
+
+// Run tells on out what it does, and has nodeinit, which returns its exit status,
+// do it with what is in data: a ConfigMap and a CNI plugin. It is an error if
+// nodeinit does not end as it should, or if anything of it is left on the node.
+func Run(ctx context.Context, out io.Writer, data fs.FS, nodeinit func(ctx context.Context, args ...string) (status int)) (err error) {
+	scratch, err := os.MkdirTemp("", "nodeinit-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	node, err := throwaway.Start(ctx, throwaway.Options{Hostname: "demo-node"})
+	if err != nil {
+		return fmt.Errorf("make a throw-away node: %w", err)
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	d := &demo{out: out, nodeinit: nodeinit, node: node, flags: filepath.Join(scratch, "flags.yaml")}
+	if err := d.prepare(ctx, scratch, data); err != nil {
+		return err
+	}
+	d.say("A throw-away node: namespaces of its own, on this kernel. Nothing of this machine is touched.")
+	before, err := d.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.scenes(ctx); err != nil {
+		return err
+	}
+	return d.nothingLeft(ctx, before)
+}
+
+func (d *demo) scenes(ctx context.Context) error {
+	for _, scene := range []struct {
+		title, command string
+		status         int
+		changes        bool // something on the node
+	}{
+		{"apply", "apply", done, true},
+		{"apply again: nothing to do", "apply", done, false},
+		{"three things break", "", done, true},
+		{"check: what is wrong now", "check", changes, false},
+		{"apply: repair that, and nothing else", "apply", done, true},
+		{"check: all is well", "check", done, false},
+		{"uninstall: take it all back", "uninstall", done, true},
+	} {
+		d.say("--- " + scene.title)
+		if scene.command == "" {
+			if err := d.breakThings(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		before, err := d.snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		if status := d.nodeinit(ctx, scene.command, "--config", d.flags); status != scene.status {
+			return fmt.Errorf("%s: nodeinit %s ended with status %d, not %d", scene.title, scene.command, status, scene.status)
+		}
+		after, err := d.snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		delete(before, lockFile) // it says who had it last
+		delete(after, lockFile)
+		if changed := len(before.Diff(after)) > 0; changed != scene.changes {
+			return fmt.Errorf("%s: that it changes the node is %t, and was to be %t", scene.title, changed, scene.changes)
+		}
+	}
+	return nil
+}
+
+// prepare makes what a pod's manifest and image would have, and sets on the node
+// what most distributions ship.
+func (d *demo) prepare(ctx context.Context, scratch string, data fs.FS) error {
+	if err := os.CopyFS(scratch, data); err != nil {
+		return err
+	}
+	conf, err := cniinstall.Agent{Network: "demo", CNIVersion: "1.0.0", Plugin: "demo-cni"}.Render(ctx, "")
+	if err != nil {
+		return err
+	}
+	plugin, plugins := filepath.Join(scratch, "demo-cni"), filepath.Join(scratch, "plugins")
+	flags := fmt.Sprintf("host-proc: %q\nsource: [%q, %q]\ndest: %q\nplugins: %q\ncni-conf: %q\nowner: demo\n",
+		d.node.Proc(), "file:"+filepath.Join(scratch, "configmap.yaml"), "env:DEMO_",
+		filepath.Join(scratch, "config"), plugins, filepath.Join(scratch, "demo.conflist"))
+	return errors.Join(
+		os.Mkdir(plugins, 0o755),
+		os.Chmod(plugin, 0o755),
+		os.Link(plugin, filepath.Join(plugins, "loopback")),
+		os.Rename(plugin, filepath.Join(plugins, "demo-cni")),
+		os.WriteFile(filepath.Join(scratch, "demo.conflist"), conf, 0o600),
+		os.WriteFile(d.flags, []byte(flags), 0o600),
+		d.node.Do(ctx, func(context.Context) error { return os.WriteFile(filterSetting, []byte("2"), 0) }),
+	)
+}
+
+func (d *demo) say(text string) { fmt.Fprintf(d.out, "\n%s\n\n", text) }
+
+// breakThings does to the node what people and programs do to nodes.
+func (d *demo) breakThings(ctx context.Context) error {
+	damages := []struct {
+		what string
+		do   func() error
+	}{
+		{"umount " + bpffs, func() error { return unmount(bpffs) }},
+		{"echo '{}' > " + cniConf, func() error { return os.WriteFile(cniConf, []byte("{}\n"), 0o600) }},
+		{"echo 1 > " + filterSetting, func() error { return os.WriteFile(filterSetting, []byte("1"), 0) }},
+	}
+	return d.node.Do(ctx, func(context.Context) error {
+		for _, damage := range damages {
+			fmt.Fprintln(d.out, "  "+damage.what)
+			if err := damage.do(); err != nil {
+				return fmt.Errorf("%s: %w", damage.what, err)
+			}
+		}
+		return nil
+	})
+}
+
+// nothingLeft compares the node with what it was. The two files that stay are
+// locks that every program on the node shares.
+func (d *demo) nothingLeft(ctx context.Context, before snapshot.Snapshot) error {
+	after, err := d.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	for _, kept := range []string{"file /run/xtables.lock", lockFile} {
+		delete(after, kept)
+	}
+	if diff := before.Diff(after); len(diff) > 0 {
+		return fmt.Errorf("left on the node: %s", strings.Join(diff, "; "))
+	}
+	d.say(fmt.Sprintf("Nothing is left: %d files, mounts, links and sysctls of the node are as before.", len(before)))
+	d.say("Done.")
+	return nil
+}
+
+func (d *demo) snapshot(ctx context.Context) (snapshot.Snapshot, error) {
+	s := snapshot.Snapshot{}
+	err := d.node.Do(ctx, func(context.Context) error {
+		return errors.Join(s.Files("/etc", "/opt", "/run", "/var"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
+	})
+	return s, err
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package secondagent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// kernel is what the agent asks of one; nil: the running one.
+type kernel interface {
+	bpffs.Kernel
+	sysctl.Files
+}
+
+// agent is what acme's agent needs of a node.
+type agent struct {
+	root    string // of the node's files; empty: /
+	kernel  kernel
+	plugins fs.FS
+	owner   string
+	journal *journal.Journal
+}
+
+// settings are the agent's configuration.
+type settings struct {
+	Network    string `config:"network,required"` // to join
+	MTU        int    `config:"mtu" default:"1500"`
+	RPFilter   string `config:"reverse-path-filter" default:"0"`
+	Forwarding bool   `config:"forwarding" default:"true"`
+}
+
+func (a agent) path(p string) string { return filepath.Join(a.root, p) }
+
+func (a agent) values() sysctl.Kernel { return sysctl.Kernel{Files: a.kernel} }
+
+// open opens the agent's journal, with what undoes each of its steps.
+func (a agent) open() (agent, error) {
+	var err error
+	a.journal, err = journal.Open(a.path("/var/lib/acme"), journal.Options{Owner: a.owner, Handlers: []journal.Handler{
+		hostpath.Handler{}, cgroup.Handler{Kernel: a.kernel}, bpffs.Handler{Kernel: a.kernel}, sysctl.Handler{Kernel: a.values()},
+		cniinstall.Handler{ConfDir: a.path("/etc/cni/net.d")}, identityFiles(a.path("/etc/acme/identity.json")),
+	}})
+	return a, err
+}
+
+// resolve reads the cluster's configuration, a mounted ConfigMap, and what one
+// node has of its own, which may not lead it into another network.
+func (a agent) resolve(ctx context.Context) (s settings, err error) {
+	resolver := configresolve.Resolver{
+		Sources: []configresolve.Source{
+			configresolve.Dir{Path: a.path("/etc/acme/config")},
+			configresolve.Optional(configresolve.Dir{Path: a.path("/etc/acme/node")}),
+		},
+		DenyKeys: []string{"network"},
+	}
+	config, err := resolver.Resolve(ctx)
+	if err != nil {
+		return s, err
+	}
+	return s, configresolve.Decode(config, &s)
+}
+
+func (a agent) plan() *bootstrap.Plan {
+	return &bootstrap.Plan{
+		Journal: a.journal,
+		Lock:    flock.File{Path: a.path("/run/acme.lock"), Owner: a.owner, Timeout: 10 * time.Second}.Lock,
+		Prepare: a.prepare,
+		Steps: []bootstrap.Step{
+			{Name: "config", Skip: true}, // only read
+			{Name: "paths", Action: hostpath.Paths{Journal: a.journal, List: []hostpath.Path{
+				{Path: a.path("/etc/cni/net.d"), Type: hostpath.Directory},
+				{Path: a.path("/run/acme/state"), Type: hostpath.DirectoryOrCreate},
+				{Path: a.path("/run/acme/lock"), Type: hostpath.FileOrCreate},
+			}}},
+			{Name: "cgroup", Action: cgroup.Mount{Path: a.path("/run/acme/cgroup"), Kernel: a.kernel, Journal: a.journal}},
+			{Name: "bpffs", Action: bpffs.Mount{Path: a.path("/run/acme/bpf"), Kernel: a.kernel, Journal: a.journal}},
+			{Name: "sysctl"},
+			{Name: "forwarding", After: []string{"sysctl"}},
+			{Name: "identity"},
+			{Name: "cni", After: []string{"bpffs", "cgroup"}},
+		},
+	}
+}
+
+// prepare gives the steps what the configuration says.
+func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
+	s, err := a.resolve(ctx)
+	if err != nil {
+		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
+	}
+	plugin, err := json.Marshal(map[string]any{"type": "acme-cni", "mtu": s.MTU})
+	if err != nil {
+		return err
+	}
+	p.Step("sysctl").Action = sysctl.DropIn{
+		Dir: a.path("/etc/sysctl.d"), Name: "90-acme.conf", Kernel: a.values(), Journal: a.journal,
+		Settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: s.RPFilter}},
+	}
+	p.Step("forwarding").Action = sysctl.Settings{Values: sysctl.Forwarding(), Kernel: a.values(), Journal: a.journal}
+	p.Step("forwarding").Absent = !s.Forwarding
+	p.Step("identity").Action = identity{
+		path: a.path("/etc/acme/identity.json"), content: fmt.Appendf(nil, "{\"mtu\": %d}\n", s.MTU), journal: a.journal,
+	}
+	p.Step("cni").Action = cniinstall.Install{
+		Plugins: a.plugins, Optional: []string{}, BinDir: a.path("/opt/cni/bin"),
+		Config:  cniinstall.Chained{Target: s.Network, Plugin: plugin},
+		ConfDir: a.path("/etc/cni/net.d"), ConfName: "05-acme.conflist", Exclusive: true, Journal: a.journal,
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package slipway_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// An agent's names are in its presets: no zero value does, or says, anything of
+// Cilium's.
+func TestNoZeroValueIsOneAgents(t *testing.T) {
+	node := t.TempDir()
+	conf := filepath.Join(node, "net.d")
+	require.NoError(t, os.Mkdir(conf, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(conf, "10-other.conf"), nil, 0o644))
+	var asked []string
+	kernel := &bootstraptest.Kernel{Fail: func(op, path string) error {
+		asked = append(asked, path)
+		return nil
+	}}
+	says := func(a bootstrap.Action) string {
+		changes, err := a.Check(t.Context())
+		return fmt.Sprint(changes, err)
+	}
+	read := func(s configresolve.Source) string {
+		layers, err := s.Read(context.Background())
+		return fmt.Sprint(s.Ref(), layers, err)
+	}
+	spec, specErr := configresolve.ParseSpec("config-map", configresolve.SpecDefaults{Namespace: "n"})
+	network := cniinstall.Install{
+		BinDir: node, ConfDir: conf, ConfName: "05-x.conf", Exclusive: true, Config: cniinstall.Whole(`{"name":"n","type":"x"}`),
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(node, "x"), []byte("#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"0.1.0\"]}'\n"), 0o755))
+	for what, text := range map[string]string{
+		"cgroup.Mount":            says(cgroup.Mount{Kernel: kernel}),
+		"bpffs.Mount":             says(bpffs.Mount{Kernel: kernel}),
+		"sysctl.DropIn":           says(sysctl.DropIn{Kernel: sysctl.Kernel{Files: kernel}}),
+		"sysctl.Settings":         says(sysctl.Settings{Kernel: sysctl.Kernel{Files: kernel}}),
+		"cniinstall.Install":      says(cniinstall.Install{}) + says(network),
+		"cniinstall.Agent":        second(cniinstall.Agent{}.Render(t.Context(), node)).Error(),
+		"cniinstall.Chained":      second(cniinstall.Chained{}.Render(t.Context(), node)).Error(),
+		"hostpath.Paths":          says(hostpath.Paths{}),
+		"configdir.Dir":           says(configdir.Dir{}),
+		"configresolve.Dir":       read(configresolve.Dir{}),
+		"configresolve.File":      read(configresolve.File{}),
+		"configresolve.Env":       read(configresolve.Env{}),
+		"configresolve.Static":    read(configresolve.Static{}),
+		"configresolve.ParseSpec": fmt.Sprint(spec, specErr),
+		"kube.ConfigMap":          read(kube.ConfigMap{}),
+		"kube.NodeConfigs":        read(kube.NodeConfigs{}),
+		"kube.Node":               read(kube.Node{}),
+		"cleanup.Ownership":       fmt.Sprintf("%+v", cleanup.Ownership{}),
+	} {
+		require.NotContains(t, strings.ToLower(text), "cilium", what)
+	}
+	require.NotContains(t, strings.Join(asked, " "), "cilium")
+	require.Contains(t, says(network), "10-other.conf.aside")
+}

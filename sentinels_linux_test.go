@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package slipway_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// What a caller branches on, it finds in the error of a plan, also where the
+// action runs on the host.
+func TestSentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	config, err := configresolve.Resolve(t.Context(), configresolve.Static{Values: map[string]string{"a": "b"}})
+	require.NoError(t, err)
+	for what, tc := range map[string]struct {
+		want   error
+		action hostns.Action
+		before func() error // on the node
+	}{
+		"bpffs.ErrForeign":  {bpffs.ErrForeign, bpffs.Mount{Path: "/run/bpf"}, func() error { return tmpfs("/run/bpf") }},
+		"cgroup.ErrForeign": {cgroup.ErrForeign, cgroup.Mount{Path: "/run/cgroup"}, func() error { return tmpfs("/run/cgroup") }},
+		"cgroup.ErrNotRoot": {want: cgroup.ErrNotRoot, action: cgroup.Mount{Path: "/run", Kernel: otherRoot("/run")}},
+		"cniinstall.ErrPluginMissing": {want: cniinstall.ErrPluginMissing, action: cniinstall.Install{
+			Config: cniinstall.Whole(`{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"nobody-has-it"}]}`), ConfName: "10-n.conflist",
+		}},
+		"cniinstall.ErrTargetMissing": {want: cniinstall.ErrTargetMissing, action: cniinstall.Install{
+			Config: cniinstall.Chained{Target: "nobody", Agent: cniinstall.Agent{Plugin: "p"}}, ConfName: "05-n.conflist",
+		}},
+		"cleanup.ErrNoScope": {want: cleanup.ErrNoScope, action: cleanup.Leftovers{}},
+		"configdir.ErrEmpty": {want: configdir.ErrEmpty, action: configdir.Dir{Path: "/run/config", Config: &configresolve.Config{}}, before: func() error {
+			_, err := configdir.Write(t.Context(), "/run/config", config)
+			return err
+		}},
+		"sysctl.ErrSwallowed": {want: sysctl.ErrSwallowed, action: sysctl.Settings{
+			Values: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}, Kernel: sysctl.Kernel{Files: deaf("net.ipv4.ip_forward")},
+		}},
+		"bootstrap.ErrNotConverged": {want: bootstrap.ErrNotConverged, action: bootstrap.Func(
+			func(context.Context) ([]string, error) { return []string{"always"}, nil },
+			func(context.Context) error { return nil },
+		)},
+		"a path's type": {want: unix.ENOTDIR, action: hostpath.Paths{List: []hostpath.Path{{Path: "/etc/hostname/x", Type: hostpath.DirectoryOrCreate}}},
+			before: func() error { return os.WriteFile("/etc/hostname", nil, 0o644) }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if tc.before != nil {
+				require.NoError(t, node.Do(t.Context(), func(context.Context) error { return tc.before() }))
+			}
+			plan := bootstrap.Plan{Steps: []bootstrap.Step{{
+				Name: "step", Action: hostns.In(filepath.Join(node.Proc(), "1"), hostns.Mount|hostns.Net|hostns.Cgroup, tc.action),
+			}}}
+			report, err := plan.Apply(t.Context())
+			require.ErrorIs(t, err, tc.want)
+			require.ErrorIs(t, report.Results[0].Err, tc.want)
+			var step *bootstrap.StepError
+			require.ErrorAs(t, err, &step)
+			require.Equal(t, "step", step.Step)
+		})
+	}
+}
+
+// The same of a journal: whose the node is, and what cannot be undone.
+func TestSentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	path := filepath.Join(t.TempDir(), "dir", "file")
+	open := func(owner string) *journal.Journal {
+		j, err := journal.Open(state, journal.Options{Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, j.Close()) })
+		return j
+	}
+	plan := func(j *journal.Journal) *bootstrap.Plan {
+		paths := hostpath.Paths{List: []hostpath.Path{{Path: filepath.Dir(path), Type: hostpath.DirectoryOrCreate}, {Path: path, Type: hostpath.FileOrCreate}}, Journal: j}
+		return &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "paths", Action: paths}}}
+	}
+	older, newer := plan(open("older")), plan(open("newer"))
+	for _, p := range []*bootstrap.Plan{older, newer} {
+		_, err := p.Apply(t.Context())
+		require.NoError(t, err)
+	}
+	_, err := older.Apply(t.Context())
+	require.ErrorIs(t, err, journal.ErrNotOwner)
+	require.NoError(t, os.WriteFile(path, []byte("somebody's"), 0o644))
+	_, err = newer.Revert(t.Context())
+	require.ErrorIs(t, err, journal.ErrChanged)
+	require.NoError(t, os.Chmod(state, 0o777))
+	_, err = newer.Check(t.Context())
+	require.ErrorIs(t, err, journal.ErrUntrusted)
+	require.NoError(t, os.Chmod(state, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte("{"), 0o600))
+	_, err = newer.Check(t.Context())
+	require.ErrorIs(t, err, journal.ErrUnreadable)
+
+	report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "paths", Action: hostpath.Paths{}}}}).Revert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Skipped, report.Results[0].Status)
+	require.ErrorIs(t, report.Results[0].Err, errors.ErrUnsupported, "nothing was recorded")
+}
+
+func tmpfs(path string) error {
+	return errors.Join(os.MkdirAll(path, 0o755), unix.Mount("other", path, "tmpfs", 0, ""))
+}
+
+// otherRoot is a kernel that shows another cgroup than the host's root on path.
+func otherRoot(path string) *bootstraptest.Kernel {
+	k := bootstraptest.NewKernel()
+	if err := k.PutMount(path, "cgroup2", "root=/container"); err != nil {
+		panic(err)
+	}
+	return k
+}
+
+// deaf is a kernel in which the key takes what is written, and nothing comes of it.
+func deaf(key string) *bootstraptest.Kernel {
+	k := bootstraptest.NewKernel("eth0")
+	k.Deafen(key)
+	return k
+}
