@@ -86,11 +86,15 @@ func (h Host) Files(ns Namespace, a Action, paths ...string) Action {
 	return orRefused(h.In(ns, a), errors.Join(errs...))
 }
 
-// Mounts is In for an action that mounts a file system of type fstype on path. If
-// only the container would see the mount (see [CheckMount]), the action fails with
-// an error that says so.
-func (h Host) Mounts(ns Namespace, a Action, path, fstype string) Action {
-	return orRefused(h.In(ns, a), h.refusal(CheckMount(path, fstype)))
+// Mounts is In for an action that mounts a file system of type fstype on one of
+// paths. If only the container would see a mount there (see [CheckMount]), the
+// action fails with an error that says so.
+func (h Host) Mounts(ns Namespace, a Action, fstype string, paths ...string) Action {
+	var errs []error
+	for _, path := range paths {
+		errs = append(errs, h.refusal(CheckMount(path, fstype)))
+	}
+	return orRefused(h.In(ns, a), errors.Join(errs...))
 }
 
 // CheckFile returns the error with which the action of [Host.Files] would fail for

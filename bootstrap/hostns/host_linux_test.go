@@ -64,7 +64,7 @@ func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {
 	host := hostns.Host{Remedy: "give --proc"}
 	for name, refused := range map[string]hostns.Action{
 		"files":  host.Files(hostns.Mount, action, "/", dir),
-		"mounts": host.Mounts(hostns.Mount, action, filepath.Join(dir, "bpf"), "bpf"),
+		"mounts": host.Mounts(hostns.Mount, action, "bpf", filepath.Join(dir, "bpf")),
 	} {
 		_, err := refused.Check(t.Context())
 		require.ErrorIs(t, err, hostns.ErrNotHost, name)

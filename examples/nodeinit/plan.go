@@ -127,11 +127,11 @@ func (a *app) hostPathStep() bootstrap.Action {
 
 func (a *app) cgroupStep() bootstrap.Action {
 	m := cgroup.Mount{Path: cmp.Or(a.cgroupRoot, cgroup.Cilium().Path), Repair: a.cgroupRepair, Journal: a.journal}
-	return a.host().Mounts(hostns.Mount|hostns.Cgroup, m, a.cgroupRoot, "cgroup2")
+	return a.host().Mounts(hostns.Mount|hostns.Cgroup, m, "cgroup2", a.cgroupRoot)
 }
 
 func (a *app) bpffsStep() bootstrap.Action {
-	return a.host().Mounts(hostns.Mount, a.bpffsMount(), a.bpfRoot, "bpf")
+	return a.host().Mounts(hostns.Mount, a.bpffsMount(), "bpf", a.bpfRoots()...)
 }
 
 func (a *app) bpffsMount() bpffs.Mount {

@@ -100,6 +100,21 @@ func TestSEC10_BidirectionalMountsGoOn(t *testing.T) {
 	require.Contains(t, n.shell("cat /proc/1/mountinfo"), " /run/cilium/bpf ")
 }
 
+// Where the host would not see the fallback, nobody finds out only once it is used.
+func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
+	n := newNode(t)
+	volume := `mkdir -p /run/cilium $ROOT/run/cilium; mount -n --bind /run/cilium $ROOT/run/cilium; `
+	before := n.state()
+	out := n.pod(volume, "mount-bpffs", "/run/cilium/bpf", "--bpf-fallback", "/opt/bpf")
+	require.Contains(t, out, "exit 1")
+	require.Contains(t, out, "/opt/bpf: not the host's: ")
+	diff := before.Diff(n.state())
+	require.NotContains(t, strings.Join(diff, "\n"), "bpf", "nothing is mounted")
+	out = n.pod(volume, "mount-bpffs", "/run/cilium/bpf", "--bpf-fallback", "/run/cilium/bpf2")
+	require.NotContains(t, out, "exit")
+	require.Contains(t, n.shell("cat /proc/1/mountinfo"), " /run/cilium/bpf ")
+}
+
 // A unit with PrivateMounts= is in peer groups of its own.
 func TestSEC10_AUnitWithPrivateMounts(t *testing.T) {
 	const unit = "unshare --mount --propagation slave sh -c 'mount -n --make-rshared / && "
