@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -37,9 +36,26 @@ type node struct {
 
 func newNode(t *testing.T, links ...string) node {
 	t.Helper()
-	n := node{bootstraptest.NewKernel(links...), t.TempDir(), t}
+	return newNodeAt(t, t.TempDir(), links...)
+}
+
+func newNodeAt(t *testing.T, root string, links ...string) node {
+	t.Helper()
+	n := node{bootstraptest.NewKernel(links...), root, t}
 	require.NoError(t, os.MkdirAll(n.dir(), 0o755))
 	return n
+}
+
+// newLastingNode makes a node whose files outlast a reboot: those in /var/tmp do
+// (hier(7)), while a test's temporary directory may be in memory.
+func newLastingNode(t *testing.T, links ...string) node {
+	t.Helper()
+	root, err := os.MkdirTemp("/var/tmp", "slipway-test-")
+	if err != nil {
+		return newNode(t, links...)
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(root)) })
+	return newNodeAt(t, root, links...)
 }
 
 func (n node) dir() string   { return filepath.Join(n.root, "etc") }
@@ -63,16 +79,6 @@ func cilium(d sysctl.DropIn) sysctl.DropIn {
 		d.Settings = sysctl.Cilium().Settings
 	}
 	return d
-}
-
-// skipInMemory skips a test whose files have to outlast a reboot.
-func (n node) skipInMemory() {
-	e, known, err := n.journal("drop-in").Lookup(n.t.Context(), "sysctl/file", n.file())
-	require.NoError(n.t, err)
-	require.True(n.t, known)
-	if e.Boot != "" {
-		testns.Skip(n.t, "temporary files are in memory")
-	}
 }
 
 func (n node) put(t *testing.T, name, content string) string {
@@ -329,7 +335,7 @@ func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
 }
 
 func TestSYS9_ARebootUndoesWhatAReloadDidForOtherFiles(t *testing.T) {
-	n := newNode(t)
+	n := newLastingNode(t)
 	n.put(t, "usr/50-distribution.conf", "kernel.timer_migration = 2\n")
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	d := n.dropInWith(&manager{node: n})
@@ -555,10 +561,9 @@ func TestSYS9_RevertBringsBackWhatStoodThere(t *testing.T) {
 }
 
 func TestSYS9_RevertAfterARebootTakesBackWhatTheFileSet(t *testing.T) {
-	n := newNode(t, "lxc1")
+	n := newLastingNode(t, "lxc1")
 	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))
-	n.skipInMemory()
 	n.Reboot() // and systemd applies the file
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 	require.NoError(t, n.dropIn().Revert(t.Context()))

@@ -212,7 +212,7 @@ func TestSYS4_AKillAtEachStepIsMadeGood(t *testing.T) {
 }
 
 func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
-	n := newNode(t, "eth0")
+	n := newLastingNode(t, "eth0")
 	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	func() {
 		defer func() { require.NotNil(t, recover()) }()
@@ -222,7 +222,6 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 	}()
 	require.NoFileExists(t, n.file())
 	require.NoError(t, n.dropIn().Apply(t.Context()))
-	n.skipInMemory()
 	n.Reboot() // and systemd applies the file
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
