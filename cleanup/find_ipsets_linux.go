@@ -20,7 +20,7 @@ func findIPSets(ctx context.Context, s *search) error {
 	if err != nil {
 		return err
 	}
-	sets, err := sock.IPSets(ctx, func(name string) bool { return hasPrefix(name, s.own.IPSetPrefixes) })
+	sets, err := sock.IPSets(ctx, s.own.ownsIPSet)
 	for _, set := range sets {
 		s.found(Item{Kind: kindIPSet, Object: set.Name, Detail: set.Type, object: ipsetObject{set}})
 	}

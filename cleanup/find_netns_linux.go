@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -53,15 +52,6 @@ func findNetNS(ctx context.Context, s *search) error {
 		errs.Add(s.foundNetNS(dir, name))
 	}
 	return errs.Join()
-}
-
-func (o *owned) ownsNetNS(name string) bool {
-	for _, pattern := range o.NetNS {
-		if match, _ := path.Match(pattern, name); match {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *search) foundNetNS(dir *os.File, name string) error {

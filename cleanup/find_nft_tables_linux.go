@@ -6,7 +6,6 @@ package cleanup
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/netfilter"
 )
@@ -23,7 +22,7 @@ func findNFTables(ctx context.Context, s *search) error {
 		return err
 	}
 	list, err := sock.Tables(ctx, func(t netfilter.Table) bool {
-		return slices.Contains(s.own.NFTables, NFTable{t.Family(), t.Name()})
+		return s.own.ownsNFTable(NFTable{t.Family(), t.Name()})
 	})
 	for _, t := range list {
 		s.found(Item{Kind: kindNFTable, Object: t.String(), Detail: fmt.Sprintf("handle %d", t.Handle), object: nfTableObject{t}})

@@ -64,7 +64,7 @@ func (s *routeSearch) sort(r rtnl.Route) {
 	item := Item{Kind: kindRoute, Object: describeRoute(r, s.names)}
 	ours, others := through(r, s.owned)
 	switch {
-	case ours && !others, s.own.ownsRoute(r, s.names):
+	case ours && !others, s.own.ownsRoute(asRoute(r, s.names)):
 		item.object = routeObject{request: r.DeleteRequest()}
 		s.found(item)
 	case ours:
@@ -130,25 +130,19 @@ func foreignHops(r rtnl.Route, owned map[int]bool) (hops []rtnl.Hop, all bool) {
 	return hops, all
 }
 
-// ownsRoute reports whether a rule describes a route.
-func (o *owned) ownsRoute(r rtnl.Route, names map[int]string) bool {
-	return slices.ContainsFunc(o.routes, func(m routeMatcher) bool {
-		return m.Table == r.Table && (m.Type == anything || m.typ == r.Type) && m.matchesDst(r.Dst) &&
-			(m.Protocol == 0 || m.Protocol == r.Protocol) && m.leadsThrough(r, names)
-	})
-}
-
-// leadsThrough reports whether a route has the link and the gateway of the rule.
-func (m *routeMatcher) leadsThrough(r rtnl.Route, names map[int]string) bool {
-	if len(r.Links) > 1 || len(r.Hops) > 0 {
-		return m.Link == anything && m.Gateway == anything
+// asRoute tells a route by names. Those that are not known are "".
+func asRoute(r rtnl.Route, names map[int]string) Route {
+	out := Route{Table: r.Table, Type: routeType(r.Type), Protocol: r.Protocol, Dst: r.Dst, Gateway: r.Gateway}
+	for _, hop := range r.Hops {
+		out.Links = append(out.Links, names[hop.Link])
 	}
-	link := ""
-	if len(r.Links) == 1 {
-		link = names[r.Links[0]]
+	if len(r.Hops) > 0 {
+		return out
 	}
-	refused := m.Link == "" && link == "lo" && r.Type >= typeBlackhole
-	return (m.Link == anything || m.Link == link || refused) && (m.Gateway == anything || m.gateway == r.Gateway)
+	for _, link := range r.Links {
+		out.Links = append(out.Links, names[link])
+	}
+	return out
 }
 
 // describeRoute writes a route much as ip-route(8) does, with the family

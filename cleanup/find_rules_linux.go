@@ -37,7 +37,7 @@ func findRules(ctx context.Context, s *search) error {
 				item.Detail = "it selects by more than that"
 			}
 			switch {
-			case s.own.ownsRule(r):
+			case s.own.ownsRule(asRule(r)):
 				s.found(item)
 			case r.ToTable && slices.Contains(s.own.SharedTables, r.Table):
 				s.leave(item, fmt.Sprintf("foreign, to table %d that others use, too", r.Table))
@@ -47,15 +47,13 @@ func findRules(ctx context.Context, s *search) error {
 	return errs.Join()
 }
 
-// ownsRule reports whether a policy rule describes a rule.
-func (o *owned) ownsRule(r rtnl.Rule) bool {
-	return slices.ContainsFunc(o.rules, func(m policyMatcher) bool {
-		if !r.ToTable || m.Table != r.Table || m.Priority != 0 && m.Priority != r.Priority {
-			return false
-		}
-		return m.AnySelector || r.Plain && m.Mark == Mark(r.Mark) && m.Not == r.Not &&
-			matchesPrefix(m.From, m.from, r.From) && matchesPrefix(m.To, m.to, r.To)
-	})
+// asRule tells a rule as ip-rule(8) does. Table 0 stands for none.
+func asRule(r rtnl.Rule) Rule {
+	out := Rule{Priority: r.Priority, Mark: Mark(r.Mark), Not: r.Not, From: r.From, To: r.To, More: !r.Plain}
+	if r.ToTable {
+		out.Table = r.Table
+	}
+	return out
 }
 
 func describeRule(r rtnl.Rule) string {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -47,10 +46,6 @@ func findXFRM(ctx context.Context, s *search) error {
 		}
 	}
 	return errs.Join()
-}
-
-func (o *owned) ownsXFRM(mark Mark) bool {
-	return slices.ContainsFunc(o.XFRM, func(r XFRMRule) bool { return r.matches(mark) })
 }
 
 func (x xfrmObject) remove(_ context.Context, r *removal) error {

@@ -304,6 +304,10 @@ func hasPrefix(name string, prefixes []string) bool {
 // ownsChain reports whether a chain of iptables is owned.
 func (o *owned) ownsChain(name string) bool { return hasPrefix(name, o.ChainPrefixes) }
 
+func (o *owned) ownsIPSet(name string) bool { return hasPrefix(name, o.IPSetPrefixes) }
+
+func (o *owned) ownsNFTable(t NFTable) bool { return slices.Contains(o.NFTables, t) }
+
 // ownsLink reports whether a link is owned that carries programs of the given
 // names. Loopback is nobody's.
 func (o *owned) ownsLink(name, kind string, programs []string) bool {

@@ -98,3 +98,16 @@ func (o *owned) compileNet() error {
 	}
 	return nil
 }
+
+func (o *owned) ownsNetNS(name string) bool {
+	for _, pattern := range o.NetNS {
+		if match, _ := path.Match(pattern, name); match {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *owned) ownsXFRM(mark Mark) bool {
+	return slices.ContainsFunc(o.XFRM, func(r XFRMRule) bool { return r.matches(mark) })
+}

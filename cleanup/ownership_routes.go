@@ -174,6 +174,24 @@ func (m *routeMatcher) matchesDst(dst netip.Prefix) bool {
 	return dst == m.prefix
 }
 
+// ownsRoute reports whether a rule describes a route.
+func (o *owned) ownsRoute(r Route) bool {
+	return slices.ContainsFunc(o.routes, func(m routeMatcher) bool {
+		return m.Table == r.Table && (m.Type == anything || m.Type == r.Type) && m.matchesDst(r.Dst) &&
+			(m.Protocol == 0 || m.Protocol == r.Protocol) && m.leadsThrough(r)
+	})
+}
+
+// leadsThrough reports whether a route has the link and the gateway of the rule.
+func (m *routeMatcher) leadsThrough(r Route) bool {
+	if len(r.Links) > 1 {
+		return m.Link == anything && m.Gateway == anything
+	}
+	link := strings.Join(r.Links, "")
+	refused := m.Link == "" && link == "lo" && slices.Index(routeTypes[:], r.Type) >= typeBlackhole
+	return (m.Link == anything || m.Link == link || refused) && (m.Gateway == anything || m.gateway == r.Gateway)
+}
+
 // isLinkName reports whether a link can have the name (dev_valid_name of Linux).
 func isLinkName(name string) bool {
 	return len(name) < 16 && name != "." && name != ".." && !strings.ContainsAny(name, "/: \t\n\v\f\r")
@@ -272,12 +290,23 @@ func (m *policyMatcher) checkSelector() error {
 	return m.Mark.validate()
 }
 
+// ownsRule reports whether a PolicyRule describes a rule.
+func (o *owned) ownsRule(r Rule) bool {
+	return slices.ContainsFunc(o.rules, func(m policyMatcher) bool {
+		if m.Table != r.Table || m.Priority != 0 && m.Priority != r.Priority {
+			return false
+		}
+		return m.AnySelector || !r.More && m.Mark == r.Mark && m.Not == r.Not &&
+			matchesPrefix(m.From, m.from, r.From) && matchesPrefix(m.To, m.to, r.To)
+	})
+}
+
 // matchesPrefix reports whether a rule looks at an address as From or To say; a
 // prefix of no bits stands for one that does not.
 func matchesPrefix(given string, want, have netip.Prefix) bool {
 	switch given {
 	case "":
-		return have.Bits() == 0
+		return have.Bits() <= 0 // -1 of the zero value
 	case anyHost:
 		return have.IsSingleIP()
 	}

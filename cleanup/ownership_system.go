@@ -46,10 +46,7 @@ func sharedDirs() []string {
 // root, or one that it shares with others, and whatever the kernel shows in
 // /proc, /sys and /dev.
 func ownable(what, given string) error {
-	name := path.Clean(given)
-	if rest, ok := strings.CutPrefix(name, "/var/run/"); ok {
-		name = "/run/" + rest
-	}
+	name := inRun(given)
 	isShared := func(dir string) bool { return dir == name || strings.HasPrefix(dir, name+"/") }
 	for _, kernels := range []string{"/proc/", "/sys/", "/dev/"} {
 		if strings.HasPrefix(name+"/", kernels) {
@@ -60,4 +57,13 @@ func ownable(what, given string) error {
 		return fmt.Errorf("cleanup: ownership: %s %s: it is the system's", what, given)
 	}
 	return nil
+}
+
+// inRun returns a clean path, in /run if it is in /var/run, which leads there.
+func inRun(name string) string {
+	name = path.Clean(name)
+	if rest, ok := strings.CutPrefix(name, "/var/run/"); ok {
+		return "/run/" + rest
+	}
+	return name
 }

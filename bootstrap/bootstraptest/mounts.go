@@ -81,6 +81,20 @@ func (k *Kernel) Unpin(path string) error {
 	return nil
 }
 
+// Pins lists what is pinned in the bpffs mounted on path, by the path below it,
+// sorted.
+func (k *Kernel) Pins(path string) []string {
+	defer k.lock()()
+	resolved, err := fsmount.Resolve(path)
+	if err != nil {
+		return nil
+	}
+	if m := k.visible(resolved); m != nil && m.point == resolved {
+		return slices.Sorted(slices.Values(m.pins))
+	}
+	return nil
+}
+
 // Hold uses the mount that path is in, as an open file does, until release.
 func (k *Kernel) Hold(path string) (release func()) {
 	defer k.lock()()

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Things describe a part of a node, or a node in memory, for the test of an
+// [Ownership] without root and without Linux. [Ownership.Of] says which of them
+// are owned.
+type Things struct {
+	Links  []Link
+	Routes []Route
+	Rules  []Rule
+
+	// Programs are names of BPF programs that are attached elsewhere than to
+	// Links, as to cgroups.
+	Programs []string
+
+	// Pins are paths below the root of a BPF file system, as Ownership.Pins are.
+	Pins []string
+
+	NetNS    []string // names of network namespaces
+	XFRM     []Mark   // of IPsec policies and states
+	Chains   []string // names of iptables and ip6tables chains
+	NFTables []NFTable
+	IPSets   []string // names
+	Mounts   []MountRule
+
+	// Files are absolute paths, directories that matter among them.
+	Files []string
+}
+
+// Link is a network link.
+type Link struct {
+	Name string
+
+	// Kind is as in [LinkRule].
+	Kind string
+
+	// Programs are the names of the BPF programs on it, and Filters those of its tc
+	// filters. A program's may be longer than the kernel stores it.
+	Programs, Filters []string
+}
+
+// Route is a route as ip-route(8) shows it.
+type Route struct {
+	// Table, Type and Protocol are as in [RouteRule].
+	Table    uint32
+	Type     string
+	Protocol uint8
+
+	// Dst is the destination; of no bits for the default route.
+	Dst netip.Prefix
+
+	// Links are the names of the links of its hops; Gateway is that of a route
+	// with one hop.
+	Links   []string
+	Gateway netip.Addr
+}
+
+// Rule is a rule of policy routing as ip-rule(8) shows it.
+type Rule struct {
+	Priority uint32
+	Mark     Mark
+	Not      bool
+	From, To netip.Prefix // the zero value, or of no bits, where it does not look at them
+	Table    uint32       // that it leads to; 0: it does something else
+
+	// More says that it selects by something else, too, such as an interface.
+	More bool
+}
+
+// Of returns those of the things that are owned, in their order. It decides by the
+// rules by which [Leftovers.Inventory] does, as far as names tell: on a node, a
+// program is owned for a pinned map, too, of a route the hops through owned links,
+// and a BPF file system with a pin of somebody else's is left. A path in SetAside is
+// not owned: it gets its name back. The error is that of [Ownership.Validate].
+func (o Ownership) Of(things Things) (Things, error) {
+	own, err := o.compile()
+	if err != nil {
+		return Things{}, err
+	}
+	of := Things{
+		Programs: kept(things.Programs, own.ownsProgram),
+		Pins:     kept(things.Pins, own.ownsPin),
+		NetNS:    kept(things.NetNS, own.ownsNetNS),
+		XFRM:     kept(things.XFRM, own.ownsXFRM),
+		Chains:   kept(things.Chains, own.ownsChain),
+		NFTables: kept(things.NFTables, own.ownsNFTable),
+		IPSets:   kept(things.IPSets, own.ownsIPSet),
+		Mounts:   kept(things.Mounts, func(m MountRule) bool { return slices.Contains(own.Mounts, m) }),
+		Files:    kept(things.Files, own.ownsPath),
+		Rules:    kept(things.Rules, own.ownsRule),
+	}
+	links := map[string]bool{}
+	of.Links = kept(things.Links, func(l Link) bool {
+		links[l.Name] = own.ownsLink(l.Name, l.Kind, own.carried(l))
+		return links[l.Name]
+	})
+	foreign := func(link string) bool { return !links[link] }
+	of.Routes = kept(things.Routes, func(r Route) bool {
+		return len(r.Links) > 0 && !slices.ContainsFunc(r.Links, foreign) || own.ownsRoute(r)
+	})
+	return of, nil
+}
+
+func kept[T any](list []T, owned func(T) bool) (out []T) {
+	for _, v := range list {
+		if owned(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// carried returns the names of the owned programs and filters on a link.
+func (o *owned) carried(l Link) []string {
+	filters := kept(l.Filters, func(name string) bool { return isFilter(name, l.Name, o.Filters) })
+	for _, name := range kept(l.Programs, o.ownsProgram) {
+		filters = append(filters, stored(name))
+	}
+	return filters
+}
+
+func (o *owned) ownsProgram(name string) bool { return isProgram(stored(name), o.Programs) }
+
+// stored returns as much of a program's name as the kernel keeps.
+func stored(name string) string { return name[:min(len(name), nameBytes)] }
+
+// ownsPin reports whether a path below the root of a BPF file system matches Pins,
+// or one of its directories does.
+func (o *owned) ownsPin(pin string) bool {
+	elements := strings.Split(path.Clean(pin), "/")
+	return slices.ContainsFunc(o.Pins, func(pattern string) bool {
+		n := strings.Count(pattern, "/") + 1
+		if len(elements) < n {
+			return false
+		}
+		match, _ := path.Match(pattern, path.Join(elements[:n]...))
+		return match
+	})
+}
+
+// ownsPath reports whether a file is one of Files, or in StateDirs.
+func (o *owned) ownsPath(name string) bool {
+	name = inRun(name)
+	return slices.ContainsFunc(o.Files, func(file string) bool { return inRun(file) == name }) ||
+		slices.ContainsFunc(o.StateDirs, func(dir string) bool { return strings.HasPrefix(name+"/", inRun(dir)+"/") })
+}
