@@ -174,7 +174,7 @@ func (c cgroupObject) remove(context.Context, *removal) error {
 		return err
 	}
 	if dir == nil {
-		return fmt.Errorf("%s is no cgroup any more: %w", c.path, failure.ErrReplaced)
+		return fmt.Errorf("%s is not a cgroup any more: %w", c.path, failure.ErrReplaced)
 	}
 	defer dir.Close()
 	if now != c.cgroup {

@@ -85,9 +85,9 @@ func (s *routeSearch) sortShared(item Item, r rtnl.Route) {
 		s.leave(item, "the kernel deletes it with the link of ours; the foreign links are down")
 		return
 	case all:
-		item.Detail = "its hops through foreign links stay"
+		item.Detail = "its hops through foreign links are kept"
 	default:
-		item.Detail = "its hops through foreign links stay, but for links that are down"
+		item.Detail = "its hops through foreign links are kept, but for links that are down"
 	}
 	item.object = routeObject{r.DeleteRequest(), r.Request(foreign)}
 	s.found(item)

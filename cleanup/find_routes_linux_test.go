@@ -266,7 +266,7 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	var shared []cleanup.Item
 	for _, item := range inv.Items {
 		if item.Kind == "route" {
-			require.Equal(t, "its hops through foreign links stay", item.Detail)
+			require.Equal(t, "its hops through foreign links are kept", item.Detail)
 			shared = append(shared, item)
 		}
 	}
@@ -317,7 +317,7 @@ func TestCLN6_HopsThroughLinksThatAreDown(t *testing.T) {
 		Detail: "the kernel deletes it with the link of ours; the foreign links are down",
 	}}, inv.Left)
 	require.Equal(t, []string{"10.0.3.0/24 dev cilium_host dev eth0 dev eth1 table 254"}, ofKind("route", inv.Items))
-	require.Equal(t, "its hops through foreign links stay, but for links that are down", inv.Items[0].Detail)
+	require.Equal(t, "its hops through foreign links are kept, but for links that are down", inv.Items[0].Detail)
 	apply(t, c)
 	require.Equal(t, "10.0.3.0/24 dev eth0 \n", run(t, "ip", "-4", "route", "show"))
 }

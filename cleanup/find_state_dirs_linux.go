@@ -65,7 +65,7 @@ func (s *search) findStateDir(ctx context.Context, path string) error {
 func stateDirDetail(t *filetree.Tree, files, dirs int, remains bool) string {
 	switch {
 	case t.LinkTo != "":
-		return "a symbolic link to " + t.LinkTo + "; what it leads to stays"
+		return "a symbolic link to " + t.LinkTo + "; what it leads to is left as it is"
 	case !t.IsDir:
 		return "a file"
 	}

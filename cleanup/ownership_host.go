@@ -34,7 +34,7 @@ type NFTable struct {
 func (t NFTable) validate() error {
 	switch families := []string{"ip", "ip6", "inet", "arp", "bridge", "netdev"}; {
 	case !slices.Contains(families, t.Family):
-		return fmt.Errorf("cleanup: ownership: table %q of nftables: family %q is none of %s", t.Name, t.Family, strings.Join(families, ", "))
+		return fmt.Errorf("cleanup: ownership: table %q of nftables: family %q is not one of %s", t.Name, t.Family, strings.Join(families, ", "))
 	case t.Name == "" || len(t.Name) > nftNameBytes:
 		return fmt.Errorf("cleanup: ownership: table %q of nftables: want a name of 1 to %d bytes", t.Name, nftNameBytes)
 	case slices.Contains(sharedNFTables(), t.Name):

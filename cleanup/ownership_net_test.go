@@ -104,8 +104,8 @@ func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 		"half a mark":          {rule(cleanup.PolicyRule{Table: 7, Priority: 5, Mark: cleanup.Mark{Value: 1}}), "want a value and a mask"},
 		"to no table":          {rule(cleanup.PolicyRule{Priority: 5, From: "10.0.0.0/8"}), "want a table"},
 
-		"no family":       {table("", "acme"), `family "" is none of`},
-		"unknown family":  {table("ipv4", "acme"), `family "ipv4" is none of`},
+		"no family":       {table("", "acme"), `family "" is not one of`},
+		"unknown family":  {table("ipv4", "acme"), `family "ipv4" is not one of`},
 		"no name":         {table("ip", ""), "want a name"},
 		"iptables' table": {table("ip6", "nat"), "it is the system's"},
 		"the firewall":    {table("inet", "filter"), "it is the system's"},

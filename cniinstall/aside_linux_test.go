@@ -186,7 +186,7 @@ func TestCNI5_CannotBePutBack(t *testing.T) {
 	require.NoError(t, unix.Mount(busy, busy, "", unix.MS_BIND, ""))
 	err := i.Revert(t.Context())
 	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "plugins stay while the configuration that needs them does")
+	require.ErrorContains(t, err, "plugins are kept while a configuration needs them")
 	requireContent(t, n.confFile(), agentConf, 0o600)
 	require.FileExists(t, n.plugin("cilium-cni"))
 	require.NoError(t, unix.Unmount(busy, 0))

@@ -75,7 +75,7 @@ func needing(e journal.Entry, err error) error {
 	if err == nil || !isConf(e) || len(e.Needs) == 0 || errors.Is(err, journal.ErrChanged) {
 		return err
 	}
-	return fmt.Errorf("%w; plugins stay while the configuration that needs them does", err)
+	return fmt.Errorf("%w; plugins are kept while a configuration needs them", err)
 }
 
 // lookConf restores a file that was set aside by renaming its backup, so that it is
@@ -133,7 +133,7 @@ func putBack(ctx context.Context, backup string, e journal.Entry, restore func(c
 	defer d.Close()
 	err = d.RenameNew(filepath.Base(backup), filepath.Base(e.Object))
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is %w, and stays", e.Object, journal.ErrChanged)
+		return fmt.Errorf("%s is %w, so it is kept", e.Object, journal.ErrChanged)
 	}
 	if err != nil {
 		return fmt.Errorf("put back: %w", err)
@@ -178,7 +178,7 @@ func placeIsTaken(ctx context.Context, p *journal.Pass, backup journal.Entry) er
 			return err
 		}
 		if !now.Same(e.Before) && !e.Left(now) {
-			return told{backup.Object + ", which was set aside, stays beside it", journal.ErrChanged}
+			return told{backup.Object + ", which was set aside, is kept beside it", journal.ErrChanged}
 		}
 	}
 	return nil
@@ -196,7 +196,7 @@ func lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Und
 	}
 	for _, o := range entries {
 		if o.Step == e.Step && isAside(o) && filepath.Dir(o.Object) == e.Object {
-			return journal.Undo{}, fmt.Errorf("directory %s stays: it is to hold %s", e.Object, filepath.Base(o.Object))
+			return journal.Undo{}, fmt.Errorf("directory %s is kept: it is to hold %s", e.Object, filepath.Base(o.Object))
 		}
 	}
 	return u, nil
@@ -232,7 +232,7 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 		return changed
 	}
 	return errors.Join(changed, told{
-		fmt.Sprintf("%s names what was installed, which stays with it until it is gone and the installation is reverted again: %s",
+		fmt.Sprintf("%s names what was installed, which is kept until it is gone and the installation is reverted again: %s",
 			conf.Object, strings.Join(plugins, ", ")), journal.ErrKept})
 }
 
@@ -305,7 +305,7 @@ func names(ctx context.Context, path string, plugin journal.Entry) bool {
 }
 
 func stays(plugin journal.Entry, conf string) error {
-	return fmt.Errorf("%s, since %s stays: %w", plugin.Object, conf, journal.ErrKept)
+	return fmt.Errorf("%s, since %s is kept: %w", plugin.Object, conf, journal.ErrKept)
 }
 
 // parseFile reads the configuration at path.

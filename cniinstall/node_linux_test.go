@@ -150,7 +150,7 @@ func TestCNI8_ConfigurationCannotGo(t *testing.T) {
 	require.NoError(t, unix.Mount(n.confFile(), n.confFile(), "", unix.MS_BIND, ""))
 	err := i.Revert(t.Context())
 	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "plugins stay while the configuration that needs them does")
+	require.ErrorContains(t, err, "plugins are kept while a configuration needs them")
 	require.NoError(t, unix.Unmount(n.confFile(), 0))
 	requireConverged(t, i, n.root)
 	require.NoError(t, i.Revert(t.Context()))

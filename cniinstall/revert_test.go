@@ -104,8 +104,8 @@ func TestCNI8_ChangedSinceStays(t *testing.T) {
 	for range 2 {
 		err = i.Revert(t.Context())
 		require.NotContains(t, err.Error(), "no longer as it was left")
-		require.ErrorContains(t, err, "directory "+n.conf+" stays: it holds 05-cilium.conflist")
-		require.ErrorContains(t, err, "directory "+n.bin+" stays: it holds foreign")
+		require.ErrorContains(t, err, "directory "+n.conf+" is kept: it holds 05-cilium.conflist")
+		require.ErrorContains(t, err, "directory "+n.bin+" is kept: it holds foreign")
 	}
 	require.NoError(t, os.Remove(n.confFile()))
 	require.NoError(t, os.Remove(filepath.Join(n.bin, "foreign")))

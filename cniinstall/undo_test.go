@@ -199,7 +199,7 @@ func TestCNI8_UserManagedConfiguration(t *testing.T) {
 	require.NoError(t, os.Remove(n.confFile()))
 	require.NoError(t, i.Apply(t.Context()))
 	write(t, n.confFile(), agentConf+"\n", 0o600)
-	require.ErrorContains(t, i.Revert(t.Context()), n.confFile()+" is no longer as it was left, and stays")
+	require.ErrorContains(t, i.Revert(t.Context()), n.confFile()+" is no longer as it was left, so it is kept")
 	requireContent(t, n.confFile(), agentConf+"\n", 0o600)
 }
 

@@ -171,7 +171,7 @@ func decodeScalar(v reflect.Value, text string) error {
 	case v.Type() == durationType:
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("%s is no duration such as 1m30s", quote(text))
+			return fmt.Errorf("%s is not a duration such as 1m30s", quote(text))
 		}
 		v.SetInt(int64(d))
 	case v.CanInt():
@@ -189,7 +189,7 @@ func decodeScalar(v reflect.Value, text string) error {
 	case v.CanFloat():
 		n, err := strconv.ParseFloat(text, v.Type().Bits())
 		if err != nil {
-			return fmt.Errorf("%s is no number that fits into a %s", quote(text), v.Type())
+			return fmt.Errorf("%s is not a number that fits into a %s", quote(text), v.Type())
 		}
 		v.SetFloat(n)
 	default:
@@ -202,7 +202,7 @@ func notInRange(text string, v reflect.Value, err error) error {
 	if errors.Is(err, strconv.ErrRange) {
 		return fmt.Errorf("%s does not fit into a %s", quote(text), v.Type())
 	}
-	return fmt.Errorf("%s is no whole number for a %s", quote(text), v.Type())
+	return fmt.Errorf("%s is not a whole number for a %s", quote(text), v.Type())
 }
 
 // decodeList sets v to the list's elements; an empty list, unlike a missing one,
@@ -252,10 +252,10 @@ func (s *ByteSize) UnmarshalText(text []byte) error {
 	unit, known := byteUnit(strings.TrimPrefix(string(text), number))
 	size, ok := new(big.Rat).SetString(strings.TrimSpace(number))
 	if !known || !ok || strings.Trim(number, "0123456789. ") != "" {
-		return fmt.Errorf("%s is no size in bytes such as 64KiB or 1G", quote(string(text)))
+		return fmt.Errorf("%s is not a size in bytes such as 64KiB or 1G", quote(string(text)))
 	}
 	if size.Mul(size, new(big.Rat).SetInt(unit)); !size.IsInt() || !size.Num().IsInt64() {
-		return fmt.Errorf("%s is no whole number of bytes that can be counted", quote(string(text)))
+		return fmt.Errorf("%s is not a whole number of bytes that can be counted", quote(string(text)))
 	}
 	*s = ByteSize(size.Num().Int64())
 	return nil

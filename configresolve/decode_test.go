@@ -76,15 +76,15 @@ func TestDecodeSaysAllThatIsWrongAndDecodesTheRest(t *testing.T) {
 	}), &s)
 	require.ErrorIs(t, err, configresolve.ErrUnset)
 	require.Equal(t, `config key "cluster-name" is not set
-config key "mtu" from static:test: "large" is no whole number for a int
+config key "mtu" from static:test: "large" is not a whole number for a int
 config key "port" from static:test: "65536" does not fit into a uint16
-config key "mark" from static:test: "-1" is no whole number for a uint32
-config key "rate" from static:test: "" is no number that fits into a float64
+config key "mark" from static:test: "-1" is not a whole number for a uint32
+config key "rate" from static:test: "" is not a number that fits into a float64
 config key "on" from static:test: "perhaps" is neither true nor false
-config key "gc-interval" from static:test: "5" is no duration such as 1m30s
-config key "cpus" from static:test: "x" is no whole number for a int
+config key "gc-interval" from static:test: "5" is not a duration such as 1m30s
+config key "cpus" from static:test: "x" is not a whole number for a int
 config key "labels" from static:test: "b" is not KEY=VALUE
-config key "buffer" from static:test: "5 apples" is no size in bytes such as 64KiB or 1G
+config key "buffer" from static:test: "5 apples" is not a size in bytes such as 64KiB or 1G
 config key "subnet" from static:test: netip.ParsePrefix("10.0.0.0"): no '/'`, err.Error())
 	require.Equal(t, 1, s.MTU)
 	require.Equal(t, "native", s.Mode)

@@ -18,7 +18,7 @@ import (
 func checkProc(proc string) error {
 	dir := filepath.Join(proc, "1")
 	if _, err := os.Stat(proc); err == nil && !isProcFS(proc) {
-		return fmt.Errorf("%s: it is no proc file system: mount the host's /proc there (hostPath: {path: /proc})", proc)
+		return fmt.Errorf("%s: it is not a proc file system: mount the host's /proc there (hostPath: {path: /proc})", proc)
 	}
 	targets, err := openTargets(dir, Mount)
 	if err != nil {

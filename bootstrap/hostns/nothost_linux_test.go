@@ -23,6 +23,6 @@ func TestSEC10_ProcOfTheHost(t *testing.T) {
 	// A directory with all that is looked for, and no proc file system.
 	imitation := t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Join("/proc", strconv.Itoa(os.Getpid())), filepath.Join(imitation, "1")))
-	require.ErrorContains(t, hostns.CheckProc(imitation), "it is no proc file system")
+	require.ErrorContains(t, hostns.CheckProc(imitation), "it is not a proc file system")
 	require.ErrorIs(t, hostns.CheckProc("/nonexistent"), fs.ErrNotExist)
 }

@@ -526,7 +526,7 @@ func (e Entry) changed(now State) (bool, error) {
 	case now.Same(e.Before):
 		return false, nil
 	case !e.Left(now):
-		return false, fmt.Errorf("%s is %w, and stays", e.Object, ErrChanged)
+		return false, fmt.Errorf("%s is %w, so it is kept", e.Object, ErrChanged)
 	}
 	return true, nil
 }
@@ -669,7 +669,7 @@ func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 	}
 	err = above.Remove(name)
 	if errors.Is(err, syscall.EBUSY) {
-		return fmt.Errorf("%s is %w: something is mounted on it, and it stays", e.Object, ErrChanged)
+		return fmt.Errorf("%s is %w: something is mounted on it, so it is kept", e.Object, ErrChanged)
 	}
 	return err
 }
@@ -695,7 +695,7 @@ func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 		}
 	}
 	if other != "" {
-		return fmt.Errorf("directory %s stays: it holds %s", dir, other)
+		return fmt.Errorf("directory %s is kept: it holds %s", dir, other)
 	}
 	if stays {
 		return errBelow

@@ -134,10 +134,10 @@ func TestPLAN6_DirectoriesGoIfTheyAreEmpty(t *testing.T) {
 	write(t, filepath.Join(root, "a/theirs"), "x", 0o644)
 
 	would, err := j.CheckRevert(ctx)
-	require.ErrorContains(t, err, "directory "+root+"/a stays: it holds theirs")
+	require.ErrorContains(t, err, "directory "+root+"/a is kept: it holds theirs")
 	require.Equal(t, []string{"remove file " + root + "/a/b/ours", "remove directory " + root + "/a/b/c", "remove directory " + root + "/a/b"}, would)
 	err = j.Revert(ctx)
-	require.ErrorContains(t, err, "directory "+root+"/a stays: it holds theirs")
+	require.ErrorContains(t, err, "directory "+root+"/a is kept: it holds theirs")
 	require.Equal(t, []string{root + "/a"}, objects(t, j))
 	require.NoDirExists(t, root+"/a/b")
 
@@ -169,8 +169,8 @@ func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
 	require.NoError(t, os.Truncate(path, 1<<40))
 	ctx := step(t, j, "files")
 	_, err := j.CheckRevert(ctx)
-	require.EqualError(t, err, path+" is no longer as it was left, and stays")
-	require.EqualError(t, j.Revert(ctx), path+" is no longer as it was left, and stays")
+	require.EqualError(t, err, path+" is no longer as it was left, so it is kept")
+	require.EqualError(t, j.Revert(ctx), path+" is no longer as it was left, so it is kept")
 }
 
 // several is a handler of what has more than one name: FILE, FILE-1 and FILE-2.
@@ -210,8 +210,8 @@ func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
 		"all go": {would: []string{"remove all of several", "remove directory "}},
 		"one is somebody else's": {
 			theirs: "x", would: []string{"remove all of several"},
-			check: "several-2 is no longer as it was left\ndirectory  stays: it holds several-2",
-			err:   "several-2 is no longer as it was left\ndirectory  stays: it holds several-2", stays: []string{""},
+			check: "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2",
+			err:   "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2", stays: []string{""},
 		},
 		"they cannot go": {
 			fail: errors.New("stuck"), would: []string{"remove all of several", "remove directory "},

@@ -25,7 +25,7 @@ func (u Undone) Counts() bool { return counts(u.Err) }
 
 // errBelow says that an object is not undone because another recorded object is
 // not. The reason for that one has been reported.
-var errBelow = errors.New("something that is recorded too stays")
+var errBelow = errors.New("something else that is recorded is kept")
 
 // stays reports whether an entry whose undoing returned err remains recorded.
 func stays(err error) bool {
@@ -330,7 +330,7 @@ func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
 		}
 		return h.Look(ctx, u.Pass, e)
 	}
-	return Undo{}, fmt.Errorf("%s: %w (step %s of %s did): it stays recorded, for who knows how to undo it", e, ErrUnknownKind, e.Step, u.page.ownerOf(e))
+	return Undo{}, fmt.Errorf("%s: %w (step %s of %s did): it is kept recorded, for who knows how to undo it", e, ErrUnknownKind, e.Step, u.page.ownerOf(e))
 }
 
 // needed reports whether an object that is not undone needs e.

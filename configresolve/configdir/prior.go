@@ -267,7 +267,7 @@ func kept(j *journal.Journal, s journal.State) (p prior, err error) {
 // validate returns an error if capture cannot have read p.
 func (p prior) validate() error {
 	if p.Dir != nil && (p.Data == nil || !p.Data.isLink() || !p.Dir.Mode.IsDir()) || p.Dir == nil && len(p.Files) > 0 {
-		return errors.New("kept content is no earlier configuration")
+		return errors.New("kept content is not an earlier configuration")
 	}
 	for name := range p.Files {
 		if !isName(name) {

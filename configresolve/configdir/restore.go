@@ -46,7 +46,7 @@ func compareLayout(ctx context.Context, j *journal.Journal, e journal.Entry, d *
 	}
 	broken := r.now.data == "" && r.hides() // what ..data shows is gone
 	if !r.shown && !left && !broken {
-		return nil, fmt.Errorf("it is %w, and stays", journal.ErrChanged)
+		return nil, fmt.Errorf("it is %w, so it is kept", journal.ErrChanged)
 	}
 	own, err := keysOf(j, e)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *restoration) compareLinks(own map[string]bool) {
 		case !there || strings.HasPrefix(target, dataLink+"/"):
 			r.links[name] = r.was.Links[name]
 		default:
-			r.taken = append(r.taken, fmt.Errorf("%s is %w, and stays", r.dir.Path(name), journal.ErrChanged))
+			r.taken = append(r.taken, fmt.Errorf("%s is %w, so it is kept", r.dir.Path(name), journal.ErrChanged))
 		}
 	}
 	r.now.remove = slices.DeleteFunc(r.now.remove, func(name string) bool {

@@ -233,7 +233,7 @@ func TestPLAN6_RevertLeavesWhatSomebodyChanged(t *testing.T) {
 		lines, err := action.CheckRevert(t.Context())
 		require.Empty(t, lines, "Revert would do nothing")
 		for _, err := range []error{err, action.Revert(t.Context())} {
-			require.EqualError(t, err, "revert configuration in "+dir+": it is no longer as it was left, and stays")
+			require.EqualError(t, err, "revert configuration in "+dir+": it is no longer as it was left, so it is kept")
 		}
 		requireLayout(t, dir, theirs)
 		require.NoDirExists(t, stateDir)
@@ -264,7 +264,7 @@ func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	lines, err := w.CheckRevert(t.Context())
 	require.Equal(t, []string{"restore the earlier configuration in " + w.Path}, lines)
 	for _, err := range []error{err, w.Revert(t.Context())} {
-		require.EqualError(t, err, "revert configuration in "+w.Path+": "+theirs+" is no longer as it was left, and stays")
+		require.EqualError(t, err, "revert configuration in "+w.Path+": "+theirs+" is no longer as it was left, so it is kept")
 	}
 	content, err := os.ReadFile(theirs)
 	require.NoError(t, err)
@@ -303,7 +303,7 @@ func TestCheckRevertNamesWhatRevertDoes(t *testing.T) {
 	made := filepath.Join(root, "made")
 	require.Equal(t, []string{"remove configuration from " + w.Path, "remove directory " + w.Path, "remove directory " + made}, check(""))
 	write(t, filepath.Join(w.Path, "theirs"), "x")
-	inUse := "directory " + w.Path + " stays: it holds theirs"
+	inUse := "directory " + w.Path + " is kept: it holds theirs"
 	require.Equal(t, []string{"remove configuration from " + w.Path}, check(inUse), "the directory is in use")
 	require.NoError(t, os.Rename(made, made+"-away"))
 	require.Empty(t, check(""), "it is gone")

@@ -124,7 +124,7 @@ func stay(sent *url.URL, response *http.Response) error {
 	}
 	to, err := sent.Parse(response.Header.Get("Location"))
 	if err != nil {
-		return fmt.Errorf("%w: %s, with a Location that is none", errRedirect, response.Status)
+		return fmt.Errorf("%w: %s, whose Location is not a URL", errRedirect, response.Status)
 	}
 	if to.Scheme != sent.Scheme || to.Host != sent.Host {
 		return fmt.Errorf("%w: %s to %s://%s", errRedirect, response.Status, to.Scheme, to.Host)

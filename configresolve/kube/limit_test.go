@@ -195,7 +195,7 @@ func TestSEC6_RedirectElsewhereIsRefused(t *testing.T) {
 		"a user's secret":  {"https://user:pass@example.com/", "302 Found to https://example.com ("},
 		"another scheme":   {"https://a/api", "302 Found to https://a"},
 		"another port":     {"http://a:81/api", "302 Found to http://a:81"},
-		"nothing readable": {"http://[", "302 Found, with a Location that is none"},
+		"nothing readable": {"http://[", "302 Found, whose Location is not a URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source, seen := connect(t, func(_ int, _ *http.Request) (*http.Response, error) {

@@ -235,7 +235,7 @@ func (a *app) warnOfMistyped(environ []string) {
 		return
 	}
 	for _, name := range a.mistyped(environ) {
-		a.logger().Warn("the environment variable is no flag's", "name", name)
+		a.logger().Warn("the environment variable belongs to no flag", "name", name)
 	}
 }
 

@@ -146,8 +146,8 @@ func TestSEC10_HostProcIsAProcOfAnotherNamespace(t *testing.T) {
 	before := n.state()
 	for proc, says := range map[string]string{
 		"/run/proc": "/run/proc: not the host's: its pid 1 is in this mount namespace",
-		"/run/fake": "it is no proc file system",
-		"/run":      "it is no proc file system",
+		"/run/fake": "it is not a proc file system",
+		"/run":      "it is not a proc file system",
 	} {
 		for _, command := range []string{"mount-cgroup", "uninstall"} {
 			o := n.run("--host-proc", proc, command)

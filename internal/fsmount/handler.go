@@ -85,7 +85,7 @@ func (h Handler) uncovered(e journal.Entry) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil && mount != "":
-		return fmt.Errorf("directory %s is %w: %s is mounted on it, and it stays", e.Object, journal.ErrChanged, fstype)
+		return fmt.Errorf("directory %s is %w: %s is mounted on it, so it is kept", e.Object, journal.ErrChanged, fstype)
 	}
 	return err
 }
@@ -144,15 +144,15 @@ func (h Handler) there(e journal.Entry) (bool, error) {
 	}
 	switch {
 	case at >= 0 && at < len(on)-1, at < 0 && h.covered(on):
-		return false, fmt.Errorf("the mount on %s stays: %s is mounted over it; unmount that first", e.Object, on[len(on)-1].FSType)
+		return false, fmt.Errorf("the mount on %s is left: %s is mounted over it; unmount that first", e.Object, on[len(on)-1].FSType)
 	case at >= 0 && h.Keep != nil:
 		return true, h.Keep(h.Kernel, e.Object)
 	case at >= 0:
 		return true, nil
 	case e.Namespace != journal.Namespace():
-		return false, fmt.Errorf("the mount on %s stays recorded: it was made in the mount namespace %s, and this is %s", e.Object, e.Namespace, journal.Namespace())
+		return false, fmt.Errorf("the mount on %s is left, and recorded: it was made in the mount namespace %s, and this is %s", e.Object, e.Namespace, journal.Namespace())
 	case len(on) > 0 && on[len(on)-1].Whole():
-		return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, and stays", e.Object, journal.ErrChanged)
+		return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, so it is kept", e.Object, journal.ErrChanged)
 	}
 	return false, nil
 }

@@ -57,7 +57,7 @@ func (hostnames) Kinds() []string { return []string{kindHostname} }
 
 func (hostnames) Owns(e journal.Entry) error {
 	if e.Object != "hostname" {
-		return fmt.Errorf("%q is no hostname", e.Object)
+		return fmt.Errorf("%q is not a hostname", e.Object)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (hostnames) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (jour
 	case err != nil || now.Same(e.Before):
 		return journal.Undo{}, err
 	case !e.Left(now):
-		return journal.Undo{}, fmt.Errorf("the hostname is %w, and stays %s", journal.ErrChanged, now.Value)
+		return journal.Undo{}, fmt.Errorf("the hostname is %w, so it is kept %s", journal.ErrChanged, now.Value)
 	}
 	return journal.Undo{
 		Change: "set the hostname back to " + e.Before.Value,
