@@ -13,6 +13,7 @@
 //     container, without nsenter and without a helper binary.
 //   - bootstrap/journal: what was there before, and whose the node is.
 //   - bootstrap/reconcile: a plan now, on a timer, and when something has changed.
+//   - bootstrap/timeline: what a run did when, as a picture.
 //   - bootstrap/prom, bootstrap/otel: what a plan does, for Prometheus and
 //     OpenTelemetry; modules of their own.
 //   - bootstrap/hostpath: the directories and files that an agent expects.

@@ -101,7 +101,7 @@ func (a *app) undoFlags(c *cobra.Command) {
 
 func (a *app) planFlags(c *cobra.Command) {
 	f := c.Flags()
-	a.outputFlag(f)
+	a.reportFlags(f)
 	a.sourceFlags(f)
 	a.cgroupFlags(f)
 	a.bpfMountFlags(f)
@@ -162,13 +162,13 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
 	a.shown = true
 	if a.output == formatJSON {
-		a.trace = a.noting(bootstrap.LogTrace(a.logger()))
+		a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), bootstrap.LogTrace(a.logger())))
 		report, err := run(ctx)
-		return errors.Join(err, report.WriteJSON(a.stdout))
+		return errors.Join(err, report.WriteJSON(a.stdout), a.timeline.save())
 	}
-	a.trace = a.noting((&progress{a.stdout, a.terminal}).trace())
+	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), (&progress{a.stdout, a.terminal}).trace()))
 	start := time.Now()
 	report, err := run(ctx)
 	fmt.Fprintf(a.stdout, "%s (%s)\n", report.Summary(), elapsed(time.Since(start)))
-	return err
+	return errors.Join(err, a.timeline.save())
 }

@@ -29,6 +29,9 @@ func (a *app) buildConfigCommand() *cobra.Command {
 				return usageError{errors.New("--dest is empty: there is nowhere to write to")}
 			}
 			a.defaultSources()
+			if watch && a.timeline.path != "" {
+				return usageError{errors.New("--timeline is for a run that ends, not for --watch")}
+			}
 			if watch {
 				return a.watchConfig(cmd.Context())
 			}
@@ -39,7 +42,7 @@ func (a *app) buildConfigCommand() *cobra.Command {
 		},
 	}
 	a.sourceFlags(c.Flags())
-	a.outputFlag(c.Flags())
+	a.reportFlags(c.Flags())
 	c.Flags().BoolVar(&watch, "watch", false, "keep running: write each change and print what changed, and from which source")
 	return c
 }
@@ -67,10 +70,13 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	end := a.timeline.Begin("resolve configuration")
 	config, err := resolver.Resolve(ctx)
 	if err != nil {
+		end(bootstrap.Failed, err.Error())
 		return nil, err
 	}
+	end(bootstrap.Unchanged)
 	a.logFindings(config)
 	return config, nil
 }

@@ -88,8 +88,20 @@ func (a *app) undo(ctx context.Context, steps []string, dryRun bool) (*bootstrap
 	if err != nil {
 		return a.byStep(ctx, nil, err, bootstrap.NotRun), err
 	}
+	end := a.timeline.Begin("undo all that is recorded")
 	all, err := a.journal.RevertAll(ctx)
+	end(undone(all, err))
 	return a.byStep(ctx, all, err, bootstrap.Changed), errors.Join(err, unlock())
+}
+
+func undone(all []journal.Undone, err error) bootstrap.Status {
+	switch {
+	case err != nil:
+		return bootstrap.Failed
+	case len(all) == 0:
+		return bootstrap.Unchanged
+	}
+	return bootstrap.Changed
 }
 
 // undoSteps needs no actions: the journal knows what to undo.

@@ -72,6 +72,7 @@ type app struct {
 	step           atomic.Value     // string: the one that is being worked on
 	ends           atomic.Bool      // the process ends soon after it is told to, come what may
 	gaveUp         atomic.Bool      // and says so, once
+	timeline       drawing
 	options
 }
 
@@ -183,6 +184,7 @@ func (a *app) command(args ...string) *cobra.Command {
 			return err
 		}
 		a.warnOfMistyped(os.Environ())
+		a.timeline.Title = cmd.CommandPath()
 		watch := cmd.Flags().Lookup("watch")
 		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Value.String() == "true"; a.timeout > 0 && !forever {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))

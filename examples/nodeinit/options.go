@@ -60,6 +60,12 @@ func (a *app) commonFlags(f *pflag.FlagSet) {
 	f.Var(newChoice(&a.logLevel, "warn", "info", "debug", "error"), "log-level", "debug, info, warn or error")
 }
 
+// reportFlags are of commands whose report is shown.
+func (a *app) reportFlags(f *pflag.FlagSet) {
+	a.outputFlag(f)
+	f.Var(&a.timeline, "timeline", "also draw what was done when, into this file: .svg, or .html with all details")
+}
+
 func (a *app) outputFlag(f *pflag.FlagSet) {
 	f.Var(newChoice(&a.output, formatText, formatJSON), "output", "text, or json: one document on standard output")
 }

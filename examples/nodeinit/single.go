@@ -76,7 +76,7 @@ func argument(args []string, path *string) error {
 }
 
 func (a *app) singleFlags(c *cobra.Command) {
-	a.outputFlag(c.Flags())
+	a.reportFlags(c.Flags())
 	a.stateFlags(c.Flags())
 }
 

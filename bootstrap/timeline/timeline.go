@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package timeline draws what the runs of a plan did when: a bar for each step over
+// a common axis of time, coloured by status, as one file of SVG or HTML that needs
+// nothing else.
+//
+//	var timeline timeline.Recorder
+//	plan.Trace = bootstrap.JoinTraces(plan.Trace, timeline.Trace())
+//	_, err := plan.Apply(ctx)
+//	err = errors.Join(err, timeline.WriteSVG(file))
+//
+// [Recorder.Begin] adds a bar for what a program does beside its plan, such as
+// resolving its configuration.
+//
+// # Needs
+//
+// Nothing: no privilege, no network, no fonts or scripts. It works on every system.
+//
+// # When not to use it
+//
+// In a program that runs for long: a Recorder keeps each step of each run. Metrics
+// and spans of such a program are those of bootstrap/prom and bootstrap/otel.
+package timeline
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+// Recorder notes when things began and ended. The zero value is ready to use, for
+// any number of plans one after the other, by several goroutines.
+type Recorder struct {
+	// Title is the heading of what is drawn; by default, the operations of the runs.
+	Title string
+
+	mu     sync.Mutex
+	rows   []*row
+	waited *wait // the one that has not ended
+}
+
+// row is one line of the picture.
+type row struct {
+	name       string
+	run        bool      // of a whole plan
+	begin, end time.Time // both zero: not tried
+	status     string    // "" while it goes on
+	details    []string
+	waits      []*wait
+}
+
+type wait struct {
+	begin, end time.Time
+	what       string
+}
+
+// Begin notes that something begins, and returns a function to be called when it
+// has ended, with what became of it.
+func (r *Recorder) Begin(name string) (end func(status bootstrap.Status, details ...string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	started := r.start(name)
+	return func(status bootstrap.Status, details ...string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.finish(started, string(status), details)
+	}
+}
+
+// Trace returns the hooks to be given to a plan.
+func (r *Recorder) Trace() *bootstrap.Trace {
+	return &bootstrap.Trace{
+		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			started := r.start(string(op))
+			started.run = true
+			return context.WithValue(ctx, planKey{r}, started)
+		},
+		StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.resume()
+			return context.WithValue(ctx, stepKey{r}, r.start(step))
+		},
+		StepDone: func(ctx context.Context, _ bootstrap.Op, result bootstrap.Result) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			started, tried := ctx.Value(stepKey{r}).(*row)
+			if !tried {
+				started = &row{name: result.Step}
+				r.rows = append(r.rows, started)
+			}
+			r.finish(started, string(result.Status), result.Details())
+		},
+		Waiting: func(ctx context.Context, w bootstrap.Wait) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			waits, of := ctx.Value(stepKey{r}).(*row)
+			if !of {
+				if waits, of = ctx.Value(planKey{r}).(*row); !of {
+					return
+				}
+			}
+			r.resume()
+			r.waited = &wait{begin: time.Now(), what: w.For}
+			waits.waits = append(waits.waits, r.waited)
+		},
+		PlanDone: func(ctx context.Context, report *bootstrap.Report) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if plan, ok := ctx.Value(planKey{r}).(*row); ok {
+				r.finish(plan, string(outcome(report)), told(report))
+			}
+		},
+	}
+}
+
+// outcome is the status of a whole run.
+func outcome(report *bootstrap.Report) bootstrap.Status {
+	switch {
+	case report.Err != nil, report.Count(bootstrap.Failed, bootstrap.Blocked) > 0:
+		return bootstrap.Failed
+	case report.Count(bootstrap.WouldChange) > 0:
+		return bootstrap.WouldChange
+	case report.Changed():
+		return bootstrap.Changed
+	}
+	return bootstrap.Unchanged
+}
+
+func told(report *bootstrap.Report) []string {
+	if report.Err != nil {
+		return []string{report.Err.Error(), report.Summary()}
+	}
+	return []string{report.Summary()}
+}
+
+// The keys of the rows in contexts are the recorder's own: several may be joined.
+type (
+	planKey struct{ *Recorder }
+	stepKey struct{ *Recorder }
+)
+
+func (r *Recorder) start(name string) *row {
+	started := &row{name: name, begin: time.Now()}
+	r.rows = append(r.rows, started)
+	return started
+}
+
+func (r *Recorder) finish(done *row, status string, details []string) {
+	r.resume()
+	if !done.begin.IsZero() {
+		done.end = time.Now()
+	}
+	done.status, done.details = status, details
+}
+
+// resume ends the wait that there is.
+func (r *Recorder) resume() {
+	if r.waited != nil {
+		r.waited.end = time.Now()
+		r.waited = nil
+	}
+}
