@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package timeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/timeline"
+)
+
+// A run that was slow is looked at in a browser.
+func Example() {
+	dir, err := os.MkdirTemp("", "timeline")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	recorder := timeline.Recorder{Title: "start of acme's agent"}
+	plan := bootstrap.Plan{
+		Trace: recorder.Trace(), // with others: bootstrap.JoinTraces
+		Steps: []bootstrap.Step{{Name: "nothing", Action: bootstrap.Func(
+			func(context.Context) ([]string, error) { return nil, nil },
+			func(context.Context) error { return nil },
+		)}},
+	}
+	report, err := plan.Apply(context.Background())
+
+	file, createErr := os.Create(filepath.Join(dir, "start.html"))
+	if createErr != nil {
+		fmt.Println(createErr)
+		return
+	}
+	err = errors.Join(err, recorder.WriteHTML(file), file.Close())
+	fmt.Println(report.Summary(), err)
+	// Output: 1 step: 1 unchanged <nil>
+}
