@@ -84,7 +84,8 @@ func (d DropIn) dirs() []string {
 // differ now; each line names the file. If nobody can reload, a line says that
 // values are set directly, and why.
 //
-// A value that differs is a change even if the file is right. Settings that have no
+// A value that differs is a change even if the file is right, and, with a Reloader,
+// also if this process may not write it: the Reloader may. Settings that have no
 // effect are not changes: see [DropIn.Advise].
 func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	p, err := d.plan(ctx)

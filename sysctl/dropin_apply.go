@@ -88,7 +88,7 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, r *recorder) error {
 	if p.reloader == nil {
 		return p.reloadErr
 	}
-	own, err := k.diff(p.own) // none, but for those that may not be set here
+	own, err := k.diffBy(p.own, aReloader) // none, but for those that may not be set here
 	if errors.Is(err, errRouter) {
 		return err
 	}

@@ -5,6 +5,7 @@ package sysctl_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -252,6 +253,45 @@ func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
 	left, err := os.ReadDir(root)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// outside is a manager whose own /proc/sys may be written.
+type outside struct{ proc, dir string }
+
+func (outside) Reloading(context.Context) (string, error) { return "restart it", nil }
+
+func (o outside) Reload(context.Context) error {
+	all, err := sysctl.Effective(o.dir)
+	for _, a := range all {
+		err = errors.Join(err, sysctl.Kernel{Root: o.proc + "/sys"}.Set(a.Setting))
+	}
+	return err
+}
+
+func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	root := testns.TempDir(t)
+	o := outside{filepath.Join(root, "proc"), filepath.Join(root, "sysctl.d")}
+	require.NoError(t, os.Mkdir(o.proc, 0o755))
+	require.NoError(t, unix.Mount("proc", o.proc, "proc", 0, ""))
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: bad, Value: "2"}))
+	before := values(t)
+	require.NoError(t, unix.Mount("", "/proc/sys/net", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+
+	j := journaltest.Open(t, filepath.Join(root, "state"))
+	d := sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: o, Journal: j, Settings: []sysctl.Setting{
+		{Key: bad, Value: "0", IgnoreFailure: true},
+		{Key: "kernel.random.boot_id", Value: "0", IgnoreFailure: true}, // no reload sets it
+	}}
+	require.Contains(t, check(t, d), "set "+bad+" = 0 (is 2)")
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, "0", values(t)["net/ipv4/conf/all/rp_filter"])
+	require.Empty(t, check(t, d))
+
+	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS)
+	d.Kernel.Root = o.proc + "/sys"
+	require.NoError(t, d.Revert(t.Context()))
+	require.Empty(t, differing(before, values(t)))
 }
 
 func TestARootThatIsNotThereIsNamed(t *testing.T) {

@@ -55,11 +55,22 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	}
 	p.others, _ = effective(ctx, d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
-	p.changes, err = d.Kernel.diff(p.own)
-	if len(p.changes) == 0 && !p.write {
-		return p, err
+	return p, p.lookAtValues(ctx, d)
+}
+
+// lookAtValues lists the changes of our keys and finds out who makes them.
+func (p *dropInPlan) lookAtValues(ctx context.Context, d DropIn) (err error) {
+	w := writer(d.Reload != nil)
+	if p.changes, err = d.Kernel.diffBy(p.own, w); !p.any() {
+		return err
 	}
-	return p, errors.Join(err, p.howToReload(ctx, d))
+	reloadErr := p.howToReload(ctx, d)
+	if w == aReloader && p.reloader == nil { // what this process may not write, nobody does
+		if p.changes, err = d.Kernel.diff(p.own); !p.any() {
+			p.how = ""
+		}
+	}
+	return errors.Join(err, reloadErr)
 }
 
 func (d DropIn) assignments() []Assignment {
@@ -132,7 +143,7 @@ func (p *dropInPlan) howToReload(ctx context.Context, d DropIn) error {
 }
 
 // lookBeyond lists what a reload changes besides our keys. It skips keys that
-// cannot be read or written, as systemd does.
+// cannot be read, or written by anybody, as systemd does.
 func (p *dropInPlan) lookBeyond(k Kernel) error {
 	ours := map[string]bool{}
 	targets, _ := expand(k.files(), p.own)
@@ -144,7 +155,7 @@ func (p *dropInPlan) lookBeyond(k Kernel) error {
 	var changes []Change
 	for _, t := range targets {
 		t.IgnoreFailure = true
-		if c, _ := k.differs(t); c != nil && !ours[t.path] {
+		if c, _ := k.differs(t, aReloader); c != nil && !ours[t.path] {
 			c.ignore = false
 			by[c.Key] = fmt.Sprintf("by %s:%d", t.File, t.Line)
 			changes = append(changes, *c)
