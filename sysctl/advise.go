@@ -15,17 +15,17 @@ import (
 // Advise lists what Apply cannot achieve, even though Check finds nothing to
 // change: another file overrides this one at the next boot, the kernel takes the
 // reverse path filter from another key, a default route would be lost at the next
-// boot, or Reload needs systemd and there is none. Each item is one line for an
+// boot, systemd may read a file otherwise, or Reload needs systemd and there is none. Each item is one line for an
 // administrator. Advise changes nothing.
 func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	content, err := d.content()
 	if err != nil {
 		return nil, err
 	}
-	all, err := effective(ctx, d.dirs(), d.path(), content)
+	all, advice, err := effective(ctx, d.sources(), d.path(), content)
 	errs := []error{err}
 	own, err := expand(d.Kernel.files(), d.assignments())
-	advice := overridden(d.Kernel.files(), own, all)
+	advice = append(advice, overridden(d.Kernel.files(), own, all)...)
 	more, rpErr := d.Kernel.adviseRPFilter(own)
 	advice = append(advice, more...)
 	more, raErr := d.Kernel.adviseRouters(own)

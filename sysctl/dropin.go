@@ -32,7 +32,7 @@ type DropIn struct {
 	// still differ after a Reload are set directly too.
 	Reload Reloader
 	// Dirs are the directories with files that may override this one, the one with
-	// the highest priority first. If nil, they are systemd's directories if Dir is
+	// the highest priority first. If nil, they are what [Effective] reads if Dir is
 	// one of them, and otherwise Dir alone.
 	Dirs []string
 	// Kernel is where values are read and set. The zero value is the calling
@@ -69,14 +69,14 @@ func (d DropIn) content() ([]byte, error) {
 	return encode(d.Settings)
 }
 
-func (d DropIn) dirs() []string {
+func (d DropIn) sources() sources {
 	switch {
 	case d.Dirs != nil:
-		return d.Dirs
+		return sources{dirs: d.Dirs}
 	case slices.Contains(systemdDirs(), d.dir()):
-		return systemdDirs()
+		return systemdSources()
 	}
-	return []string{d.dir()}
+	return sources{dirs: []string{d.dir()}}
 }
 
 // Check says what Apply would do: make the directory, write the file, reload, and

@@ -163,8 +163,35 @@ func systemdFiles(t *testing.T) []string {
 		}
 	}
 	require.NoError(t, os.Mkdir("/run/sysctl.d", 0o755))
-	require.NoError(t, os.WriteFile("/run/sysctl.d/95-bad.conf", []byte("net.ipv4.conf.eth0.tag = 3\n-net..x = 1\n"), 0o644))
+	require.NoError(t, os.WriteFile("/run/sysctl.d/95-bad.conf", []byte("net.ipv4.conf.eth0.tag = 3\n-net/../x = 1\n"), 0o644))
 	return nil
+}
+
+func TestSYS5_TheCredentialComesLast(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	}
+	write := func(path, content string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	write("/etc/sysctl.d/zzz.conf", "net.ipv4.ip_forward = 0\n")
+	for _, dir := range []string{"/run/credentials/systemd-sysctl.service", "/etc/credstore", "/run/credentials/@system"} {
+		credential := filepath.Join(dir, "sysctl.extra")
+		write(credential, "net.ipv4.ip_forward = 1\n")
+		all, err := sysctl.Effective()
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Equal(t, credential, all[0].File)
+		d := sysctl.DropIn{Name: "zzzz.conf", Settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "0"}}}
+		advice, err := d.Advise(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{credential + ":1 sets net.ipv4.ip_forward = 1, and overrides 0 at the next boot"}, advice)
+	}
+	all, err := sysctl.Effective("/etc/sysctl.d")
+	require.NoError(t, err)
+	require.Equal(t, "0", all[0].Value, "directories are read, and nothing else")
 }
 
 // The zero values are the host's: here with empty folders over its own, and

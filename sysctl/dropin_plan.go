@@ -53,7 +53,7 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	if err := p.lookAtFile(ctx, d); err != nil {
 		return nil, err
 	}
-	p.others, _ = effective(ctx, d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
+	p.others, _, _ = effective(ctx, d.sources(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
 	return p, p.lookAtValues(ctx, d)
 }
