@@ -28,6 +28,7 @@ type dropInPlan struct {
 	write    bool
 	own      []Assignment // the file's, with what other files keep globs from
 	others   []Assignment // all files', as systemd would apply them
+	sources  sources      // of others
 	changes  []Change     // of our keys
 	beyond   []otherChange
 	reloader Reloader // nil: none, or none that can
@@ -45,7 +46,7 @@ type otherChange struct {
 // plan looks at the file, the kernel and the other files. The plan is nil if
 // nothing may be done; otherwise it stands, whatever the error.
 func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
-	p := &dropInPlan{path: d.path()}
+	p := &dropInPlan{path: d.path(), sources: d.sources()}
 	var err error
 	if p.content, err = d.content(); err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	if err := p.lookAtFile(ctx, d); err != nil {
 		return nil, err
 	}
-	p.others, _, _ = effective(ctx, d.sources(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
+	p.others, _, _ = effective(ctx, p.sources, p.path, p.content) // what is unreadable is [DropIn.Advise]'s
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
 	return p, p.lookAtValues(ctx, d)
 }
