@@ -15,7 +15,8 @@ import (
 
 // DropIn is an action that sets kernel values and writes them to a sysctl.d file,
 // so that they apply both now and after the next boot. On hosts with systemd, udev
-// applies the file's globs to links that appear later; on other hosts nobody does.
+// applies the file's globs to links that appear later, but not to those that get
+// another name; on other hosts nobody does. [Watch] tells when to apply it again.
 // [Cilium] is the drop-in of Cilium's agent.
 type DropIn struct {
 	// Dir is the file's directory. If empty, it is /etc/sysctl.d.

@@ -194,6 +194,34 @@ func TestSYS5_TheCredentialComesLast(t *testing.T) {
 	require.Equal(t, "0", all[0].Value, "directories are read, and nothing else")
 }
 
+// With or without the link that Debian makes to it in sysctl.d.
+func TestSYS5_WhatProcpsAppliesLastIsSaid(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	}
+	require.NoError(t, os.Mkdir("/etc/sysctl.d", 0o755))
+	d := sysctl.DropIn{Name: "99-zzz.conf", Settings: []sysctl.Setting{
+		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.tag", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "1"},
+	}}
+	require.NoError(t, os.WriteFile("/etc/sysctl.conf", []byte("# x\nnet.ipv4.ip_forward=0\nnet/ipv4/conf/lo/tag=1\n"), 0o644))
+	want := []string{"/etc/sysctl.conf:2 sets net.ipv4.ip_forward = 0, and sysctl --system applies it after /etc/sysctl.d/99-zzz.conf"}
+	for range 2 {
+		advice, err := d.Advise(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, advice)
+		_ = os.Symlink("../sysctl.conf", "/etc/sysctl.d/99-sysctl.conf")
+	}
+	d.Name = "50.conf"
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "/etc/sysctl.d/99-sysctl.conf:2 sets net.ipv4.ip_forward = 0, and overrides 1 at the next boot", advice[0])
+	d.Dirs = []string{"/etc/sysctl.d"}
+	advice, err = d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Len(t, advice, 1, "it is the host's, not another tree's")
+}
+
 // The zero values are the host's: here with empty folders over its own, and
 // with nobody at systemd's sockets.
 func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {

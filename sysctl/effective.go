@@ -66,9 +66,11 @@ func Effective(dirs ...string) ([]Assignment, error) {
 type sources struct {
 	dirs  []string // the one with the highest priority first
 	extra []string // the first of these files that exists is read after all others
+
+	procps string // a file that procps reads after all others, and systemd does not
 }
 
-func systemdSources() sources { return sources{systemdDirs(), credentials()} }
+func systemdSources() sources { return sources{systemdDirs(), credentials(), "/etc/sysctl.conf"} }
 
 // maxSettings bounds the settings of all files together: distributions and
 // administrators have some hundreds.
