@@ -85,6 +85,9 @@ func (d DropIn) sources() sources {
 // differ now; each line names the file. If nobody can reload, a line says that
 // values are set directly, and why.
 //
+// If the file has to be written and its directory is read-only, the error matches
+// [ErrReadOnlyDir]; Apply then sets the values, and returns it too.
+//
 // A value that differs is a change even if the file is right, and, with a Reloader,
 // also if this process may not write it: the Reloader may. Settings that have no
 // effect are not changes: see [DropIn.Advise].

@@ -41,6 +41,9 @@ func (p *dropInPlan) unwritten(err error) error {
 // those of the values, so that the file is removed before they are put back: it
 // would set them again.
 func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error {
+	if p.refused != nil {
+		return p.refused
+	}
 	if p.write {
 		if err := dropIns.MkdirAll(ctx, r.journal, filepath.Dir(p.path), 0o755); err != nil {
 			return remedy.File(err)

@@ -310,6 +310,37 @@ func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// As on distributions whose /etc is part of a read-only image.
+func TestSYS3_AReadOnlyDirectoryIsSaidBeforehand(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	root := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, ""))
+	for _, dir := range []string{"etc/sysctl.d", "state"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+	}
+	etc := filepath.Join(root, "etc")
+	require.NoError(t, unix.Mount(etc, etc, "", unix.MS_BIND, ""))
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: bad, Value: "2"}))
+	right := cilium(sysctl.DropIn{Dir: filepath.Join(etc, "sysctl.d"), Name: "right.conf"})
+	require.NoError(t, right.Apply(t.Context()))
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: bad, Value: "2"}))
+	require.NoError(t, unix.Mount("", etc, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+
+	for _, dir := range []string{"sysctl.d", "none/sysctl.d"} {
+		d := cilium(sysctl.DropIn{Dir: filepath.Join(etc, dir), Journal: journaltest.Open(t, filepath.Join(root, "state", filepath.Base(filepath.Dir(dir))))})
+		changes, err := d.Check(t.Context())
+		require.ErrorIs(t, err, sysctl.ErrReadOnlyDir)
+		require.ErrorIs(t, err, unix.EROFS)
+		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written: its directory is read-only: "+etc)
+		require.Contains(t, changes, "set "+bad+" = 0 (is 2)")
+		require.ErrorIs(t, d.Apply(t.Context()), sysctl.ErrReadOnlyDir)
+		require.Equal(t, "0", values(t)["net/ipv4/conf/all/rp_filter"], "the values are independent of the file")
+		require.NoError(t, d.Revert(t.Context()))
+		require.Equal(t, "2", values(t)["net/ipv4/conf/all/rp_filter"])
+	}
+	require.Equal(t, []string{"set " + bad + " = 0 (is 2)"}, check(t, right), "there is nothing to write")
+}
+
 // outside is a manager whose own /proc/sys may be written.
 type outside struct{ proc, dir string }
 

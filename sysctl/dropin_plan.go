@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -26,6 +27,7 @@ type dropInPlan struct {
 	file     journal.State // what it shall be
 	makeDir  bool
 	write    bool
+	refused  error        // why it cannot be written
 	own      []Assignment // the file's, with what other files keep globs from
 	others   []Assignment // all files', as systemd would apply them
 	sources  sources      // of others
@@ -56,7 +58,7 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	}
 	p.others, _, _ = effective(ctx, p.sources, p.path, p.content) // what is unreadable is [DropIn.Advise]'s
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
-	return p, p.lookAtValues(ctx, d)
+	return p, errors.Join(p.refused, p.lookAtValues(ctx, d))
 }
 
 // lookAtValues lists the changes of our keys and finds out who makes them.
@@ -122,7 +124,24 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 	}
 	entry, ours, err := d.Journal.Lookup(ctx, kindFile, p.path)
 	p.write = !now.Same(p.file) || ours && !entry.Done // an earlier run did not get to its end
+	if p.write {
+		p.refused = refusedIn(d.dir(), p.path)
+	}
 	return err
+}
+
+// refusedIn returns an error if nobody can make the file at path in dir, or dir itself.
+// What this process may not do and others may is for them to find out.
+func refusedIn(dir, path string) error {
+	err := mayMakeIn(dir)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+		err = mayMakeIn(dir)
+	}
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("%s is not written: %w: %s: %w", path, ErrReadOnlyDir, dir, err)
+	}
+	return nil
 }
 
 // howToReload finds out who applies the values, and what else is changed thereby.

@@ -94,8 +94,10 @@ func (a *app) bpfMountFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.bpfShared, "bpf-shared", false, "fail unless the mount will be visible on the host (for a pod without --host-proc)")
 }
 
+const defaultSysctlConfDir = "/etc/sysctl.d"
+
 func (a *app) sysctlPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", "/etc/sysctl.d", "directory of the sysctl drop-in, on the host")
+	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", defaultSysctlConfDir, "directory of the sysctl drop-in, on the host; empty: no file, only the values")
 	f.StringVar(&a.sysctlConfFile, "sysctl-config-file", sysctl.Cilium().Name, "name of the sysctl drop-in")
 }
 
