@@ -171,11 +171,11 @@ func (a *app) olderInstallerPaths(f *pflag.FlagSet) {
 		case a.cniDir != "":
 			a.cniBinDir = filepath.Join(a.cniDir, "bin")
 		case a.hostPrefix != "":
-			a.cniBinDir = filepath.Join(a.hostPrefix, a.cniBinDir)
+			a.cniBinDir = below(a.hostPrefix, a.cniBinDir)
 		}
 	}
 	if unset("cni-conf-dir") && a.hostPrefix != "" {
-		a.cniConfDir = filepath.Join(a.hostPrefix, a.cniConfDir)
+		a.cniConfDir = below(a.hostPrefix, a.cniConfDir)
 	}
 }
 
