@@ -100,19 +100,15 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.Equal(t, "0", value)
 }
 
-const systemdSysctl = "/usr/lib/systemd/systemd-sysctl"
-
 // What Effective and Set make of files is what systemd's own program makes of
 // them.
 func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
 	testns.Root(t)
-	if _, err := os.Stat(systemdSysctl); err != nil {
-		testns.Skip(t, "needs "+systemdSysctl)
-	}
+	program, _ := findSystemdSysctl(t)
 	results := map[string]map[string]string{}
 	for name, apply := range map[string]func(t *testing.T, dirs ...string){
 		"systemd": func(t *testing.T, _ ...string) {
-			out, err := exec.Command(systemdSysctl).CombinedOutput()
+			out, err := exec.Command(program).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 		},
 		"ours": func(t *testing.T, dirs ...string) {
@@ -143,13 +139,18 @@ func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
 // namespace.
 func systemdFiles(t *testing.T) []string {
 	t.Helper()
+	for _, dir := range []string{"/etc", "/run", "/usr/lib/sysctl.d"} {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	}
 	for dir, files := range map[string]map[string]string{
 		"/etc/sysctl.d": {
 			"50-b.conf": "# b\nnet.ipv4.conf.lxc*.rp_filter = 2\n-net.ipv4.conf.eth0.log_martians\n",
 			"40-x.conf": "",
 			"90-z.conf": "net/ipv4/conf/lxc2.7/rp_filter=1\nnet.ipv4.conf.{eth,hub}?.accept_local = 1\nnet.ipv4.conf.lxc[!1]*.arp_ignore=2\n-net.ipv4.no_such_key = 1\n",
 		},
-		"/run": {},
+		"/run/sysctl.d": {
+			"95-bad.conf": "net.ipv4.conf.eth0.tag = 3\n-net/../x = 1\n",
+		},
 		"/usr/lib/sysctl.d": {
 			"10-a.conf": "net.ipv4.conf.*.log_martians = 1\nnet.ipv4.conf.lxc1.arp_announce = 1\nnet.ipv4.conf.lxc*.arp_announce = 2\nnet.ipv4.conf.hub*.arp_announce = 1\n",
 			"40-x.conf": "net.ipv4.conf.eth0.arp_ignore = 8\n",
@@ -157,13 +158,11 @@ func systemdFiles(t *testing.T) []string {
 			"60-c.conf": "net.ipv4.conf.h*.arp_announce = 2\nnet.ipv4.tcp_rmem = 4096\t65536 1048576\n-net.ipv4.conf.hub*.arp_announce\nnet.ipv4.conf.lxc*.tag = 5\n-net.ipv4.conf.lxc*.tag\n",
 		},
 	} {
-		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+		require.NoError(t, os.MkdirAll(dir, 0o755))
 		for name, content := range files {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 		}
 	}
-	require.NoError(t, os.Mkdir("/run/sysctl.d", 0o755))
-	require.NoError(t, os.WriteFile("/run/sysctl.d/95-bad.conf", []byte("net.ipv4.conf.eth0.tag = 3\n-net/../x = 1\n"), 0o644))
 	return nil
 }
 
@@ -226,7 +225,8 @@ func TestSYS5_WhatProcpsAppliesLastIsSaid(t *testing.T) {
 // with nobody at systemd's sockets.
 func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	for _, dir := range []string{"/etc/sysctl.d", "/usr/lib/sysctl.d", "/run"} {
+	for _, dir := range []string{"/etc", "/etc/sysctl.d", "/usr/lib/sysctl.d", "/run"} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
 		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	}
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
