@@ -55,6 +55,9 @@ func TestSentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 		"sysctl.ErrSwallowed": {want: sysctl.ErrSwallowed, action: sysctl.Settings{
 			Values: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}, Kernel: sysctl.Kernel{Files: deaf("net.ipv4.ip_forward")},
 		}},
+		"sysctl.ErrReadOnlyDir": {sysctl.ErrReadOnlyDir, sysctl.DropIn{Dir: "/run/sysctl.d", Name: "50-x.conf", Settings: sysctl.Forwarding()}, func() error {
+			return errors.Join(tmpfs("/run/sysctl.d"), unix.Mount("", "/run/sysctl.d", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+		}},
 		"bootstrap.ErrNotConverged": {want: bootstrap.ErrNotConverged, action: bootstrap.Func(
 			func(context.Context) ([]string, error) { return []string{"always"}, nil },
 			func(context.Context) error { return nil },

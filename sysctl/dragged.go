@@ -40,7 +40,7 @@ func sidePatterns(at string) []string {
 	dir, name := path.Split(at)
 	switch {
 	case at == "net/ipv4/ip_forward", at == "net/ipv4/conf/all/forwarding":
-		return []string{"net/ipv4/i[p]_forward", "net/ipv4/conf/*/forwarding", "net/ipv4/conf/[a]ll/accept_redirects"}
+		return []string{"net/ipv4/ip_forward", "net/ipv4/conf/*/forwarding", "net/ipv4/conf/all/accept_redirects"}
 	case dir == "net/ipv4/conf/default/" && name != "forwarding":
 		return []string{"net/ipv4/conf/*/" + name}
 	case dir == "net/ipv6/conf/all/" && slices.Contains(copied6(), name):

@@ -15,7 +15,8 @@ import (
 
 // DropIn is an action that sets kernel values and writes them to a sysctl.d file,
 // so that they apply both now and after the next boot. On hosts with systemd, udev
-// applies the file's globs to links that appear later; on other hosts nobody does.
+// applies the file's globs to links that appear later, but not to those that get
+// another name; on other hosts nobody does. [Watch] tells when to apply it again.
 // [Cilium] is the drop-in of Cilium's agent.
 type DropIn struct {
 	// Dir is the file's directory. If empty, it is /etc/sysctl.d.
@@ -32,7 +33,7 @@ type DropIn struct {
 	// still differ after a Reload are set directly too.
 	Reload Reloader
 	// Dirs are the directories with files that may override this one, the one with
-	// the highest priority first. If nil, they are systemd's directories if Dir is
+	// the highest priority first. If nil, they are what [Effective] reads if Dir is
 	// one of them, and otherwise Dir alone.
 	Dirs []string
 	// Kernel is where values are read and set. The zero value is the calling
@@ -69,14 +70,14 @@ func (d DropIn) content() ([]byte, error) {
 	return encode(d.Settings)
 }
 
-func (d DropIn) dirs() []string {
+func (d DropIn) sources() sources {
 	switch {
 	case d.Dirs != nil:
-		return d.Dirs
+		return sources{dirs: d.Dirs}
 	case slices.Contains(systemdDirs(), d.dir()):
-		return systemdDirs()
+		return systemdSources()
 	}
-	return []string{d.dir()}
+	return sources{dirs: []string{d.dir()}}
 }
 
 // Check says what Apply would do: make the directory, write the file, reload, and
@@ -84,7 +85,11 @@ func (d DropIn) dirs() []string {
 // differ now; each line names the file. If nobody can reload, a line says that
 // values are set directly, and why.
 //
-// A value that differs is a change even if the file is right. Settings that have no
+// If the file has to be written and its directory is read-only, the error matches
+// [ErrReadOnlyDir]; Apply then sets the values, and returns it too.
+//
+// A value that differs is a change even if the file is right, and, with a Reloader,
+// also if this process may not write it: the Reloader may. Settings that have no
 // effect are not changes: see [DropIn.Advise].
 func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	p, err := d.plan(ctx)

@@ -41,6 +41,9 @@ func (p *dropInPlan) unwritten(err error) error {
 // those of the values, so that the file is removed before they are put back: it
 // would set them again.
 func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error {
+	if p.refused != nil {
+		return p.refused
+	}
 	if p.write {
 		if err := dropIns.MkdirAll(ctx, r.journal, filepath.Dir(p.path), 0o755); err != nil {
 			return remedy.File(err)
@@ -88,7 +91,7 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, r *recorder) error {
 	if p.reloader == nil {
 		return p.reloadErr
 	}
-	own, err := k.diff(p.own) // none, but for those that may not be set here
+	own, err := k.diffBy(p.own, aReloader) // none, but for those that may not be set here
 	if errors.Is(err, errRouter) {
 		return err
 	}
@@ -105,15 +108,41 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, r *recorder) error {
 	}
 	guards := slices.DeleteFunc(slices.Concat(own, beyond), func(c Change) bool { return !c.guard })
 	if err = k.writeAll(ctx, guards, map[Key]bool{}); err == nil {
-		err = p.restart(ctx)
+		err = p.restart(ctx, k)
 	}
 	return errors.Join(err, r.end(ctx, k, own), others.end(ctx, k, beyond))
 }
 
-// restart reloads, unless there is a bus but no systemd on it.
-func (p *dropInPlan) restart(ctx context.Context) error {
-	if err := p.reloader.Reload(ctx); !errors.Is(err, ErrNoSystemd) {
-		return err
+// restart reloads, unless there is a bus but no systemd on it, or it is not its turn
+// yet.
+func (p *dropInPlan) restart(ctx context.Context, k Kernel) error {
+	err := p.reloader.Reload(ctx)
+	var failed jobFailed
+	switch {
+	case errors.Is(err, ErrNoSystemd):
+		return nil
+	case errors.As(err, &failed):
+		return errors.Join(err, p.blame(ctx, k))
 	}
-	return nil
+	return err
+}
+
+// blame names the lines on whose account a reload failed: those that are invalid, and
+// those whose values the kernel did not take.
+func (p *dropInPlan) blame(ctx context.Context, k Kernel) error {
+	_, _, err := effective(ctx, p.sources, p.path, p.content)
+	errs := failures{}
+	errs.add(err)
+	targets, _ := expand(k.files(), p.others)
+	for _, t := range targets {
+		t.IfExists = true
+		c, err := k.differs(t, thisProcess)
+		switch {
+		case err != nil && !denied(err):
+			errs.add(fmt.Errorf("%s:%d: %w", t.File, t.Line, err))
+		case err == nil && c != nil && !t.IgnoreFailure:
+			errs.add(fmt.Errorf("%s:%d sets %s = %s, and it is %s", t.File, t.Line, t.Key, oneLine(t.Value), oneLine(c.Old)))
+		}
+	}
+	return errs.join()
 }

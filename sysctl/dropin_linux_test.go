@@ -5,6 +5,7 @@ package sysctl_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,19 +100,15 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.Equal(t, "0", value)
 }
 
-const systemdSysctl = "/usr/lib/systemd/systemd-sysctl"
-
 // What Effective and Set make of files is what systemd's own program makes of
 // them.
 func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
 	testns.Root(t)
-	if _, err := os.Stat(systemdSysctl); err != nil {
-		testns.Skip(t, "needs "+systemdSysctl)
-	}
+	program, _ := findSystemdSysctl(t)
 	results := map[string]map[string]string{}
 	for name, apply := range map[string]func(t *testing.T, dirs ...string){
 		"systemd": func(t *testing.T, _ ...string) {
-			out, err := exec.Command(systemdSysctl).CombinedOutput()
+			out, err := exec.Command(program).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 		},
 		"ours": func(t *testing.T, dirs ...string) {
@@ -142,13 +139,18 @@ func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
 // namespace.
 func systemdFiles(t *testing.T) []string {
 	t.Helper()
+	for _, dir := range []string{"/etc", "/run", "/usr/lib/sysctl.d"} {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	}
 	for dir, files := range map[string]map[string]string{
 		"/etc/sysctl.d": {
 			"50-b.conf": "# b\nnet.ipv4.conf.lxc*.rp_filter = 2\n-net.ipv4.conf.eth0.log_martians\n",
 			"40-x.conf": "",
 			"90-z.conf": "net/ipv4/conf/lxc2.7/rp_filter=1\nnet.ipv4.conf.{eth,hub}?.accept_local = 1\nnet.ipv4.conf.lxc[!1]*.arp_ignore=2\n-net.ipv4.no_such_key = 1\n",
 		},
-		"/run": {},
+		"/run/sysctl.d": {
+			"95-bad.conf": "net.ipv4.conf.eth0.tag = 3\n-net/../x = 1\n",
+		},
 		"/usr/lib/sysctl.d": {
 			"10-a.conf": "net.ipv4.conf.*.log_martians = 1\nnet.ipv4.conf.lxc1.arp_announce = 1\nnet.ipv4.conf.lxc*.arp_announce = 2\nnet.ipv4.conf.hub*.arp_announce = 1\n",
 			"40-x.conf": "net.ipv4.conf.eth0.arp_ignore = 8\n",
@@ -156,21 +158,75 @@ func systemdFiles(t *testing.T) []string {
 			"60-c.conf": "net.ipv4.conf.h*.arp_announce = 2\nnet.ipv4.tcp_rmem = 4096\t65536 1048576\n-net.ipv4.conf.hub*.arp_announce\nnet.ipv4.conf.lxc*.tag = 5\n-net.ipv4.conf.lxc*.tag\n",
 		},
 	} {
-		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+		require.NoError(t, os.MkdirAll(dir, 0o755))
 		for name, content := range files {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 		}
 	}
-	require.NoError(t, os.Mkdir("/run/sysctl.d", 0o755))
-	require.NoError(t, os.WriteFile("/run/sysctl.d/95-bad.conf", []byte("net.ipv4.conf.eth0.tag = 3\n-net..x = 1\n"), 0o644))
 	return nil
+}
+
+func TestSYS5_TheCredentialComesLast(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	}
+	write := func(path, content string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	write("/etc/sysctl.d/zzz.conf", "net.ipv4.ip_forward = 0\n")
+	for _, dir := range []string{"/run/credentials/systemd-sysctl.service", "/etc/credstore", "/run/credentials/@system"} {
+		credential := filepath.Join(dir, "sysctl.extra")
+		write(credential, "net.ipv4.ip_forward = 1\n")
+		all, err := sysctl.Effective()
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Equal(t, credential, all[0].File)
+		d := sysctl.DropIn{Name: "zzzz.conf", Settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "0"}}}
+		advice, err := d.Advise(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{credential + ":1 sets net.ipv4.ip_forward = 1, and overrides 0 at the next boot"}, advice)
+	}
+	all, err := sysctl.Effective("/etc/sysctl.d")
+	require.NoError(t, err)
+	require.Equal(t, "0", all[0].Value, "directories are read, and nothing else")
+}
+
+// With or without the link that Debian makes to it in sysctl.d.
+func TestSYS5_WhatProcpsAppliesLastIsSaid(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	}
+	require.NoError(t, os.Mkdir("/etc/sysctl.d", 0o755))
+	d := sysctl.DropIn{Name: "99-zzz.conf", Settings: []sysctl.Setting{
+		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.tag", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "1"},
+	}}
+	require.NoError(t, os.WriteFile("/etc/sysctl.conf", []byte("# x\nnet.ipv4.ip_forward=0\nnet/ipv4/conf/lo/tag=1\n"), 0o644))
+	want := []string{"/etc/sysctl.conf:2 sets net.ipv4.ip_forward = 0, and sysctl --system applies it after /etc/sysctl.d/99-zzz.conf"}
+	for range 2 {
+		advice, err := d.Advise(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, advice)
+		_ = os.Symlink("../sysctl.conf", "/etc/sysctl.d/99-sysctl.conf")
+	}
+	d.Name = "50.conf"
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "/etc/sysctl.d/99-sysctl.conf:2 sets net.ipv4.ip_forward = 0, and overrides 1 at the next boot", advice[0])
+	d.Dirs = []string{"/etc/sysctl.d"}
+	advice, err = d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Len(t, advice, 1, "it is the host's, not another tree's")
 }
 
 // The zero values are the host's: here with empty folders over its own, and
 // with nobody at systemd's sockets.
 func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	for _, dir := range []string{"/etc/sysctl.d", "/usr/lib/sysctl.d", "/run"} {
+	for _, dir := range []string{"/etc", "/etc/sysctl.d", "/usr/lib/sysctl.d", "/run"} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
 		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	}
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
@@ -252,6 +308,76 @@ func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
 	left, err := os.ReadDir(root)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// As on distributions whose /etc is part of a read-only image.
+func TestSYS3_AReadOnlyDirectoryIsSaidBeforehand(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	root := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, ""))
+	for _, dir := range []string{"etc/sysctl.d", "state"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+	}
+	etc := filepath.Join(root, "etc")
+	require.NoError(t, unix.Mount(etc, etc, "", unix.MS_BIND, ""))
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: bad, Value: "2"}))
+	right := cilium(sysctl.DropIn{Dir: filepath.Join(etc, "sysctl.d"), Name: "right.conf"})
+	require.NoError(t, right.Apply(t.Context()))
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: bad, Value: "2"}))
+	require.NoError(t, unix.Mount("", etc, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+
+	for _, dir := range []string{"sysctl.d", "none/sysctl.d"} {
+		d := cilium(sysctl.DropIn{Dir: filepath.Join(etc, dir), Journal: journaltest.Open(t, filepath.Join(root, "state", filepath.Base(filepath.Dir(dir))))})
+		changes, err := d.Check(t.Context())
+		require.ErrorIs(t, err, sysctl.ErrReadOnlyDir)
+		require.ErrorIs(t, err, unix.EROFS)
+		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written: its directory is read-only: "+etc)
+		require.Contains(t, changes, "set "+bad+" = 0 (is 2)")
+		require.ErrorIs(t, d.Apply(t.Context()), sysctl.ErrReadOnlyDir)
+		require.Equal(t, "0", values(t)["net/ipv4/conf/all/rp_filter"], "the values are independent of the file")
+		require.NoError(t, d.Revert(t.Context()))
+		require.Equal(t, "2", values(t)["net/ipv4/conf/all/rp_filter"])
+	}
+	require.Equal(t, []string{"set " + bad + " = 0 (is 2)"}, check(t, right), "there is nothing to write")
+}
+
+// outside is a manager whose own /proc/sys may be written.
+type outside struct{ proc, dir string }
+
+func (outside) Reloading(context.Context) (string, error) { return "restart it", nil }
+
+func (o outside) Reload(context.Context) error {
+	all, err := sysctl.Effective(o.dir)
+	for _, a := range all {
+		err = errors.Join(err, sysctl.Kernel{Root: o.proc + "/sys"}.Set(a.Setting))
+	}
+	return err
+}
+
+func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	root := testns.TempDir(t)
+	o := outside{filepath.Join(root, "proc"), filepath.Join(root, "sysctl.d")}
+	require.NoError(t, os.Mkdir(o.proc, 0o755))
+	require.NoError(t, unix.Mount("proc", o.proc, "proc", 0, ""))
+	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: bad, Value: "2"}))
+	before := values(t)
+	require.NoError(t, unix.Mount("", "/proc/sys/net", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+
+	j := journaltest.Open(t, filepath.Join(root, "state"))
+	d := sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: o, Journal: j, Settings: []sysctl.Setting{
+		{Key: bad, Value: "0", IgnoreFailure: true},
+		{Key: "kernel.random.boot_id", Value: "0", IgnoreFailure: true}, // no reload sets it
+	}}
+	require.Contains(t, check(t, d), "set "+bad+" = 0 (is 2)")
+	require.NoError(t, d.Apply(t.Context()))
+	require.Equal(t, "0", values(t)["net/ipv4/conf/all/rp_filter"])
+	require.Empty(t, check(t, d))
+
+	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS)
+	d.Kernel.Root = o.proc + "/sys"
+	require.NoError(t, d.Revert(t.Context()))
+	require.Empty(t, differing(before, values(t)))
 }
 
 func TestARootThatIsNotThereIsNamed(t *testing.T) {

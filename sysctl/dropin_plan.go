@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -26,8 +27,10 @@ type dropInPlan struct {
 	file     journal.State // what it shall be
 	makeDir  bool
 	write    bool
+	refused  error        // why it cannot be written
 	own      []Assignment // the file's, with what other files keep globs from
 	others   []Assignment // all files', as systemd would apply them
+	sources  sources      // of others
 	changes  []Change     // of our keys
 	beyond   []otherChange
 	reloader Reloader // nil: none, or none that can
@@ -45,7 +48,7 @@ type otherChange struct {
 // plan looks at the file, the kernel and the other files. The plan is nil if
 // nothing may be done; otherwise it stands, whatever the error.
 func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
-	p := &dropInPlan{path: d.path()}
+	p := &dropInPlan{path: d.path(), sources: d.sources()}
 	var err error
 	if p.content, err = d.content(); err != nil {
 		return nil, err
@@ -53,13 +56,24 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	if err := p.lookAtFile(ctx, d); err != nil {
 		return nil, err
 	}
-	p.others, _ = effective(ctx, d.dirs(), p.path, p.content) // what is unreadable is [DropIn.Advise]'s
+	p.others, _, _ = effective(ctx, p.sources, p.path, p.content) // what is unreadable is [DropIn.Advise]'s
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
-	p.changes, err = d.Kernel.diff(p.own)
-	if len(p.changes) == 0 && !p.write {
-		return p, err
+	return p, errors.Join(p.refused, p.lookAtValues(ctx, d))
+}
+
+// lookAtValues lists the changes of our keys and finds out who makes them.
+func (p *dropInPlan) lookAtValues(ctx context.Context, d DropIn) (err error) {
+	w := writer(d.Reload != nil)
+	if p.changes, err = d.Kernel.diffBy(p.own, w); !p.any() {
+		return err
 	}
-	return p, errors.Join(err, p.howToReload(ctx, d))
+	reloadErr := p.howToReload(ctx, d)
+	if w == aReloader && p.reloader == nil { // what this process may not write, nobody does
+		if p.changes, err = d.Kernel.diff(p.own); !p.any() {
+			p.how = ""
+		}
+	}
+	return errors.Join(err, reloadErr)
 }
 
 func (d DropIn) assignments() []Assignment {
@@ -110,7 +124,24 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 	}
 	entry, ours, err := d.Journal.Lookup(ctx, kindFile, p.path)
 	p.write = !now.Same(p.file) || ours && !entry.Done // an earlier run did not get to its end
+	if p.write {
+		p.refused = refusedIn(d.dir(), p.path)
+	}
 	return err
+}
+
+// refusedIn returns an error if nobody can make the file at path in dir, or dir itself.
+// What this process may not do and others may is for them to find out.
+func refusedIn(dir, path string) error {
+	err := mayMakeIn(dir)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+		err = mayMakeIn(dir)
+	}
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("%s is not written: %w: %s: %w", path, ErrReadOnlyDir, dir, err)
+	}
+	return nil
 }
 
 // howToReload finds out who applies the values, and what else is changed thereby.
@@ -132,7 +163,7 @@ func (p *dropInPlan) howToReload(ctx context.Context, d DropIn) error {
 }
 
 // lookBeyond lists what a reload changes besides our keys. It skips keys that
-// cannot be read or written, as systemd does.
+// cannot be read, or written by anybody, as systemd does.
 func (p *dropInPlan) lookBeyond(k Kernel) error {
 	ours := map[string]bool{}
 	targets, _ := expand(k.files(), p.own)
@@ -144,7 +175,7 @@ func (p *dropInPlan) lookBeyond(k Kernel) error {
 	var changes []Change
 	for _, t := range targets {
 		t.IgnoreFailure = true
-		if c, _ := k.differs(t); c != nil && !ours[t.path] {
+		if c, _ := k.differs(t, aReloader); c != nil && !ours[t.path] {
 			c.ignore = false
 			by[c.Key] = fmt.Sprintf("by %s:%d", t.File, t.Line)
 			changes = append(changes, *c)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,45 +24,78 @@ func systemdDirs() []string {
 	return []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"}
 }
 
+// credentials are the files where systemd looks for the credential sysctl.extra, the
+// one that counts first (systemd-sysctl(8), systemd.exec(5)): as the machine was
+// given it, as an administrator stores it, and as the service got it, which may have
+// been encrypted before.
+func credentials() []string {
+	var files []string
+	for _, dir := range []string{
+		"/run/credentials/@system", "/etc/credstore", "/run/credstore", "/usr/local/lib/credstore", "/usr/lib/credstore",
+		"/run/credentials/systemd-sysctl.service",
+	} {
+		files = append(files, filepath.Join(dir, "sysctl.extra"))
+	}
+	return files
+}
+
 // Effective returns the settings that systemd-sysctl takes from the .conf files in
 // dirs, in the order in which it would apply them (sysctl.d(5)). Files are read in
 // the order of their names, whichever directory they are in. Of two files with the
-// same name, the one in the earlier directory counts, even if it is empty or a link
-// to /dev/null. Of two lines for the same key, the later one counts. Globs are not
-// expanded.
+// same name, the one in the earlier directory counts, even if it is empty or there is
+// nothing to read: a folder, or a link to a folder, to /dev/null or to nothing. Of two
+// lines for the same key, the later one counts. Globs are not expanded.
 //
 // Without dirs it reads /etc, /run, /usr/local/lib, /usr/lib and /lib, each with
-// /sysctl.d. Lines and files that cannot be read are left out, as by systemd, and
-// reported in the joined error. A missing directory counts as empty.
+// /sysctl.d, and then the credential sysctl.extra. Lines and files that cannot be read
+// are left out, as by systemd, and reported in the joined error, as is what systemd
+// may read otherwise. A missing directory counts as empty.
 func Effective(dirs ...string) ([]Assignment, error) {
+	src := sources{dirs: dirs}
 	if len(dirs) == 0 {
-		dirs = systemdDirs()
+		src = systemdSources()
 	}
-	return effective(context.Background(), dirs, "", nil)
+	as, odd, err := effective(context.Background(), src, "", nil)
+	for _, line := range odd {
+		err = errors.Join(err, errors.New(line))
+	}
+	return as, err
 }
+
+// sources are where settings come from.
+type sources struct {
+	dirs  []string // the one with the highest priority first
+	extra []string // the first of these files that exists is read after all others
+
+	procps string // a file that procps reads after all others, and systemd does not
+}
+
+func systemdSources() sources { return sources{systemdDirs(), credentials(), "/etc/sysctl.conf"} }
 
 // maxSettings bounds the settings of all files together: distributions and
 // administrators have some hundreds.
 const maxSettings = 20_000
 
 // effective takes planned as the content of the file at path, which need not exist
-// yet.
-func effective(ctx context.Context, dirs []string, path string, planned []byte) ([]Assignment, error) {
-	files, err := confFiles(ctx, dirs, path)
+// yet. It also returns a line for each file that systemd may read otherwise.
+func effective(ctx context.Context, src sources, path string, planned []byte) (as []Assignment, odd []string, err error) {
+	files, err := confFiles(ctx, src.dirs, path)
 	var errs failures
 	errs.add(err)
-	var as []Assignment
-	for _, file := range files {
+	for _, file := range append(files, src.credential()...) {
 		content := planned
 		if file != path {
-			if content, err = input.ReadFile(ctx, file, input.MaxSysctl); err != nil {
+			if content, err = readConf(ctx, file); err != nil {
 				errs.add(err)
 				continue
 			}
 		}
-		more, err := parse(bytes.NewReader(content), file)
+		more, what, err := parse(bytes.NewReader(content), file)
 		if err != nil {
 			errs.add(fmt.Errorf("%s: %w", file, err))
+		}
+		if what != "" && len(odd) < maxFailures {
+			odd = append(odd, what)
 		}
 		if len(as)+len(more) > maxSettings {
 			errs.add(fmt.Errorf("%s: there are more than %d settings up to here, and the rest is left out", file, maxSettings))
@@ -71,63 +105,53 @@ func effective(ctx context.Context, dirs []string, path string, planned []byte) 
 	}
 	as, err = override(as)
 	errs.add(err)
-	return as, errs.join()
+	return as, odd, errs.join()
+}
+
+func (s sources) credential() []string {
+	for _, file := range s.extra {
+		if _, err := os.Stat(file); err == nil {
+			return []string{file}
+		}
+	}
+	return nil
+}
+
+// readConf reads a file. What there is nothing to read of is empty.
+func readConf(ctx context.Context, file string) ([]byte, error) {
+	if target, err := filepath.EvalSymlinks(file); err == nil && target == os.DevNull {
+		return nil, nil
+	}
+	content, err := input.ReadFile(ctx, file, input.MaxSysctl)
+	if errors.Is(err, fs.ErrNotExist) { // a link to nothing
+		return nil, nil
+	}
+	return content, err
 }
 
 // confFiles lists the files that count, by name. The file at path is assumed to
 // exist.
 func confFiles(ctx context.Context, dirs []string, path string) ([]string, error) {
 	byName := map[string]string{}
-	masked := map[string]bool{}
+	claim := func(file string) {
+		if name := filepath.Base(file); byName[name] == "" {
+			byName[name] = file
+		}
+	}
 	var errs failures
 	for _, dir := range dirs {
 		if path != "" && filepath.Dir(path) == filepath.Clean(dir) {
-			claim(byName, masked, path)
+			claim(path)
 		}
 		names, err := input.ReadNames(ctx, dir, func(name string) bool { return strings.HasSuffix(name, ".conf") && name[0] != '.' })
 		if !errors.Is(err, fs.ErrNotExist) {
 			errs.add(err)
 		}
 		for _, name := range names {
-			errs.add(consider(byName, masked, filepath.Join(dir, name)))
+			claim(filepath.Join(dir, name))
 		}
 	}
-	var files []string
-	for _, file := range byName {
-		files = append(files, file)
-	}
+	files := slices.Collect(maps.Values(byName))
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
 	return files, errs.join()
-}
-
-func claim(byName map[string]string, masked map[string]bool, file string) {
-	if name := filepath.Base(file); byName[name] == "" && !masked[name] {
-		byName[name] = file
-	}
-}
-
-// consider takes file, unless one of the same name has been taken. An empty file
-// masks later ones.
-func consider(byName map[string]string, masked map[string]bool, file string) error {
-	name := filepath.Base(file)
-	if byName[name] != "" || masked[name] {
-		return nil
-	}
-	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // a link to nothing
-		return nil
-	case err != nil:
-		return err
-	case info.Mode().IsRegular() && info.Size() > 0:
-		claim(byName, masked, file)
-	case info.Mode().IsRegular() || isDevNull(file):
-		masked[name] = true
-	}
-	return nil
-}
-
-func isDevNull(file string) bool {
-	target, err := filepath.EvalSymlinks(file)
-	return err == nil && target == os.DevNull
 }

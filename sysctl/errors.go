@@ -24,6 +24,11 @@ var ErrNoSystemd error = unsupported.Error("no systemd")
 // wrapped in an [Error], whose text names the value that was found.
 var ErrSwallowed = errors.New("written, and it is another all the same")
 
+// ErrReadOnlyDir says that no file can be made in a [DropIn]'s directory: its file
+// system is read-only, or the directory is immutable. Another directory that is read
+// at boot would do, or [Settings], which write no file.
+var ErrReadOnlyDir = errors.New("its directory is read-only")
+
 // Error says which value could not be read, set or put back. Independent failures
 // are joined, and [errors.As] finds the first.
 type Error struct {

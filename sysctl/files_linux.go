@@ -72,6 +72,9 @@ func (p procSys) ReadDir(name string) ([]string, error) {
 
 func (p procSys) Writable(name string) error {
 	f, err := p.open(name, os.O_WRONLY)
+	if errors.Is(err, fs.ErrPermission) && p.fixed(name) {
+		return errFixed
+	}
 	if err != nil {
 		return err
 	}
@@ -82,6 +85,21 @@ func (p procSys) Writable(name string) error {
 		return unix.EPERM
 	}
 	return nil
+}
+
+// errFixed is not about permissions, of which others may have more.
+var errFixed = errors.New("the kernel lets nobody write it")
+
+// fixed reports whether the file has no mode to write it, which root needs too
+// (test_perm in fs/proc/proc_sysctl.c).
+func (p procSys) fixed(name string) bool {
+	f, err := p.open(name, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	return err == nil && info.Mode()&0o222 == 0
 }
 
 // adminWrites reports whether only a write, and not the open before it, takes
@@ -138,4 +156,9 @@ func learntRouter(line string) (link string, ok bool, err error) {
 	}
 	const learnt = rtfDefault | rtfAddrconf
 	return fields[9], fields[1] == "00" && flags&learnt == learnt, nil
+}
+
+// mayMakeIn asks the kernel whether this process may make files in dir.
+func mayMakeIn(dir string) error {
+	return unix.Access(dir, unix.W_OK|unix.X_OK)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -30,52 +31,50 @@ func glob(f Files, pattern string) ([]string, error) {
 }
 
 func globElements(f Files, dir string, elements []string) ([]string, error) {
-	names := []string{elements[0]}
-	if isGlob(elements[0]) {
-		var err error
-		if names, err = matching(f, dir, elements[0]); err != nil {
-			return nil, err
-		}
+	names, err := matching(f, dir, elements[0])
+	if err != nil {
+		return nil, err
 	}
 	var found []string
 	for _, name := range names {
 		at := path.Join(dir, name)
-		if len(elements) == 1 {
+		switch {
+		case len(elements) > 1:
+			below, err := globElements(f, at, elements[1:])
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, below...)
+		case isWild(elements[0]) || exists(f, at):
 			found = append(found, at)
-			continue
 		}
-		below, err := globElements(f, at, elements[1:])
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, below...)
 	}
 	return found, nil
 }
 
 // matching lists the names in dir that match an element with wildcards. If dir does
-// not exist or is not a directory, nothing matches.
+// not exist or is not a directory, nothing matches. Without wildcards it is the
+// element, whether it exists or not.
 func matching(f Files, dir, element string) ([]string, error) {
+	if !isWild(element) {
+		return []string{element}, nil
+	}
 	names, err := f.ReadDir(path.Join(".", dir))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
+	if isMissing(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	element = strings.ReplaceAll(element, "[!", "[^")
-	var found []string
-	for _, name := range names {
-		ok, err := path.Match(element, name)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %q: %w", errKey, element, err)
-		}
-		if ok && (name[0] != '.' || element[0] == '.') {
-			found = append(found, name)
-		}
-	}
-	return found, nil
+	return slices.DeleteFunc(names, func(name string) bool { return !fnmatch(element, name) }), err
 }
+
+// isWild reports whether an element of a pattern is more than a name.
+func isWild(element string) bool { return strings.ContainsAny(element, `*?[\`) }
+
+func exists(f Files, at string) bool {
+	_, err := f.ReadFile(at)
+	return !isMissing(err)
+}
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) }
 
 // Bounds for a pattern: no path below /proc/sys is that long, and each pair of
 // braces may double the number of patterns.

@@ -95,12 +95,22 @@ func (k Kernel) Diff(settings ...Setting) ([]Change, error) {
 	return k.diff(assignments(settings))
 }
 
-func (k Kernel) diff(as []Assignment) ([]Change, error) {
+func (k Kernel) diff(as []Assignment) ([]Change, error) { return k.diffBy(as, thisProcess) }
+
+// writer is who is going to write the values.
+type writer bool
+
+const (
+	thisProcess writer = false
+	aReloader   writer = true // it may write what this process may not
+)
+
+func (k Kernel) diffBy(as []Assignment, w writer) ([]Change, error) {
 	targets, err := expand(k.files(), as)
 	errs := []error{err}
 	var changes []Change
 	for _, t := range targets {
-		c, err := k.differs(t)
+		c, err := k.differs(t, w)
 		if err != nil {
 			errs = append(errs, err)
 		} else if c != nil {
@@ -112,7 +122,7 @@ func (k Kernel) diff(as []Assignment) ([]Change, error) {
 }
 
 // differs returns nil if t has the wanted value, or may remain different.
-func (k Kernel) differs(t target) (*Change, error) {
+func (k Kernel) differs(t target, w writer) (*Change, error) {
 	old, err := k.look(t.path)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
@@ -122,8 +132,13 @@ func (k Kernel) differs(t target) (*Change, error) {
 		return nil, &Error{opSet, t.Key, t.Value, err}
 	case sameValue(old, t.Value):
 		return nil, nil
-	case t.IgnoreFailure && (forGood(t.path, old) || k.files().Writable(t.path) != nil):
+	case t.IgnoreFailure && (forGood(t.path, old) || !k.writable(t.path, w)):
 		return nil, nil
 	}
 	return &Change{Key: t.Key, Old: old, New: t.Value, ignore: t.IgnoreFailure}, nil
+}
+
+func (k Kernel) writable(path string, w writer) bool {
+	err := k.files().Writable(path)
+	return err == nil || w == aReloader && denied(err)
 }

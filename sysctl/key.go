@@ -6,6 +6,7 @@ package sysctl
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -37,12 +38,33 @@ func ParseKey(s string) (Key, error) {
 // keyOf returns the dotted spelling of a path below /proc/sys.
 func keyOf(path string) Key { return Key(swap(path)) }
 
+// fileKey returns the dotted spelling of a key of a sysctl.d file. There systemd also
+// takes separators at the beginning, at the end and several in a row
+// (sysctl_normalize in src/basic/sysctl-util.c, path_simplify in path-util.c).
+func fileKey(s string) (Key, error) {
+	elements := slices.DeleteFunc(strings.Split(slashed(s), "/"), func(e string) bool { return e == "" || e == "." })
+	path := strings.Join(elements, "/")
+	why := unfit(path)
+	if why == "" && strings.Contains(elements[0], ".") { // there is none, and no spelling for it
+		why = "has a dot in the name of its first element"
+	}
+	if why != "" {
+		return "", fmt.Errorf("%w: %q %s", errKey, s, why)
+	}
+	return keyOf(path), nil
+}
+
+// slashed returns s with slashes between its elements.
+func slashed(s string) string {
+	if i := strings.IndexAny(s, "./"); i >= 0 && s[i] == '.' {
+		return swap(s)
+	}
+	return s
+}
+
 // path is k's path below /proc/sys.
 func (k Key) path() (string, error) {
-	path := string(k)
-	if i := strings.IndexAny(path, "./"); i >= 0 && path[i] == '.' {
-		path = swap(path)
-	}
+	path := slashed(string(k))
 	if why := unfit(path); why != "" {
 		return "", fmt.Errorf("%w: %q %s", errKey, string(k), why)
 	}

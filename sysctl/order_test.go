@@ -135,6 +135,54 @@ func TestSYS4_WhereOnlyTheReloaderMayWriteTheFileComesFirst(t *testing.T) {
 	}
 }
 
+// In a unit with ProtectKernelTunables, or in a pod, /proc/sys is read-only, and
+// systemd's is not.
+func TestSYS4_WhatMayFailIsLeftToTheReloaderToo(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EROFS, syscall.EACCES} {
+		n := newNode(t)
+		other := n.put(t, "usr/50-distribution.conf", "-kernel.timer_migration = 0\n")
+		n.PutValue(bad, "2")
+		before := n.Values()
+		m := &manager{node: n}
+		d := n.dropInWith(m)
+		d.Settings = []sysctl.Setting{{Key: bad, Value: "0", IgnoreFailure: true}}
+		allowed := d
+		d.Kernel.Files = deniedFiles{n.Kernel, errno}
+		require.Equal(t, []string{
+			"write " + n.file(), "restart it",
+			"set " + bad + " = 0 (is 2)",
+			"set kernel.timer_migration = 0 (is 1), by " + other + ":1",
+		}, check(t, d))
+		require.NoError(t, d.Apply(t.Context()))
+		require.Equal(t, 1, m.reloads)
+		require.Empty(t, check(t, d))
+
+		n.PutValue(bad, "1")
+		require.Equal(t, []string{"restart it", "set " + bad + " = 0 (is 1)"}, check(t, d), "the file is right, the value is not")
+		require.NoError(t, d.Apply(t.Context()))
+		require.Equal(t, 2, m.reloads)
+		require.Empty(t, check(t, d))
+
+		require.NoError(t, allowed.Revert(t.Context()))
+		require.Equal(t, before, n.Values(), "what the reload set was recorded")
+		require.NoDirExists(t, n.state())
+	}
+}
+
+func TestSYS2_WhatMayFailIsNoChangeWhereNobodyMayWriteIt(t *testing.T) {
+	n := newNode(t)
+	n.PutValue(bad, "2")
+	for _, nobody := range []sysctl.Reloader{nil, sysctl.Systemd{Root: n.root}} {
+		d := n.dropInWith(nobody)
+		d.Settings = []sysctl.Setting{{Key: bad, Value: "0", IgnoreFailure: true}}
+		d.Kernel.Files = deniedFiles{n.Kernel, syscall.EROFS}
+		require.NotContains(t, check(t, d), "set "+bad+" = 0 (is 2)")
+		require.NoError(t, d.Apply(t.Context()))
+		require.Empty(t, check(t, d))
+		require.NoError(t, d.Revert(t.Context()))
+	}
+}
+
 // fatal is a manager under which the process is killed, before the reload or
 // after it.
 type fatal struct {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // longestLine is systemd's limit, in bytes.
@@ -19,7 +20,7 @@ const longestLine = 1 << 20
 // valid lines. The error joins one error for each invalid line, with the line's
 // number.
 func Parse(r io.Reader) ([]Setting, error) {
-	as, err := parse(r, "")
+	as, _, err := parse(r, "")
 	var settings []Setting
 	for _, a := range as {
 		settings = append(settings, a.Setting)
@@ -27,15 +28,19 @@ func Parse(r io.Reader) ([]Setting, error) {
 	return settings, err
 }
 
-func parse(r io.Reader, file string) ([]Assignment, error) {
-	var as []Assignment
+// parse also says what there is in the file that systemd may read otherwise, if
+// there is such a thing.
+func parse(r io.Reader, file string) (as []Assignment, odd string, err error) {
 	var errs failures
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)
 	n := 0
 	for lines.Scan() {
 		n++
-		line := strings.TrimSpace(lines.Text())
+		line := trim(lines.Text())
+		if what := oddity(line); what != "" && odd == "" {
+			odd = fmt.Sprintf("%s:%d has %s, which systemd may read otherwise: replace it by a space or a line break", file, n, what)
+		}
 		if line == "" || line[0] == '#' || line[0] == ';' {
 			continue
 		}
@@ -49,20 +54,37 @@ func parse(r io.Reader, file string) ([]Assignment, error) {
 	if err := lines.Err(); err != nil {
 		errs.add(fmt.Errorf("line %d: %w", n+1, err))
 	}
-	return as, errs.join()
+	return as, odd, errs.join()
+}
+
+// trim cuts off what systemd takes for white space.
+func trim(s string) string { return strings.Trim(s, " \t\n\r") }
+
+// oddity names what looks like a line break or white space, and is none to everybody.
+func oddity(line string) string {
+	switch i := strings.IndexFunc(line, func(r rune) bool { return r == 0 || unicode.IsSpace(r) && r != ' ' && r != '\t' }); {
+	case i < 0:
+		return ""
+	case line[i] == '\r':
+		return "a carriage return within a line"
+	case line[i] == 0:
+		return "a NUL"
+	default:
+		return "an unusual white space"
+	}
 }
 
 func parseLine(line string) (s Setting, err error) {
 	key, value, assigned := strings.Cut(line, "=")
 	key, dash := strings.CutPrefix(key, "-")
-	s.Value, s.IgnoreFailure, s.Exclude = strings.TrimSpace(value), dash && assigned, !assigned
+	s.Value, s.IgnoreFailure, s.Exclude = trim(value), dash && assigned, !assigned
 	if !assigned && !dash {
 		return s, fmt.Errorf("%q is neither KEY = VALUE nor -KEY", line)
 	}
 	if strings.ContainsRune(s.Value, 0) {
 		return s, fmt.Errorf("value %q holds NUL", s.Value)
 	}
-	s.Key, err = ParseKey(strings.TrimSpace(key))
+	s.Key, err = fileKey(trim(key))
 	return s, err
 }
 

@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 kernel.core_pattern = |/usr/bin/x = %p
 kernel.empty =
 no assignment
-net..x = 1
+net/../x = 1
 ` + "kernel.nul = a\x00b\r\n" + "net.ipv4.tcp_rmem = 4096\t1 2\r\n"))
 	require.Equal(t, []sysctl.Setting{
 		{Key: "net.ipv4.ip_forward", Value: "1"},

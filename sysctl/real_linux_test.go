@@ -95,6 +95,15 @@ func TestSYS2_RealKernel(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EISDIR)
 }
 
+// Most of what * matches here is a plain file, below which is nothing.
+func TestSYS2_AGlobThroughPlainFilesOfTheRealKernel(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	changes, err := sysctl.Kernel{}.Diff(sysctl.Setting{Key: "net.ipv4.*.all.rp_filter", Value: "2"})
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	require.Equal(t, sysctl.Key("net.ipv4.conf.all.rp_filter"), changes[0].Key)
+}
+
 func TestSYS2_RealReadOnlyKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net) // read-only but for net
 	k := sysctl.Kernel{}

@@ -3,7 +3,10 @@
 
 package sysctl
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Reloader has the files in sysctl.d applied by whichever service does that on a
 // node. If there is none, both methods return an error that matches [ErrNoSystemd],
@@ -17,7 +20,9 @@ type Reloader interface {
 }
 
 // Systemd is a [Reloader] that restarts systemd-sysctl.service over D-Bus and
-// waits for the job; a job that does not end with "done" is an error.
+// waits for the job; a job that does not end with "done" is an error. A process of a
+// unit that the service is ordered after would wait for itself: that is an error too,
+// which matches [ErrNoSystemd], since the service applies the files afterwards.
 //
 // The service applies every file of sysctl.d, not only ours, and so overwrites what
 // an administrator has set at run time. It acts on the machine's values and on
@@ -48,4 +53,11 @@ func (s Systemd) Reloading(context.Context) (string, error) {
 		return "", err
 	}
 	return "restart " + s.unit() + ", which applies every sysctl.d file", nil
+}
+
+// jobFailed is the result of a job of systemd's other than "done".
+type jobFailed struct{ result, unit string }
+
+func (e jobFailed) Error() string {
+	return fmt.Sprintf("the job ended with %q (see journalctl -u %s)", e.result, e.unit)
 }

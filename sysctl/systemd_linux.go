@@ -61,6 +61,7 @@ func (s Systemd) Reload(ctx context.Context) error {
 // manager is a connection to systemd.
 type manager struct {
 	*systemd.Conn
+	calls  *dbus.Conn
 	closed []<-chan struct{} // of the sockets, one for calls and one for signals
 }
 
@@ -82,6 +83,9 @@ func connect(ctx context.Context, socket string, isBus bool) (*manager, error) {
 			conn.Close()
 			return nil, err
 		}
+		if m.calls == nil {
+			m.calls = conn
+		}
 		m.closed = append(m.closed, conn.Context().Done())
 		return conn, nil
 	}
@@ -92,6 +96,9 @@ func connect(ctx context.Context, socket string, isBus bool) (*manager, error) {
 
 func (s Systemd) restart(ctx context.Context, m *manager) error {
 	defer m.Close()
+	if own := m.waitsFor(ctx, s.unit()); own != "" {
+		return fmt.Errorf("restart %s: %w", s.unit(), startsLater{own})
+	}
 	ended := make(chan string, 1)
 	if _, err := m.RestartUnitContext(ctx, s.unit(), "replace", ended); err != nil {
 		if ctx.Err() != nil { // it closes the connections
@@ -101,13 +108,13 @@ func (s Systemd) restart(ctx context.Context, m *manager) error {
 	}
 	select {
 	case result := <-ended:
-		return s.outcome(result)
+		return s.outcome(ctx, m, result)
 	case <-m.closed[0]:
 	case <-m.closed[1]:
 	}
 	select { // the last thing that was said
 	case result := <-ended:
-		return s.outcome(result)
+		return s.outcome(ctx, m, result)
 	default:
 	}
 	if err := ctx.Err(); err != nil { // it closes the connections
@@ -116,11 +123,89 @@ func (s Systemd) restart(ctx context.Context, m *manager) error {
 	return fmt.Errorf("restart %s: systemd closed the connection before the job ended", s.unit())
 }
 
-func (s Systemd) outcome(result string) error {
-	if result != "done" {
-		return fmt.Errorf("restart %s: the job ended with %q (see journalctl -u %s)", s.unit(), result, s.unit())
+func (s Systemd) outcome(ctx context.Context, m *manager, result string) error {
+	switch {
+	case result == "done":
+		return nil
+	case result == "failed" && m.limited(ctx, s.unit()):
+		return fmt.Errorf("restart %s: it was started too often in a short time (StartLimitBurst=): run systemctl reset-failed %s, or try again later",
+			s.unit(), s.unit())
 	}
-	return nil
+	return fmt.Errorf("restart %s: %w", s.unit(), jobFailed{result, s.unit()})
+}
+
+// limited reports whether the unit failed without having been started.
+func (m *manager) limited(ctx context.Context, unit string) bool {
+	p, err := m.GetServicePropertyContext(ctx, unit, "Result")
+	return err == nil && p.Value.Value() == "start-limit-hit"
+}
+
+// startsLater says that the job would wait for a unit that waits for this process,
+// and so for itself. The service applies the files when it starts.
+type startsLater struct{ own string }
+
+func (e startsLater) Error() string {
+	return fmt.Sprintf("it starts after %s, of which this process is a part", e.own)
+}
+
+func (startsLater) Is(target error) bool { return target == ErrNoSystemd }
+
+// waitsFor returns the unit of this process if that is about to start, and a start
+// of unit waits for it, be it by way of others. What systemd does not tell is taken
+// for a no.
+func (m *manager) waitsFor(ctx context.Context, unit string) string {
+	own, err := m.ownUnit(ctx)
+	if err != nil || !m.hasJob(ctx, own) {
+		return ""
+	}
+	seen, todo := map[string]bool{}, []string{unit}
+	for len(todo) > 0 {
+		next := todo[0]
+		todo = todo[1:]
+		after, err := m.GetUnitPropertyContext(ctx, next, "After")
+		if err != nil {
+			continue
+		}
+		names, _ := after.Value.Value().([]string)
+		for _, name := range names {
+			if name == own {
+				return own
+			}
+			if !seen[name] && m.hasJob(ctx, name) {
+				todo = append(todo, name)
+			}
+			seen[name] = true
+		}
+	}
+	return ""
+}
+
+// ownUnit names the unit that this process is a part of.
+func (m *manager) ownUnit(ctx context.Context) (name string, err error) {
+	const sender = uint32(0)
+	var path dbus.ObjectPath
+	object := m.calls.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
+	if err := object.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, sender).Store(&path); err != nil {
+		return "", err
+	}
+	var id dbus.Variant
+	object = m.calls.Object("org.freedesktop.systemd1", path)
+	if err := object.CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, "org.freedesktop.systemd1.Unit", "Id").Store(&id); err != nil {
+		return "", err
+	}
+	return name, id.Store(&name)
+}
+
+func (m *manager) hasJob(ctx context.Context, unit string) bool {
+	p, err := m.GetUnitPropertyContext(ctx, unit, "Job")
+	if err != nil {
+		return false
+	}
+	var job struct {
+		ID   uint32
+		Path dbus.ObjectPath
+	}
+	return p.Value.Store(&job) == nil && job.ID != 0
 }
 
 // noManager returns err, marked if it says that there is a bus but no systemd on

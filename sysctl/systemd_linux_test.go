@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
 	"github.com/stretchr/testify/require"
 
@@ -30,9 +31,11 @@ import (
 type systemdd struct {
 	root    string
 	isBus   bool
-	result  string        // how the job ends; empty: the connection is closed instead
-	refusal string        // the name of the error that RestartUnit gets
-	hold    chan struct{} // the job ends when it is closed
+	result  string                    // how the job ends; empty: the connection is closed instead
+	refusal string                    // the name of the error that RestartUnit gets
+	hold    chan struct{}             // the job ends when it is closed
+	own     string                    // the unit of the caller; empty: it has none
+	known   map[string]map[string]any // properties of units
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -114,6 +117,14 @@ func (d *systemdd) calls(conn net.Conn, in io.Reader) {
 			reply(conn, call, dbus.TypeMethodReply, nil)
 		case "RestartUnit":
 			d.restart(conn, call)
+		case "GetUnitByPID":
+			if d.own == "" || call.Body[0] != uint32(0) {
+				reply(conn, call, dbus.TypeError, errorName("org.freedesktop.systemd1.NoUnitForPID"), "no")
+				continue
+			}
+			reply(conn, call, dbus.TypeMethodReply, nil, unitPath(d.own))
+		case "Get":
+			d.property(conn, call)
 		}
 	}
 }
@@ -123,7 +134,7 @@ func (d *systemdd) restart(conn net.Conn, call *dbus.Message) {
 	defer d.mu.Unlock()
 	d.units = append(d.units, call.Body[0].(string)+" "+call.Body[1].(string))
 	if d.refusal != "" {
-		reply(conn, call, dbus.TypeError, map[dbus.HeaderField]dbus.Variant{dbus.FieldErrorName: dbus.MakeVariant(d.refusal)}, "no")
+		reply(conn, call, dbus.TypeError, errorName(d.refusal), "no")
 		return
 	}
 	job := dbus.ObjectPath("/org/freedesktop/systemd1/job/42")
@@ -145,6 +156,24 @@ func (d *systemdd) restart(conn net.Conn, call *dbus.Message) {
 			}, uint32(42), job, call.Body[0], d.result)
 		}
 	})
+}
+
+func (d *systemdd) property(conn net.Conn, call *dbus.Message) {
+	for unit, properties := range d.known {
+		if value, ok := properties[call.Body[1].(string)]; ok && call.Headers[dbus.FieldPath].Value() == unitPath(unit) {
+			reply(conn, call, dbus.TypeMethodReply, nil, dbus.MakeVariant(value))
+			return
+		}
+	}
+	reply(conn, call, dbus.TypeError, errorName("org.freedesktop.DBus.Error.UnknownProperty"), "no")
+}
+
+func errorName(name string) map[dbus.HeaderField]dbus.Variant {
+	return map[dbus.HeaderField]dbus.Variant{dbus.FieldErrorName: dbus.MakeVariant(name)}
+}
+
+func unitPath(unit string) dbus.ObjectPath {
+	return dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + systemd.PathBusEscape(unit))
 }
 
 func (d *systemdd) restarted() []string {
@@ -192,7 +221,11 @@ func TestSYS4_SystemdErrors(t *testing.T) {
 		text        string
 		unsupported bool
 	}{
-		"failed job":         {&systemdd{result: "failed"}, `the job ended with "failed" (see journalctl -u systemd-sysctl.service)`, false},
+		"failed job": {&systemdd{result: "failed"}, `the job ended with "failed" (see journalctl -u systemd-sysctl.service)`, false},
+		"started too often": {
+			&systemdd{result: "failed", known: map[string]map[string]any{"systemd-sysctl.service": {"Result": "start-limit-hit"}}},
+			"restart systemd-sysctl.service: it was started too often in a short time (StartLimitBurst=): run systemctl reset-failed systemd-sysctl.service", false,
+		},
 		"superseded job":     {&systemdd{result: "canceled"}, `ended with "canceled"`, false},
 		"no such unit":       {&systemdd{refusal: "org.freedesktop.systemd1.NoSuchUnit"}, "restart systemd-sysctl.service", false},
 		"systemd went away":  {&systemdd{}, "closed the connection", false},
@@ -204,6 +237,79 @@ func TestSYS4_SystemdErrors(t *testing.T) {
 			require.Equal(t, tc.unsupported, errors.Is(err, errors.ErrUnsupported))
 		})
 	}
+}
+
+// A unit that comes before the service, itself or by way of others that are about to
+// start, does not wait for its own end.
+func TestSYS4_AUnitBeforeTheServiceDoesNotWaitForItself(t *testing.T) {
+	type job struct {
+		ID   uint32
+		Path dbus.ObjectPath
+	}
+	starting, none := job{5, "/org/freedesktop/systemd1/job/5"}, job{0, "/"}
+	for name, tc := range map[string]struct {
+		own, target job
+		after       []string
+		waits       bool
+	}{
+		"before it":                     {starting, none, []string{"-.mount", "agent.service"}, true},
+		"before a unit before it":       {starting, starting, []string{"early.target"}, true},
+		"before one that has started":   {starting, none, []string{"early.target"}, false},
+		"before it, and started":        {none, none, []string{"agent.service"}, false},
+		"neither before it nor after":   {starting, none, []string{"-.mount"}, false},
+		"systemd tells nothing of it":   {starting, none, nil, false},
+		"before one that waits for one": {starting, starting, []string{"-.mount", "early.target", "early.target"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &systemdd{result: "done", own: "agent.service", known: map[string]map[string]any{
+				"agent.service":          {"Id": "agent.service", "Job": tc.own, "After": []string{}},
+				"early.target":           {"Job": tc.target, "After": []string{"early.target", "agent.service"}},
+				"systemd-sysctl.service": {"Job": none},
+			}}
+			if tc.after != nil {
+				d.known["systemd-sysctl.service"]["After"] = tc.after
+			}
+			s := d.start(t)
+			err := s.Reload(t.Context())
+			if !tc.waits {
+				require.NoError(t, err)
+				require.Len(t, d.restarted(), 1)
+				return
+			}
+			require.EqualError(t, err, "restart systemd-sysctl.service: it starts after agent.service, of which this process is a part")
+			require.ErrorIs(t, err, sysctl.ErrNoSystemd)
+			require.Empty(t, d.restarted())
+
+			n := newNode(t)
+			n.PutValue(bad, "2")
+			require.NoError(t, n.dropInWith(s).Apply(t.Context()))
+			require.Equal(t, "0", n.Values()[bad], "it is set directly")
+		})
+	}
+}
+
+func TestSYS4_AFailedReloadNamesWhatIsToBlame(t *testing.T) {
+	n := newNode(t)
+	other := n.put(t, "usr/50-x.conf", "net.ipv4.ip_forward = yes\n-kernel.timer_migration = no\nno assignment\nno.such.key = 1\n"+
+		"net.ipv4.conf.lo.rp_filter = 0\nnet.ipv4.conf = 1\nnet.ipv4.conf.l*.tag = x\n")
+	s := (&systemdd{result: "failed"}).start(t)
+	err := n.dropInWith(s).Apply(t.Context())
+	for _, text := range []string{
+		`restart systemd-sysctl.service: the job ended with "failed"`,
+		other + ":1 sets net.ipv4.ip_forward = yes, and it is 0",
+		other + ": line 3: ",
+		other + ":6: set net.ipv4.conf = 1: ",
+	} {
+		require.ErrorContains(t, err, text)
+	}
+	for _, text := range []string{":2", ":4", ":5"} {
+		require.NotContains(t, err.Error(), other+text)
+	}
+
+	d := &systemdd{result: "failed", known: map[string]map[string]any{"systemd-sysctl.service": {"Result": "start-limit-hit"}}}
+	err = n.dropInWith(d.start(t)).Apply(t.Context())
+	require.ErrorContains(t, err, "reset-failed")
+	require.NotContains(t, err.Error(), other, "it read no file")
 }
 
 func TestSYS4_WaitingForTheJobEndsWithTheContext(t *testing.T) {

@@ -94,6 +94,7 @@ func (a *agent) run(ctx context.Context) (err error) {
 
 	changed := make(chan struct{}, 1)
 	go a.watch(work, changed)
+	go a.watchLinks(work, changed)
 	err = reconcile.Loop{Plan: a.plan(), Interval: a.interval, Trigger: changed, Done: a.done}.Run(work)
 	if ctx.Err() != nil {
 		err = nil // told to leave
@@ -123,16 +124,30 @@ func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 	known := false
 	err = configresolve.Watch(ctx, configresolve.Resolver{Sources: sources}, func(u configresolve.Update) error {
 		if known && u.Err == nil {
-			select {
-			case changed <- struct{}{}:
-			default: // it has been told, and has not looked yet
-			}
+			tell(changed)
 		}
 		known = true
 		return nil
 	})
 	if ctx.Err() == nil {
 		a.log.Info("changes of the configuration are seen by the timer only", "why", err)
+	}
+}
+
+// watchLinks has the plan applied as soon as there is another link.
+func (a *agent) watchLinks(ctx context.Context, changed chan<- struct{}) {
+	err := a.host.Do(ctx, hostns.Net, func(ctx context.Context) error {
+		return sysctl.Watch(ctx, func() { tell(changed) })
+	})
+	if ctx.Err() == nil {
+		a.log.Info("new links are seen by the timer only", "why", err)
+	}
+}
+
+func tell(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default: // it has been told, and has not looked yet
 	}
 }
 

@@ -6,6 +6,7 @@ package main_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
@@ -137,6 +139,21 @@ func TestTheAgentPreparesItsNodeAndKeepsItSo(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait(), "it leaves cleanly")
 	require.Equal(t, "1\n", read(t, n, forward), "and leaves the node as it is")
+}
+
+func TestANewLinkIsNoMatterOfTheTimer(t *testing.T) {
+	n := bootstraptest.NewNode(t)
+	cmd, lines := start(t, n, "--interval", "1h")
+	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
+	require.NoError(t, n.Do(context.Background(), func(context.Context) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = "lxc1"
+		err := os.WriteFile("/proc/sys/net/ipv4/conf/default/rp_filter", []byte("2"), 0)
+		return errors.Join(err, netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "lxc2"}))
+	}))
+	eventually(t, lines, "the link's value", func() bool { return read(t, n, "/proc/sys/net/ipv4/conf/lxc1/rp_filter") == "0\n" })
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
 }
 
 func TestTheProbeTellsWhatIsWrong(t *testing.T) {

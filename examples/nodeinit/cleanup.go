@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,8 +142,9 @@ func (a *app) cleanupOwnership(ctx context.Context, o cleanupOptions) (cleanup.O
 func (a *app) ownership() (cleanup.Ownership, error) {
 	own := cleanup.Cilium().
 		Moved("/etc/cni/net.d", a.cniConfDir).
-		Moved("/opt/cni/bin", a.cniBinDir).
-		Moved("/etc/sysctl.d", a.sysctlConfDir)
+		Moved("/opt/cni/bin", a.cniBinDir)
+	sysctlConfDir := cmp.Or(a.sysctlConfDir, defaultSysctlConfDir)
+	own = own.Moved(defaultSysctlConfDir, sysctlConfDir)
 	for flag, name := range map[string]string{"cni-conf-name": a.cniConfName, "sysctl-config-file": a.sysctlConfFile} {
 		if name != filepath.Base(name) || name == "." || name == ".." {
 			return own, usageError{fmt.Errorf("--%s %q is not the name of a file", flag, name)}
@@ -151,7 +153,7 @@ func (a *app) ownership() (cleanup.Ownership, error) {
 	if a.cniBackupSuffix != "" {
 		own.SetAside = []string{filepath.Join(a.cniConfDir, "*"+a.cniBackupSuffix)}
 	}
-	for _, path := range []string{filepath.Join(a.cniConfDir, a.cniConfName), filepath.Join(a.sysctlConfDir, a.sysctlConfFile)} {
+	for _, path := range []string{filepath.Join(a.cniConfDir, a.cniConfName), filepath.Join(sysctlConfDir, a.sysctlConfFile)} {
 		if !slices.Contains(own.Files, path) {
 			own.Files = append(own.Files, path)
 		}

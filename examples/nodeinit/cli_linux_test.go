@@ -174,6 +174,27 @@ func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
 	require.Equal(t, "missing", n.shell("test -e /var/lib/slipway && echo there || echo missing"))
 }
 
+// Links of the host's are the host's, also those that are absolute, as on NixOS.
+func TestCNI1_AHostPrefixHoldsLinks(t *testing.T) {
+	n := newNode(t)
+	n.shell(`mkdir -p /opt/host/nix/store/cni /opt/host/opt /opt/host/etc/static /opt/host/var/net.d /nix/store/cni /var/net.d
+ln -s /nix/store/cni /opt/host/opt/cni
+ln -s /etc/static/cni /opt/host/etc/cni && ln -s conf /opt/host/etc/static/cni && mkdir /opt/host/etc/static/conf
+ln -s ../../../../../../var/net.d /opt/host/etc/static/conf/net.d`)
+	o := n.runEnv([]string{"HOST_PREFIX=/opt/host"}, "install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, plugin, n.read("/opt/host/nix/store/cni/bin/test-cni"))
+	require.Equal(t, conflist, n.read("/opt/host/var/net.d/05-cilium.conflist"))
+	require.Empty(t, n.shell("ls /nix/store/cni /var/net.d | grep -v :$ || true"), "nothing is outside of the prefix")
+	require.Zero(t, n.run("uninstall-cni").code)
+	require.Empty(t, n.shell("ls /opt/host/nix/store/cni /opt/host/var/net.d | grep -v :$ || true"))
+
+	n.shell("rm /opt/host/opt/cni && ln -s cni /opt/host/opt/cni")
+	o = n.runEnv([]string{"HOST_PREFIX=/opt/host"}, "install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "/opt/host/opt/cni")
+}
+
 func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
 	n := newNode(t)
 	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}

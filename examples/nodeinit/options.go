@@ -100,8 +100,10 @@ func (a *app) bpfMountFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.bpfShared, "bpf-shared", false, "fail unless the mount will be visible on the host (for a pod without --host-proc)")
 }
 
+const defaultSysctlConfDir = "/etc/sysctl.d"
+
 func (a *app) sysctlPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", "/etc/sysctl.d", "directory of the sysctl drop-in, on the host")
+	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", defaultSysctlConfDir, "directory of the sysctl drop-in, on the host; empty: no file, only the values")
 	f.StringVar(&a.sysctlConfFile, "sysctl-config-file", sysctl.Cilium().Name, "name of the sysctl drop-in")
 }
 
@@ -175,11 +177,11 @@ func (a *app) olderInstallerPaths(f *pflag.FlagSet) {
 		case a.cniDir != "":
 			a.cniBinDir = filepath.Join(a.cniDir, "bin")
 		case a.hostPrefix != "":
-			a.cniBinDir = filepath.Join(a.hostPrefix, a.cniBinDir)
+			a.cniBinDir = below(a.hostPrefix, a.cniBinDir)
 		}
 	}
 	if unset("cni-conf-dir") && a.hostPrefix != "" {
-		a.cniConfDir = filepath.Join(a.hostPrefix, a.cniConfDir)
+		a.cniConfDir = below(a.hostPrefix, a.cniConfDir)
 	}
 }
 

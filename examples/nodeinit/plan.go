@@ -28,12 +28,12 @@ const (
 	stepCleanup   = "cleanup"
 	stepHostPaths = "host-paths"
 	stepCgroup    = "cgroup"
-	stepSysctl    = "sysctl"
 	stepBPFFS     = "bpffs"
+	stepSysctl    = "sysctl"
 	stepCNI       = "cni"
 )
 
-var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, stepSysctl, stepBPFFS, stepCNI}
+var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, stepBPFFS, stepSysctl, stepCNI}
 
 // hostPaths are what an agent's pod mounts from the host and expects to exist.
 var hostPaths = []hostpath.Path{
@@ -62,8 +62,10 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		cleaning,
 		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.hostPathStep()},
 		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
-		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
 		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
+		// The last of those that need none of the others: it is what a read-only /etc
+		// has fail.
+		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
 		// The configuration tells the kubelet that the node's network is ready,
 		// so it comes when everything that an agent needs is there.
 		{
@@ -143,8 +145,30 @@ func (a *app) bpffsMount() bpffs.Mount {
 }
 
 func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
-	dropIn, err := a.sysctlDropIn(reload)
-	return a.host().Files(hostns.Mount|hostns.Net, dropIn, a.sysctlConfDir), err
+	const where = hostns.Mount | hostns.Net
+	d, err := a.sysctlDropIn(reload)
+	if a.sysctlConfDir == "" {
+		return a.host().In(where, sysctl.Settings{Values: d.Settings, Journal: d.Journal}), err
+	}
+	return a.host().Files(where, dropIn{d}, a.sysctlConfDir), err
+}
+
+// dropIn adds the flags that help to what cannot be written.
+type dropIn struct{ sysctl.DropIn }
+
+func (d dropIn) Check(ctx context.Context) ([]string, error) {
+	changes, err := d.DropIn.Check(ctx)
+	return changes, flagged(err)
+}
+
+func (d dropIn) Apply(ctx context.Context) error { return flagged(d.DropIn.Apply(ctx)) }
+
+func flagged(err error) error {
+	if errors.Is(err, sysctl.ErrReadOnlyDir) {
+		return fmt.Errorf("%w (--sysctl-conf-dir DIR chooses another directory, --sysctl-conf-dir= sets the values without a file, --skip %s leaves the step out)",
+			err, stepSysctl)
+	}
+	return err
 }
 
 func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
