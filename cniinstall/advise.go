@@ -20,7 +20,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice := i.lacking()
+	advice := append(i.misplaced(), i.lacking()...)
 	if i.Config == nil {
 		return advice, nil
 	}
