@@ -24,8 +24,8 @@ type Runtime struct {
 	// Err is why the runtime did not say it. It may be nil.
 	Err error
 
-	// Remedy is added to advice about folders in which the runtime does not look. It
-	// should say how to give others, for example by which flags of the program.
+	// Remedy is added to errors and advice about folders. It should say how to give
+	// others, for example by which flags of the program.
 	Remedy string
 }
 
@@ -52,7 +52,7 @@ func (i Install) For(ctx context.Context, r Runtime) (Install, error) {
 	}
 	if i.BinDir == "" {
 		if i.BinDir, err = r.binDir(known.bin); err != nil {
-			return i, fmt.Errorf("choose CNI folders: %w", err)
+			return i, fmt.Errorf("choose CNI folders: %w%s", err, r.remedy())
 		}
 	}
 	i.SearchDirs = slices.Clone(i.SearchDirs)
@@ -83,6 +83,14 @@ func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }
 		}
 	}
 	return last, err
+}
+
+// remedy is what follows a text about folders.
+func (r Runtime) remedy() string {
+	if r.Remedy == "" {
+		return ""
+	}
+	return " (" + r.Remedy + ")"
 }
 
 func first(dirs ...string) string {
@@ -136,20 +144,14 @@ func (i Install) misplaced() (advice []string) {
 		return nil
 	}
 	r := i.place.runtime
-	remedy := func(text string) string {
-		if r.Remedy != "" {
-			text += " (" + r.Remedy + ")"
-		}
-		return text
-	}
 	if i.place.chosen && r.Err != nil {
-		advice = append(advice, remedy(fmt.Sprintf("plugins go to %s and the configuration to %s, but it is not known whether the container runtime looks there: %v", i.BinDir, i.ConfDir, r.Err)))
+		advice = append(advice, fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, r.Err))
 	}
 	if i.Plugins != nil && len(r.PluginDirs) > 0 && len(intersection(i.BinDir, r.PluginDirs)) == 0 {
-		advice = append(advice, remedy(fmt.Sprintf("the container runtime looks for plugins in %q, not in %q", r.PluginDirs, i.BinDir)))
+		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, r.remedy()))
 	}
 	if i.Config != nil && r.ConfDir != "" && !sameDir(r.ConfDir, i.ConfDir) {
-		advice = append(advice, remedy(fmt.Sprintf("the container runtime reads configurations in %q, not in %q", r.ConfDir, i.ConfDir)))
+		advice = append(advice, fmt.Sprintf("the container runtime reads configurations in %q, not in %q%s", r.ConfDir, i.ConfDir, r.remedy()))
 	}
 	return advice
 }

@@ -79,7 +79,7 @@ func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	i.Plugins, i.Config = nil, nil // those are the machine's
 	advice, err := i.Advise(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"plugins go to /opt/cni/bin and the configuration to /etc/cni/net.d, but it is not known whether the container runtime looks there: nobody answers"}, advice)
+	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: nobody answers"}, advice)
 
 	require.NoError(t, n.auto(n.at("k3s")).Apply(t.Context()))
 	i = n.auto(unknown)

@@ -12,6 +12,9 @@
 // places are not everybody's: k3s, MicroK8s, minikube and Red Hat's CoreOS have
 // others, and Debian's own containerd reads plugins from /usr/lib/cni.
 //
+// [Loaded] is a step of a plan that waits until the runtime has loaded what an
+// earlier one has installed.
+//
 // # How
 //
 // [Find] looks for the socket among those that listen on the host, and takes the

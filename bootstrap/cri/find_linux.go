@@ -44,7 +44,7 @@ func find(ctx context.Context, proc string) (Endpoint, error) {
 	case err != nil:
 		return Endpoint{}, err
 	case len(found) == 0:
-		return Endpoint{}, fmt.Errorf("%w (at no socket called %s)", ErrNoRuntime, strings.Join(names, ", "))
+		return Endpoint{}, ErrNoRuntime
 	case len(found) == 1:
 		return Endpoint{Path: found[0]}, nil
 	case k.running && kubeletErr == nil && slices.Contains(found, defaultEndpoint):

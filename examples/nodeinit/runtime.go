@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+// auto is the CNI folder where the container runtime looks; else it is the usual
+// one.
+const (
+	auto         = "auto"
+	usualBinDir  = "/opt/cni/bin"
+	usualConfDir = "/etc/cni/net.d"
+)
+
+// stepLoaded follows the cni step where --wait-loaded asks for it.
+const stepLoaded = "cni-loaded"
+
+// runtimePatience is how long the runtime has to say where it looks. It takes
+// milliseconds.
+const runtimePatience = 5 * time.Second
+
+// folderOr is the folder that a flag says, or the usual one while nobody was asked.
+func folderOr(flag, usual string) string {
+	if flag == auto || flag == "" {
+		return usual
+	}
+	return flag
+}
+
+// placed returns i in the folders that the flags say, else in those that the journal
+// and the runtime do, and remembers these as the flags' values.
+func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
+	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
+	r := a.runtime(ctx)
+	if errors.Is(r.Err, cri.ErrSeveral) && (i.BinDir == "" || i.ConfDir == "") {
+		return i, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", r.Err)
+	}
+	err := a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+		i, err = i.For(a.journal.WithStep(ctx, stepCNI), r)
+		return err
+	})
+	if err == nil {
+		a.cniBinDir, a.cniConfDir = i.BinDir, i.ConfDir
+	}
+	return i, err
+}
+
+// runtime is where the node's container runtime looks, as it says itself.
+func (a *app) runtime(ctx context.Context) cniinstall.Runtime {
+	r := cniinstall.Runtime{Remedy: "--cni-bin-dir and --cni-conf-dir say where; auto is where the runtime looks"}
+	if a.hostProc == "" && (a.hostPrefix != "" || a.cniDir != "") {
+		return r // the paths are not those that the runtime knows
+	}
+	if a.hostProc == "" && hostns.CheckProc("/proc") == nil {
+		r.Err = errors.New("this is a container: give --host-proc")
+		return r
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimePatience, fmt.Errorf("no answer within %v", runtimePatience))
+	defer cancel()
+	status, err := a.ask(ctx)
+	if err == nil && status.CNI.ConfDir == "" && len(status.CNI.PluginDirs) == 0 {
+		err = errors.New("it does not say")
+	}
+	r.Err, r.PluginDirs, r.ConfDir = err, status.CNI.PluginDirs, status.CNI.ConfDir
+	return r
+}
+
+func (a *app) ask(ctx context.Context) (s cri.Status, err error) {
+	e := a.endpoint()
+	if e.Path == "" {
+		if e, err = cri.Find(ctx, e.HostProc); err != nil {
+			return s, err
+		}
+	}
+	return e.Status(ctx)
+}
+
+// endpoint is the runtime's, where a flag says which it is.
+func (a *app) endpoint() cri.Endpoint {
+	return cri.Endpoint{HostProc: a.hostProc, Path: a.runtimeEndpoint}
+}
+
+// cniSteps are the cni step and, where it is asked for, the one that waits for the
+// runtime. The kubelet's word follows from the runtime's.
+func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Step {
+	steps := []bootstrap.Step{cni}
+	if a.waitLoaded <= 0 || i.Config == nil {
+		return steps
+	}
+	path := filepath.Join(i.ConfDir, i.ConfName)
+	return append(steps, bootstrap.Step{
+		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded, Skip: a.leftOut(stepCNI),
+		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
+			err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+				conf, err = input.ReadFile(ctx, path, input.MaxNetwork)
+				return err
+			})
+			return conf, err
+		}},
+	})
+}
