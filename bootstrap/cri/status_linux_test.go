@@ -115,7 +115,7 @@ func TestErrorsOfTheRuntime(t *testing.T) {
 		"other JSON":       {info("cniconfig", `{"PluginDirs":"/opt/cni/bin"}`), 0, "cniconfig: json: cannot unmarshal"},
 		"relative":         {info("cniconfig", `{"PluginConfDir":"net.d\u001b"}`), 0, `the runtime reads configurations from "net.d\x1b", which is no absolute path`},
 		"relative plugins": {info("cniconfig", `{"PluginDirs":["/opt","bin"]}`), 0, `the runtime reads plugins from "bin", which is no absolute path`},
-		"crash":            {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "stream error"},
+		"crash":            {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
@@ -168,7 +168,7 @@ func TestSEC6_EndlessAnswersEnd(t *testing.T) {
 		"headers": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Endless", strings.Repeat("x", 1<<20))
-		}, "COMPRESSION_ERROR"},
+		}, "ask the container runtime at"}, // what exactly, depends on the version of Go
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)

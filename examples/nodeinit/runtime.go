@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -28,9 +30,12 @@ const (
 // stepLoaded follows the cni step where --wait-loaded asks for it.
 const stepLoaded = "cni-loaded"
 
-// runtimePatience is how long the runtime has to say where it looks. It takes
-// milliseconds.
-const runtimePatience = 5 * time.Second
+// runtimePatience is how long the runtime has to say where it looks. That takes
+// milliseconds, but for one that is just starting.
+const (
+	runtimePatience = 5 * time.Second
+	runtimePause    = 100 * time.Millisecond
+)
 
 // folderOr is the folder that a flag says, or the usual one while nobody was asked.
 func folderOr(flag, usual string) string {
@@ -70,12 +75,38 @@ func (a *app) runtime(ctx context.Context) cniinstall.Runtime {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimePatience, fmt.Errorf("no answer within %v", runtimePatience))
 	defer cancel()
-	status, err := a.ask(ctx)
+	status, err := a.askPatiently(ctx)
 	if err == nil && status.CNI.ConfDir == "" && len(status.CNI.PluginDirs) == 0 {
 		err = errors.New("it does not say")
 	}
 	r.Err, r.PluginDirs, r.ConfDir = err, status.CNI.PluginDirs, status.CNI.ConfDir
 	return r
+}
+
+func (a *app) askPatiently(ctx context.Context) (s cri.Status, err error) {
+	for {
+		if s, err = a.ask(ctx); !starting(err) {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, err
+		case <-time.After(runtimePause):
+		}
+	}
+}
+
+// starting reports whether an error may pass: of a runtime that is there.
+func starting(err error) bool {
+	var refused *cri.RPCError
+	const unimplemented = 12 // it has no CRI
+	switch {
+	case err == nil, errors.Is(err, cri.ErrNoRuntime), errors.Is(err, cri.ErrSeveral), errors.Is(err, fs.ErrPermission):
+		return false
+	case errors.As(err, &refused):
+		return refused.Code != unimplemented
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 func (a *app) ask(ctx context.Context) (s cri.Status, err error) {

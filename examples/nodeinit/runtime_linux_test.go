@@ -147,6 +147,55 @@ func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
 	require.Zero(t, n.run("uninstall").code)
 }
 
+// One that is just starting is asked again; one that has no CRI is not.
+func TestARuntimeThatIsStartingIsAskedAgain(t *testing.T) {
+	n := newNode(t)
+	var asked atomic.Int64
+	n.runtime("/run/containerd/containerd.sock", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) <= 3 {
+			critest.Refuse(w, 2, "server is not initialized yet")
+			return
+		}
+		critest.Runtime{Info: critest.Containerd("/etc/there", "/opt/there")}.ServeHTTP(w, r)
+	}))
+	o := n.run(n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/there"))
+
+	n = newNode(t)
+	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Versions: []string{"v7"}})
+	o = n.run(n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "it is assumed to be in /opt/cni/bin and /etc/cni/net.d: ask the container runtime at \"/run/containerd/containerd.sock\": it has no CRI")
+}
+
+// The configuration is somebody else's, in the runtime's folder, and keeps the
+// plugin that it names.
+func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
+	n := newNode(t)
+	n.containerd("/etc/k3s", "/opt/k3s")
+	require.Zero(t, n.run("install-cni", "--plugins", n.plugins).code)
+	n.shell("mkdir /etc/k3s")
+	n.write("/etc/k3s/10-theirs.conflist", conflist)
+	o := n.run("uninstall", "--custom-cni-conf")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "test-cni", n.shell("ls /opt/k3s"))
+	n.shell("rm /etc/k3s/10-theirs.conflist")
+	require.Zero(t, n.run("uninstall").code)
+	require.Empty(t, n.shell("ls /opt"))
+}
+
+// What an agent has left is looked for there too.
+func TestCleanupLooksWhereTheRuntimeDoes(t *testing.T) {
+	n := newNode(t)
+	n.containerd("/etc/k3s", "/opt/k3s")
+	n.shell("mkdir -p /etc/k3s /opt/k3s")
+	n.write("/etc/k3s/05-cilium.conflist", conflist)
+	o := n.run("cleanup", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, n.shell("ls /etc/k3s"))
+}
+
 // The three capabilities of the deployment example are enough to ask.
 func TestPLAN7_TheRuntimeIsAskedFromAContainer(t *testing.T) {
 	n := newNode(t)
