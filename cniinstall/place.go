@@ -138,15 +138,14 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// misplaced says in which folders the runtime does not look.
-func (i Install) misplaced() (advice []string) {
+// Misplaced says in which of its folders the runtime that [Install.For] was given
+// does not look, one line for each. It is the part of Advise that says that nobody
+// will use what is installed.
+func (i Install) Misplaced() (advice []string) {
 	if i.place == nil {
 		return nil
 	}
 	r := i.place.runtime
-	if i.place.chosen && r.Err != nil {
-		advice = append(advice, fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, r.Err))
-	}
 	if i.Plugins != nil && len(r.PluginDirs) > 0 && len(intersection(i.BinDir, r.PluginDirs)) == 0 {
 		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, r.remedy()))
 	}
@@ -154,6 +153,14 @@ func (i Install) misplaced() (advice []string) {
 		advice = append(advice, fmt.Sprintf("the container runtime reads configurations in %q, not in %q%s", r.ConfDir, i.ConfDir, r.remedy()))
 	}
 	return advice
+}
+
+// assumed says that nobody knows whether the runtime looks there.
+func (i Install) assumed() []string {
+	if i.place == nil || !i.place.chosen || i.place.runtime.Err == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.place.runtime.Err)}
 }
 
 // elsewhere undoes what the step has recorded in other folders than those of the

@@ -35,7 +35,7 @@ func (a *app) installCNICommand() *cobra.Command {
 				return err
 			}
 			defer closeAll()
-			return a.showPlan(cmd.Context(), a.cniPlan(install), (*bootstrap.Plan).Apply)
+			return a.showPlan(cmd.Context(), a.cniPlan(install), a.apply)
 		},
 	}
 	a.sourceFlags(c.Flags())

@@ -100,7 +100,14 @@ func TestSaysWhereTheRuntimeLooksInsteadOfAGivenFolder(t *testing.T) {
 		require.Contains(t, o.stdout, `note: the container runtime looks for plugins in ["/usr/lib/cni"], not in "/opt/cni/bin" (--cni-bin-dir`)
 		require.Contains(t, o.stdout, `note: the container runtime reads configurations in "/etc/cni/net.d", not in "/etc/other/net.d" (--cni-bin-dir`)
 	}
-	o := n.run(n.args("apply")...)
+	given := n.args("apply", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/other/net.d")
+	o := n.run(given...)
+	require.Zero(t, o.code)
+	require.Contains(t, o.stdout, "cni          unchanged")
+	require.Contains(t, o.stderr, "the container runtime reads configurations in", "also where nothing changes")
+	results := n.run(append(given, "--output", "json")...).report(t).Results
+	require.Len(t, results[len(results)-1].Advice, 2)
+	o = n.run(n.args("apply")...)
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "no plugin can be installed where the container runtime looks: /usr/lib/cni is on a file system mounted read-only (--cni-bin-dir")
 }
