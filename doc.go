@@ -18,6 +18,8 @@
 //     OpenTelemetry; modules of their own.
 //   - bootstrap/hostpath: the directories and files that an agent expects.
 //   - bootstrap/flock: one run at a time on a node.
+//   - bootstrap/cri: where the container runtime looks for CNI files, and what it
+//     has loaded.
 //   - bootstrap/bootstraptest: a conformance test for an action, a scripted
 //     action, a kernel in memory, and a throw-away node to test against.
 //   - configresolve: one configuration from many sources, with provenance.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -86,6 +87,8 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		}, "handler 1 of 1 is nil"},
 		"host path without path":     {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{Type: hostpath.Directory}}}}), "is not absolute"},
 		"any host path without path": {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{}}}}), "is not absolute"},
+		"runtime without path":       {func(ctx context.Context) error { return second(cri.Endpoint{}.Status(ctx)) }, "no path of a socket given"},
+		"loaded without file":        {run(bootstrap.Step{Name: "s", Action: cri.Loaded{}}), "no function given that reads the configuration"},
 		"bpffs without path":         {func(context.Context) error { return bpffs.EnsureMounted("") }, "no path given"},
 		"cgroup without path":        {func(context.Context) error { return cgroup.EnsureMounted("") }, "no path given"},
 		"id of no cgroup":            {func(context.Context) error { return second(cgroup.ID("")) }, "no path given"},

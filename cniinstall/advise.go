@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // Advise lists what an administrator should know even though Check finds nothing to
-// change, one line for each item: an optional plugin that is nowhere to be found;
+// change, one line for each item: that the container runtime looks elsewhere, or does
+// not say where (see [Install.For]); an optional plugin that is nowhere to be found;
 // an invalid file among those searched for a network to chain onto; and why
 // runtimes will not use the configuration: another file sorts before it, perhaps
 // one so invalid that containerd, which takes the first file, loads none at all. In
@@ -20,7 +22,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice := i.lacking()
+	advice := slices.Concat(i.Misplaced(), i.assumed(), i.lacking())
 	if i.Config == nil {
 		return advice, nil
 	}

@@ -22,6 +22,10 @@
 // one step on Revert. Without Exclusive, [Install.Advise] names the files that take
 // precedence over ours.
 //
+// [Install.For] chooses the folders in which the node's container runtime looks, as
+// package bootstrap/cri asks it, and undoes what was installed in others before.
+// Without it, they are those that runtimes have by default.
+//
 // Folders are never replaced, and only removed on Revert, if Install made them and
 // they are empty. A [Guard] repairs an installation that somebody changes, and a
 // [Handler] undoes it in another process.

@@ -239,10 +239,15 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 // lookPlugin does not remove a plugin as long as there is a configuration that
 // needs it.
 func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	needed := func(ctx context.Context) error { return neededBy(ctx, p, e) }
+	needed := func(ctx context.Context) error { return neededBy(ctx, p, e, isConf) }
 	if h.KeepConf {
 		needed = func(ctx context.Context) error { return h.named(ctx, e) }
 	}
+	return lookUnless(ctx, p, e, needed)
+}
+
+// lookUnless looks at a plugin that is removed unless needed returns an error.
+func lookUnless(ctx context.Context, p *journal.Pass, e journal.Entry, needed func(context.Context) error) (journal.Undo, error) {
 	if err := needed(ctx); err != nil {
 		return journal.Undo{}, err
 	}
@@ -276,15 +281,16 @@ func (h Handler) named(ctx context.Context, plugin journal.Entry) error {
 	return nil
 }
 
-// neededBy returns an error if a configuration of ours is not undone and either
-// names the plugin or merely could not be removed: runtimes then go on using it.
-func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry) error {
+// neededBy returns an error if a configuration of ours that counts is not undone and
+// either names the plugin or merely could not be removed: runtimes then go on using
+// it.
+func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry, counts func(journal.Entry) bool) error {
 	entries, err := p.Journal().Entries()
 	if err != nil {
 		return err
 	}
 	for _, conf := range entries {
-		if conf.Step != plugin.Step || !isConf(conf) || isAside(conf) || !p.Stays(conf.Object) {
+		if conf.Step != plugin.Step || !isConf(conf) || !counts(conf) || isAside(conf) || !p.Stays(conf.Object) {
 			continue
 		}
 		now, err := journal.Snapshot(ctx, conf.Object)

@@ -67,6 +67,8 @@ type Install struct {
 	// Revert. If nil, nothing is recorded, and Revert returns an error that matches
 	// [errors.ErrUnsupported].
 	Journal *journal.Journal
+
+	place *place // nil: For was not called
 }
 
 // Check says what Apply would change. A plugin that Apply would install counts as
@@ -81,7 +83,11 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 	if err := j.speak(ctx, j.early(false)); err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
-	return j.changes(), nil
+	moves, err := j.checkMove(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("check CNI: %w", err)
+	}
+	return append(j.changes(), moves...), nil
 }
 
 // Apply makes missing folders (mode 0755), installs the plugins, and then publishes
@@ -92,6 +98,9 @@ func (i Install) Apply(ctx context.Context) error {
 	if err == nil {
 		defer j.close()
 		err = j.apply(ctx)
+	}
+	if err == nil {
+		err = j.finishMove(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("install CNI: %w", err)

@@ -40,5 +40,5 @@ func Example() {
 	}
 	err = errors.Join(err, recorder.WriteHTML(file), file.Close())
 	fmt.Println(report.Summary(), err)
-	// Output: 1 step: 1 unchanged <nil>
+	// Output: 1 step: unchanged <nil>
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
+	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -86,6 +87,14 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := a.openJournal(cmd.Context()); err != nil {
 		return err
 	}
+	if o.ownership == "" && !o.aws {
+		if _, err := a.placed(cmd.Context(), cniinstall.Install{Journal: a.journal}); err != nil {
+			return err
+		}
+		if own, err = a.cleanupOwnership(cmd.Context(), o); err != nil {
+			return err
+		}
+	}
 	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removed,
 	}
@@ -140,9 +149,10 @@ func (a *app) cleanupOwnership(ctx context.Context, o cleanupOptions) (cleanup.O
 // Mounts of other places are not among it: those that this program made are in
 // its record, and any other may be the node's own.
 func (a *app) ownership() (cleanup.Ownership, error) {
+	binDir, confDir := folderOr(a.cniBinDir, usualBinDir), folderOr(a.cniConfDir, usualConfDir)
 	own := cleanup.Cilium().
-		Moved("/etc/cni/net.d", a.cniConfDir).
-		Moved("/opt/cni/bin", a.cniBinDir)
+		Moved(usualConfDir, confDir).
+		Moved(usualBinDir, binDir)
 	sysctlConfDir := cmp.Or(a.sysctlConfDir, defaultSysctlConfDir)
 	own = own.Moved(defaultSysctlConfDir, sysctlConfDir)
 	for flag, name := range map[string]string{"cni-conf-name": a.cniConfName, "sysctl-config-file": a.sysctlConfFile} {
@@ -151,16 +161,16 @@ func (a *app) ownership() (cleanup.Ownership, error) {
 		}
 	}
 	if a.cniBackupSuffix != "" {
-		own.SetAside = []string{filepath.Join(a.cniConfDir, "*"+a.cniBackupSuffix)}
+		own.SetAside = []string{filepath.Join(confDir, "*"+a.cniBackupSuffix)}
 	}
-	for _, path := range []string{filepath.Join(a.cniConfDir, a.cniConfName), filepath.Join(sysctlConfDir, a.sysctlConfFile)} {
+	for _, path := range []string{filepath.Join(confDir, a.cniConfName), filepath.Join(sysctlConfDir, a.sysctlConfFile)} {
 		if !slices.Contains(own.Files, path) {
 			own.Files = append(own.Files, path)
 		}
 	}
 	if a.userManagedConf {
 		own.SetAside = nil
-		own.Files = slices.DeleteFunc(own.Files, func(path string) bool { return filepath.Dir(path) == filepath.Clean(a.cniConfDir) })
+		own.Files = slices.DeleteFunc(own.Files, func(path string) bool { return filepath.Dir(path) == filepath.Clean(confDir) })
 	}
 	return own, nil
 }

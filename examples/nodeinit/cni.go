@@ -35,7 +35,7 @@ func (a *app) installCNICommand() *cobra.Command {
 				return err
 			}
 			defer closeAll()
-			return a.showPlan(cmd.Context(), a.cniPlan(install), (*bootstrap.Plan).Apply)
+			return a.showPlan(cmd.Context(), a.cniPlan(install), a.apply)
 		},
 	}
 	a.sourceFlags(c.Flags())
@@ -155,9 +155,9 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	return err
 }
 
-// cniPlan is the plan of the one step.
+// cniPlan is the plan of the one step, and of waiting for what comes of it.
 func (a *app) cniPlan(i cniinstall.Install) *bootstrap.Plan {
-	return a.plan(bootstrap.Step{Name: stepCNI, Action: a.cniStep(i)})
+	return a.plan(a.cniSteps(bootstrap.Step{Name: stepCNI, Action: a.cniStep(i)}, i)...)
 }
 
 func (a *app) cniStep(i cniinstall.Install) bootstrap.Action {
@@ -180,25 +180,38 @@ func cniFolders(i cniinstall.Install) (folders []string) {
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
 	closeAll = func() error { return nil }
 	i = cniinstall.Cilium("")
-	i.BinDir, i.ConfDir, i.ConfName = a.cniBinDir, a.cniConfDir, cmp.Or(a.cniConfName, i.ConfName)
+	i.ConfName = cmp.Or(a.cniConfName, i.ConfName)
 	i.Exclusive, i.BackupSuffix = a.cniExclusive, cmp.Or(a.cniBackupSuffix, i.BackupSuffix)
 	i.Journal = a.journal
 	if i.Config, err = a.cniConfig(ctx, config); err != nil {
 		return i, closeAll, err
 	}
 	i.Exclusive = i.Exclusive && i.Config != nil
-	if a.plugins == "" {
+	if a.plugins != "" {
+		if closeAll, err = a.withPlugins(ctx, &i); err != nil {
+			return i, closeAll, err
+		}
+	}
+	if i.Plugins == nil && i.Config == nil || a.leftOut(stepCNI) {
 		return i, closeAll, nil
 	}
-	root, err := os.OpenRoot(a.plugins)
-	if err != nil {
-		return i, closeAll, fmt.Errorf("--plugins: %w", err)
-	}
-	i.Plugins, closeAll = input.FS(root), root.Close
-	if i.Policy, err = a.policyFor(ctx, root); err != nil {
-		return i, closeAll, errors.Join(err, root.Close())
+	if i, err = a.placed(ctx, i); err != nil {
+		return i, closeAll, errors.Join(err, closeAll())
 	}
 	return i, closeAll, nil
+}
+
+// withPlugins adds those of the folder that the flag says.
+func (a *app) withPlugins(ctx context.Context, i *cniinstall.Install) (closeAll func() error, err error) {
+	root, err := os.OpenRoot(a.plugins)
+	if err != nil {
+		return nil, fmt.Errorf("--plugins: %w", err)
+	}
+	if i.Policy, err = a.policyFor(ctx, root); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	i.Plugins = input.FS(root)
+	return root.Close, nil
 }
 
 // cniConfig is the configuration that the flags ask for; nil: none.

@@ -34,7 +34,7 @@ func (a *app) openJournal(ctx context.Context) error {
 			journal.In(a.host().On(hostns.Mount|hostns.Cgroup), cgroup.Handler{}),
 			journal.In(a.host().On(hostns.Mount), bpffs.Handler{}),
 			journal.In(a.host().On(hostns.Mount|hostns.Net), sysctl.Handler{}),
-			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.cniConfDir, KeepConf: a.userManagedConf}),
+			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf}),
 			configdir.Handler{}, // its directory is on this side
 		},
 	}
@@ -46,6 +46,15 @@ func (a *app) openJournal(ctx context.Context) error {
 		a.cleanups = append(a.cleanups, func() { _ = a.journal.Close() }) // nothing was written through it
 	}
 	return err
+}
+
+// handlersConfDir is where configurations are that are somebody else's, and keep
+// the plugins that they name. Nothing else about undoing depends on the flags.
+func (a *app) handlersConfDir(ctx context.Context) string {
+	if a.userManagedConf && folderOr(a.cniConfDir, "") == "" {
+		return a.runtime(ctx).ConfDir
+	}
+	return folderOr(a.cniConfDir, usualConfDir)
 }
 
 // lockFile is the node's lock, for who is on the host already.

@@ -68,6 +68,7 @@ type app struct {
 	cleanups       []func()         // to be called when the command has ended
 	shown          bool             // the one document has been printed
 	journal        *journal.Journal // nil: nothing is recorded
+	misplaced      []string         // what says that the container runtime looks elsewhere
 	trace          *bootstrap.Trace // set while a plan is shown
 	step           atomic.Value     // string: the one that is being worked on
 	ends           atomic.Bool      // the process ends soon after it is told to, come what may

@@ -39,7 +39,8 @@ type options struct {
 	cniDebug, cniExclusive                                         bool
 	cniWait                                                        time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf           bool
-	writeWhenReady, hostPrefix, cniDir                             string
+	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint            string
+	waitLoaded                                                     time.Duration
 	stateDir, owner                                                string
 	takeOver, anyOwner, force                                      bool
 	timeout, lockTimeout                                           time.Duration
@@ -118,8 +119,9 @@ func (a *app) systemdFlags(f *pflag.FlagSet) {
 
 // cniPlaceFlags say where CNI files are.
 func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.cniBinDir, "cni-bin-dir", "/opt/cni/bin", "directory of CNI plugins, on the host")
-	f.StringVar(&a.cniConfDir, "cni-conf-dir", "/etc/cni/net.d", "directory of CNI configurations, on the host")
+	f.StringVar(&a.cniBinDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: where the container runtime looks, or "+usualBinDir+" if it does not say")
+	f.StringVar(&a.cniConfDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: where the container runtime looks, or "+usualConfDir+" if it does not say")
+	f.StringVar(&a.runtimeEndpoint, "runtime-endpoint", "", "socket of the container runtime, on the host, such as unix:///run/containerd/containerd.sock (default: the kubelet's, or the only one that listens)")
 	f.StringVar(&a.cniConfName, "cni-conf-name", cniinstall.Cilium("").ConfName, "name of the CNI configuration file")
 	f.StringVar(&a.cniBackupSuffix, "cni-backup-suffix", "", "suffix of other CNI configurations that are set aside (default "+cniinstall.Cilium("").BackupSuffix+")")
 	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "the CNI configuration is managed by somebody else: neither write nor remove it")
@@ -141,6 +143,7 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.cniDebug, "cni-debug", false, "turn on debug logs of the agent's plugin")
 	f.BoolVar(&a.cniExclusive, "cni-exclusive", false, "set other CNI configurations aside; uninstall restores them")
 	f.DurationVar(&a.cniWait, "cni-wait", 0, "how long to wait for a plugin that another CNI installs, or for the network of --cni-chain")
+	f.DurationVar(&a.waitLoaded, "wait-loaded", 0, "how long to wait until the container runtime has loaded the CNI configuration; 0: do not wait")
 	f.BoolVar(&a.overwriteLoopback, "overwrite-loopback", false, "replace an existing loopback plugin")
 	f.BoolVar(&a.overwritePlugins, "overwrite-plugins", true, "replace existing plugins")
 	f.StringVar(&a.writeWhenReady, "write-cni-conf-when-ready", "", "path where the agent itself writes the CNI configuration once it is ready; if set, nodeinit does not write one")
@@ -177,11 +180,11 @@ func (a *app) olderInstallerPaths(f *pflag.FlagSet) {
 		case a.cniDir != "":
 			a.cniBinDir = filepath.Join(a.cniDir, "bin")
 		case a.hostPrefix != "":
-			a.cniBinDir = below(a.hostPrefix, a.cniBinDir)
+			a.cniBinDir = below(a.hostPrefix, usualBinDir)
 		}
 	}
 	if unset("cni-conf-dir") && a.hostPrefix != "" {
-		a.cniConfDir = below(a.hostPrefix, a.cniConfDir)
+		a.cniConfDir = below(a.hostPrefix, usualConfDir)
 	}
 }
 

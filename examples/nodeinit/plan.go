@@ -57,7 +57,13 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
-	p = a.plan([]bootstrap.Step{
+	// The configuration tells the kubelet that the node's network is ready, so it
+	// comes when everything that an agent needs is there.
+	cni := bootstrap.Step{
+		Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
+		Action: a.cniStep(install), Skip: install.Plugins == nil && install.Config == nil,
+	}
+	p = a.plan(append([]bootstrap.Step{
 		{Name: stepConfig, Action: a.configStep(config), Skip: len(a.sources) == 0},
 		cleaning,
 		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.hostPathStep()},
@@ -66,13 +72,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		// The last of those that need none of the others: it is what a read-only /etc
 		// has fail.
 		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
-		// The configuration tells the kubelet that the node's network is ready,
-		// so it comes when everything that an agent needs is there.
-		{
-			Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
-			Action: a.cniStep(install), Skip: install.Plugins == nil && install.Config == nil,
-		},
-	}...)
+	}, a.cniSteps(cni, install)...)...)
 	return p, closeAll, a.choose(p)
 }
 
@@ -82,7 +82,7 @@ func (a *app) choose(p *bootstrap.Plan) error {
 		return err
 	}
 	for i, s := range p.Steps {
-		if a.leftOut(s.Name) {
+		if a.leftOut(s.Name) && s.Name != stepLoaded { // which goes with cni
 			p.Steps[i].Skip = true
 		}
 	}

@@ -26,6 +26,7 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/journal", "journal.Open"},
 	{"bootstrap/hostns", "hostns.Host{}.In"},
 	{"bootstrap/reconcile", "reconcile.Loop{}.Run"},
+	{"bootstrap/cri", "cri.Endpoint{}.Status"},
 	{"bpffs", "bpffs.Mount{}.Apply"},
 	{"cgroup", "cgroup.Mount{}.Apply"},
 	{"sysctl", "sysctl.DropIn{}.Apply"},

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// How much is read of an answer. The status of a runtime has a few KiB.
+const (
+	maxMessage = 4 << 20  // the default of gRPC's own clients
+	maxHeader  = 64 << 10 // of all headers, or trailers
+)
+
+// Error returns one line with the code and the message.
+func (e *RPCError) Error() string {
+	return fmt.Sprintf("the runtime answered: %s (gRPC code %d)", printable.Line(e.Message), e.Code)
+}
+
+// Status asks the runtime once. Set a deadline in ctx: a runtime that hangs is
+// waited for until ctx ends.
+func (e Endpoint) Status(ctx context.Context) (Status, error) {
+	s, err := e.status(ctx)
+	if err != nil {
+		return Status{}, fmt.Errorf("ask the container runtime at %q: %w", e.Path, err)
+	}
+	return s, nil
+}
+
+func (e Endpoint) status(ctx context.Context) (Status, error) {
+	if _, err := socket(e.Path); err != nil {
+		return Status{}, err
+	}
+	answer, err := e.ask(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	s, info, err := parseStatus(answer)
+	if err != nil {
+		return Status{}, err
+	}
+	s.LastLoad = info["lastCNILoadStatus"]
+	if config := info["cniconfig"]; config != "" {
+		s.CNI, s.Networks, err = parseCNIConfig(config)
+		return s, err
+	}
+	s.CNI, err = e.config(ctx)
+	return s, err
+}
+
+// ask returns the StatusResponse, in the newest version that the runtime knows.
+// The two have the same fields.
+func (e Endpoint) ask(ctx context.Context) (answer []byte, err error) {
+	conn, err := e.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	t := transport(conn, &protocols)
+	defer t.CloseIdleConnections()
+	for _, version := range []string{"v1", "v1alpha2"} {
+		answer, err = call(ctx, t, "/runtime."+version+".RuntimeService/Status", verbose)
+		var refused *RPCError
+		if !errors.As(err, &refused) || refused.Code != unimplemented {
+			return answer, err
+		}
+	}
+	return nil, fmt.Errorf("it has no CRI, or an older one than v1alpha2; in containerd the plugin may be disabled, or have failed: %w", err)
+}
+
+// transport speaks over conn alone.
+func transport(conn net.Conn, protocols *http.Protocols) *http.Transport {
+	used := false
+	return &http.Transport{
+		Protocols: protocols,
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			if used {
+				return nil, errors.New("the runtime ended the connection")
+			}
+			used = true
+			return conn, nil
+		},
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+}
+
+// call makes one unary call of gRPC, as its protocol over HTTP/2 says
+// (grpc/doc/PROTOCOL-HTTP2.md).
+func call(ctx context.Context, t http.RoundTripper, method string, message []byte) ([]byte, error) {
+	body := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))) // not compressed
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+method, bytes.NewReader(append(body, message...)))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/grpc")
+	req.Header.Set("TE", "trailers")
+	resp, err := t.RoundTrip(req)
+	if err != nil {
+		return nil, ended(ctx, err)
+	}
+	defer resp.Body.Close()
+	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "application/grpc") {
+		return nil, fmt.Errorf("it does not speak gRPC: HTTP status %d, content type %q", resp.StatusCode, kind)
+	}
+	answer, err := readMessage(resp.Body)
+	if err != nil {
+		return nil, ended(ctx, err)
+	}
+	status := resp.Trailer
+	if answer == nil && resp.Header.Get("Grpc-Status") != "" {
+		status = resp.Header // an error without a message comes with it at once
+	}
+	return answer, checkStatus(status, answer)
+}
+
+// ended returns why ctx ended, if it did, else err.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// readMessage reads the only message of an answer, to its end; nil: there is none.
+func readMessage(body io.Reader) ([]byte, error) {
+	var head [5]byte
+	if _, err := io.ReadFull(body, head[:]); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	size := binary.BigEndian.Uint32(head[1:])
+	switch {
+	case head[0] != 0:
+		return nil, errors.New("read the answer: it is compressed, which was not asked for")
+	case size > maxMessage:
+		return nil, fmt.Errorf("read the answer: it has %d bytes, more than %d", size, maxMessage)
+	}
+	message := make([]byte, size)
+	if _, err := io.ReadFull(body, message); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	switch n, err := io.ReadFull(body, head[:1]); {
+	case n > 0:
+		return nil, errors.New("read the answer: it goes on after its end")
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	return message, nil
+}
+
+// checkStatus returns the error that the trailers tell.
+func checkStatus(trailers http.Header, answer []byte) error {
+	text := trailers.Get("Grpc-Status")
+	code, err := strconv.ParseUint(text, 10, 16)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the answer: its status %q is no gRPC code", text)
+	case code != 0:
+		message := trailers.Get("Grpc-Message")
+		if plain, err := url.PathUnescape(message); err == nil {
+			message = plain
+		}
+		return &RPCError{Code: int(code), Message: message}
+	case answer == nil:
+		return errors.New("read the answer: it is empty")
+	}
+	return nil
+}

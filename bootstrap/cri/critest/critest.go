@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package critest is a container runtime for tests, as far as package cri asks one.
+//
+//	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "containerd.sock"))
+//	critest.Serve(t, listener, critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+//
+// It serves HTTP/2 in clear text, as gRPC does, and needs neither root nor Linux.
+// For the runtime of a throw-away node, make the listener inside of
+// bootstraptest.Node.Do. Do not use it to prove that a runtime takes a
+// configuration: it reads none.
+package critest
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Runtime answers RuntimeService/Status. It is an [http.Handler].
+type Runtime struct {
+	// Versions of the CRI that it knows. None: v1.
+	Versions []string
+
+	// Info is called for each verbose status, and returns its map info. It may be nil.
+	Info func() map[string]string
+
+	// NotReady is why the network is not ready. Empty: it is.
+	NotReady string
+
+	// Config is what it serves at /config, as CRI-O does. Empty: nothing.
+	Config string
+}
+
+// Containerd is the info of a containerd that looks in these directories, and has
+// loaded no network.
+func Containerd(confDir string, pluginDirs ...string) func() map[string]string {
+	return func() map[string]string {
+		return map[string]string{
+			"cniconfig":         encode(map[string]any{"PluginDirs": pluginDirs, "PluginConfDir": confDir, "PluginMaxConfNum": 1, "Prefix": "eth", "Networks": []any{}}),
+			"lastCNILoadStatus": "cni config load failed: no network config found in " + confDir + ": cni plugin not initialized: failed to load cni config",
+		}
+	}
+}
+
+// ContainerdLoaded is the info of a containerd that looks in these directories, and
+// has loaded a conflist.
+func ContainerdLoaded(conflist []byte, confDir string, pluginDirs ...string) func() map[string]string {
+	var list struct {
+		Name    string
+		Plugins []json.RawMessage
+	}
+	_ = json.Unmarshal(conflist, &list) // one that is none is told as it is, without a name
+	var plugins []any
+	for _, p := range list.Plugins {
+		plugins = append(plugins, map[string]any{"Network": p, "Source": string(p)})
+	}
+	config := map[string]any{"Name": list.Name, "CNIVersion": "1.0.0", "Plugins": plugins, "Source": string(conflist)}
+	return func() map[string]string {
+		return map[string]string{
+			"cniconfig": encode(map[string]any{
+				"PluginDirs": pluginDirs, "PluginConfDir": confDir, "PluginMaxConfNum": 1, "Prefix": "eth",
+				"Networks": []any{map[string]any{"Config": config, "IFName": "eth0"}},
+			}),
+			"lastCNILoadStatus": "OK",
+		}
+	}
+}
+
+func encode(v any) string {
+	text, _ := json.Marshal(v) // it consists of what can be encoded
+	return string(text)
+}
+
+// Serve serves the handler, such as a [Runtime], until the test ends.
+func Serve(t testing.TB, l net.Listener, handler http.Handler) {
+	t.Helper()
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{Handler: handler, Protocols: &protocols}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	t.Cleanup(func() {
+		_ = server.Close() // its connections may be open still, where a client was not answered
+		<-ended
+	})
+}
+
+// ServeHTTP answers as the runtime does.
+func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	versions := r.Versions
+	if len(versions) == 0 {
+		versions = []string{"v1"}
+	}
+	version, found := strings.CutSuffix(strings.TrimPrefix(req.URL.Path, "/runtime."), ".RuntimeService/Status")
+	switch {
+	case req.URL.Path == "/config" && r.Config != "":
+		w.Header().Set("Content-Type", "application/toml")
+		_, _ = w.Write([]byte(r.Config)) // who has gone needs no answer
+	case req.ProtoMajor != 2:
+		http.NotFound(w, req)
+	case !found || !slices.Contains(versions, version):
+		Refuse(w, 12, "unknown service "+strings.TrimPrefix(req.URL.Path, "/"))
+	default:
+		Answer(w, r.status())
+	}
+}
+
+// Answer sends a message of gRPC, and that all went well.
+func Answer(w http.ResponseWriter, message []byte) {
+	w.Header().Set("Content-Type", "application/grpc")
+	w.Header().Set("Trailer", "Grpc-Status")
+	_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...))
+	w.Header().Set("Grpc-Status", "0")
+}
+
+// Refuse sends an error of gRPC.
+func Refuse(w http.ResponseWriter, code int, message string) {
+	w.Header().Set("Content-Type", "application/grpc")
+	w.Header().Set("Grpc-Status", encode(code))
+	w.Header().Set("Grpc-Message", url.PathEscape(message))
+}
+
+// status is a StatusResponse of the CRI.
+func (r Runtime) status() (message []byte) {
+	network := appendField(nil, 1, "NetworkReady")
+	if r.NotReady == "" {
+		network = append(network, 2<<3, 1)
+	} else {
+		network = appendField(appendField(network, 3, "NetworkPluginNotReady"), 4, r.NotReady)
+	}
+	ready := append(appendField(nil, 1, "RuntimeReady"), 2<<3, 1)
+	message = appendField(nil, 1, string(appendField(appendField(nil, 1, string(ready)), 1, string(network))))
+	if r.Info == nil {
+		return message
+	}
+	for key, value := range r.Info() {
+		message = appendField(message, 2, string(appendField(appendField(nil, 1, key), 2, value)))
+	}
+	return message
+}
+
+// appendField appends a string or a message.
+func appendField(to []byte, number byte, value string) []byte {
+	return append(binary.AppendUvarint(append(to, number<<3|2), uint64(len(value))), value...)
+}

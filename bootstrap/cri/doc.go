@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package cri asks a node's container runtime where it looks for CNI plugins and
+// configurations, and what it has loaded.
+//
+//	endpoint, err := cri.Find(ctx, "/hostproc")
+//	status, err := endpoint.Status(ctx)
+//	fmt.Println(status.CNI.ConfDir, status.CNI.PluginDirs)
+//
+// A configuration that is installed elsewhere is read by nobody, and the usual
+// places are not everybody's: k3s, MicroK8s, minikube and Red Hat's CoreOS have
+// others, and Debian's own containerd reads plugins from /usr/lib/cni.
+//
+// [Loaded] is a step of a plan that waits until the runtime has loaded what an
+// earlier one has installed.
+//
+// # How
+//
+// [Find] looks for the socket among those that listen on the host, and takes the
+// kubelet's word where it says which is its runtime. [Endpoint.Status] makes one
+// call of the Container Runtime Interface, RuntimeService/Status with verbose set,
+// in version v1 and, where the runtime does not know that, v1alpha2 (containerd 1.5
+// and older). It takes about a millisecond. containerd tells its directories and the
+// networks that it has loaded; CRI-O tells its directories at /config on the same
+// socket; cri-dockerd tells neither. No configuration file of a runtime is read:
+// these import others, and may have changed since the runtime started.
+//
+// # What it needs
+//
+// Linux, and the host's /proc. The socket is root's, and it is reached through
+// /proc/1/root, which takes CAP_SYS_PTRACE where pid 1 has capabilities that this
+// process lacks (proc_pid_root(5), ptrace(2)), and under SELinux a type that may
+// connect to the runtime, such as spc_t. On other systems every call returns an
+// error matching [errors.ErrUnsupported].
+//
+// The calls must not be made inside hostns.Do: to connect starts goroutines, which
+// would run in other namespaces. They leave none behind, and no connection.
+//
+// # What can go wrong
+//
+// [ErrNoRuntime] is matched where nothing listens, and [ErrSeveral] where several
+// do and the kubelet does not decide. What the runtime itself answers is an
+// [*RPCError]. An answer of more than 4 MiB, gRPC's own limit, is an error; a runtime
+// that does not answer is waited for until ctx ends.
+//
+// # When not to use it
+//
+// To run pods or containers: use the client of k8s.io/cri-api. Nor to prove that
+// pods get a network: a configuration that is loaded may still fail.
+package cri

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+)
+
+// An agent asks where to install before it installs.
+func Example() {
+	hostProc, stop := somebodysNode() // in a pod, such as "/hostproc"
+	defer stop()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	endpoint, err := cri.Find(ctx, hostProc)
+	if errors.Is(err, cri.ErrNoRuntime) {
+		fmt.Println("no runtime yet: the usual places")
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	status, err := endpoint.Status(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(endpoint, "reads", status.CNI.ConfDir, "and", status.CNI.PluginDirs)
+	// Output: /run/k3s/containerd/containerd.sock reads /var/lib/rancher/k3s/agent/etc/cni/net.d and [/var/lib/rancher/k3s/data/cni]
+}
+
+func somebodysNode() (hostProc string, stop func()) {
+	dir, err := os.MkdirTemp("", "cri")
+	must(err)
+	proc, root := filepath.Join(dir, "proc"), filepath.Join(dir, "root")
+	must(os.MkdirAll(filepath.Join(proc, "1/net"), 0o755))
+	must(os.MkdirAll(filepath.Join(root, "run/k3s/containerd"), 0o755))
+	must(os.Symlink(root, filepath.Join(proc, "1/root")))
+	const socket = "/run/k3s/containerd/containerd.sock"
+	must(os.WriteFile(filepath.Join(proc, "1/net/unix"), []byte("0: 00000002 00000000 00010000 0001 01 16390 "+socket+"\n"), 0o644))
+	l, err := net.Listen("unix", filepath.Join(root, socket))
+	must(err)
+	k3s := &http.Server{
+		Handler:   critest.Runtime{Info: critest.Containerd("/var/lib/rancher/k3s/agent/etc/cni/net.d", "/var/lib/rancher/k3s/data/cni")},
+		Protocols: &http.Protocols{},
+	}
+	k3s.Protocols.SetUnencryptedHTTP2(true)
+	go func() { _ = k3s.Serve(l) }() // ends with stop
+	return proc, func() { must(errors.Join(k3s.Close(), os.RemoveAll(dir))) }
+}
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+// host is the root directory of pid 1, in which paths mean what they mean there:
+// an absolute link on the way, such as /var/run often is, leads to the host's /run
+// and not to ours.
+type host struct{ root *os.File }
+
+func openHost(proc string) (host, error) {
+	path := filepath.Join(proc, "1", "root")
+	root, err := os.OpenFile(path, unix.O_PATH|unix.O_DIRECTORY, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return host{}, fmt.Errorf("%w: is the host's /proc mounted there?", err)
+	case err != nil:
+		return host{}, remedy.Capabilities(err, "in the user namespace of pid 1", remedy.SysPtrace)
+	}
+	return host{root}, nil
+}
+
+func (h host) Close() error { return h.root.Close() }
+
+// open opens what is at the path on the host, for its place only (O_PATH).
+func (h host) open(path string) (*os.File, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	for {
+		fd, err := unix.Openat2(int(h.root.Fd()), path, &how)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // something on the way was renamed
+		default:
+			return nil, &fs.PathError{Op: "open on the host", Path: fmt.Sprintf("%q", path), Err: err}
+		}
+	}
+}
+
+// openSocket opens the place of a socket.
+func (h host) openSocket(path string) (*os.File, error) {
+	f, err := h.open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().Type() != fs.ModeSocket {
+		err = fmt.Errorf("%q is no socket", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// again is a path at which this process can open, or connect to, what f is a place
+// of, in whichever mount namespace that is and however long its path.
+func again(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
+	h, err := openHost(e.proc())
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	f, err := h.openSocket(strings.TrimPrefix(e.Path, scheme))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", again(f))
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return conn, nil
+	case errors.Is(err, fs.ErrPermission) && errors.As(err, &errno):
+		return nil, remedy.Add(fmt.Errorf("connect: %w", errno), "needs root, and under SELinux a type that may connect to the runtime, such as spc_t")
+	case errors.As(err, &errno):
+		return nil, fmt.Errorf("connect: %w", errno)
+	}
+	return nil, ended(ctx, err)
+}

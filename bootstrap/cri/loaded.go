@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/printable"
+	"github.com/slipway-dev/slipway/internal/unsupported"
+)
+
+const askEvery = 250 * time.Millisecond
+
+// Loads reports whether the runtime has loaded a configuration with this content: a
+// list of plugins, or a single one. If the runtime does not say what it has loaded,
+// the error matches [errors.ErrUnsupported].
+func (s Status) Loads(conf []byte) (bool, error) {
+	if s.LastLoad == "" {
+		return false, unsupported.Error("the container runtime does not say which networks it has loaded (containerd does)")
+	}
+	var want any
+	if err := json.Unmarshal(conf, &want); err != nil {
+		return false, fmt.Errorf("the configuration that is to be loaded: %w", err)
+	}
+	for _, n := range s.Networks {
+		var list map[string]any
+		if n.Source == string(conf) {
+			return true, nil
+		}
+		if json.Unmarshal([]byte(n.Source), &list) != nil {
+			continue
+		}
+		if reflect.DeepEqual(any(list), want) || reflect.DeepEqual(list["plugins"], []any{want}) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// using says in one line what the runtime has loaded.
+func (s Status) using() string {
+	var all []string
+	for _, n := range s.Networks {
+		all = append(all, fmt.Sprintf("%q (%s)", n.Name, strings.Join(n.Plugins, ", ")))
+	}
+	text := "it has loaded " + cmp.Or(strings.Join(all, ", "), "none")
+	if s.LastLoad != "OK" {
+		text += "; it says: " + s.LastLoad
+	}
+	return printable.Line(text)
+}
+
+// Loaded is the state in which the container runtime has loaded a configuration: its
+// Apply waits for that. Put it into a plan after the step that installs, with a
+// Timeout. It is a bootstrap.Action.
+type Loaded struct {
+	// Endpoint is the runtime's. If its Path is empty, it is searched for by [Find],
+	// also while Apply waits.
+	Endpoint Endpoint
+
+	// Conf returns the content of the configuration's file. While it is not there,
+	// Check returns the error of Conf.
+	Conf func(context.Context) ([]byte, error)
+}
+
+// Check says that the runtime has still to load the configuration, or nothing if it
+// has. A runtime that is not there, or does not answer, is to load it too.
+func (l Loaded) Check(ctx context.Context) ([]string, error) {
+	conf, err := l.conf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	said, err := l.look(ctx, conf)
+	if err != nil || said == "" {
+		return nil, err
+	}
+	return []string{"wait for the container runtime to load the configuration: " + said}, nil
+}
+
+// Apply waits until the runtime has loaded the configuration, or ctx ends. Then the
+// error says what it has loaded instead.
+func (l Loaded) Apply(ctx context.Context) error {
+	conf, err := l.conf(ctx)
+	if err != nil {
+		return err
+	}
+	told := false
+	for {
+		said, err := l.look(ctx, conf)
+		if err != nil || said == "" {
+			return err
+		}
+		if !told {
+			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the container runtime to load the configuration: " + said})
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the container runtime has not loaded the configuration: %s: %w", said, context.Cause(ctx))
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+func (l Loaded) conf(ctx context.Context) ([]byte, error) {
+	if l.Conf == nil {
+		return nil, errors.New("no function given that reads the configuration to be loaded")
+	}
+	return l.Conf(ctx)
+}
+
+// look says what keeps the configuration from being loaded; empty: it is. An error
+// is one that does not pass by waiting.
+func (l Loaded) look(ctx context.Context, conf []byte) (said string, err error) {
+	s, err := l.status(ctx)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSeveral):
+		return "", err
+	case err != nil:
+		return err.Error(), nil
+	}
+	loaded, err := s.Loads(conf)
+	if err != nil || loaded {
+		return "", err
+	}
+	return s.using(), nil
+}
+
+func (l Loaded) status(ctx context.Context) (s Status, err error) {
+	e := l.Endpoint
+	if e.Path == "" {
+		if e, err = Find(ctx, e.HostProc); err != nil {
+			return s, err
+		}
+	}
+	return e.Status(ctx)
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+)
+
+var _ bootstrap.Action = cri.Loaded{}
+
+const (
+	ours   = `{"cniVersion":"1.0.0","name":"ours","plugins":[{"type":"our-cni"}]}`
+	theirs = `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"bridge"},{"type":"portmap"}]}`
+)
+
+func content(text string) func(context.Context) ([]byte, error) {
+	return func(context.Context) ([]byte, error) { return []byte(text), nil }
+}
+
+func TestLoads(t *testing.T) {
+	h := newHost(t)
+	s, err := h.serve(critest.Runtime{Info: critest.ContainerdLoaded([]byte(ours), "/etc/cni/net.d", "/opt/cni/bin")}).Status(t.Context())
+	require.NoError(t, err)
+	for conf, want := range map[string]bool{
+		ours: true, ours + "\n": true, theirs: false, `{"type":"our-cni"}`: true, `{"type":"bridge"}`: false,
+		`{ "name":"ours", "cniVersion":"1.0.0","plugins":[{"type":"our-cni"}]}`: true,
+	} {
+		loads, err := s.Loads([]byte(conf))
+		require.NoError(t, err)
+		require.Equal(t, want, loads, conf)
+	}
+	_, err = s.Loads([]byte("{"))
+	require.ErrorContains(t, err, "the configuration that is to be loaded")
+	_, err = cri.Status{NetworkReady: true}.Loads([]byte(ours))
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+}
+
+// In a plan, the step comes after the one that installs, and waits.
+func TestLoadedWaits(t *testing.T) {
+	h := newHost(t)
+	var loaded atomic.Bool
+	info := func() map[string]string {
+		if loaded.Load() {
+			return critest.ContainerdLoaded([]byte(ours), "/etc/cni/net.d", "/opt/cni/bin")()
+		}
+		return critest.ContainerdLoaded([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")()
+	}
+	h.serve(critest.Runtime{Info: info})
+	step := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}
+	changes, err := step.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{`wait for the container runtime to load the configuration: it has loaded "theirs" (bridge, portmap)`}, changes)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err = step.Apply(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "the container runtime has not loaded the configuration: ")
+
+	waiting := make(chan bootstrap.Wait, 1)
+	plan := bootstrap.Plan{
+		Steps: []bootstrap.Step{{Name: "loaded", Action: step, Timeout: time.Minute}},
+		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waiting <- w; loaded.Store(true) }},
+	}
+	report, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Changed, report.Results[0].Status)
+	require.Contains(t, (<-waiting).For, `it has loaded "theirs" (bridge, portmap)`)
+	changes, err = step.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+}
+
+func TestLoadedWaitsForTheRuntimeItself(t *testing.T) {
+	h := newHost(t)
+	step := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}
+	changes, err := step.Check(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, changes[0], "no container runtime listens")
+	h.serve(critest.Runtime{Info: critest.Containerd("/etc/\x1b[2J", "/opt/cni/bin")})
+	changes, err = step.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, `wait for the container runtime to load the configuration: it has loaded none; it says: cni config load failed: no network config found in /etc/\x1b[2J: cni plugin not initialized: failed to load cni config`, changes[0])
+}
+
+func TestWhatLoadedCannotWaitFor(t *testing.T) {
+	h := newHost(t)
+	h.serve(critest.Runtime{Config: "[crio.network]\n"})
+	step := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}
+	require.ErrorIs(t, step.Apply(t.Context()), errors.ErrUnsupported)
+	h.listen("/run/crio/crio.sock")
+	require.ErrorIs(t, step.Apply(t.Context()), cri.ErrSeveral)
+	step.Conf = func(context.Context) ([]byte, error) { return nil, fs.ErrNotExist }
+	_, err := step.Check(t.Context())
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}

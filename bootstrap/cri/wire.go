@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// verbose is StatusRequest{verbose: true}.
+var verbose = []byte{1 << 3, 1}
+
+var errMalformed = errors.New("read the answer: it is no protobuf message of the CRI")
+
+// parseStatus reads the fields of a StatusResponse that are of use (cri-api,
+// runtime/v1/api.proto): the conditions in status (1), and the map info (2).
+func parseStatus(answer []byte) (s Status, info map[string]string, err error) {
+	info = map[string]string{}
+	err = fields(answer, func(number uint64, value []byte, _ uint64) error {
+		switch number {
+		case 1:
+			return s.parseConditions(value)
+		case 2:
+			key, content, err := parseEntry(value)
+			info[key] = content
+			return err
+		}
+		return nil
+	})
+	return s, info, err
+}
+
+// parseConditions reads a RuntimeStatus: repeated RuntimeCondition conditions = 1.
+func (s *Status) parseConditions(message []byte) error {
+	return fields(message, func(number uint64, value []byte, _ uint64) error {
+		if number != 1 {
+			return nil
+		}
+		kind, reason, text, holds := "", "", "", false
+		err := fields(value, func(number uint64, value []byte, varint uint64) error {
+			switch number {
+			case 1:
+				kind = string(value)
+			case 2:
+				holds = varint != 0
+			case 3:
+				reason = string(value)
+			case 4:
+				text = string(value)
+			}
+			return nil
+		})
+		if kind != "NetworkReady" {
+			return err
+		}
+		if s.NetworkReady, s.Reason = holds, ""; !holds {
+			s.Reason = reason
+			if text != "" {
+				s.Reason = text
+			}
+		}
+		return err
+	})
+}
+
+// parseEntry reads an entry of a map<string, string>.
+func parseEntry(message []byte) (key, content string, err error) {
+	err = fields(message, func(number uint64, value []byte, _ uint64) error {
+		switch number {
+		case 1:
+			key = string(value)
+		case 2:
+			content = string(value)
+		}
+		return nil
+	})
+	return key, content, err
+}
+
+// fields calls f for each field of a protobuf message, with the bytes of a string
+// or message, or with the number of a varint. Fixed numbers are skipped; groups,
+// which proto3 does not have, are an error (protobuf.dev, Encoding).
+func fields(message []byte, f func(number uint64, value []byte, varint uint64) error) error {
+	for len(message) > 0 {
+		tag, n := binary.Uvarint(message)
+		if n <= 0 || tag>>3 == 0 {
+			return errMalformed
+		}
+		message = message[n:]
+		var value []byte
+		var varint uint64
+		var size uint64
+		switch tag & 7 {
+		case 0:
+			if varint, n = binary.Uvarint(message); n <= 0 {
+				return errMalformed
+			}
+			size = uint64(n)
+		case 1:
+			size = 8
+		case 2:
+			if size, n = binary.Uvarint(message); n <= 0 {
+				return errMalformed
+			}
+			message = message[n:]
+		case 5:
+			size = 4
+		default:
+			return errMalformed
+		}
+		if size > uint64(len(message)) {
+			return errMalformed
+		}
+		if tag&7 == 2 {
+			value = message[:size]
+		}
+		message = message[size:]
+		if err := f(tag>>3, value, varint); err != nil {
+			return err
+		}
+	}
+	return nil
+}

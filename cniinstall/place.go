@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// Runtime is where the node's container runtime looks, as it says itself: package
+// bootstrap/cri asks it. The zero value stands for a runtime that was not asked.
+type Runtime struct {
+	PluginDirs []string // in its order
+	ConfDir    string
+
+	// Err is why the runtime did not say it. It may be nil.
+	Err error
+
+	// Remedy is added to errors and advice about folders. It should say how to give
+	// others, for example by which flags of the program.
+	Remedy string
+}
+
+// For returns i for a node with the given runtime. An empty ConfDir becomes the
+// runtime's, and an empty BinDir the first of its plugin folders that is on a file
+// system mounted writable and executable, and is no folder of the system's; the
+// other plugin folders are added to SearchDirs. If Journal says that the context's
+// step has installed in one of the runtime's folders before, that one is kept. If
+// the runtime does not say where it looks, the folders remain those in which the
+// step has installed before, or become the defaults.
+//
+// Of the returned Install, Apply also undoes what the step has recorded in other
+// folders, once everything is installed in these; and Advise says if the runtime
+// looks elsewhere, or if it is not known where. Call For where Apply will run: in
+// the host's mount namespace.
+func (i Install) For(ctx context.Context, r Runtime) (Install, error) {
+	known, err := i.installed(ctx)
+	if err != nil {
+		return i, fmt.Errorf("choose CNI folders: %w", err)
+	}
+	i.place = &place{runtime: r, chosen: i.BinDir == "" || i.ConfDir == ""}
+	if i.ConfDir == "" {
+		i.ConfDir = first(r.ConfDir, known.conf, defaultConfDir)
+	}
+	if i.BinDir == "" {
+		if i.BinDir, err = r.binDir(known.bin); err != nil {
+			return i, fmt.Errorf("choose CNI folders: %w%s", err, r.remedy())
+		}
+	}
+	i.SearchDirs = slices.Clone(i.SearchDirs)
+	for _, dir := range r.PluginDirs {
+		if dir != i.BinDir {
+			i.SearchDirs = append(i.SearchDirs, dir)
+		}
+	}
+	return i, nil
+}
+
+// place says for which runtime the folders of an Install are.
+type place struct {
+	runtime Runtime
+	chosen  bool // by For, at least one
+}
+
+// installed are the folders in which the step has installed last. Empty: none.
+func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }, err error) {
+	entries, err := i.Journal.Recorded(ctx)
+	for _, e := range entries {
+		switch {
+		case !isOurs(e):
+		case isConf(e):
+			last.conf = filepath.Dir(e.Object)
+		default:
+			last.bin = filepath.Dir(e.Object)
+		}
+	}
+	return last, err
+}
+
+// remedy is what follows a text about folders.
+func (r Runtime) remedy() string {
+	if r.Remedy == "" {
+		return ""
+	}
+	return " (" + r.Remedy + ")"
+}
+
+func first(dirs ...string) string {
+	return dirs[slices.IndexFunc(dirs, func(dir string) bool { return dir != "" })]
+}
+
+// binDir chooses among the folders in which the runtime looks; last is where plugins
+// are installed already.
+func (r Runtime) binDir(last string) (string, error) {
+	if len(r.PluginDirs) == 0 {
+		return first(last, defaultBinDir), nil
+	}
+	var errs []error
+	for _, dir := range append(intersection(last, r.PluginDirs), r.PluginDirs...) {
+		err := owned(dir)
+		if err == nil {
+			err = usable(dir)
+		}
+		if err == nil {
+			return dir, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("no plugin can be installed where the container runtime looks: %w", errors.Join(errs...))
+}
+
+// intersection is dir, if it is one of dirs.
+func intersection(dir string, dirs []string) []string {
+	if dir == "" || !slices.ContainsFunc(dirs, func(d string) bool { return sameDir(d, dir) }) {
+		return nil
+	}
+	return []string{dir}
+}
+
+// sameDir reports whether two paths lead to one folder, perhaps by links.
+func sameDir(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// Misplaced says in which of its folders the runtime that [Install.For] was given
+// does not look, one line for each. It is the part of Advise that says that nobody
+// will use what is installed.
+func (i Install) Misplaced() (advice []string) {
+	if i.place == nil {
+		return nil
+	}
+	r := i.place.runtime
+	if i.Plugins != nil && len(r.PluginDirs) > 0 && len(intersection(i.BinDir, r.PluginDirs)) == 0 {
+		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, r.remedy()))
+	}
+	if i.Config != nil && r.ConfDir != "" && !sameDir(r.ConfDir, i.ConfDir) {
+		advice = append(advice, fmt.Sprintf("the container runtime reads configurations in %q, not in %q%s", r.ConfDir, i.ConfDir, r.remedy()))
+	}
+	return advice
+}
+
+// assumed says that nobody knows whether the runtime looks there.
+func (i Install) assumed() []string {
+	if i.place == nil || !i.place.chosen || i.place.runtime.Err == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.place.runtime.Err)}
+}
+
+// elsewhere undoes what the step has recorded in other folders than those of the
+// Install. What is recorded in these is kept.
+type elsewhere struct {
+	Handler
+	i Install
+}
+
+// movedFrom returns the handler for what is to be undone elsewhere; ok is false if
+// there is nothing.
+func (i Install) movedFrom(ctx context.Context) (h elsewhere, ok bool, err error) {
+	if i.place == nil {
+		return h, false, nil
+	}
+	h = elsewhere{Handler{ConfDir: i.ConfDir}, i}
+	entries, err := i.Journal.Recorded(ctx)
+	return h, slices.ContainsFunc(entries, func(e journal.Entry) bool { return h.concerns(e) }), err
+}
+
+// concerns reports whether an entry is about something elsewhere.
+func (h elsewhere) concerns(e journal.Entry) bool {
+	switch dir := filepath.Dir(e.Object); {
+	case e.Kind == kindBackup, e.Kind == kindFile && isConf(e):
+		return h.i.Config != nil && !sameDir(dir, h.i.ConfDir)
+	case e.Kind == kindFile:
+		return h.i.Plugins != nil && !sameDir(dir, h.i.BinDir)
+	}
+	return false
+}
+
+// Look keeps what is recorded here. What somebody has changed elsewhere stays there,
+// and the record of it goes.
+func (h elsewhere) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
+	kept := fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
+	switch {
+	case e.Kind == kindDir && (below(h.i.BinDir, e.Object) || below(h.i.ConfDir, e.Object)):
+		return u, kept
+	case e.Kind != kindDir && !h.concerns(e):
+		return u, kept
+	case e.Kind == kindFile && !isConf(e):
+		u, err = lookUnless(ctx, p, e, func(ctx context.Context) error { return neededBy(ctx, p, e, h.concerns) })
+	default:
+		u, err = h.Handler.Look(ctx, p, e)
+	}
+	switch {
+	case errors.Is(err, journal.ErrKept), e.Kind == kindDir && err != nil:
+		return journal.Undo{}, kept
+	case errors.Is(err, journal.ErrChanged):
+		return journal.Undo{Change: "leave " + e.Object + ", which is " + journal.ErrChanged.Error(), Run: func(context.Context) error { return nil }}, nil
+	}
+	return u, hint(err)
+}
+
+// below reports whether path is dir or lies below it.
+func below(path, dir string) bool {
+	rest, found := strings.CutPrefix(path, dir)
+	return found && (rest == "" || rest[0] == filepath.Separator)
+}
+
+// checkMove says what is undone elsewhere.
+func (i Install) checkMove(ctx context.Context) ([]string, error) {
+	h, some, err := i.movedFrom(ctx)
+	if err != nil || !some {
+		return nil, err
+	}
+	return i.Journal.CheckUndo(ctx, h)
+}
+
+// finishMove undoes it.
+func (i Install) finishMove(ctx context.Context) error {
+	h, some, err := i.movedFrom(ctx)
+	if err != nil || !some {
+		return err
+	}
+	if err := i.Journal.Undo(ctx, h); err != nil {
+		return fmt.Errorf("undo what was installed elsewhere: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// The first folder that a plugin can be written to and run from, also where it is
+// still to be made.
+func TestForTheFirstUsablePluginFolder(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNodeIn(t, testns.TempDir(t))
+	mounted := func(name string, flags uintptr) string {
+		dir := filepath.Join(n.root, name)
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		require.NoError(t, unix.Mount("none", dir, "tmpfs", flags, ""))
+		return dir
+	}
+	readOnly, noExec, good := mounted("read-only", unix.MS_RDONLY), mounted("noexec", unix.MS_NOEXEC), mounted("good", 0)
+	r := cniinstall.Runtime{PluginDirs: []string{filepath.Join(readOnly, "cni"), noExec, filepath.Join(good, "cni/bin")}}
+	i := n.auto(r)
+	require.Equal(t, filepath.Join(good, "cni/bin"), i.BinDir)
+	require.Equal(t, r.PluginDirs[:2], i.SearchDirs)
+
+	i.BinDir = ""
+	r.PluginDirs = r.PluginDirs[:2]
+	_, err := i.For(t.Context(), r)
+	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: "+
+		filepath.Join(readOnly, "cni")+" is on a file system mounted read-only\n"+noExec+" is on a file system mounted noexec")
+}

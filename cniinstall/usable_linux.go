@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// usable returns an error if a plugin in the folder, or in one that is made there,
+// could not be written or not be executed.
+func usable(dir string) error {
+	var st unix.Statfs_t
+	at := dir
+	err := unix.Statfs(at, &st)
+	for errors.Is(err, fs.ErrNotExist) && at != "/" {
+		at = filepath.Dir(at)
+		err = unix.Statfs(at, &st)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", dir, err)
+	case st.Flags&unix.MS_RDONLY != 0:
+		return fmt.Errorf("%s is on a file system mounted read-only", dir)
+	case st.Flags&unix.MS_NOEXEC != 0:
+		return fmt.Errorf("%s is on a file system mounted noexec", dir)
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK, unix.AT_EACCESS); err != nil {
+		return fmt.Errorf("%s is not writable: %w", dir, hint(err))
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+// auto is the CNI folder where the container runtime looks; else it is the usual
+// one.
+const (
+	auto         = "auto"
+	usualBinDir  = "/opt/cni/bin"
+	usualConfDir = "/etc/cni/net.d"
+)
+
+// stepLoaded follows the cni step where --wait-loaded asks for it.
+const stepLoaded = "cni-loaded"
+
+// runtimePatience is how long the runtime has to say where it looks. That takes
+// milliseconds, but for one that is just starting.
+const (
+	runtimePatience = 5 * time.Second
+	runtimePause    = 100 * time.Millisecond
+)
+
+// folderOr is the folder that a flag says, or the usual one while nobody was asked.
+func folderOr(flag, usual string) string {
+	if flag == auto || flag == "" {
+		return usual
+	}
+	return flag
+}
+
+// placed returns i in the folders that the flags say, else in those that the journal
+// and the runtime do, and remembers these as the flags' values.
+func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
+	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
+	r := a.runtime(ctx)
+	if errors.Is(r.Err, cri.ErrSeveral) && (i.BinDir == "" || i.ConfDir == "") {
+		return i, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", r.Err)
+	}
+	err := a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+		i, err = i.For(a.journal.WithStep(ctx, stepCNI), r)
+		a.misplaced = i.Misplaced()
+		return err
+	})
+	if err == nil {
+		a.cniBinDir, a.cniConfDir = i.BinDir, i.ConfDir
+	}
+	return i, err
+}
+
+// apply applies the plan. Advice is given where something has changed; that nobody
+// will use what is installed is said each time.
+func (a *app) apply(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+	report, err := p.Apply(ctx)
+	for i, r := range report.Results {
+		if r.Step != stepCNI || r.Status != bootstrap.Unchanged || len(r.Advice) > 0 {
+			continue
+		}
+		report.Results[i].Advice = a.misplaced
+		for _, line := range a.misplaced {
+			a.logger().Warn(oneLine(line), "step", stepCNI)
+		}
+	}
+	return report, err
+}
+
+// runtime is where the node's container runtime looks, as it says itself.
+func (a *app) runtime(ctx context.Context) cniinstall.Runtime {
+	r := cniinstall.Runtime{Remedy: "--cni-bin-dir and --cni-conf-dir say where; auto is where the runtime looks"}
+	if a.hostProc == "" && (a.hostPrefix != "" || a.cniDir != "") {
+		return r // the paths are not those that the runtime knows
+	}
+	if a.hostProc == "" && hostns.CheckProc("/proc") == nil {
+		r.Err = errors.New("this is a container: give --host-proc")
+		return r
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimePatience, fmt.Errorf("no answer within %v", runtimePatience))
+	defer cancel()
+	status, err := a.askPatiently(ctx)
+	if err == nil && status.CNI.ConfDir == "" && len(status.CNI.PluginDirs) == 0 {
+		err = errors.New("it does not say")
+	}
+	r.Err, r.PluginDirs, r.ConfDir = err, status.CNI.PluginDirs, status.CNI.ConfDir
+	return r
+}
+
+func (a *app) askPatiently(ctx context.Context) (s cri.Status, err error) {
+	for {
+		if s, err = a.ask(ctx); !starting(err) {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, err
+		case <-time.After(runtimePause):
+		}
+	}
+}
+
+// starting reports whether an error may pass: of a runtime that is there.
+func starting(err error) bool {
+	var refused *cri.RPCError
+	const unimplemented = 12 // it has no CRI
+	switch {
+	case err == nil, errors.Is(err, cri.ErrNoRuntime), errors.Is(err, cri.ErrSeveral), errors.Is(err, fs.ErrPermission):
+		return false
+	case errors.As(err, &refused):
+		return refused.Code != unimplemented
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+func (a *app) ask(ctx context.Context) (s cri.Status, err error) {
+	e := a.endpoint()
+	if e.Path == "" {
+		if e, err = cri.Find(ctx, e.HostProc); err != nil {
+			return s, err
+		}
+	}
+	return e.Status(ctx)
+}
+
+// endpoint is the runtime's, where a flag says which it is.
+func (a *app) endpoint() cri.Endpoint {
+	return cri.Endpoint{HostProc: a.hostProc, Path: a.runtimeEndpoint}
+}
+
+// cniSteps are the cni step and, where it is asked for, the one that waits for the
+// runtime. The kubelet's word follows from the runtime's.
+func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Step {
+	steps := []bootstrap.Step{cni}
+	if a.waitLoaded <= 0 || i.Config == nil {
+		return steps
+	}
+	path := filepath.Join(i.ConfDir, i.ConfName)
+	return append(steps, bootstrap.Step{
+		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded, Skip: a.leftOut(stepCNI),
+		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
+			err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+				conf, err = input.ReadFile(ctx, path, input.MaxNetwork)
+				return err
+			})
+			return conf, err
+		}},
+	})
+}

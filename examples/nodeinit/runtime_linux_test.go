@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+)
+
+// runtime starts a container runtime on the node.
+func (n *node) runtime(socket string, handler http.Handler) {
+	n.t.Helper()
+	var l net.Listener
+	n.do(func() (err error) {
+		if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
+			return err
+		}
+		l, err = net.Listen("unix", socket)
+		return err
+	})
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
+	critest.Serve(n.t, l, handler)
+}
+
+// containerd is one that is configured anew.
+type containerd struct{ info atomic.Value }
+
+func (n *node) containerd(confDir string, pluginDirs ...string) *containerd {
+	n.t.Helper()
+	c := &containerd{}
+	c.looksIn(confDir, pluginDirs...)
+	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: func() map[string]string { return c.info.Load().(func() map[string]string)() }})
+	return c
+}
+
+func (c *containerd) looksIn(confDir string, pluginDirs ...string) {
+	c.info.Store(critest.Containerd(confDir, pluginDirs...))
+}
+
+func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
+	n := newNode(t)
+	// On the node, /usr is mounted read-only.
+	c := n.containerd("/var/lib/k3s/net.d", "/usr/lib/cni", "/var/lib/k3s/bin")
+	before := n.state()
+	o := n.run(n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
+	require.NotContains(t, o.stdout, "note:")
+	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/k3s/bin"))
+	require.Equal(t, "05-cilium.conflist", n.shell("ls /var/lib/k3s/net.d"))
+	require.Zero(t, n.run(n.args("check")...).code)
+
+	c.looksIn("/etc/cni/net.d", "/var/lib/other", "/var/lib/k3s/bin")
+	o = n.run(n.args("check")...)
+	require.Equal(t, 2, o.code, o.stderr)
+	require.Contains(t, o.stdout, "remove file /var/lib/k3s/net.d/05-cilium.conflist")
+	require.Contains(t, o.stdout, "write /etc/cni/net.d/05-cilium.conflist")
+	o = n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/k3s/bin"), "the runtime still looks there")
+	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/cni/net.d"))
+	require.Equal(t, "bin", n.shell("ls /var/lib/k3s"))
+
+	c.looksIn("/etc/cni/net.d", "/var/lib/other")
+	require.Zero(t, n.run(n.args("apply")...).code)
+	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/other; ls -d /var/lib/k3s || true"))
+	require.Zero(t, n.run(n.args("check")...).code)
+
+	o = n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, before.Diff(n.state()))
+}
+
+// A runtime that has ended says nothing any more: what is installed stays there.
+func TestInstallsWhereItDidBeforeWhileNoRuntimeAnswers(t *testing.T) {
+	n := newNode(t)
+	n.containerd("/var/lib/k3s/net.d", "/var/lib/k3s/bin")
+	require.Zero(t, n.run(n.args("apply")...).code)
+	n.shell("rm /run/containerd/containerd.sock")
+	o := n.run(n.args("check")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "note: no container runtime says where it looks, so it is assumed to be in /var/lib/k3s/bin and /var/lib/k3s/net.d: find the container runtime: no container runtime listens\n")
+}
+
+func TestSaysWhereTheRuntimeLooksInsteadOfAGivenFolder(t *testing.T) {
+	n := newNode(t)
+	n.containerd("/etc/cni/net.d", "/usr/lib/cni")
+	for _, command := range []string{"check", "apply", "check"} {
+		o := n.run(n.args(command, "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/other/net.d")...)
+		require.NotEqual(t, 1, o.code, o.stderr)
+		require.Contains(t, o.stdout, `note: the container runtime looks for plugins in ["/usr/lib/cni"], not in "/opt/cni/bin" (--cni-bin-dir`)
+		require.Contains(t, o.stdout, `note: the container runtime reads configurations in "/etc/cni/net.d", not in "/etc/other/net.d" (--cni-bin-dir`)
+	}
+	given := n.args("apply", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/other/net.d")
+	o := n.run(given...)
+	require.Zero(t, o.code)
+	require.Contains(t, o.stdout, "cni          unchanged")
+	require.Contains(t, o.stderr, "the container runtime reads configurations in", "also where nothing changes")
+	results := n.run(append(given, "--output", "json")...).report(t).Results
+	require.Len(t, results[len(results)-1].Advice, 2)
+	o = n.run(n.args("apply")...)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "no plugin can be installed where the container runtime looks: /usr/lib/cni is on a file system mounted read-only (--cni-bin-dir")
+}
+
+func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
+	n := newNode(t)
+	n.containerd("/etc/a", "/opt/a")
+	n.runtime("/run/crio/crio.sock", critest.Runtime{Config: "[crio.network]\nnetwork_dir = \"/etc/b/\"\nplugin_dirs = [\"/opt/b\"]\n"})
+	o := n.run(n.args("apply")...)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, `["/run/containerd/containerd.sock" "/run/crio/crio.sock"] (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`)
+	o = n.run(n.args("apply", "--runtime-endpoint", "unix:///run/crio/crio.sock")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "05-cilium.conflist\nloopback\ntest-cni", n.shell("ls /etc/b; ls /opt/b"))
+	require.Equal(t, 2, n.run(n.args("check", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")...).code)
+}
+
+func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
+	n := newNode(t)
+	const theirs = `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"bridge"}]}`
+	place := "/etc/cni/net.d/05-cilium.conflist"
+	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: func() (info map[string]string) {
+		loaded := []byte(theirs) // until ours is there
+		_ = n.Do(context.Background(), func(context.Context) error {
+			if conf, err := os.ReadFile(place); err == nil {
+				loaded = conf
+			}
+			return nil
+		})
+		return critest.ContainerdLoaded(loaded, "/etc/cni/net.d", "/opt/cni/bin")()
+	}})
+	o := n.run(n.args("check", "--wait-loaded", "1m")...)
+	require.Equal(t, 2, o.code, o.stderr)
+	require.Contains(t, o.stdout, "cni-loaded   unknown")
+	o = n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--wait-loaded", "1m")
+	require.Zero(t, o.code, o.stdout+o.stderr)
+	require.Contains(t, o.stdout, "cni-loaded   unchanged")
+	require.Contains(t, n.run(n.args("apply", "--wait-loaded", "1m", "--only", "cni")...).stdout, "cni-loaded   unchanged")
+
+	place = "/etc/cni/net.d/nobody-wrote-it"
+	o = n.run(n.args("apply", "--wait-loaded", "300ms")...)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, `step cni-loaded: apply: the container runtime has not loaded the configuration: it has loaded "theirs" (bridge)`)
+	require.Zero(t, n.run("uninstall").code)
+}
+
+// One that is just starting is asked again; one that has no CRI is not.
+func TestARuntimeThatIsStartingIsAskedAgain(t *testing.T) {
+	n := newNode(t)
+	var asked atomic.Int64
+	n.runtime("/run/containerd/containerd.sock", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) <= 3 {
+			critest.Refuse(w, 2, "server is not initialized yet")
+			return
+		}
+		critest.Runtime{Info: critest.Containerd("/etc/there", "/opt/there")}.ServeHTTP(w, r)
+	}))
+	o := n.run(n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/there"))
+
+	n = newNode(t)
+	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Versions: []string{"v7"}})
+	o = n.run(n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "it is assumed to be in /opt/cni/bin and /etc/cni/net.d: ask the container runtime at \"/run/containerd/containerd.sock\": it has no CRI")
+}
+
+// The configuration is somebody else's, in the runtime's folder, and keeps the
+// plugin that it names.
+func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
+	n := newNode(t)
+	n.containerd("/etc/k3s", "/opt/k3s")
+	require.Zero(t, n.run("install-cni", "--plugins", n.plugins).code)
+	n.shell("mkdir /etc/k3s")
+	n.write("/etc/k3s/10-theirs.conflist", conflist)
+	o := n.run("uninstall", "--custom-cni-conf")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "test-cni", n.shell("ls /opt/k3s"))
+	n.shell("rm /etc/k3s/10-theirs.conflist")
+	require.Zero(t, n.run("uninstall").code)
+	require.Empty(t, n.shell("ls /opt"))
+}
+
+// What an agent has left is looked for there too.
+func TestCleanupLooksWhereTheRuntimeDoes(t *testing.T) {
+	n := newNode(t)
+	n.containerd("/etc/k3s", "/opt/k3s")
+	n.shell("mkdir -p /etc/k3s /opt/k3s")
+	n.write("/etc/k3s/05-cilium.conflist", conflist)
+	o := n.run("cleanup", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, n.shell("ls /etc/k3s"))
+}
+
+// The three capabilities of the deployment example are enough to ask.
+func TestPLAN7_TheRuntimeIsAskedFromAContainer(t *testing.T) {
+	n := newNode(t)
+	n.containerd("/var/lib/k3s/net.d", "/var/lib/k3s/bin")
+	o := n.withCapabilities([]string{"sys_admin", "sys_chroot", "sys_ptrace"}, n.args("apply", "--dest", filepath.Join(n.work, "config"))...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "05-cilium.conflist", n.shell("ls /var/lib/k3s/net.d"))
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package realcri has real container runtimes for tests that a fake one would prove
+// nothing to. Those tests have the build tag realcri: make cri runs them.
+//
+// A containerd is built from its Go module, 1.5 to 2 CPU-minutes each the first
+// time, or is the one of the machine's Debian, which is downloaded and unpacked but
+// not installed: either may be on a machine that has another. They are kept in the
+// directory slipway/realcri of os.UserCacheDir.
+package realcri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Debian stands for the version that the machine's Debian has.
+const Debian = "debian"
+
+// Versions are those of containerd that are tested: the last of each line that is
+// in use, and Debian's.
+var Versions = []string{"1.6.38", "1.7.27", "2.1.4", Debian}
+
+// Root returns a directory with usr/bin/containerd, and with what else Debian's
+// package has. It is made if it is not there; log gets a line then.
+func Root(ctx context.Context, log io.Writer, version string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	root := filepath.Join(cache, "slipway", "realcri", version)
+	if _, err := os.Stat(root); err == nil {
+		return root, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
+		return "", err
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(root), "new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp)
+	fmt.Fprintf(log, "making containerd %s in %s\n", version, root)
+	if version == Debian {
+		err = unpack(ctx, log, temp)
+	} else {
+		err = build(ctx, log, temp, version)
+	}
+	if err != nil {
+		return "", fmt.Errorf("make containerd %s: %w", version, err)
+	}
+	if err := os.Rename(filepath.Join(temp, "root"), root); err != nil && !errors.Is(err, fs.ErrExist) { // another test was as fast
+		return "", err
+	}
+	return root, nil
+}
+
+func unpack(ctx context.Context, log io.Writer, dir string) error {
+	return run(ctx, log, dir, "sh", "-euc", "get() { apt-get download -qq -o APT::Sandbox::User=root containerd; }; get || { apt-get update -qq; get; }; dpkg-deb -x containerd_*.deb root")
+}
+
+// build builds the program from a module that requires its: it cannot be installed
+// by version, since its own go.mod replaces others.
+func build(ctx context.Context, log io.Writer, dir, version string) error {
+	module := "github.com/containerd/containerd"
+	if strings.HasPrefix(version, "2.") {
+		module += "/v2"
+	}
+	source := fmt.Sprintf("//go:build tools\n\npackage main\n\nimport _ %q\n", module+"/cmd/containerd")
+	if err := os.WriteFile(filepath.Join(dir, "tools.go"), []byte(source), 0o644); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"mod", "init", "containerd"},
+		{"get", module + "@v" + version},
+		{"build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-tags=no_btrfs,no_devmapper,no_zfs,no_aufs", "-o", "root/usr/bin/containerd", module + "/cmd/containerd"},
+	} {
+		if err := run(ctx, log, dir, "go", args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, log io.Writer, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return nil
+}
