@@ -291,8 +291,9 @@ func (n *node) awaitCall(pid int) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// awaitDelivery lets no signal be merged with one that is pending. A process that
-// has ended takes no signal any more: as a zombie it keeps what was pending.
+// awaitDelivery lets no signal be merged with one that is pending. It would wait for
+// ever if the main thread were the one that hangs: the kernel gives a signal to that
+// thread, and wakes no other. As a zombie, a process keeps what was pending.
 func (n *node) awaitDelivery(pid int) {
 	n.t.Helper()
 	require.Eventually(n.t, func() bool {

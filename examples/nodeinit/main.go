@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -30,16 +31,26 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
+// The kernel gives a signal to the process's main thread if that one takes any. Were
+// it to wait for a disk or a server that does not answer, nobody would hear of the
+// signal: so the main thread only waits, and others work.
+func init() { runtime.LockOSThread() }
+
 func main() {
+	code := make(chan int)
+	go func() { code <- run() }()
+	os.Exit(<-code)
+}
+
+func run() int {
 	a := &app{stdout: printable.Writer{W: os.Stdout}, stderr: printable.Writer{W: os.Stderr}, shell: os.Stdout, getenv: os.LookupEnv}
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		a.terminal = os.Stdout
 	}
 	a.ends.Store(true)
 	ctx, stop := a.untilTold()
-	code := a.run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	defer stop()
+	return a.run(ctx, os.Args[1:])
 }
 
 // The exit statuses that mean more than success and failure.
