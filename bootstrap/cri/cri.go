@@ -39,7 +39,8 @@ type Endpoint struct {
 // its flags --config and --config-dir. Without its word, the only listening socket
 // whose name is that of a runtime is taken (containerd.sock, crio.sock,
 // cri-dockerd.sock, isulad.sock; not that of Docker's private containerd, which has
-// no CRI). If there are several and a kubelet runs that names none, it is the
+// no CRI), and only if it and the folders on its way belong to root and nobody else can
+// write to them. If there are several and a kubelet runs that names none, it is the
 // kubelet's default, /run/containerd/containerd.sock.
 //
 // Find connects to nothing.

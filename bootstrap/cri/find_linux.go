@@ -79,6 +79,9 @@ func (h host) listening(ctx context.Context, proc string) (paths []string, err e
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, err
 		}
+		if !h.ownsAlone(path) {
+			continue // a pod's: in an emptyDir, for example
+		}
 		if !slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) {
 			seen, paths = append(seen, info), append(paths, path)
 		}
@@ -94,7 +97,7 @@ const accepting = 1 << 16
 //	Num RefCount Protocol Flags Type St Inode Path
 //
 // Who makes a socket chooses its path, also one with ends of lines in it: what is
-// listed still has to be a socket on the host.
+// listed still has to be a socket on the host that nobody but root can have made.
 func listed(table io.Reader) (paths []string, err error) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {

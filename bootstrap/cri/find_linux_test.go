@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 func TestTheOnlySocketIsTheRuntime(t *testing.T) {
@@ -157,6 +158,39 @@ func TestSEC8_HostilePathsAreQuoted(t *testing.T) {
 	require.ErrorContains(t, err, `["/run/\x1b[2J\u202e/containerd.sock" "/run/b/containerd.sock"]`)
 	_, err = cri.Endpoint{HostProc: h.proc, Path: "/run/\x1b/containerd.sock"}.Status(t.Context())
 	require.EqualError(t, err, `ask the container runtime at "/run/\x1b/containerd.sock": open on the host "/run/\x1b/containerd.sock": no such file or directory`)
+}
+
+// A pod that is root in its container, in the host's network namespace, with an
+// emptyDir: it cannot tell the node where to install plugins.
+func TestSEC1_ASocketInAFolderOfOthersIsNotTheRuntime(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, h *host, dir string){
+		"everybody's folder": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(dir, 0o777)) },
+		"a group's folder":   func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(dir, 0o775)) },
+		"below everybody's":  func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(filepath.Dir(dir), 0o777)) },
+		"another user's folder": func(t *testing.T, _ *host, dir string) {
+			testns.Root(t)
+			require.NoError(t, os.Chown(dir, 1000, 1000))
+		},
+		"another user's socket": func(t *testing.T, _ *host, dir string) {
+			testns.Root(t)
+			require.NoError(t, os.Chown(filepath.Join(dir, "containerd.sock"), 1000, 1000))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			const planted = "/var/lib/kubelet/pods/x/volumes/empty/containerd.sock"
+			h.listen(planted)
+			_, err := cri.Find(t.Context(), h.proc)
+			require.NoError(t, err)
+			spoil(t, h, filepath.Dir(filepath.Join(h.root, planted)))
+			_, err = cri.Find(t.Context(), h.proc)
+			require.ErrorIs(t, err, cri.ErrNoRuntime)
+			h.listen(usual)
+			found, err := cri.Find(t.Context(), h.proc)
+			require.NoError(t, err)
+			require.Equal(t, usual, found.Path)
+		})
+	}
 }
 
 func TestSEC6_WhatIsListedHasABound(t *testing.T) {

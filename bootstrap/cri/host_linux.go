@@ -69,6 +69,30 @@ func (h host) openSocket(path string) (*os.File, error) {
 	return f, nil
 }
 
+// ownsAlone reports whether what is at path, and every directory on the way, belongs
+// to the owner of the root directory, and can be changed by nobody else. A pod in the
+// host's network namespace that is root in its container may well put a socket into a
+// volume.
+func (h host) ownsAlone(path string) bool {
+	root, err := h.root.Stat()
+	if err != nil {
+		return false
+	}
+	for ; ; path = filepath.Dir(path) {
+		f, err := h.open(path)
+		if err != nil {
+			return false
+		}
+		info, err := f.Stat()
+		if f.Close(); err != nil || !sameOwner(info, root) || info.IsDir() && info.Mode().Perm()&0o022 != 0 {
+			return false
+		}
+		if path == "/" {
+			return true
+		}
+	}
+}
+
 // again is a path at which this process can open, or connect to, what f is a place
 // of, in whichever mount namespace that is and however long its path.
 func again(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
