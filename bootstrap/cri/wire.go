@@ -87,38 +87,35 @@ func fields(message []byte, f func(number uint64, value []byte, varint uint64) e
 		if n <= 0 || tag>>3 == 0 {
 			return errMalformed
 		}
-		message = message[n:]
-		var value []byte
-		var varint uint64
-		var size uint64
-		switch tag & 7 {
-		case 0:
-			if varint, n = binary.Uvarint(message); n <= 0 {
-				return errMalformed
-			}
-			size = uint64(n)
-		case 1:
-			size = 8
-		case 2:
-			if size, n = binary.Uvarint(message); n <= 0 {
-				return errMalformed
-			}
-			message = message[n:]
-		case 5:
-			size = 4
-		default:
+		value, varint, rest, ok := field(tag&7, message[n:])
+		if !ok {
 			return errMalformed
 		}
-		if size > uint64(len(message)) {
-			return errMalformed
-		}
-		if tag&7 == 2 {
-			value = message[:size]
-		}
-		message = message[size:]
 		if err := f(tag>>3, value, varint); err != nil {
 			return err
 		}
+		message = rest
 	}
 	return nil
+}
+
+// field takes the content of a field of the wire type from the start of message.
+func field(wire uint64, message []byte) (value []byte, varint uint64, rest []byte, ok bool) {
+	switch wire {
+	case 0:
+		varint, n := binary.Uvarint(message)
+		return nil, varint, message[max(n, 0):], n > 0
+	case 2:
+		size, n := binary.Uvarint(message)
+		if n <= 0 || size > uint64(len(message)-n) {
+			return nil, 0, nil, false
+		}
+		end := n + int(size)
+		return message[n:end], 0, message[end:], true
+	}
+	size, fixed := map[uint64]int{1: 8, 5: 4}[wire]
+	if !fixed || size > len(message) {
+		return nil, 0, nil, false
+	}
+	return nil, 0, message[size:], true
 }

@@ -33,7 +33,7 @@ const stepLoaded = "cni-loaded"
 // runtimePatience is how long the runtime has to say where it looks. That takes
 // milliseconds, but for one that is just starting.
 const (
-	runtimePatience = 5 * time.Second
+	runtimePatience = 10 * time.Second
 	runtimePause    = 100 * time.Millisecond
 )
 

@@ -148,7 +148,7 @@ func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
 	require.Contains(t, n.run(n.args("apply", "--wait-loaded", "1m", "--only", "cni")...).stdout, "cni-loaded   unchanged")
 
 	place = "/etc/cni/net.d/nobody-wrote-it"
-	o = n.run(n.args("apply", "--wait-loaded", "300ms")...)
+	o = n.run(n.args("apply", "--wait-loaded", "5s")...)
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, `step cni-loaded: apply: the container runtime has not loaded the configuration: it has loaded "theirs" (bridge)`)
 	require.Zero(t, n.run("uninstall").code)
