@@ -75,8 +75,7 @@ func (e Endpoint) ask(ctx context.Context) (answer []byte, err error) {
 	defer t.CloseIdleConnections()
 	for _, version := range []string{"v1", "v1alpha2"} {
 		answer, err = call(ctx, t, "/runtime."+version+".RuntimeService/Status", verbose)
-		var refused *RPCError
-		if !errors.As(err, &refused) || refused.Code != unimplemented {
+		if !errors.Is(err, errors.ErrUnsupported) {
 			return answer, err
 		}
 	}

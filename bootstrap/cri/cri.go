@@ -106,10 +106,17 @@ type Network struct {
 	Source  string   // the configuration as the runtime read it: JSON of a list of plugins
 }
 
-// RPCError is an error that the runtime answered.
+// RPCError is an error that the runtime answered. It matches
+// [errors.ErrUnsupported] if the runtime does not know the call.
 type RPCError struct {
-	Code    int    // of gRPC, such as 12: unimplemented; or 14: unavailable
+	Code    int    // of gRPC, such as 14: unavailable
 	Message string // as the runtime sent it
 }
 
-const unimplemented = 12
+// noSuchCall is gRPC's code for a call that the server does not know.
+const noSuchCall = 12
+
+// Is reports whether target says what the code does.
+func (e *RPCError) Is(target error) bool {
+	return target == errors.ErrUnsupported && e.Code == noSuchCall
+}

@@ -115,13 +115,12 @@ func (a *app) askPatiently(ctx context.Context) (s cri.Status, err error) {
 
 // starting reports whether an error may pass: of a runtime that is there.
 func starting(err error) bool {
-	var refused *cri.RPCError
-	const unimplemented = 12 // it has no CRI
 	switch {
-	case err == nil, errors.Is(err, cri.ErrNoRuntime), errors.Is(err, cri.ErrSeveral), errors.Is(err, fs.ErrPermission):
+	case err == nil, errors.Is(err, cri.ErrNoRuntime), errors.Is(err, cri.ErrSeveral), errors.Is(err, fs.ErrPermission),
+		errors.Is(err, errors.ErrUnsupported): // it has no CRI
 		return false
-	case errors.As(err, &refused):
-		return refused.Code != unimplemented
+	case errors.As(err, new(*cri.RPCError)):
+		return true
 	}
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
