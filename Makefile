@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults ci help
+.PHONY: test test-packages test-traces test-cni test-kube systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults ci help
 
 test: test-packages test-traces test-cni test-kube ## run all tests
 
@@ -36,6 +36,13 @@ test-cni: tools ## containerd's loader, libcni and the reference plugins over wh
 
 test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (6 CPU-minutes)
 	cd internal/realkube && $(GO) vet -tags compare ./... && $(GO) test -timeout 25m ./...
+
+RELEASES ?= bullseye bookworm trixie sid
+systemd: tools ## sysctl's tests on the booted systemd of four Debian releases, installed the first time (as root; RELEASES=: some of them)
+	@command -v mmdebstrap >/dev/null || apt-get install -y -qq --no-install-recommends mmdebstrap
+	$(GO) vet -tags systemd ./sysctl
+	@bin=$$(mktemp -d) && CGO_ENABLED=0 $(GO) test -tags systemd -c -o $$bin/test ./sysctl && \
+		internal/realsystemd/run $(RELEASES) $$bin/test; status=$$?; rm -rf $$bin; exit $$status
 
 compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
 	cd internal/realkube && $(GO) test -tags compare -count 1 -v -run Compa ./config
