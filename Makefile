@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults ci help
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults ci help
 
 test: test-packages test-traces test-cni test-kube ## run all tests
 
@@ -39,6 +39,13 @@ test-kube: ## a real kube-apiserver and etcd, built from their modules the first
 
 cri: ## real containerds under bootstrap/cri and nodeinit, built from their modules the first time (5 CPU-minutes)
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags realcri -count 1 -p 1 -timeout 25m -run Real ./bootstrap/cri ./examples/nodeinit
+
+RELEASES ?= bullseye bookworm trixie sid
+systemd: tools ## sysctl's tests on the booted systemd of four Debian releases, installed the first time (as root; RELEASES=: some of them)
+	@command -v mmdebstrap >/dev/null || apt-get install -y -qq --no-install-recommends mmdebstrap
+	$(GO) vet -tags systemd ./sysctl
+	@bin=$$(mktemp -d) && CGO_ENABLED=0 $(GO) test -tags systemd -c -o $$bin/test ./sysctl && \
+		internal/realsystemd/run $(RELEASES) $$bin/test; status=$$?; rm -rf $$bin; exit $$status
 
 compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
 	cd internal/realkube && $(GO) test -tags compare -count 1 -v -run Compa ./config

@@ -87,6 +87,13 @@ func privateMounts(ownNet bool) error {
 	if err := unix.Mount("", "/proc/sys", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
 		return fmt.Errorf("remount /proc/sys read-only: %w", err)
 	}
+	if !ownNet {
+		return nil
+	}
+	// In a container, /proc/sys was read-only before, and so is what is bound of it.
+	if err := unix.Mount("", "/proc/sys/net", "", unix.MS_REMOUNT|unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("remount /proc/sys/net read-write: %w", err)
+	}
 	return nil
 }
 
