@@ -112,7 +112,7 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 		return fmt.Errorf("look at %s: %w", p.path, err)
 	}
 	if now.Type == "dir" || now.Type == "other" {
-		return fmt.Errorf("%s is in the way: it is no file: move it away", p.path)
+		return fmt.Errorf("%s is in the way, and not a file: move it away", p.path)
 	}
 	sum := sha256.Sum256(p.content)
 	p.file = journal.State{

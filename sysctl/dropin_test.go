@@ -578,7 +578,7 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	n.put(t, "etc/"+ciliumFile, "# edited\n")
 	changes, err := n.dropIn().CheckRevert(t.Context())
 	require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, changes)
-	require.EqualError(t, err, n.file()+" is no longer as it was left, and stays")
+	require.EqualError(t, err, n.file()+" is no longer as it was left, so it is kept")
 	require.EqualError(t, n.dropIn().Revert(t.Context()), err.Error())
 	require.Equal(t, "# edited\n", read(t, n.file()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])

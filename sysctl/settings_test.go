@@ -232,7 +232,7 @@ func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 	fake.PutValue("net.ipv4.conf.all.rp_filter", "0") // back already
 	changes, err := s.CheckRevert(t.Context())
 	require.Equal(t, []string{"set net.ipv4.fib_multipath_use_neigh = 0 (is 1)"}, changes)
-	require.EqualError(t, err, "net.ipv4.conf.eth0.rp_filter is 2, no longer as it was left (1), and stays")
+	require.EqualError(t, err, "net.ipv4.conf.eth0.rp_filter is 2, no longer as it was left (1), so it is kept")
 	require.EqualError(t, s.Revert(t.Context()), err.Error())
 	require.Equal(t, "2", fake.Values()["net.ipv4.conf.eth0.rp_filter"])
 	require.Equal(t, "0", fake.Values()["net.ipv4.fib_multipath_use_neigh"])

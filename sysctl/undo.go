@@ -45,7 +45,7 @@ func (Handler) Owns(e journal.Entry) error {
 	case string(key) != e.Object || isGlob(e.Object):
 		return fmt.Errorf("%w: %q is not one key in its dotted spelling", errKey, e.Object)
 	case e.Before.Type != state("").Type:
-		return fmt.Errorf("what it was before is no value but %q", e.Before.Type)
+		return fmt.Errorf("what it was before is not a value but %q", e.Before.Type)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	case sameValue(now, e.Before.Value):
 		return journal.Undo{}, nil
 	case !left(e, now):
-		return journal.Undo{}, fmt.Errorf("%s is %s, %w (%s), and stays", e.Object, oneLine(now), journal.ErrChanged, oneLine(e.After.Value))
+		return journal.Undo{}, fmt.Errorf("%s is %s, %w (%s), so it is kept", e.Object, oneLine(now), journal.ErrChanged, oneLine(e.After.Value))
 	case forGood(at, now):
 		return journal.Undo{
 			Change: fmt.Sprintf("leave %s = %s until the next boot (was %s): the kernel does not take it back",

@@ -202,7 +202,7 @@ func TestPLAN6_CheckRevertSaysWhatRevertLeaves(t *testing.T) {
 	n.put(t, "etc/"+ciliumFile, "# theirs\n")
 	changes, err := d.CheckRevert(t.Context())
 	require.Empty(t, changes)
-	require.EqualError(t, err, n.file()+" is no longer as it was left, and stays")
+	require.EqualError(t, err, n.file()+" is no longer as it was left, so it is kept")
 	require.EqualError(t, d.Revert(t.Context()), err.Error())
 	require.FileExists(t, n.file())
 }

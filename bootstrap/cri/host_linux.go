@@ -61,7 +61,7 @@ func (h host) openSocket(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode().Type() != fs.ModeSocket {
-		err = fmt.Errorf("%q is no socket", path)
+		err = fmt.Errorf("%q is not a socket", path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

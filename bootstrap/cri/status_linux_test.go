@@ -232,7 +232,7 @@ func TestNobodyListens(t *testing.T) {
 	h.write(filepath.Join(h.root, "file"), "")
 	e.Path = "/file"
 	_, err = e.Status(t.Context())
-	require.ErrorContains(t, err, `"/file" is no socket`)
+	require.ErrorContains(t, err, `"/file" is not a socket`)
 	e.Path = "run/containerd.sock"
 	_, err = e.Status(t.Context())
 	require.ErrorContains(t, err, "want the absolute path of a unix socket")
