@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-var allSteps = []string{"config", "cleanup", "host-paths", "cgroup", "bpffs", "sysctl", "cni"}
+var allSteps = []string{"config", "cleanup", "host-paths", "cgroup", "sysctl", "bpffs", "cni"}
 
 func each(status string, skipped ...string) map[string]string {
 	m := map[string]string{}

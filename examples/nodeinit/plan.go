@@ -28,12 +28,12 @@ const (
 	stepCleanup   = "cleanup"
 	stepHostPaths = "host-paths"
 	stepCgroup    = "cgroup"
-	stepBPFFS     = "bpffs"
 	stepSysctl    = "sysctl"
+	stepBPFFS     = "bpffs"
 	stepCNI       = "cni"
 )
 
-var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, stepBPFFS, stepSysctl, stepCNI}
+var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, stepSysctl, stepBPFFS, stepCNI}
 
 // hostPaths are what an agent's pod mounts from the host and expects to exist.
 var hostPaths = []hostpath.Path{
@@ -68,10 +68,8 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		cleaning,
 		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.hostPathStep()},
 		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
-		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
-		// The last of those that need none of the others: it is what a read-only /etc
-		// has fail.
 		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
+		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
 	}, a.cniSteps(cni, install)...)...)
 	return p, closeAll, a.choose(p)
 }
