@@ -50,7 +50,12 @@ func run() int {
 	a.ends.Store(true)
 	ctx, stop := a.untilTold()
 	defer stop()
-	return a.run(ctx, os.Args[1:])
+	code := a.run(ctx, os.Args[1:])
+	if code == 0 && a.next != nil {
+		a.printError(a.next())
+		return exitError
+	}
+	return code
 }
 
 // The exit statuses that mean more than success and failure.
@@ -85,6 +90,7 @@ type app struct {
 	ends           atomic.Bool      // the process ends soon after it is told to, come what may
 	gaveUp         atomic.Bool      // and says so, once
 	timeline       drawing
+	next           func() error // what this process becomes when the command has succeeded
 	options
 }
 
@@ -234,7 +240,7 @@ func completed(c *cobra.Command) *cobra.Command {
 
 func (a *app) commands() map[string]func() *cobra.Command {
 	return map[string]func() *cobra.Command{
-		"apply": a.applyCommand, "check": a.checkCommand, "uninstall": a.uninstallCommand,
+		"apply": a.applyCommand, "run": a.runCommand, "check": a.checkCommand, "uninstall": a.uninstallCommand,
 		"build-config": a.buildConfigCommand, "explain": a.explainCommand,
 		"mount-cgroup": a.mountCgroupCommand, "mount-bpffs": a.mountBPFFSCommand, "sysctlfix": a.sysctlfixCommand,
 		"cleanup": a.cleanupCommand, "install-cni": a.installCNICommand, "uninstall-cni": a.uninstallCNICommand,

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !linux
+
+package main
+
+import "errors"
+
+func execute(string, []string, []string, []int) error { return errors.ErrUnsupported }
