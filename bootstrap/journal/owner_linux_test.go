@@ -247,6 +247,21 @@ func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
 	}
 }
 
+// An uninstall removes the lock while another process that has opened it has not yet
+// looked at it.
+func TestPLAN11_ALockThatIsGoneIsNoUntrustedOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	require.NoError(t, err)
+	defer lock.Close()
+	require.NoError(t, journal.Trusted(path, lock.Stat))
+	require.NoError(t, os.Link(path, path+"2"))
+	require.ErrorIs(t, journal.Trusted(path, lock.Stat), journal.ErrUntrusted)
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Remove(path+"2"))
+	require.NoError(t, journal.Trusted(path, lock.Stat))
+}
+
 func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 	for range 20 {
 		dir := filepath.Join(t.TempDir(), "state")

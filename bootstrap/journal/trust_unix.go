@@ -35,7 +35,7 @@ func trusted(path string, stat func() (fs.FileInfo, error)) error {
 		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at what it holds)", path, st.Uid, ErrUntrusted, uid)
 	case info.Mode()&0o002 != 0 || info.Mode()&0o020 != 0 && foreignGroup:
 		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at what it holds)", path, filemode.Unix(info.Mode()), ErrUntrusted)
-	case !info.IsDir() && st.Nlink != 1:
+	case !info.IsDir() && st.Nlink > 1: // none has one that was removed meanwhile
 		return fmt.Errorf("%s is a file of several names: %w (look at what it holds, and copy it to one of its own)", path, ErrUntrusted)
 	}
 	return nil
