@@ -64,6 +64,17 @@ func (e Endpoint) status(ctx context.Context) (Status, error) {
 // ask returns the StatusResponse, in the newest version that the runtime knows.
 // The two have the same fields.
 func (e Endpoint) ask(ctx context.Context) (answer []byte, err error) {
+	for _, version := range []string{"v1", "v1alpha2"} {
+		answer, err = e.askIn(ctx, version)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return answer, err
+		}
+	}
+	return nil, fmt.Errorf("it has no CRI, or an older one than v1alpha2; in containerd the plugin may be disabled, or have failed: %w", err)
+}
+
+// askIn makes one call on a connection of its own.
+func (e Endpoint) askIn(ctx context.Context, version string) (answer []byte, err error) {
 	conn, err := e.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -73,13 +84,7 @@ func (e Endpoint) ask(ctx context.Context) (answer []byte, err error) {
 	protocols.SetUnencryptedHTTP2(true)
 	t := transport(conn, &protocols)
 	defer t.CloseIdleConnections()
-	for _, version := range []string{"v1", "v1alpha2"} {
-		answer, err = call(ctx, t, "/runtime."+version+".RuntimeService/Status", verbose)
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return answer, err
-		}
-	}
-	return nil, fmt.Errorf("it has no CRI, or an older one than v1alpha2; in containerd the plugin may be disabled, or have failed: %w", err)
+	return call(ctx, t, "/runtime."+version+".RuntimeService/Status", verbose)
 }
 
 // transport speaks over conn alone.

@@ -48,7 +48,7 @@ func TestPLAN13_SignalsAreTheCommandsAndThePidIsThis(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err, stderr.String())
+	require.NoError(t, err)
 	require.Equal(t, "ready\n", line)
 	require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
 	_, _ = io.Copy(io.Discard, stdout)

@@ -128,11 +128,12 @@ func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
 func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
 	n := newNode(t)
 	const theirs = `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"bridge"}]}`
-	place := "/etc/cni/net.d/05-cilium.conflist"
+	var place atomic.Value // of what the runtime loads
+	place.Store("/etc/cni/net.d/05-cilium.conflist")
 	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: func() (info map[string]string) {
 		loaded := []byte(theirs) // until ours is there
 		_ = n.Do(context.Background(), func(context.Context) error {
-			if conf, err := os.ReadFile(place); err == nil {
+			if conf, err := os.ReadFile(place.Load().(string)); err == nil {
 				loaded = conf
 			}
 			return nil
@@ -147,7 +148,7 @@ func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
 	require.Contains(t, o.stdout, "cni-loaded   unchanged")
 	require.Contains(t, n.run(n.args("apply", "--wait-loaded", "1m", "--only", "cni")...).stdout, "cni-loaded   unchanged")
 
-	place = "/etc/cni/net.d/nobody-wrote-it"
+	place.Store("/etc/cni/net.d/nobody-wrote-it")
 	o = n.run(n.args("apply", "--wait-loaded", "5s")...)
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, `step cni-loaded: apply: the container runtime has not loaded the configuration: it has loaded "theirs" (bridge)`)
