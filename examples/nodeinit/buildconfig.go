@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +73,11 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 		return nil, err
 	}
 	end := a.timeline.Begin("resolve configuration")
+	stop := every(stillWaiting, func(waited time.Duration) {
+		a.logger().Warn("still reading the configuration", "from", strings.Join(a.sources, ","), "for", waited.Round(time.Second).String())
+	})
 	config, err := resolver.Resolve(ctx)
+	stop()
 	if err != nil {
 		end(bootstrap.Failed, err.Error())
 		return nil, err

@@ -6,6 +6,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -116,6 +117,19 @@ func TestCFG8_AnAPIServerThatIsNotThereEndsWithTheTimeout(t *testing.T) {
 	require.Contains(t, o.stderr, "the API server does not answer")
 	require.Contains(t, o.stderr, "connection refused")
 	require.Contains(t, o.stderr, "--timeout of 1s is over")
+}
+
+// Where packets are lost nothing fails for half a minute: it says that it waits.
+func TestAnAPIServerThatIsSilentIsWaitedForAloud(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	o := here(t, []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"}, "build-config",
+		"--k8s-api-server-urls", "http://"+silent.Addr().String(), "--dest", filepath.Join(t.TempDir(), "dest"), "--timeout", "16s")
+	require.Equal(t, 1, o.code)
+	require.Regexp(t, `still reading the configuration.*from=config-map,cilium-node-config.*for=10s`, o.stderr)
+	require.Contains(t, o.stderr, "--timeout of 16s is over")
 }
 
 func TestCFG6_ExplainSaysWhereEachValueCameFrom(t *testing.T) {

@@ -71,3 +71,25 @@ func elapsed(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }
+
+// stillWaiting is how often it is said that something takes long: a server may lose
+// each packet, and then nothing fails for half a minute.
+const stillWaiting = 10 * time.Second
+
+// every calls say again and again, with the time since the start, until stop is
+// called.
+func every(pause time.Duration, say func(time.Duration)) (stop func()) {
+	start, ticker, stopped := time.Now(), time.NewTicker(pause), make(chan struct{})
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				say(time.Since(start))
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return func() { close(stopped) }
+}
