@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // dropInPlan is what has to be done for a DropIn.
@@ -139,7 +140,7 @@ func refusedIn(dir, path string) error {
 		err = mayMakeIn(dir)
 	}
 	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
-		return fmt.Errorf("%s is not written: %w: %s: %w", path, ErrReadOnlyDir, dir, err)
+		return fmt.Errorf("%s is not written: %w: %s: %w", path, ErrReadOnlyDir, dir, remedy.File(err))
 	}
 	return nil
 }
