@@ -38,7 +38,10 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	code := make(chan int)
-	go func() { code <- run() }()
+	go func() {
+		runtime.LockOSThread() // one thread does what is not parallel, as the main thread would
+		code <- run()
+	}()
 	os.Exit(<-code)
 }
 
