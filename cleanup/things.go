@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Things describe a part of a node, or a node in memory, for the test of an
@@ -151,5 +153,5 @@ func (o *owned) ownsPin(pin string) bool {
 func (o *owned) ownsPath(name string) bool {
 	name = inRun(name)
 	return slices.ContainsFunc(o.Files, func(file string) bool { return inRun(file) == name }) ||
-		slices.ContainsFunc(o.StateDirs, func(dir string) bool { return strings.HasPrefix(name+"/", inRun(dir)+"/") })
+		slices.ContainsFunc(o.StateDirs, func(dir string) bool { return mountinfo.Below(name, inRun(dir)) })
 }

@@ -10,9 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Runtime is where the node's container runtime looks, as it says itself: package
@@ -197,7 +197,7 @@ func (h elsewhere) concerns(e journal.Entry) bool {
 func (h elsewhere) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
 	kept := fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
 	switch {
-	case e.Kind == kindDir && (below(h.i.BinDir, e.Object) || below(h.i.ConfDir, e.Object)):
+	case e.Kind == kindDir && (mountinfo.Below(h.i.BinDir, e.Object) || mountinfo.Below(h.i.ConfDir, e.Object)):
 		return u, kept
 	case e.Kind != kindDir && !h.concerns(e):
 		return u, kept
@@ -213,12 +213,6 @@ func (h elsewhere) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (
 		return journal.Undo{Change: "leave " + e.Object + ", which is " + journal.ErrChanged.Error(), Run: func(context.Context) error { return nil }}, nil
 	}
 	return u, hint(err)
-}
-
-// below reports whether path is dir or lies below it.
-func below(path, dir string) bool {
-	rest, found := strings.CutPrefix(path, dir)
-	return found && (rest == "" || rest[0] == filepath.Separator)
 }
 
 // checkMove says what is undone elsewhere.
