@@ -14,6 +14,10 @@ import (
 // appear, since another project's installer may be at work.
 var ErrPluginMissing = errors.New("plugin missing")
 
+// ErrNoLoopback says that no runtime would find the plugin loopback, which no
+// configuration names: see [Install.Names]. It comes with ErrPluginMissing.
+var ErrNoLoopback = errors.New("container runtimes run loopback for every pod")
+
 // ErrTargetMissing says that the network which a [Chained] is to join is not in the
 // folder, or not valid. It may still appear, since the other CNI may be starting.
 var ErrTargetMissing = errors.New("network to chain onto is missing")

@@ -32,10 +32,10 @@ func ExampleInstall_managedCloud() {
 	files := map[string]string{
 		volume + "/cni-config":   tkeChain, // the kubelet mounts the ConfigMap
 		conf + "/00-multus.conf": `{"cniVersion": "0.3.1", "name": "tke", "type": "tke-bridge"}` + "\n",
-		bin + "/README":          "plugins\n",
+		bin + "/loopback":        answer,
 	}
 	for path, content := range files {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -25,9 +25,12 @@ func Example() {
 
 	plugin := "#!/bin/sh\n" + `echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","1.0.0"]}'`
 	install := cniinstall.Cilium("")
-	install.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(plugin)}} // os.OpenRoot("/plugins") and its FS in a pod
-	install.BinDir = filepath.Join(node, "bin")                          // the zero value is /opt/cni/bin
-	install.ConfDir = filepath.Join(node, "net.d")                       // the zero value is /etc/cni/net.d
+	install.Plugins = fstest.MapFS{ // os.OpenRoot("/plugins") and its FS in a pod
+		"cilium-cni": {Data: []byte(plugin)},
+		"loopback":   {Data: []byte(plugin)},
+	}
+	install.BinDir = filepath.Join(node, "bin")    // the zero value is /opt/cni/bin
+	install.ConfDir = filepath.Join(node, "net.d") // the zero value is /etc/cni/net.d
 	ctx := context.Background()
 	for range 2 {
 		changes, err := install.Check(ctx)
@@ -49,10 +52,11 @@ func Example() {
 		fmt.Println(invalid)
 	}
 	// Output:
-	// 4 changes
+	// 5 changes
 	//   make directory /bin
 	//   make directory /net.d
 	//   write /bin/cilium-cni
+	//   write /bin/loopback
 	//   write /net.d/05-cilium.conflist
 	// 0 changes
 	// invalid CNI configuration 05-cilium.conflist, line 3 column 16, plugins[0]: error parsing configuration: missing 'type'

@@ -127,7 +127,7 @@ func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
 	i := n.install()
-	i.Plugins = root.FS()
+	i.Plugins, i.Optional = root.FS(), []string{"loopback"}
 	require.NoError(t, hostns.In("/proc/self", hostns.Mount, i).Apply(t.Context()))
 	require.NoError(t, os.Mkdir(n.root+"/covered", 0o755))
 	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host

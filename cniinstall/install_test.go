@@ -156,25 +156,62 @@ func TestCNI1_OptionalPluginMissing(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.src, "loopback")))
 	i := n.install()
-	i.Names = []string{"cilium-cni", "loopback"}
+	i.Names, i.Optional = []string{"cilium-cni"}, []string{"loopback", "bandwidth"}
 	require.NoError(t, i.Apply(t.Context()))
 	said, err := i.Advise(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"optional CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
+	require.Equal(t, []string{"CNI plugin loopback is not among those to install, nor in " + n.bin, "CNI plugin bandwidth is not among those to install, nor in " + n.bin}, said)
 	require.NoFileExists(t, n.plugin("loopback"))
 
-	i.Optional = []string{}
+	i.Names, i.Optional = []string{"cilium-cni", "bandwidth"}, nil
 	_, err = i.Check(t.Context())
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.ErrorContains(t, err, "loopback")
+	require.ErrorContains(t, err, "bandwidth")
 
-	i.Optional = nil
+	i.Names, i.Optional = nil, []string{"loopback"}
 	i.SearchDirs = []string{n.src} // the runtime finds it elsewhere
 	n.source("loopback", script("1.0.0"))
 	require.NoError(t, os.Chmod(filepath.Join(n.src, "loopback"), 0o755))
 	said, err = i.Advise(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, said)
+}
+
+// No configuration names loopback, and without it every pod fails.
+func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.Remove(filepath.Join(n.src, "loopback")))
+	i := n.install()
+	_, err := i.Check(t.Context())
+	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
+	require.ErrorIs(t, err, cniinstall.ErrNoLoopback)
+	require.EqualError(t, err, "check CNI: container runtimes run loopback for every pod: plugin missing: loopback is not in "+n.bin)
+	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
+	require.NoFileExists(t, n.confFile())
+	require.NoFileExists(t, n.plugin("cilium-cni"))
+
+	alone := i
+	alone.Config = nil // somebody else publishes it
+	said, err := alone.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
+
+	theirs := []string{n.bin}
+	own, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true})
+	require.NoError(t, err)
+	said, err = own.Advise(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, said)
+	_, err = own.Check(t.Context())
+	require.NoError(t, err)
+	asked, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf})
+	require.NoError(t, err)
+	_, err = asked.Check(t.Context())
+	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
+
+	write(t, n.plugin("loopback"), script("1.0.0"), 0o755) // another's installer brings it
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
 }
 
 // What a source holds besides plugins is left out, and links within it count.
@@ -211,7 +248,7 @@ func TestCNI1_Source(t *testing.T) {
 func TestCNI1_AnyFS(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
-	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(script("0.3.1")), Mode: 0o444}}
+	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(script("0.3.1")), Mode: 0o444}, "loopback": {Data: []byte(script("0.3.1"))}}
 	require.NoError(t, i.Apply(t.Context()))
 	requireContent(t, n.plugin("cilium-cni"), script("0.3.1"), 0o755)
 	requireConverged(t, i, n.root)

@@ -125,8 +125,8 @@ func (j *job) pending(needs ...need) []*target {
 	return slices.DeleteFunc(slices.Clone(j.targets()), func(t *target) bool { return !slices.Contains(needs, t.need) })
 }
 
-// present names the plugins of the configuration that neither exist nor are about
-// to be installed.
+// present names the plugins that pods need and that neither exist nor are about to
+// be installed.
 func (j *job) present() error {
 	if j.net == nil {
 		return nil
@@ -135,7 +135,17 @@ func (j *job) present() error {
 	for _, t := range j.plugins {
 		coming[t.plugin] = t.need != nothing
 	}
-	return j.net.present(j.runner(), coming)
+	return errors.Join(j.net.present(j.runner(), coming), j.loopbackPresent(coming))
+}
+
+func (j *job) loopbackPresent(coming map[string]bool) error {
+	if !j.needsLoopback() || coming[loopback] {
+		return nil
+	}
+	if _, err := find(loopback, j.searchDirs()); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoLoopback, err)
+	}
+	return nil
 }
 
 func (j *job) runner() *runner {

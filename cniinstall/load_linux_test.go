@@ -58,6 +58,7 @@ func fleet(dir string, program []byte, version int) cniinstall.Install {
 		BinDir:  filepath.Join(dir, "bin"),
 		Config:  agentOf(cniinstall.Agent{Debug: odd, LogFile: "/" + strings.Repeat("long", 2000)}),
 		ConfDir: filepath.Join(dir, "net.d"), ConfName: "05-cilium.conflist",
+		Optional: []string{"loopback"},
 	}
 }
 

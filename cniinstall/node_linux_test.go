@@ -332,7 +332,7 @@ func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
 	t.Cleanup(func() { root.Close() })
 
 	i := n.install()
-	i.Plugins = root.FS()
+	i.Plugins, i.Optional = root.FS(), []string{"loopback"}
 	host := hostns.In("/proc/self", hostns.Mount, i) // the process's, not the thread's
 	require.NoError(t, host.Apply(t.Context()))
 	requireContent(t, n.confFile(), agentConf, 0o600)

@@ -21,6 +21,10 @@ type Runtime struct {
 	PluginDirs []string // in its order
 	ConfDir    string
 
+	// OwnLoopback says that it brings up the loopback device of pods itself, and needs
+	// no plugin for that.
+	OwnLoopback bool
+
 	// Err is why the runtime did not say it. It may be nil.
 	Err error
 

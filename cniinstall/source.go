@@ -35,7 +35,7 @@ func (i Install) policyOf(name string) Policy {
 	if p, ok := i.Policy[name]; ok {
 		return p
 	}
-	if name == "loopback" {
+	if name == loopback {
 		return IfMissing
 	}
 	return Always
@@ -137,18 +137,32 @@ func (i Install) pluginTarget(name string) (*target, error) {
 	return &target{plugin: name, path: path, mode: 0o755, size: info.Size(), open: open}, nil
 }
 
-// lacking names the optional plugins that are neither to be installed nor already
-// there.
+// loopback is the plugin that no configuration names and that a runtime runs for
+// each pod, unless it brings up the loopback device itself.
+const loopback = "loopback"
+
+// needsLoopback reports whether pods would fail without that plugin, as far as is
+// known.
+func (i Install) needsLoopback() bool {
+	return !slices.Contains(i.Optional, loopback) && (i.place == nil || !i.place.runtime.OwnLoopback)
+}
+
+// lacking names the plugins that are neither to be installed nor already there, and
+// of which that is no error.
 func (i Install) lacking() (texts []string) {
 	if i.Plugins == nil {
 		return nil
 	}
-	for _, name := range i.Optional {
+	optional := i.Optional
+	if i.Config == nil && i.needsLoopback() {
+		optional = append(slices.Clone(optional), loopback)
+	}
+	for _, name := range optional {
 		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || i.policyOf(name) == Never {
 			continue
 		}
 		if _, err := find(name, i.searchDirs()); err != nil {
-			texts = append(texts, fmt.Sprintf("optional CNI plugin %s is not among those to install, nor in %s", name, strings.Join(i.searchDirs(), ", ")))
+			texts = append(texts, fmt.Sprintf("CNI plugin %s is not among those to install, nor in %s", name, strings.Join(i.searchDirs(), ", ")))
 		}
 	}
 	return texts
@@ -189,9 +203,6 @@ func (i Install) withDefaults() (Install, error) {
 	i.BinDir = filepath.Clean(cmp.Or(i.BinDir, defaultBinDir))
 	i.ConfDir = filepath.Clean(cmp.Or(i.ConfDir, defaultConfDir))
 	i.BackupSuffix = cmp.Or(i.BackupSuffix, defaultBackupSuffix)
-	if i.Optional == nil {
-		i.Optional = []string{"loopback"}
-	}
 	for _, dir := range append(i.searchDirs(), i.ConfDir) {
 		if !filepath.IsAbs(dir) {
 			return i, fmt.Errorf("CNI folder %q is not an absolute path", dir)

@@ -54,7 +54,9 @@ func (e Endpoint) status(ctx context.Context) (Status, error) {
 	}
 	s.LastLoad = info["lastCNILoadStatus"]
 	if config := info["cniconfig"]; config != "" {
-		s.CNI, s.Networks, err = parseCNIConfig(config)
+		if s.CNI, s.Networks, err = parseCNIConfig(config); err == nil {
+			s.CNI.OwnLoopback, err = parseOwnLoopback(info["config"])
+		}
 		return s, err
 	}
 	s.CNI, err = e.config(ctx)

@@ -49,6 +49,23 @@ func parseCNIConfig(text string) (CNI, []Network, error) {
 	return cni, networks, cni.clean()
 }
 
+// parseOwnLoopback reads what matters here of containerd's info["config"], its whole
+// configuration.
+func parseOwnLoopback(text string) (bool, error) {
+	var c struct {
+		CNI struct {
+			UseInternalLoopback bool `json:"useInternalLoopback"`
+		} `json:"cni"`
+	}
+	if text == "" {
+		return false, nil
+	}
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return false, fmt.Errorf("read the answer: config: %w", err)
+	}
+	return c.CNI.UseInternalLoopback, nil
+}
+
 // clean cleans the directories, which may be missing.
 func (c *CNI) clean() error {
 	for i, dir := range c.PluginDirs {

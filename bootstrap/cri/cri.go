@@ -97,6 +97,11 @@ type CNI struct {
 	PluginDirs []string // searched in this order
 	ConfDir    string
 	MaxConfNum int // how many files are loaded, in the order of their names; zero: all, or it does not say
+
+	// OwnLoopback says that the runtime brings up the loopback device of pods itself, and
+	// runs no plugin named loopback: CRI-O since ocicni 0.4, and containerd since 2.0
+	// where use_internal_loopback is set.
+	OwnLoopback bool
 }
 
 // Network is a network that a runtime has loaded.

@@ -24,7 +24,9 @@ func (e Endpoint) config(ctx context.Context) (CNI, error) {
 	case err != nil:
 		return CNI{}, nil
 	}
-	return parseConfig(text)
+	c, err := parseConfig(text)
+	c.OwnLoopback = err == nil
+	return c, err
 }
 
 func (e Endpoint) getConfig(ctx context.Context) (string, error) {

@@ -65,6 +65,21 @@ func TestStatusThroughALinkOfTheHost(t *testing.T) {
 	}
 }
 
+func TestWhoBringsUpLoopback(t *testing.T) {
+	for config, want := range map[string]bool{
+		"":                                      false, // containerd 1.4 and CRI-O with another CRI
+		`{"cni":{"binDirs":["/opt/cni/bin"]}}`:  false,
+		`{"cni":{"useInternalLoopback":false}}`: false,
+		`{"cni":{"useInternalLoopback":true}}`:  true,
+	} {
+		info := critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")()
+		info["config"] = config
+		s, err := newHost(t).serve(critest.Runtime{Info: func() map[string]string { return info }}).Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, s.CNI.OwnLoopback, config)
+	}
+}
+
 func TestCRIOTellsItsConfiguration(t *testing.T) {
 	config, err := os.ReadFile("testdata/crio.toml")
 	require.NoError(t, err)
@@ -72,7 +87,7 @@ func TestCRIOTellsItsConfiguration(t *testing.T) {
 	info := func() map[string]string { return map[string]string{"config": `{"sandboxImage":"pause"}`} }
 	s, err := h.serve(critest.Runtime{Info: info, Config: string(config)}).Status(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, cri.CNI{PluginDirs: []string{"/opt/cni/bin", "/usr/libexec/cni"}, ConfDir: "/etc/kubernetes/cni/net.d"}, s.CNI)
+	require.Equal(t, cri.CNI{PluginDirs: []string{"/opt/cni/bin", "/usr/libexec/cni"}, ConfDir: "/etc/kubernetes/cni/net.d", OwnLoopback: true}, s.CNI)
 	require.True(t, s.NetworkReady)
 	require.Empty(t, s.LastLoad)
 }
@@ -112,6 +127,7 @@ func TestErrorsOfTheRuntime(t *testing.T) {
 		"no protobuf":      {answer("\x0b\x0c"), 0, "it is no protobuf message of the CRI"},
 		"string too long":  {answer("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0, "it is no protobuf message of the CRI"},
 		"no JSON":          {info("cniconfig", "{"), 0, "cniconfig: unexpected end of JSON input"},
+		"no configuration": {critest.Runtime{Info: func() map[string]string { return map[string]string{"cniconfig": "{}", "config": "["} }}.ServeHTTP, 0, "config: unexpected end of JSON input"},
 		"other JSON":       {info("cniconfig", `{"PluginDirs":"/opt/cni/bin"}`), 0, "cniconfig: json: cannot unmarshal"},
 		"relative":         {info("cniconfig", `{"PluginConfDir":"net.d\u001b"}`), 0, `the runtime reads configurations from "net.d\x1b", which is no absolute path`},
 		"relative plugins": {info("cniconfig", `{"PluginDirs":["/opt","bin"]}`), 0, `the runtime reads plugins from "bin", which is no absolute path`},

@@ -147,7 +147,7 @@ func TestPLAN4_LogsAreJSONWhenAsked(t *testing.T) {
 
 func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
 	n := newNode(t)
-	n.shell("mkdir -p /opt/host/opt/cni/bin /opt/host/etc/cni/net.d /opt/other/bin && echo old > /opt/host/opt/cni/bin/loopback && echo old > /opt/host/opt/cni/bin/test-cni")
+	n.shell("mkdir -p /opt/host/opt/cni/bin /opt/host/etc/cni/net.d /opt/other/bin && echo old > /opt/host/opt/cni/bin/loopback && echo old > /opt/host/opt/cni/bin/test-cni && chmod 755 /opt/host/opt/cni/bin/loopback")
 	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--output", "json"}
 
 	keep := []string{"HOST_PREFIX=/opt/host", "OVERWRITE_CILIUM=false", "CILIUM_CUSTOM_CNI_CONF=true", "BIN_PATH=/unused"}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -161,7 +162,24 @@ func (a *app) cniPlan(i cniinstall.Install) *bootstrap.Plan {
 }
 
 func (a *app) cniStep(i cniinstall.Install) bootstrap.Action {
-	return a.waiting(a.host().Files(hostns.Mount, i, cniFolders(i)...))
+	return a.waiting(a.host().Files(hostns.Mount, installing{i}, cniFolders(i)...))
+}
+
+// installing adds the flags that help where loopback is missing.
+type installing struct{ cniinstall.Install }
+
+func (i installing) Check(ctx context.Context) ([]string, error) {
+	changes, err := i.Install.Check(ctx)
+	return changes, withLoopbackFlags(err)
+}
+
+func (i installing) Apply(ctx context.Context) error { return withLoopbackFlags(i.Install.Apply(ctx)) }
+
+func withLoopbackFlags(err error) error {
+	if errors.Is(err, cniinstall.ErrNoLoopback) {
+		return fmt.Errorf("%w (--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without)", err)
+	}
+	return err
 }
 
 // cniFolders are those that something goes into.
@@ -187,7 +205,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 		return i, closeAll, err
 	}
 	i.Exclusive = i.Exclusive && i.Config != nil
-	if a.plugins != "" {
+	if i.Optional = a.optionalPlugins; len(a.plugins) > 0 {
 		if closeAll, err = a.withPlugins(ctx, &i); err != nil {
 			return i, closeAll, err
 		}
@@ -201,17 +219,31 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 	return i, closeAll, nil
 }
 
-// withPlugins adds those of the folder that the flag says.
+// withPlugins adds those of the folders that the flag says.
 func (a *app) withPlugins(ctx context.Context, i *cniinstall.Install) (closeAll func() error, err error) {
-	root, err := os.OpenRoot(a.plugins)
-	if err != nil {
-		return nil, fmt.Errorf("--plugins: %w", err)
+	var closers []func() error
+	closeAll = func() error {
+		var errs []error
+		for _, f := range closers {
+			errs = append(errs, f())
+		}
+		return errors.Join(errs...)
 	}
-	if i.Policy, err = a.policyFor(ctx, root); err != nil {
-		return nil, errors.Join(err, root.Close())
+	var sources []fs.FS
+	i.Policy = map[string]cniinstall.Policy{}
+	for _, path := range a.plugins {
+		root, err := os.OpenRoot(path)
+		if err != nil {
+			return closeAll, errors.Join(fmt.Errorf("--plugins: %w", err), closeAll())
+		}
+		closers = append(closers, root.Close)
+		if err := a.addPolicies(ctx, root, i.Policy); err != nil {
+			return closeAll, errors.Join(fmt.Errorf("--plugins %s: %w", path, err), closeAll())
+		}
+		sources = append(sources, input.FS(root))
 	}
-	i.Plugins = input.FS(root)
-	return root.Close, nil
+	i.Plugins = cniinstall.Union(sources...)
+	return closeAll, nil
 }
 
 // cniConfig is the configuration that the flags ask for; nil: none.
@@ -258,18 +290,17 @@ func (a *app) waiting(action bootstrap.Action) bootstrap.Action {
 	}, waits...)
 }
 
-// policyFor says for each plugin in the folder when it is installed.
-func (a *app) policyFor(ctx context.Context, root *os.Root) (map[string]cniinstall.Policy, error) {
+// addPolicies says for each plugin in the folder when it is installed.
+func (a *app) addPolicies(ctx context.Context, root *os.Root, policy map[string]cniinstall.Policy) error {
 	dir, err := root.Open(".")
 	if err != nil {
-		return nil, fmt.Errorf("--plugins %s: %w", a.plugins, err)
+		return err
 	}
 	defer dir.Close()
-	names, err := input.Collect(ctx, a.plugins, input.Names(dir), func(string) bool { return true })
+	names, err := input.Collect(ctx, root.Name(), input.Names(dir), func(string) bool { return true })
 	if err != nil {
-		return nil, fmt.Errorf("--plugins: %w", err)
+		return err
 	}
-	policy := map[string]cniinstall.Policy{}
 	for _, name := range names {
 		switch {
 		case name == "loopback" && a.overwriteLoopback:
@@ -278,5 +309,5 @@ func (a *app) policyFor(ctx context.Context, root *os.Root) (map[string]cniinsta
 			policy[name] = cniinstall.IfMissing
 		}
 	}
-	return policy, nil
+	return nil
 }

@@ -59,6 +59,37 @@ func TestCNI4_CNI5_ChainedAndExclusiveAndBack(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
+// Cilium's image has its plugins in two folders.
+func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
+	n := newNode(t)
+	agents := filepath.Join(n.work, "agents")
+	require.NoError(t, os.Mkdir(agents, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(agents, "test-cni"), []byte(plugin+"# of the first\n"), 0o755))
+	for _, flags := range [][]string{{"--plugins", agents + "," + n.plugins}, {"--plugins", agents, "--plugins", n.plugins}} {
+		o := n.run(append(flags, "install-cni", "--cni-conf", n.conf)...)
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, plugin+"# of the first\n", n.read("/opt/cni/bin/test-cni"))
+		require.Equal(t, plugin, n.read("/opt/cni/bin/loopback"))
+	}
+	require.Zero(t, n.run("uninstall").code)
+}
+
+func TestCNI1_LoopbackIsNeededOrNamedOptional(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.Remove(filepath.Join(n.plugins, "loopback")))
+	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}
+	for _, command := range []string{"install-cni", "apply", "check"} {
+		args[0] = command
+		o := n.run(args...)
+		require.Equal(t, 1, o.code)
+		require.Contains(t, o.stderr, "container runtimes run loopback for every pod: plugin missing: loopback is not in /opt/cni/bin (--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without)")
+		require.Equal(t, "missing", n.shell("test -e /etc/cni/net.d/05-cilium.conflist && echo there || echo missing"))
+	}
+	o := n.run(append(args, "--only", "cni", "--optional-plugins", "loopback")...)
+	require.Equal(t, 2, o.code, o.stderr)
+	require.Contains(t, o.stdout, "CNI plugin loopback is not among those to install, nor in /opt/cni/bin")
+}
+
 func TestCNI3_TemplateAndKeyOfTheConfiguration(t *testing.T) {
 	n := newNode(t)
 	n.agentPlugin()

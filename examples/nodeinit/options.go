@@ -34,7 +34,8 @@ type options struct {
 	cgroupRepair, bpfShared                                        bool
 	sysctls                                                        []string
 	sysctlConfDir, sysctlConfFile, sysctlUnit                      string
-	plugins, cniBinDir, cniConf, cniConfDir, cniConfName           string
+	cniBinDir, cniConf, cniConfDir, cniConfName                    string
+	plugins, optionalPlugins                                       []string
 	cniConfKey, cniChain, cniTemplate, cniLogFile, cniBackupSuffix string
 	cniDebug, cniExclusive                                         bool
 	cniWait                                                        time.Duration
@@ -134,7 +135,8 @@ func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
 
 func (a *app) cniFlags(f *pflag.FlagSet) {
 	a.cniPlaceFlags(f)
-	f.StringVar(&a.plugins, "plugins", "", "directory of CNI plugins to install, in this container; empty: none")
+	f.StringSliceVar(&a.plugins, "plugins", nil, "directories of CNI plugins to install, in this container; of two plugins with one name, that of the first is")
+	f.StringSliceVar(&a.optionalPlugins, "optional-plugins", nil, "plugins that may be missing; loopback among them, if pods need none of this node (a runtime that says so needs no flag)")
 	f.StringVar(&a.cniConf, "cni-conf", "", "file with the CNI configuration to install, in this container; empty: none")
 	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "key of the resolved configuration whose value is the CNI configuration to install")
 	f.StringVar(&a.cniChain, "cni-chain", "", "add the agent's plugin to the existing configuration of this network, or of any network: *")

@@ -96,7 +96,7 @@ func (a *app) runtime(ctx context.Context) cniinstall.Runtime {
 	if err == nil && status.CNI.ConfDir == "" && len(status.CNI.PluginDirs) == 0 {
 		err = errors.New("it does not say")
 	}
-	r.Err, r.PluginDirs, r.ConfDir = err, status.CNI.PluginDirs, status.CNI.ConfDir
+	r.Err, r.PluginDirs, r.ConfDir, r.OwnLoopback = err, status.CNI.PluginDirs, status.CNI.ConfDir, status.CNI.OwnLoopback
 	return r
 }
 
