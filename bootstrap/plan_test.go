@@ -136,9 +136,37 @@ func TestApplyStopsAtRequiredFailure(t *testing.T) {
 	require.Equal(t, "b", failure.Step)
 	require.Equal(t, "apply", failure.Op)
 	require.EqualError(t, report.Results[3].Err, "it comes after step b, which failed")
-	require.Equal(t, []string{"do it"}, report.Results[1].Changes, "what it had set out to do")
+	require.Empty(t, report.Results[1].Changes, "it is still to be done")
 	require.Empty(t, d.Calls())
 	require.Empty(t, e.Calls())
+}
+
+func TestAFailedStepTellsWhatItChanged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		left    []string
+		err     error
+		changed []string
+	}{
+		"one failed":      {[]string{"remove b"}, nil, []string{"remove a", "remove c"}},
+		"all failed":      {[]string{"remove a", "remove b", "remove c"}, nil, nil},
+		"nothing is left": {nil, nil, []string{"remove a", "remove b", "remove c"}},
+		"something else":  {[]string{"remove half of a"}, nil, nil},
+		"cannot be told":  {nil, errBoom, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			applied := false
+			check := func(context.Context) ([]string, error) {
+				if !applied {
+					return []string{"remove a", "remove b", "remove c"}, nil
+				}
+				return tc.left, tc.err
+			}
+			a := bootstrap.Func(check, func(context.Context) error { applied = true; return errBoom })
+			report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("cleanup", a)}}).Apply(t.Context())
+			require.ErrorIs(t, err, errBoom)
+			require.Equal(t, tc.changed, report.Results[0].Changes)
+		})
+	}
 }
 
 func TestPLAN9_FailedOptionalBlocksItsDependantsOnly(t *testing.T) {

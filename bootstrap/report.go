@@ -64,8 +64,8 @@ type Result struct {
 	// Status is the step's outcome.
 	Status Status
 
-	// Changes lists what would change, or was changed. In a failed step it lists
-	// what the step set out to change, part of which may have been done.
+	// Changes lists what would change, or was changed. In a failed step it lists what
+	// was changed nevertheless, if a look at what is left to do tells that.
 	Changes []string
 
 	// Advice is what the action, if it is an [Adviser], has to say. It is asked in a

@@ -6,6 +6,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -48,7 +49,7 @@ func (w *walk) apply(ctx context.Context, s *Step) Result {
 		return Result{Status: Unchanged}
 	}
 	if err := s.Action.Apply(ctx); err != nil {
-		return s.result(Failed, "apply", changes, err)
+		return s.result(Failed, "apply", madeOf(ctx, changes, s.Action.Check), err)
 	}
 	if s.SkipVerify {
 		return s.advised(ctx, Result{Status: Changed, Changes: changes})
@@ -60,13 +61,39 @@ func (w *walk) apply(ctx context.Context, s *Step) Result {
 func (s *Step) verify(ctx context.Context, changes []string, check func(context.Context) ([]string, error)) Result {
 	left, err := check(ctx)
 	if err != nil {
-		return s.result(Failed, "verify", changes, err)
+		return s.result(Failed, "verify", nil, err)
 	}
 	if len(left) > 0 {
 		err := fmt.Errorf("%w: %s", ErrNotConverged, strings.Join(left, "; "))
-		return s.result(Failed, "verify", changes, err)
+		return s.result(Failed, "verify", made(changes, left), err)
 	}
 	return Result{Status: Changed, Changes: changes}
+}
+
+// madeOf returns those of the planned changes that were made by an Apply that
+// failed; none if that cannot be told.
+func madeOf(ctx context.Context, planned []string, check func(context.Context) ([]string, error)) []string {
+	left, err := check(ctx)
+	if err != nil {
+		return nil
+	}
+	return made(planned, left)
+}
+
+// made returns the planned changes that are not left to do. If there is something
+// left that was not planned, no more can be told of the others.
+func made(planned, left []string) (out []string) {
+	for _, change := range left {
+		if !slices.Contains(planned, change) {
+			return nil
+		}
+	}
+	for _, change := range planned {
+		if !slices.Contains(left, change) {
+			out = append(out, change)
+		}
+	}
+	return out
 }
 
 // checkRevert is what Plan.CheckRevert does with one step.
@@ -94,7 +121,7 @@ func (w *walk) revert(ctx context.Context, s *Step) Result {
 		return s.result(Failed, "check-revert", changes, err)
 	}
 	if err := r.Revert(ctx); err != nil {
-		return s.result(notFor(err), "revert", changes, err)
+		return s.result(notFor(err), "revert", madeOf(ctx, changes, r.CheckRevert), err)
 	}
 	after := s.verify(ctx, changes, r.CheckRevert)
 	if after.Status == Changed && len(changes) == 0 {

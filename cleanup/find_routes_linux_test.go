@@ -386,3 +386,54 @@ func TestCLN4_RoutesWithoutCapability(t *testing.T) {
 	}
 	require.Equal(t, before, routing(t))
 }
+
+// What Cilium's agent does to the kernel's own rule.
+func TestCLN1_MovedLocalRuleIsPutBack(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	before := routing(t)
+	move := func() {
+		for _, family := range []string{"-4", "-6"} {
+			ip(t, family+" rule add pref 100 lookup local proto kernel")
+			ip(t, family+" rule del pref 0")
+		}
+	}
+	move()
+	c := netOnly()
+	inv := inventory(t, c)
+	require.Equal(t, []string{"ip rule IPv4 100: lookup 255", "ip rule IPv6 100: lookup 255"}, objects(inv.Items))
+	require.Equal(t, "it is put back, to priority 0", inv.Items[0].Detail)
+	apply(t, c)
+	require.Equal(t, before, routing(t))
+	require.NoError(t, c.Remove(t.Context(), inv.Items), "put back already is success")
+	require.Equal(t, before, routing(t))
+
+	move()
+	ip(t, "-4 rule add pref 0 lookup local proto kernel") // killed in between
+	apply(t, c)
+	require.Equal(t, before, routing(t))
+}
+
+func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for _, rule := range []string{
+		"-4 rule add pref 100 lookup local",
+		"-4 rule add pref 101 lookup local proto kernel",
+		"-6 rule add pref 100 iif lo lookup local proto kernel",
+		"-6 rule add pref 100 not lookup local proto kernel",
+	} {
+		ip(t, rule)
+	}
+	before := routing(t)
+	c := netOnly()
+	require.Empty(t, inventory(t, c).Items)
+	apply(t, c)
+	require.Equal(t, before, routing(t))
+
+	// One that the kernel could take for ours: both stay, and the node keeps its own.
+	ip(t, "-4 rule add pref 100 lookup local proto kernel")
+	ip(t, "-4 rule add pref 100 fwmark 0x1 lookup local proto kernel")
+	ip(t, "-4 rule del pref 0")
+	err := c.Remove(t.Context(), inventory(t, c).Items)
+	require.ErrorContains(t, err, "IPv4 100: lookup 255: a more special rule of the same priority and table is there")
+	require.Contains(t, routing(t), "0:\tfrom all lookup local proto kernel\n")
+}

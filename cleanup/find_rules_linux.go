@@ -20,7 +20,7 @@ type ruleObject struct{ request rtnl.RuleRequest }
 
 // findRules lists owned rules, and foreign ones that lead to shared tables.
 func findRules(ctx context.Context, s *search) error {
-	if len(s.own.Rules)+len(s.own.SharedTables) == 0 {
+	if len(s.own.Rules)+len(s.own.SharedTables) == 0 && s.own.LocalRule == 0 {
 		return nil
 	}
 	sock, err := s.sockets.rtnetlink()
@@ -37,6 +37,10 @@ func findRules(ctx context.Context, s *search) error {
 				item.Detail = "it selects by more than that"
 			}
 			switch {
+			case s.own.movedLocal(asRule(r)):
+				item.object = localRuleObject{ruleObject{r.Request}}
+				item.Detail = "it is put back, to priority 0"
+				s.found(item)
 			case s.own.ownsRule(asRule(r)):
 				s.found(item)
 			case r.ToTable && slices.Contains(s.own.SharedTables, r.Table):
@@ -49,7 +53,7 @@ func findRules(ctx context.Context, s *search) error {
 
 // asRule tells a rule as ip-rule(8) does. Table 0 stands for none.
 func asRule(r rtnl.Rule) Rule {
-	out := Rule{Priority: r.Priority, Mark: Mark(r.Mark), Not: r.Not, From: r.From, To: r.To, More: !r.Plain}
+	out := Rule{Priority: r.Priority, Mark: Mark(r.Mark), Not: r.Not, From: r.From, To: r.To, More: !r.Plain, Protocol: r.Protocol}
 	if r.ToTable {
 		out.Table = r.Table
 	}
@@ -99,4 +103,28 @@ func (o ruleObject) remove(ctx context.Context, r *removal) error {
 		return errors.New("a more special rule of the same priority and table is there, and the kernel could take it for this one; left as it is")
 	}
 	return sock.DeleteRule(o.request)
+}
+
+// localRuleObject is the rule that looks up the table local, where an agent has
+// moved it.
+type localRuleObject struct{ ruleObject }
+
+// remove puts the rule back. At no time is there none: without it, the node's own
+// addresses are not reached.
+func (o localRuleObject) remove(ctx context.Context, r *removal) error {
+	sock, err := r.sockets.rtnetlink()
+	if err != nil {
+		return err
+	}
+	list, err := sock.Rules(ctx, o.request.Family())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list, func(now rtnl.Rule) bool { return now.Request == o.request }) {
+		return nil // somebody else has, or has made it another one
+	}
+	if err := sock.AddRule(o.request.WithPriority(0)); err != nil {
+		return fmt.Errorf("put it back to priority 0: %w", err)
+	}
+	return o.ruleObject.remove(ctx, r)
 }

@@ -44,6 +44,12 @@ type Ownership struct {
 	// Rules are rules of policy routing, for IPv4 and IPv6.
 	Rules []PolicyRule `json:"rules,omitempty"`
 
+	// LocalRule is the priority to which the agent moves the rule that the kernel makes
+	// with priority 0, to look up the table local first; 0: it does not. The moved rule
+	// is owned if it is as the kernel makes it, in the kernel's name. It is put back: one
+	// of priority 0 is made if there is none, and then it goes.
+	LocalRule uint32 `json:"localRule,omitempty" yaml:"localRule"`
+
 	// SharedTables are routing tables that others use, too. Routes in them and
 	// rules that lead to them are reported in [Inventory.Left] where they are
 	// not owned.
@@ -142,6 +148,7 @@ func Cilium() Ownership {
 			{Mark: Mark{Value: 0x200, Mask: 0xf00}, Table: 2004},
 			{Mark: Mark{Value: 0xa00, Mask: 0xf00}, Table: 2005},
 		},
+		LocalRule:     100,
 		SharedTables:  []uint32{2004, 2005},
 		ChainPrefixes: []string{"CILIUM_", "OLD_CILIUM_"},
 		IPSetPrefixes: []string{"cilium_"},

@@ -301,6 +301,13 @@ func (o *owned) ownsRule(r Rule) bool {
 	})
 }
 
+// movedLocal reports whether a rule is the kernel's for the table local, which the
+// agent has moved.
+func (o *owned) movedLocal(r Rule) bool {
+	kernels := Rule{Priority: o.LocalRule, Table: tableLocal, Protocol: protoKernel, From: r.From, To: r.To}
+	return o.LocalRule != 0 && r == kernels && matchesPrefix("", netip.Prefix{}, r.From) && matchesPrefix("", netip.Prefix{}, r.To)
+}
+
 // matchesPrefix reports whether a rule looks at an address as From or To say; a
 // prefix of no bits stands for one that does not.
 func matchesPrefix(given string, want, have netip.Prefix) bool {

@@ -74,6 +74,8 @@ type Rule struct {
 	From, To netip.Prefix // the zero value, or of no bits, where it does not look at them
 	Table    uint32       // that it leads to; 0: it does something else
 
+	Protocol uint8 // who made it, as for a Route
+
 	// More says that it selects by something else, too, such as an interface.
 	More bool
 }
@@ -98,7 +100,7 @@ func (o Ownership) Of(things Things) (Things, error) {
 		IPSets:   kept(things.IPSets, own.ownsIPSet),
 		Mounts:   kept(things.Mounts, func(m MountRule) bool { return slices.Contains(own.Mounts, m) }),
 		Files:    kept(things.Files, own.ownsPath),
-		Rules:    kept(things.Rules, own.ownsRule),
+		Rules:    kept(things.Rules, func(r Rule) bool { return own.ownsRule(r) || own.movedLocal(r) }),
 	}
 	links := map[string]bool{}
 	of.Links = kept(things.Links, func(l Link) bool {

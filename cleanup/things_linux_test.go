@@ -137,10 +137,11 @@ func rulesOf(t *testing.T, family string) (out []cleanup.Rule) {
 		Priority              uint32
 		Not                   json.RawMessage // null: it is there
 		Fwmark, Fwmask, Table string
+		Protocol              string
 	}
 	jsonOf(t, &rules, "ip", "-j", "-N", family, "rule")
 	for _, r := range rules {
-		rule := cleanup.Rule{Priority: r.Priority, Not: r.Not != nil, Table: number(t, r.Table)}
+		rule := cleanup.Rule{Priority: r.Priority, Not: r.Not != nil, Table: number(t, r.Table), Protocol: uint8(number(t, r.Protocol))}
 		if r.Fwmark != "" {
 			rule.Mark = cleanup.Mark{Value: number(t, r.Fwmark), Mask: number(t, r.Fwmask)}
 		}

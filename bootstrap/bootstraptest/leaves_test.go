@@ -139,7 +139,7 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 			action: func(p place, j *journal.Journal) bootstrap.Action {
 				return cniinstall.Install{
 					Plugins: fstest.MapFS{"acme-cni": {Data: []byte("#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n")}},
-					BinDir:  p.path("bin"), ConfDir: p.path("net.d"), ConfName: "05-acme.conflist", Exclusive: true, Optional: []string{},
+					BinDir:  p.path("bin"), ConfDir: p.path("net.d"), ConfName: "05-acme.conflist", Exclusive: true, Optional: []string{"loopback"},
 					Config: cniinstall.Whole(`{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`), Journal: j,
 				}
 			},

@@ -60,11 +60,11 @@ func byLine(err error) error {
 	return errors.Join(errs...)
 }
 
-// isEmpty reports whether no list has an element.
+// isEmpty reports whether nothing is set, and no list has an element.
 func isEmpty(own cleanup.Ownership) bool {
 	v := reflect.ValueOf(own)
 	for i := range v.NumField() {
-		if v.Field(i).Len() > 0 {
+		if f := v.Field(i); f.Kind() == reflect.Slice && f.Len() > 0 || f.Kind() != reflect.Slice && !f.IsZero() {
 			return false
 		}
 	}

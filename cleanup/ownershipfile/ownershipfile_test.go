@@ -83,7 +83,7 @@ func TestOwnershipFileInJSON(t *testing.T) {
 	want.Routes = append(want.Routes, cleanup.RouteRule{Table: 7, Type: "any", Dst: "any", Gateway: "10.0.0.1", Link: "x"})
 	want.NFTables = []cleanup.NFTable{{Family: "ip", Name: "acme"}}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[cleanup.Ownership]()) {
-		require.NotZero(t, reflect.ValueOf(want).FieldByIndex(field.Index).Len(), field.Name)
+		require.False(t, reflect.ValueOf(want).FieldByIndex(field.Index).IsZero(), field.Name)
 	}
 	text, err := json.Marshal(want)
 	require.NoError(t, err)

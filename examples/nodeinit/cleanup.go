@@ -96,7 +96,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		}
 	}
 	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removed,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removing(),
 	}
 	for _, path := range slices.Concat(own.StateDirs, c.BPFRoots) {
 		if err := a.host().CheckFile(path); err != nil {
@@ -243,11 +243,22 @@ func (a *app) showInventory(found *cleanup.Inventory) error {
 	return found.WriteText(a.stdout, foldLists)
 }
 
-// removed shows progress: a line every so often, and each failure.
-func (a *app) removed(done, total int, item string, err error) {
+// removing shows progress: a line every so often. What failed is told in the end.
+func (a *app) removing() func(done, total int, item string, err error) {
 	const every = 500
-	if err == nil && a.output == formatText && (done == total || done%every == 0) {
-		fmt.Fprintf(a.stdout, "removed %d of %d\n", done, total)
+	failed := 0
+	return func(done, total int, _ string, err error) {
+		if err != nil {
+			failed++
+		}
+		if a.output != formatText || done != total && done%every != 0 {
+			return
+		}
+		line := fmt.Sprintf("removed %d of %d", done-failed, total)
+		if failed > 0 {
+			line += fmt.Sprintf(", %d failed", failed)
+		}
+		fmt.Fprintln(a.stdout, line)
 	}
 }
 

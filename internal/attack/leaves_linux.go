@@ -176,6 +176,7 @@ func network(a *arena) cniinstall.Install {
 	}
 	return cniinstall.Install{
 		Config: cniinstall.Whole(conflist), ConfName: ours, ConfDir: a.path("pub/p"), Exclusive: true, BinDir: bin,
+		Optional: []string{"loopback"},
 	}
 }
 

@@ -38,7 +38,7 @@ func newNode(t *testing.T) node {
 
 func (n node) install(config cniinstall.Config) cniinstall.Install {
 	i := cniinstall.Cilium("")
-	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(speaker)}, "provider-cni": {Data: []byte(speaker)}}
+	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(speaker)}, "provider-cni": {Data: []byte(speaker)}, "loopback": {Data: []byte(speaker)}}
 	i.BinDir, i.ConfDir, i.Journal, i.Config = n.bin, n.conf, journaltest.Open(n.t, n.state), config
 	return i
 }

@@ -118,7 +118,7 @@ func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 		path: a.path("/etc/acme/identity.json"), content: fmt.Appendf(nil, "{\"mtu\": %d}\n", s.MTU), journal: a.journal,
 	}
 	p.Step("cni").Action = cniinstall.Install{
-		Plugins: a.plugins, Optional: []string{}, BinDir: a.path("/opt/cni/bin"),
+		Plugins: a.plugins, Optional: []string{"loopback"}, BinDir: a.path("/opt/cni/bin"),
 		Config:  cniinstall.Chained{Target: s.Network, Plugin: plugin},
 		ConfDir: a.path("/etc/cni/net.d"), ConfName: "05-acme.conflist", Exclusive: true, Journal: a.journal,
 	}

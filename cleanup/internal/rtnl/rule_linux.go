@@ -25,9 +25,10 @@ type Rule struct {
 	Mark     Mark
 	From, To netip.Prefix // of no bits where it does not look at them
 	Table    uint32
-	Not      bool // it selects all other packets
-	ToTable  bool // it sends packets to its table
-	Plain    bool // it does, and selects them by mark, From and To alone
+	Not      bool  // it selects all other packets
+	ToTable  bool  // it sends packets to its table
+	Plain    bool  // it does, and selects them by mark, From and To alone
+	Protocol uint8 // who made it; 0 on kernels and for programs that do not say
 	Request  RuleRequest
 }
 
@@ -80,7 +81,11 @@ func parseRule(msg []byte) (Rule, error) {
 			to = value
 		case nl.FRA_SUPPRESS_PREFIXLEN:
 			r.Plain = r.Plain && nlmsg.U32(value) == ^uint32(0)
-		case nl.FRA_PROTOCOL, nl.FRA_PAD:
+		case nl.FRA_PROTOCOL:
+			if len(value) == 1 {
+				r.Protocol = value[0]
+			}
+		case nl.FRA_PAD:
 		default:
 			r.Plain = false
 		}
@@ -111,6 +116,19 @@ func ruleRequest(msg []byte) RuleRequest {
 	return RuleRequest(out)
 }
 
+// WithPriority returns the request of a rule that differs in its priority only.
+func (q RuleRequest) WithPriority(priority uint32) RuleRequest {
+	out := []byte(q[:sizeofRuleHdr])
+	// It was made of a message whose attributes are whole.
+	_ = nlmsg.Attrs([]byte(q[sizeofRuleHdr:]), func(typ uint16, value []byte) error {
+		if typ != nl.FRA_PRIORITY {
+			out = nlmsg.Append(out, typ, value)
+		}
+		return nil
+	})
+	return RuleRequest(nlmsg.Append(out, nl.FRA_PRIORITY, binary.NativeEndian.AppendUint32(nil, priority)))
+}
+
 // Family returns the family of the rule.
 func (q RuleRequest) Family() uint8 { return q[0] }
 
@@ -138,6 +156,15 @@ func (q RuleRequest) CanMean(other RuleRequest) bool {
 func (c *Conn) DeleteRule(q RuleRequest) error {
 	err := c.change(unix.RTM_DELRULE, nlmsg.Raw(q))
 	if nlmsg.Gone(err) {
+		return nil
+	}
+	return err
+}
+
+// AddRule makes the rule of the request; one that is there already is success.
+func (c *Conn) AddRule(q RuleRequest) error {
+	_, err := c.execute(unix.RTM_NEWRULE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL, 0, nlmsg.Raw(q))
+	if errors.Is(err, unix.EEXIST) {
 		return nil
 	}
 	return err

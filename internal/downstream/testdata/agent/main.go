@@ -118,7 +118,7 @@ func node(ctx context.Context, j *journal.Journal) (*bootstrap.Plan, cniinstall.
 		return nil, cniinstall.Install{}, err
 	}
 	install := cniinstall.Install{
-		Plugins: os.DirFS(os.Getenv("PLUGINS")), Optional: []string{},
+		Plugins: os.DirFS(os.Getenv("PLUGINS")), Optional: []string{"loopback"},
 		Config:   cniinstall.Whole(`{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`),
 		ConfName: "05-acme.conflist", Exclusive: true, Journal: j,
 	}
