@@ -139,7 +139,7 @@ func rulesOf(t *testing.T, family string) (out []cleanup.Rule) {
 		Fwmark, Fwmask, Table string
 		Protocol              string
 	}
-	jsonOf(t, &rules, "ip", "-j", "-N", family, "rule")
+	jsonOf(t, &rules, "ip", "-j", "-N", "-d", family, "rule")
 	for _, r := range rules {
 		rule := cleanup.Rule{Priority: r.Priority, Not: r.Not != nil, Table: number(t, r.Table), Protocol: uint8(number(t, r.Protocol))}
 		if r.Fwmark != "" {
