@@ -34,6 +34,11 @@ type Handler struct {
 	// Directories and the plugins that the configurations name are not removed
 	// either.
 	KeepConf bool
+
+	// KeepPlugins says that plugins are not undone, nor the directories that Apply made,
+	// and remain recorded: for an agent that stops, so that no new pod gets a network,
+	// while those that there are can still be deleted.
+	KeepPlugins bool
 }
 
 // Kinds lists the kinds of entries of cniinstall.
@@ -54,6 +59,8 @@ func (Handler) Owns(e journal.Entry) error {
 func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
 	switch {
 	case h.KeepConf && (e.Kind != kindFile || isConf(e)):
+		return u, fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
+	case h.KeepPlugins && (e.Kind == kindDir || e.Kind == kindFile && !isConf(e)):
 		return u, fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
 	case isConf(e):
 		u, err = lookConf(ctx, p, e)

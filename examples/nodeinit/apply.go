@@ -65,7 +65,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 				}
 				steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
 			}
-			return a.takeBack(cmd, steps, dryRun)
+			return a.takeBack(cmd, steps, dryRun, nil)
 		},
 	}
 	a.planFlags(c)
@@ -75,8 +75,9 @@ func (a *app) uninstallCommand() *cobra.Command {
 }
 
 // takeBack undoes what is recorded for the steps, or everything if none is named,
-// or says what that would be.
-func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool) error {
+// or says what that would be. It asks more, which may be nil, for steps that are
+// undone before them.
+func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more func(context.Context) ([]bootstrap.Step, error)) error {
 	if !dryRun {
 		if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 			return err
@@ -88,8 +89,15 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool) error {
 	if err := a.mayUndo(cmd.Context()); err != nil {
 		return err
 	}
+	var first []bootstrap.Step
+	if more != nil {
+		var err error
+		if first, err = more(cmd.Context()); err != nil {
+			return err
+		}
+	}
 	return a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
-		return a.undo(ctx, steps, dryRun)
+		return a.undo(ctx, steps, dryRun, first...)
 	})
 }
 

@@ -51,6 +51,8 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "uninstall-cni", Args: arguments(0),
 		Short: "Remove what install-cni or apply installed, configuration first",
+		Long: "Remove what install-cni or apply installed, configuration first; before that, the configuration that the agent wrote by itself, where\n" +
+			"--write-cni-conf-when-ready (or the environment) says which. As a preStop hook, like Cilium's: uninstall-cni --keep-plugins --config-dir DIR",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if configDir != "" {
 				enabled, err := cniinstall.UninstallEnabled(configDir)
@@ -62,7 +64,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 					return nil
 				}
 			}
-			err := a.takeBack(cmd, []string{stepCNI}, dryRun)
+			err := a.takeBack(cmd, []string{stepCNI}, dryRun, a.agentsConfStep)
 			if configDir != "" && errors.Is(err, journal.ErrNotOwner) {
 				a.logger().Warn(oneLine(err.Error())) // the newer pod's, whose node this is by now
 				return nil
@@ -74,6 +76,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	a.singleFlags(c)
 	a.undoFlags(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
+	c.Flags().BoolVar(&a.keepPlugins, "keep-plugins", false, "remove the configuration only: no new pod gets a network, and those that there are can still be deleted")
 	c.Flags().StringVar(&configDir, "config-dir", "", "directory of the agent's configuration, one file per key: do nothing unless its cni-uninstall is true (for preStop hooks)")
 	return c
 }

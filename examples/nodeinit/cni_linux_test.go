@@ -170,6 +170,44 @@ func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
 }
 
+// As Cilium's preStop hook: the configuration goes, also the one that the agent has
+// written by itself, and the plugins stay.
+func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
+	n := newNode(t)
+	n.shell("mkdir -p /run/config && echo true > /run/config/cni-uninstall")
+	hook := []string{"uninstall-cni", "--keep-plugins", "--config-dir", "/run/config"}
+	require.Zero(t, n.runEnv([]string{"POD_UID=first"}, "apply", "--plugins", n.plugins, "--cni-conf", n.conf).code)
+	o := n.runEnv([]string{"POD_UID=first"}, hook...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "remove file /etc/cni/net.d/05-cilium.conflist")
+	require.Equal(t, "gone", n.shell("test -e /etc/cni/net.d/05-cilium.conflist && echo there || echo gone"))
+	require.Equal(t, plugin, n.read("/opt/cni/bin/test-cni"))
+
+	const written = "/etc/cni/net.d/10-agents.conflist"
+	agent := []string{"POD_UID=second", "WRITE_CNI_CONF_WHEN_READY=/host" + written}
+	require.Zero(t, n.runEnv(agent, "apply", "--plugins", n.plugins).code)
+	n.write(written, conflist)
+	o = n.runEnv([]string{"POD_UID=first", agent[1]}, hook...)
+	require.Zero(t, o.code, "the node is the second's: %s", o.stderr)
+	require.Equal(t, conflist, n.read(written))
+	o = n.runEnv(agent, append(hook, "--dry-run")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "remove file "+written)
+	require.Equal(t, conflist, n.read(written))
+	o = n.runEnv(agent, hook...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "gone", n.shell("test -e "+written+" && echo there || echo gone"))
+	require.Zero(t, n.runEnv(agent, hook...).code, "already gone is success")
+	n.shell("ln -s /etc/passwd " + written)
+	o = n.runEnv(agent, hook...)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, written+" is a symbolic link, which no agent writes")
+	n.shell("rm " + written)
+
+	require.Zero(t, n.runEnv(agent, "uninstall").code)
+	require.Equal(t, "gone", n.shell("test -e /opt/cni/bin/test-cni && echo there || echo gone"))
+}
+
 func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
 	n := newNode(t)
 	args := []string{"--plugins", n.plugins, "--cni-conf", n.conf}

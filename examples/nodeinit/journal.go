@@ -34,7 +34,7 @@ func (a *app) openJournal(ctx context.Context) error {
 			journal.In(a.host().On(hostns.Mount|hostns.Cgroup), cgroup.Handler{}),
 			journal.In(a.host().On(hostns.Mount), bpffs.Handler{}),
 			journal.In(a.host().On(hostns.Mount|hostns.Net), sysctl.Handler{}),
-			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf}),
+			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins}),
 			configdir.Handler{}, // its directory is on this side
 		},
 	}
@@ -81,10 +81,10 @@ func (a *app) plan(steps ...bootstrap.Step) *bootstrap.Plan {
 }
 
 // undo undoes what is recorded for the steps, or everything if there is none,
-// and reports it by steps.
-func (a *app) undo(ctx context.Context, steps []string, dryRun bool) (*bootstrap.Report, error) {
+// and reports it by steps. More steps are undone first.
+func (a *app) undo(ctx context.Context, steps []string, dryRun bool, more ...bootstrap.Step) (*bootstrap.Report, error) {
 	if len(steps) > 0 {
-		return a.undoSteps(ctx, steps, dryRun)
+		return a.undoSteps(ctx, steps, dryRun, more...)
 	}
 	if dryRun {
 		all, err := a.journal.CheckRevertAll(ctx)
@@ -113,12 +113,13 @@ func undone(all []journal.Undone, err error) bootstrap.Status {
 	return bootstrap.Changed
 }
 
-// undoSteps needs no actions: the journal knows what to undo.
-func (a *app) undoSteps(ctx context.Context, names []string, dryRun bool) (*bootstrap.Report, error) {
+// undoSteps needs no actions for the names: the journal knows what to undo.
+func (a *app) undoSteps(ctx context.Context, names []string, dryRun bool, more ...bootstrap.Step) (*bootstrap.Report, error) {
 	p := a.plan()
 	for _, name := range names {
 		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: true})
 	}
+	p.Steps = append(p.Steps, more...)
 	p.Trace = a.trace
 	if dryRun {
 		return p.CheckRevert(ctx)

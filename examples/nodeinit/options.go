@@ -40,6 +40,7 @@ type options struct {
 	cniDebug, cniExclusive                                         bool
 	cniWait                                                        time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf           bool
+	keepPlugins                                                    bool
 	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint            string
 	waitLoaded                                                     time.Duration
 	stateDir, owner                                                string

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
+)
+
+// agentsConf is the configuration that an agent writes by itself once it is ready.
+// Nobody has recorded it, so it is removed by its name.
+type agentsConf struct{ dir, name string }
+
+func (agentsConf) Check(context.Context) ([]string, error) { return nil, nil }
+func (agentsConf) Apply(context.Context) error             { return nil }
+
+func (c agentsConf) CheckRevert(context.Context) (changes []string, err error) {
+	err = c.found(func(*durable.Dir) error {
+		changes = []string{"remove file " + filepath.Join(c.dir, c.name)}
+		return nil
+	})
+	return changes, err
+}
+
+func (c agentsConf) Revert(context.Context) error {
+	return c.found(func(d *durable.Dir) error { return d.Remove(c.name) })
+}
+
+// found calls f with the folder if the file is there.
+func (c agentsConf) found(f func(*durable.Dir) error) error {
+	d, err := durable.OpenDir(c.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer d.Close()
+	info, err := d.Lstat(c.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a %s, which no agent writes as its configuration", filepath.Join(c.dir, c.name), filemode.Type(info.Mode()))
+	}
+	return f(d)
+}
+
+// agentsConfStep undoes what the agent wrote by itself, where a flag says that it
+// does.
+func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
+	if a.writeWhenReady == "" || a.userManagedConf {
+		return nil, nil
+	}
+	i, err := a.placed(ctx, cniinstall.Install{Journal: a.journal})
+	if err != nil {
+		return nil, err
+	}
+	c := agentsConf{i.ConfDir, filepath.Base(a.writeWhenReady)} // its folder is the agent's, not the host's
+	return []bootstrap.Step{{Name: "agents-conf", Action: a.host().Files(hostns.Mount, c, c.dir)}}, nil
+}
