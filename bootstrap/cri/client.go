@@ -19,9 +19,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// How much is read of an answer. The status of a runtime has a few KiB.
+// How much is read of an answer. The status of a runtime has a few KiB; a list of
+// sandboxes has all their labels and annotations.
 const (
 	maxMessage = 4 << 20  // the default of gRPC's own clients
+	maxList    = 16 << 20 // the kubelet's, and containerd's, for messages of the CRI
 	maxHeader  = 64 << 10 // of all headers, or trailers
 )
 
@@ -44,7 +46,7 @@ func (e Endpoint) status(ctx context.Context) (Status, error) {
 	if _, err := socket(e.Path); err != nil {
 		return Status{}, err
 	}
-	answer, err := e.ask(ctx)
+	answer, err := e.ask(ctx, rpc{"Status", verbose, maxMessage})
 	if err != nil {
 		return Status{}, err
 	}
@@ -63,11 +65,42 @@ func (e Endpoint) status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
-// ask returns the StatusResponse, in the newest version that the runtime knows.
-// The two have the same fields.
-func (e Endpoint) ask(ctx context.Context) (answer []byte, err error) {
+// SandboxIDs asks the runtime once for the IDs of all sandboxes of pods that it
+// knows, also of those that do not run. A sandbox that is still being made may not
+// be among them: containerd lists it only once it has a network. Set a deadline in
+// ctx, as for [Endpoint.Status].
+func (e Endpoint) SandboxIDs(ctx context.Context) ([]string, error) {
+	ids, err := e.sandboxIDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask the container runtime at %q for its sandboxes: %w", e.Path, err)
+	}
+	return ids, nil
+}
+
+func (e Endpoint) sandboxIDs(ctx context.Context) ([]string, error) {
+	if _, err := socket(e.Path); err != nil {
+		return nil, err
+	}
+	answer, err := e.ask(ctx, rpc{"ListPodSandbox", nil, maxList}) // no filter: all
+	if err != nil {
+		return nil, err
+	}
+	return parseSandboxes(answer)
+}
+
+// rpc is a call of the RuntimeService, with its message, and how long the answer may
+// be.
+type rpc struct {
+	method  string
+	message []byte
+	limit   uint32
+}
+
+// ask returns the answer, in the newest version that the runtime knows. The two have
+// the same fields.
+func (e Endpoint) ask(ctx context.Context, r rpc) (answer []byte, err error) {
 	for _, version := range []string{"v1", "v1alpha2"} {
-		answer, err = e.askIn(ctx, version)
+		answer, err = e.askIn(ctx, version, r)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return answer, err
 		}
@@ -76,7 +109,7 @@ func (e Endpoint) ask(ctx context.Context) (answer []byte, err error) {
 }
 
 // askIn makes one call on a connection of its own.
-func (e Endpoint) askIn(ctx context.Context, version string) (answer []byte, err error) {
+func (e Endpoint) askIn(ctx context.Context, version string, r rpc) (answer []byte, err error) {
 	conn, err := e.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -86,7 +119,7 @@ func (e Endpoint) askIn(ctx context.Context, version string) (answer []byte, err
 	protocols.SetUnencryptedHTTP2(true)
 	t := transport(conn, &protocols)
 	defer t.CloseIdleConnections()
-	return call(ctx, t, "/runtime."+version+".RuntimeService/Status", verbose)
+	return call(ctx, t, "/runtime."+version+".RuntimeService/"+r.method, r)
 }
 
 // transport speaks over conn alone.
@@ -108,9 +141,9 @@ func transport(conn net.Conn, protocols *http.Protocols) *http.Transport {
 
 // call makes one unary call of gRPC, as its protocol over HTTP/2 says
 // (grpc/doc/PROTOCOL-HTTP2.md).
-func call(ctx context.Context, t http.RoundTripper, method string, message []byte) ([]byte, error) {
-	body := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))) // not compressed
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+method, bytes.NewReader(append(body, message...)))
+func call(ctx context.Context, t http.RoundTripper, path string, r rpc) ([]byte, error) {
+	body := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(r.message))) // not compressed
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path, bytes.NewReader(append(body, r.message...)))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +157,7 @@ func call(ctx context.Context, t http.RoundTripper, method string, message []byt
 	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "application/grpc") {
 		return nil, fmt.Errorf("it does not speak gRPC: HTTP status %d, content type %q", resp.StatusCode, kind)
 	}
-	answer, err := readMessage(resp.Body)
+	answer, err := readMessage(resp.Body, r.limit)
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
@@ -144,7 +177,7 @@ func ended(ctx context.Context, err error) error {
 }
 
 // readMessage reads the only message of an answer, to its end; nil: there is none.
-func readMessage(body io.Reader) ([]byte, error) {
+func readMessage(body io.Reader, limit uint32) ([]byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(body, head[:]); errors.Is(err, io.EOF) {
 		return nil, nil
@@ -155,8 +188,8 @@ func readMessage(body io.Reader) ([]byte, error) {
 	switch {
 	case head[0] != 0:
 		return nil, errors.New("read the answer: it is compressed, which was not asked for")
-	case size > maxMessage:
-		return nil, fmt.Errorf("read the answer: it has %d bytes, more than %d", size, maxMessage)
+	case size > limit:
+		return nil, fmt.Errorf("read the answer: it has %d bytes, more than %d", size, limit)
 	}
 	message := make([]byte, size)
 	if _, err := io.ReadFull(body, message); err != nil {

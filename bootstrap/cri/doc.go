@@ -12,6 +12,9 @@
 // places are not everybody's: k3s, MicroK8s, minikube and Red Hat's CoreOS have
 // others, and Debian's own containerd reads plugins from /usr/lib/cni.
 //
+// [Endpoint.SandboxIDs] lists the pods' sandboxes that it knows: what belongs to any
+// other, such as its address, was left behind.
+//
 // [Loaded] is a step of a plan that waits until the runtime has loaded what an
 // earlier one has installed.
 //
@@ -19,9 +22,9 @@
 //
 // [Find] looks for the socket among those that listen on the host, and takes the
 // kubelet's word where it says which is its runtime. [Endpoint.Status] makes one
-// call of the Container Runtime Interface, RuntimeService/Status with verbose set,
-// in version v1 and, where the runtime does not know that, v1alpha2 (containerd 1.5
-// and older). It takes about a millisecond. containerd tells its directories and the
+// call of the Container Runtime Interface, RuntimeService/Status with verbose set
+// ([Endpoint.SandboxIDs]: ListPodSandbox), in version v1 and, where the runtime does
+// not know that, v1alpha2 (containerd 1.5 and older). It takes about a millisecond. containerd tells its directories and the
 // networks that it has loaded; CRI-O tells its directories at /config on the same
 // socket; cri-dockerd tells neither. No configuration file of a runtime is read:
 // these import others, and may have changed since the runtime started.
@@ -41,8 +44,9 @@
 //
 // [ErrNoRuntime] is matched where nothing listens, and [ErrSeveral] where several
 // do and the kubelet does not decide. What the runtime itself answers is an
-// [*RPCError]. An answer of more than 4 MiB, gRPC's own limit, is an error; a runtime
-// that does not answer is waited for until ctx ends.
+// [*RPCError]. An answer of more than 4 MiB, gRPC's own limit (a list of sandboxes:
+// 16 MiB, the kubelet's), is an error; a runtime that does not answer is waited for
+// until ctx ends.
 //
 // # When not to use it
 //

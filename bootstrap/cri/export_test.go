@@ -8,4 +8,5 @@ var (
 	ParseStatus    = parseStatus
 	ParseCNIConfig = parseCNIConfig
 	ParseConfig    = parseConfig
+	ParseSandboxes = parseSandboxes
 )

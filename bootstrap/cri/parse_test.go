@@ -71,6 +71,15 @@ func FuzzParseStatus(f *testing.F) {
 	})
 }
 
+func FuzzParseSandboxes(f *testing.F) {
+	f.Add([]byte("\x0a\x09\x0a\x01a\x12\x02\x0a\x00\x18\x01\x0a\x03\x0a\x01b"))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		ids, err := cri.ParseSandboxes(message)
+		require.True(t, err == nil || ids == nil)
+		require.NotContains(t, ids, "")
+	})
+}
+
 func FuzzParseCNIConfig(f *testing.F) {
 	text, err := os.ReadFile("testdata/containerd-2.1.4.json")
 	require.NoError(f, err)

@@ -51,6 +51,9 @@ func TestRealContainerdSaysWhereItLooksAndWhatItHasLoaded(t *testing.T) {
 			require.False(t, s.NetworkReady)
 			require.Contains(t, s.LastLoad, "no network config found in /var/lib/k3s/net.d")
 			require.Empty(t, s.Networks)
+			ids, err := found.SandboxIDs(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, ids)
 
 			require.NoError(t, node.Do(t.Context(), func(context.Context) error {
 				return os.WriteFile("/var/lib/k3s/net.d/05-ours.conflist", []byte(ours), 0o600)

@@ -13,6 +13,8 @@ var verbose = []byte{1 << 3, 1}
 
 var errMalformed = errors.New("read the answer: it is no protobuf message of the CRI")
 
+var errNoID = errors.New("read the answer: a sandbox has no ID")
+
 // parseStatus reads the fields of a StatusResponse that are of use (cri-api,
 // runtime/v1/api.proto): the conditions in status (1), and the map info (2).
 func parseStatus(answer []byte) (s Status, info map[string]string, err error) {
@@ -76,6 +78,32 @@ func parseEntry(message []byte) (key, content string, err error) {
 		return nil
 	})
 	return key, content, err
+}
+
+// parseSandboxes reads the IDs of a ListPodSandboxResponse: repeated PodSandbox
+// items = 1, each with string id = 1.
+func parseSandboxes(answer []byte) (ids []string, err error) {
+	err = fields(answer, func(number uint64, value []byte, _ uint64) error {
+		if number != 1 {
+			return nil
+		}
+		id := ""
+		err := fields(value, func(number uint64, value []byte, _ uint64) error {
+			if number == 1 {
+				id = string(value)
+			}
+			return nil
+		})
+		if err == nil && id == "" {
+			err = errNoID
+		}
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
 }
 
 // fields calls f for each field of a protobuf message, with the bytes of a string

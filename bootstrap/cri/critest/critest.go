@@ -23,7 +23,7 @@ import (
 	"testing"
 )
 
-// Runtime answers RuntimeService/Status. It is an [http.Handler].
+// Runtime answers RuntimeService/Status and ListPodSandbox. It is an [http.Handler].
 type Runtime struct {
 	// Versions of the CRI that it knows. None: v1.
 	Versions []string
@@ -33,6 +33,10 @@ type Runtime struct {
 
 	// NotReady is why the network is not ready. Empty: it is.
 	NotReady string
+
+	// Sandboxes is called for each list of the sandboxes of pods, and returns their
+	// IDs. Nil: there are none.
+	Sandboxes func() []string
 
 	// Config is what it serves at /config, as CRI-O does. Empty: nothing.
 	Config string
@@ -99,7 +103,8 @@ func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if len(versions) == 0 {
 		versions = []string{"v1"}
 	}
-	version, found := strings.CutSuffix(strings.TrimPrefix(req.URL.Path, "/runtime."), ".RuntimeService/Status")
+	version, method, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/runtime."), ".RuntimeService/")
+	answer, found := map[string]func() []byte{"Status": r.status, "ListPodSandbox": r.sandboxes}[method]
 	switch {
 	case req.URL.Path == "/config" && r.Config != "":
 		w.Header().Set("Content-Type", "application/toml")
@@ -109,7 +114,7 @@ func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case !found || !slices.Contains(versions, version):
 		Refuse(w, 12, "unknown service "+strings.TrimPrefix(req.URL.Path, "/"))
 	default:
-		Answer(w, r.status())
+		Answer(w, answer())
 	}
 }
 
@@ -143,6 +148,22 @@ func (r Runtime) status() (message []byte) {
 	}
 	for key, value := range r.Info() {
 		message = appendField(message, 2, string(appendField(appendField(nil, 1, key), 2, value)))
+	}
+	return message
+}
+
+// sandboxes is a ListPodSandboxResponse of the CRI, with some of the fields that a
+// runtime fills in.
+func (r Runtime) sandboxes() (message []byte) {
+	if r.Sandboxes == nil {
+		return nil
+	}
+	for _, id := range r.Sandboxes() {
+		pod := appendField(appendField(appendField(nil, 1, "pod"), 2, "uid"), 3, "default")
+		label := appendField(appendField(nil, 1, "app"), 2, "test")
+		sandbox := appendField(appendField(nil, 1, id), 2, string(pod))
+		sandbox = append(sandbox, 3<<3, 1, 4<<3, 42) // not ready; when it was made
+		message = appendField(message, 1, string(appendField(sandbox, 5, string(label))))
 	}
 	return message
 }

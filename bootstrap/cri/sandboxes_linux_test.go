@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+)
+
+func TestSandboxIDsOfEachVersion(t *testing.T) {
+	want := []string{strings.Repeat("a1", 32), "b"}
+	for _, version := range []string{"v1", "v1alpha2"} {
+		t.Run(version, func(t *testing.T) {
+			h := newHost(t)
+			e := h.serve(critest.Runtime{Versions: []string{version}, Sandboxes: func() []string { return want }})
+			ids, err := e.SandboxIDs(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, want, ids)
+		})
+	}
+	ids, err := newHost(t).serve(critest.Runtime{}).SandboxIDs(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, ids)
+}
+
+// What a runtime did not say must not be taken for: there are none.
+func TestNoListOfSandboxesIsAnError(t *testing.T) {
+	for name, tc := range map[string]struct {
+		handler http.HandlerFunc
+		want    string
+	}{
+		"refused":    {func(w http.ResponseWriter, _ *http.Request) { critest.Refuse(w, 14, "server is not initialized yet") }, "not initialized yet (gRPC code 14)"},
+		"no message": {func(w http.ResponseWriter, _ *http.Request) { critest.Refuse(w, 0, "") }, "it is empty"},
+		"no ID":      {answer("\x0a\x02\x18\x01"), "a sandbox has no ID"},
+		"cut off":    {answer("\x0a\x05\x0a\x03a"), "it is no protobuf message of the CRI"},
+		"no sandbox": {answer("\x0a\x01\x0b"), "it is no protobuf message of the CRI"},
+		"too large":  {grpc("\x00\x01\x00\x00\x01"), "it has 16777217 bytes, more than 16777216"},
+		"error after": {func(w http.ResponseWriter, _ *http.Request) {
+			critest.Answer(w, nil)
+			w.Header().Set("Grpc-Status", "2")
+		}, "(gRPC code 2)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			ids, err := h.serve(tc.handler).SandboxIDs(t.Context())
+			require.ErrorContains(t, err, tc.want)
+			require.ErrorContains(t, err, `ask the container runtime at "/run/containerd/containerd.sock" for its sandboxes: `)
+			require.Nil(t, ids)
+		})
+	}
+	h := newHost(t)
+	e := h.serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := e.SandboxIDs(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = newHost(t).serve(critest.Runtime{Versions: []string{"v2"}}).SandboxIDs(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, err = cri.Endpoint{}.SandboxIDs(t.Context())
+	require.ErrorContains(t, err, "no path of a socket given")
+}
