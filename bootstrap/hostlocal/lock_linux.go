@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostlocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+// The lock is a flock on the file "lock", as host-local takes it. It holds it for the
+// milliseconds of one address; others who may read the directory could hold it for
+// ever.
+const (
+	lockName  = "lock"
+	lockWait  = 10 * time.Second
+	lockEvery = 20 * time.Millisecond
+)
+
+// lock takes host-local's lock, which keeps it from reserving and releasing.
+func lock(ctx context.Context, dir *durable.Dir) (unlock func(), err error) {
+	f, err := dir.OpenOrCreate(lockName, 0o750) // host-local's mode
+	if err != nil {
+		return nil, err
+	}
+	if err := take(ctx, f, dir.Path(lockName)); err != nil {
+		_ = f.Close() // it was not locked
+		return nil, fmt.Errorf("lock %s: %w", dir.Path(lockName), err)
+	}
+	return func() { _ = f.Close() }, nil // which releases it
+}
+
+func take(ctx context.Context, f *os.File, path string) error {
+	start, told := time.Now(), false
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+			continue
+		case !errors.Is(err, unix.EWOULDBLOCK):
+			return err
+		case time.Since(start) >= lockWait:
+			return fmt.Errorf("somebody else still holds it after %v (find them by fuser or lslocks)", lockWait)
+		}
+		if !told {
+			bootstrap.Waiting(ctx, bootstrap.Wait{For: "host-local's lock " + path, Pause: lockWait})
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lockEvery):
+		}
+	}
+}
