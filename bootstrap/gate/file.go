@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// File is the gate that is open when there is something at path, which is absolute: a
+// file, a directory or a socket, or a link to one.
+func File(path string) Gate {
+	return Gate{For: "the file " + printable.Line(path), Look: func(context.Context) (string, error) {
+		if !filepath.IsAbs(path) {
+			return "", fmt.Errorf("%q is no absolute path", path)
+		}
+		switch _, err := os.Stat(path); {
+		case err == nil:
+			return "", nil
+		case errors.Is(err, fs.ErrNotExist):
+			return "it is not there", nil
+		default:
+			return err.Error(), nil
+		}
+	}}
+}
+
+// TCP is the gate that is open when somebody accepts connections at address, such as
+// 10.96.0.1:443. Inside of hostns.Do, its host has to be an IP address: a name would be
+// looked up from outside.
+func TCP(address string) Gate {
+	return Gate{For: "the TCP port " + printable.Line(address), Look: func(ctx context.Context) (string, error) {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			return "", fmt.Errorf("%q: want HOST:PORT", address)
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		switch {
+		case err == nil:
+			_ = conn.Close() // nothing was sent
+			return "", nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx).Error(), nil
+		}
+		return strings.TrimPrefix(err.Error(), "dial tcp "), nil
+	}}
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package gate waits for what has to be there before a node can be prepared: a file,
+// a TCP port, kube-proxy's rules, or whatever a function of the caller's looks at.
+//
+//	g := gate.TCP("10.96.0.1:443")
+//	g.Timeout = time.Minute
+//	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "api-server-port", Action: g}, ...}}
+//	err := g.Apply(ctx) // or alone
+//
+// A [Gate] is a bootstrap.Action that changes nothing: its Apply looks again and again
+// until the gate is open, says every five seconds what it waits for, and fails at its
+// deadline with what it saw last. Gates come first in a plan. Those that ask a cluster
+// are in package bootstrap/kube.
+//
+// # Where it looks
+//
+// In the calling thread's namespaces: the host's, if the gate is wrapped by
+// hostns.Host.In, with hostns.Mount for a file and hostns.Net for a port or for rules.
+//
+// # What it needs
+//
+// [KubeProxy] needs Linux, and CAP_NET_ADMIN in the user namespace that owns the
+// network namespace. It asks the kernel, and runs none of the host's tools. On other
+// systems its error matches [errors.ErrUnsupported]. The others need nothing.
+//
+// # When not to use it
+//
+// For what a step can bring about itself, or what an action of its own can wait for,
+// such as cri.Loaded. Nor as a promise: what a gate has seen may be gone a moment later.
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+const (
+	defaultTimeout = 5 * time.Minute
+	defaultEvery   = 250 * time.Millisecond
+	sayEvery       = 5 * time.Second
+	longestLook    = 3 * time.Second
+)
+
+// Gate is something that a plan waits for.
+type Gate struct {
+	// For names it in one line, such as "the file /run/agent/ready".
+	For string
+
+	// Look looks once. Seen says in one line what is wrong, such as "it is not
+	// there"; empty: the gate is open. An error is one that does not pass by waiting.
+	// The context ends after three seconds.
+	Look func(ctx context.Context) (seen string, err error)
+
+	// Timeout is how long Apply waits. Zero means five minutes.
+	Timeout time.Duration
+
+	// Every is the time between two looks. Zero means 250 ms.
+	Every time.Duration
+
+	// Waiting is called while Apply waits, the first time at once and then every five
+	// seconds, with what was last seen as the error. It may be nil: a plan's own
+	// bootstrap.Trace is told, in any case.
+	Waiting func(bootstrap.Wait)
+}
+
+// Check says what Apply would wait for, or nothing if the gate is open.
+func (g Gate) Check(ctx context.Context) ([]string, error) {
+	seen, err := g.look(ctx)
+	if err != nil || seen == "" {
+		return nil, err
+	}
+	return []string{"wait for " + printable.Line(g.For+": "+seen)}, nil
+}
+
+// Apply waits until the gate is open. Its error says what was last seen. If that took
+// too long, it matches [context.DeadlineExceeded].
+func (g Gate) Apply(ctx context.Context) error {
+	timeout := cmp.Or(g.Timeout, defaultTimeout)
+	start, said, tries := time.Now(), time.Time{}, 0
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, tooLong(timeout))
+	defer cancel()
+	seen := ""
+	for {
+		now, err := g.look(ctx)
+		switch {
+		case ctx.Err() == nil && err != nil:
+			return err
+		case ctx.Err() == nil && now == "":
+			return nil
+		case ctx.Err() == nil || seen == "":
+			seen = cmp.Or(now, "nothing yet")
+		}
+		if ctx.Err() != nil {
+			return g.gaveUp(ctx, seen)
+		}
+		if tries++; time.Since(said) >= sayEvery {
+			g.say(ctx, bootstrap.Wait{For: g.For, Tries: tries, Err: errors.New(printable.Line(seen)), Pause: timeout - time.Since(start)})
+			said = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return g.gaveUp(ctx, seen)
+		case <-time.After(cmp.Or(g.Every, defaultEvery)):
+		}
+	}
+}
+
+func (g Gate) gaveUp(ctx context.Context, seen string) error {
+	return fmt.Errorf("wait for %s: last seen: %s: %w", g.For, printable.Line(seen), context.Cause(ctx))
+}
+
+func (g Gate) say(ctx context.Context, w bootstrap.Wait) {
+	bootstrap.Waiting(ctx, w)
+	if g.Waiting != nil {
+		g.Waiting(w)
+	}
+}
+
+// look looks once, for a short time only, so that it can be said what is waited for.
+func (g Gate) look(ctx context.Context) (seen string, err error) {
+	if g.For == "" || g.Look == nil {
+		return "", errors.New("a gate needs a name of what it waits for, and a function that looks: see File, TCP and KubeProxy")
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("wait for %s: %w", g.For, context.Cause(ctx))
+	}
+	short, cancel := context.WithTimeoutCause(ctx, longestLook, errors.New("no answer"))
+	defer cancel()
+	if seen, err = g.Look(short); err != nil {
+		return "", fmt.Errorf("wait for %s: %w", g.For, err)
+	}
+	return seen, nil
+}
+
+// tooLong is how long was waited.
+type tooLong time.Duration
+
+func (t tooLong) Error() string { return fmt.Sprintf("not within %v", time.Duration(t)) }
+
+func (tooLong) Is(target error) bool { return target == context.DeadlineExceeded }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/gate"
+)
+
+var _ bootstrap.Action = gate.Gate{}
+
+// A gate says at once and every five seconds what it waits for, and fails at its
+// deadline with what it last saw.
+func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var alone, traced []time.Duration
+		g := gate.Gate{For: "the moon", Timeout: 12 * time.Second,
+			Look: func(context.Context) (string, error) {
+				if time.Since(start) > 8*time.Second {
+					return "it is red\x1b[2J", nil
+				}
+				return "it is new", nil
+			},
+			Waiting: func(w bootstrap.Wait) {
+				require.Equal(t, "the moon", w.For)
+				require.Error(t, w.Err)
+				alone = append(alone, time.Since(start).Round(time.Second))
+			},
+		}
+		plan := bootstrap.Plan{
+			Steps: []bootstrap.Step{{Name: "gate", Action: g}, {Name: "next", Action: bootstrap.Func(nil, nil)}},
+			Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) {
+				require.Equal(t, "gate", w.Step)
+				traced = append(traced, time.Since(start).Round(time.Second))
+			}},
+		}
+		report, err := plan.Apply(t.Context())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, `step gate: apply: wait for the moon: last seen: it is red\x1b[2J: not within 12s`)
+		require.Equal(t, bootstrap.NotRun, report.Results[1].Status)
+		require.Equal(t, []time.Duration{0, 5 * time.Second, 10 * time.Second}, alone)
+		require.Equal(t, alone, traced)
+		require.Equal(t, 12*time.Second, time.Since(start))
+	})
+}
+
+func TestRDY1_ALookThatHangsHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := 0
+		g := gate.Gate{For: "an answer", Timeout: 20 * time.Second, Waiting: func(bootstrap.Wait) { said++ },
+			Look: func(ctx context.Context) (string, error) {
+				<-ctx.Done()
+				return context.Cause(ctx).Error(), nil
+			}}
+		require.EqualError(t, g.Apply(t.Context()), "wait for an answer: last seen: no answer: not within 20s")
+		require.Equal(t, 3, said, "each look takes three seconds: after 3, 9.5 and 16")
+	})
+}
+
+func TestRDY1_EachEndOfAGate(t *testing.T) {
+	final := errors.New("never")
+	g := gate.Gate{For: "x", Look: func(context.Context) (string, error) { return "", final }}
+	require.ErrorIs(t, g.Apply(t.Context()), final)
+	_, err := g.Check(t.Context())
+	require.ErrorIs(t, err, final)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	told := errors.New("told to end")
+	g = gate.Gate{For: "x", Look: func(context.Context) (string, error) {
+		cancel(told)
+		return "not yet", nil
+	}}
+	require.EqualError(t, g.Apply(ctx), "wait for x: last seen: not yet: told to end")
+	require.ErrorIs(t, g.Apply(ctx), told)
+
+	for _, g := range []gate.Gate{{}, {For: "x"}, {Look: func(context.Context) (string, error) { return "", nil }}} {
+		require.ErrorContains(t, g.Apply(t.Context()), "a gate needs a name")
+	}
+}
+
+func TestRDY1_File(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ready")
+	g := gate.File(path)
+	changes, err := g.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"wait for the file " + path + ": it is not there"}, changes)
+	g.Waiting = func(bootstrap.Wait) { require.NoError(t, os.WriteFile(path, nil, 0o600)) }
+	require.NoError(t, g.Apply(t.Context()))
+	changes, err = g.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	require.ErrorContains(t, gate.File("ready").Apply(t.Context()), `"ready" is no absolute path`)
+
+	g = gate.File(filepath.Join(path, "below a file"))
+	g.Timeout = time.Millisecond
+	require.ErrorContains(t, g.Apply(t.Context()), "not a directory")
+}
+
+func TestRDY1_TCP(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	g := gate.TCP(address)
+	changes, err := g.Check(t.Context())
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	require.Contains(t, changes[0], "wait for the TCP port "+address+": ")
+	g.Waiting = func(w bootstrap.Wait) {
+		require.ErrorContains(t, w.Err, "refused")
+		l, err = net.Listen("tcp", address)
+		require.NoError(t, err)
+	}
+	require.NoError(t, g.Apply(t.Context()))
+	require.NoError(t, l.Close())
+	for _, address := range []string{"", "10.0.0.1", ":80", "10.0.0.1:"} {
+		require.ErrorContains(t, gate.TCP(address).Apply(t.Context()), "want HOST:PORT")
+	}
+}
+
+func TestRDY1_TheContract(t *testing.T) {
+	open := false
+	bootstraptest.Conform(t, func() bootstrap.Action {
+		return gate.Gate{For: "x", Waiting: func(bootstrap.Wait) { open = true }, Look: func(context.Context) (string, error) {
+			if open {
+				return "", nil
+			}
+			return "closed", nil
+		}}
+	})
+}

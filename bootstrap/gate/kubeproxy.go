@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package gate
+
+import (
+	"context"
+	"time"
+)
+
+// chain is one that kube-proxy makes together with its rules. It makes others, such as
+// KUBE-SERVICES, before; the kubelet makes some too.
+type chain struct{ table, name string }
+
+// chains are those of kube-proxy's modes (kubernetes, pkg/proxy): nftables, iptables,
+// and ipvs. Those of a table nat are in nf_tables or in legacy iptables.
+func chains() []chain {
+	return []chain{{"kube-proxy", "services"}, {"nat", "KUBE-NODEPORTS"}, {"nat", "KUBE-NODE-PORT"}}
+}
+
+// KubeProxy is the gate that is open when kube-proxy has written its rules into the
+// network namespace, in whichever mode: nftables, iptables or ipvs, with nf_tables or
+// legacy iptables, for IPv4 or IPv6. It looks once a second.
+func KubeProxy() Gate {
+	return Gate{For: "kube-proxy's rules", Every: time.Second, Look: func(context.Context) (string, error) {
+		found, err := kubeProxy()
+		if err != nil || found {
+			return "", err
+		}
+		return "neither nf_tables nor legacy iptables have any, for IPv4 or IPv6", nil
+	}}
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !linux
+
+package gate
+
+import "github.com/slipway-dev/slipway/internal/unsupported"
+
+func kubeProxy() (bool, error) {
+	_ = chains // which Linux looks for
+	return false, unsupported.Error("kube-proxy's rules are looked for on Linux only")
+}
