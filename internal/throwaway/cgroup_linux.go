@@ -20,35 +20,48 @@ import (
 const cgroupPrefix = "slipway-node-"
 
 // cgroup is a directory of the machine's cgroup2, locked (flock) as long as it
-// is used, so that those of dead processes can be told.
+// is used, so that those of dead processes can be told; and where the node has
+// the hierarchies of version 1 too, a directory of that name in each.
 type cgroup struct {
-	path string
-	dir  *os.File
+	path   string
+	dir    *os.File
+	first  []hierarchy // of version 1
+	joined []*os.File  // their files "tasks"
 }
 
-func newCgroup() (*cgroup, error) {
-	root, err := cgroupRoot()
+func newCgroup(v1 bool) (*cgroup, error) {
+	mounts, err := mountinfo.Read()
+	if err != nil {
+		return nil, fmt.Errorf("find cgroup2: %w", err)
+	}
+	root, err := cgroupRoot(mounts)
 	if err != nil {
 		return nil, err
 	}
-	sweep(root)
+	first := hierarchies(mounts)
+	sweep(root, first)
 	for range 10 { // somebody's sweep may take it before it is locked
 		path, err := os.MkdirTemp(root, cgroupPrefix)
 		if err != nil {
 			return nil, fmt.Errorf("make a cgroup (needs a writable cgroup2): %w", err)
 		}
-		if dir, err := lockDir(path); err == nil {
-			return &cgroup{path: path, dir: dir}, nil
+		dir, err := lockDir(path)
+		if err != nil {
+			continue
 		}
+		c := &cgroup{path: path, dir: dir}
+		if v1 {
+			err = c.addFirst(first)
+		}
+		if err != nil {
+			return nil, errors.Join(err, c.remove())
+		}
+		return c, nil
 	}
 	return nil, fmt.Errorf("make a cgroup in %s: it is removed each time", root)
 }
 
-func cgroupRoot() (string, error) {
-	mounts, err := mountinfo.Read()
-	if err != nil {
-		return "", fmt.Errorf("find cgroup2: %w", err)
-	}
+func cgroupRoot(mounts []mountinfo.Mount) (string, error) {
 	at := slices.IndexFunc(mounts, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
 	if at < 0 {
 		return "", fmt.Errorf("no cgroup2 is mounted (the node needs one: mount -t cgroup2 none /mnt): %w", errors.ErrUnsupported)
@@ -74,23 +87,37 @@ func lockDir(path string) (*os.File, error) {
 
 // sweep removes the cgroups of dead processes. What cannot be removed is the
 // business of whoever uses it.
-func sweep(root string) {
+func sweep(root string, first []hierarchy) {
 	paths, _ := filepath.Glob(filepath.Join(root, cgroupPrefix+"*"))
 	for _, path := range paths {
 		if dir, err := lockDir(path); err == nil {
-			_ = removeTree(path)
+			_ = (&cgroup{path: path, first: first}).removeAll()
 			_ = dir.Close()
 		}
 	}
+}
+
+// removeAll removes the directory of cgroup2 last, since its lock is what says
+// that somebody is at it.
+func (c *cgroup) removeAll() error {
+	for _, h := range c.first {
+		if err := removeTree(filepath.Join(h.point, filepath.Base(c.path))); err != nil {
+			return err
+		}
+	}
+	return removeTree(c.path)
 }
 
 // remove removes the cgroup and those that the node made below. The kernel may
 // be a moment late in letting go of the last process.
 func (c *cgroup) remove() error {
 	defer c.dir.Close()
+	for _, f := range c.joined {
+		defer f.Close()
+	}
 	deadline := time.Now().Add(closeTimeout)
 	for {
-		err := removeTree(c.path)
+		err := c.removeAll()
 		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
 			return err
 		}

@@ -24,6 +24,7 @@ const hardened = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 // mounts is private.
 type setup struct {
 	hostname    string
+	first       []hierarchy // hierarchies of version 1 that the node has too
 	machineProc unix.Stat_t // the machine's /proc: where it is in sight, none of this may run
 }
 
@@ -36,7 +37,7 @@ func (s setup) run(context.Context) error {
 		return fmt.Errorf("set the host name %q: %w", s.hostname, err)
 	}
 	for _, step := range []func() error{
-		loopbackUp, buildRoot, s.buildEtc, buildDev, kernelMounts, enterRoot, protectMachine,
+		loopbackUp, buildRoot, s.buildEtc, buildDev, kernelMounts, s.mountHierarchies, enterRoot, protectMachine,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -45,6 +45,10 @@ import (
 type Options struct {
 	// Hostname of the node; empty: "slipway-node".
 	Hostname string
+	// CgroupV1: the node also has a cgroup of its own in each hierarchy of
+	// version 1 that the machine has, mounted as the machine has them. A container
+	// runtime and a kubelet need it where the controllers are there.
+	CgroupV1 bool
 }
 
 // Node is a running throw-away node. Several goroutines may use it.

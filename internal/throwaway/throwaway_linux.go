@@ -47,12 +47,12 @@ func (n *node) start(ctx context.Context, options Options) (err error) {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("needs root: %w", unix.EPERM)
 	}
-	if n.cgroup, err = newCgroup(); err != nil {
+	if n.cgroup, err = newCgroup(options.CgroupV1); err != nil {
 		return err
 	}
 	n.close1 = sync.OnceValue(n.end)
 	if err = n.startInit(ctx); err == nil {
-		setup := setup{hostname: cmp.Or(options.Hostname, defaultHostname)}
+		setup := setup{hostname: cmp.Or(options.Hostname, defaultHostname), first: n.cgroup.first}
 		if err = unix.Stat("/proc", &setup.machineProc); err == nil {
 			err = n.enter(ctx, setup.run)
 		}
@@ -84,7 +84,7 @@ func (n *node) startInit(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pid 1: %w", err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := n.cgroup.onJoinedThread(cmd.Start); err != nil {
 		return fmt.Errorf("pid 1 (needs CAP_SYS_ADMIN): %w", err)
 	}
 	n.init, n.stdin = cmd, stdin
@@ -109,6 +109,9 @@ func (n *node) startCommand(cmd *exec.Cmd) error {
 	attr.UseCgroupFD, attr.CgroupFD = true, int(n.cgroup.dir.Fd())
 	cmd.SysProcAttr = &attr
 	return n.enter(context.Background(), func(context.Context) error {
+		if err := n.cgroup.join(); err != nil {
+			return err
+		}
 		// Holds for children only. This thread cannot make threads any more; the
 		// runtime never makes one from a locked thread.
 		pid, err := os.Open("/proc/1/ns/pid")

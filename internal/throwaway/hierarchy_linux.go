@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package throwaway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+)
+
+// hierarchy is one of version 1 of cgroups.
+type hierarchy struct {
+	point   string // where the machine has it mounted
+	options string // that tell it from the others: "cpu,cpuacct", "name=systemd"
+}
+
+func hierarchies(mounts []mountinfo.Mount) (all []hierarchy) {
+	seen := map[string]bool{}
+	for _, m := range mounts {
+		if m.FSType != "cgroup" || seen[m.Dev] {
+			continue
+		}
+		seen[m.Dev] = true
+		// What else is among the options is how it behaves, which a second mount cannot say.
+		options := slices.DeleteFunc(strings.Split(m.Super, ","), func(o string) bool {
+			return slices.Contains([]string{"rw", "ro", "xattr", "clone_children"}, o) || strings.HasPrefix(o, "release_agent=")
+		})
+		all = append(all, hierarchy{m.Point, strings.Join(options, ",")})
+	}
+	return all
+}
+
+// addFirst makes the node's cgroup in each hierarchy.
+func (c *cgroup) addFirst(all []hierarchy) error {
+	c.first = all
+	for _, h := range all {
+		path := filepath.Join(h.point, filepath.Base(c.path))
+		if err := os.Mkdir(path, 0o755); err != nil {
+			return fmt.Errorf("make a cgroup: %w", err)
+		}
+		// A cpuset without processors and memory takes no process.
+		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+			if err := copyValue(filepath.Join(h.point, name), filepath.Join(path, name)); err != nil {
+				return fmt.Errorf("make a cgroup: %w", err)
+			}
+		}
+		tasks, err := os.OpenFile(filepath.Join(path, "tasks"), os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("make a cgroup: %w", err)
+		}
+		c.joined = append(c.joined, tasks)
+	}
+	return nil
+}
+
+func copyValue(from, to string) error {
+	value, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, value, 0o644)
+}
+
+// join moves the calling thread, and so what it starts, into the cgroups of
+// version 1. The thread has to end with its goroutine.
+func (c *cgroup) join() error {
+	for _, tasks := range c.joined {
+		if _, err := tasks.WriteString("0"); err != nil {
+			return fmt.Errorf("enter the node's cgroup: %w", err)
+		}
+	}
+	return nil
+}
+
+// onJoinedThread runs f on a thread that is in these cgroups and ends with f.
+func (c *cgroup) onJoinedThread(f func() error) error {
+	if len(c.joined) == 0 {
+		return f()
+	}
+	return hostns.Do(context.Background(), "/proc/self", hostns.UTS, func(context.Context) error {
+		if err := c.join(); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+// mountHierarchies puts the machine's layout at /sys/fs/cgroup: each hierarchy
+// of version 1 in a folder, and cgroup2 beside them, all from the node's own
+// cgroup down.
+func (s setup) mountHierarchies() error {
+	if len(s.first) == 0 {
+		return nil
+	}
+	base := filepath.Join(stage, "sys/fs/cgroup")
+	if err := unix.Unmount(base, 0); err != nil {
+		return fmt.Errorf("unmount %s: %w", base, err)
+	}
+	if err := mount("cgroup", base, "tmpfs", hardened, "mode=755"); err != nil {
+		return err
+	}
+	for _, h := range s.first {
+		if err := mountIn(base, filepath.Base(h.point), "cgroup", h.options); err != nil {
+			return err
+		}
+	}
+	return mountIn(base, "unified", "cgroup2", "")
+}
+
+func mountIn(base, name, fstype, options string) error {
+	dir := filepath.Join(base, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	return mount(fstype, dir, fstype, hardened, options)
+}

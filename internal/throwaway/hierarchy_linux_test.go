@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package throwaway_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/throwaway"
+)
+
+// v1 are the mount points of the machine's hierarchies of version 1.
+func v1(t *testing.T) (points []string) {
+	t.Helper()
+	mounts, err := mountinfo.Read()
+	require.NoError(t, err)
+	for _, m := range mounts {
+		if m.FSType == "cgroup" {
+			points = append(points, m.Point)
+		}
+	}
+	return points
+}
+
+func TestANodeHasACgroupInEachHierarchy(t *testing.T) {
+	testns.Root(t)
+	points := v1(t)
+	if len(points) == 0 {
+		t.Skip("the machine has no hierarchy of version 1") // a unified one
+	}
+	n, err := throwaway.Start(t.Context(), throwaway.Options{CgroupV1: true})
+	require.NoError(t, err)
+	defer n.Close()
+
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "cut", "-d:", "-f3", "/proc/self/cgroup")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(t, n.StartCommand(cmd))
+	require.NoError(t, cmd.Wait(), out.String())
+	require.Equal(t, []string{"/"}, slices.Compact(strings.Fields(out.String())), "a program on the node is in its cgroups")
+
+	name := filepath.Base(cgroupOf(t, n))
+	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
+		require.DirExists(t, "/sys/fs/cgroup/unified")
+		for _, point := range points {
+			require.NoError(t, os.MkdirAll(filepath.Join("/sys/fs/cgroup", filepath.Base(point), "below"), 0o755))
+		}
+		return nil
+	}))
+	for _, point := range points {
+		require.DirExists(t, filepath.Join(point, name, "below"))
+	}
+	require.NoError(t, n.Close())
+	for _, point := range points {
+		require.NoDirExists(t, filepath.Join(point, name))
+	}
+}
+
+func TestStartSweepsTheHierarchiesOfTheDead(t *testing.T) {
+	n := start(t)
+	var dead []string
+	for _, point := range append(v1(t), filepath.Dir(cgroupOf(t, n))) {
+		dead = append(dead, filepath.Join(point, "slipway-node-gone"))
+		require.NoError(t, os.MkdirAll(filepath.Join(dead[len(dead)-1], "below"), 0o700))
+	}
+	start(t)
+	for _, dir := range dead {
+		require.NoDirExists(t, dir)
+	}
+}
