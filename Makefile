@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults ci help
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults image ci help
 
 test: test-packages test-traces test-cni test-kube ## run all tests
 
@@ -64,6 +64,9 @@ faults: tools ## every fault at every call of nodeinit's commands, and power cut
 
 attack: ## each operation that touches a path 100,000 times beside an attacker (hours; TARGET=REGEXP for some)
 	$(GO) run ./internal/attack -n 100000 -target '$(TARGET)'
+
+image: ## nodeinit as a container image for amd64 and arm64, into bin/image, the same bytes each time (NAME=REPOSITORY:TAG)
+	$(GO) run ./internal/image/pack $(addprefix -name ,$(NAME))
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@for tool in $(TOOLS); do \
