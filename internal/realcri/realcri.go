@@ -32,11 +32,35 @@ var Versions = []string{"1.6.38", "1.7.27", "2.1.4", Debian}
 // Root returns a directory with usr/bin/containerd, and with what else Debian's
 // package has. It is made if it is not there; log gets a line then.
 func Root(ctx context.Context, log io.Writer, version string) (string, error) {
+	if version == Debian {
+		return Unpack(ctx, log, Debian, "containerd")
+	}
+	return kept(version, func(dir string) error {
+		fmt.Fprintf(log, "building containerd %s\n", version)
+		return build(ctx, log, dir, version)
+	})
+}
+
+// Unpack returns a directory with the content of the packages, of the version
+// that the machine's Debian has. They are downloaded if it is not there, under
+// the name; log gets a line then.
+func Unpack(ctx context.Context, log io.Writer, name string, packages ...string) (string, error) {
+	return kept(name, func(dir string) error {
+		fmt.Fprintf(log, "downloading Debian's %s\n", strings.Join(packages, ", "))
+		list := strings.Join(packages, " ")
+		return run(ctx, log, dir, "sh", "-euc", "get() { apt-get download -qq -o APT::Sandbox::User=root "+list+
+			"; }; get || { apt-get update -qq; get; }; for package in *.deb; do dpkg-deb -x $package root; done")
+	})
+}
+
+// kept returns the directory of the name in the user's cache. If it is not there,
+// it is what fill makes in dir/root.
+func kept(name string, fill func(dir string) error) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	root := filepath.Join(cache, "slipway", "realcri", version)
+	root := filepath.Join(cache, "slipway", "realcri", name)
 	if _, err := os.Stat(root); err == nil {
 		return root, nil
 	}
@@ -48,23 +72,13 @@ func Root(ctx context.Context, log io.Writer, version string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(temp)
-	fmt.Fprintf(log, "making containerd %s in %s\n", version, root)
-	if version == Debian {
-		err = unpack(ctx, log, temp)
-	} else {
-		err = build(ctx, log, temp, version)
-	}
-	if err != nil {
-		return "", fmt.Errorf("make containerd %s: %w", version, err)
+	if err := fill(temp); err != nil {
+		return "", fmt.Errorf("make %s: %w", root, err)
 	}
 	if err := os.Rename(filepath.Join(temp, "root"), root); err != nil && !errors.Is(err, fs.ErrExist) { // another test was as fast
 		return "", err
 	}
 	return root, nil
-}
-
-func unpack(ctx context.Context, log io.Writer, dir string) error {
-	return run(ctx, log, dir, "sh", "-euc", "get() { apt-get download -qq -o APT::Sandbox::User=root containerd; }; get || { apt-get update -qq; get; }; dpkg-deb -x containerd_*.deb root")
 }
 
 // build builds the program from a module that requires its: it cannot be installed

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 )
@@ -34,14 +35,18 @@ func (e *Error) Error() string {
 }
 
 // Client returns a client for the user, with connections of its own.
-func (s *Server) Client(u User) *Client {
+func (s *Server) Client(u User) *Client { return NewClient(s.URL, s.CAPEM, u.Token(), nil) }
+
+// NewClient returns a client of any API server, for the user with the token.
+// dial makes its connections; nil: from here.
+func NewClient(url string, caPEM []byte, token string, dial func(ctx context.Context, network, address string) (net.Conn, error)) *Client {
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(s.CAPEM)
+	pool.AppendCertsFromPEM(caPEM)
 	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true, DialContext: dial,
 		TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: time.Minute,
 	}
-	return &Client{s.URL, u.Token(), &http.Client{Transport: transport}}
+	return &Client{url, token, &http.Client{Transport: transport}}
 }
 
 // Admin returns the client of the user [Admin].

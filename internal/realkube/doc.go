@@ -4,8 +4,9 @@
 // Package realkube runs a real kube-apiserver over a real etcd on loopback, for
 // tests that a fake API server would prove nothing to.
 //
-// Both are one static binary, built from their Go modules: 5 CPU-minutes the
-// first time, nothing afterwards (see [Binary]). A server is ready in 2 to 3
+// Both are one static binary, which is also the other parts of Kubernetes that
+// internal/e2e runs, built from their Go modules: 8 CPU-minutes the first time,
+// nothing afterwards (see [Binary]). A server is ready in 2 to 3
 // seconds and takes 300 MB. There is no kubelet, no scheduler and no controller
 // manager: objects do what their API does and no more.
 //

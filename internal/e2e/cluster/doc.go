@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package cluster runs a real Kubernetes of one node on a machine that stays as
+// it is: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
+// kubelet (one binary, package realkube), and Debian's containerd, runc and CNI
+// plugins, which are downloaded and unpacked but not installed.
+//
+// All of it is on a throw-away node (package throwaway), with its files in
+// memory, and so goes with it: at [Cluster.Close], and when the process that
+// started it dies. Only empty cgroups stay then, which the next one removes.
+//
+// There is no registry: images are made from files (package image) and imported.
+// There is no pod network until somebody installs one, and no kube-proxy: the
+// address of the service "kubernetes" is rewritten by a rule of iptables.
+//
+// It needs Linux, root, and a machine with the controllers of cgroups in version
+// 1 (a hybrid or legacy layout), apt-get the first time, and the programs ip and
+// iptables.
+package cluster

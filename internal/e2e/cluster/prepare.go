@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// prepare makes of a throw-away node one that Kubernetes can run on.
+func (c *Cluster) prepare(ctx context.Context) error {
+	if _, err := os.Stat(c.path("/sys/fs/cgroup/memory/memory.limit_in_bytes")); err != nil {
+		return fmt.Errorf("the node has no controllers of cgroups in version 1: %w", err)
+	}
+	if err := c.programs.link(c.path(binDir)); err != nil {
+		return err
+	}
+	for _, dir := range []string{logDir, "/var/lib/kubelet", "/etc/cni/net.d", "/opt/cni/bin", "/etc/kubernetes"} {
+		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	_, err := c.Run(ctx, "sh", "-euc", network+kernelLog+sysctls)
+	return err
+}
+
+// nodeAddress is the node's own. The other end of its link stands for the
+// network outside.
+const (
+	nodeAddress    = "10.250.0.2"
+	serviceAddress = "10.96.0.1"
+	apiPort        = "6443"
+)
+
+const network = `
+ip link add eth0 type veth peer name uplink
+ip address add 10.250.0.1/24 dev uplink
+ip address add ` + nodeAddress + `/24 dev eth0
+ip link set uplink up
+ip link set eth0 up
+ip route add default via 10.250.0.1 dev eth0
+echo 1 > /proc/sys/net/ipv4/ip_forward
+for chain in OUTPUT PREROUTING; do
+	iptables -t nat -A $chain -d ` + serviceAddress + `/32 -p tcp --dport 443 -j DNAT --to-destination ` + nodeAddress + `:` + apiPort + `
+done
+`
+
+// kernelLog is what the kubelet watches for processes that were killed for their
+// memory.
+const kernelLog = `
+mknod -m 600 /dev/kmsg c 1 11
+`
+
+// sysctls are those that the kubelet sets. They are the machine's, so the node
+// shows files in their place that have the wanted values already.
+const sysctls = `
+show() {
+	file=` + ownDir + `/sysctl/$(echo $1 | tr / .)
+	mkdir -p ` + ownDir + `/sysctl
+	echo $2 > $file
+	mount --bind $file /proc/sys/$1
+}
+show kernel/panic 10
+show kernel/panic_on_oops 1
+show vm/overcommit_memory 1
+show vm/panic_on_oom 0
+show kernel/keys/root_maxkeys 1000000
+show kernel/keys/root_maxbytes 25000000
+`

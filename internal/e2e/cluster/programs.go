@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/realcri"
+	"github.com/slipway-dev/slipway/internal/realkube"
+)
+
+// debianPackages are what the node runs beside Kubernetes, with the libraries
+// that a small Debian lacks.
+var debianPackages = []string{
+	"containerd", "runc", "containernetworking-plugins", "conntrack", "busybox-static",
+	"libseccomp2", "libnetfilter-conntrack3", "libmnl0", "libnfnetlink0",
+}
+
+// programs are where the machine has what a node runs.
+type programs struct {
+	kube   string // etcd and every part of Kubernetes, by the name it is called by
+	debian string // root of the unpacked packages
+}
+
+func findPrograms(ctx context.Context, log io.Writer) (p programs, err error) {
+	if p.kube, err = realkube.Binary(ctx, log); err != nil {
+		return p, err
+	}
+	p.debian, err = realcri.Unpack(ctx, log, "node", debianPackages...)
+	return p, err
+}
+
+var kubernetes = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"}
+
+// link puts every program into dir, under its name.
+func (p programs) link(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range kubernetes {
+		if err := os.Symlink(p.kube, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	for _, folder := range []string{"usr/bin", "usr/sbin", "bin", "sbin"} {
+		found, err := filepath.Glob(filepath.Join(p.debian, folder, "*"))
+		if err != nil {
+			return err
+		}
+		for _, path := range found {
+			if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil && !os.IsExist(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// libraries is the search path of the unpacked libraries.
+func (p programs) libraries() string {
+	var dirs []string
+	for _, pattern := range []string{"usr/lib/*-linux-gnu", "lib/*-linux-gnu"} {
+		found, _ := filepath.Glob(filepath.Join(p.debian, pattern)) // the pattern is valid
+		dirs = append(dirs, found...)
+	}
+	return strings.Join(dirs, ":")
+}
+
+func (p programs) file(name string) ([]byte, error) {
+	content, err := os.ReadFile(filepath.Join(p.debian, name))
+	if err != nil {
+		return nil, fmt.Errorf("%s of Debian's packages: %w", name, err)
+	}
+	return content, nil
+}
