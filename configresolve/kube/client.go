@@ -6,6 +6,7 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
@@ -154,7 +155,10 @@ func fromKubeconfig(path string) (*rest.Config, error) {
 
 func inCluster() (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("credentials of the cluster: %w (automountServiceAccountToken is false, for the pod or for its ServiceAccount; outside a pod, give a kubeconfig)", err)
+	case err != nil:
 		return nil, fmt.Errorf("credentials of the cluster: %w (outside a pod, give a kubeconfig)", err)
 	}
 	if config.CAFile == "" {

@@ -35,7 +35,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"source missing": {
 			args: func(n *node) []string { return []string{"apply", "--source", "file:/run/missing.yaml"} },
-			says: []string{"config", "/run/missing.yaml", "does not exist"},
+			says: []string{"config", "/run/missing.yaml", "does not exist", "correct --source"},
 		},
 		"cgroup path is a file": {
 			prepare: `touch /run/file`,
@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"folder of plugins missing": {
 			args: func(n *node) []string { return []string{"install-cni", "--plugins", "/run/missing"} },
-			says: []string{"--plugins", "/run/missing"},
+			says: []string{"--plugins", "/run/missing", "of this container's image"},
 		},
 		"state directory cannot be made": {
 			args:  func(n *node) []string { return []string{"apply", "--state-dir", "/run/missing/state"} },

@@ -78,6 +78,9 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	})
 	config, err := resolver.Resolve(ctx)
 	stop()
+	if errors.Is(err, configresolve.ErrMissing) {
+		err = fmt.Errorf("%w (create it, or correct --source, which names it)", err)
+	}
 	if err != nil {
 		end(bootstrap.Failed, err.Error())
 		return nil, err

@@ -236,6 +236,9 @@ func (a *app) withPlugins(ctx context.Context, i *cniinstall.Install) (closeAll 
 	i.Policy = map[string]cniinstall.Policy{}
 	for _, path := range a.plugins {
 		root, err := os.OpenRoot(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w (it is to be a directory of this container's image, not of the host)", err)
+		}
 		if err != nil {
 			return closeAll, errors.Join(fmt.Errorf("--plugins: %w", err), closeAll())
 		}

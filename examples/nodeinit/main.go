@@ -48,7 +48,8 @@ func main() {
 func run() int {
 	a := &app{stdout: printable.Writer{W: os.Stdout}, stderr: printable.Writer{W: os.Stderr}, shell: os.Stdout, getenv: os.LookupEnv}
 	if term.IsTerminal(int(os.Stdout.Fd())) {
-		a.terminal = os.Stdout
+		a.terminal = &screen{w: os.Stdout}
+		a.stderr = a.terminal.beside(a.stderr)
 	}
 	a.ends.Store(true)
 	ctx, stop := a.untilTold()
@@ -81,7 +82,7 @@ func (e usageError) Unwrap() error { return e.error }
 // app is one run of the program, and what it has of the outside.
 type app struct {
 	stdout, stderr io.Writer // which escape what would act on a terminal
-	terminal       io.Writer // standard output as it is, where that is a terminal
+	terminal       *screen   // standard output as it is, where that is a terminal
 	shell          io.Writer // standard output as it is, for completion alone
 	getenv         func(string) (string, bool)
 	cleanups       []func()         // to be called when the command has ended
@@ -135,16 +136,34 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return exitError
 }
 
-// printError says what went wrong, one line for each thing that did.
+// printError says what went wrong, one line for each thing that did. Of that a pod's
+// status has the end, so what is longer ends with a line that fits.
 func (a *app) printError(err error) {
-	log := a.logger()
-	for _, err := range flatten(err) {
-		if a.logFormat == formatJSON {
-			log.Error(oneLine(err.Error()))
-			continue
-		}
-		fmt.Fprintf(a.stderr, "nodeinit: %s\n", oneLine(err.Error()))
+	size := 0
+	all := flatten(err)
+	for _, err := range all {
+		size += a.printErrorLine(oneLine(err.Error()))
 	}
+	if size > fitsStatus {
+		first := oneLine(all[0].Error())
+		if len(first) > fitsStatus/2 {
+			first = strings.ToValidUTF8(first[:fitsStatus/2], "") + "..."
+		}
+		a.printErrorLine(fmt.Sprintf("failed; all of it is above, and begins with: %s", first))
+	}
+}
+
+// fitsStatus is as much as the kubelet takes of a log as the message of a container
+// that has failed, in bytes (terminationMessagePolicy: FallbackToLogsOnError).
+const fitsStatus = 2048
+
+func (a *app) printErrorLine(line string) (size int) {
+	if a.logFormat == formatJSON {
+		a.logger().Error(line)
+	} else {
+		fmt.Fprintf(a.stderr, "nodeinit: %s\n", line)
+	}
+	return len("nodeinit: \n") + len(line)
 }
 
 // flatten takes joined errors apart, and names the step for each part.

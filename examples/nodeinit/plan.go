@@ -232,5 +232,5 @@ func needsRoot(euid int, command string) error {
 	if euid == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s needs root (type: sudo nodeinit %s)", command, command)
+	return fmt.Errorf("%s needs root (in a pod, securityContext: {runAsUser: 0}; at a prompt, sudo nodeinit %s)", command, command)
 }

@@ -8,16 +8,58 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // progress shows a plan as it runs: one line a step. On a terminal the line
 // is there from the step's start and is replaced at its end.
 type progress struct {
 	w        io.Writer
-	terminal io.Writer // nil: there is none
+	terminal *screen // nil: there is none
+}
+
+// screen is a terminal with, while a step runs, a line at its end that is not
+// finished. What goes to the terminal meanwhile comes before that line.
+type screen struct {
+	w    io.Writer
+	mu   sync.Mutex
+	line string
+}
+
+// show replaces the unfinished line; empty: there is none any more.
+func (s *screen) show(line string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line = line
+	fmt.Fprint(s.w, "\r\033[K"+line)
+}
+
+// beside is a writer of whole lines to the same terminal.
+func (s *screen) beside(w io.Writer) io.Writer { return &besideScreen{s, w} }
+
+type besideScreen struct {
+	screen *screen
+	w      io.Writer
+}
+
+func (b *besideScreen) Write(p []byte) (int, error) {
+	s := b.screen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.line == "" {
+		return b.w.Write(p)
+	}
+	fmt.Fprint(s.w, "\r\033[K")
+	n, err := b.w.Write(p)
+	fmt.Fprint(s.w, s.line)
+	return n, err
 }
 
 func (p *progress) trace() *bootstrap.Trace {
@@ -25,9 +67,7 @@ func (p *progress) trace() *bootstrap.Trace {
 }
 
 func (p *progress) start(ctx context.Context, _ bootstrap.Op, step string) context.Context {
-	if p.terminal != nil {
-		fmt.Fprintf(p.w, "  %-12s ...", oneLine(step))
-	}
+	p.terminal.show(running(step))
 	return ctx
 }
 
@@ -36,21 +76,17 @@ func (p *progress) waiting(_ context.Context, w bootstrap.Wait) {
 	if w.Err != nil {
 		return // the step tells in the end
 	}
-	p.clear()
+	p.terminal.show("")
 	fmt.Fprintf(p.w, "  waiting for %s\n", oneLine(w.For))
-	if p.terminal != nil && w.Step != "" {
-		fmt.Fprintf(p.w, "  %-12s ...", oneLine(w.Step))
+	if w.Step != "" {
+		p.terminal.show(running(w.Step))
 	}
 }
 
-func (p *progress) clear() {
-	if p.terminal != nil {
-		fmt.Fprint(p.terminal, "\r\033[K")
-	}
-}
+func running(step string) string { return fmt.Sprintf("  %-12s ...", printable.Line(oneLine(step))) }
 
 func (p *progress) done(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
-	p.clear()
+	p.terminal.show("")
 	details := r.Details()
 	first := ""
 	if len(details) > 0 {

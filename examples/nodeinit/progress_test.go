@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestALogDoesNotCutThroughTheLineOfAStep(t *testing.T) {
+	var seen bytes.Buffer
+	s := &screen{w: &seen}
+	log := s.beside(&seen)
+	fmt.Fprintln(log, "before")
+	s.show(running("cni"))
+	fmt.Fprintln(log, "warning: slow")
+	fmt.Fprintln(log, "warning: slower")
+	s.show("")
+	fmt.Fprintln(&seen, "  cni          changed")
+	fmt.Fprintln(log, "after")
+	require.Equal(t, []string{"before", "warning: slow", "warning: slower", "  cni          changed", "after", ""}, rendered(seen.String()))
+}
+
+// rendered are the lines as a terminal shows them.
+func rendered(text string) (lines []string) {
+	for _, line := range strings.Split(text, "\n") {
+		lines = append(lines, line[strings.LastIndex(line, "\r\033[K")+1:])
+	}
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, "\033[K")
+	}
+	return lines
+}
+
+func TestTheLastLineOfManyErrorsFitsAPodsStatus(t *testing.T) {
+	for name, tc := range map[string]struct {
+		errs []error
+		last string
+	}{
+		"one":         {[]error{errors.New("no ConfigMap")}, "nodeinit: no ConfigMap"},
+		"a few":       {[]error{errors.New("first"), errors.New("second")}, "nodeinit: second"},
+		"many":        {many(100), "nodeinit: failed; all of it is above, and begins with: reason 0 with a text that takes room"},
+		"one, longer": {[]error{errors.New(strings.Repeat("ä", 4000))}, "nodeinit: failed; all of it is above, and begins with: " + strings.Repeat("ä", 512) + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			a := &app{stderr: &stderr}
+			a.printError(errors.Join(tc.errs...))
+			text := strings.TrimSuffix(stderr.String(), "\n")
+			require.Equal(t, tc.last, text[strings.LastIndex(text, "\n")+1:])
+			require.Less(t, len(tc.last), fitsStatus)
+		})
+	}
+}
+
+func many(n int) (errs []error) {
+	for i := range n {
+		errs = append(errs, fmt.Errorf("reason %d with a text that takes room", i))
+	}
+	return errs
+}
