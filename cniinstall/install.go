@@ -36,8 +36,9 @@ type Install struct {
 	Plugins fs.FS
 
 	// Names says which of them to install. If nil, all are, except names that start
-	// with a dot. A missing plugin is an error, unless it is in Optional or its Policy
-	// excludes it (if not given: Always, for loopback IfMissing).
+	// with a dot or end as a configuration's does (.conflist, .conf, .json). A missing
+	// plugin is an error, unless it is in Optional or its Policy excludes it (if not
+	// given: Always, for loopback IfMissing).
 	//
 	// No configuration is published where loopback is neither installed nor to be: no
 	// configuration names it, and containerd runs it for every pod. That does not hold

@@ -64,6 +64,21 @@ func TestCNI1_CNI9_FreshNode(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root), "as before, without the folders that were made")
 }
 
+// A folder of plugins may hold the configuration too.
+func TestCNI1_AConfigurationIsNoPlugin(t *testing.T) {
+	n := newNode(t)
+	for _, name := range []string{"cilium.conflist", "cilium.conf", "cilium.json"} {
+		write(t, filepath.Join(n.src, name), agentConf, 0o644)
+	}
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.NoFileExists(t, n.plugin("cilium.conflist"))
+
+	i.Names = []string{"cilium.conflist"}
+	require.ErrorContains(t, i.Apply(t.Context()), `"cilium.conflist" has the name of a configuration`)
+}
+
 func TestZeroInstallAsksForNothing(t *testing.T) {
 	changes, err := cniinstall.Install{}.Check(t.Context())
 	require.NoError(t, err)

@@ -96,7 +96,9 @@ func (i Install) listPlugins(ctx context.Context) ([]string, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
 	}
-	names, err := input.Collect(ctx, "the folder", input.Names(dir), func(name string) bool { return !strings.HasPrefix(name, ".") })
+	names, err := input.Collect(ctx, "the folder", input.Names(dir), func(name string) bool {
+		return !strings.HasPrefix(name, ".") && !isConfName(name)
+	})
 	slices.Sort(names)
 	return names, err
 }
@@ -106,6 +108,9 @@ func (i Install) listPlugins(ctx context.Context) ([]string, error) {
 func (i Install) pluginTarget(name string) (*target, error) {
 	if !isFileName(name) {
 		return nil, fmt.Errorf("CNI plugin to install: %q is not a file name", name)
+	}
+	if isConfName(name) { // where it is recorded, its name tells what it is
+		return nil, fmt.Errorf("CNI plugin to install: %q has the name of a configuration", name)
 	}
 	path := filepath.Join(i.BinDir, name)
 	switch i.policyOf(name) {
