@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import "time"
+
+// boot is one virtual machine: what its kernel is told, and what runs there.
+type boot struct {
+	name     string
+	cgroup   string // unified, hybrid or v1
+	args     string // of the kernel
+	parts    []string
+	limit    time.Duration
+	anywhere bool // it needs no Debian, and so runs on other architectures too
+}
+
+// The parts are scripts in guest/parts, but for this one.
+const tests = "tests"
+
+var boots = []boot{
+	{name: "unified", cgroup: "unified", parts: []string{"demo", "life", "container"}, limit: 10 * time.Minute, anywhere: true},
+	{name: "refused", cgroup: "unified", parts: []string{"hidepid", "mountcalls", "userns", "ptrace"}, limit: 10 * time.Minute},
+	{name: "hybrid", cgroup: "hybrid", parts: []string{"demo", "life", "container"}, limit: 10 * time.Minute},
+	{name: "v1", cgroup: "v1", parts: []string{"demo", "life", "container"}, limit: 10 * time.Minute},
+	{name: "noipv6", cgroup: "unified", args: "ipv6.disable=1", parts: []string{"demo", "life"}, limit: 10 * time.Minute},
+	{name: "lockdown", cgroup: "unified", args: "lockdown=confidentiality", parts: []string{"demo", "life"}, limit: 10 * time.Minute},
+	{name: tests, cgroup: "unified", parts: []string{tests}, limit: 3 * time.Hour},
+}
+
+var shortBoots = []boot{{name: "short", cgroup: "unified", parts: []string{"demo", "life", tests}, limit: time.Hour}}
+
+var leaves = []string{"./bpffs/...", "./cgroup/...", "./cleanup/...", "./cniinstall/...", "./configresolve/...", "./sysctl/..."}
+
+func bootNames() (names []string) {
+	for _, b := range boots {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// rows are those of the table, in a user's words.
+var rows = []struct{ title, boot, part string }{
+	{"demo", "unified", "demo"},
+	{"check, apply, apply, uninstall", "unified", "life"},
+	{"the same from a container", "unified", "container"},
+	{"hybrid cgroups: demo", "hybrid", "demo"},
+	{"hybrid cgroups: life, also from a container", "hybrid", "container"},
+	{"cgroup v1 only: demo", "v1", "demo"},
+	{"cgroup v1 only: life, also from a container", "v1", "container"},
+	{"without IPv6", "noipv6", "life"},
+	{"`lockdown=confidentiality`", "lockdown", "life"},
+	{"`/proc` with `hidepid=2`", "refused", "hidepid"},
+	{"a profile that refuses the new mount calls", "refused", "mountcalls"},
+	{"in a user namespace: refused, and undone", "refused", "userns"},
+	{"without `CAP_SYS_PTRACE`: refused by name", "refused", "ptrace"},
+	{"package tests", tests, tests},
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command realkernels runs the demo, the command's life and the packages' tests on
+// other kernels, in virtual machines without KVM.
+//
+//	go run ./internal/realkernels                          # all, hours
+//	go run ./internal/realkernels -short                   # one old kernel, minutes
+//	go run ./internal/realkernels -kernels 6.1,6.12 -run hybrid
+//
+// A kernel is the newest of its series in Debian; "newest" is the newest of all. A
+// virtual machine has one of these, a Debian with the tools that the tests use, and
+// the tests' binaries; it has one processor, emulated. Nothing of the machine that it
+// runs on is visible there, and nothing of it is changed.
+//
+// Kernels, the Debian and the emulator are installed from the machine's own Debian
+// mirror the first time, into slipway/kernels of the user's cache directory (1.6 GB);
+// without that directory the next run installs the newest again. It keeps what each
+// virtual machine printed there too, in logs, and -table makes the README's table of
+// that. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,
+// mmdebstrap, xz-utils and zstd.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// series are the kernels of a full run. The last is emulated on another
+// architecture than the machine's, and shows the demo and the command's life.
+var series = []string{"5.10", "6.1", "6.12", "6.18", newest, "6.12-" + arm64}
+
+const shortSeries = "5.10"
+
+func main() {
+	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels, of which each is taken in its newest version")
+	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the leaves")
+	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(), ","))
+	table := flag.String("table", "", "only write the table of what was run before into this file, between its marks")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, strings.Split(*kernels, ","), *short, *only, *table)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "realkernels:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, kernels []string, short bool, only, table string) error {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	cache := filepath.Join(dir, "slipway", "kernels")
+	logs := filepath.Join(cache, "logs")
+	if table != "" {
+		return writeTable(table, logs)
+	}
+	wanted, packages := boots, []string{"./..."}
+	if short {
+		kernels, wanted, packages = []string{shortSeries}, shortBoots, leaves
+	}
+	if only != "" {
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(b boot) bool { return !slices.Contains(strings.Split(only, ","), b.name) })
+	}
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return err
+	}
+	m := &machines{cache: cache, logs: logs}
+	if err := m.install(ctx, kernels); err != nil {
+		return err
+	}
+	defer m.close()
+	if !slices.ContainsFunc(wanted, func(b boot) bool { return slices.Contains(b.parts, tests) }) {
+		packages = nil
+	}
+	if err := m.build(ctx, packages); err != nil {
+		return err
+	}
+	return m.runAll(ctx, kernels, wanted)
+}
+
+// runAll runs the virtual machines one after the other.
+func (m *machines) runAll(ctx context.Context, kernels []string, wanted []boot) error {
+	var failed []string
+	for _, kernel := range kernels {
+		for _, b := range wanted {
+			if isArm(kernel) && !b.anywhere {
+				continue
+			}
+			r, err := m.boot(ctx, kernel, b)
+			if err != nil {
+				return err
+			}
+			fmt.Print(r.text(b))
+			if !r.good(b) {
+				failed = append(failed, kernel+" "+b.name)
+			}
+		}
+	}
+	if len(failed) > 0 {
+		return errors.New("failed: " + strings.Join(failed, ", ") + " (see " + m.logs + ")")
+	}
+	return nil
+}
