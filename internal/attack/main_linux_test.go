@@ -17,7 +17,11 @@ import (
 // beside it, and each naive version does.
 func TestSEC1_SEC4_BesideAnAttacker(t *testing.T) {
 	testns.Root(t)
-	out, err := exec.Command(build(t)).CombinedOutput()
+	n := "2000"
+	if testing.Short() {
+		n = "100"
+	}
+	out, err := exec.Command(build(t), "-n", n).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Logf("\n%s", out)
 }

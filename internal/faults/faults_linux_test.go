@@ -32,7 +32,10 @@ func build(t *testing.T, tools ...string) (binary, work string) {
 
 // A sample, always the same; `make faults` plays all.
 func TestPLAN3_FaultsAtCalls(t *testing.T) {
-	const points, kills = 75, 15 // of each scenario, and of each leaf's
+	points, kills := 75, 15 // of each scenario, and of each leaf's
+	if testing.Short() {
+		points, kills = 10, 3
+	}
 	binary, work := build(t, "strace", "ip", "tc")
 	for _, s := range faults.Scenarios(work) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -78,6 +81,9 @@ func TestPowerCuts(t *testing.T) {
 		cuts            int
 	}{{"ext4", "apply", 8}, {"ext4", "install-cni", 4}, {"xfs", "apply", 4}, {"xfs", "install-cni", 4}} {
 		t.Run(disk.system+" "+disk.command, func(t *testing.T) {
+			if testing.Short() {
+				disk.cuts /= 4
+			}
 			cuts := 0
 			require.NoError(t, faults.PowerCuts{
 				Binary: binary, Work: work, FileSystem: disk.system, Command: disk.command, Limit: disk.cuts,
