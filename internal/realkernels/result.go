@@ -19,7 +19,8 @@ import (
 type result struct {
 	kernel  string
 	parts   map[string]part
-	ended   bool // it came to its end
+	ended   bool   // it came to its end
+	outside string // what was printed in no part
 	minutes float64
 }
 
@@ -66,6 +67,8 @@ func parse(text string) result {
 		} else if name != "" {
 			p.output += line + "\n"
 			r.parts[name] = p
+		} else {
+			r.outside += line + "\n"
 		}
 	}
 	return r
@@ -136,7 +139,7 @@ func (r result) text(b boot) string {
 		}
 	}
 	if !r.ended {
-		s.WriteString("the virtual machine did not come to its end\n")
+		s.WriteString(r.outside + "the virtual machine did not come to its end\n")
 	}
 	fmt.Fprintf(&s, "%.1f minutes\n", r.minutes)
 	return s.String()

@@ -142,7 +142,10 @@ func cgroups(layout string) error {
 	list, readErr := os.ReadFile("/proc/cgroups")
 	for line := range strings.Lines(string(list)) {
 		if f := strings.Fields(line); len(f) == 4 && !strings.HasPrefix(line, "#") && f[3] == "1" {
-			err = errors.Join(err, mountOf("cgroup", filepath.Join(root, f[0]), "cgroup", flags, f[0]))
+			mountErr := mountOf("cgroup", filepath.Join(root, f[0]), "cgroup", flags, f[0])
+			if !errors.Is(mountErr, unix.EINVAL) { // this kernel has the controller, but not for v1
+				err = errors.Join(err, mountErr)
+			}
 		}
 	}
 	return errors.Join(err, readErr)

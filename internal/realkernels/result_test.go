@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const printed = `some firmware
+@@LINUX 5.10.0-46-amd64
+@@BEGIN demo
+Nothing is left
+@@END demo 0 5.1
+@@BEGIN tests/cgroup
+=== RUN   TestOne
+--- PASS: TestOne (0.01s)
+=== RUN   TestTwo
+    two_test.go:9: there is no such thing
+--- SKIP: TestTwo (0.00s)
+=== RUN   TestThree
+    --- FAIL: TestThree/part (0.00s)
+--- FAIL: TestThree (0.00s)
+@@END tests/cgroup 1 0.3
+`
+
+func TestParse(t *testing.T) {
+	r := parse(printed + "@@ENDED\n")
+	require.Equal(t, "5.10.0-46-amd64", r.kernel)
+	require.True(t, r.ended)
+	require.True(t, r.works("demo"))
+	require.False(t, r.works(tests))
+	p := r.parts["tests/cgroup"]
+	require.Equal(t, 1, p.passed)
+	require.Equal(t, []string{"TestThree"}, p.failed)
+	require.Equal(t, []string{"TestTwo: two_test.go:9: there is no such thing"}, p.skipped)
+
+	require.Equal(t, "yes", r.cell("demo"))
+	require.Equal(t, "1 passed, **1 failed**", r.cell(tests))
+	require.Empty(t, r.cell("life"), "it was not run")
+	require.True(t, r.good(boot{parts: []string{"demo"}}))
+	require.Contains(t, r.text(boot{parts: []string{"demo", tests}}), "failed: TestThree")
+}
+
+// A virtual machine that dies on its way shows nothing.
+func TestParseUnfinished(t *testing.T) {
+	r := parse(printed + "@@BEGIN tests/sysctl\n--- PASS: TestFour (0.01s)\nPANIC: double fault\n")
+	require.False(t, r.ended)
+	require.False(t, r.good(boot{parts: []string{"demo"}}))
+	require.Equal(t, "unfinished", r.parts["tests/sysctl"].status)
+	require.False(t, r.works(tests))
+	require.Contains(t, r.text(boot{parts: []string{"life"}}), "not run")
+}
+
+func TestTableGoesBetweenItsMarks(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "README.md")
+	require.NoError(t, os.WriteFile(file, []byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "5.10_unified.log"), []byte(printed), 0o644))
+	require.NoError(t, writeTable(file, dir))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "| Linux | 5.10.0 |\n|---|---|\n| demo | yes |\n")
+	require.Regexp(t, `(?s)^before\n<!--.*<!-- end -->\nafter\n$`, string(text))
+	require.NotContains(t, string(text), "old")
+
+	require.NoError(t, os.WriteFile(file, []byte("no marks"), 0o644))
+	require.ErrorContains(t, writeTable(file, dir), "no place for the table")
+}
