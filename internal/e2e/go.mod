@@ -11,7 +11,9 @@ require (
 	github.com/slipway-dev/slipway v0.0.0-00010101000000-000000000000
 	github.com/slipway-dev/slipway/internal/realkube v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
-	golang.org/x/sys v0.49.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	go.yaml.in/yaml/v3 v3.0.5
+	golang.org/x/sys v0.49.0 // indirect
+)

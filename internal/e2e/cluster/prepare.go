@@ -17,10 +17,13 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	if err := c.programs.link(c.path(binDir)); err != nil {
 		return err
 	}
-	for _, dir := range []string{logDir, "/var/lib/kubelet", "/etc/cni/net.d", "/opt/cni/bin", "/etc/kubernetes"} {
+	for _, dir := range []string{logDir, "/var/lib/kubelet", "/etc/cni/net.d", "/opt/cni/bin", "/etc/kubernetes", "/etc/sysctl.d"} {
 		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
 			return err
 		}
+	}
+	if err := c.WriteFile("/etc/resolv.conf", "nameserver 10.250.0.1\n"); err != nil { // pods get a copy; nobody answers
+		return err
 	}
 	_, err := c.Run(ctx, "sh", "-euc", network+kernelLog+sysctls)
 	return err

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/e2e/cluster"
+)
+
+// arrangements are the ways in which an agent's node is prepared.
+var arrangements = []struct {
+	name string
+	make func(*deployment)
+}{
+	{"init container", func(*deployment) {}},
+	{"entrypoint", (*deployment).asEntrypoint},
+}
+
+// A node's life with an agent, from NotReady until it is as it was before,
+// looked at with the tools of others.
+func TestLifeOfANode(t *testing.T) {
+	begin(t)
+	on(t, script(t, "foreign.sh"))
+	snapshot(t) // looking for rules makes the kernel's tables
+	for i, a := range arrangements {
+		if i > 0 && testing.Short() {
+			break
+		}
+		t.Run(a.name, func(t *testing.T) {
+			begin(t)
+			d := shipped(t)
+			a.make(d)
+			life(t, d)
+		})
+	}
+}
+
+func life(t *testing.T, d *deployment) {
+	nodeReady(t, "False")
+	before := snapshot(t)
+
+	d.apply(t)
+	ready(t)
+	nodeReady(t, "True")
+	pingEachOther(t)
+	installed := snapshot(t)
+	require.NotEqual(t, before, installed)
+
+	kubectl(t, "delete", "pod", ready(t), "--namespace=kube-system")
+	second := kubectl(t, "logs", ready(t), "--namespace=kube-system", "--container="+d.init["name"].(string))
+	// The configuration is written into a folder that each pod has anew.
+	require.Regexp(t, `config +changed .*\n +cleanup +skipped .*(\n +(host-paths|cgroup|sysctl|bpffs|cni) +unchanged .*){5}\n7 steps: 5 unchanged, 1 changed, 1 skipped`, second)
+	settles(t, installed, "the second start changes nothing")
+
+	d.remove(t)
+	applyObjects(t, object{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "ownership", "namespace": "kube-system"},
+		"data": object{"ownership.yaml": script(t, "ownership.yaml")},
+	})
+	job(t, "uninstall", nil, "uninstall", "--any-owner")
+	nodeReady(t, "False")
+	job(t, "cleanup", func(d *deployment) {
+		d.capabilities("NET_ADMIN", "NET_RAW")
+		d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
+	}, "cleanup", "--ownership=/ownership/ownership.yaml", "--all-state", "--force")
+	settles(t, before, "the node is as it was before")
+}
+
+// pingEachOther starts two pods on the network and has one ping the other.
+func pingEachOther(t *testing.T) {
+	t.Helper()
+	var pods []object
+	for _, name := range []string{"one", "other"} {
+		pods = append(pods, object{
+			"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "labels": object{"app": "ping"}},
+			"spec": object{
+				"automountServiceAccountToken": false,
+				"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", untilEnded}}},
+			},
+		})
+	}
+	applyObjects(t, pods...)
+	kubectl(t, "wait", "pods", "--selector=app=ping", "--for=condition=Ready", "--timeout=60s")
+	address := kubectl(t, "get", "pod", "other", "--output=jsonpath={.status.podIP}")
+	require.True(t, strings.HasPrefix(address, "10.244.0."), address)
+	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss")
+	kubectl(t, "delete", "pods", "--selector=app=ping")
+	gone(t, "app=ping")
+}
+
+// snapshot is the node as other tools show it, a line for each object.
+func snapshot(t *testing.T) map[string]bool {
+	t.Helper()
+	lines := map[string]bool{}
+	for line := range strings.Lines(on(t, script(t, "node.sh"))) {
+		lines[strings.TrimSpace(line)] = true
+	}
+	require.Greater(t, len(lines), 500)
+	return lines
+}
+
+// settles waits until the node is as it was: links and mounts of a pod go a moment
+// after it.
+func settles(t *testing.T, want map[string]bool, what string) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		differs := difference(want, snapshot(t))
+		if len(differs) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s, but:\n%s", what, strings.Join(differs, "\n"))
+		}
+	}
+}
+
+func difference(before, after map[string]bool) (lines []string) {
+	for line := range before {
+		if !after[line] {
+			lines = append(lines, fmt.Sprintf("gone: %s", line))
+		}
+	}
+	for line := range after {
+		// Running programs may hold the lock, so it stays, as documented.
+		if !before[line] && line != "file: run/slipway.lock f 0600 0:0" {
+			lines = append(lines, fmt.Sprintf("new: %s", line))
+		}
+	}
+	return lines
+}

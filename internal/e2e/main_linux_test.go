@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/e2e/cluster"
+	"github.com/slipway-dev/slipway/internal/image"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+const agentImage = "slipway.test/agent:1"
+
+// node is the cluster that the tests share, one after the other. Each takes away
+// what it has made.
+var node *cluster.Cluster
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (status int) {
+	if mode := os.Getenv(modeEnv); mode != "" {
+		return starter(mode)
+	}
+	if os.Geteuid() != 0 {
+		return m.Run() // every test says why it skips, or fails
+	}
+	ctx := context.Background()
+	err := os.RemoveAll("../../bin/e2e") // logs of an earlier run
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if node, err = cluster.Start(ctx, os.Stderr); err == nil {
+		defer func() {
+			if err := node.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				status = 1
+			}
+		}()
+		err = importAgent(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// importAgent gives the node the image that the manifests name: nodeinit, a
+// shell that stands in for the agent, CNI plugins and a configuration for them.
+func importAgent(ctx context.Context) error {
+	files, err := node.Shell()
+	if err != nil {
+		return err
+	}
+	plugins, err := node.Plugins("/cni", "bridge", "host-local", "loopback")
+	if err != nil {
+		return err
+	}
+	nodeinit, err := build(ctx, "nodeinit")
+	if err != nil {
+		return err
+	}
+	conf, err := os.ReadFile("testdata/05-e2e.conflist")
+	if err != nil {
+		return err
+	}
+	files = append(append(files, plugins...),
+		image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit},
+		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
+	return node.Import(ctx, agentImage, []string{"/bin/sh"}, files...)
+}
+
+// build builds one of the examples, as its users do.
+func build(ctx context.Context, name string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "e2e-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./examples/"+name)
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build %s: %w: %s", name, err, out)
+	}
+	return os.ReadFile(path)
+}
+
+// begin is the head of every test on the cluster.
+func begin(t *testing.T) {
+	t.Helper()
+	testns.Root(t)
+	t.Cleanup(func() { saveLogs(t) })
+}
+
+// saveLogs leaves the logs of everything in bin/e2e, if the test has failed. What
+// takes pods away at the end of a test calls it first.
+func saveLogs(t *testing.T) {
+	dir := filepath.Join("../../bin/e2e", t.Name())
+	if _, err := os.Stat(dir); !t.Failed() || err == nil {
+		return
+	}
+	if err := node.SaveLogs(context.Background(), dir); err != nil {
+		t.Log(err)
+	}
+	t.Log("logs are in", dir)
+}
+
+// on runs a script on the node and returns what it printed.
+func on(t *testing.T, script string) string {
+	t.Helper()
+	out, err := node.Run(context.WithoutCancel(t.Context()), "sh", "-euc", script)
+	require.NoError(t, err)
+	return out
+}
+
+// script returns one of testdata.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := node.Kubectl(context.WithoutCancel(t.Context()), args...)
+	require.NoError(t, err)
+	return out
+}
