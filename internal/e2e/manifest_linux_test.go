@@ -19,7 +19,8 @@ import (
 // object is one of Kubernetes', or a part of it.
 type object = map[string]any
 
-// deployment is examples/deploy/nodeinit.yaml: what users start from.
+// deployment is examples/deploy/nodeinit.yaml, what users start from, and the
+// ConfigMap that it reads.
 type deployment struct {
 	objects []object
 	pod     object // spec of the DaemonSet's pods
@@ -44,6 +45,7 @@ func shipped(t *testing.T) *deployment {
 		}
 	}
 	require.NotNil(t, d.pod)
+	d.objects = append(d.objects, configMap())
 	d.init = d.pod["initContainers"].([]any)[0].(object)
 	d.agent = d.pod["containers"].([]any)[0].(object)
 	d.flags("--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s")
@@ -94,7 +96,7 @@ func (d *deployment) apply(t *testing.T) {
 		saveLogs(t)
 		d.remove(t)
 	})
-	applyObjects(t, append(d.objects, configMap())...)
+	applyObjects(t, d.objects...)
 }
 
 // remove takes the DaemonSet and its pods away.

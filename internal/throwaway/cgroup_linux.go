@@ -95,6 +95,15 @@ func sweep(root string, first []hierarchy) {
 			_ = dir.Close()
 		}
 	}
+	for _, h := range first {
+		paths, _ := filepath.Glob(filepath.Join(h.point, cgroupPrefix+"*"))
+		for _, path := range paths {
+			// It is made after the one of cgroup2, and removed before.
+			if _, err := os.Lstat(filepath.Join(root, filepath.Base(path))); errors.Is(err, fs.ErrNotExist) {
+				_ = removeTree(path)
+			}
+		}
+	}
 }
 
 // removeAll removes the directory of cgroup2 last, since its lock is what says

@@ -72,7 +72,12 @@ func TestStartSweepsTheHierarchiesOfTheDead(t *testing.T) {
 	var dead []string
 	for _, point := range append(v1(t), filepath.Dir(cgroupOf(t, n))) {
 		dead = append(dead, filepath.Join(point, "slipway-node-gone"))
-		require.NoError(t, os.MkdirAll(filepath.Join(dead[len(dead)-1], "below"), 0o700))
+	}
+	for _, point := range v1(t) {
+		dead = append(dead, filepath.Join(point, "slipway-node-half-gone"))
+	}
+	for _, dir := range dead {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "below"), 0o700))
 	}
 	start(t)
 	for _, dir := range dead {

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fault is something wrong with a cluster, a manifest or a node, and what
+// kubectl describe then has to say: the cause and the remedy.
+type fault struct {
+	name   string
+	wrong  func(*testing.T, *deployment) // before the DaemonSet is created
+	begun  func(*testing.T)              // after
+	says   []string
+	short  bool // also where time is short
+	within time.Duration
+}
+
+const waitless = "--timeout=6s" // instead of five minutes
+
+var faults = []fault{
+	{
+		name:  "no API server",
+		wrong: func(t *testing.T, d *deployment) { d.flags(waitless, "--k8s-api-server-urls=https://10.250.0.2:6444") },
+		says:  []string{"https://10.250.0.2:6444", "connection refused"},
+	},
+	{
+		name: "the API server is killed",
+		wrong: func(t *testing.T, d *deployment) {
+			d.flags(waitless)
+			d.delay("3")
+		},
+		begun: func(t *testing.T) {
+			kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app=agent", `--for=jsonpath={.status.initContainerStatuses[0].started}=true`, "--timeout=30s")
+			node.Kill("kube-apiserver")
+			time.Sleep(14 * time.Second)
+			require.NoError(t, node.Restart(context.WithoutCancel(t.Context()), "kube-apiserver"))
+		},
+		says:   []string{"https://10.96.0.1:443", "connection refused"},
+		within: 2 * time.Minute,
+	},
+	{
+		name: "packets are dropped",
+		wrong: func(t *testing.T, d *deployment) {
+			d.flags(waitless)
+			on(t, "iptables -t mangle -I OUTPUT -d 10.96.0.1 -j DROP")
+			t.Cleanup(func() { on(t, "iptables -t mangle -D OUTPUT -d 10.96.0.1 -j DROP") })
+		},
+		says: []string{"https://10.96.0.1:443"},
+	},
+	{
+		name: "RBAC denies", short: true,
+		wrong: func(t *testing.T, d *deployment) {
+			d.drop("Role", "RoleBinding")
+			kubectl(t, "delete", "role,rolebinding", "agent-nodeinit", "--namespace=kube-system", "--ignore-not-found")
+		},
+		says: []string{"configmaps", "cilium-config", "kube-system", "verbs"},
+	},
+	{name: "SYS_ADMIN is missing", wrong: without("SYS_ADMIN"), says: []string{"CAP_SYS_ADMIN"}},
+	{name: "SYS_CHROOT is missing", wrong: without("SYS_CHROOT"), says: []string{"CAP_SYS_CHROOT"}},
+	{name: "SYS_PTRACE is missing", wrong: without("SYS_PTRACE"), says: []string{"CAP_SYS_PTRACE"}},
+	{
+		name:  "another folder than /proc",
+		wrong: func(t *testing.T, d *deployment) { d.hostPath("hostproc", "/srv") },
+		says:  []string{"/hostproc", "/proc"},
+	},
+	{
+		name:  "a folder that the host does not have",
+		wrong: func(t *testing.T, d *deployment) { d.hostPath("hostproc", "/nowhere") },
+		says:  []string{"hostPath type check failed: /nowhere is not a directory"},
+	},
+	{
+		name: "a mount that nobody else sees",
+		wrong: func(t *testing.T, d *deployment) {
+			d.hostPath("hostproc", "/sys/fs")
+			d.init["command"] = []any{"nodeinit", "mount-bpffs", "--bpf-root=/hostproc/bpf"}
+		},
+		says: []string{"mountPropagation: Bidirectional"},
+	},
+	{
+		name: "a disk is full",
+		wrong: func(t *testing.T, d *deployment) {
+			on(t, "mount -t tmpfs -o size=1m full /opt/cni/bin; head -c 1000000 /dev/zero > /opt/cni/bin/other")
+			t.Cleanup(func() { on(t, "umount /opt/cni/bin") })
+		},
+		says: []string{"/opt/cni/bin", "no space left on device"},
+	},
+	{
+		name: "no ConfigMap",
+		wrong: func(t *testing.T, d *deployment) {
+			d.drop("ConfigMap")
+			kubectl(t, "delete", "configmap", "cilium-config", "--namespace=kube-system", "--ignore-not-found")
+		},
+		says: []string{"kube-system/cilium-config"},
+	},
+	{
+		name:  "no token",
+		wrong: func(t *testing.T, d *deployment) { d.pod["automountServiceAccountToken"] = false },
+		says:  []string{"automountServiceAccountToken"},
+	},
+	{
+		name:  "not root",
+		wrong: func(t *testing.T, d *deployment) { at(d.init, "securityContext")["runAsUser"] = 1000 },
+		says:  []string{"runAsUser: 0"},
+	},
+}
+
+// What is wrong is told by kubectl describe pod alone: what, where, and what to do.
+// What it says is also left in bin/e2e/faults.md, to be read by people.
+func TestFaultsAreTold(t *testing.T) {
+	begin(t)
+	for _, f := range faults {
+		if testing.Short() && !f.short {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			begin(t)
+			t.Cleanup(func() { on(t, "nodeinit uninstall --any-owner --force >/dev/null; rm -f /run/slipway.lock") })
+			d := shipped(t)
+			f.wrong(t, d)
+			d.apply(t)
+			if f.begun != nil {
+				f.begun(t)
+			}
+			said := described(t, f)
+			record(t, f.name, said)
+			for _, want := range f.says {
+				require.Contains(t, said, want)
+			}
+		})
+	}
+}
+
+// described is what kubectl describe says of the pod: what its containers ended
+// with, and warnings.
+func described(t *testing.T, f fault) (said string) {
+	t.Helper()
+	if f.within == 0 {
+		f.within = time.Minute
+	}
+	deadline := time.Now().Add(f.within)
+	for {
+		text, err := node.Kubectl(context.WithoutCancel(t.Context()), "describe", "pods", "--namespace=kube-system", "--selector=app=agent")
+		if said = told(text); err == nil && said != "" {
+			return said
+		}
+		require.True(t, time.Now().Before(deadline), "nothing is told: %s", text)
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+var (
+	message = regexp.MustCompile(`(?ms)^ +Message: +(.*?)^ +Exit Code: +(\d+)`)
+	warning = regexp.MustCompile(`(?m)^ +Warning +(Failed\w*|InspectFailed) .*?  (\S.*)$`)
+)
+
+func told(description string) string {
+	var parts []string
+	for _, m := range message.FindAllStringSubmatch(description, -1) {
+		if m[2] != "0" {
+			parts = append(parts, strings.TrimSpace(m[1]))
+		}
+	}
+	for _, m := range warning.FindAllStringSubmatch(description, -1) {
+		parts = append(parts, m[1]+": "+m[2])
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return parts[0]
+}
+
+func record(t *testing.T, name, said string) {
+	t.Helper()
+	path := "../../bin/e2e/faults.md"
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = fmt.Fprintf(f, "## %s\n\n```\n%s\n```\n\n", name, said)
+	require.NoError(t, err)
+}
+
+func without(capability string) func(*testing.T, *deployment) {
+	return func(t *testing.T, d *deployment) {
+		c := at(d.init, "securityContext", "capabilities")
+		var left []any
+		for _, name := range c["add"].([]any) {
+			if name != capability {
+				left = append(left, name)
+			}
+		}
+		c["add"] = left
+	}
+}
+
+// drop leaves out objects of these kinds.
+func (d *deployment) drop(kinds ...string) {
+	var left []object
+	for _, o := range d.objects {
+		keep := true
+		for _, kind := range kinds {
+			keep = keep && o["kind"] != kind
+		}
+		if keep {
+			left = append(left, o)
+		}
+	}
+	d.objects = left
+}
+
+// hostPath has a volume show another folder of the host.
+func (d *deployment) hostPath(volume, path string) {
+	for _, v := range d.pod["volumes"].([]any) {
+		if v.(object)["name"] == volume {
+			at(v.(object), "hostPath")["path"] = path
+		}
+	}
+}
+
+// delay lets nodeinit start some seconds after its container.
+func (d *deployment) delay(seconds string) {
+	command := []any{"sh", "-c", "sleep " + seconds + `; exec "$@"`, "sh"}
+	d.init["command"] = append(command, d.init["command"].([]any)...)
+}
