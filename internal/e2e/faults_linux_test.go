@@ -126,8 +126,8 @@ func TestFaultsAreTold(t *testing.T) {
 		}
 		t.Run(f.name, func(t *testing.T) {
 			begin(t)
-			t.Cleanup(func() { on(t, "nodeinit uninstall --any-owner --force >/dev/null; rm -f /run/slipway.lock") })
-			d := shipped(t)
+			t.Cleanup(func() { on(t, "/run/nodeinit uninstall --any-owner --force") })
+			d := agent(t)
 			f.wrong(t, d)
 			d.apply(t)
 			if f.begun != nil {

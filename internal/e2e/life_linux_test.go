@@ -35,7 +35,7 @@ func TestLifeOfANode(t *testing.T) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			begin(t)
-			d := shipped(t)
+			d := agent(t)
 			a.make(d)
 			life(t, d)
 		})
@@ -47,29 +47,24 @@ func life(t *testing.T, d *deployment) {
 	before := snapshot(t)
 
 	d.apply(t)
-	ready(t)
+	first := d.ready(t)
 	nodeReady(t, "True")
 	pingEachOther(t)
 	installed := snapshot(t)
 	require.NotEqual(t, before, installed)
 
-	kubectl(t, "delete", "pod", ready(t), "--namespace=kube-system")
-	second := kubectl(t, "logs", ready(t), "--namespace=kube-system", "--container="+d.init["name"].(string))
+	kubectl(t, "delete", "pod", first, "--namespace=kube-system")
+	second := kubectl(t, "logs", d.ready(t), "--namespace=kube-system", "--container="+d.init["name"].(string))
 	// The configuration is written into a folder that each pod has anew.
 	require.Regexp(t, `config +changed .*\n +cleanup +skipped .*(\n +(host-paths|cgroup|sysctl|bpffs|cni) +unchanged .*){5}\n7 steps: 5 unchanged, 1 changed, 1 skipped`, second)
 	settles(t, installed, "the second start changes nothing")
 
 	d.remove(t)
-	applyObjects(t, object{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "ownership", "namespace": "kube-system"},
-		"data": object{"ownership.yaml": script(t, "ownership.yaml")},
-	})
-	job(t, "uninstall", nil, "uninstall", "--any-owner")
+	u := uninstaller(t)
+	u.apply(t)
+	u.ready(t)
+	u.remove(t)
 	nodeReady(t, "False")
-	job(t, "cleanup", func(d *deployment) {
-		d.capabilities("NET_ADMIN", "NET_RAW")
-		d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
-	}, "cleanup", "--ownership=/ownership/ownership.yaml", "--all-state", "--force")
 	settles(t, before, "the node is as it was before")
 }
 
@@ -92,7 +87,7 @@ func pingEachOther(t *testing.T) {
 	require.True(t, strings.HasPrefix(address, "10.244.0."), address)
 	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss")
 	kubectl(t, "delete", "pods", "--selector=app=ping")
-	gone(t, "app=ping")
+	kubectl(t, "wait", "--for=delete", "pods", "--selector=app=ping", "--timeout=60s")
 }
 
 // snapshot is the node as other tools show it, a line for each object.

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +57,8 @@ func run(m *testing.M) (status int) {
 }
 
 // importAgent gives the node the image that the manifests name: nodeinit, a
-// shell that stands in for the agent, CNI plugins and a configuration for them.
+// shell that stands in for the agent, CNI plugins and a configuration for them. The
+// node itself has nodeinit in /run, to be put right where a test has failed.
 func importAgent(ctx context.Context) error {
 	files, err := node.Shell()
 	if err != nil {
@@ -70,12 +72,16 @@ func importAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(node.Root(), "run/nodeinit"), nodeinit, 0o755); err != nil {
+		return err
+	}
 	conf, err := os.ReadFile("testdata/05-e2e.conflist")
 	if err != nil {
 		return err
 	}
 	files = append(append(files, plugins...),
 		image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit},
+		image.File{Path: "/run", Mode: fs.ModeDir | 0o755},
 		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
 	return node.Import(ctx, agentImage, []string{"/bin/sh"}, files...)
 }

@@ -8,48 +8,56 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-dev/slipway/internal/e2e/cluster"
 )
 
 // object is one of Kubernetes', or a part of it.
 type object = map[string]any
 
-// deployment is examples/deploy/nodeinit.yaml, what users start from, and the
-// ConfigMap that it reads.
+// deployment is one of examples/deploy, which users start from.
 type deployment struct {
 	objects []object
-	pod     object // spec of the DaemonSet's pods
-	init    object // the container of nodeinit
-	agent   object // the agent's own container
+	name    string // of the DaemonSet
+	pod     object // spec of its pods
+	init    object // the first init container, which is nodeinit
 }
 
-// shipped reads the manifest that we ship. Changed are the image, which is the
-// tests', and the agent, which is a shell that says when it started. The network
-// that nodeinit installs is the tests' too.
-func shipped(t *testing.T) *deployment {
+// load reads a manifest that we ship. Changed are the images, which are the tests'.
+func load(t *testing.T, file string) *deployment {
 	t.Helper()
-	raw, err := os.ReadFile("../../examples/deploy/nodeinit.yaml")
+	raw, err := os.ReadFile(filepath.Join("../../examples/deploy", file))
 	require.NoError(t, err)
+	text := strings.NewReplacer("example.com/agent:latest", agentImage, "registry.k8s.io/pause:3.10", cluster.Pause).Replace(string(raw))
 	d := &deployment{}
-	for document := range strings.SplitSeq(strings.ReplaceAll(string(raw), "example.com/agent:latest", agentImage), "\n---\n") {
+	for document := range strings.SplitSeq(text, "\n---\n") {
 		o := object{}
 		require.NoError(t, yaml.Unmarshal([]byte(document), &o))
 		d.objects = append(d.objects, o)
 		if o["kind"] == "DaemonSet" {
+			d.name = at(o, "metadata")["name"].(string)
 			d.pod = at(o, "spec", "template", "spec")
 		}
 	}
 	require.NotNil(t, d.pod)
-	d.objects = append(d.objects, configMap())
 	d.init = d.pod["initContainers"].([]any)[0].(object)
-	d.agent = d.pod["containers"].([]any)[0].(object)
+	return d
+}
+
+// agent is the agent's deployment, with the ConfigMap that nodeinit reads. Its
+// network is the tests', and the agent a shell that says when it started.
+func agent(t *testing.T) *deployment {
+	t.Helper()
+	d := load(t, "nodeinit.yaml")
+	d.objects = append(d.objects, configMap("cilium-config", "debug", "false"))
 	d.flags("--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s")
-	d.agent["command"] = []any{"sh", "-c", standIn}
+	d.pod["containers"].([]any)[0].(object)["command"] = []any{"sh", "-c", standIn}
 	return d
 }
 
@@ -81,12 +89,11 @@ func (d *deployment) asEntrypoint() {
 	command := d.init["command"].([]any)
 	command[1] = "run"
 	command = append(command, "--drop-capabilities=SYS_ADMIN,SYS_CHROOT,SYS_PTRACE", "--")
-	d.init["command"] = append(command, d.agent["command"].([]any)...)
+	d.init["command"] = append(command, "sh", "-c", standIn)
 	d.capabilities("SETPCAP")
 	d.init["name"] = "agent"
 	d.pod["containers"] = []any{d.init}
 	delete(d.pod, "initContainers")
-	d.agent = d.init
 }
 
 // apply creates everything, for as long as the test runs.
@@ -102,14 +109,22 @@ func (d *deployment) apply(t *testing.T) {
 // remove takes the DaemonSet and its pods away.
 func (d *deployment) remove(t *testing.T) {
 	t.Helper()
-	kubectl(t, "delete", "daemonset", "agent", "--namespace=kube-system", "--ignore-not-found", "--cascade=foreground")
-	gone(t, "app=agent")
+	kubectl(t, "delete", "daemonset", d.name, "--namespace=kube-system", "--ignore-not-found", "--cascade=foreground")
+	kubectl(t, "wait", "--for=delete", "pods", "--selector=app="+d.name, "--namespace=kube-system", "--timeout=60s")
 }
 
-func configMap() object {
+// ready waits until the pod is, and returns its name.
+func (d *deployment) ready(t *testing.T) string {
+	t.Helper()
+	kubectl(t, "rollout", "status", "daemonset/"+d.name, "--namespace=kube-system", "--timeout=60s")
+	name := kubectl(t, "get", "pods", "--namespace=kube-system", "--selector=app="+d.name, "--output=jsonpath={.items[*].metadata.name}")
+	require.NotContains(t, name, " ", "one pod")
+	return name
+}
+
+func configMap(name, key, value string) object {
 	return object{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "cilium-config", "namespace": "kube-system"},
-		"data": object{"debug": "false", "cluster-name": "e2e"},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name, "namespace": "kube-system"}, "data": object{key: value},
 	}
 }
 
@@ -120,58 +135,26 @@ func applyObjects(t *testing.T, objects ...object) {
 	require.NoError(t, node.Apply(context.WithoutCancel(t.Context()), string(list)))
 }
 
-// gone waits until no pod has the label.
-func gone(t *testing.T, label string) {
-	t.Helper()
-	kubectl(t, "wait", "--for=delete", "pods", "--selector="+label, "--all-namespaces", "--timeout=60s")
-}
-
-// ready waits until the agent's pod is, and returns its name.
-func ready(t *testing.T) string {
-	t.Helper()
-	kubectl(t, "rollout", "status", "daemonset/agent", "--namespace=kube-system", "--timeout=60s")
-	return agentPod(t)
-}
-
-func agentPod(t *testing.T) string {
-	t.Helper()
-	name := kubectl(t, "get", "pods", "--namespace=kube-system", "--selector=app=agent", "--output=jsonpath={.items[*].metadata.name}")
-	require.NotContains(t, name, " ", "one pod")
-	return name
-}
-
 // nodeReady waits until the node's condition Ready is as wanted.
 func nodeReady(t *testing.T, want string) {
 	t.Helper()
 	kubectl(t, "wait", "node", "--all", "--for=condition=Ready="+want, "--timeout=60s")
 }
 
-// job runs nodeinit once on the node, as the pod of a Job with what the init
-// container is allowed, and what change adds; and returns its log.
-func job(t *testing.T, name string, change func(*deployment), args ...any) string {
+// uninstaller is the deployment that takes all back, with the second init container
+// that it proposes: cleanup, of what the tests' CNI plugins leave.
+func uninstaller(t *testing.T) *deployment {
 	t.Helper()
-	d := shipped(t)
-	d.init["command"] = append([]any{"nodeinit", args[0], "--host-proc=/hostproc"}, args[1:]...)
-	if change != nil {
-		change(d)
-	}
-	delete(d.pod, "initContainers")
-	d.pod["containers"] = []any{d.init}
-	d.pod["restartPolicy"] = "Never"
-	applyObjects(t, object{
-		"apiVersion": "batch/v1", "kind": "Job", "metadata": object{"name": name, "namespace": "kube-system"},
-		"spec": object{"backoffLimit": 0, "template": object{"metadata": object{"labels": object{"app": name}}, "spec": d.pod}},
-	})
-	var end string
-	require.Eventually(t, func() bool {
-		end = kubectl(t, "get", "job", name, "--namespace=kube-system", `--output=jsonpath={.status.conditions[?(@.status=="True")].type}`)
-		return strings.Contains(end, "Complete") || strings.Contains(end, "Failed")
-	}, time.Minute, 100*time.Millisecond)
-	log := kubectl(t, "logs", "job/"+name, "--namespace=kube-system")
-	require.Contains(t, end, "Complete", log)
-	kubectl(t, "delete", "job", name, "--namespace=kube-system", "--cascade=foreground")
-	gone(t, "app="+name)
-	return log
+	d := load(t, "uninstall.yaml")
+	d.objects = append(d.objects, configMap("ownership", "ownership.yaml", script(t, "ownership.yaml")))
+	cleanup := load(t, "uninstall.yaml").init
+	cleanup["name"] = "cleanup"
+	cleanup["command"] = []any{"nodeinit", "cleanup", "--all-state", "--force", "--host-proc=/hostproc", "--ownership=/ownership/ownership.yaml"}
+	d.pod["initContainers"] = []any{d.init, cleanup}
+	d.init = cleanup
+	d.capabilities("NET_ADMIN", "NET_RAW")
+	d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
+	return d
 }
 
 // capabilities gives nodeinit more than the three.

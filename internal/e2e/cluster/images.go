@@ -18,10 +18,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/image"
 )
 
-// Busybox is the name of the image that every node has: a shell, and sleep.
-const Busybox = "slipway.test/busybox:1"
-
-const pause = "slipway.test/pause:1"
+// Names of the images that every node has: a shell, and one that waits.
+const (
+	Busybox = "slipway.test/busybox:1"
+	Pause   = "slipway.test/pause:1"
+)
 
 // Plugins returns Debian's CNI plugins of these names, for an image, in dir.
 func (c *Cluster) Plugins(dir string, names ...string) (files []image.File, err error) {
@@ -91,7 +92,7 @@ func (c *Cluster) importBasics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Import(ctx, pause, []string{"/bin/sleep", "infinity"}, files...); err != nil {
+	if err := c.Import(ctx, Pause, []string{"/bin/sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"}, files...); err != nil {
 		return err
 	}
 	return c.Import(ctx, Busybox, []string{"/bin/sh"}, files...)

@@ -128,7 +128,7 @@ func (c *Cluster) dial(ctx context.Context, network, address string) (conn net.C
 const (
 	containerdConfig = `version = 2
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "` + pause + `"
+  sandbox_image = "` + Pause + `"
   restrict_oom_score_adj = true
   disable_apparmor = true
   [plugins."io.containerd.grpc.v1.cri".cni]
