@@ -39,9 +39,6 @@ func copyModule(t *testing.T, from, to string) {
 }
 
 func TestTwoBuildsAreTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds nodeinit for two architectures, twice")
-	}
 	var results []map[string]string
 	for range 2 {
 		source, out := t.TempDir(), t.TempDir()
