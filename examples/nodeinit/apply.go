@@ -122,6 +122,9 @@ func (a *app) planFlags(c *cobra.Command) {
 // runPlan resolves the configuration, builds the plan from it and runs it.
 func (a *app) runPlan(ctx context.Context, run runner) error {
 	config, resolveErr := a.resolvePlanConfig(ctx)
+	if resolveErr != nil && ctx.Err() != nil {
+		return unresolved(resolveErr) // the host would not be asked any more
+	}
 	if resolveErr != nil && a.cniConfKey != "" {
 		a.cniConfKey, a.cniTemplate = "", cniinstall.ModeNone // for the step to be in the report; nothing is installed
 	}

@@ -139,3 +139,26 @@ func TestWithoutRootItSaysSo(t *testing.T) {
 		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), command)
 	}
 }
+
+// Of a pod's log its status has the end.
+func TestTheLastLineNamesTheCause(t *testing.T) {
+	n := newNode(t)
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"usage":         {[]string{"run", "--drop-capabilities", "--", "sh", "-c", "true"}, "nodeinit: unknown shorthand flag: 'c' in -c"},
+		"no API server": {[]string{"apply", "--source", "config-map:kube-system/agent", "--k8s-api-server-urls", "http://127.0.0.1:1", "--timeout", "1s"}, "nodeinit: step config: resolve: read source config-map:kube-system/agent: "},
+		"no ConfigMap":  {[]string{"apply", "--source", "dir:/run/missing"}, "nodeinit: step config: resolve: read source dir:/run/missing: directory /run/missing: source does not exist (create it, or correct --source, which names it)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := n.run(tc.args...)
+			require.NotZero(t, o.code)
+			lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
+			require.True(t, strings.HasPrefix(lines[len(lines)-1], tc.want), lines[len(lines)-1])
+		})
+	}
+	o := n.run("apply", "--source", "config-map:kube-system/agent", "--k8s-api-server-urls", "http://127.0.0.1:1", "--timeout", "3s")
+	require.Contains(t, o.stderr, "the last: dial tcp 127.0.0.1:1: connect: connection refused")
+	require.Equal(t, 1, strings.Count(o.stderr, "the API server does not answer"), "not once for each attempt: %s", o.stderr)
+}

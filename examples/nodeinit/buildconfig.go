@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -134,22 +135,40 @@ func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, 
 	return sources, nil
 }
 
-// logAttempts makes a client say why it tries again.
+// logAttempts makes a client say why it tries again, at once and then as often as
+// that it still does.
 func (a *app) logAttempts(next http.RoundTripper) http.RoundTripper {
-	return attempts{next: next, log: a.logger()}
+	return &attempts{next: next, log: a.logger()}
 }
 
 type attempts struct {
 	next http.RoundTripper
 	log  *slog.Logger
+
+	mu   sync.Mutex
+	said time.Time
 }
 
-func (t attempts) RoundTrip(r *http.Request) (*http.Response, error) {
+// says reports whether it is time to say something again.
+func (t *attempts) says() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.said) < stillWaiting {
+		return false
+	}
+	t.said = time.Now()
+	return true
+}
+
+func (t *attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
+	failed := err != nil && r.Context().Err() == nil
+	refused := err == nil && (response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= 500)
 	switch {
-	case err != nil && r.Context().Err() == nil:
+	case !failed && !refused, !t.says():
+	case failed:
 		t.log.Warn("the API server does not answer", "url", r.URL.String(), "error", err)
-	case err == nil && (response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= 500):
+	default:
 		t.log.Warn("the API server is not ready", "url", r.URL.String(), "status", response.Status)
 	}
 	return response, err

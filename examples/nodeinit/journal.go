@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -68,7 +69,11 @@ func (a *app) lockFile() flock.File {
 
 // lock is the node's lock: one run at a time.
 func (a *app) lock(ctx context.Context) (unlock func() error, err error) {
-	return a.host().Lock(a.lockFile().Lock)(ctx)
+	unlock, err = a.host().Lock(a.lockFile().Lock)(ctx)
+	if errors.Is(err, fs.ErrNotExist) && a.hostProc == "" {
+		err = fmt.Errorf("%w; in a container, give --host-proc", err)
+	}
+	return unlock, err
 }
 
 // plan is a plan of this node.

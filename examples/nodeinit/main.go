@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -122,12 +123,16 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.Is(err, errChanges):
 		return exitChanges
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.stderr, "nodeinit: %s\n\n%s", oneLine(err.Error()), cmd.UsageString())
+		fmt.Fprint(a.stderr, cmd.UsageString()+"\n")
+		a.printError(err) // last, since of a pod's log its status has the end
 		return exitUsage
 	}
 	if a.output == formatJSON && !a.shown {
 		report := &bootstrap.Report{Results: []bootstrap.Result{{Step: cmd.Name(), Status: bootstrap.Failed, Err: err}}}
 		err = errors.Join(err, report.WriteJSON(a.stdout))
+	}
+	if a.shown && a.terminal == nil {
+		time.Sleep(pipesRead)
 	}
 	a.printError(err)
 	if errors.Is(err, journal.ErrNotOwner) || errors.Is(err, journal.ErrRevoked) {
@@ -152,6 +157,11 @@ func (a *app) printError(err error) {
 		a.printErrorLine(fmt.Sprintf("failed; all of it is above, and begins with: %s", first))
 	}
 }
+
+// pipesRead is the time that a container runtime gets to read what is on standard
+// output, which is another pipe than that of the error: so the error comes last in
+// the pod's log.
+const pipesRead = 20 * time.Millisecond
 
 // fitsStatus is as much as the kubelet takes of a log as the message of a container
 // that has failed, in bytes (terminationMessagePolicy: FallbackToLogsOnError).
