@@ -25,6 +25,9 @@ var places = map[string]string{
 	"DaemonSet":                  "/apis/apps/v1/namespaces/kube-system/daemonsets/%s",
 	"FlowSchema":                 "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/%s",
 	"PriorityLevelConfiguration": "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/%s",
+
+	"ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/%s",
+	"ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/%s",
 }
 
 var (

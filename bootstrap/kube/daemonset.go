@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// Reason is why an agent ends, as far as the cluster tells.
+type Reason string
+
+// The reasons. The first three mean that the agent does not come back to its node.
+const (
+	Gone         Reason = "gone"         // its DaemonSet is not there
+	Deleting     Reason = "deleting"     // its DaemonSet is being deleted, and its pods with it
+	NotMatching  Reason = "not-matching" // its DaemonSet does not select the node any more
+	Restarting   Reason = "restarting"   // its DaemonSet is there, and selects the node
+	Unauthorized Reason = "unauthorized" // it may not ask: its account went, or never had the right
+	Unknown      Reason = "unknown"      // nobody said
+)
+
+// Decision is whether an agent that ends takes its work along.
+type Decision struct {
+	// Uninstall says that the agent does not come back, so that what it did to the
+	// node may be undone. It is false unless that is certain: an agent that comes back
+	// to an undone node has cut off all its pods.
+	Uninstall bool
+
+	Reason Reason
+
+	// Err says more of Unauthorized and Unknown; else it is nil.
+	Err error
+}
+
+// String returns, for example, "restart (unknown: get daemonsets ...)".
+func (d Decision) String() string {
+	what, why := "restart", string(d.Reason)
+	if d.Uninstall {
+		what = "uninstall"
+	}
+	if d.Err != nil {
+		why += ": " + d.Err.Error()
+	}
+	return what + " (" + why + ")"
+}
+
+// DaemonSet is an agent's own. Its pod on the node asks, when it is told to end
+// (SIGTERM), whether another will take its place.
+type DaemonSet struct {
+	Client          dynamic.Interface
+	Namespace, Name string
+	Node            string // on which the agent runs
+}
+
+// Decide asks the cluster. Set a deadline in ctx, shorter than the pod's
+// terminationGracePeriodSeconds.
+//
+// Where a release is removed as a whole, the agent's account and its rights go a moment
+// after the DaemonSet, and the answer may be Unauthorized. A cluster that has lost its
+// signing key answers the same to every agent, so Uninstall is false then: keep the
+// account for longer than the DaemonSet, or decide by Reason yourself. Taints are not
+// looked at, since they come and go.
+func (d DaemonSet) Decide(ctx context.Context) Decision {
+	reason, err := d.reason(ctx)
+	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
+		reason = Unauthorized
+	}
+	return Decision{Uninstall: slices.Contains([]Reason{Gone, Deleting, NotMatching}, reason), Reason: reason, Err: err}
+}
+
+func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
+	switch {
+	case d.Client == nil:
+		return Unknown, errNoClient
+	case d.Namespace == "" || d.Name == "" || d.Node == "":
+		return Unknown, errors.New("needs the namespace and name of the DaemonSet, and the name of the node")
+	}
+	set, err := d.Client.Resource(daemonSets).Namespace(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	switch {
+	case err != nil && isGone(err):
+		return Gone, nil
+	case err != nil:
+		return Unknown, explain(err, "get", daemonSets, "", d.Namespace+"/"+d.Name)
+	case set.GetDeletionTimestamp() != nil && slices.Contains(set.GetFinalizers(), metav1.FinalizerOrphanDependents):
+		return Restarting, nil // its pods stay
+	case set.GetDeletionTimestamp() != nil:
+		return Deleting, nil
+	}
+	node, err := d.Client.Resource(nodes).Get(ctx, d.Node, metav1.GetOptions{})
+	if err != nil {
+		return Unknown, explain(err, "get", nodes, "", d.Node)
+	}
+	matches, err := selects(set, node)
+	switch {
+	case err != nil:
+		return Unknown, fmt.Errorf("daemonset %s/%s: %w", d.Namespace, d.Name, err)
+	case !matches:
+		return NotMatching, nil
+	}
+	return Restarting, nil
+}
+
+// isGone reports whether the object is not there, in a cluster that has such objects:
+// what else answers on the server's behalf says 404 too, and names no object.
+func isGone(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == daemonSets.Resource && details.Name != "" &&
+		!slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
+}
+
+// selects reports whether the pods of the DaemonSet may be on the node: by its name, its
+// labels and the required affinity.
+func selects(set, node *unstructured.Unstructured) (bool, error) {
+	pod, found, err := unstructured.NestedMap(set.Object, "spec", "template", "spec")
+	if err != nil || !found {
+		return false, errors.New("it has no template of a pod")
+	}
+	if name, ok := pod["nodeName"].(string); ok && name != "" && name != node.GetName() {
+		return false, nil
+	}
+	labels, _, err := unstructured.NestedStringMap(pod, "nodeSelector")
+	if err != nil {
+		return false, errors.New("its nodeSelector is no map of strings")
+	}
+	for key, value := range labels {
+		if is, ok := node.GetLabels()[key]; !ok || is != value {
+			return false, nil
+		}
+	}
+	return affine(pod, node)
+}

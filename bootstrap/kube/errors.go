@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	nodes       = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	daemonSets  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+var errNoClient = errors.New("no client given: make one by configresolve/kube.Connection.Client")
+
+// explain says what was asked for, and what would grant it.
+func explain(err error, verb string, resource schema.GroupVersionResource, subresource, name string) error {
+	what := resource.Resource
+	if subresource != "" {
+		what += "/" + subresource
+	}
+	err = fmt.Errorf("%s %s %s: %w", verb, what, name, err)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("%w (grant it by the rule {apiGroups: [%q], resources: [%s], resourceNames: [%q], verbs: [%q]}, or see which admission policy denies it)",
+		err, resource.Group, what, name, verb)
+}
+
+// final reports whether waiting does not help: who may not ask today may not tomorrow.
+func final(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+	configkube "github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+// The node is marked as ready once the CNI configuration is there.
+func Example() {
+	connection := configkube.Connection{Kubeconfig: "/etc/kubernetes/kubelet.conf"}
+	config, err := connection.Config()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client, err := connection.Client()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	node := kube.CiliumNode()
+	node.Client, node.Name = client.Dynamic, os.Getenv("NODE_NAME")
+	var cni bootstrap.Action // such as cniinstall.Install
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{
+		{Name: "api-server", Action: kube.APIServer(config)},
+		{Name: "cni", Action: cni},
+		{Name: "node", After: []string{"cni"}, Action: node},
+	}}
+	report, err := plan.Apply(context.Background())
+	fmt.Println(report, err)
+}
+
+// An agent is told to end, because its DaemonSet was deleted.
+func ExampleDaemonSet_Decide() {
+	empty := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "worker-1"},
+	}})
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	decision := kube.DaemonSet{Client: empty, Namespace: "kube-system", Name: "agent", Node: "worker-1"}.Decide(ctx)
+	fmt.Println(decision)
+	// Output: uninstall (gone)
+}

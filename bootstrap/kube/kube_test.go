@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+)
+
+var (
+	_ bootstrap.Action = kube.Node{}
+	_ bootstrap.Action = kube.Definitions{}
+)
+
+// serve answers each path by what is given for it: a status and a body.
+func serve(t *testing.T, answers map[string]string) *rest.Config {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, body, _ := strings.Cut(answers[r.URL.Path], " ")
+		code := http.StatusNotFound
+		if status != "" {
+			_, err := fmt.Sscan(status, &code)
+			require.NoError(t, err)
+		}
+		if strings.HasPrefix(body, "{") {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		w.WriteHeader(code)
+		fmt.Fprint(w, body)
+	}))
+	t.Cleanup(s.Close)
+	return &rest.Config{Host: s.URL}
+}
+
+func TestRDY1_AnAPIServerThatIsNotReadySaysWhy(t *testing.T) {
+	for answer, want := range map[string]string{
+		"200 ok": "",
+		"500 [+]ping ok\n[-]etcd failed: reason withheld\n[-]informer-sync failed: reason withheld\nreadyz check failed\n": "it answers 500 Internal Server Error, etcd failed: reason withheld, informer-sync failed: reason withheld",
+		"403 no\x1b": "it answers 403 Forbidden",
+		"404 " + strings.Repeat("[-]x\n", 100000): "it answers 404 Not Found, x, x, x, x, x",
+	} {
+		changes, err := kube.APIServer(serve(t, map[string]string{"/readyz": answer})).Check(t.Context())
+		require.NoError(t, err)
+		if want == "" {
+			require.Empty(t, changes)
+			continue
+		}
+		require.Equal(t, []string{"wait for the API server: " + want}, changes)
+	}
+	changes, err := kube.APIServer(&rest.Config{Host: "127.0.0.1:1"}).Check(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, changes[0], "refused")
+	_, err = kube.APIServer(nil).Check(t.Context())
+	require.ErrorContains(t, err, "no client given")
+}
+
+// Only a cluster that knows DaemonSets can say that one is gone.
+func TestRDY4_NotEvery404MeansGone(t *testing.T) {
+	const path = "/apis/apps/v1/namespaces/kube-system/daemonsets/agent"
+	set := func(pod string) string {
+		return `200 {"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"agent"},"spec":{"template":` + pod + `}}`
+	}
+	for answer, want := range map[string]kube.Reason{
+		`404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","details":{"name":"agent","group":"apps","kind":"daemonsets"},"code":404}`: kube.Gone,
+		`404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`:                                                               kube.Unknown,
+		"404 404 page not found":             kube.Unknown,
+		"404 <html>no such backend</html>":   kube.Unknown,
+		"503 no endpoints":                   kube.Unknown,
+		"200 {}":                             kube.Unknown,
+		set(`{}`):                            kube.Unknown,
+		set(`{"spec":{"nodeSelector":"x"}}`): kube.Unknown,
+		set(`{"spec":{"affinity":{"nodeAffinity":7}}}`): kube.Unknown,
+		set(`{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Like","values":["x"]}]}]}}}}}`): kube.Unknown,
+		set(`{"spec":{}}`):                         kube.Restarting,
+		set(`{"spec":{"nodeName":"me"}}`):          kube.Restarting,
+		set(`{"spec":{"nodeName":"you"}}`):         kube.NotMatching,
+		set(`{"spec":{"nodeSelector":{"a":"c"}}}`): kube.NotMatching,
+		set(`{"spec":{"nodeSelector":{"a":"b"}}}`): kube.Restarting,
+		set(`{"spec":{"nodeSelector":{"zz":""}}}`): kube.NotMatching,
+	} {
+		client, err := dynamic.NewForConfig(serve(t, map[string]string{
+			path:               answer,
+			"/api/v1/nodes/me": `200 {"apiVersion":"v1","kind":"Node","metadata":{"name":"me","labels":{"a":"b"}}}`,
+		}))
+		require.NoError(t, err)
+		got := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
+		require.Equal(t, want, got.Reason, "%s: %s", answer, got)
+		require.Equal(t, want == kube.Gone || want == kube.NotMatching, got.Uninstall)
+	}
+}
+
+func TestWhatWasNotGiven(t *testing.T) {
+	client, err := dynamic.NewForConfig(serve(t, nil))
+	require.NoError(t, err)
+	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "x"}}}}
+	for want, a := range map[string]bootstrap.Action{
+		"no client given":                         kube.Node{Name: "me"},
+		"no name of a node":                       kube.Node{Client: client},
+		"no client given: make":                   kube.Definitions{},
+		"no definitions":                          kube.Definitions{Client: client},
+		"no label given":                          kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}},
+		"definition of the custom resource a.b: ": kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}, VersionLabel: "v"},
+		"get nodes me: ":                          kube.Node{Client: client, Name: "me"},
+		"no client given: make one":               kube.Established(nil, "a.b"),
+	} {
+		_, err := a.Check(t.Context())
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, a.Apply(t.Context()), want)
+	}
+}

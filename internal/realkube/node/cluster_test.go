@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+)
+
+func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
+	server.KillAPIServer()
+	g := kube.APIServer(config(t, denied.Token()))
+	g.Timeout = time.Minute
+	started := make(chan error, 1)
+	var once sync.Once
+	g.Waiting = func(w bootstrap.Wait) {
+		require.Equal(t, "the API server", w.For)
+		require.Error(t, w.Err)
+		once.Do(func() { go func() { started <- server.StartAPIServer(context.WithoutCancel(t.Context())) }() })
+	}
+	require.NoError(t, g.Apply(t.Context()))
+	require.NoError(t, <-started)
+	changes, err := g.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	server.KillEtcd()
+	t.Cleanup(func() {
+		require.NoError(t, server.StartEtcd())
+		require.NoError(t, server.StartAPIServer(context.Background()))
+	})
+	eventually(t, func(ctx context.Context) error { // its own look at etcd is a moment old
+		if _, err := server.Admin().Get(ctx, "/readyz"); err == nil {
+			return errors.New("it is ready")
+		}
+		return nil
+	})
+	g.Waiting, g.Timeout = nil, 10*time.Second
+	require.ErrorContains(t, g.Apply(t.Context()), "wait for the API server: last seen: ")
+}
+
+const versionLabel = "agent.example.org/schema"
+
+// crd is a definition whose schema has another field in each version.
+func crd(plural, version string) *unstructured.Unstructured {
+	kind := strings.ToUpper(plural[:1]) + plural[1:]
+	return &unstructured.Unstructured{Object: fields{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": fields{"name": plural + ".agent.example.org", "labels": fields{versionLabel: version}},
+		"spec": fields{
+			"group": "agent.example.org", "scope": "Cluster", "names": fields{"kind": kind, "plural": plural},
+			"versions": []any{fields{"name": "v1", "served": true, "storage": true, "schema": fields{"openAPIV3Schema": fields{
+				"type": "object", "properties": fields{"spec": fields{"type": "object", "description": "of " + version}},
+			}}}},
+		},
+	}}
+}
+
+func definitions(client dynamic.Interface, version string, plurals ...string) kube.Definitions {
+	d := kube.Definitions{Client: client, VersionLabel: versionLabel}
+	for _, plural := range plurals {
+		d.List = append(d.List, crd(plural, version))
+	}
+	return d
+}
+
+const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+func TestRDY1_CustomResourcesAreRegisteredAndNeverDowngraded(t *testing.T) {
+	c := admin(t)
+	is := func(plural string) (label, description string) {
+		raw, err := server.Admin().Get(t.Context(), crds+"/"+plural+".agent.example.org")
+		require.NoError(t, err)
+		object := &unstructured.Unstructured{}
+		require.NoError(t, object.UnmarshalJSON(raw))
+		versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")
+		require.NoError(t, err)
+		description, _, err = unstructured.NestedString(versions[0].(fields), "schema", "openAPIV3Schema", "properties", "spec", "description")
+		require.NoError(t, err)
+		return object.GetLabels()[versionLabel], description
+	}
+	first := definitions(c, "1.2", "apples", "pears")
+	changes, err := first.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"create the custom resource apples.agent.example.org in version 1.2",
+		"create the custom resource pears.agent.example.org in version 1.2",
+	}, changes)
+	apply := func(d kube.Definitions) bootstrap.Status {
+		t.Helper()
+		report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "crds", Action: d}}}).Apply(t.Context())
+		require.NoError(t, err)
+		return report.Results[0].Status
+	}
+	require.Equal(t, bootstrap.Changed, apply(first))
+	require.Equal(t, bootstrap.Unchanged, apply(first))
+	open, err := kube.Established(c, "apples.agent.example.org", "pears.agent.example.org").Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, open)
+
+	newer := definitions(c, "1.10", "apples")
+	changes, err = newer.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{`update the custom resource apples.agent.example.org to version 1.10 (is "1.2")`}, changes)
+	require.Equal(t, bootstrap.Changed, apply(newer))
+	label, description := is("apples")
+	require.Equal(t, "1.10 of 1.10", label+" "+description)
+
+	require.Equal(t, bootstrap.Unchanged, apply(first), "an older agent leaves the newer one's")
+	label, description = is("apples")
+	require.Equal(t, "1.10 of 1.10", label+" "+description)
+
+	// One that somebody made by hand has no version, and keeps its other labels.
+	require.NoError(t, server.Admin().Merge(t.Context(), crds+"/pears.agent.example.org", fields{"metadata": fields{"labels": fields{versionLabel: nil, "own": "x"}}}))
+	require.Equal(t, bootstrap.Changed, apply(definitions(c, "1.0", "pears")))
+	label, description = is("pears")
+	require.Equal(t, "1.0 of 1.0", label+" "+description)
+
+	// Several agents start at once, of two versions.
+	var all sync.WaitGroup
+	for i := range 8 {
+		d := definitions(admin(t), fmt.Sprintf("2.%d", i%2), "plums", "figs")
+		all.Go(func() {
+			if err := d.Apply(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, plural := range []string{"plums", "figs"} {
+		label, description = is(plural)
+		require.Equal(t, "2.1 of 2.1", label+" "+description)
+	}
+}
+
+func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
+	c := admin(t)
+	g := kube.Established(c, "nuts.agent.example.org")
+	changes, err := g.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"wait for the custom resources nuts.agent.example.org: nuts.agent.example.org is not installed"}, changes)
+	g.Waiting = func(bootstrap.Wait) { create(t, crds, crd("nuts", "1").Object) }
+	require.NoError(t, g.Apply(t.Context()))
+
+	_, err = kube.Established(client(t, denied.Token()), "nuts.agent.example.org").Check(t.Context())
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.ErrorContains(t, err, `{apiGroups: ["apiextensions.k8s.io"], resources: [customresourcedefinitions], resourceNames: ["nuts.agent.example.org"], verbs: ["get"]}`)
+	err = definitions(client(t, denied.Token()), "1.0", "nuts").Apply(t.Context())
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+
+	// A name that another resource has is accepted never.
+	clash := crd("nutz", "1")
+	require.NoError(t, unstructured.SetNestedField(clash.Object, "Nuts", "spec", "names", "kind"))
+	create(t, crds, clash.Object)
+	g = kube.Established(c, clash.GetName())
+	g.Timeout = time.Second
+	require.ErrorContains(t, g.Apply(t.Context()), "nutz.agent.example.org is not established yet: ")
+}
+
+// daemonSet makes one with a template's spec, as a namespace's own.
+func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields) kube.DaemonSet {
+	t.Helper()
+	all := fields{"containers": []any{fields{"name": "a", "image": "a"}}}
+	for key, value := range spec {
+		all[key] = value
+	}
+	create(t, "/apis/apps/v1/namespaces/kube-system/daemonsets", fields{"metadata": fields{"name": name}, "spec": fields{
+		"selector": fields{"matchLabels": fields{"app": name}},
+		"template": fields{"metadata": fields{"labels": fields{"app": name}}, "spec": all},
+	}})
+	return kube.DaemonSet{Client: client, Namespace: "kube-system", Name: name, Node: "decide"}
+}
+
+func TestRDY4_RestartOrUninstall(t *testing.T) {
+	createNode(t, "decide", fields{"zone": "a", "size": "8"})
+	c := admin(t)
+	decide := func(d kube.DaemonSet, uninstall bool, reason kube.Reason) {
+		t.Helper()
+		got := d.Decide(t.Context())
+		require.Equal(t, uninstall, got.Uninstall, "%s", got)
+		require.Equal(t, reason, got.Reason, "%s", got)
+		require.Equal(t, reason == kube.Unauthorized || reason == kube.Unknown, got.Err != nil, "%s", got)
+	}
+	path := "/apis/apps/v1/namespaces/kube-system/daemonsets/"
+
+	d := daemonSet(t, c, "plain", nil)
+	decide(d, false, kube.Restarting)
+	require.NoError(t, server.Admin().Delete(t.Context(), path+"plain?propagationPolicy=Foreground"))
+	decide(d, true, kube.Deleting) // there is nobody here who collects its pods
+	require.NoError(t, server.Admin().Merge(t.Context(), path+"plain", fields{"metadata": fields{"finalizers": nil}}))
+	decide(d, true, kube.Gone)
+
+	d = daemonSet(t, c, "orphaning", nil)
+	require.NoError(t, server.Admin().Delete(t.Context(), path+"orphaning?propagationPolicy=Orphan"))
+	decide(d, false, kube.Restarting)
+
+	d = daemonSet(t, c, "selecting", fields{"nodeSelector": fields{"zone": "a"}})
+	decide(d, false, kube.Restarting)
+	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/decide", fields{"metadata": fields{"labels": fields{"zone": "b"}}}))
+	decide(d, true, kube.NotMatching)
+	d.Node = "nowhere"
+	decide(d, false, kube.Unknown)
+
+	decide(kube.DaemonSet{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unauthorized)
+	decide(kube.DaemonSet{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unauthorized)
+	decide(kube.DaemonSet{Client: c, Namespace: "kube-system", Name: "agent"}, false, kube.Unknown)
+	decide(kube.DaemonSet{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unknown)
+
+	// The account goes with the release: the token of a pod that still runs is void.
+	create(t, "/api/v1/namespaces/kube-system/serviceaccounts", fields{"metadata": fields{"name": "going"}})
+	answer, err := server.Admin().Do(t.Context(), http.MethodPost, "/api/v1/namespaces/kube-system/serviceaccounts/going/token", "application/json",
+		[]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`))
+	require.NoError(t, err)
+	object := &unstructured.Unstructured{Object: fields{}}
+	require.NoError(t, object.UnmarshalJSON(answer))
+	token, _, _ := unstructured.NestedString(object.Object, "status", "token")
+	require.NoError(t, server.Admin().Delete(t.Context(), "/api/v1/namespaces/kube-system/serviceaccounts/going"))
+	going := kube.DaemonSet{Client: client(t, token), Namespace: "kube-system", Name: "agent", Node: "decide"}
+	eventually(t, func(ctx context.Context) error {
+		if got := going.Decide(ctx); !apierrors.IsUnauthorized(got.Err) || got.Uninstall {
+			return fmt.Errorf("%s", got)
+		}
+		return nil
+	})
+}
+
+// Affinities that the API server accepts.
+func TestRDY4_NodesThatTheAffinitySelects(t *testing.T) {
+	createNode(t, "affine", fields{"zone": "a", "size": "8"})
+	c := admin(t)
+	for i, tc := range []struct {
+		terms   string
+		matches bool
+	}{
+		{`[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]},{"key":"size","operator":"Gt","values":["7"]}]}]`, true},
+		{`[{"matchExpressions":[{"key":"zone","operator":"In","values":["a"]},{"key":"size","operator":"Lt","values":["7"]}]}]`, false},
+		{`[{"matchExpressions":[{"key":"gone","operator":"Exists"}]},{"matchExpressions":[{"key":"gone","operator":"DoesNotExist"}]}]`, true},
+		{`[{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["a"]}]}]`, false},
+		{`[{"matchFields":[{"key":"metadata.name","operator":"In","values":["affine"]}]}]`, true},
+		{`[{"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["affine"]}],"matchExpressions":[{"key":"zone","operator":"Exists"}]}]`, false},
+		{`[{}]`, false},
+	} {
+		var terms unstructured.Unstructured
+		require.NoError(t, terms.UnmarshalJSON([]byte(`{"kind":"x","apiVersion":"v1","terms":`+tc.terms+`}`)))
+		d := daemonSet(t, c, fmt.Sprint("affine-", i), fields{"affinity": fields{"nodeAffinity": fields{
+			"requiredDuringSchedulingIgnoredDuringExecution": fields{"nodeSelectorTerms": terms.Object["terms"]}}}})
+		d.Node = "affine"
+		got := d.Decide(t.Context())
+		require.NoError(t, got.Err)
+		require.Equal(t, !tc.matches, got.Uninstall, "%s: %s", tc.terms, got)
+	}
+}
+
+// Nobody who can be asked is no reason to take the network away.
+func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
+	d := kube.DaemonSet{Client: admin(t), Namespace: "kube-system", Name: "agent", Node: "decide"}
+	server.KillAPIServer()
+	defer func() { require.NoError(t, server.StartAPIServer(t.Context())) }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	got := d.Decide(ctx)
+	require.False(t, got.Uninstall)
+	require.Equal(t, kube.Unknown, got.Reason)
+	require.Contains(t, got.String(), "restart (unknown: get daemonsets kube-system/agent: ")
+}
