@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults image ci help
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools
 
 test: test-packages test-traces test-cni test-kube ## run all tests
 
@@ -46,6 +46,24 @@ systemd: tools ## sysctl's tests on the booted systemd of four Debian releases, 
 	$(GO) vet -tags systemd ./sysctl
 	@bin=$$(mktemp -d) && CGO_ENABLED=0 $(GO) test -tags systemd -c -o $$bin/test ./sysctl && \
 		internal/realsystemd/run $(RELEASES) $$bin/test; status=$$?; rm -rf $$bin; exit $$status
+
+KERNELS ?= 5.10,6.1,6.12,6.18,newest,6.12-arm64
+kernels: machine-tools ## the demo, the command's life and all tests on other kernels, in virtual machines, installed the first time (as root; hours; KERNELS=: some of them)
+	$(GO) run ./internal/realkernels -kernels $(KERNELS)
+
+kernels-short: machine-tools ## the same on the oldest kernel, with the tests of the leaves
+	$(GO) run ./internal/realkernels -short
+
+machine-tools:
+	@for tool in depmod mke2fs mmdebstrap xz zstd; do \
+		PATH=$$PATH:/usr/sbin:/sbin command -v $$tool >/dev/null && continue; \
+		echo "installing what virtual machines are made with"; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends e2fsprogs kmod mmdebstrap xz-utils zstd || exit 1; \
+		break; \
+	done
+
+kernels-table: ## write the table of what make kernels has shown into the README
+	$(GO) run ./internal/realkernels -table README.md
 
 compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
 	cd internal/realkube && $(GO) test -tags compare -count 1 -v -run Compa ./config
