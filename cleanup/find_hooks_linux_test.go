@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -26,6 +27,26 @@ func bpftool(t testing.TB, args ...string) string {
 		testns.Skip(t, "needs bpftool, of the package of that name")
 	}
 	return run(t, append([]string{"bpftool"}, args...)...)
+}
+
+// hasTCX reports whether the kernel has lists of programs on links (Linux 6.6).
+func hasTCX(t testing.TB) bool {
+	t.Helper()
+	_, err := link.QueryPrograms(link.QueryOptions{Target: index(t, "lo"), Attach: ebpf.AttachTCXIngress})
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		return false
+	}
+	require.NoError(t, err)
+	return true
+}
+
+// needsTCX skips the test where the kernel has none; that this is no error is a test
+// of its own.
+func needsTCX(t testing.TB) {
+	t.Helper()
+	if !hasTCX(t) {
+		testns.SkipKernel(t, "tcx")
+	}
 }
 
 func tcxLink(t testing.TB, dev string, attach ebpf.AttachType, prog *ebpf.Program) link.Link {
@@ -60,6 +81,9 @@ func linkIDs(t testing.TB, prog *ebpf.Program) []string {
 // stands for its id.
 func hooks(t testing.TB, attach ...ebpf.AttachType) []string {
 	t.Helper()
+	if !hasTCX(t) {
+		return nil
+	}
 	links, err := netlink.LinkList()
 	require.NoError(t, err)
 	var out []string
@@ -88,6 +112,7 @@ func programName(t testing.TB, id ebpf.ProgramID) string {
 // Each way of attaching, on both sides, beside a foreign program.
 func TestCLN2_TCX(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	needsTCX(t)
 	const in, out = ebpf.AttachTCXIngress, ebpf.AttachTCXEgress
 	c := bpfState(t)
 	foreign, ours := program(t, ebpf.SchedCLS, "foreign"), program(t, ebpf.SchedCLS, "cil_from_netdev")
@@ -128,6 +153,7 @@ func TestCLN2_TCX(t *testing.T) {
 
 func TestCLN1_TCXThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	needsTCX(t)
 	veth(t, "eth0", "eth1")
 	c := bpfState(t)
 	old, replacement := program(t, ebpf.SchedCLS, "cil_to_netdev"), program(t, ebpf.SchedCLS, "cil_from_netdev")
@@ -151,6 +177,7 @@ func TestCLN1_TCXThatWasReplacedIsLeft(t *testing.T) {
 // with the link, whoever holds the bpf_link.
 func TestCLN2_EndpointByTCX(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	needsTCX(t)
 	veth(t, "lxcnothex", "peer")
 	veth(t, "lxcforeign", "peer2")
 	tcxLink(t, "lxcnothex", ebpf.AttachTCXIngress, program(t, ebpf.SchedCLS, "cil_from_contai"))
@@ -166,6 +193,7 @@ func TestCLN2_EndpointByTCX(t *testing.T) {
 // Programs on tcx are in the namespace of their link.
 func TestCLN6_TCXInAnotherNamespaceSurvives(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
+	needsTCX(t)
 	ownRun(t)
 	ip(t, "netns add other")
 	prog := program(t, ebpf.SchedCLS, "cil_to_netdev")

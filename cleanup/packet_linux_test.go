@@ -129,6 +129,9 @@ func TestCLN3_NoPacketIsDropped(t *testing.T) {
 	for _, way := range []string{"tc", "tcx", "xdp"} {
 		t.Run(way, func(t *testing.T) {
 			testns.Enter(t, testns.Mount|testns.Net)
+			if way == "tcx" {
+				needsTCX(t)
+			}
 			c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
 			w := newWire(t)
 			pin := filepath.Join(c.BPFRoots[0], "tc", "globals", "cilium_calls")

@@ -34,7 +34,8 @@ func (m *machines) boot(ctx context.Context, kernel string, b boot) (result, err
 	limited, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	begin := time.Now()
-	out, failed := exec.CommandContext(limited, args[0], args[1:]...).CombinedOutput()
+	cmd := exec.CommandContext(limited, args[0], args[1:]...)
+	out, failed := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return result{}, ctx.Err()
 	}
@@ -43,6 +44,9 @@ func (m *machines) boot(ctx context.Context, kernel string, b boot) (result, err
 	}
 	r, err := readResult(log)
 	r.minutes = time.Since(begin).Minutes()
+	if state := cmd.ProcessState; state != nil {
+		r.processor = (state.UserTime() + state.SystemTime()).Minutes()
+	}
 	return r, err
 }
 

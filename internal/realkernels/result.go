@@ -21,7 +21,8 @@ type result struct {
 	parts   map[string]part
 	ended   bool   // it came to its end
 	outside string // what was printed in no part
-	minutes float64
+
+	minutes, processor float64 // time by the clock, and of the processor
 }
 
 // part is one script, or the tests of one package.
@@ -141,7 +142,7 @@ func (r result) text(b boot) string {
 	if !r.ended {
 		s.WriteString(r.outside + "the virtual machine did not come to its end\n")
 	}
-	fmt.Fprintf(&s, "%.1f minutes\n", r.minutes)
+	fmt.Fprintf(&s, "%.1f minutes, %.1f of processor time\n", r.minutes, r.processor)
 	return s.String()
 }
 

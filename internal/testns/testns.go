@@ -42,3 +42,10 @@ func Skip(t testing.TB, reason string) {
 	}
 	t.Skip(reason)
 }
+
+// SkipKernel skips a test of a feature that the running kernel lacks, also where no
+// other skip is allowed: the kernel that CI has brings it, an older one cannot.
+func SkipKernel(t testing.TB, feature string) {
+	t.Helper()
+	t.Skip("this kernel has no " + feature)
+}
