@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+	configkube "github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+type clusterFlags struct {
+	node, kubeconfig, taint, daemonSet string
+}
+
+func (c *clusterFlags) flags(f *flag.FlagSet) {
+	f.StringVar(&c.node, "node", "", "name of this node, to be marked as ready; empty: no cluster is asked")
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: that of the pod")
+	f.StringVar(&c.taint, "taint", "", "key of the taint that keeps pods away until the node is ready")
+	f.StringVar(&c.daemonSet, "daemonset", "", "NAMESPACE/NAME of this agent's own: at the end, what was done to the node is undone if it does not come back; empty: nothing is undone")
+}
+
+func (c *clusterFlags) validate() error {
+	namespace, name, both := strings.Cut(c.daemonSet, "/")
+	switch {
+	case c.daemonSet != "" && (!both || namespace == "" || name == ""):
+		return fmt.Errorf("--daemonset %q: want NAMESPACE/NAME", c.daemonSet)
+	case c.node == "" && (c.daemonSet != "" || c.taint != "" || c.kubeconfig != ""):
+		return errors.New("--daemonset, --taint and --kubeconfig need --node")
+	}
+	return nil
+}
+
+// clients reach the cluster; the zero value: none is asked.
+type clients struct {
+	config  *rest.Config
+	dynamic dynamic.Interface
+}
+
+func (c *clusterFlags) connect() (clients, error) {
+	if c.node == "" {
+		return clients{}, nil
+	}
+	connection := configkube.Connection{Kubeconfig: c.kubeconfig, UserAgent: "slipway-agent"}
+	config, err := connection.Config()
+	if err != nil {
+		return clients{}, err
+	}
+	client, err := connection.Client()
+	if err != nil {
+		return clients{}, err
+	}
+	return clients{config, client.Dynamic}, nil
+}
+
+func (a *agent) apiServer() bootstrap.Step {
+	g := kube.APIServer(a.clients.config)
+	g.Timeout = a.gateTimeout
+	return bootstrap.Step{Name: "gate api-server", Action: g}
+}
+
+// nodeSteps come last: pods may come.
+func (a *agent) nodeSteps() []bootstrap.Step {
+	if a.clients.dynamic == nil {
+		return nil
+	}
+	node := kube.Node{
+		Client: a.clients.dynamic, Name: a.cluster.node, Taint: a.cluster.taint,
+		Reason: "SlipwayAgentIsUp", Message: "the agent has prepared the node",
+	}
+	after := []string{"config", "cgroup", "bpffs", "ip-forwarding"}
+	if a.cni.plugin != "" {
+		after = append(after, "cni")
+	}
+	if a.cni.plugin != "" && a.cni.waitLoaded > 0 {
+		after = append(after, "cni-loaded")
+	}
+	return []bootstrap.Step{{Name: "node", After: after, Action: node}}
+}
+
+// leave undoes what was done to the node, if this agent does not come back to it.
+func (a *agent) leave(ctx context.Context) error {
+	namespace, name, ok := strings.Cut(a.cluster.daemonSet, "/")
+	if !ok {
+		return nil
+	}
+	const patience = 10 * time.Second // of the 30 that a pod usually has
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	decision := kube.DaemonSet{Client: a.clients.dynamic, Namespace: namespace, Name: name, Node: a.cluster.node}.Decide(short)
+	a.log.Info("told to end", "decision", decision.String())
+	if !decision.Uninstall {
+		return nil
+	}
+	unlock, err := a.lock()(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := a.journal.RevertAll(ctx)
+	a.log.Info("undone", "entries", len(all))
+	return errors.Join(err, unlock())
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/hostlocal"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+const (
+	network  = "slipway-agent" // the name of the network, and of host-local's store
+	confName = "10-slipway-agent.conflist"
+)
+
+type cniFlags struct {
+	plugin, subnet                                 string
+	plugins, binDir, confDir, dataDir, runtimePath string
+	waitLoaded                                     time.Duration
+}
+
+func (c *cniFlags) flags(f *flag.FlagSet) {
+	f.StringVar(&c.plugin, "cni", "", "the plugin that connects pods, with host-local: ptp or bridge; empty: no CNI configuration")
+	f.StringVar(&c.subnet, "subnet", "", "the addresses of this node's pods, such as 10.244.1.0/24")
+	f.StringVar(&c.plugins, "plugins", "", "directory with the CNI plugins to install; empty: they are on the node")
+	f.StringVar(&c.binDir, "cni-bin-dir", "/opt/cni/bin", "where the container runtime looks for plugins, on the host")
+	f.StringVar(&c.confDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for configurations, on the host")
+	f.StringVar(&c.dataDir, "cni-data-dir", hostlocal.DefaultDataDir, "host-local's store, on the host")
+	f.StringVar(&c.runtimePath, "runtime-endpoint", "", "socket of the container runtime, on the host; empty: it is searched for")
+	f.DurationVar(&c.waitLoaded, "wait-loaded", 0, "how long to wait until the container runtime has loaded the configuration; 0: do not")
+}
+
+func (c *cniFlags) validate() error {
+	switch c.plugin {
+	case "":
+		return nil
+	case "ptp", "bridge":
+	default:
+		return fmt.Errorf("--cni %q: want ptp or bridge", c.plugin)
+	}
+	if _, err := netip.ParsePrefix(c.subnet); err != nil {
+		return fmt.Errorf("--subnet: %w", err)
+	}
+	if c.confDir == "" || c.binDir == "" {
+		return errors.New("--cni-bin-dir and --cni-conf-dir must be directories")
+	}
+	return nil
+}
+
+// conflist is the network of this node.
+func (c *cniFlags) conflist() (cniinstall.Whole, error) {
+	everywhere := "0.0.0.0/0"
+	if subnet, err := netip.ParsePrefix(c.subnet); err != nil {
+		return nil, err
+	} else if subnet.Addr().Is6() {
+		everywhere = "::/0"
+	}
+	type object = map[string]any
+	main := object{"type": c.plugin, "ipMasq": true, "ipam": object{
+		"type": "host-local", "dataDir": c.dataDir,
+		"ranges": [][]object{{{"subnet": c.subnet}}}, "routes": []object{{"dst": everywhere}},
+	}}
+	if c.plugin == "bridge" {
+		main["bridge"], main["isGateway"] = "slipway0", true
+	}
+	portmap := object{"type": "portmap", "capabilities": object{"portMappings": true}}
+	return json.Marshal(object{"cniVersion": "1.0.0", "name": network, "plugins": []object{main, portmap}})
+}
+
+// cniSteps come after all that prepares the node: a plan stops at the first step that
+// fails, so the configuration is published on a healthy node only. The addresses that
+// leaked are released before there is one to ask for more.
+func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err error) {
+	if a.cni.plugin == "" {
+		return nil, func() {}, nil
+	}
+	conflist, err := a.cni.conflist()
+	if err != nil {
+		return nil, nil, err
+	}
+	install := cniinstall.Install{
+		BinDir: a.cni.binDir, ConfDir: a.cni.confDir, ConfName: confName, Config: conflist, Journal: a.journal,
+		Names: []string{a.cni.plugin, "host-local", "portmap", "loopback"},
+	}
+	closePlugins = func() {}
+	if a.cni.plugins != "" {
+		root, err := os.OpenRoot(a.cni.plugins)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--plugins: %w", err)
+		}
+		install.Plugins, closePlugins = root.FS(), func() { _ = root.Close() } // it was only read
+	}
+	steps = []bootstrap.Step{
+		{Name: "addresses", Optional: true, Action: hostlocal.Store{
+			Network: network, DataDir: a.cni.dataDir, On: a.host.On(hostns.Mount), Sandboxes: a.sandboxes,
+		}},
+		{Name: "cni", After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}, Action: a.host.In(hostns.Mount|hostns.Net, install)},
+	}
+	if a.cni.waitLoaded > 0 {
+		steps = append(steps, bootstrap.Step{Name: "cni-loaded", After: []string{"cni"}, Timeout: a.cni.waitLoaded, Action: cri.Loaded{
+			Endpoint: cri.Endpoint{HostProc: a.host.Proc, Path: a.cni.runtimePath},
+			Conf:     func(context.Context) ([]byte, error) { return conflist, nil },
+		}})
+	}
+	return steps, closePlugins, nil
+}
+
+// sandboxes asks the container runtime which it knows.
+func (a *agent) sandboxes(ctx context.Context) (ids []string, err error) {
+	const patience = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	endpoint := cri.Endpoint{HostProc: a.host.Proc, Path: a.cni.runtimePath}
+	if endpoint.Path == "" {
+		if endpoint, err = cri.Find(ctx, a.host.Proc); err != nil {
+			return nil, err
+		}
+	}
+	return endpoint.SandboxIDs(ctx)
+}
