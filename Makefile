@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools
 
 test: test-packages test-traces test-cni test-kube ## run all tests
 
@@ -35,7 +35,7 @@ test-cni: tools ## containerd's loader, libcni and the reference plugins over wh
 	cd internal/cniconform && $(GO) vet ./... && $(GO) test -count 1 ./...
 
 test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (6 CPU-minutes)
-	cd internal/realkube && $(GO) vet -tags compare ./... && $(GO) test -timeout 25m ./...
+	cd internal/realkube && $(GO) vet -tags compare,charts ./... && $(GO) test -timeout 25m ./...
 
 cri: ## real containerds under bootstrap/cri and nodeinit, built from their modules the first time (5 CPU-minutes)
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags realcri -count 1 -p 1 -timeout 25m -run Real ./bootstrap/cri ./examples/nodeinit
@@ -64,6 +64,9 @@ machine-tools:
 
 kernels-table: ## write the table of what make kernels has shown into the README
 	$(GO) run ./internal/realkernels -table README.md
+
+charts: ## the components of examples/deploy over the charts of others, rendered by helm, before a real API server (helm is built the first time: 4 CPU-minutes)
+	cd internal/realkube && $(GO) test -tags charts -count 1 -run Charts ./config
 
 compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
 	cd internal/realkube && $(GO) test -tags compare -count 1 -v -run Compa ./config
