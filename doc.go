@@ -18,8 +18,13 @@
 //     OpenTelemetry; modules of their own.
 //   - bootstrap/hostpath: the directories and files that an agent expects.
 //   - bootstrap/flock: one run at a time on a node.
-//   - bootstrap/cri: where the container runtime looks for CNI files, and what it
-//     has loaded.
+//   - bootstrap/cri: where the container runtime looks for CNI files, what it has
+//     loaded, and which sandboxes it knows.
+//   - bootstrap/gate: waits for a file, a TCP port, kube-proxy's rules.
+//   - bootstrap/kube: waits for the API server and custom resources, marks the node
+//     as ready, and tells a restart from a removal.
+//   - bootstrap/probe: the health probe of an agent with a plan.
+//   - bootstrap/hostlocal: releases the addresses of pods that are gone.
 //   - bootstrap/bootstraptest: a conformance test for an action, a scripted
 //     action, a kernel in memory, and a throw-away node to test against.
 //   - configresolve: one configuration from many sources, with provenance.
