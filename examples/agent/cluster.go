@@ -19,6 +19,12 @@ import (
 	configkube "github.com/slipway-dev/slipway/configresolve/kube"
 )
 
+const stepNode = "node"
+
+// patience is how long the cluster is waited for, but at the start: of the 30 seconds
+// that a pod usually has for its end, and of those in which a node is not repaired.
+const patience = 10 * time.Second
+
 type clusterFlags struct {
 	node, kubeconfig, taint, daemonSet string
 }
@@ -85,7 +91,7 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 	if a.cni.plugin != "" && a.cni.waitLoaded > 0 {
 		after = append(after, "cni-loaded")
 	}
-	return []bootstrap.Step{{Name: "node", After: after, Action: node}}
+	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: node}}
 }
 
 // leave undoes what was done to the node, if this agent does not come back to it.
@@ -94,7 +100,6 @@ func (a *agent) leave(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	const patience = 10 * time.Second // of the 30 that a pod usually has
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	decision := kube.DaemonSet{Client: a.clients.dynamic, Namespace: namespace, Name: name, Node: a.cluster.node}.Decide(short)

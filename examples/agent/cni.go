@@ -119,7 +119,6 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 
 // sandboxes asks the container runtime which it knows.
 func (a *agent) sandboxes(ctx context.Context) (ids []string, err error) {
-	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	endpoint := cri.Endpoint{HostProc: a.host.Proc, Path: a.cni.runtimePath}

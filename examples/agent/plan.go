@@ -108,13 +108,17 @@ func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 }
 
 // prepare reads the configuration, anew for each run, and gives the plan's steps
-// what depends on it. What was waited for at the start is not waited for again: it
-// must not keep a node from being repaired.
+// what depends on it. What was waited for at the start is not waited for again, and a
+// cluster that is away later is no fault of the node's: a node that was ready is
+// repaired meanwhile, and stays healthy.
 func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	for i := range p.Steps {
 		if a.opened && strings.HasPrefix(p.Steps[i].Name, "gate ") {
 			p.Steps[i].Skip = true
 		}
+	}
+	if node := p.Step(stepNode); node != nil {
+		node.Optional = a.opened
 	}
 	config, err := a.resolve(ctx)
 	if err != nil {

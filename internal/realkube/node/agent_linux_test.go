@@ -148,6 +148,18 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 	for file, there := range map[string]bool{"10.9.0.2": true, "10.9.0.3": false, "10.9.0.4": false, "10.9.0.4.corrupt": true} {
 		require.Equal(t, there, h.has(store+file), file)
 	}
+
+	// The cluster is away, and the node is repaired all the same.
+	server.KillAPIServer()
+	h.do(func() error { return os.Remove(conflist) })
+	eventually(t, func(context.Context) error {
+		if !h.has(conflist) {
+			return fs.ErrNotExist
+		}
+		return nil
+	})
+	require.NoError(t, server.StartAPIServer(t.Context()))
+
 	require.Regexp(t, regexp.MustCompile(`told to end" decision="?restart \(restarting\)`), stop())
 	require.True(t, h.has(conflist), "an agent that comes back leaves the node as it is")
 
