@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -79,8 +80,12 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	})
 	config, err := resolver.Resolve(ctx)
 	stop()
-	if errors.Is(err, configresolve.ErrMissing) {
+	var request *url.Error
+	switch {
+	case errors.Is(err, configresolve.ErrMissing):
 		err = fmt.Errorf("%w (create it, or correct --source, which names it)", err)
+	case errors.As(err, &request) && ctx.Err() != nil:
+		err = fmt.Errorf("%w (see whether the API server runs and this node reaches it; --k8s-api-server-urls names others)", err)
 	}
 	if err != nil {
 		end(bootstrap.Failed, err.Error())

@@ -135,6 +135,8 @@ func TestPLAN5_UsageErrorsExit64(t *testing.T) {
 			require.Equal(t, 64, o.code, o.stderr)
 			require.Contains(t, o.stderr, tc.says)
 			require.Contains(t, o.stderr, "Usage:")
+			lines := strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
+			require.Contains(t, lines[len(lines)-1], tc.says, "the last line is what a pod's status has")
 			require.Empty(t, o.stdout)
 		})
 	}
