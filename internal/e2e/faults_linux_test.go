@@ -33,7 +33,7 @@ var faults = []fault{
 	{
 		name:  "no API server",
 		wrong: func(t *testing.T, d *deployment) { d.flags(waitless, "--k8s-api-server-urls=https://10.250.0.2:6444") },
-		says:  []string{"https://10.250.0.2:6444", "connection refused"},
+		says:  []string{"https://10.250.0.2:6444", "--timeout of 6s is over", "connection refused (see whether the API server runs and this node reaches it; --k8s-api-server-urls"},
 	},
 	{
 		name: "the API server is killed",
@@ -47,7 +47,7 @@ var faults = []fault{
 			time.Sleep(14 * time.Second)
 			require.NoError(t, node.Restart(context.WithoutCancel(t.Context()), "kube-apiserver"))
 		},
-		says:   []string{"https://10.96.0.1:443", "connection refused"},
+		says:   []string{"https://10.96.0.1:443", "connection refused", "see whether the API server runs and this node reaches it"},
 		within: 2 * time.Minute,
 	},
 	{
@@ -57,7 +57,7 @@ var faults = []fault{
 			on(t, "iptables -t mangle -I OUTPUT -d 10.96.0.1 -j DROP")
 			t.Cleanup(func() { on(t, "iptables -t mangle -D OUTPUT -d 10.96.0.1 -j DROP") })
 		},
-		says: []string{"https://10.96.0.1:443"},
+		says: []string{"https://10.96.0.1:443", "--timeout of 6s is over", "see whether the API server runs and this node reaches it"},
 	},
 	{
 		name: "RBAC denies", short: true,
@@ -65,7 +65,10 @@ var faults = []fault{
 			d.drop("Role", "RoleBinding")
 			kubectl(t, "delete", "role,rolebinding", "agent-nodeinit", "--namespace=kube-system", "--ignore-not-found")
 		},
-		says: []string{"configmaps", "cilium-config", "kube-system", "verbs"},
+		says: []string{
+			`User "system:serviceaccount:kube-system:agent" cannot get resource "configmaps"`,
+			`grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cilium-config"], verbs: ["get"]}`,
+		},
 	},
 	{name: "SYS_ADMIN is missing", wrong: without("SYS_ADMIN"), says: []string{"CAP_SYS_ADMIN"}},
 	{name: "SYS_CHROOT is missing", wrong: without("SYS_CHROOT"), says: []string{"CAP_SYS_CHROOT"}},
@@ -73,7 +76,7 @@ var faults = []fault{
 	{
 		name:  "another folder than /proc",
 		wrong: func(t *testing.T, d *deployment) { d.hostPath("hostproc", "/srv") },
-		says:  []string{"/hostproc", "/proc"},
+		says:  []string{"/hostproc: it is not a proc file system", "mount the host's /proc there (hostPath: {path: /proc})"},
 	},
 	{
 		name:  "a folder that the host does not have",
@@ -84,7 +87,7 @@ var faults = []fault{
 		name: "a mount that nobody else sees",
 		wrong: func(t *testing.T, d *deployment) {
 			d.hostPath("hostproc", "/sys/fs")
-			d.init["command"] = []any{"nodeinit", "mount-bpffs", "--bpf-root=/hostproc/bpf"}
+			d.init["command"] = []any{"nodeinit", "mount-bpffs", "--bpf-root=/hostproc/bpf", "--state-dir="}
 		},
 		says: []string{"mountPropagation: Bidirectional"},
 	},
@@ -94,7 +97,7 @@ var faults = []fault{
 			on(t, "mount -t tmpfs -o size=1m full /opt/cni/bin; head -c 1000000 /dev/zero > /opt/cni/bin/other")
 			t.Cleanup(func() { on(t, "umount /opt/cni/bin") })
 		},
-		says: []string{"/opt/cni/bin", "no space left on device"},
+		says: []string{"write /opt/cni/bin/bridge", "no space left on device (needs free space and free inodes"},
 	},
 	{
 		name: "no ConfigMap",
@@ -102,7 +105,7 @@ var faults = []fault{
 			d.drop("ConfigMap")
 			kubectl(t, "delete", "configmap", "cilium-config", "--namespace=kube-system", "--ignore-not-found")
 		},
-		says: []string{"kube-system/cilium-config"},
+		says: []string{"ConfigMap kube-system/cilium-config", "create it"},
 	},
 	{
 		name:  "no token",
