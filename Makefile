@@ -18,11 +18,11 @@ PACKAGES     = iproute2 bpftool iptables nftables ipset util-linux e2fsprogs xfs
 LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 
 # Modules of their own, so that what they need reaches no user of the packages.
-NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/realkube internal/realkube/testdata/server
+NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/e2e internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools test-e2e e2e
 
-test: test-packages test-traces test-cni test-kube ## run all tests
+test: test-packages test-traces test-cni test-kube test-e2e ## run all tests
 
 test-packages: tools ## the tests of the packages and examples
 	GOFLAGS="$$($(GO) env GOFLAGS) $(addprefix -modfile=,$(MODFILE))" $(GO) test $(RACE) -timeout 25m ./...
@@ -34,8 +34,14 @@ test-traces: ## Prometheus and OpenTelemetry
 test-cni: tools ## containerd's loader, libcni and the reference plugins over what cniinstall writes
 	cd internal/cniconform && $(GO) vet ./... && $(GO) test -count 1 ./...
 
-test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (6 CPU-minutes)
+test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (8 CPU-minutes, with what test-e2e runs)
 	cd internal/realkube && $(GO) vet -tags compare,charts ./... && $(GO) test -timeout 25m ./...
+
+test-e2e: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
+	cd internal/e2e && $(GO) vet ./... && $(GO) test -short -count 1 -timeout 25m ./...
+
+e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves
+	cd internal/e2e && $(GO) vet ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -count 1 -v -timeout 60m ./...
 
 cri: ## real containerds under bootstrap/cri and nodeinit, built from their modules the first time (5 CPU-minutes)
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags realcri -count 1 -p 1 -timeout 25m -run Real ./bootstrap/cri ./examples/nodeinit
@@ -114,7 +120,7 @@ vet: ## vet for every platform that the packages build on
 
 staticcheck: ## run staticcheck
 	$(GO) run $(STATICCHECK) ./...
-	@for dir in bootstrap/otel bootstrap/prom internal/cniconform internal/realkube; do (cd $$dir && $(GO) run $(STATICCHECK) ./...) || exit 1; done
+	@for dir in bootstrap/otel bootstrap/prom internal/cniconform internal/e2e internal/realkube; do (cd $$dir && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 
 tidy: ## fail if go mod tidy would change something
 	$(GO) mod tidy -diff

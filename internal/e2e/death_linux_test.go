@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/e2e/cluster"
-	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/throwaway"
 )
 
@@ -60,7 +59,7 @@ func cgroups(t *testing.T, name string) []string {
 }
 
 func TestAClusterEndsWithItsStarter(t *testing.T) {
-	testns.Root(t)
+	needNode(t)
 	before := machine(t)
 	start := exec.Command("/proc/self/exe")
 	start.Env = append(os.Environ(), modeEnv+"=1")

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,6 +26,9 @@ const agentImage = "slipway.test/agent:1"
 // what it has made.
 var node *cluster.Cluster
 
+// unsupported is why this machine has none.
+var unsupported error
+
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (status int) {
@@ -32,7 +36,7 @@ func run(m *testing.M) (status int) {
 		return starter(mode)
 	}
 	if os.Geteuid() != 0 {
-		return m.Run() // every test says why it skips, or fails
+		return m.Run() // likewise
 	}
 	ctx := context.Background()
 	err := os.RemoveAll("../../bin/e2e") // logs of an earlier run
@@ -40,7 +44,12 @@ func run(m *testing.M) (status int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if node, err = cluster.Start(ctx, os.Stderr); err == nil {
+	node, err = cluster.Start(ctx, os.Stderr)
+	if errors.Is(err, errors.ErrUnsupported) {
+		unsupported = err
+		return m.Run() // every test says why it skips, or fails
+	}
+	if err == nil {
 		defer func() {
 			if err := node.Close(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -106,8 +115,16 @@ func build(ctx context.Context, name string) ([]byte, error) {
 // begin is the head of every test on the cluster.
 func begin(t *testing.T) {
 	t.Helper()
-	testns.Root(t)
+	needNode(t)
 	t.Cleanup(func() { saveLogs(t) })
+}
+
+func needNode(t *testing.T) {
+	t.Helper()
+	testns.Root(t)
+	if unsupported != nil {
+		testns.Skip(t, unsupported.Error())
+	}
 }
 
 // saveLogs leaves the logs of everything in bin/e2e, if the test has failed. What

@@ -39,7 +39,8 @@ type Cluster struct {
 }
 
 // Start makes a node and what runs on it, and returns when pods can be created.
-// log gets a line when something has to be built or downloaded.
+// log gets a line when something has to be built or downloaded. On a machine that
+// cannot have a node, the error matches [errors.ErrUnsupported].
 func Start(ctx context.Context, log io.Writer) (_ *Cluster, err error) {
 	c := &Cluster{services: map[string]*service{}}
 	if c.programs, err = findPrograms(ctx, log); err != nil {

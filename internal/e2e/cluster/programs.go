@@ -5,12 +5,16 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/realcri"
 	"github.com/slipway-dev/slipway/internal/realkube"
 )
@@ -28,7 +32,28 @@ type programs struct {
 	debian string // root of the unpacked packages
 }
 
+// supported says early, before anything is built, why this machine cannot have a
+// node. The error matches [errors.ErrUnsupported].
+func supported() error {
+	mounts, err := mountinfo.Read()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool {
+		return m.FSType == "cgroup" && slices.Contains(strings.Split(m.Super, ","), "memory")
+	}) {
+		return fmt.Errorf("this machine has no controllers of cgroups in version 1, which the node needs: %w", errors.ErrUnsupported)
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return fmt.Errorf("this machine is no Debian, whose containerd and runc the node runs: %w", errors.ErrUnsupported)
+	}
+	return nil
+}
+
 func findPrograms(ctx context.Context, log io.Writer) (p programs, err error) {
+	if err := supported(); err != nil {
+		return p, err
+	}
 	if p.kube, err = realkube.Binary(ctx, log); err != nil {
 		return p, err
 	}
