@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -33,7 +34,7 @@ func bpftool(t testing.TB, args ...string) string {
 func hasTCX(t testing.TB) bool {
 	t.Helper()
 	_, err := link.QueryPrograms(link.QueryOptions{Target: index(t, "lo"), Attach: ebpf.AttachTCXIngress})
-	if errors.Is(err, ebpf.ErrNotSupported) {
+	if errors.Is(err, unix.EINVAL) {
 		return false
 	}
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/rlimit"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -41,6 +42,10 @@ func bpfDir(t testing.TB) string {
 	require.NoError(t, unix.Mount("bpf", dir, "bpf", 0, "mode=0700"))
 	return dir
 }
+
+// Before Linux 5.11 maps and programs count as locked memory, of which a process may
+// have little. Without root the tests of both skip.
+var _ = rlimit.RemoveMemlock()
 
 // program loads a program that lets everything pass.
 func program(t testing.TB, typ ebpf.ProgramType, name string, use ...*ebpf.Map) *ebpf.Program {
