@@ -347,7 +347,9 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 		"-4 rule add pref 9 fwmark 0x200/0xf00 from 10.0.0.0/8 lookup 2004",
 		"-4 rule del pref 10",
 		"-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 77",
+		"link set dev cilium_host down", // kernels before 6.2 rename no link that is up
 		"link set dev cilium_host name mine",
+		"link set dev cilium_net down",
 		"link set dev cilium_net name mine2",
 	} {
 		ip(t, command)

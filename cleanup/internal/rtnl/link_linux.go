@@ -6,6 +6,8 @@ package rtnl
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -41,13 +43,22 @@ func linkHeader(index int) *nl.IfInfomsg {
 	return msg
 }
 
-// Links lists all links.
+// Links lists all links, by two lists: where links come and go meanwhile, kernels before
+// 6.9 may leave another one out of a list and not say that it was interrupted. They say
+// so in the message that ends it only if links stood in the same batch
+// (nl_dump_check_consistent in rtnl_dump_ifinfo, net/core/rtnetlink.c).
 func (c *Conn) Links(ctx context.Context) ([]Link, error) {
-	links, err := list(ctx, c, unix.RTM_GETLINK, parseLink, linkRequest(0)...)
-	if err != nil {
-		return nil, fmt.Errorf("list links: %w", err)
+	byIndex := map[int]Link{}
+	for range 2 {
+		links, err := list(ctx, c, unix.RTM_GETLINK, parseLink, linkRequest(0)...)
+		if err != nil {
+			return nil, fmt.Errorf("list links: %w", err)
+		}
+		for _, l := range links {
+			byIndex[l.Index] = l
+		}
 	}
-	return links, nil
+	return slices.SortedFunc(maps.Values(byIndex), func(a, b Link) int { return a.Index - b.Index }), nil
 }
 
 // Link returns one link; the error is [nlmsg.Gone] where there is none.
