@@ -18,7 +18,13 @@ import (
 // answering is a server that answers each request alike.
 type answering func(*http.Request) (*http.Response, error)
 
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := a(r)
+	if err == nil {
+		response.Request = r // as a transport does: client-go asks for it
+	}
+	return response, err
+}
 
 // Whatever a server answers is a configuration or an error.
 func FuzzAnswers(f *testing.F) {
@@ -29,7 +35,7 @@ func FuzzAnswers(f *testing.F) {
 		`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Expired","code":410}`,
 		`{"items":[{}]}`, `{"data":{"a":1}}`, `{"data":[]}`, `null`, `[]`, `{`, "",
 	} {
-		for _, status := range []int{200, 404, 410} {
+		for _, status := range []int{200, 404, 410, 415} {
 			f.Add(seed, status)
 		}
 	}
