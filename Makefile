@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/e2e internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools test-e2e e2e
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools test-e2e e2e e2e-compare
 
 test: test-packages test-traces test-cni test-kube test-e2e ## run all tests
 
@@ -37,8 +37,14 @@ test-cni: tools ## containerd's loader, libcni and the reference plugins over wh
 test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (8 CPU-minutes, with what test-e2e runs)
 	cd internal/realkube && $(GO) vet -tags compare,charts ./... && $(GO) test -timeout 25m ./...
 
-test-e2e: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
+test-e2e-compare: tools ## how soon an agent starts: after six init containers, after one, by nodeinit run, and embedding the packages
+	cd internal/e2e && $(GO) vet -tags compare ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags compare -count 1 -v -timeout 30m -run Comparison .
+
+e2e: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
 	cd internal/e2e && $(GO) vet ./... && $(GO) test -short -count 1 -timeout 25m ./...
+
+e2e-compare: tools ## how soon an agent starts: after six init containers, after one, by nodeinit run, and embedding the packages
+	cd internal/e2e && $(GO) vet -tags compare ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags compare -count 1 -v -timeout 30m -run Comparison .
 
 e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves
 	cd internal/e2e && $(GO) vet ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -count 1 -v -timeout 60m ./...

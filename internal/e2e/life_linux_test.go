@@ -16,12 +16,18 @@ import (
 
 // arrangements are the ways in which an agent's node is prepared.
 var arrangements = []struct {
-	name string
-	make func(*deployment)
+	name   string
+	make   func(*testing.T) *deployment
+	second string // what its log says at its second start
+	undoes bool   // what it did, when it is deleted
 }{
-	{"init container", func(*deployment) {}},
-	{"entrypoint", (*deployment).asEntrypoint},
+	// The configuration is written into a folder that each pod has anew.
+	{"init container", agent, unchanged, false},
+	{"entrypoint", entrypoint, unchanged, false},
+	{"embedding agent", embedding, "the agent|level=INFO", true},
 }
+
+const unchanged = `config +changed .*\n +cleanup +skipped .*(\n +(host-paths|cgroup|sysctl|bpffs|cni) +unchanged .*){5}\n7 steps: 5 unchanged, 1 changed, 1 skipped`
 
 // A node's life with an agent, from NotReady until it is as it was before,
 // looked at with the tools of others.
@@ -35,14 +41,12 @@ func TestLifeOfANode(t *testing.T) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			begin(t)
-			d := agent(t)
-			a.make(d)
-			life(t, d)
+			life(t, a.make(t), a.second, a.undoes)
 		})
 	}
 }
 
-func life(t *testing.T, d *deployment) {
+func life(t *testing.T, d *deployment, wantSecond string, undoes bool) {
 	nodeReady(t, "False")
 	before := snapshot(t)
 
@@ -55,11 +59,14 @@ func life(t *testing.T, d *deployment) {
 
 	kubectl(t, "delete", "pod", first, "--namespace=kube-system")
 	second := kubectl(t, "logs", d.ready(t), "--namespace=kube-system", "--container="+d.init["name"].(string))
-	// The configuration is written into a folder that each pod has anew.
-	require.Regexp(t, `config +changed .*\n +cleanup +skipped .*(\n +(host-paths|cgroup|sysctl|bpffs|cni) +unchanged .*){5}\n7 steps: 5 unchanged, 1 changed, 1 skipped`, second)
+	require.Regexp(t, wantSecond, second)
 	settles(t, installed, "the second start changes nothing")
 
 	d.remove(t)
+	if undoes {
+		nodeReady(t, "False")
+		require.Equal(t, "", on(t, "ls -A /etc/cni/net.d | grep -v disabled$ || true; ls -d /var/lib/slipway 2>/dev/null || true"))
+	}
 	u := uninstaller(t)
 	u.apply(t)
 	u.ready(t)
@@ -77,7 +84,7 @@ func pingEachOther(t *testing.T) {
 			"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "labels": object{"app": "ping"}},
 			"spec": object{
 				"automountServiceAccountToken": false,
-				"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", untilEnded}}},
+				"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"}}},
 			},
 		})
 	}

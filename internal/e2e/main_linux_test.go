@@ -65,23 +65,31 @@ func run(m *testing.M) (status int) {
 	return m.Run()
 }
 
-// importAgent gives the node the image that the manifests name: nodeinit, a
-// shell that stands in for the agent, CNI plugins and a configuration for them. The
-// node itself has nodeinit in /run, to be put right where a test has failed.
+// importAgent gives the node the image that the manifests name: nodeinit, the agent
+// that embeds the packages, one that only says when it started, CNI plugins and a
+// configuration for them. The node itself has nodeinit in /run, to be put right where
+// a test has failed.
 func importAgent(ctx context.Context) error {
 	files, err := node.Shell()
 	if err != nil {
 		return err
 	}
-	plugins, err := node.Plugins("/cni", "bridge", "host-local", "loopback")
+	plugins, err := node.Plugins("/cni", "bridge", "ptp", "host-local", "portmap", "loopback")
 	if err != nil {
 		return err
 	}
-	nodeinit, err := build(ctx, "nodeinit")
-	if err != nil {
-		return err
+	programs := map[string][]byte{}
+	for name, source := range map[string]string{
+		"/usr/bin/nodeinit": "examples/nodeinit", "/agent": "examples/agent", "/standin": "internal/e2e/standin",
+	} {
+		content, err := build(ctx, source)
+		if err != nil {
+			return err
+		}
+		programs[name] = content
+		files = append(files, image.File{Path: name, Mode: 0o755, Content: content})
 	}
-	if err := os.WriteFile(filepath.Join(node.Root(), "run/nodeinit"), nodeinit, 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(node.Root(), "run/nodeinit"), programs["/usr/bin/nodeinit"], 0o755); err != nil {
 		return err
 	}
 	conf, err := os.ReadFile("testdata/05-e2e.conflist")
@@ -89,25 +97,24 @@ func importAgent(ctx context.Context) error {
 		return err
 	}
 	files = append(append(files, plugins...),
-		image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit},
 		image.File{Path: "/run", Mode: fs.ModeDir | 0o755},
 		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
 	return node.Import(ctx, agentImage, []string{"/bin/sh"}, files...)
 }
 
-// build builds one of the examples, as its users do.
-func build(ctx context.Context, name string) ([]byte, error) {
+// build builds a command of this repository, as users build the examples.
+func build(ctx context.Context, source string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "e2e-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./examples/"+name)
-	cmd.Dir = "../.."
+	path := filepath.Join(dir, "program")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
+	cmd.Dir = filepath.Join("../..", source)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build %s: %w: %s", name, err, out)
+		return nil, fmt.Errorf("build %s: %w: %s", source, err, out)
 	}
 	return os.ReadFile(path)
 }

@@ -26,7 +26,7 @@ type deployment struct {
 	objects []object
 	name    string // of the DaemonSet
 	pod     object // spec of its pods
-	init    object // the first init container, which is nodeinit
+	init    object // the first container, which is nodeinit or an agent that needs none
 }
 
 // load reads a manifest that we ship. Changed are the images, which are the tests'.
@@ -46,27 +46,24 @@ func load(t *testing.T, file string) *deployment {
 		}
 	}
 	require.NotNil(t, d.pod)
-	d.init = d.pod["initContainers"].([]any)[0].(object)
+	if inits, there := d.pod["initContainers"].([]any); there {
+		d.init = inits[0].(object)
+	} else {
+		d.init = d.pod["containers"].([]any)[0].(object)
+	}
 	return d
 }
 
 // agent is the agent's deployment, with the ConfigMap that nodeinit reads. Its
-// network is the tests', and the agent a shell that says when it started.
+// network is the tests', and the agent says when it started and no more.
 func agent(t *testing.T) *deployment {
 	t.Helper()
 	d := load(t, "nodeinit.yaml")
 	d.objects = append(d.objects, configMap("cilium-config", "debug", "false"))
 	d.flags("--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s")
-	d.pod["containers"].([]any)[0].(object)["command"] = []any{"sh", "-c", standIn}
+	d.pod["containers"].([]any)[0].(object)["command"] = []any{"/standin"}
 	return d
 }
-
-// standIn is an agent: its first line is the time, in seconds, at which it runs.
-const standIn = "date +%s.%N; " + untilEnded
-
-// untilEnded waits for the end of the pod and then ends at once, as sleep does not
-// where it is the container's first process.
-const untilEnded = "trap 'exit 0' TERM; sleep 1000000 & wait"
 
 // at returns a part of an object.
 func at(o object, path ...string) object {
@@ -83,17 +80,26 @@ func (d *deployment) flags(flags ...string) {
 	}
 }
 
-// asEntrypoint takes the init container away: what it did, nodeinit run does
-// before it becomes the agent.
-func (d *deployment) asEntrypoint() {
+// entrypoint is the agent's deployment without init container: what that did,
+// nodeinit run does before it becomes the agent.
+func entrypoint(t *testing.T) *deployment {
+	t.Helper()
+	d := agent(t)
 	command := d.init["command"].([]any)
 	command[1] = "run"
 	command = append(command, "--drop-capabilities=SYS_ADMIN,SYS_CHROOT,SYS_PTRACE", "--")
-	d.init["command"] = append(command, "sh", "-c", standIn)
+	d.init["command"] = append(command, "/standin")
 	d.capabilities("SETPCAP")
 	d.init["name"] = "agent"
 	d.pod["containers"] = []any{d.init}
 	delete(d.pod, "initContainers")
+	return d
+}
+
+// embedding is examples/agent, which prepares its node itself.
+func embedding(t *testing.T) *deployment {
+	t.Helper()
+	return load(t, "agent.yaml")
 }
 
 // apply creates everything, for as long as the test runs.

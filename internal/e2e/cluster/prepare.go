@@ -33,6 +33,8 @@ const (
 	apiPort        = "6443"
 )
 
+// network has a rule in place of kube-proxy, and the chain by which others see that
+// kube-proxy has done its work.
 const network = `
 ip link add eth0 type veth peer name uplink
 ip address add 10.250.0.1/24 dev uplink
@@ -44,6 +46,7 @@ echo 1 > /proc/sys/net/ipv4/ip_forward
 for chain in OUTPUT PREROUTING; do
 	iptables -t nat -A $chain -d ` + serviceAddress + `/32 -p tcp --dport 443 -j DNAT --to-destination ` + nodeAddress + `:` + apiPort + `
 done
+iptables -t nat -N KUBE-NODEPORTS
 `
 
 // kernelLog is what the kubelet watches for processes that were killed for their
