@@ -102,7 +102,7 @@ func (g Gate) Apply(ctx context.Context) error {
 			return g.gaveUp(ctx, seen)
 		}
 		if tries++; time.Since(said) >= sayEvery {
-			g.say(ctx, bootstrap.Wait{For: g.For, Tries: tries, Err: errors.New(printable.Line(seen)), Pause: timeout - time.Since(start)})
+			g.say(ctx, bootstrap.Wait{For: g.For, Tries: tries, Err: errors.New(printable.Line(seen)), Pause: (timeout - time.Since(start)).Round(time.Second)})
 			said = time.Now()
 		}
 		select {

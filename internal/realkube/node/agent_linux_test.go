@@ -143,6 +143,7 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 	require.Equal(t, []string{notReady, "other"}, taintsOf(t, name))
 	h.write("/run/go", "")
 	untilReady()
+	require.Equal(t, "10.9.0.0/24", getNode(t, name).GetAnnotations()["agent.example.org/subnet"])
 	require.True(t, h.has(conflist))
 	require.True(t, h.has("/opt/cni/bin/host-local"))
 	for file, there := range map[string]bool{"10.9.0.2": true, "10.9.0.3": false, "10.9.0.4": false, "10.9.0.4.corrupt": true} {
