@@ -37,10 +37,7 @@ test-cni: tools ## containerd's loader, libcni and the reference plugins over wh
 test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (8 CPU-minutes, with what test-e2e runs)
 	cd internal/realkube && $(GO) vet -tags compare,charts ./... && $(GO) test -timeout 25m ./...
 
-test-e2e-compare: tools ## how soon an agent starts: after six init containers, after one, by nodeinit run, and embedding the packages
-	cd internal/e2e && $(GO) vet -tags compare ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags compare -count 1 -v -timeout 30m -run Comparison .
-
-e2e: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
+test-e2e: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
 	cd internal/e2e && $(GO) vet ./... && $(GO) test -short -count 1 -timeout 25m ./...
 
 e2e-compare: tools ## how soon an agent starts: after six init containers, after one, by nodeinit run, and embedding the packages
