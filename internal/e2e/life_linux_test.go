@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/internal/e2e/cluster"
 )
 
 // arrangements are the ways in which an agent's node is prepared.
@@ -78,23 +76,10 @@ func life(t *testing.T, d *deployment, wantSecond string, undoes bool) {
 // pingEachOther starts two pods on the network and has one ping the other.
 func pingEachOther(t *testing.T) {
 	t.Helper()
-	var pods []object
-	for _, name := range []string{"one", "other"} {
-		pods = append(pods, object{
-			"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "labels": object{"app": "ping"}},
-			"spec": object{
-				"automountServiceAccountToken": false,
-				"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"}}},
-			},
-		})
-	}
-	applyObjects(t, pods...)
-	kubectl(t, "wait", "pods", "--selector=app=ping", "--for=condition=Ready", "--timeout=60s")
-	address := kubectl(t, "get", "pod", "other", "--output=jsonpath={.status.podIP}")
+	address := pingPods(t)
 	require.True(t, strings.HasPrefix(address, "10.244.0."), address)
 	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss")
-	kubectl(t, "delete", "pods", "--selector=app=ping")
-	kubectl(t, "wait", "--for=delete", "pods", "--selector=app=ping", "--timeout=60s")
+	removePingPods(t)
 }
 
 // snapshot is the node as other tools show it, a line for each object.

@@ -78,6 +78,11 @@ func importAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	chained, err := node.Plugins("/chain", "tuning")
+	if err != nil {
+		return err
+	}
+	chained[0].Path = "/chain/agent-cni"
 	programs := map[string][]byte{}
 	for name, source := range map[string]string{
 		"/usr/bin/nodeinit": "examples/nodeinit", "/agent": "examples/agent", "/standin": "internal/e2e/standin",
@@ -96,7 +101,7 @@ func importAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files = append(append(files, plugins...),
+	files = append(append(append(files, plugins...), chained...),
 		image.File{Path: "/run", Mode: fs.ModeDir | 0o755},
 		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
 	return node.Import(ctx, agentImage, []string{"/bin/sh"}, files...)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,11 +74,28 @@ func at(o object, path ...string) object {
 	return o
 }
 
+// daemonSet is the object whose pods d.pod describes.
+func (d *deployment) daemonSet() object {
+	for _, o := range d.objects {
+		if o["kind"] == "DaemonSet" {
+			return o
+		}
+	}
+	return nil
+}
+
 // flags adds flags to nodeinit's command.
 func (d *deployment) flags(flags ...string) {
 	for _, flag := range flags {
 		d.init["command"] = append(d.init["command"].([]any), flag)
 	}
+}
+
+// withoutFlags takes flags away that begin so.
+func (d *deployment) withoutFlags(prefixes ...string) {
+	d.init["command"] = slices.DeleteFunc(d.init["command"].([]any), func(arg any) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(arg.(string), prefix) })
+	})
 }
 
 // entrypoint is the agent's deployment without init container: what that did,

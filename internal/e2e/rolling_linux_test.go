@@ -40,8 +40,7 @@ func TestPLAN11_RollingUpdates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin(t)
-			d := agent(t)
-			d.asEntrypoint()
+			d := entrypoint(t)
 			d.objects = append(d.objects[:len(d.objects)-1], configMap("cilium-config", "cni-uninstall", tc.gate))
 			// The hook needs what nodeinit does: it is another process in the container.
 			d.init["lifecycle"] = object{"preStop": object{"exec": object{"command": []any{
@@ -168,3 +167,7 @@ func startPing(t *testing.T, address string) func() string {
 		return strings.TrimSpace(noLoss.FindString(out))
 	}
 }
+
+// untilEnded waits for the end of the pod and then ends at once, as sleep does not
+// where it is the container's first process.
+const untilEnded = "trap 'exit 0' TERM; sleep infinity & wait"
