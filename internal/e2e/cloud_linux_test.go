@@ -49,7 +49,7 @@ func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
 	d.flags("--plugins=/chain", "--cni-conf-key=cni-config", "--cni-conf-name=05-agent.conflist", "--cni-exclusive", "--wait-loaded=30s")
 	d.apply(t)
 	d.ready(t)
-	require.Equal(t, "05-agent.conflist", on(t, "cd /etc/cni/net.d && ls *.conflist"))
+	require.Equal(t, "05-agent.conflist\n", on(t, "cd /etc/cni/net.d && ls *.conflist"))
 	address := pingPods(t)
 	require.Contains(t, address, "10.244.7.")
 	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss")

@@ -66,11 +66,11 @@ func TestPLAN11_RollingUpdates(t *testing.T) {
 			require.Zero(t, missing)
 			require.Greater(t, looks, rollouts)
 
+			removePingPods(t) // without a configuration the runtime could not
 			watch = watchFile(t, "etc/cni/net.d/05-e2e.conflist")
 			d.remove(t)
 			_, missing = watch.end()
 			require.Equal(t, tc.gate == "true", missing > 0, "the last pod's hook does what its gate says, and this test sees it")
-			removePingPods(t)
 			u := uninstaller(t)
 			u.apply(t)
 			u.ready(t)
