@@ -275,3 +275,18 @@ func TestStartIsCancelled(t *testing.T) {
 	_, err := throwaway.Start(ctx, throwaway.Options{})
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// Where no cgroup2 is mounted, as with version 1 alone, the error says how to mount one.
+func TestNoCgroup2SaysWhatItTakes(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	mounts, err := mountinfo.Read()
+	require.NoError(t, err)
+	for _, m := range slices.Backward(mounts) {
+		if m.FSType == "cgroup2" {
+			require.NoError(t, unix.Unmount(m.Point, unix.MNT_DETACH))
+		}
+	}
+	_, err = throwaway.Start(t.Context(), throwaway.Options{})
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorContains(t, err, "mount -t cgroup2 none /mnt")
+}
