@@ -19,7 +19,7 @@ const lockMain = "package main\n\nimport \"runtime\"\n\nfunc init() { runtime.Lo
 // build makes what a virtual machine starts with, and an image of the tests of packages
 // (none: an empty one) with their sources and the programs that tests build: there is no
 // go command in the virtual machines.
-func (m *machines) build(ctx context.Context, packages []string) (err error) {
+func (m *machines) build(ctx context.Context, kernels, packages []string) (err error) {
 	fmt.Println("building nodeinit and the tests")
 	if m.images, err = os.MkdirTemp(m.cache, ".run-"); err != nil {
 		return err
@@ -34,8 +34,8 @@ func (m *machines) build(ctx context.Context, packages []string) (err error) {
 			return err
 		}
 	}
-	for _, arch := range []string{"amd64", arm64} {
-		if err := b.initial(m, arch); err != nil {
+	for _, kernel := range kernels {
+		if err := b.initial(m, architecture(kernel)); err != nil {
 			return err
 		}
 	}
@@ -67,6 +67,10 @@ func (b *builder) goCommand(arch, dir string, args ...string) error {
 // initial makes the archive with which a virtual machine starts: its pid 1, nodeinit,
 // and, where there is no Debian, a shell.
 func (b *builder) initial(m *machines, arch string) error {
+	archive := filepath.Join(m.images, "initial-"+arch+".cpio")
+	if _, err := os.Stat(archive); err == nil {
+		return nil
+	}
 	guest, nodeinit := filepath.Join(m.images, "guest"), filepath.Join(m.images, "nodeinit")
 	if err := errors.Join(
 		b.goCommand(arch, b.root, "build", "-trimpath", "-o", guest, "./internal/realkernels/guest"),
@@ -76,24 +80,25 @@ func (b *builder) initial(m *machines, arch string) error {
 	}
 	files := map[string]string{"init": guest, "bin/nodeinit": nodeinit}
 	if arch == arm64 {
-		files["bin/busybox"] = m.path("busybox", "bin/busybox")
+		busybox, err := one(m.path("busybox", "usr/bin/busybox"), m.path("busybox", "bin/busybox"))
+		if err != nil {
+			return err
+		}
+		files["bin/busybox"] = busybox
 	}
 	var c cpio
-	for _, dir := range []string{"dev", "proc", "sys", "tmp", "run", "etc", "opt", "root", "new", "var/lib", "lib/modules"} {
+	for _, dir := range []string{"dev", "proc", "new"} {
 		c.dir(dir)
 	}
 	c.entry("dev/console", modeChar, nil, 5, 1)
 	for name, file := range files {
 		data, err := os.ReadFile(file)
-		if arch == arm64 && errors.Is(err, os.ErrNotExist) {
-			return nil // no such kernel is asked for
-		}
 		if err != nil {
 			return err
 		}
 		c.file(name, data)
 	}
-	return c.write(filepath.Join(m.images, "initial-"+arch+".cpio"))
+	return c.write(archive)
 }
 
 // programs builds what tests build; guest, as go, hands it out.

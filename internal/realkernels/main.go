@@ -82,7 +82,7 @@ func run(ctx context.Context, kernels []string, short bool, only, table string) 
 	if !slices.ContainsFunc(wanted, func(b boot) bool { return slices.Contains(b.parts, tests) }) {
 		packages = nil
 	}
-	if err := m.build(ctx, packages); err != nil {
+	if err := m.build(ctx, kernels, packages); err != nil {
 		return err
 	}
 	return m.runAll(ctx, kernels, wanted)

@@ -65,18 +65,26 @@ func enterDebian() error {
 	if err != nil {
 		return err
 	}
-	nodeinit, err := os.ReadFile("/bin/nodeinit")
-	if err != nil {
+	if err := copyFile("/init", "/new/usr/bin/refuse"); err != nil {
 		return err
 	}
-	guest, err := os.ReadFile("/init")
-	if err != nil {
-		return err
-	}
+	return errors.Join(copyFile("/bin/nodeinit", "/new/usr/bin/nodeinit"), enter())
+}
+
+// enter makes /new the root: nothing can pivot away from the one that a kernel starts
+// with.
+func enter() error {
 	return errors.Join(
-		os.WriteFile("/new/usr/bin/nodeinit", nodeinit, 0o755), os.WriteFile("/new/usr/bin/refuse", guest, 0o755),
 		unix.Mount("/dev", "/new/dev", "", unix.MS_MOVE, ""), unix.Mount("/proc", "/new/proc", "", unix.MS_MOVE, ""),
 		os.Chdir("/new"), unix.Mount(".", "/", "", unix.MS_MOVE, ""), unix.Chroot("."), os.Chdir("/"))
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
 }
 
 func load(module string) error {
@@ -102,13 +110,18 @@ func disk(device, at string, flags uintptr) error {
 	return mountOf(device, at, "ext4", flags, "")
 }
 
-// useBusybox is for where there is no Debian: a shell, and what the parts call.
+// useBusybox is for where there is no Debian: a root in memory with a shell, and what
+// the parts call.
 func useBusybox() error {
-	var errs []error
-	for _, name := range strings.Fields("sh mount umount cat grep sort diff find sed ls mkdir rm touch tr unshare awk cp chmod head tail") {
-		errs = append(errs, os.Symlink("busybox", "/bin/"+name))
+	errs := []error{mount("tmpfs", "/new", 0, "mode=755")}
+	for _, dir := range strings.Fields("bin dev proc tmp etc opt root var/lib") {
+		errs = append(errs, os.MkdirAll("/new/"+dir, 0o755))
 	}
-	return errors.Join(append(errs, mount("tmpfs", "/var/lib", 0, ""))...)
+	errs = append(errs, os.Symlink("/run", "/new/var/run"), copyFile("/bin/nodeinit", "/new/bin/nodeinit"), copyFile("/bin/busybox", "/new/bin/busybox"))
+	for _, name := range strings.Fields("sh mount umount cat grep sort diff find sed ls mkdir rm touch tr unshare awk cp chmod head tail") {
+		errs = append(errs, os.Symlink("busybox", "/new/bin/"+name))
+	}
+	return errors.Join(append(errs, enter())...)
 }
 
 // rest mounts what a Linux system has everywhere, shared as systemd does.
