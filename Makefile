@@ -40,7 +40,7 @@ test-kube: ## a real kube-apiserver and etcd, built from their modules the first
 test-e2e: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
 	cd internal/e2e && $(GO) vet ./... && $(GO) test -short -count 1 -timeout 25m ./...
 
-e2e-compare: tools ## how soon an agent starts: after six init containers, after one, by nodeinit run, and embedding the packages
+e2e-compare: tools ## how soon an agent starts: after the six init containers of Cilium (built the first time, 8 CPU-minutes), after one, by nodeinit run, and embedding the packages
 	cd internal/e2e && $(GO) vet -tags compare ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags compare -count 1 -v -timeout 30m -run Comparison .
 
 e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves

@@ -4,6 +4,7 @@
 package realkube
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -52,9 +53,23 @@ func Cilium(ctx context.Context, log io.Writer) (string, error) {
 	})
 }
 
+// CiliumProgram returns the path of another of Cilium's programs, by the folder of
+// its package, such as tools/mount.
+func CiliumProgram(ctx context.Context, log io.Writer, folder string) (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	return buildOnce(ctx, log, program{
+		dir: filepath.Join(root, "testdata/cilium"), name: filepath.Base(folder), what: "Cilium's " + folder,
+		pkg: "github.com/cilium/cilium/" + folder, flags: func(string) []string { return []string{"-ldflags=-s -w "} },
+	})
+}
+
 // program is something to build from a module of its own.
 type program struct {
 	dir, name, what string
+	pkg             string                    // empty: the module's own
 	flags           func(mod string) []string // from the text of go.mod
 }
 
@@ -85,7 +100,7 @@ func (p program) build(ctx context.Context, log io.Writer, path, mod string) err
 	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
 	defer os.Remove(temp)
 	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", temp}, p.flags(mod)...)
-	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
+	cmd := exec.CommandContext(ctx, "go", append(args, cmp.Or(p.pkg, "."))...)
 	cmd.Dir = p.dir
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	cmd.Stdout, cmd.Stderr = log, log
