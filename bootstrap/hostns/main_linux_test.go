@@ -40,6 +40,9 @@ func TestMain(m *testing.M) {
 	case "do":
 		ns, _ := strconv.Atoi(os.Args[2])
 		fmt.Println(hostns.Do(context.Background(), os.Args[1], hostns.Namespace(ns), func(context.Context) error { return nil }))
+	case "check":
+		fmt.Println(hostns.CheckProc(os.Args[1]))
+		fmt.Println(hostns.Host{Proc: os.Args[1]}.Check())
 	default:
 		os.Exit(m.Run())
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,4 +26,21 @@ func TestSEC10_ProcOfTheHost(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join("/proc", strconv.Itoa(os.Getpid())), filepath.Join(imitation, "1")))
 	require.ErrorContains(t, hostns.CheckProc(imitation), "it is not a proc file system")
 	require.ErrorIs(t, hostns.CheckProc("/nonexistent"), fs.ErrNotExist)
+}
+
+// What shows a program the mount namespace that it is in already is nobody's host,
+// unless /proc itself is given: that is meant.
+func TestSEC10_TheOwnNamespaceIsNoHost(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	out, err := node.Command("sh", "-euc", "mkdir /run/proc; mount -n --bind /proc /run/proc").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for proc, want := range map[string]string{"/run/proc": hostns.ErrNotHost.Error(), "/proc": "<nil>"} {
+		cmd := node.Command(os.Args[0], proc)
+		cmd.Env = append(os.Environ(), helperEnv+"=check")
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		check, ofHost, _ := strings.Cut(string(out), "\n")
+		require.Contains(t, check, proc+": not the host's: its pid 1 is in this mount namespace")
+		require.Contains(t, ofHost, want)
+	}
 }
