@@ -162,15 +162,18 @@ func TestSEC6_EndlessHeadersEnd(t *testing.T) {
 	conn, err := net.Dial("tcp", listeners[0].Addr().String())
 	require.NoError(t, err)
 	defer conn.Close()
+	sent := make(chan int)
 	go func() {
-		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: a\r\nX: ")
-		for err == nil {
-			_, err = conn.Write(bytes.Repeat([]byte("x"), 1<<16))
+		n, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: a\r\nX: ")
+		for more := 0; err == nil && n < 64<<20; n += more {
+			more, err = conn.Write(bytes.Repeat([]byte("x"), 1<<16))
 		}
+		sent <- n
 	}()
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err == nil { // or the connection was reset before
 		defer response.Body.Close()
 		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, response.StatusCode)
 	}
+	require.Less(t, <-sent, 64<<20, "what the kernel holds comes on top")
 }
