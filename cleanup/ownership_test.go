@@ -85,6 +85,23 @@ func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 	require.NoError(t, cleanup.Cilium().Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").Validate())
 }
 
+// A rule for links is for the whole name.
+func TestSEC9_PatternsAreAnchored(t *testing.T) {
+	links := cleanup.Things{}
+	for _, name := range []string{"acme1", "acme2x", "xacme1", "acme12", "q", "aq", "qq"} {
+		links.Links = append(links.Links, cleanup.Link{Name: name, Kind: "veth"})
+	}
+	for pattern, want := range map[string][]string{"acme[0-9]": {"acme1"}, "q|zz": {"q"}} {
+		owned, err := cleanup.Ownership{Links: []cleanup.LinkRule{{Name: pattern}}}.Of(links)
+		require.NoError(t, err)
+		var names []string
+		for _, link := range owned.Links {
+			names = append(names, link.Name)
+		}
+		require.Equal(t, want, names, pattern)
+	}
+}
+
 // Ownership is data: another agent's may come from a file.
 func TestOwnershipAsJSON(t *testing.T) {
 	text, err := json.Marshal(cleanup.Cilium())
