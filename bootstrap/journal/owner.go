@@ -149,7 +149,7 @@ func (j *Journal) tryLock(op string) (lock *os.File, busy bool, err error) {
 	case err != nil:
 		return nil, false, fmt.Errorf("lock the journal: %w", remedy.File(err))
 	}
-	if err := trusted(d.Path(lockName), lock.Stat); err != nil {
+	if err := ownLock(d.Path(lockName), lock.Stat); err != nil {
 		return nil, false, errors.Join(err, lock.Close())
 	}
 	locked, err := flock(lock, op != Verify)

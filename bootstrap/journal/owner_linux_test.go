@@ -289,6 +289,34 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 	}
 }
 
+// A lock that others can open, or have made, is not waited for.
+func TestSEC2_SEC7_ALockOfOthersIsRefused(t *testing.T) {
+	testns.Root(t)
+	for want, spoil := range map[string]func(lock string) error{
+		"mode 0644, so others could hold it for ever (chmod 600 it)": func(lock string) error { return os.Chmod(lock, 0o644) },
+		"mode 0622":     func(lock string) error { return os.Chmod(lock, 0o622) },
+		"uid 1000":      func(lock string) error { return os.Chown(lock, 1000, 0) },
+		"several names": func(lock string) error { return os.Link(lock, lock+".too") },
+	} {
+		dir := filepath.Join(t.TempDir(), "state")
+		j := open(t, dir, journal.Options{Owner: "a"})
+		_, leave, err := j.Enter(t.Context(), journal.Apply)
+		require.NoError(t, err)
+		require.NoError(t, leave())
+		lock := filepath.Join(dir, "lock")
+		require.NoError(t, spoil(lock))
+		theirs, err := os.Open(lock)
+		require.NoError(t, err)
+		defer theirs.Close()
+		require.NoError(t, unix.Flock(int(theirs.Fd()), unix.LOCK_EX))
+		for _, op := range []string{journal.Apply, journal.Verify, journal.Revert} {
+			_, _, err := j.Enter(t.Context(), op)
+			require.ErrorContains(t, err, lock, op)
+			require.ErrorContains(t, err, want, op)
+		}
+	}
+}
+
 func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
