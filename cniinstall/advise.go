@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Advise lists what an administrator should know even though Check finds nothing to
 // change, one line for each item: that the container runtime looks elsewhere, or does
-// not say where (see [Install.For]); an optional plugin that is nowhere to be found;
+// not say where (see [Install.For]); an optional plugin that is nowhere to be found; a
+// folder in which others than root may put something that a runtime will run;
 // an invalid file among those searched for a network to chain onto; and why
 // runtimes will not use the configuration: another file sorts before it, perhaps
 // one so invalid that containerd, which takes the first file, loads none at all. In
@@ -22,7 +25,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice := slices.Concat(i.Misplaced(), i.assumed(), i.lacking())
+	advice := slices.Concat(i.Misplaced(), i.assumed(), i.lacking(), i.shared())
 	if i.Config == nil {
 		return advice, nil
 	}
@@ -50,6 +53,29 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 		}
 	}
 	return advice, nil
+}
+
+// shared names the folders in which others may write. We are not misled there, but
+// what a runtime finds there it runs as root.
+func (i Install) shared() (texts []string) {
+	var dirs []string
+	if i.Plugins != nil {
+		dirs = append(dirs, i.BinDir)
+	}
+	if i.Config != nil {
+		dirs = append(dirs, i.ConfDir)
+	}
+	for _, dir := range dirs {
+		d, err := durable.OpenDir(dir)
+		if err != nil {
+			continue // it is missing, or Check says what is wrong
+		}
+		if why := d.OthersMayWrite(); why != "" {
+			texts = append(texts, fmt.Sprintf("what is in the CNI folder %s, and runs as root, others than root may change: %s", dir, why))
+		}
+		_ = d.Close() // nothing was written
+	}
+	return texts
 }
 
 // advise says what the effect of a file is that sorts before ours.

@@ -220,6 +220,34 @@ func TestCNI8_OwnerComesBack(t *testing.T) {
 	require.Equal(t, []uint32{1234, 5678, unix.S_IFREG | 0o640}, []uint32{st.Uid, st.Gid, st.Mode})
 }
 
+// Folders may be others', as kubespray's folder of plugins is: it works, and is said.
+func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
+	testns.Root(t)
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	require.Empty(t, n.advice(i))
+	require.NoError(t, os.Chown(n.bin, 1000, 0))
+	require.NoError(t, os.Chmod(n.conf, 0o777))
+	require.Equal(t, []string{
+		"what is in the CNI folder " + n.bin + ", and runs as root, others than root may change: it belongs to uid 1000",
+		"what is in the CNI folder " + n.conf + ", and runs as root, others than root may change: it has mode 0777",
+	}, n.advice(i))
+	require.NoError(t, os.Remove(n.plugin("cilium-cni")))
+	require.NoError(t, i.Apply(t.Context()))
+	require.FileExists(t, n.plugin("cilium-cni"))
+
+	require.NoError(t, os.Chown(n.bin, 0, 1000))
+	require.NoError(t, os.Chmod(n.conf, 0o775))
+	require.Empty(t, n.advice(i), "root's group is root's")
+	require.NoError(t, os.Chmod(n.bin, 0o775))
+	require.Equal(t, []string{
+		"what is in the CNI folder " + n.bin + ", and runs as root, others than root may change: it has mode 0775 and group 1000",
+	}, n.advice(i))
+	i.Plugins = nil
+	require.Empty(t, n.advice(i), "nothing is put there")
+}
+
 // What another process's FIFO would block on is not opened.
 func TestCNI1_FIFOInTheWay(t *testing.T) {
 	n := newNode(t)

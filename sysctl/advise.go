@@ -11,14 +11,16 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Advise lists what Apply cannot achieve, even though Check finds nothing to
 // change: another file overrides this one at the next boot, or where procps applies
-// /etc/sysctl.conf, the kernel takes the
-// reverse path filter from another key, a default route would be lost at the next
-// boot, systemd may read a file otherwise, or Reload needs systemd and there is none. Each item is one line for an
-// administrator. Advise changes nothing.
+// /etc/sysctl.conf, the kernel takes the reverse path filter from another key, a default
+// route would be lost at the next boot, systemd may read a file otherwise, others than
+// root may write in the directory, or Reload needs systemd and there is none. Each item
+// is one line for an administrator. Advise changes nothing.
 func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	content, err := d.content()
 	if err != nil {
@@ -28,6 +30,7 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	errs := []error{err}
 	own, err := expand(d.Kernel.files(), d.assignments())
 	advice = append(advice, overridden(d.Kernel.files(), own, all)...)
+	advice = append(advice, d.shared()...)
 	byProcps, procpsErr := d.adviseProcps(ctx, own)
 	advice = append(advice, byProcps...)
 	more, rpErr := d.Kernel.adviseRPFilter(own)
@@ -40,6 +43,20 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 		}
 	}
 	return advice, errors.Join(append(errs, err, procpsErr, rpErr, raErr, ctx.Err())...)
+}
+
+// shared says that others may write where our file is. We are not misled there, but
+// what systemd finds there it applies.
+func (d DropIn) shared() []string {
+	dir, err := durable.OpenDir(d.dir())
+	if err != nil {
+		return nil // it is missing, or Check says what is wrong
+	}
+	defer dir.Close()
+	if why := dir.OthersMayWrite(); why != "" {
+		return []string{fmt.Sprintf("what is in %s, and is applied as root, others than root may change: %s", d.dir(), why)}
+	}
+	return nil
 }
 
 // Advise lists the settings that have no effect, even though Check finds nothing to

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,25 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 	left, err := os.ReadDir(root)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// A directory may be others': it works, and is said.
+func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
+	testns.Root(t)
+	n := newNode(t, "eth0")
+	d := n.dropIn()
+	said := func() string {
+		advice, err := d.Advise(t.Context())
+		require.NoError(t, err)
+		return strings.Join(advice, "\n")
+	}
+	require.NotContains(t, said(), "others than root")
+	require.NoError(t, os.Chown(n.dir(), 1000, 0))
+	require.Contains(t, said(), "what is in "+n.dir()+", and is applied as root, others than root may change: it belongs to uid 1000")
+	require.NoError(t, d.Apply(t.Context()))
+	require.NoError(t, os.Chown(n.dir(), 0, 0))
+	require.NoError(t, os.Chmod(n.dir(), 0o777|os.ModeSticky))
+	require.Contains(t, said(), "others than root may change: it has mode 1777")
 }
 
 func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {

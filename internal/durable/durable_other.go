@@ -24,3 +24,6 @@ func (d *Dir) TryLock() (bool, error) { return true, nil }
 
 func (d *Dir) lockTemp(string, *os.File) (*os.File, bool, error) { return nil, true, nil }
 func (d *Dir) sweepFile(string) error                            { return nil }
+
+// OthersMayWrite says nothing: modes and owners are not known here.
+func (d *Dir) OthersMayWrite() string { return "" }
