@@ -241,7 +241,7 @@ func (m *machines) installKernel(ctx context.Context, kernel, dir string) error 
 	}
 	name := newestOf(strings.Fields(string(names)), strings.TrimSuffix(kernel, "-"+arm64), arch)
 	if name == "" {
-		return errors.New("Debian has no such kernel")
+		return errors.New("no such kernel in Debian")
 	}
 	version := strings.TrimPrefix(strings.TrimPrefix(name, "linux-image-"), "unsigned-")
 	tree := filepath.Join(dir, "tree")
