@@ -75,6 +75,9 @@ func (p point) markOld(fstype, source string) (err error) {
 			break
 		}
 	}
+	if errors.Is(err, unix.EEXIST) { // by another who mounted at once
+		err = pathError("mount", p.dir.Path(p.name), unix.EBUSY)
+	}
 	return err
 }
 

@@ -23,8 +23,8 @@ var boots = []boot{
 	{name: "refused", cgroup: "unified", parts: []string{"hidepid", "mountcalls", "userns", "ptrace"}, limit: 10 * time.Minute},
 	{name: "hybrid", cgroup: "hybrid", parts: []string{"demo", "life", "container"}, limit: 10 * time.Minute},
 	{name: "v1", cgroup: "v1", parts: []string{"demo", "life", "container"}, limit: 10 * time.Minute},
-	{name: "noipv6", cgroup: "unified", args: "ipv6.disable=1", parts: []string{"demo", "life"}, limit: 10 * time.Minute},
-	{name: "lockdown", cgroup: "unified", args: "lockdown=confidentiality", parts: []string{"demo", "life"}, limit: 10 * time.Minute},
+	{name: "noipv6", cgroup: "unified", args: "ipv6.disable=1", parts: []string{"noipv6"}, limit: 10 * time.Minute},
+	{name: "lockdown", cgroup: "unified", args: "lockdown=confidentiality", parts: []string{"lockdown"}, limit: 10 * time.Minute},
 	{name: tests, cgroup: "unified", parts: []string{tests}, limit: 3 * time.Hour},
 }
 
@@ -48,8 +48,8 @@ var rows = []struct{ title, boot, part string }{
 	{"hybrid cgroups: life, also from a container", "hybrid", "container"},
 	{"cgroup v1 only: demo", "v1", "demo"},
 	{"cgroup v1 only: life, also from a container", "v1", "container"},
-	{"without IPv6", "noipv6", "life"},
-	{"`lockdown=confidentiality`", "lockdown", "life"},
+	{"without IPv6", "noipv6", "noipv6"},
+	{"`lockdown=confidentiality`", "lockdown", "lockdown"},
 	{"`/proc` with `hidepid=2`", "refused", "hidepid"},
 	{"a profile that refuses the new mount calls", "refused", "mountcalls"},
 	{"in a user namespace: refused, and undone", "refused", "userns"},

@@ -94,6 +94,16 @@ func (p *part) count() {
 	}
 }
 
+// version is the kernel's: Debian's name of a release is one for many, and the version
+// is in what it says of its build.
+func (r result) version() string {
+	numbers := regexp.MustCompile(`\d+\.\d+\.\d+`).FindAllString(r.kernel, -1)
+	if len(numbers) == 0 {
+		return ""
+	}
+	return numbers[len(numbers)-1]
+}
+
 // packages are the names of those whose tests ran.
 func (r result) packages() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.parts)) {
@@ -210,17 +220,15 @@ func table(logs string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			results[b.name], version = r, r.kernel
+			results[b.name], version = r, r.version()
 		}
 		if version == "" {
 			continue
 		}
-		name, _, _ := strings.Cut(version, "-")
-		name, _, _ = strings.Cut(name, "+")
 		if isArm(kernel) {
-			name += ", arm64"
+			version += ", arm64"
 		}
-		head.WriteString(" | " + name)
+		head.WriteString(" | " + version)
 		line.WriteString("|---")
 		for i, row := range rows {
 			cells[i].WriteString(" | " + results[row.boot].cell(row.part))

@@ -12,7 +12,7 @@ import (
 )
 
 const printed = `some firmware
-@@LINUX 5.10.0-46-amd64
+@@LINUX 5.10.0-46-amd64 #1 SMP Debian 5.10.262-1 (2026-07-31)
 @@BEGIN demo
 Nothing is left
 @@END demo 0 5.1
@@ -30,7 +30,7 @@ Nothing is left
 
 func TestParse(t *testing.T) {
 	r := parse(printed + "@@ENDED\n")
-	require.Equal(t, "5.10.0-46-amd64", r.kernel)
+	require.Equal(t, "5.10.262", r.version())
 	require.True(t, r.ended)
 	require.True(t, r.works("demo"))
 	require.False(t, r.works(tests))
@@ -64,7 +64,7 @@ func TestTableGoesBetweenItsMarks(t *testing.T) {
 	require.NoError(t, writeTable(file, dir))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "| Linux | 5.10.0 |\n|---|---|\n| demo | yes |\n")
+	require.Contains(t, string(text), "| Linux | 5.10.262 |\n|---|---|\n| demo | yes |\n")
 	require.Regexp(t, `(?s)^before\n<!--.*<!-- end -->\nafter\n$`, string(text))
 	require.NotContains(t, string(text), "old")
 

@@ -50,7 +50,7 @@ func machine() error {
 	}
 	var name unix.Utsname
 	_ = unix.Uname(&name)
-	fmt.Println("@@LINUX", unix.ByteSliceToString(name.Release[:]))
+	fmt.Println("@@LINUX", unix.ByteSliceToString(name.Release[:]), unix.ByteSliceToString(name.Version[:]))
 	for _, part := range strings.Split(options["run"], ",") {
 		if part == "tests" {
 			err = errors.Join(err, tests())

@@ -1,0 +1,5 @@
+# As with lockdown=confidentiality.
+grep -F '[confidentiality]' /sys/kernel/security/lockdown
+exits 0 nodeinit demo
+says 'Nothing is left'
+life
