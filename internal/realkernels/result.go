@@ -237,6 +237,9 @@ func table(logs string) (string, error) {
 	var t strings.Builder
 	t.WriteString("| Linux" + head.String() + " |\n|---" + line.String() + "|\n")
 	for i, row := range rows {
+		if strings.Trim(cells[i].String(), " |") == "" {
+			continue // nothing of it was run
+		}
 		t.WriteString("| " + row.title + cells[i].String() + " |\n")
 	}
 	return t.String(), nil
