@@ -22,7 +22,7 @@ func (t target) fail(op string, err error) error {
 		e.Missing = missing(remedy.SysPtrace)
 	case op == "setns" && t.ns == Mount:
 		e.Missing = missing(remedy.SysAdmin, remedy.SysChroot)
-	case op == "setns":
+	case op == "setns" || op == "unshare": // the latter by the profiles of container runtimes
 		e.Missing = missing(remedy.SysAdmin)
 	}
 	if e.Missing == "" {

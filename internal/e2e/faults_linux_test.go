@@ -87,6 +87,7 @@ var faults = []fault{
 		name: "a mount that nobody else sees",
 		wrong: func(t *testing.T, d *deployment) {
 			d.hostPath("hostproc", "/sys/fs")
+			at(d.init, "securityContext")["readOnlyRootFilesystem"] = false // its lock is in the container
 			d.init["command"] = []any{"nodeinit", "mount-bpffs", "--bpf-root=/hostproc/bpf", "--state-dir="}
 		},
 		says: []string{"mountPropagation: Bidirectional"},
