@@ -319,7 +319,7 @@ func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
 	before := values(t)
 	root := t.TempDir()
 	d := cilium(sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state")), Settings: []sysctl.Setting{
-		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "99"},
+		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.ip_default_ttl", Value: "999"},
 	}})
 	require.ErrorIs(t, d.Apply(t.Context()), unix.EINVAL)
 	require.NoDirExists(t, d.Dir)
