@@ -25,35 +25,30 @@ const (
 
 // However an agent is updated, the configuration is always there, and no pod loses
 // a packet: the older pod's preStop hook does nothing where its gate is off, nor where
-// the node is the newer pod's by then.
+// the node is the newer pod's by then; an agent that embeds the packages asks whether it
+// comes back.
 func TestPLAN11_RollingUpdates(t *testing.T) {
 	if testing.Short() {
 		return // a minute and a half each
 	}
 	begin(t)
 	for name, tc := range map[string]struct {
-		gate  string
-		surge bool
+		agent func(*testing.T) *deployment
+		conf  string // its configuration
+		goes  bool   // with the last pod
 	}{
-		"the gate is off":          {"false", false},
-		"the gate is on, by surge": {"true", true},
+		"the gate is off":          {gated("false"), "05-e2e.conflist", false},
+		"the gate is on, by surge": {surging(gated("true")), "05-e2e.conflist", true},
+		"the agent decides":        {embedding, "10-slipway-agent.conflist", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin(t)
-			d := entrypoint(t)
-			d.objects = append(d.objects[:len(d.objects)-1], configMap("cilium-config", "cni-uninstall", tc.gate))
-			// The hook needs what nodeinit does: it is another process in the container.
-			d.init["lifecycle"] = object{"preStop": object{"exec": object{"command": []any{
-				"nodeinit", "uninstall-cni", "--keep-plugins", "--config-dir=/tmp/cilium/config-map", "--host-proc=/hostproc",
-			}}}}
-			if tc.surge {
-				at(d.daemonSet(), "spec")["updateStrategy"] = object{"rollingUpdate": object{"maxSurge": 1, "maxUnavailable": 0}}
-			}
+			d, conf := tc.agent(t), "etc/cni/net.d/"+tc.conf
 			d.apply(t)
 			d.ready(t)
 			nodeReady(t, "True")
 			address := pingPods(t)
-			watch := watchFile(t, "etc/cni/net.d/05-e2e.conflist")
+			watch := watchFile(t, conf)
 			ping := startPing(t, address)
 
 			for i := range rollouts {
@@ -67,15 +62,39 @@ func TestPLAN11_RollingUpdates(t *testing.T) {
 			require.Greater(t, looks, rollouts)
 
 			removePingPods(t) // without a configuration the runtime could not
-			watch = watchFile(t, "etc/cni/net.d/05-e2e.conflist")
+			watch = watchFile(t, conf)
 			d.remove(t)
 			_, missing = watch.end()
-			require.Equal(t, tc.gate == "true", missing > 0, "the last pod's hook does what its gate says, and this test sees it")
+			require.Equal(t, tc.goes, missing > 0, "the last pod takes it along or not, and this test sees it")
 			u := uninstaller(t)
 			u.apply(t)
 			u.ready(t)
 			u.remove(t)
 		})
+	}
+}
+
+// gated is an agent without an init container, whose preStop hook is ours.
+func gated(gate string) func(*testing.T) *deployment {
+	return func(t *testing.T) *deployment {
+		t.Helper()
+		d := entrypoint(t)
+		d.objects = append(d.objects[:len(d.objects)-1], configMap("cilium-config", "cni-uninstall", gate))
+		// It needs what nodeinit does: it is another process in the container.
+		d.init["lifecycle"] = object{"preStop": object{"exec": object{"command": []any{
+			"nodeinit", "uninstall-cni", "--keep-plugins", "--config-dir=/tmp/cilium/config-map", "--host-proc=/hostproc",
+		}}}}
+		return d
+	}
+}
+
+// surging starts the newer pod before the older one ends.
+func surging(agent func(*testing.T) *deployment) func(*testing.T) *deployment {
+	return func(t *testing.T) *deployment {
+		t.Helper()
+		d := agent(t)
+		at(d.daemonSet(), "spec")["updateStrategy"] = object{"rollingUpdate": object{"maxSurge": 1, "maxUnavailable": 0}}
+		return d
 	}
 }
 
