@@ -31,6 +31,7 @@ const unchanged = `config +changed .*\n +cleanup +skipped .*(\n +(host-paths|cgr
 // looked at with the tools of others.
 func TestLifeOfANode(t *testing.T) {
 	begin(t)
+	on(t, "rm -rf /var/lib/cni/networks") // of tests before this one
 	on(t, script(t, "foreign.sh"))
 	snapshot(t) // looking for rules makes the kernel's tables
 	for i, a := range arrangements {
