@@ -114,6 +114,9 @@ func tests() error {
 		return err
 	}
 	for _, name := range strings.Fields(string(order)) {
+		if name == "internal/image/pack" {
+			continue // it compiles, which is the same on every kernel, and takes a compiler
+		}
 		args := []string{"2400", "/t/tests/" + name + "/test", "-test.v", "-test.short", "-test.timeout", "39m"}
 		if name == "." {
 			args = append(args, "-test.run", ofTheNode)
