@@ -24,8 +24,9 @@ const hardened = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 // mounts is private.
 type setup struct {
 	hostname    string
-	first       []hierarchy // hierarchies of version 1 that the node has too
-	machineProc unix.Stat_t // the machine's /proc: where it is in sight, none of this may run
+	first       []hierarchy            // hierarchies of version 1 that the node has too
+	root        func(dir string) error // nil: the usual one
+	machineProc unix.Stat_t            // the machine's /proc: where it is in sight, none of this may run
 }
 
 func (s setup) run(context.Context) error {
@@ -37,7 +38,7 @@ func (s setup) run(context.Context) error {
 		return fmt.Errorf("set the host name %q: %w", s.hostname, err)
 	}
 	for _, step := range []func() error{
-		loopbackUp, buildRoot, s.buildEtc, buildDev, kernelMounts, s.mountHierarchies, enterRoot, protectMachine,
+		loopbackUp, s.buildRoot, buildDev, kernelMounts, s.mountHierarchies, enterRoot, protectMachine,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -74,13 +75,24 @@ var ownFolders = map[string]fs.FileMode{
 // readOnly are the machine's folders of programs.
 var readOnly = map[string]bool{"usr": true, "bin": true, "sbin": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "nix": true}
 
-func buildRoot() error {
+func (s setup) buildRoot() error {
+	if err := mount("node", stage, "tmpfs", 0, "mode=755"); err != nil {
+		return err
+	}
+	if s.root != nil {
+		return s.root(stage)
+	}
+	if err := showMachine(); err != nil {
+		return err
+	}
+	return s.buildEtc()
+}
+
+// showMachine fills the node's root with folders of its own, and the machine's.
+func showMachine() error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
 		return fmt.Errorf("list the machine's root: %w", err)
-	}
-	if err := mount("node", stage, "tmpfs", 0, "mode=755"); err != nil {
-		return err
 	}
 	if err := makeOwnFolders(); err != nil {
 		return err

@@ -49,6 +49,11 @@ type Options struct {
 	// version 1 that the machine has, mounted as the machine has them. A container
 	// runtime and a kubelet need it where the controllers are there.
 	CgroupV1 bool
+	// Root makes the node's root file system, instead of the usual one, in dir: an
+	// empty tmpfs. It may mount there, and must make the folders dev, proc and sys.
+	// It runs in the node's mount namespace, from where the machine's files can still
+	// be seen, on a thread of its own: it must not start goroutines.
+	Root func(dir string) error
 }
 
 // Node is a running throw-away node. Several goroutines may use it.

@@ -52,7 +52,7 @@ func (n *node) start(ctx context.Context, options Options) (err error) {
 	}
 	n.close1 = sync.OnceValue(n.end)
 	if err = n.startInit(ctx); err == nil {
-		setup := setup{hostname: cmp.Or(options.Hostname, defaultHostname), first: n.cgroup.first}
+		setup := setup{hostname: cmp.Or(options.Hostname, defaultHostname), first: n.cgroup.first, root: options.Root}
 		if err = unix.Stat("/proc", &setup.machineProc); err == nil {
 			err = n.enter(ctx, setup.run)
 		}
