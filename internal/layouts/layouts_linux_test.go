@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package layouts_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/snapshot"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+var (
+	update = flag.Bool("update", false, "write what nodeinit prints to testdata/golden, and the table to the README")
+)
+
+const (
+	plugin   = "cilium-cni"
+	confName = "05-cilium.conflist"
+	dropIn   = "99-zzz-override_cilium.conf"
+
+	podsConfig = "/tmp/cilium/config-map"
+)
+
+func TestLayouts(t *testing.T) {
+	testns.Root(t)
+	dir := programs(t)
+	archives, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	var rows []row
+	for _, path := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			l, err := parse(filepath.Base(t.Name()), string(text))
+			require.NoError(t, err)
+			rows = append(rows, l.life(t, dir))
+		})
+	}
+	if len(rows) == len(archives) && !t.Failed() {
+		table(t, rows)
+	}
+}
+
+// programs builds what runs on the nodes: nodeinit in the image of a pod, and the
+// stand-ins.
+func programs(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	for _, sub := range []string{"pod/cni", "pod/config", "pod/proc", "pod/hostproc", "pod/tmp/cilium", "run"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
+	}
+	for to, pkg := range map[string]string{"pod/nodeinit": "../../examples/nodeinit", "standin": "./standin"} {
+		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, to), pkg)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	standin, err := os.ReadFile(filepath.Join(dir, "standin"))
+	require.NoError(t, err)
+	for _, name := range []string{plugin, "loopback"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "pod/cni", name), standin, 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pod/config/cluster-name"), []byte("default"), 0o644))
+	for _, name := range []string{"kubelet", "kubelite", "k3s-server", "rke2"} {
+		require.NoError(t, os.Symlink("../standin", filepath.Join(dir, "run", name)))
+	}
+	return dir
+}
+
+// life is that of a node: check, apply, apply again, uninstall. Where the first apply is
+// refused, each of the remedies that it names is taken, on the same node.
+func (l layout) life(t *testing.T, dir string) row {
+	n := build(t, l, dir)
+	var flags []string
+	for _, f := range l.all("flags") {
+		flags = append(flags, f.args...)
+	}
+	before := n.state()
+	remedies := l.all("remedy")
+	var golden strings.Builder
+	check := n.show(&golden, "check", flags...)
+	require.Equal(t, check, n.direct("check", flags...), "as the pod says, so does the command on the node itself")
+	if len(remedies) == 0 {
+		require.Equal(t, 2, check.code, check)
+		n.installed(&golden, before, flags)
+	}
+	for i, r := range remedies {
+		if i == 0 {
+			require.Equal(t, 1, check.code, check)
+			apply := n.show(&golden, "apply", flags...)
+			require.Equal(t, 1, apply.code, apply)
+			require.Contains(t, apply.stderr, "step "+r.args[0]+": ", "it is refused")
+			require.Contains(t, check.stderr, "step "+r.args[0]+": ", "check says so beforehand")
+			require.Zero(t, n.show(&golden, "uninstall").code)
+			require.Empty(t, before.Diff(n.state()), "after a refused apply and uninstall")
+		}
+		fmt.Fprintf(&golden, "== with %s\n", strings.Join(r.args[1:], " "))
+		for _, flag := range r.args[1:] {
+			name, _, _ := strings.Cut(flag, "=")
+			require.Contains(t, check.stderr, name, "the remedy is named")
+		}
+		n.installed(&golden, before, append(slices.Clone(flags), r.args[1:]...))
+	}
+	compare(t, filepath.Join("testdata", "golden", l.name+".txt"), golden.String())
+	return l.row(n.plugins)
+}
+
+// installed applies, looks whether what is installed is where it is used, applies again,
+// which changes nothing, and uninstalls, after which all is as before.
+func (n *node) installed(golden *strings.Builder, before snapshot.Snapshot, flags []string) {
+	n.t.Helper()
+	apply := n.show(golden, "apply", flags...)
+	require.Zero(n.t, apply.code, apply)
+	n.inUse(flags)
+	again := n.show(golden, "apply", flags...)
+	require.Zero(n.t, again.code, again)
+	check := n.direct("check", append(slices.Clone(flags), "--skip=config")...) // which was written in the pod
+	require.Zero(n.t, check.code, check)
+	require.NotRegexp(n.t, `(?m)^  (host-paths|cgroup|sysctl|bpffs|cni) +changed`, again.stdout) // config is in each pod
+	uninstall := n.show(golden, "uninstall")
+	require.Zero(n.t, uninstall.code, uninstall)
+	require.Empty(n.t, before.Diff(n.state()), "after uninstall")
+}
+
+// inUse looks whether somebody reads what was installed.
+func (n *node) inUse(flags []string) {
+	n.t.Helper()
+	confDir, pluginDirs := n.layout.reads()
+	n.do(func() error {
+		i := slices.IndexFunc(pluginDirs, func(dir string) bool { return unix.Access(filepath.Join(dir, plugin), unix.X_OK) == nil })
+		if i < 0 {
+			return fmt.Errorf("no plugin in %s, where the runtime looks", pluginDirs)
+		}
+		n.plugins = pluginDirs[i]
+		if name := first(confDir); name != confName {
+			return fmt.Errorf("the runtime loads %q from %s", name, confDir)
+		}
+		return nil
+	})
+	n.do(func() error {
+		for _, key := range []string{"all/rp_filter"} {
+			value, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + key)
+			if skipped := slices.Contains(flags, "--skip=sysctl"); err != nil || !skipped && strings.TrimSpace(string(value)) != "0" {
+				return fmt.Errorf("%s is %q (%v)", key, value, err)
+			}
+		}
+		return n.dropInIsRead()
+	})
+	n.do(func() error {
+		mounts, err := mountinfo.Read()
+		for path, kind := range map[string]string{"/run/cilium/cgroupv2": "cgroup2", "/sys/fs/bpf": "bpf"} {
+			if !slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool { return m.Point == path && m.FSType == kind }) {
+				err = errors.Join(err, fmt.Errorf("no %s on %s", kind, path))
+			}
+		}
+		return err
+	})
+}
+
+// first is the configuration that a runtime loads.
+func first(confDir string) string {
+	entries, _ := os.ReadDir(confDir)
+	for _, e := range entries {
+		if slices.Contains([]string{".conf", ".conflist", ".json"}, filepath.Ext(e.Name())) {
+			return e.Name()
+		}
+	}
+	return ""
+}
+
+// dropInIsRead returns an error if there is a drop-in at a place that nobody reads.
+func (n *node) dropInIsRead() error {
+	var read []os.FileInfo
+	for _, s := range n.layout.all("sysctl") {
+		for _, dir := range s.args {
+			if info, err := os.Stat(dir); err == nil {
+				read = append(read, info)
+			}
+		}
+	}
+	return walk(n.layout.places(), func(path string) error {
+		if filepath.Base(path) != dropIn {
+			return nil
+		}
+		dir, err := os.Stat(filepath.Dir(path))
+		if err == nil && !slices.ContainsFunc(read, func(r os.FileInfo) bool { return os.SameFile(r, dir) }) {
+			err = fmt.Errorf("nobody reads %s", path)
+		}
+		return err
+	})
+}
+
+// places are the file systems of the node whose files are looked at.
+func (l layout) places() (dirs []string) {
+	for _, m := range l.all("mount") {
+		if !strings.HasPrefix(m.args[0], "/sys/") {
+			dirs = append(dirs, m.args[0])
+		}
+	}
+	return dirs
+}
+
+func walk(dirs []string, f func(path string) error) error {
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if e != nil && e.IsDir() && slices.Contains([]string{"/proc", "/sys", "/dev", work}, path) {
+				return fs.SkipDir
+			}
+			return errors.Join(err, f(path))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// state is all that nodeinit may change on the node.
+func (n *node) state() snapshot.Snapshot {
+	n.t.Helper()
+	s := snapshot.Snapshot{}
+	n.do(func() error {
+		return errors.Join(s.Files(n.layout.places()...), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
+	})
+	s.DropMoving()
+	for _, lock := range []string{"/run/slipway.lock", "/run/xtables.lock"} { // which stay
+		delete(s, "file "+lock)
+	}
+	for object, state := range s {
+		s[object] = ownSource.ReplaceAllString(state, "slipway-") // drawn for each mount
+	}
+	return s
+}
+
+var ownSource = regexp.MustCompile(`slipway-[a-z0-9]{16}`)
+
+// reads says where the kubelet's runtime looks: the layout's first.
+func (l layout) reads() (confDir string, pluginDirs []string) {
+	r := l.all("containerd", "crio")[0]
+	return r.args[1], r.args[2:]
+}
+
+// outcome is how a run of nodeinit ended.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+func (o outcome) String() string {
+	return fmt.Sprintf("%s%sexit status %d\n", o.stdout, o.stderr, o.code)
+}
+
+// show runs nodeinit as the pod's init container, and adds what that prints to golden.
+func (n *node) show(golden *strings.Builder, command string, flags ...string) outcome {
+	n.t.Helper()
+	args := []string{command, "--host-proc=/hostproc"}
+	if command != "uninstall" {
+		args = append(args, "--source=dir:/config", "--dest="+podsConfig, "--plugins=/cni", "--cni-template=none")
+	}
+	o := n.run(filepath.Join(work, "standin"), slices.Concat([]string{"pod", filepath.Join(work, "pod"), "/nodeinit"}, args, flags)...)
+	fmt.Fprintf(golden, "$ nodeinit %s\n%v", strings.Join(append([]string{command}, flags...), " "), o)
+	return o
+}
+
+// direct runs nodeinit on the node itself.
+func (n *node) direct(command string, flags ...string) outcome {
+	n.t.Helper()
+	const pod, dest = work + "/pod", "/dev/shm/config-map"
+	o := n.run(pod+"/nodeinit", append([]string{
+		command, "--source=dir:" + pod + "/config", "--dest=" + dest, "--plugins=" + pod + "/cni", "--cni-template=none",
+	}, flags...)...)
+	o.stdout = strings.ReplaceAll(o.stdout, dest, podsConfig)
+	return o
+}
+
+func (n *node) run(program string, args ...string) outcome {
+	n.t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(program)
+	cmd.Args = append(cmd.Args, args...)
+	cmd.Env = []string{"K8S_NODE_NAME=" + n.layout.name, "CILIUM_K8S_NAMESPACE=kube-system", "POD_UID=9f2c"}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(n.t, n.StartCommand(cmd))
+	err := cmd.Wait()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+		require.NoError(n.t, err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), steady(stdout.String()), steady(stderr.String())}
+}
+
+// steady leaves out what differs from run to run.
+func steady(text string) string {
+	return times.ReplaceAllString(text, " TIME")
+}
+
+var times = regexp.MustCompile(` *[0-9.]+ ?(µs|ms|s)\b`)
+
+// compare compares with the golden file, or writes it.
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "nodeinit prints something else than in %s (-update: it is right)", path)
+}
