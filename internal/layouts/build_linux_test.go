@@ -71,7 +71,7 @@ func build(t testing.TB, l layout, dir string) *node {
 // still a folder then.
 func (l layout) root(root, dir string) error {
 	for _, n := range slices.Concat(l.lines, []line{{verb: "dir", args: []string{work, "0755"}}, {verb: "dir", args: []string{"/dev", "0755"}}, {verb: "dir", args: []string{"/proc", "0555"}}, {verb: "dir", args: []string{"/sys", "0555"}}}) {
-		if err := l.make(root, n); err != nil {
+		if err := l.make(root, dir, n); err != nil {
 			return fmt.Errorf("%s %s: %w", n.verb, n.args, err)
 		}
 	}
@@ -81,7 +81,7 @@ func (l layout) root(root, dir string) error {
 	return l.finish(root)
 }
 
-func (l layout) make(root string, n line) error {
+func (l layout) make(root, dir string, n line) error {
 	path := filepath.Join(root, cmp.Or(append(n.args, "")[0], "."))
 	switch n.verb {
 	case "mount":
@@ -94,11 +94,16 @@ func (l layout) make(root string, n line) error {
 		if err != nil {
 			return err
 		}
-		make := func() error { return os.MkdirAll(path, 0o755) }
-		if n.verb == "file" {
-			make = func() error { return os.WriteFile(path, []byte(l.files[n.args[0]]), 0o644) }
+		if n.verb == "dir" {
+			return errors.Join(os.MkdirAll(path, 0o755), unix.Chmod(path, uint32(mode)))
 		}
-		return errors.Join(make(), unix.Chmod(path, uint32(mode)))
+		content := []byte(l.files[n.args[0]])
+		if len(content) == 0 && mode&0o111 != 0 {
+			if content, err = os.ReadFile(filepath.Join(dir, "standin")); err != nil {
+				return err
+			}
+		}
+		return errors.Join(os.WriteFile(path, content, 0o644), unix.Chmod(path, uint32(mode)))
 	case "link":
 		return os.Symlink(n.args[1], path)
 	}
@@ -138,7 +143,7 @@ func (l layout) finish(root string) error {
 		switch {
 		case m.args[1] == "image": // the file system itself, also for who mounts it elsewhere
 			err = unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_RDONLY|flags, "")
-		case flags&unix.MS_RDONLY != 0, m.args[1] == "bind" && flags != 0:
+		case flags&unix.MS_RDONLY != 0, m.args[1] == "bind":
 			err = unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|flags, "")
 		}
 		if err != nil {

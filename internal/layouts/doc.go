@@ -17,7 +17,8 @@
 //	mount PATH KIND [OPTION...]      a file system: image (read-only in the end), disk or tmpfs,
 //	                                 overlay (with lower=, upper=), bind (with from=), bpf; and ro, noexec, ...
 //	dir PATH MODE                    a folder
-//	file PATH MODE                   a file; its content, if it has one, is the archive's file of that name
+//	file PATH MODE                   a file; its content is the archive's file of that name, or that of a plugin
+//	                                 if it is executable, or nothing
 //	link PATH TARGET                 a symbolic link
 //	process NAME ARGUMENT...         something that runs, by the name that the kernel shows
 //	container NAME ARGUMENT...       the same, in a mount namespace of its own
@@ -27,6 +28,7 @@
 //	sysctl DIR...                    where sysctl.d files are read at boot; none: nobody reads any
 //	flags FLAG...                    what the pod's manifest has on such nodes
 //	remedy STEP FLAG...              the step is refused, and says that this flag helps
+//	advice STEP FLAG...              the step succeeds, and says that this flag is needed
 //
 // What a pod gets from Kubernetes (a root, the node's /proc, three capabilities) and
 // what a runtime answers is made by stand-ins; the folders, mounts and links are real,

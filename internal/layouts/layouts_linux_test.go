@@ -35,6 +35,9 @@ const (
 	dropIn   = "99-zzz-override_cilium.conf"
 
 	podsConfig = "/tmp/cilium/config-map"
+
+	// tke is a configuration as its users give it whole, since no template is a cloud's.
+	tke = `{"cniVersion":"0.3.1","name":"generic-veth","plugins":[{"type":"tke-route-eni"},{"type":"cilium-cni","chaining-mode":"generic-veth"}]}` + "\n"
 )
 
 func TestLayouts(t *testing.T) {
@@ -63,7 +66,7 @@ func programs(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
-	for _, sub := range []string{"pod/cni", "pod/config", "pod/proc", "pod/hostproc", "pod/tmp/cilium", "run"} {
+	for _, sub := range []string{"pod/cni", "pod/config", "pod/conf", "pod/proc", "pod/hostproc", "pod/tmp/cilium", "run"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
 	for to, pkg := range map[string]string{"pod/nodeinit": "../../examples/nodeinit", "standin": "./standin"} {
@@ -78,6 +81,7 @@ func programs(t *testing.T) (dir string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "pod/cni", name), standin, 0o755))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "pod/config/cluster-name"), []byte("default"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pod/conf/tke.conflist"), []byte(tke), 0o644))
 	for _, name := range []string{"kubelet", "kubelite", "k3s-server", "rke2"} {
 		require.NoError(t, os.Symlink("../standin", filepath.Join(dir, "run", name)))
 	}
@@ -93,33 +97,47 @@ func (l layout) life(t *testing.T, dir string) row {
 		flags = append(flags, f.args...)
 	}
 	before := n.state()
-	remedies := l.all("remedy")
 	var golden strings.Builder
 	check := n.show(&golden, "check", flags...)
 	require.Equal(t, check, n.direct("check", flags...), "as the pod says, so does the command on the node itself")
+	remedies := l.all("remedy", "advice")
 	if len(remedies) == 0 {
 		require.Equal(t, 2, check.code, check)
 		n.installed(&golden, before, flags)
+	} else {
+		n.refused(&golden, check, before, flags)
 	}
-	for i, r := range remedies {
-		if i == 0 {
-			require.Equal(t, 1, check.code, check)
-			apply := n.show(&golden, "apply", flags...)
-			require.Equal(t, 1, apply.code, apply)
-			require.Contains(t, apply.stderr, "step "+r.args[0]+": ", "it is refused")
-			require.Contains(t, check.stderr, "step "+r.args[0]+": ", "check says so beforehand")
-			require.Zero(t, n.show(&golden, "uninstall").code)
-			require.Empty(t, before.Diff(n.state()), "after a refused apply and uninstall")
-		}
+	for _, r := range remedies {
 		fmt.Fprintf(&golden, "== with %s\n", strings.Join(r.args[1:], " "))
-		for _, flag := range r.args[1:] {
-			name, _, _ := strings.Cut(flag, "=")
-			require.Contains(t, check.stderr, name, "the remedy is named")
-		}
 		n.installed(&golden, before, append(slices.Clone(flags), r.args[1:]...))
 	}
 	compare(t, filepath.Join("testdata", "golden", l.name+".txt"), golden.String())
 	return l.row(n.plugins)
+}
+
+// refused applies without a remedy. What is wrong, and each of the remedies, is said by
+// check beforehand.
+func (n *node) refused(golden *strings.Builder, check outcome, before snapshot.Snapshot, flags []string) {
+	n.t.Helper()
+	apply := n.show(golden, "apply", flags...)
+	for _, r := range n.layout.all("remedy", "advice") {
+		codes := map[string][]int{"remedy": {1, 1}, "advice": {2, 0}}[r.verb]
+		require.Equal(n.t, codes, []int{check.code, apply.code}, "check and apply: %v%v", check, apply)
+		for _, o := range []outcome{check, apply} {
+			says := o.stderr
+			if r.verb == "advice" {
+				says = o.stdout
+			} else {
+				require.Contains(n.t, says, "step "+r.args[0]+": ")
+			}
+			for _, flag := range r.args[1:] {
+				name, _, _ := strings.Cut(flag, "=")
+				require.Contains(n.t, says, name, "the remedy is named")
+			}
+		}
+	}
+	require.Zero(n.t, n.show(golden, "uninstall").code)
+	require.Empty(n.t, before.Diff(n.state()), "after what was refused and uninstall")
 }
 
 // installed applies, looks whether what is installed is where it is used, applies again,
@@ -244,6 +262,14 @@ func (n *node) state() snapshot.Snapshot {
 		delete(s, "file "+lock)
 	}
 	for object, state := range s {
+		for _, m := range n.layout.all("mount") {
+			if upper := option(m.args[2:], "upper"); upper != "" && strings.Contains(object, upper+"/") {
+				delete(s, object) // the overlay's own: what it shows is looked at
+			}
+		}
+		if _, there := s[object]; !there {
+			continue
+		}
 		s[object] = ownSource.ReplaceAllString(state, "slipway-") // drawn for each mount
 	}
 	return s
@@ -272,20 +298,31 @@ func (n *node) show(golden *strings.Builder, command string, flags ...string) ou
 	n.t.Helper()
 	args := []string{command, "--host-proc=/hostproc"}
 	if command != "uninstall" {
-		args = append(args, "--source=dir:/config", "--dest="+podsConfig, "--plugins=/cni", "--cni-template=none")
+		args = append(args, manifest("", podsConfig, flags)...)
 	}
 	o := n.run(filepath.Join(work, "standin"), slices.Concat([]string{"pod", filepath.Join(work, "pod"), "/nodeinit"}, args, flags)...)
 	fmt.Fprintf(golden, "$ nodeinit %s\n%v", strings.Join(append([]string{command}, flags...), " "), o)
 	return o
 }
 
+// manifest is what the manifest of an agent has, whose image is at root.
+func manifest(root, dest string, flags []string) []string {
+	args := []string{"--source=dir:" + root + "/config", "--dest=" + dest, "--plugins=" + root + "/cni"}
+	if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--cni-conf=") }) {
+		return args
+	}
+	return append(args, "--cni-template=none")
+}
+
 // direct runs nodeinit on the node itself.
 func (n *node) direct(command string, flags ...string) outcome {
 	n.t.Helper()
 	const pod, dest = work + "/pod", "/dev/shm/config-map"
-	o := n.run(pod+"/nodeinit", append([]string{
-		command, "--source=dir:" + pod + "/config", "--dest=" + dest, "--plugins=" + pod + "/cni", "--cni-template=none",
-	}, flags...)...)
+	args := slices.Concat([]string{command}, manifest(pod, dest, flags), flags)
+	for i, arg := range args {
+		args[i] = strings.Replace(arg, "=/conf/", "="+pod+"/conf/", 1)
+	}
+	o := n.run(pod+"/nodeinit", args...)
 	o.stdout = strings.ReplaceAll(o.stdout, dest, podsConfig)
 	return o
 }

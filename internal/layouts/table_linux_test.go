@@ -22,7 +22,7 @@ func (l layout) row(plugins string) row {
 }
 
 func (l layout) result() string {
-	remedies := l.all("remedy")
+	remedies := l.all("remedy", "advice")
 	if len(remedies) == 0 {
 		return "works"
 	}
@@ -30,7 +30,8 @@ func (l layout) result() string {
 	for _, r := range remedies {
 		flags = append(flags, "`"+strings.Join(r.args[1:], " ")+"`")
 	}
-	return "`" + remedies[0].args[0] + "` is refused; works with " + strings.Join(flags, " or ")
+	says := map[string]string{"remedy": "refused", "advice": "not used, as it says"}[remedies[0].verb]
+	return "`" + remedies[0].args[0] + "` is " + says + "; works with " + strings.Join(flags, " or ")
 }
 
 const (
