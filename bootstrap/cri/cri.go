@@ -41,9 +41,11 @@ type Endpoint struct {
 // cri-dockerd.sock, isulad.sock; not that of Docker's private containerd, which has
 // no CRI), and only if it and the folders on its way belong to root and nobody else can
 // write to them. If there are several and a kubelet runs that names none, it is the
-// kubelet's default, /run/containerd/containerd.sock.
+// kubelet's default, /run/containerd/containerd.sock. If there are several and no
+// kubelet, which on Talos is in a container, each is asked, for three seconds at most,
+// and those that say that they have no CRI are left out.
 //
-// Find connects to nothing.
+// Otherwise Find connects to nothing.
 func Find(ctx context.Context, hostProc string) (Endpoint, error) {
 	e, err := find(ctx, cmp.Or(hostProc, "/proc"))
 	if err != nil {

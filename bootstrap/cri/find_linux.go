@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/input"
 )
@@ -50,11 +51,34 @@ func find(ctx context.Context, proc string) (Endpoint, error) {
 	case k.running && kubeletErr == nil && slices.Contains(found, defaultEndpoint):
 		return Endpoint{Path: defaultEndpoint}, nil
 	}
+	if found = withCRI(ctx, proc, found); len(found) == 1 {
+		return Endpoint{Path: found[0]}, nil
+	}
 	several := fmt.Errorf("%w, and no kubelet says which one it uses: %q", ErrSeveral, found)
 	if kubeletErr != nil {
 		several = fmt.Errorf("%w (%w)", several, kubeletErr)
 	}
 	return Endpoint{}, several
+}
+
+// patience is how long a socket has to answer when there are several.
+const patience = 3 * time.Second
+
+// withCRI leaves out the sockets whose runtime says that it has no CRI: on Talos and
+// Bottlerocket, a second containerd runs what is the system's own.
+func withCRI(ctx context.Context, proc string, paths []string) (with []string) {
+	for _, path := range paths {
+		limited, cancel := context.WithTimeout(ctx, patience)
+		_, err := Endpoint{HostProc: proc, Path: path}.ask(limited, rpc{"Status", nil, maxMessage})
+		cancel()
+		if !errors.Is(err, errors.ErrUnsupported) {
+			with = append(with, path)
+		}
+	}
+	if len(with) == 0 {
+		return paths // each may still be starting
+	}
+	return with
 }
 
 // listening lists the sockets on the host that are named as a runtime's, and at

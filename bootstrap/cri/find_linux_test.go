@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -126,8 +127,8 @@ func TestSeveralWithoutAKubeletAreListed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
-			h.listen(usual)
-			h.listen("/run/k3s/containerd/containerd.sock")
+			h.serve(critest.Runtime{})
+			critest.Serve(t, h.listen("/run/k3s/containerd/containerd.sock"), critest.Runtime{})
 			prepare(h)
 			_, err := cri.Find(t.Context(), h.proc)
 			require.ErrorIs(t, err, cri.ErrSeveral)
@@ -136,14 +137,37 @@ func TestSeveralWithoutAKubeletAreListed(t *testing.T) {
 	}
 }
 
+// Talos, whose kubelet is in a container, has a containerd of its own.
+func TestOfSeveralThoseWithoutTheCRIAreLeftOut(t *testing.T) {
+	h := newHost(t)
+	const systems = "/system/run/containerd/containerd.sock"
+	h.serve(critest.Runtime{})
+	critest.Serve(t, h.listen(systems), critest.Runtime{Versions: []string{"none"}})
+	found, err := cri.Find(t.Context(), h.proc)
+	require.NoError(t, err)
+	require.Equal(t, usual, found.Path)
+
+	critest.Serve(t, h.listen("/run/crio/crio.sock"), critest.Runtime{})
+	_, err = cri.Find(t.Context(), h.proc)
+	require.ErrorIs(t, err, cri.ErrSeveral)
+	require.ErrorContains(t, err, `["/run/containerd/containerd.sock" "/run/crio/crio.sock"]`)
+
+	h = newHost(t)
+	for _, path := range []string{usual, systems} {
+		critest.Serve(t, h.listen(path), critest.Runtime{Versions: []string{"none"}})
+	}
+	_, err = cri.Find(t.Context(), h.proc)
+	require.ErrorIs(t, err, cri.ErrSeveral, "either may be starting")
+}
+
 func TestAKubeletsFileThatCannotBeRead(t *testing.T) {
 	h := newHost(t)
-	h.listen(usual)
+	h.serve(critest.Runtime{})
 	h.process("812", "kubelet", "kubelet", "--config=/gone.yaml")
 	found, err := cri.Find(t.Context(), h.proc)
 	require.NoError(t, err, "there is one")
 	require.Equal(t, usual, found.Path)
-	h.listen("/run/crio/crio.sock")
+	critest.Serve(t, h.listen("/run/crio/crio.sock"), critest.Runtime{})
 	_, err = cri.Find(t.Context(), h.proc)
 	require.ErrorIs(t, err, cri.ErrSeveral)
 	require.ErrorContains(t, err, `read which runtime the kubelet uses: open on the host "/gone.yaml": no such file or directory`)
@@ -151,8 +175,9 @@ func TestAKubeletsFileThatCannotBeRead(t *testing.T) {
 
 func TestSEC8_HostilePathsAreQuoted(t *testing.T) {
 	h := newHost(t)
-	h.listen("/run/\x1b[2J\u202e/containerd.sock")
-	h.listen("/run/b/containerd.sock")
+	for _, path := range []string{"/run/\x1b[2J\u202e/containerd.sock", "/run/b/containerd.sock"} {
+		critest.Serve(t, h.listen(path), critest.Runtime{})
+	}
 	h.list("/run/a\nnodeinit: all well/containerd.sock")
 	_, err := cri.Find(t.Context(), h.proc)
 	require.ErrorContains(t, err, `["/run/\x1b[2J\u202e/containerd.sock" "/run/b/containerd.sock"]`)

@@ -100,7 +100,7 @@ func TestWhatLoadedCannotWaitFor(t *testing.T) {
 	h.serve(critest.Runtime{Config: "[crio.network]\n"})
 	step := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}
 	require.ErrorIs(t, step.Apply(t.Context()), errors.ErrUnsupported)
-	h.listen("/run/crio/crio.sock")
+	critest.Serve(t, h.listen("/run/crio/crio.sock"), critest.Runtime{})
 	require.ErrorIs(t, step.Apply(t.Context()), cri.ErrSeveral)
 	step.Conf = func(context.Context) ([]byte, error) { return nil, fs.ErrNotExist }
 	_, err := step.Check(t.Context())
