@@ -202,12 +202,16 @@ func (j *job) speak(ctx context.Context, plugins []string) error {
 	return j.net.speak(ctx, j.runner(), plugins)
 }
 
-// findDirs lists the missing folders that something is to be written to.
+// findDirs lists the missing folders that something is to be written to. It is an
+// error if that could not be written: nothing has been touched so far.
 func (j *job) findDirs() error {
 	for _, t := range j.pending(content) {
 		missing, err := missingDirs(filepath.Dir(t.path))
 		if err != nil {
 			return err
+		}
+		if err := writable(filepath.Dir(t.path)); err != nil {
+			return fmt.Errorf("write %s: %w", t.path, err)
 		}
 		for _, dir := range missing {
 			if !slices.Contains(j.dirs, dir) {

@@ -47,6 +47,25 @@ func TestCNI1_ReadOnlyBinDir(t *testing.T) {
 	}
 }
 
+// A folder of configurations that is part of a read-only image, as on NixOS: Check
+// says so, and no plugin is installed in vain.
+func TestCNI2_ReadOnlyConfDir(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	image := filepath.Join(n.root, "image")
+	require.NoError(t, os.Mkdir(image, 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Dir(n.conf), 0o755))
+	require.NoError(t, os.Symlink(image, n.conf))
+	readOnly(t, image)
+	i := n.install()
+	before := tree(t, n.root)
+	_, err := i.Check(t.Context())
+	require.ErrorIs(t, err, unix.EROFS)
+	require.ErrorContains(t, err, "check CNI: write "+filepath.Join(n.conf, i.ConfName)+": "+n.conf+" is not writable: read-only file system (needs a file system mounted read-write)")
+	require.ErrorIs(t, i.Apply(t.Context()), unix.EROFS)
+	require.Equal(t, before, tree(t, n.root))
+}
+
 func readOnly(t *testing.T, dir string) {
 	require.NoError(t, unix.Mount(dir, dir, "", unix.MS_BIND, ""))
 	require.NoError(t, unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))

@@ -30,7 +30,20 @@ func usable(dir string) error {
 	case st.Flags&unix.MS_NOEXEC != 0:
 		return fmt.Errorf("%s is on a file system mounted noexec", dir)
 	}
-	if err := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK, unix.AT_EACCESS); err != nil {
+	return writable(dir)
+}
+
+// writable returns an error if nothing could be written in the folder, or in one that
+// is made there.
+func writable(dir string) error {
+	may := func(at string) error { return unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS) }
+	at := dir
+	err := may(at)
+	for errors.Is(err, fs.ErrNotExist) && at != "/" {
+		at = filepath.Dir(at)
+		err = may(at)
+	}
+	if err != nil {
 		return fmt.Errorf("%s is not writable: %w", dir, hint(err))
 	}
 	return nil

@@ -7,3 +7,5 @@ package cniinstall
 
 // usable is not known here: container runtimes run on Linux.
 func usable(string) error { return nil }
+
+func writable(string) error { return nil }
