@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,19 +170,31 @@ func (a *app) cniStep(i cniinstall.Install) bootstrap.Action {
 	return a.waiting(a.host().Files(hostns.Mount, installing{i}, cniFolders(i)...))
 }
 
-// installing adds the flags that help where loopback is missing.
+// installing adds the flags that help: where loopback is missing, where a folder is
+// part of a read-only image, and where another file is what a runtime loads.
 type installing struct{ cniinstall.Install }
 
 func (i installing) Check(ctx context.Context) ([]string, error) {
 	changes, err := i.Install.Check(ctx)
-	return changes, withLoopbackFlags(err)
+	return changes, withCNIFlags(err)
 }
 
-func (i installing) Apply(ctx context.Context) error { return withLoopbackFlags(i.Install.Apply(ctx)) }
+func (i installing) Apply(ctx context.Context) error { return withCNIFlags(i.Install.Apply(ctx)) }
 
-func withLoopbackFlags(err error) error {
-	if errors.Is(err, cniinstall.ErrNoLoopback) {
+func (i installing) Advise(ctx context.Context) ([]string, error) {
+	advice, err := i.Install.Advise(ctx)
+	if slices.ContainsFunc(advice, func(line string) bool { return strings.Contains(line, " sorts before "+i.ConfName) }) {
+		advice = append(advice, "--cni-exclusive sets aside what sorts before "+i.ConfName+", and uninstall brings it back; --cni-conf-name names ours otherwise")
+	}
+	return advice, err
+}
+
+func withCNIFlags(err error) error {
+	switch {
+	case errors.Is(err, cniinstall.ErrNoLoopback):
 		return fmt.Errorf("%w (--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without)", err)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w (have the container runtime look in a folder that can be written to; --cni-bin-dir and --cni-conf-dir say where if it does not, --skip %s leaves the step out)", err, stepCNI)
 	}
 	return err
 }
