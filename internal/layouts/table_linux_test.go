@@ -18,6 +18,9 @@ type row struct{ title, runtime, plugin, conf, result string }
 func (l layout) row(plugins string) row {
 	r := l.all("containerd", "crio")[0]
 	conf, _ := l.reads()
+	if plugins == "" {
+		plugins, _, _ = strings.Cut(strings.Join(r.args[2:], " "), " ")
+	}
 	return row{l.title, map[string]string{"containerd": "containerd", "crio": "CRI-O"}[r.verb], plugins, conf, l.result()}
 }
 

@@ -69,16 +69,20 @@ func pod(args []string) error {
 func container(root string, command []string) error {
 	runtime.LockOSThread() // capabilities are the thread's
 	volume := filepath.Join(root, "tmp/cilium")
-	for _, m := range []struct {
+	type mount struct {
 		source, target, kind string
 		flags                uintptr
-	}{
-		{root, root, "", unix.MS_BIND},
+	}
+	mounts := []mount{{root, root, "", unix.MS_BIND}}
+	if prefix := os.Getenv("HOST_PREFIX"); prefix != "" { // as older installers have it
+		mounts = append(mounts, mount{"/", filepath.Join(root, prefix), "", unix.MS_BIND | unix.MS_REC}, mount{"run", filepath.Join(root, "run"), "tmpfs", 0})
+	}
+	for _, m := range append(mounts, []mount{
 		{"/proc", filepath.Join(root, "hostproc"), "", unix.MS_BIND | unix.MS_REC},
 		{"proc", filepath.Join(root, "proc"), "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
 		{"config", volume, "tmpfs", 0},
 		{"", root, "", unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY},
-	} {
+	}...) {
 		if err := unix.Mount(m.source, m.target, m.kind, m.flags, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m.target, err)
 		}
