@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/e2e internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools test-e2e e2e e2e-compare
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd layouts tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools test-e2e e2e e2e-compare
 
 test: test-packages test-traces test-cni test-kube test-e2e ## run all tests
 
@@ -55,6 +55,9 @@ systemd: tools ## sysctl's tests on the booted systemd of four Debian releases, 
 	$(GO) vet -tags systemd ./sysctl
 	@bin=$$(mktemp -d) && CGO_ENABLED=0 $(GO) test -tags systemd -c -o $$bin/test ./sysctl && \
 		internal/realsystemd/run $(RELEASES) $$bin/test; status=$$?; rm -rf $$bin; exit $$status
+
+layouts: tools ## nodeinit on nodes laid out as 17 distributions lay them out, with a table; part of test-packages
+	SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -count 1 -v ./internal/layouts
 
 KERNELS ?= 5.10,6.1,6.12,6.18,newest,6.12-arm64
 kernels: machine-tools ## the demo, the command's life and all tests on other kernels, in virtual machines, installed the first time (as root; hours; KERNELS=: some of them)

@@ -147,6 +147,9 @@ func TestCLN2_DirtyNode(t *testing.T) {
 		require.GreaterOrEqual(t, len(all), 25)
 		clean, dirty := makeAll(t, all)
 		for subject := range clean {
+			if subject == "hooks" && !hasTCX(t) {
+				continue // there are none
+			}
 			require.NotEqual(t, clean[subject], dirty[subject], subject)
 		}
 		c := nodeCleanup(cleanup.AllState)
