@@ -25,9 +25,9 @@ func usable(dir string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", dir, err)
-	case st.Flags&unix.MS_RDONLY != 0:
+	case st.Flags&unix.ST_RDONLY != 0:
 		return fmt.Errorf("%s is on a file system mounted read-only", dir)
-	case st.Flags&unix.MS_NOEXEC != 0:
+	case st.Flags&unix.ST_NOEXEC != 0:
 		return fmt.Errorf("%s is on a file system mounted noexec", dir)
 	}
 	return writable(dir)
@@ -36,15 +36,24 @@ func usable(dir string) error {
 // writable returns an error if nothing could be written in the folder, or in one that
 // is made there.
 func writable(dir string) error {
-	may := func(at string) error { return unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS) }
 	at := dir
-	err := may(at)
+	err := mayWriteIn(at)
 	for errors.Is(err, fs.ErrNotExist) && at != "/" {
 		at = filepath.Dir(at)
-		err = may(at)
+		err = mayWriteIn(at)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not writable: %w", dir, hint(err))
 	}
 	return nil
+}
+
+// mayWriteIn asks the kernel. That a mount is read-only it says only to those who might
+// write otherwise, so that is asked first.
+func mayWriteIn(dir string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err == nil && st.Flags&unix.ST_RDONLY != 0 {
+		return unix.EROFS
+	}
+	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 }
