@@ -95,7 +95,11 @@ func (l layout) make(root, dir string, n line) error {
 			return err
 		}
 		if n.verb == "dir" {
-			return errors.Join(os.MkdirAll(path, 0o755), unix.Chmod(path, uint32(mode)))
+			uid, gid := 0, 0
+			if len(n.args) > 2 {
+				_, err = fmt.Sscanf(n.args[2], "%d:%d", &uid, &gid)
+			}
+			return errors.Join(err, os.MkdirAll(path, 0o755), unix.Chown(path, uid, gid), unix.Chmod(path, uint32(mode)))
 		}
 		content := []byte(l.files[n.args[0]])
 		if len(content) == 0 && mode&0o111 != 0 {

@@ -16,7 +16,7 @@
 //
 //	mount PATH KIND [OPTION...]      a file system: image (read-only in the end), disk or tmpfs,
 //	                                 overlay (with lower=, upper=), bind (with from=), bpf; and ro, noexec, ...
-//	dir PATH MODE                    a folder
+//	dir PATH MODE [UID:GID]          a folder
 //	file PATH MODE                   a file; its content is the archive's file of that name, or that of a plugin
 //	                                 if it is executable, or nothing
 //	link PATH TARGET                 a symbolic link
