@@ -108,8 +108,9 @@ func programs(t *testing.T) (dir string) {
 	for _, sub := range []string{"pod/cni", "pod/config", "pod/conf", "pod/proc", "pod/host", "pod/run", "pod/hostproc", "pod/tmp/cilium", "run"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
-	for to, pkg := range map[string]string{"pod/nodeinit": "../../examples/nodeinit", "standin": "./standin"} {
-		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, to), pkg)
+	for to, pkg := range map[string]string{"pod/nodeinit": "../../examples/nodeinit", "standin": "standin"} {
+		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, to), ".")
+		build.Dir = pkg
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)

@@ -118,6 +118,7 @@ func (b *builder) programs() error {
 		b.goCommand("amd64", b.root, "build", "-trimpath", "-overlay", filepath.Join(b.out, "overlay.json"), "-o", filepath.Join(b.out, "bin/nodeinit-locked"), "./examples/nodeinit"),
 		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/agent"), "./examples/agent"),
 		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/attack"), "./internal/attack"),
+		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/standin"), "./internal/layouts/standin"),
 		os.CopyFS(downstream, os.DirFS(filepath.Join(b.root, "internal/downstream/testdata/agent"))),
 		os.WriteFile(filepath.Join(downstream, "go.mod"), []byte(fmt.Sprintf("module acme.example/agent\n\ngo 1.25\n\nrequire github.com/slipway-dev/slipway v0.0.0\n\nreplace github.com/slipway-dev/slipway => %s\n", b.root)), 0o644),
 	)

@@ -290,3 +290,27 @@ func TestNoCgroup2SaysWhatItTakes(t *testing.T) {
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorContains(t, err, "mount -t cgroup2 none /mnt")
 }
+
+func TestARootOfItsOwnMaking(t *testing.T) {
+	testns.Root(t)
+	node, err := throwaway.Start(t.Context(), throwaway.Options{Root: func(dir string) error {
+		for _, folder := range []string{"dev", "proc", "sys", "image"} {
+			if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+				return err
+			}
+		}
+		return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
+	}})
+	require.NoError(t, err)
+	defer node.Close()
+	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
+		require.NoDirExists(t, "/etc")
+		require.DirExists(t, "/image")
+		require.FileExists(t, "/sys/fs/cgroup/cgroup.procs")
+		require.ErrorIs(t, os.Mkdir("/etc", 0o755), unix.EROFS)
+		return nil
+	}))
+
+	_, err = throwaway.Start(t.Context(), throwaway.Options{Root: func(string) error { return errors.New("no root today") }})
+	require.ErrorContains(t, err, "no root today")
+}
