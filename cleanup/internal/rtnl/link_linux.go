@@ -44,9 +44,9 @@ func linkHeader(index int) *nl.IfInfomsg {
 }
 
 // Links lists all links, by two lists: where links come and go meanwhile, kernels before
-// 6.9 may leave another one out of a list and not say that it was interrupted. They say
-// so in the message that ends it only if links stood in the same batch
-// (nl_dump_check_consistent in rtnl_dump_ifinfo, net/core/rtnetlink.c).
+// 6.9 may leave another one out of a list, since they go on by its position and not by
+// its index ("rtnetlink: use xarray iterator to implement rtnl_dump_ifinfo()"), and not
+// say that it was interrupted: they say so only in a batch that has links.
 func (c *Conn) Links(ctx context.Context) ([]Link, error) {
 	byIndex := map[int]Link{}
 	for range 2 {
