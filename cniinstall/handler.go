@@ -36,8 +36,9 @@ type Handler struct {
 	KeepConf bool
 
 	// KeepPlugins says that plugins are not undone, nor the directories that Apply made,
-	// and remain recorded: for an agent that stops, so that no new pod gets a network,
-	// while those that there are can still be deleted.
+	// and remain recorded: for an agent that stops and may come back. Without the
+	// configuration, no new pod gets a network, and containerd deletes none either until
+	// there is one again.
 	KeepPlugins bool
 }
 

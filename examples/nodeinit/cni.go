@@ -78,7 +78,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	a.singleFlags(c)
 	a.undoFlags(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
-	c.Flags().BoolVar(&a.keepPlugins, "keep-plugins", false, "remove the configuration only: no new pod gets a network, and those that there are can still be deleted")
+	c.Flags().BoolVar(&a.keepPlugins, "keep-plugins", false, "remove the configuration only, and keep the plugins for an agent that may come back")
 	c.Flags().StringVar(&configDir, "config-dir", "", "directory of the agent's configuration, one file per key: do nothing unless its cni-uninstall is true (for preStop hooks)")
 	return c
 }
