@@ -39,11 +39,12 @@ type feed struct {
 	turn   int // the last resolution that needed it
 
 	mu      sync.Mutex
-	objects map[string]metav1.Object
+	objects map[string]held
 	err     error
 	known   bool          // objects or err is set
 	next    chan struct{} // closed at the next change
 
+	kept   int // the weight of objects
 	pauses int // since the watch was last well
 	denied int // watches, one after the other, while the list was granted
 }
@@ -73,7 +74,7 @@ func (f *feed) look() (objects []metav1.Object, known bool, next <-chan struct{}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, o := range f.objects {
-		objects = append(objects, o)
+		objects = append(objects, o.Object)
 	}
 	return objects, f.known, f.next, f.err
 }
@@ -103,7 +104,7 @@ func (f *feed) run() {
 			continue
 		}
 		f.change(func() {
-			if f.objects = objects; f.denied < believeDenied {
+			if f.objects, f.kept = objects, weigh(objects); f.denied < believeDenied {
 				f.err = nil
 			}
 		})
@@ -127,26 +128,27 @@ func (f *feed) options() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "metadata.name=" + f.key.name}
 }
 
-func (f *feed) list(ctx context.Context) (map[string]metav1.Object, string, error) {
-	list, version, err := f.key.client.list(ctx, f.key, f.options())
-	objects := make(map[string]metav1.Object, len(list))
+func (f *feed) list(ctx context.Context) (map[string]held, string, error) {
+	list, version, err := f.key.client.list(ctx, f.key, f.options(), func(metav1.Object) bool { return true })
+	objects := make(map[string]held, len(list))
 	for _, o := range list {
-		objects[o.GetName()] = slim(o)
+		objects[o.GetName()] = o
 	}
 	return objects, version, err
 }
 
-// slim removes what no source reads.
-func slim(o metav1.Object) metav1.Object {
-	o.SetManagedFields(nil)
-	return o
+func weigh(objects map[string]held) (sum int) {
+	for _, o := range objects {
+		sum += o.weight
+	}
+	return sum
 }
 
 // follow watches from version on, over connections that break and servers that
-// restart, until only a new list can tell the state, or has to: what was watched
-// may have grown without end.
+// restart, until only a new list can tell the state, or has to: an event was too
+// large, or all that is kept.
 func (f *feed) follow(ctx context.Context, version string) {
-	for ctx.Err() == nil && !budgetOf(ctx).spent() {
+	for ctx.Err() == nil {
 		options := f.options()
 		options.ResourceVersion, options.AllowWatchBookmarks = version, true
 		seconds := int64((watchLife + rand.N(watchLife)) / time.Second)
@@ -201,18 +203,28 @@ func (f *feed) consume(w watch.Interface, version *string) (lost bool) {
 				return true
 			}
 			*version, f.pauses = object.GetResourceVersion(), 0
-			f.take(event.Type, object)
+			if !f.take(event.Type, object) {
+				return true
+			}
 		}
 	}
 }
 
-func (f *feed) take(kind watch.EventType, object metav1.Object) {
+// take returns false if the objects are too many to be kept.
+func (f *feed) take(kind watch.EventType, object metav1.Object) bool {
+	name := object.GetName()
 	switch kind {
 	case watch.Added, watch.Modified:
-		f.change(func() { f.objects[object.GetName()] = slim(object) })
+		o := slim(object)
+		if f.kept += o.weight - f.objects[name].weight; f.kept > maxKept {
+			return false
+		}
+		f.change(func() { f.objects[name] = o })
 	case watch.Deleted:
-		f.change(func() { delete(f.objects, object.GetName()) })
+		f.kept -= f.objects[name].weight
+		f.change(func() { delete(f.objects, name) })
 	}
+	return true
 }
 
 // pause waits a random part of a window that doubles.

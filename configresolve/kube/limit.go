@@ -9,32 +9,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"sync/atomic"
 )
 
-// A server, or whoever answers in its place, decides how long its answers are
-// and how many pages a list has. So all that is read for one source, over all
-// pages, may be maxBytes, with maxValues objects and lists in it, of which each
-// takes far more memory than the two bytes that it needs here; and a list may
-// have maxPages. That is enough for three node configs on each of the nodes of
-// the largest clusters.
+// A server, or whoever answers in its place, decides how long its answers are, how
+// many there are, and how much memory they take. So one answer, or one event of a
+// watch, may be maxAnswer long and have maxValues entries; a list may have maxPages,
+// of maxBytes together; and what is kept for one source may weigh maxKept. That is
+// enough for three node configs on each of the nodes of the largest clusters, and,
+// for a Watch, which keeps them all, for one.
 const (
-	maxBytes  = 64 << 20
-	maxValues = 1_000_000
+	maxAnswer = 4 << 20
+	maxValues = 50_000
 	maxPages  = 100
+	maxBytes  = 64 << 20
+	maxKept   = 16 << 20
 )
 
 var (
-	errTooLarge  = fmt.Errorf("the API server sends more than %d bytes for one source", maxBytes)
-	errTooMany   = fmt.Errorf("the API server sends more than %d objects and lists for one source", maxValues)
+	errAnswer    = fmt.Errorf("the API server sends more than %d bytes in one answer", maxAnswer)
+	errTooMany   = fmt.Errorf("the API server sends more than %d entries in one answer", maxValues)
 	errManyPages = fmt.Errorf("the API server sends a list of more than %d pages", maxPages)
+	errTooLarge  = fmt.Errorf("the API server sends more than %d bytes for one source", maxBytes)
+	errKept      = fmt.Errorf("the API server sends node configs of more than %d bytes for one source", maxKept)
 	errRedirect  = errors.New("the API server sends us elsewhere, where our credentials do not go")
 )
 
-// budget is how much may still be read.
-type budget struct{ left, values atomic.Int64 }
+// excessive reports whether err says that there was too much to read.
+func excessive(err error) bool {
+	return errors.Is(err, errAnswer) || errors.Is(err, errTooMany) || errors.Is(err, errTooLarge)
+}
+
+// budget is how many bytes may still be read for one source.
+type budget struct{ left atomic.Int64 }
 
 type budgetKey struct{}
 
@@ -42,7 +52,6 @@ type budgetKey struct{}
 func withBudget(ctx context.Context) context.Context {
 	b := &budget{}
 	b.left.Store(maxBytes)
-	b.values.Store(maxValues)
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
@@ -54,66 +63,136 @@ func budgetOf(ctx context.Context) *budget {
 	return budgetOf(withBudget(ctx))
 }
 
-func (b *budget) spent() bool { return b.left.Load() <= 0 || b.values.Load() <= 0 }
-
-// valuesIn is how many objects and lists there may be in a text of JSON.
-func valuesIn(text []byte) int64 {
-	return int64(bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")))
-}
-
 // buffer reads the whole body, so that a connection that breaks in the middle
 // counts as a failed attempt.
 func (b *budget) buffer(response *http.Response) error {
 	left := b.left.Load()
-	body, err := io.ReadAll(io.LimitReader(response.Body, left+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, min(left, maxAnswer)+1))
 	response.Body.Close()
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	if int64(len(body)) > left {
+	switch {
+	case int64(len(body)) > left:
 		return errTooLarge
+	case len(body) > maxAnswer:
+		return errAnswer
 	}
-	values := valuesIn(body)
-	if values > b.values.Load() {
-		return errTooMany
+	meter := meterOf(response)
+	if err := meter.count(body); err != nil {
+		return err
 	}
-	response.Body = buffered{bytes.NewReader(body), values}
+	response.Body = buffered{bytes.NewReader(body)}
 	return nil
 }
 
-type buffered struct {
-	*bytes.Reader
-	values int64
-}
+type buffered struct{ *bytes.Reader }
 
 func (buffered) Close() error { return nil }
 
 // charge counts an answer that the caller gets: at once or, for a watch, as it is
 // read.
 func (b *budget) charge(response *http.Response) {
-	switch body := response.Body.(type) {
-	case buffered:
+	if body, ok := response.Body.(buffered); ok {
 		b.left.Add(-body.Size())
-		b.values.Add(-body.values)
-	default:
-		response.Body = metered{body, b}
+		return
 	}
+	response.Body = &metered{response.Body, meterOf(response)}
 }
 
-// metered is the body of a watch, which ends when the budget does.
+// metered is the body of a watch, which ends with an event that is too large.
 type metered struct {
 	io.ReadCloser
-	budget *budget
+	meter meter
 }
 
-func (m metered) Read(p []byte) (int, error) {
-	if m.budget.spent() {
-		return 0, errTooLarge
-	}
+func (m *metered) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
-	m.budget.left.Add(-int64(n))
-	m.budget.values.Add(-valuesIn(p[:n]))
+	if err := m.meter.count(p[:n]); err != nil {
+		return 0, err
+	}
 	return n, err
+}
+
+// meter counts the bytes and entries of an answer, or of the event of a watch that
+// is being read. An entry is of an object or a list, and takes far more memory
+// than the few bytes that it needs in the answer.
+type meter struct {
+	binary          bool // the entries cannot be told from the rest
+	bytes, values   int
+	depth           int
+	quoted, escaped bool
+}
+
+func meterOf(response *http.Response) meter {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return meter{binary: kind != "application/json"}
+}
+
+// leastEntry is how long an entry is that is not JSON, in bytes.
+const leastEntry = 8
+
+func (m *meter) count(text []byte) error {
+	if m.binary {
+		m.bytes += len(text)
+		m.values = m.bytes / leastEntry
+		return m.check()
+	}
+	for _, c := range text {
+		m.bytes++
+		switch {
+		case m.escaped:
+			m.escaped = false
+		case m.quoted:
+			m.quoted, m.escaped = c != '"', c == '\\'
+		case c == '"':
+			m.quoted = true
+		case c == ',':
+			m.values++
+		case c == '{', c == '[':
+			m.values++
+			m.depth++
+		case c == '}', c == ']':
+			if m.depth--; m.depth <= 0 {
+				if err := m.check(); err != nil {
+					return err
+				}
+				*m = meter{} // another event begins
+			}
+		}
+	}
+	return m.check()
+}
+
+func (m *meter) check() error {
+	switch {
+	case m.bytes > maxAnswer:
+		return errAnswer
+	case m.values > maxValues:
+		return errTooMany
+	}
+	return nil
+}
+
+// entryWeight is about what an entry takes in memory beside its text, in bytes.
+const entryWeight = 100
+
+// weight is about how much memory a value of an object takes, in bytes.
+func weight(value any) int {
+	sum := entryWeight
+	switch value := value.(type) {
+	case string:
+		sum += len(value)
+	case []any:
+		for _, v := range value {
+			sum += weight(v)
+		}
+	case map[string]any:
+		for k, v := range value {
+			sum += len(k) + weight(v)
+		}
+	}
+	return sum
 }
 
 // stay refuses a redirect to another server, or to the same one in clear text.

@@ -93,6 +93,7 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if err := s.Resource.validate(); err != nil {
 		return nil, err
 	}
+	ctx = once.Within(ctx) // the Node is read once
 	objects, err := s.objects(ctx)
 	if err != nil {
 		return nil, err
@@ -109,6 +110,17 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 		}
 	}
 	return layers, nil
+}
+
+// counts reports whether an object of a list has keys for the node, or is invalid:
+// of the others, of which there may be one for each node, nothing is kept.
+func (s NodeConfigs) counts(ctx context.Context, o metav1.Object) bool {
+	object, isObject := o.(*unstructured.Unstructured)
+	if !isObject {
+		return false
+	}
+	_, ok, err := s.layer(ctx, *object)
+	return ok || err != nil
 }
 
 // layer returns what object sets, and false if it does not count.
@@ -167,14 +179,14 @@ func selectorOf(object unstructured.Unstructured) (labels.Selector, error) {
 // listKey is the key under which the sources of a resolution share a list or an
 // object.
 type listKey struct {
-	client                         *Client
-	group, plural, namespace, name string
+	client                                   *Client
+	group, plural, namespace, name, nodeName string
 }
 
 // objects reads the first version that is served.
 func (s NodeConfigs) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
 	r := s.Resource
-	key := listKey{s.Client, r.Group, r.Plural, s.Namespace, s.Name}
+	key := listKey{s.Client, r.Group, r.Plural, s.Namespace, s.Name, s.NodeName}
 	return once.Do(ctx, key, func(ctx context.Context) ([]unstructured.Unstructured, error) {
 		for _, version := range r.Versions {
 			objects, err := s.read(ctx, schema.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Plural})
@@ -189,7 +201,7 @@ func (s NodeConfigs) objects(ctx context.Context) ([]unstructured.Unstructured, 
 
 func (s NodeConfigs) read(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	if s.Name == "" {
-		return s.Client.getAll(ctx, gvr, s.Namespace)
+		return s.Client.getAll(ctx, gvr, s.Namespace, func(o metav1.Object) bool { return s.counts(ctx, o) })
 	}
 	object, err := s.Client.get(ctx, gvr, s.Namespace, s.Name)
 	if apierrors.IsNotFound(err) && !notServed(err) {

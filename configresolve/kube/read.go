@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-const pageSize = 500
+const pageSize = 250
 
 // get returns one object, from the API server or, within a Watch, from its feeds.
 func (c *Client) get(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
@@ -37,23 +37,29 @@ func (c *Client) getMeta(ctx context.Context, gvr schema.GroupVersionResource, n
 	return object, request{[]string{"get"}, gvr.GroupResource(), "", name}.explain(err)
 }
 
-// getAll returns the objects of a namespace.
-func (c *Client) getAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string) ([]unstructured.Unstructured, error) {
-	var list []metav1.Object
-	var err error
-	if h := hubOf(ctx); h != nil {
-		list, err = h.feed(feedKey{client: c, gvr: gvr, namespace: namespace}).read(ctx)
-	} else {
-		list, _, err = c.list(withBudget(ctx), feedKey{client: c, gvr: gvr, namespace: namespace}, metav1.ListOptions{})
-		err = request{[]string{"list"}, gvr.GroupResource(), namespace, ""}.explain(err)
-	}
+// getAll returns those objects of a namespace that wanted says are.
+func (c *Client) getAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string, wanted func(metav1.Object) bool) ([]unstructured.Unstructured, error) {
 	var objects []unstructured.Unstructured
-	for _, o := range list {
+	add := func(o metav1.Object) {
 		if object, ok := o.(*unstructured.Unstructured); ok {
 			objects = append(objects, *object)
 		}
 	}
-	return objects, err
+	key := feedKey{client: c, gvr: gvr, namespace: namespace}
+	if h := hubOf(ctx); h != nil {
+		list, err := h.feed(key).read(ctx)
+		for _, o := range list {
+			if wanted(o) {
+				add(o)
+			}
+		}
+		return objects, err
+	}
+	list, _, err := c.list(withBudget(ctx), key, metav1.ListOptions{}, wanted)
+	for _, o := range list {
+		add(o.Object)
+	}
+	return objects, request{[]string{"list"}, gvr.GroupResource(), namespace, ""}.explain(err)
 }
 
 // one returns the object of a feed or, if there is none, the error that the API
@@ -72,25 +78,57 @@ func (h *hub) one(ctx context.Context, key feedKey) (metav1.Object, error) {
 // metadataOnly reports whether only the metadata of the objects is read.
 func (k feedKey) metadataOnly() bool { return k.gvr == nodes || k.gvr == definitions }
 
-// list reads page by page, and returns the version of the whole. If the list
-// expires between two pages, it is read again in one piece, which cannot expire.
-func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptions) (objects []metav1.Object, version string, err error) {
+// list reads page by page, and returns what sources read of the objects that are
+// wanted, and the version of the whole. If the list expires between two pages, it is
+// read anew.
+func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptions, wanted func(metav1.Object) bool) (objects []held, version string, err error) {
 	options.Limit = pageSize
+	kept := 0
 	for range maxPages {
 		page, more, err := c.page(ctx, key, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			objects, options.Limit, options.Continue = nil, 0, ""
+			objects, kept, options.Continue = nil, 0, ""
 			continue
 		}
 		if err != nil {
 			return nil, "", err
 		}
-		objects = append(objects, page...)
+		for _, o := range page {
+			if !wanted(o) {
+				continue
+			}
+			held := slim(o)
+			if kept += held.weight; kept > maxKept {
+				return nil, "", errKept
+			}
+			objects = append(objects, held)
+		}
 		if options.Continue = more.Continue; options.Continue == "" {
 			return objects, more.ResourceVersion, nil
 		}
 	}
 	return nil, "", errManyPages
+}
+
+// held is what sources read of an object, and its weight.
+type held struct {
+	metav1.Object
+	weight int
+}
+
+func slim(o metav1.Object) held {
+	object, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		o.SetManagedFields(nil)
+		return held{o, 0} // one Node, or one definition
+	}
+	kept := map[string]any{"metadata": map[string]any{"name": object.GetName(), "resourceVersion": object.GetResourceVersion()}}
+	for _, part := range []string{"data", "spec"} {
+		if value, ok := object.Object[part]; ok {
+			kept[part] = value
+		}
+	}
+	return held{&unstructured.Unstructured{Object: kept}, weight(kept)}
 }
 
 func (c *Client) page(ctx context.Context, key feedKey, options metav1.ListOptions) (objects []metav1.Object, meta metav1.ListMeta, err error) {

@@ -180,7 +180,7 @@ func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answ
 	case err != nil && (tlsRefused(err) || errors.Is(err, errRedirect)):
 		return answer{err: err, final: true, refused: true}
 	case err != nil:
-		return answer{err: err, final: errors.Is(err, errTooLarge) || errors.Is(err, errTooMany)}
+		return answer{err: err, final: excessive(err)}
 	}
 	return judge(response)
 }

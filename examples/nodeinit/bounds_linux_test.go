@@ -8,11 +8,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -301,4 +305,82 @@ func (n *node) awaitDelivery(pid int) {
 		status := string(text)
 		return err != nil || strings.Contains(status, "\nState:\tZ") || strings.Contains(status, "\nShdPnd:\t0000000000000000\n")
 	}, time.Minute, time.Millisecond)
+}
+
+// An API server whose answers, or pages, are as large as we let them be.
+func TestSEC6_LyingAPIServer(t *testing.T) {
+	n := newNode(t)
+	const (
+		nobody = `{"matchLabels":{"a":"b"}}`
+		every  = `{}`
+	)
+	entries := func(count, size int) string {
+		var text strings.Builder
+		for i := range count {
+			fmt.Fprintf(&text, `,"config.cilium.io/%d":%q`, i, strings.Repeat("x", size))
+		}
+		return text.String()
+	}
+	for name, c := range map[string]struct {
+		selector       string
+		pages, objects int
+		values         string // of each object
+		source         string // empty: the node configs
+		code           int
+		says           string
+	}{
+		"small keys, of other nodes":   {nobody, 30, 250, entries(100, 1), "", 0, "changed"},
+		"small keys, of this node":     {every, 30, 250, entries(100, 1), "", 1, "node configs of more than 16777216 bytes"},
+		"large values, of other nodes": {nobody, 17, 4, entries(1, 900<<10), "", 0, "changed"},
+		"large values, of this node":   {every, 17, 4, entries(1, 900<<10), "", 1, "node configs of more than 16777216 bytes"},
+		"a page that is too large":     {every, 1, 5, entries(1, 900<<10), "", 1, "more than 4194304 bytes in one answer"},
+		"a page of too many things":    {every, 1, 500, entries(100, 1), "", 1, "more than 50000 entries in one answer"},
+		"a large ConfigMap":            {"", 0, 0, entries(48_000, 50), "config-map:kube-system/c", 0, "and 47900 findings more, which explain lists"},
+		"a large Node":                 {"", 0, 0, entries(48_000, 50), "node:n", 1, "48002 keys are more than 10000"},
+		"all of it":                    {every, 5, 250, entries(90, 120), "env:NONE,config-map:kube-system/c,cilium-node-config:kube-system,node:n", 1, "the API server sends"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var listener net.Listener
+			n.do(func() (err error) {
+				listener, err = net.Listen("tcp", "127.0.0.1:0")
+				return err
+			})
+			var page atomic.Int64
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch {
+				case strings.Contains(r.URL.Path, "/configmaps/"):
+					fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"b"%s}}`, c.values)
+				case strings.Contains(r.URL.Path, "/nodes/"):
+					fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"n","annotations":{"a":"b"%s}}}`, c.values)
+				case strings.HasSuffix(r.URL.Path, "/ciliumnodeconfigs"):
+					more, k := "", page.Add(1)
+					if k < int64(c.pages) {
+						more = fmt.Sprint(k)
+					}
+					fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":%q,"resourceVersion":"1"},"items":[`, more)
+					for i := range c.objects {
+						if i > 0 {
+							fmt.Fprint(w, ",")
+						}
+						fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d-%d"},"spec":{"nodeSelector":%s,"defaults":{"a":"b"%s}}}`,
+							k, i, c.selector, c.values)
+					}
+					fmt.Fprint(w, "]}")
+				}
+			}))
+			server.Listener.Close()
+			server.Listener = listener
+			server.Start()
+			defer server.Close()
+			n.shell(`ip link set lo up; rm -rf /run/agent /var/lib/slipway`)
+			o, memory := n.confined("build-config", "--dest", "/run/agent", "--node-name", "n",
+				"--source", cmp.Or(c.source, "cilium-node-config:kube-system"), "--k8s-api-server-urls", server.URL)
+			require.Equal(t, c.code, o.code, o.stdout+o.stderr)
+			require.Contains(t, o.stdout+o.stderr, c.says)
+			require.Less(t, memory, mostMemory)
+			require.LessOrEqual(t, strings.Count(o.stderr, "\n"), 101)
+			t.Logf("%d KiB", memory)
+		})
+	}
 }

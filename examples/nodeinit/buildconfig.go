@@ -96,10 +96,17 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	return config, nil
 }
 
+// loggedFindings is how many findings are logged one by one. A source can have as
+// many as it has keys.
+const loggedFindings = 100
+
 func (a *app) logFindings(config *configresolve.Config) {
-	log := a.logger()
-	for _, finding := range config.Findings() {
+	log, findings := a.logger(), config.Findings()
+	for _, finding := range findings[:min(len(findings), loggedFindings)] {
 		log.Warn(finding.String(), "step", stepConfig)
+	}
+	if more := len(findings) - loggedFindings; more > 0 {
+		log.Warn(fmt.Sprintf("and %d findings more, which explain lists", more), "step", stepConfig)
 	}
 }
 

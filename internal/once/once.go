@@ -28,6 +28,14 @@ func With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, &store{cells: map[any]*cell{}})
 }
 
+// Within begins a resolution, unless ctx is already of one.
+func Within(ctx context.Context) context.Context {
+	if ctx.Value(contextKey{}) != nil {
+		return ctx
+	}
+	return With(ctx)
+}
+
 // Do calls read the first time that a resolution asks for key, and returns
 // the same answer, or error, to every later source of that resolution. So
 // sources that need the same object (a Node's labels and its annotations) read
