@@ -94,70 +94,60 @@ func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
 	}
 }
 
-// Whoever may write in the directory exchanges what is in it, as fast as they
-// can, for links to a directory elsewhere.
+// Whoever may write in the directory exchanges what is in it for links to a
+// directory elsewhere, before any of the changes of a write or a revert.
 func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
-	root := t.TempDir()
-	dir, outside, state := filepath.Join(root, "d"), filepath.Join(root, "outside"), filepath.Join(root, "state")
-	for _, key := range []string{"a", "b", "secret"} {
-		write(t, filepath.Join(outside, key), "precious")
-		require.NoError(t, os.Chmod(filepath.Join(outside, key), 0o600))
-	}
-	before := tree(t, outside)
-	require.NoError(t, os.Mkdir(dir, 0o777))
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				exchange(dir, outside)
+	for n, more := 0, true; more; n++ {
+		root := t.TempDir()
+		dir, outside := filepath.Join(root, "d"), filepath.Join(root, "outside")
+		for _, key := range []string{"a", "b", "secret"} {
+			write(t, filepath.Join(outside, key), "precious")
+			require.NoError(t, os.Chmod(filepath.Join(outside, key), 0o600))
+		}
+		before := tree(t, outside)
+		w := configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": ""}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+		other(t, dir, "..2017", values{"a": "older", "gone": ""}, 0o644)
+
+		step, left := 0, n
+		attack := func(string) {
+			if step++; left == 0 {
+				exchange(t, dir, outside)
+			}
+			left--
+		}
+		_ = configdir.ApplyStep(t.Context(), w, attack) // it may fail
+		_ = configdir.RevertStep(t.Context(), w, attack)
+		more = n < step
+
+		require.Equal(t, before, tree(t, outside), "exchanged before change %d", n)
+		for path, what := range tree(t, root) {
+			if !strings.HasPrefix(path, outside) {
+				require.NotContains(t, what, "precious", path)
+				require.NotContains(t, what, base64.StdEncoding.EncodeToString([]byte("precious"))[:8], path)
 			}
 		}
-	}()
-	j := journaltest.Open(t, state)
-	succeeded := 0
-	for i := range 90 {
-		w := configdir.Dir{Path: dir, Config: config(t, values{"a": fmt.Sprint(i), "b": ""})}
-		if i%3 > 0 {
-			w.Journal = j
-		}
-		if w.Apply(t.Context()) == nil { // it may fail
-			succeeded++
-		}
-		if i%3 == 2 {
-			_ = w.Revert(t.Context())
-		}
-	}
-	close(stop)
-	<-stopped
-	t.Logf("%d of 90 succeeded", succeeded)
-	require.Equal(t, before, tree(t, outside))
-	for path, what := range tree(t, root) {
-		if !strings.HasPrefix(path, outside) {
-			require.NotContains(t, what, "precious", path)
-			require.NotContains(t, what, base64.StdEncoding.EncodeToString([]byte("precious"))[:8], path)
-		}
+		require.Greater(t, step, 10)
 	}
 }
 
-// exchange exchanges each data directory and each file in it, once.
-func exchange(dir, outside string) {
-	entries, _ := os.ReadDir(dir)
+// exchange exchanges each data directory, and each file in it.
+func exchange(t *testing.T, dir, outside string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
 	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); e.IsDir() && strings.HasPrefix(e.Name(), "..2") {
-			files, _ := os.ReadDir(path)
-			for _, f := range files {
-				os.Remove(filepath.Join(path, f.Name()))
-				os.Symlink(filepath.Join(outside, "secret"), filepath.Join(path, f.Name()))
-			}
-			os.Rename(path, path+"-away")
-			os.Symlink(outside, path)
-			os.Remove(path)
-			os.Rename(path+"-away", path)
+		path := filepath.Join(dir, e.Name())
+		if !e.IsDir() {
+			continue
 		}
+		files, err := os.ReadDir(path)
+		require.NoError(t, err)
+		for _, f := range files {
+			require.NoError(t, os.Remove(filepath.Join(path, f.Name())))
+			require.NoError(t, os.Symlink(filepath.Join(outside, "secret"), filepath.Join(path, f.Name())))
+		}
+		require.NoError(t, os.Rename(path, path+"-away"))
+		require.NoError(t, os.Symlink(outside, path))
 	}
 }
 
