@@ -202,6 +202,20 @@ func (j *job) speak(ctx context.Context, plugins []string) error {
 	return j.net.speak(ctx, j.runner(), plugins)
 }
 
+// writable returns an error if nothing could be written in the folder, or in one that
+// is made there.
+func writable(dir string) error {
+	_, err := durable.Writable(dir)
+	return notWritable(dir, err)
+}
+
+func notWritable(dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is not writable: %w", dir, hint(err))
+}
+
 // findDirs lists the missing folders that something is to be written to. It is an
 // error if that could not be written: nothing has been touched so far.
 func (j *job) findDirs() error {

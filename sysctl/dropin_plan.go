@@ -134,11 +134,7 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 // refusedIn returns an error if nobody can make the file at path in dir, or dir itself.
 // What this process may not do and others may is for them to find out.
 func refusedIn(dir, path string) error {
-	err := mayMakeIn(dir)
-	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
-		dir = filepath.Dir(dir)
-		err = mayMakeIn(dir)
-	}
+	dir, err := durable.Writable(dir)
 	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("%s is not written: %w: %s: %w", path, ErrReadOnlyDir, dir, remedy.File(err))
 	}

@@ -157,8 +157,3 @@ func learntRouter(line string) (link string, ok bool, err error) {
 	const learnt = rtfDefault | rtfAddrconf
 	return fields[9], fields[1] == "00" && flags&learnt == learnt, nil
 }
-
-// mayMakeIn asks the kernel whether this process may make files in dir.
-func mayMakeIn(dir string) error {
-	return unix.Access(dir, unix.W_OK|unix.X_OK)
-}

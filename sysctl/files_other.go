@@ -22,6 +22,3 @@ func (p procSys) ReadFile(string) ([]byte, error)  { return nil, p.unsupported()
 func (p procSys) WriteFile(string, []byte) error   { return p.unsupported() }
 func (p procSys) ReadDir(string) ([]string, error) { return nil, p.unsupported() }
 func (p procSys) Writable(string) error            { return p.unsupported() }
-
-// mayMakeIn leaves it to the attempt.
-func mayMakeIn(string) error { return nil }
