@@ -39,7 +39,8 @@ func bootNames() (names []string) {
 	return names
 }
 
-// rows are those of the table, in a user's words.
+// rows are those of the table, in a user's words. A part is a script, the tests of
+// all packages, or a package and one of its tests.
 var rows = []struct{ title, boot, part string }{
 	{"demo", "unified", "demo"},
 	{"check, apply, apply, uninstall", "unified", "life"},
@@ -54,5 +55,8 @@ var rows = []struct{ title, boot, part string }{
 	{"a profile that refuses the new mount calls", "refused", "mountcalls"},
 	{"in a user namespace: refused, and undone", "refused", "userns"},
 	{"without `CAP_SYS_PTRACE`: refused by name", "refused", "ptrace"},
+	{"`cleanup` of programs on tcx", tests, "tests/cleanup TestCLN2_TCX"},
+	{"`cleanup` of programs on netkit", tests, "tests/cleanup TestCLN2_Netkit"},
+	{"`cleanup` of security hooks' programs on cgroups", tests, "tests/cleanup TestCLN2_CgroupSecurityHooks"},
 	{"package tests", tests, tests},
 }

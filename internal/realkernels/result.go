@@ -29,7 +29,7 @@ type result struct {
 type part struct {
 	status, output string
 	seconds        string
-	passed         int
+	passed         []string
 	failed         []string
 	skipped        []string // with the reason
 }
@@ -85,7 +85,7 @@ func (p *part) count() {
 		case m == nil:
 			last = strings.TrimSpace(line)
 		case m[1] == "PASS":
-			p.passed++
+			p.passed = append(p.passed, m[2])
 		case m[1] == "FAIL":
 			p.failed = append(p.failed, m[2])
 		default:
@@ -137,7 +137,7 @@ func (r result) text(b boot) string {
 		}
 		fmt.Fprintf(&s, "%-36s %-12s %8s s", name, said, p.seconds)
 		if strings.HasPrefix(name, tests+"/") {
-			fmt.Fprintf(&s, "  passed %d, failed %d, skipped %d", p.passed, len(p.failed), len(p.skipped))
+			fmt.Fprintf(&s, "  passed %d, failed %d, skipped %d", len(p.passed), len(p.failed), len(p.skipped))
 		} else if p.status != "0" {
 			s.WriteString("\n" + p.output)
 		}
@@ -161,7 +161,7 @@ func (r result) cell(name string) string {
 	if name == tests {
 		passed, failed, skipped := 0, 0, 0
 		for _, p := range r.packages() {
-			passed, failed, skipped = passed+r.parts[p].passed, failed+len(r.parts[p].failed), skipped+len(r.parts[p].skipped)
+			passed, failed, skipped = passed+len(r.parts[p].passed), failed+len(r.parts[p].failed), skipped+len(r.parts[p].skipped)
 		}
 		switch {
 		case passed == 0:
@@ -173,6 +173,9 @@ func (r result) cell(name string) string {
 		}
 		return fmt.Sprintf("%d passed", passed)
 	}
+	if pkg, test, ok := strings.Cut(name, " "); ok {
+		return r.parts[pkg].testCell(test)
+	}
 	p, run := r.parts[name]
 	switch {
 	case !run:
@@ -181,6 +184,20 @@ func (r result) cell(name string) string {
 		return "yes"
 	}
 	return "**no**"
+}
+
+// testCell is the table's for one test, which is skipped where the kernel has not what
+// it is about.
+func (p part) testCell(test string) string {
+	switch {
+	case slices.Contains(p.passed, test):
+		return "yes"
+	case slices.Contains(p.failed, test):
+		return "**no**"
+	case slices.ContainsFunc(p.skipped, func(s string) bool { return strings.HasPrefix(s, test+": ") }):
+		return "not in this kernel"
+	}
+	return ""
 }
 
 const (

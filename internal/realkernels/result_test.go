@@ -35,13 +35,16 @@ func TestParse(t *testing.T) {
 	require.True(t, r.works("demo"))
 	require.False(t, r.works(tests))
 	p := r.parts["tests/cgroup"]
-	require.Equal(t, 1, p.passed)
+	require.Equal(t, []string{"TestOne"}, p.passed)
 	require.Equal(t, []string{"TestThree"}, p.failed)
 	require.Equal(t, []string{"TestTwo: two_test.go:9: there is no such thing"}, p.skipped)
 
 	require.Equal(t, "yes", r.cell("demo"))
 	require.Equal(t, "1 passed, **1 failed**", r.cell(tests))
 	require.Empty(t, r.cell("life"), "it was not run")
+	for test, want := range map[string]string{"TestOne": "yes", "TestTwo": "not in this kernel", "TestThree": "**no**", "TestFour": ""} {
+		require.Equal(t, want, r.cell("tests/cgroup "+test))
+	}
 	require.True(t, r.good(boot{parts: []string{"demo"}}))
 	require.Contains(t, r.text(boot{parts: []string{"demo", tests}}), "failed: TestThree")
 }
