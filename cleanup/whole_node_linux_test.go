@@ -58,7 +58,7 @@ func sightOf(t testing.TB) sight {
 		"nft":           run(t, "nft", "-s", "list", "ruleset"), // packets come and go
 		"ipset":         run(t, "ipset", "list"),
 		"hooks":         strings.Join(sorted(hooks(t, ebpf.AttachTCXIngress, ebpf.AttachTCXEgress)), "\n"),
-		"cgroup":        bpftool(t, "cgroup", "tree", "/sys/fs/cgroup"),
+		"cgroup":        bpftool(t, "cgroup", "tree", "/sys/fs/cgroup") + strings.Join(attached(t, "/sys/fs/cgroup"), "\n"), // the tool shows none before Linux 6.0
 		"bpf net":       bpftool(t, "net", "show"),
 		"mounts":        run(t, "awk", `$5 ~ "^/(run|sys|etc|opt|var)(/|$)" { print $5, $9 }`, "/proc/thread-self/mountinfo"),
 		"pins":          run(t, "find", "/sys/fs/bpf", "-printf", "%p %y %m\n"),

@@ -7,6 +7,7 @@
 //	go run ./internal/realkernels                          # all, hours
 //	go run ./internal/realkernels -short                   # one old kernel, minutes
 //	go run ./internal/realkernels -kernels 6.1,6.12 -run hybrid
+//	go run ./internal/realkernels -kernels 6.1 -packages './bpffs ./cgroup'
 //
 // A kernel is the newest of its series in Debian; "newest" is the newest of all. A
 // virtual machine has one of these, a Debian with the tools that the tests use, and
@@ -31,6 +32,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // series are the kernels of a full run. The last is emulated on another
@@ -39,22 +41,25 @@ var series = []string{"5.10", "6.1", "6.12", "6.18", newest, "6.12-" + arm64}
 
 const shortSeries = "5.10"
 
+var everything = []string{"./..."}
+
 func main() {
 	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels, of which each is taken in its newest version")
 	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the leaves")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(), ","))
+	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
 	table := flag.String("table", "", "only write the table of what was run before into this file, between its marks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, strings.Split(*kernels, ","), *short, *only, *table)
+	err := run(ctx, strings.Split(*kernels, ","), strings.Fields(*packages), *short, *only, *table)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "realkernels:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kernels []string, short bool, only, table string) error {
+func run(ctx context.Context, kernels, packages []string, short bool, only, table string) error {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return err
@@ -64,7 +69,10 @@ func run(ctx context.Context, kernels []string, short bool, only, table string) 
 	if table != "" {
 		return writeTable(table, logs)
 	}
-	wanted, packages := boots, []string{"./..."}
+	wanted := boots
+	if !slices.Equal(packages, everything) {
+		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
+	}
 	if short {
 		kernels, wanted, packages = []string{shortSeries}, shortBoots, leaves
 	}
