@@ -256,7 +256,7 @@ func TestCNI8_ManyOwnersGiveBackTheOriginal(t *testing.T) {
 	n := newNode(t)
 	n.others()
 	before := tree(t, n.root)
-	big := strings.Repeat("0123456789abcdef", 70<<20>>4)
+	big := strings.Repeat("0123456789abcdef", 8<<20>>4)
 	write(t, n.plugin("cilium-cni"), big, 0o711)
 	before[n.plugin("cilium-cni")] = ""
 	i := n.exclusive()

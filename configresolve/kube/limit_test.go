@@ -48,7 +48,6 @@ func TestSEC6_EndlessPages(t *testing.T) {
 		want     string
 	}{
 		"of nothing":           {nobody, 0, 0, 0, 100, "a list of more than 100 pages"},
-		"of much":              {nobody, 0, 2 * mebibyte, 1, 32, "more than 67108864 bytes for one source"},
 		"of many":              {nobody, 0, 0, 20_000, 1, "more than 50000 entries in one answer"},
 		"of large ones":        {nobody, 0, 3 * mebibyte, 2, 1, "more than 4194304 bytes in one answer"},
 		"that are all wanted":  {every, 0, mebibyte, 2, 8, "node configs of more than 16777216 bytes for one source"},
