@@ -184,7 +184,7 @@ func TestSEC6_LongWatch(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		const events = 100
+		const events = 20
 		source := kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
 		changes := 0
 		go func() {

@@ -17,12 +17,8 @@ import (
 
 // boot starts a virtual machine, waits for its end, and reads what it printed.
 func (m *machines) boot(ctx context.Context, kernel string, b boot) (result, error) {
-	version, err := os.ReadFile(filepath.Join(m.kernelDir(kernel), "version"))
-	if err != nil {
-		return result{}, err
-	}
-	fmt.Printf("== Linux %s, %s\n", version, b.name)
-	initial := filepath.Join(m.images, "initial.cpio")
+	initial := filepath.Join(m.images, "initial-"+kernel+"-"+b.name+".cpio")
+	defer os.Remove(initial)
 	if err := concatenate(initial, filepath.Join(m.kernelDir(kernel), "modules.cpio"), filepath.Join(m.images, "initial-"+architecture(kernel)+".cpio")); err != nil {
 		return result{}, err
 	}

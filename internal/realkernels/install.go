@@ -309,9 +309,7 @@ func unpackKernel(ctx context.Context, tree, dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(
-		image(ctx, filepath.Join(root, "lib/modules"), filepath.Join(dir, "modules.image"), numbers(string(size))[0]*5/4+60),
-		os.WriteFile(filepath.Join(dir, "version"), []byte(version), 0o644))
+	return image(ctx, filepath.Join(root, "lib/modules"), filepath.Join(dir, "modules.image"), numbers(string(size))[0]*5/4+60)
 }
 
 // one is the only file of the first pattern that has one.

@@ -32,6 +32,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -48,18 +49,19 @@ func main() {
 	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the leaves")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
+	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes a processor and 2.5 GB")
 	table := flag.String("table", "", "only write the table of what was run before into this file, between its marks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, strings.Split(*kernels, ","), strings.Fields(*packages), *short, *only, *table)
+	err := run(ctx, strings.Split(*kernels, ","), strings.Fields(*packages), *short, *only, *table, *atOnce)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "realkernels:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kernels, packages []string, short bool, only, table string) error {
+func run(ctx context.Context, kernels, packages []string, short bool, only, table string, atOnce int) error {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return err
@@ -93,29 +95,42 @@ func run(ctx context.Context, kernels, packages []string, short bool, only, tabl
 	if err := m.build(ctx, kernels, packages); err != nil {
 		return err
 	}
-	return m.runAll(ctx, kernels, wanted)
+	return m.runAll(ctx, kernels, wanted, atOnce)
 }
 
-// runAll runs the virtual machines one after the other.
-func (m *machines) runAll(ctx context.Context, kernels []string, wanted []boot) error {
+// runAll runs the virtual machines, so many at a time.
+func (m *machines) runAll(ctx context.Context, kernels []string, wanted []boot, atOnce int) error {
+	var running sync.WaitGroup
+	var mu sync.Mutex
 	var failed []string
+	var errs []error
+	free := make(chan struct{}, max(atOnce, 1))
 	for _, kernel := range kernels {
 		for _, b := range wanted {
 			if isArm(kernel) && !b.anywhere {
 				continue
 			}
-			r, err := m.boot(ctx, kernel, b)
-			if err != nil {
-				return err
-			}
-			fmt.Print(r.text(b))
-			if !r.good(b) {
-				failed = append(failed, kernel+" "+b.name)
-			}
+			free <- struct{}{}
+			fmt.Printf("starting Linux %s, %s\n", kernel, b.name)
+			running.Go(func() {
+				defer func() { <-free }()
+				r, err := m.boot(ctx, kernel, b)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+				if err != nil {
+					return
+				}
+				fmt.Printf("== Linux %s, %s\n%s", r.kernel, b.name, r.text(b))
+				if !r.good(b) {
+					failed = append(failed, kernel+" "+b.name)
+				}
+			})
 		}
 	}
+	running.Wait()
 	if len(failed) > 0 {
-		return errors.New("failed: " + strings.Join(failed, ", ") + " (see " + m.logs + ")")
+		errs = append(errs, errors.New("failed: "+strings.Join(failed, ", ")+" (see "+m.logs+")"))
 	}
-	return nil
+	return errors.Join(errs...)
 }
