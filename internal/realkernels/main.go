@@ -33,6 +33,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -52,7 +53,7 @@ func main() {
 	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes a processor and 2.5 GB")
 	table := flag.String("table", "", "only write the table of what was run before into this file, between its marks")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, strings.Split(*kernels, ","), strings.Fields(*packages), *short, *only, *table, *atOnce)
 	if err != nil {
