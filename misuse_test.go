@@ -87,7 +87,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		}, "handler 1 of 1 is nil"},
 		"host path without path":     {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{Type: hostpath.Directory}}}}), "is not absolute"},
 		"any host path without path": {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{}}}}), "is not absolute"},
-		"runtime without path":       {func(ctx context.Context) error { return second(cri.Endpoint{}.Status(ctx)) }, "no path of a socket given"},
+		"runtime without path":       {func(ctx context.Context) error { return second(cri.Endpoint{Path: "unix://"}.Status(ctx)) }, "want the absolute path of a unix socket"},
 		"loaded without file":        {run(bootstrap.Step{Name: "s", Action: cri.Loaded{}}), "no function given that reads the configuration"},
 		"bpffs without path":         {func(context.Context) error { return bpffs.EnsureMounted("") }, "no path given"},
 		"cgroup without path":        {func(context.Context) error { return cgroup.EnsureMounted("") }, "no path given"},

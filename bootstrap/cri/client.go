@@ -35,11 +35,23 @@ func (e *RPCError) Error() string {
 // Status asks the runtime once. Set a deadline in ctx: a runtime that hangs is
 // waited for until ctx ends.
 func (e Endpoint) Status(ctx context.Context) (Status, error) {
+	e, err := e.found(ctx)
+	if err != nil {
+		return Status{}, err
+	}
 	s, err := e.status(ctx)
 	if err != nil {
 		return Status{}, fmt.Errorf("ask the container runtime at %q: %w", e.Path, err)
 	}
 	return s, nil
+}
+
+// found is e with a path.
+func (e Endpoint) found(ctx context.Context) (Endpoint, error) {
+	if e.Path != "" {
+		return e, nil
+	}
+	return Find(ctx, e.HostProc)
 }
 
 func (e Endpoint) status(ctx context.Context) (Status, error) {
@@ -70,6 +82,10 @@ func (e Endpoint) status(ctx context.Context) (Status, error) {
 // be among them: containerd lists it only once it has a network. Set a deadline in
 // ctx, as for [Endpoint.Status].
 func (e Endpoint) SandboxIDs(ctx context.Context) ([]string, error) {
+	e, err := e.found(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ids, err := e.sandboxIDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask the container runtime at %q for its sandboxes: %w", e.Path, err)

@@ -28,6 +28,7 @@ type Endpoint struct {
 
 	// Path is the absolute path of the socket on the host. It may be written as the
 	// kubelet's --container-runtime-endpoint: unix:///run/containerd/containerd.sock.
+	// If empty, each call searches for it by [Find].
 	Path string
 }
 
@@ -65,10 +66,7 @@ const scheme = "unix://"
 // socket returns the path of a socket that is named as the kubelet's flag does.
 func socket(endpoint string) (string, error) {
 	p := strings.TrimPrefix(endpoint, scheme)
-	switch {
-	case endpoint == "":
-		return "", errors.New("no path of a socket given")
-	case !path.IsAbs(p):
+	if !path.IsAbs(p) {
 		return "", fmt.Errorf("%q: want the absolute path of a unix socket, such as unix:///run/containerd/containerd.sock", endpoint)
 	}
 	return path.Clean(p), nil

@@ -63,8 +63,7 @@ func (s Status) using() string {
 // Apply waits for that. Put it into a plan after the step that installs, with a
 // Timeout. It is a bootstrap.Action.
 type Loaded struct {
-	// Endpoint is the runtime's. If its Path is empty, it is searched for by [Find],
-	// also while Apply waits.
+	// Endpoint is the runtime's. While Apply waits it may come, and become another.
 	Endpoint Endpoint
 
 	// Conf returns the content of the configuration's file. While it is not there,
@@ -121,7 +120,7 @@ func (l Loaded) conf(ctx context.Context) ([]byte, error) {
 // look says what keeps the configuration from being loaded; empty: it is. An error
 // is one that does not pass by waiting.
 func (l Loaded) look(ctx context.Context, conf []byte) (said string, err error) {
-	s, err := l.status(ctx)
+	s, err := l.Endpoint.Status(ctx)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSeveral):
 		return "", err
@@ -133,14 +132,4 @@ func (l Loaded) look(ctx context.Context, conf []byte) (said string, err error) 
 		return "", err
 	}
 	return s.using(), nil
-}
-
-func (l Loaded) status(ctx context.Context) (s Status, err error) {
-	e := l.Endpoint
-	if e.Path == "" {
-		if e, err = Find(ctx, e.HostProc); err != nil {
-			return s, err
-		}
-	}
-	return e.Status(ctx)
 }

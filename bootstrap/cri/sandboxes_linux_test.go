@@ -66,6 +66,6 @@ func TestNoListOfSandboxesIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	_, err = newHost(t).serve(critest.Runtime{Versions: []string{"v2"}}).SandboxIDs(t.Context())
 	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, err = cri.Endpoint{}.SandboxIDs(t.Context())
-	require.ErrorContains(t, err, "no path of a socket given")
+	_, err = cri.Endpoint{HostProc: newHost(t).proc}.SandboxIDs(t.Context())
+	require.ErrorIs(t, err, cri.ErrNoRuntime)
 }
