@@ -87,7 +87,7 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 	after := []string{"config", "cgroup", "bpffs", "ip-forwarding"}
 	if a.cni.plugin != "" {
 		node.Annotations = map[string]string{"agent.example.org/subnet": a.cni.subnet}
-		after = append(after, "cni")
+		after = append(after, stepCNI)
 	}
 	if a.cni.plugin != "" && a.cni.waitLoaded > 0 {
 		after = append(after, "cni-loaded")

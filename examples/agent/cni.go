@@ -21,8 +21,10 @@ import (
 )
 
 const (
+	stepCNI  = "cni"
 	network  = "slipway-agent" // the name of the network, and of host-local's store
 	confName = "10-slipway-agent.conflist"
+	auto     = "auto" // a folder is where the container runtime looks
 )
 
 type cniFlags struct {
@@ -35,8 +37,8 @@ func (c *cniFlags) flags(f *flag.FlagSet) {
 	f.StringVar(&c.plugin, "cni", "", "the plugin that connects pods, with host-local: ptp or bridge; empty: no CNI configuration")
 	f.StringVar(&c.subnet, "subnet", "", "the addresses of this node's pods, such as 10.244.1.0/24")
 	f.StringVar(&c.plugins, "plugins", "", "directory with the CNI plugins to install; empty: they are on the node")
-	f.StringVar(&c.binDir, "cni-bin-dir", "/opt/cni/bin", "where the container runtime looks for plugins, on the host")
-	f.StringVar(&c.confDir, "cni-conf-dir", "/etc/cni/net.d", "where the container runtime looks for configurations, on the host")
+	f.StringVar(&c.binDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: where the container runtime looks, or /opt/cni/bin if it does not say")
+	f.StringVar(&c.confDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: where the container runtime looks, or /etc/cni/net.d if it does not say")
 	f.StringVar(&c.dataDir, "cni-data-dir", hostlocal.DefaultDataDir, "host-local's store, on the host")
 	f.StringVar(&c.runtimePath, "runtime-endpoint", "", "socket of the container runtime, on the host; empty: it is searched for")
 	f.DurationVar(&c.waitLoaded, "wait-loaded", 0, "how long to wait until the container runtime has loaded the configuration; 0: do not")
@@ -54,7 +56,7 @@ func (c *cniFlags) validate() error {
 		return fmt.Errorf("--subnet: %w", err)
 	}
 	if c.confDir == "" || c.binDir == "" {
-		return errors.New("--cni-bin-dir and --cni-conf-dir must be directories")
+		return errors.New("--cni-bin-dir and --cni-conf-dir must be directories, or auto")
 	}
 	return nil
 }
@@ -90,8 +92,8 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	if err != nil {
 		return nil, nil, err
 	}
-	install := cniinstall.Install{
-		BinDir: a.cni.binDir, ConfDir: a.cni.confDir, ConfName: confName, Config: conflist, Journal: a.journal,
+	a.install = cniinstall.Install{
+		BinDir: folder(a.cni.binDir), ConfDir: folder(a.cni.confDir), ConfName: confName, Config: conflist, Journal: a.journal,
 		Names: []string{a.cni.plugin, "host-local", "portmap", "loopback"},
 	}
 	closePlugins = func() {}
@@ -100,32 +102,57 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 		if err != nil {
 			return nil, nil, fmt.Errorf("--plugins: %w", err)
 		}
-		install.Plugins, closePlugins = root.FS(), func() { _ = root.Close() } // it was only read
+		a.install.Plugins, closePlugins = root.FS(), func() { _ = root.Close() } // it was only read
 	}
 	steps = []bootstrap.Step{
 		{Name: "addresses", Optional: true, Action: hostlocal.Store{
 			Network: network, DataDir: a.cni.dataDir, On: a.host.On(hostns.Mount), Sandboxes: a.sandboxes,
 		}},
-		{Name: "cni", After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}, Action: a.host.In(hostns.Mount|hostns.Net, install)},
+		{Name: stepCNI, After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}}, // prepare knows where
 	}
 	if a.cni.waitLoaded > 0 {
-		steps = append(steps, bootstrap.Step{Name: "cni-loaded", After: []string{"cni"}, Timeout: a.cni.waitLoaded, Action: cri.Loaded{
-			Endpoint: cri.Endpoint{HostProc: a.host.Proc, Path: a.cni.runtimePath},
+		steps = append(steps, bootstrap.Step{Name: "cni-loaded", After: []string{stepCNI}, Timeout: a.cni.waitLoaded, Action: cri.Loaded{
+			Endpoint: a.runtime(),
 			Conf:     func(context.Context) ([]byte, error) { return conflist, nil },
 		}})
 	}
 	return steps, closePlugins, nil
 }
 
+// folder is what a flag says; empty: the runtime decides.
+func folder(flag string) string {
+	if flag == auto {
+		return ""
+	}
+	return flag
+}
+
+// place returns the cni step's action, in the folders where the runtime looks by now.
+func (a *agent) place(ctx context.Context) (bootstrap.Action, error) {
+	looks, err := a.runtime().CNI(ctx)
+	if errors.Is(err, cri.ErrSeveral) && (a.install.BinDir == "" || a.install.ConfDir == "") {
+		return nil, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", err)
+	}
+	r := cniinstall.Runtime{
+		PluginDirs: looks.PluginDirs, ConfDir: looks.ConfDir, OwnLoopback: looks.OwnLoopback, Err: err,
+		Remedy: "--cni-bin-dir and --cni-conf-dir say where",
+	}
+	install := a.install
+	err = a.host.Do(a.journal.WithStep(ctx, stepCNI), hostns.Mount, func(ctx context.Context) (err error) {
+		install, err = install.For(ctx, r)
+		return err
+	})
+	return a.host.In(hostns.Mount|hostns.Net, install), err
+}
+
+// runtime is the container runtime, which is searched for unless a flag names it.
+func (a *agent) runtime() cri.Endpoint {
+	return cri.Endpoint{HostProc: a.host.Proc, Path: a.cni.runtimePath}
+}
+
 // sandboxes asks the container runtime which it knows.
-func (a *agent) sandboxes(ctx context.Context) (ids []string, err error) {
+func (a *agent) sandboxes(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	endpoint := cri.Endpoint{HostProc: a.host.Proc, Path: a.cni.runtimePath}
-	if endpoint.Path == "" {
-		if endpoint, err = cri.Find(ctx, a.host.Proc); err != nil {
-			return nil, err
-		}
-	}
-	return endpoint.SandboxIDs(ctx)
+	return a.runtime().SandboxIDs(ctx)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bootstrap/probe"
 	"github.com/slipway-dev/slipway/bootstrap/reconcile"
+	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -56,6 +57,7 @@ type agent struct {
 	gates                                  string
 	cni                                    cniFlags
 	cluster                                clusterFlags
+	install                                cniinstall.Install // where it goes is known at each run
 
 	log     *slog.Logger
 	journal *journal.Journal

@@ -132,6 +132,11 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 		return &bootstrap.StepError{Step: "config", Op: "decode", Err: err}
 	}
 	p.Step("ip-forwarding").Absent = !settings.Forwarding
+	if cni := p.Step(stepCNI); cni != nil {
+		if cni.Action, err = a.place(ctx); err != nil {
+			return &bootstrap.StepError{Step: stepCNI, Op: "place", Err: err}
+		}
+	}
 	return nil
 }
 
@@ -143,7 +148,7 @@ func (a *agent) openJournal(ctx context.Context) error {
 		journal.In(a.host.On(mount|hostns.Cgroup), cgroup.Handler{}),
 		journal.In(a.host.On(mount), bpffs.Handler{}),
 		journal.In(a.host.On(net), sysctl.Handler{}),
-		journal.In(a.host.On(mount), cniinstall.Handler{ConfDir: a.cni.confDir}),
+		journal.In(a.host.On(mount), cniinstall.Handler{}),
 	}}
 	return a.host.Do(ctx, mount, func(context.Context) (err error) {
 		a.journal, err = journal.Open(a.stateDir, o)

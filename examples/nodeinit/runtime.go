@@ -7,10 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
@@ -29,13 +26,6 @@ const (
 
 // stepLoaded follows the cni step where --wait-loaded asks for it.
 const stepLoaded = "cni-loaded"
-
-// runtimePatience is how long the runtime has to say where it looks. That takes
-// milliseconds, but for one that is just starting.
-const (
-	runtimePatience = 10 * time.Second
-	runtimePause    = 100 * time.Millisecond
-)
 
 // folderOr is the folder that a flag says, or the usual one while nobody was asked.
 func folderOr(flag, usual string) string {
@@ -90,49 +80,9 @@ func (a *app) runtime(ctx context.Context) cniinstall.Runtime {
 		r.Err = errors.New("this is a container: give --host-proc")
 		return r
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, runtimePatience, fmt.Errorf("no answer within %v", runtimePatience))
-	defer cancel()
-	status, err := a.askPatiently(ctx)
-	if err == nil && status.CNI.ConfDir == "" && len(status.CNI.PluginDirs) == 0 {
-		err = errors.New("it does not say")
-	}
-	r.Err, r.PluginDirs, r.ConfDir, r.OwnLoopback = err, status.CNI.PluginDirs, status.CNI.ConfDir, status.CNI.OwnLoopback
+	c, err := a.endpoint().CNI(ctx)
+	r.Err, r.PluginDirs, r.ConfDir, r.OwnLoopback = err, c.PluginDirs, c.ConfDir, c.OwnLoopback
 	return r
-}
-
-func (a *app) askPatiently(ctx context.Context) (s cri.Status, err error) {
-	for {
-		if s, err = a.ask(ctx); !starting(err) {
-			return s, err
-		}
-		select {
-		case <-ctx.Done():
-			return s, err
-		case <-time.After(runtimePause):
-		}
-	}
-}
-
-// starting reports whether an error may pass: of a runtime that is there.
-func starting(err error) bool {
-	switch {
-	case err == nil, errors.Is(err, cri.ErrNoRuntime), errors.Is(err, cri.ErrSeveral), errors.Is(err, fs.ErrPermission),
-		errors.Is(err, errors.ErrUnsupported): // it has no CRI
-		return false
-	case errors.As(err, new(*cri.RPCError)):
-		return true
-	}
-	return errors.Is(err, syscall.ECONNREFUSED)
-}
-
-func (a *app) ask(ctx context.Context) (s cri.Status, err error) {
-	e := a.endpoint()
-	if e.Path == "" {
-		if e, err = cri.Find(ctx, e.HostProc); err != nil {
-			return s, err
-		}
-	}
-	return e.Status(ctx)
 }
 
 // endpoint is the runtime's, where a flag says which it is.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+)
+
+// runtime starts a container runtime on the node.
+func runtime(t *testing.T, n *bootstraptest.Node, socket string, handler http.Handler) {
+	t.Helper()
+	var l net.Listener
+	require.NoError(t, n.Do(t.Context(), func(context.Context) (err error) {
+		if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
+			return err
+		}
+		l, err = net.Listen("unix", socket)
+		return err
+	}))
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
+	critest.Serve(t, l, handler)
+}
+
+// there reports whether the node has the file.
+func there(n *bootstraptest.Node, path string) bool {
+	return n.Do(context.Background(), func(context.Context) error {
+		_, err := os.Stat(path)
+		return err
+	}) == nil
+}
+
+var network = []string{"--cni=ptp", "--subnet=10.244.1.0/24", "--plugins=/usr/lib/cni"}
+
+func TestTheNetworkGoesWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
+	n := bootstraptest.NewNode(t)
+	var confDir atomic.Value
+	confDir.Store("/var/lib/k3s/net.d")
+	runtime(t, n, "/run/k3s/containerd/containerd.sock", critest.Runtime{Info: func() map[string]string {
+		return critest.Containerd(confDir.Load().(string), "/var/lib/k3s/bin")()
+	}})
+	const conf = "/10-slipway-agent.conflist"
+	cmd, lines := start(t, n, network...)
+	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
+	require.True(t, there(n, "/var/lib/k3s/net.d"+conf))
+	require.True(t, there(n, "/var/lib/k3s/bin/host-local"))
+	require.False(t, there(n, "/etc/cni/net.d"+conf))
+
+	confDir.Store("/etc/other")
+	eventually(t, lines, "the move", func() bool { return there(n, "/etc/other"+conf) && !there(n, "/var/lib/k3s/net.d"+conf) })
+	require.True(t, there(n, "/var/lib/k3s/bin/host-local"))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+}
+
+func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
+	n := bootstraptest.NewNode(t)
+	runtime(t, n, "/run/containerd/containerd.sock", critest.Runtime{Info: critest.Containerd("/etc/a", "/opt/a")})
+	runtime(t, n, "/run/crio/crio.sock", critest.Runtime{Config: "[crio.network]\nnetwork_dir = \"/etc/b/\"\nplugin_dirs = [\"/opt/b\"]\n"})
+	cmd, lines := start(t, n, network...)
+	eventually(t, lines, "the error", func() bool {
+		status, body, _ := get(n, "brief: true\r\n")
+		return status == 503 && strings.Contains(body, "give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir")
+	})
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+
+	cmd, lines = start(t, n, append(network, "--runtime-endpoint=unix:///run/crio/crio.sock")...)
+	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
+	require.True(t, there(n, "/etc/b/10-slipway-agent.conflist"))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+}
