@@ -43,7 +43,7 @@ test-e2e: tools ## nodeinit on a Kubernetes of one node, in short: one life, one
 e2e-compare: tools ## how soon an agent starts: after the six init containers of Cilium (built the first time, 8 CPU-minutes), after one, by nodeinit run, and embedding the packages
 	cd internal/e2e && $(GO) vet -tags compare ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags compare -count 1 -v -timeout 30m -run Comparison .
 
-e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves
+e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves (SLIPWAY_E2E_CONTAINERD=2.1.4: on another containerd)
 	cd internal/e2e && $(GO) vet ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -count 1 -v -timeout 60m ./...
 
 cri: ## real containerds under bootstrap/cri and nodeinit, built from their modules the first time (5 CPU-minutes)

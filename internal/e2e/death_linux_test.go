@@ -25,7 +25,7 @@ import (
 const modeEnv = "SLIPWAY_E2E_STARTER"
 
 func starter(string) int {
-	c, err := cluster.Start(context.Background(), os.Stderr)
+	c, err := cluster.Start(context.Background(), os.Stderr, cluster.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return 1

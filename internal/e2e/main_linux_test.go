@@ -22,6 +22,10 @@ import (
 
 const agentImage = "slipway.test/agent:1"
 
+// containerdEnv names the containerd that the shared node has, as in
+// [cluster.Options].
+const containerdEnv = "SLIPWAY_E2E_CONTAINERD"
+
 // node is the cluster that the tests share, one after the other. Each takes away
 // what it has made.
 var node *cluster.Cluster
@@ -44,7 +48,7 @@ func run(m *testing.M) (status int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	node, err = cluster.Start(ctx, os.Stderr)
+	node, err = cluster.Start(ctx, os.Stderr, cluster.Options{Containerd: os.Getenv(containerdEnv)})
 	if errors.Is(err, errors.ErrUnsupported) {
 		unsupported = err
 		return m.Run() // every test says why it skips, or fails

@@ -35,7 +35,11 @@ func load(t *testing.T, file string) *deployment {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("../../examples/deploy", file))
 	require.NoError(t, err)
-	text := strings.NewReplacer("example.com/agent:latest", agentImage, "registry.k8s.io/pause:3.10", cluster.Pause).Replace(string(raw))
+	return parse(t, strings.NewReplacer("example.com/agent:latest", agentImage, "registry.k8s.io/pause:3.10", cluster.Pause).Replace(string(raw)))
+}
+
+func parse(t *testing.T, text string) *deployment {
+	t.Helper()
 	d := &deployment{}
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		o := object{}
@@ -47,7 +51,7 @@ func load(t *testing.T, file string) *deployment {
 		}
 	}
 	require.NotNil(t, d.pod)
-	if inits, there := d.pod["initContainers"].([]any); there {
+	if inits, _ := d.pod["initContainers"].([]any); len(inits) > 0 {
 		d.init = inits[0].(object)
 	} else {
 		d.init = d.pod["containers"].([]any)[0].(object)
@@ -84,11 +88,17 @@ func (d *deployment) daemonSet() object {
 	return nil
 }
 
-// flags adds flags to nodeinit's command.
+// flags adds flags to nodeinit's command, before the command that it runs if it does.
 func (d *deployment) flags(flags ...string) {
-	for _, flag := range flags {
-		d.init["command"] = append(d.init["command"].([]any), flag)
+	command := d.init["command"].([]any)
+	end := len(command)
+	if i := slices.Index(command, any("--")); i >= 0 {
+		end = i
 	}
+	for i, flag := range flags {
+		command = slices.Insert(command, end+i, any(flag))
+	}
+	d.init["command"] = command
 }
 
 // withoutFlags takes flags away that begin so.

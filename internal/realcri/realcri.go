@@ -29,14 +29,18 @@ const Debian = "debian"
 // in use, and Debian's.
 var Versions = []string{"1.6.38", "1.7.27", "2.1.4", Debian}
 
-// Root returns a directory with usr/bin/containerd, and with what else Debian's
-// package has. It is made if it is not there; log gets a line then.
+// programs of containerd are those that run pods, and ctr.
+var programs = []string{"containerd", "containerd-shim-runc-v2", "ctr"}
+
+// Root returns a directory with containerd, its shim and ctr in usr/bin, and with
+// what else Debian's package has. It is made if it is not there; log gets a line
+// then.
 func Root(ctx context.Context, log io.Writer, version string) (string, error) {
 	if version == Debian {
 		return Unpack(ctx, log, Debian, "containerd")
 	}
-	return kept(version, func(dir string) error {
-		fmt.Fprintf(log, "building containerd %s\n", version)
+	return kept("containerd-"+version, func(dir string) error {
+		fmt.Fprintf(log, "building containerd %s (once: 2 CPU-minutes)\n", version)
 		return build(ctx, log, dir, version)
 	})
 }
@@ -81,22 +85,23 @@ func kept(name string, fill func(dir string) error) (string, error) {
 	return root, nil
 }
 
-// build builds the program from a module that requires its: it cannot be installed
-// by version, since its own go.mod replaces others.
+// build builds the programs from a module that requires theirs: they cannot be
+// installed by version, since their own go.mod replaces others.
 func build(ctx context.Context, log io.Writer, dir, version string) error {
 	module := "github.com/containerd/containerd"
 	if strings.HasPrefix(version, "2.") {
 		module += "/v2"
 	}
-	source := fmt.Sprintf("//go:build tools\n\npackage main\n\nimport _ %q\n", module+"/cmd/containerd")
+	source := "//go:build tools\n\npackage main\n\n"
+	build := []string{"build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-tags=no_btrfs,no_devmapper,no_zfs,no_aufs", "-o", "root/usr/bin/"}
+	for _, name := range programs {
+		source += fmt.Sprintf("import _ %q\n", module+"/cmd/"+name)
+		build = append(build, module+"/cmd/"+name)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "tools.go"), []byte(source), 0o644); err != nil {
 		return err
 	}
-	for _, args := range [][]string{
-		{"mod", "init", "containerd"},
-		{"get", module + "@v" + version},
-		{"build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-tags=no_btrfs,no_devmapper,no_zfs,no_aufs", "-o", "root/usr/bin/containerd", module + "/cmd/containerd"},
-	} {
+	for _, args := range [][]string{{"mod", "init", "containerd"}, {"get", module + "@v" + version}, build} {
 		if err := run(ctx, log, dir, "go", args...); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/realcri"
 	"github.com/slipway-dev/slipway/internal/realkube"
 	"github.com/slipway-dev/slipway/internal/throwaway"
 )
@@ -38,12 +40,19 @@ type Cluster struct {
 	admin    *realkube.Client
 }
 
+// Options say how a cluster is to be. The zero value has Debian's containerd.
+type Options struct {
+	// Containerd is one of [realcri.Versions], which is built from its module; empty:
+	// Debian's.
+	Containerd string
+}
+
 // Start makes a node and what runs on it, and returns when pods can be created.
 // log gets a line when something has to be built or downloaded. On a machine that
 // cannot have a node, the error matches [errors.ErrUnsupported].
-func Start(ctx context.Context, log io.Writer) (_ *Cluster, err error) {
+func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err error) {
 	c := &Cluster{services: map[string]*service{}}
-	if c.programs, err = findPrograms(ctx, log); err != nil {
+	if c.programs, err = findPrograms(ctx, log, cmp.Or(options.Containerd, realcri.Debian)); err != nil {
 		return nil, err
 	}
 	if c.node, err = throwaway.Start(ctx, throwaway.Options{Hostname: NodeName, CgroupV1: true}); err != nil {

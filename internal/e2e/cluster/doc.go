@@ -4,7 +4,8 @@
 // Package cluster runs a real Kubernetes of one node on a machine that stays as
 // it is: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
 // kubelet (one binary, package realkube), and Debian's containerd, runc and CNI
-// plugins, which are downloaded and unpacked but not installed.
+// plugins, which are downloaded and unpacked but not installed; another containerd
+// is built from its module (package realcri).
 //
 // All of it is on a throw-away node (package throwaway), with its files in
 // memory, and so goes with it: at [Cluster.Close], and when the process that

@@ -28,8 +28,9 @@ var debianPackages = []string{
 
 // programs are where the machine has what a node runs.
 type programs struct {
-	kube   string // etcd and every part of Kubernetes, by the name it is called by
-	debian string // root of the unpacked packages
+	kube       string // etcd and every part of Kubernetes, by the name it is called by
+	containerd string // root of its own; empty: Debian's
+	debian     string // root of the unpacked packages
 }
 
 // supported says early, before anything is built, why this machine cannot have a
@@ -50,12 +51,17 @@ func supported() error {
 	return nil
 }
 
-func findPrograms(ctx context.Context, log io.Writer) (p programs, err error) {
+func findPrograms(ctx context.Context, log io.Writer, containerd string) (p programs, err error) {
 	if err := supported(); err != nil {
 		return p, err
 	}
 	if p.kube, err = realkube.Binary(ctx, log); err != nil {
 		return p, err
+	}
+	if containerd != realcri.Debian {
+		if p.containerd, err = realcri.Root(ctx, log, containerd); err != nil {
+			return p, err
+		}
 	}
 	p.debian, err = realcri.Unpack(ctx, log, "node", debianPackages...)
 	return p, err
@@ -63,7 +69,7 @@ func findPrograms(ctx context.Context, log io.Writer) (p programs, err error) {
 
 var kubernetes = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"}
 
-// link puts every program into dir, under its name.
+// link puts every program into dir, under its name: the first of that name.
 func (p programs) link(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -73,8 +79,15 @@ func (p programs) link(dir string) error {
 			return err
 		}
 	}
-	for _, folder := range []string{"usr/bin", "usr/sbin", "bin", "sbin"} {
-		found, err := filepath.Glob(filepath.Join(p.debian, folder, "*"))
+	folders := []string{"usr/bin", "usr/sbin", "bin", "sbin"}
+	for i, folder := range folders {
+		folders[i] = filepath.Join(p.debian, folder)
+	}
+	if p.containerd != "" {
+		folders = append([]string{filepath.Join(p.containerd, "usr/bin")}, folders...)
+	}
+	for _, folder := range folders {
+		found, err := filepath.Glob(filepath.Join(folder, "*"))
 		if err != nil {
 			return err
 		}
