@@ -24,6 +24,7 @@
 //   - bootstrap/kube: waits for the API server and custom resources, marks the node
 //     as ready, and tells a restart from a removal.
 //   - bootstrap/probe: the health probe of an agent with a plan.
+//   - bootstrap/bpfmap: an agent's pinned maps, kept over its restarts.
 //   - bootstrap/hostlocal: releases the addresses of pods that are gone.
 //   - bootstrap/bootstraptest: a conformance test for an action, a scripted
 //     action, a kernel in memory, and a throw-away node to test against.

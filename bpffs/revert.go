@@ -56,9 +56,9 @@ func (m Mount) CheckRevert(ctx context.Context) (changes []string, err error) {
 }
 
 // holdsPins returns an error if the bpffs on path contains more than the two files
-// that the kernel puts into each bpffs.
-func holdsPins(k fsmount.Kernel, path string) error {
-	var found pins
+// that the kernel puts into each bpffs, and what goes before it.
+func holdsPins(k fsmount.Kernel, path string, goes func(path string) bool) error {
+	found := pins{goes: goes}
 	if err := found.walk(k, path, "", 0); err != nil {
 		return fmt.Errorf("unmount bpf from %s: %w", path, err)
 	}
@@ -78,6 +78,7 @@ func holdsPins(k fsmount.Kernel, path string) error {
 type pins struct {
 	first []string
 	n     int
+	goes  func(path string) bool // those that do not count
 }
 
 func (p *pins) add(name string) {
@@ -107,7 +108,7 @@ func (p *pins) walk(k fsmount.Kernel, top, dir string, depth int) error {
 			if err := p.walk(k, top, name, depth+1); err != nil {
 				return err
 			}
-		default:
+		case !p.goes(filepath.Join(top, dir, e.Name())):
 			p.add(name)
 		}
 	}

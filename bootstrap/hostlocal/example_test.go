@@ -4,7 +4,6 @@
 package hostlocal_test
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -18,15 +17,9 @@ import (
 func Example() {
 	host := hostns.Host{Proc: "/hostproc"}
 	step := bootstrap.Step{Name: "addresses", Optional: true, Action: hostlocal.Store{
-		Network: "agent",
-		On:      host.On(hostns.Mount),
-		Sandboxes: func(ctx context.Context) ([]string, error) {
-			endpoint, err := cri.Find(ctx, host.Proc)
-			if err != nil {
-				return nil, err
-			}
-			return endpoint.SandboxIDs(ctx)
-		},
+		Network:   "agent",
+		On:        host.On(hostns.Mount),
+		Sandboxes: cri.Endpoint{HostProc: host.Proc}.SandboxIDs,
 	}}
 	plan := bootstrap.Plan{Steps: []bootstrap.Step{step}}
 	fmt.Println(plan.Validate())

@@ -20,8 +20,9 @@ import (
 type Handler struct {
 	Kind, FSType string
 	Kernel       Kernel
-	// Keep, if not nil, says why the mount on path must stay.
-	Keep func(k Kernel, path string) error
+	// Keep, if not nil, says why the mount on path must stay. What goes says is removed
+	// before it counts for nothing.
+	Keep func(k Kernel, path string, goes func(path string) bool) error
 }
 
 func (h Handler) files() journal.Files { return journal.Files{Kind: h.Kind} }
@@ -47,7 +48,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	if e.Kind != mountKind(h.Kind) {
 		return h.lookDir(ctx, p, e)
 	}
-	there, err := h.there(e)
+	there, err := h.there(e, p.Goes)
 	if err != nil || !there {
 		return journal.Undo{}, err
 	}
@@ -91,7 +92,7 @@ func (h Handler) uncovered(e journal.Entry) error {
 }
 
 func (h Handler) unmount(e journal.Entry) error {
-	there, err := h.there(e)
+	there, err := h.there(e, func(string) bool { return false })
 	if err != nil || !there {
 		return err
 	}
@@ -133,7 +134,7 @@ func (h Handler) covered(on []mountinfo.Mount) bool {
 
 // there reports whether the mount of e is there, visible, and may go. It is told
 // by its source, which nobody else's has, whatever the mount namespace. Nil and false: it is gone.
-func (h Handler) there(e journal.Entry) (bool, error) {
+func (h Handler) there(e journal.Entry, goes func(path string) bool) (bool, error) {
 	on, err := mountsOn(h.Kernel, e.Object)
 	if err != nil {
 		return false, err
@@ -146,7 +147,7 @@ func (h Handler) there(e journal.Entry) (bool, error) {
 	case at >= 0 && at < len(on)-1, at < 0 && h.covered(on):
 		return false, fmt.Errorf("the mount on %s is left: %s is mounted over it; unmount that first", e.Object, on[len(on)-1].FSType)
 	case at >= 0 && h.Keep != nil:
-		return true, h.Keep(h.Kernel, e.Object)
+		return true, h.Keep(h.Kernel, e.Object, goes)
 	case at >= 0:
 		return true, nil
 	case e.Namespace != journal.Namespace():

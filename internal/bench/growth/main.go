@@ -29,6 +29,7 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/cri", "cri.Endpoint{}.Status"},
 	{"bootstrap/gate", "gate.KubeProxy"},
 	{"bootstrap/probe", "(&probe.Probe{}).Serve"},
+	{"bootstrap/bpfmap", "bpfmap.Pinned{}.Apply"},
 	{"bootstrap/hostlocal", "hostlocal.Store{}.Apply"},
 	{"bootstrap/kube", "kube.Node{}.Apply"},
 	{"bpffs", "bpffs.Mount{}.Apply"},

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpfmap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// Pinned is the state in which each map is pinned in a directory, as its spec says.
+// It is a bootstrap.Action.
+type Pinned struct {
+	// Dir is an absolute path on a BPF file system, such as /sys/fs/bpf/agent. It is
+	// made if only it is missing, with mode 0700.
+	Dir string
+
+	// Maps are what is pinned, each by its Name: the agent's own, since a map that
+	// does not fit is replaced. Their Pinning has no meaning here.
+	Maps []*ebpf.MapSpec
+
+	// Journal is where Apply records what it pins. If it is nil, nothing is recorded.
+	Journal *journal.Journal
+}
+
+// Check lists the maps that Apply would make or replace, and why.
+func (p Pinned) Check(ctx context.Context) (changes []string, err error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	return p.check(ctx)
+}
+
+// Apply makes and pins the maps that are missing, and replaces those that do not fit.
+// If one cannot be, the others still are; the errors are joined.
+func (p Pinned) Apply(ctx context.Context) error {
+	if err := p.validate(); err != nil {
+		return err
+	}
+	return p.apply(ctx)
+}
+
+// Revert removes the pins that Apply has recorded in Journal.
+func (p Pinned) Revert(ctx context.Context) error { return p.Journal.Undo(ctx, Handler{}) }
+
+// CheckRevert names what Revert would remove.
+func (p Pinned) CheckRevert(ctx context.Context) (changes []string, err error) {
+	return p.Journal.CheckUndo(ctx, Handler{})
+}
+
+func (p Pinned) validate() error {
+	var errs []error
+	if !filepath.IsAbs(p.Dir) || filepath.Clean(p.Dir) == "/" {
+		errs = append(errs, fmt.Errorf("%q is no absolute path of a directory", p.Dir))
+	}
+	if len(p.Maps) == 0 {
+		errs = append(errs, errors.New("no maps given"))
+	}
+	names := map[string]bool{}
+	for i, spec := range p.Maps {
+		switch {
+		case spec == nil:
+			errs = append(errs, fmt.Errorf("map %d of %d is nil", i+1, len(p.Maps)))
+		case spec.Name == "" || len(spec.Name) > maxName || strings.ContainsAny(spec.Name, "./\x00"): // bpffs keeps dots to itself
+			errs = append(errs, fmt.Errorf("map %q: want a name of at most %d bytes without dots and slashes", spec.Name, maxName))
+		case names[spec.Name]:
+			errs = append(errs, fmt.Errorf("map %q is given twice", spec.Name))
+		default:
+			names[spec.Name] = true
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("pin maps: %w", err)
+	}
+	return nil
+}
+
+// next starts the name under which a map waits to take the place of another: a bpffs
+// has no names that nobody else can have.
+const next = "slipway_next_"
+
+const maxName = 255 - len(next)

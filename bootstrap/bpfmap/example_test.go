@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpfmap_test
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
+	"github.com/slipway-dev/slipway/bpffs"
+)
+
+// Steps of an agent's plan: its programs are loaded after it.
+func Example() {
+	endpoints := &ebpf.MapSpec{Name: "endpoints", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: 16384}
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{
+		{Name: "bpffs", Action: bpffs.Mount{}},
+		{Name: "maps", After: []string{"bpffs"}, Action: bpfmap.Pinned{Dir: "/sys/fs/bpf/agent", Maps: []*ebpf.MapSpec{endpoints}}},
+	}}
+	fmt.Println(plan.Validate())
+	// Output: <nil>
+}

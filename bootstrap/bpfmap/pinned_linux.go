@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpfmap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/pin"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+const dirMode = 0o700
+
+func (p Pinned) check(ctx context.Context) (changes []string, err error) {
+	dir, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	if dir != nil {
+		defer dir.Close()
+	}
+	var errs []error
+	for _, spec := range p.Maps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s, err := look(dir, p.path(spec.Name), spec)
+		errs = append(errs, err)
+		changes = append(changes, s.changes()...)
+	}
+	return changes, errors.Join(errs...)
+}
+
+func (p Pinned) apply(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("pin maps: %w", err)
+	}
+	dir, err := p.openOrMake(ctx)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	var errs []error
+	for _, spec := range p.Maps {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		errs = append(errs, p.ensure(ctx, dir, spec))
+	}
+	return errors.Join(errs...)
+}
+
+func (p Pinned) path(name string) string { return filepath.Join(p.Dir, name) }
+
+// open opens the directory; nil: there is none.
+func (p Pinned) open() (*durable.Dir, error) {
+	dir, err := durable.OpenDir(p.Dir)
+	place := p.Dir
+	if errors.Is(err, fs.ErrNotExist) {
+		place = filepath.Dir(p.Dir)
+		dir, err = durable.OpenDir(place)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pin maps: %w", remedy.File(err))
+	}
+	if err := onBPFFS(dir, place); err != nil || place != p.Dir {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+func onBPFFS(dir *durable.Dir, path string) error {
+	var s unix.Statfs_t
+	if err := unix.Fstatfs(int(dir.File().Fd()), &s); err != nil {
+		return fmt.Errorf("pin maps: ask for the file system of %s: %w", path, err)
+	}
+	if uint32(s.Type) != unix.BPF_FS_MAGIC {
+		return fmt.Errorf("pin maps: %s is on no BPF file system (mount one first)", path)
+	}
+	return nil
+}
+
+func (p Pinned) openOrMake(ctx context.Context) (*durable.Dir, error) {
+	dir, err := p.open()
+	if err != nil || dir != nil {
+		return dir, err
+	}
+	e := p.dirEntry()
+	if err := p.Journal.Begin(ctx, e); err != nil {
+		return nil, err
+	}
+	above, err := durable.OpenDir(filepath.Dir(p.Dir))
+	if err == nil {
+		err = errors.Join(above.Mkdir(filepath.Base(p.Dir), dirMode), above.Close())
+	}
+	if errors.Is(err, fs.ErrExist) { // somebody else's
+		err = p.Journal.Forget(ctx, e)
+	} else if err == nil {
+		err = p.Journal.Complete(ctx, e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pin maps: %w", remedy.File(err))
+	}
+	if dir, err = p.open(); err == nil && dir == nil {
+		err = fmt.Errorf("pin maps: %s has gone meanwhile", p.Dir)
+	}
+	return dir, err
+}
+
+// state is what is there in a map's place.
+type state struct {
+	path     string
+	missing  bool  // there is none, or another
+	differs  error // how what is there differs
+	leftover bool  // a replacement that was killed has left its map
+}
+
+func (s state) changes() (changes []string) {
+	switch {
+	case s.differs != nil:
+		changes = append(changes, fmt.Sprintf("replace the map %s by an empty one: %v", s.path, s.differs))
+	case s.missing:
+		changes = append(changes, "create the map "+s.path)
+	}
+	if s.leftover {
+		changes = append(changes, fmt.Sprintf("remove %s, left by a replacement that was cut short", nextPath(s.path)))
+	}
+	return changes
+}
+
+func nextPath(path string) string { return filepath.Join(filepath.Dir(path), next+filepath.Base(path)) }
+
+// look compares what is pinned with the spec. A nil dir is a missing one.
+func look(dir *durable.Dir, path string, spec *ebpf.MapSpec) (s state, err error) {
+	s = state{path: path, missing: true}
+	if dir == nil {
+		return s, nil
+	}
+	if _, err := dir.Lstat(next + spec.Name); err == nil {
+		s.leftover = true
+	}
+	m, err := load(dir, spec.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return state{path: path}, fmt.Errorf("look at the map %s: %w", path, remedy.File(err))
+	}
+	defer m.Close()
+	if err := spec.Compatible(m); errors.Is(err, ebpf.ErrMapIncompatible) {
+		s.differs = err
+	} else if err != nil {
+		return state{path: path}, fmt.Errorf("compare the map %s: %w", path, err)
+	}
+	s.missing = s.differs != nil
+	return s, nil
+}
+
+var errNoMap = errors.New("no map that is pinned")
+
+// load opens the map that is pinned under the name. Anything else is an error.
+func load(dir *durable.Dir, name string) (*ebpf.Map, error) {
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it is %w: %v", errNoMap, info.Mode())
+	}
+	object, err := pin.Load(at(dir, name), nil)
+	if err != nil {
+		return nil, err
+	}
+	m, is := object.(*ebpf.Map)
+	if !is {
+		return nil, errors.Join(fmt.Errorf("it is %w: %T", errNoMap, object), object.Close())
+	}
+	return m, nil
+}
+
+// at is a name in a directory that is open, for calls that take a path.
+func at(dir *durable.Dir, name string) string {
+	return fmt.Sprintf("/proc/thread-self/fd/%d/%s", dir.File().Fd(), name)
+}
+
+func (p Pinned) ensure(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec) error {
+	s, err := look(dir, p.path(spec.Name), spec)
+	if err != nil {
+		return err
+	}
+	if s.leftover {
+		if err := dir.Remove(next + spec.Name); err != nil {
+			return fmt.Errorf("pin maps: %w", remedy.File(err))
+		}
+	}
+	if !s.missing {
+		return nil
+	}
+	if err := p.pin(ctx, dir, spec, s.differs != nil); err != nil {
+		return fmt.Errorf("pin the map %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// pin makes a map and puts it into its place.
+func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, replaces bool) error {
+	spec = spec.Copy()
+	spec.Pinning = ebpf.PinNone
+	m, err := ebpf.NewMap(spec)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	e, err := p.entry(spec.Name, m)
+	if err != nil {
+		return err
+	}
+	_, known, err := p.Journal.Lookup(ctx, e.Kind, e.Object)
+	if err != nil {
+		return err
+	}
+	if err := p.Journal.Begin(ctx, e); err != nil {
+		return err
+	}
+	if replaces {
+		if err = m.Pin(at(dir, next+spec.Name)); err == nil {
+			err = dir.Rename(next+spec.Name, spec.Name)
+		}
+	} else {
+		err = m.Pin(at(dir, spec.Name)) // not over what came meanwhile
+	}
+	if err != nil {
+		if !known {
+			err = errors.Join(err, p.Journal.Forget(ctx, e))
+		}
+		return remedy.File(err)
+	}
+	return p.Journal.Complete(ctx, e)
+}
+
+// entry is that of a map in its place, told by its id: no other map has it until the
+// next boot.
+func (p Pinned) entry(name string, m *ebpf.Map) (journal.Entry, error) {
+	id, err := identity(m)
+	return journal.Entry{
+		Kind: kindPin, Object: p.path(name), Boot: p.Journal.Boot(), Needs: []string{filepath.Clean(p.Dir)},
+		After: journal.State{Type: "map", Value: id},
+	}, err
+}
+
+func (p Pinned) dirEntry() journal.Entry {
+	return journal.Entry{Kind: kindDir, Object: filepath.Clean(p.Dir), Boot: p.Journal.Boot(), After: journal.State{Type: "dir"}}
+}
+
+func identity(m *ebpf.Map) (string, error) {
+	info, err := m.Info()
+	if err != nil {
+		return "", fmt.Errorf("ask for the id of a map: %w", err)
+	}
+	id, ok := info.ID()
+	if !ok {
+		return "", errors.New("the kernel tells no id of a map")
+	}
+	return strconv.FormatUint(uint64(id), 10), nil
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpfmap_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// node has a BPF file system of the test's own.
+type node struct {
+	t     *testing.T
+	root  string // of the file system
+	state string
+	j     *journal.Journal
+}
+
+func newNode(t *testing.T) *node {
+	t.Helper()
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	n := &node{t: t, root: filepath.Join(dir, "bpf"), state: filepath.Join(dir, "state")}
+	n.j = journaltest.Open(t, n.state, bpffs.Handler{}, bpfmap.Handler{})
+	require.NoError(t, bpffs.Mount{Path: n.root, Journal: n.j}.Apply(t.Context()))
+	return n
+}
+
+func (n *node) path(name string) string { return filepath.Join(n.root, "agent", name) }
+
+func hash(name string, entries uint32) *ebpf.MapSpec {
+	return &ebpf.MapSpec{Name: name, Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: entries}
+}
+
+func (n *node) pinned(specs ...*ebpf.MapSpec) bpfmap.Pinned {
+	return bpfmap.Pinned{Dir: filepath.Join(n.root, "agent"), Maps: specs, Journal: n.j}
+}
+
+func (n *node) apply(p bpfmap.Pinned) {
+	n.t.Helper()
+	require.NoError(n.t, p.Apply(n.t.Context()))
+	n.changes(p)
+}
+
+func (n *node) changes(p bpfmap.Pinned, want ...string) {
+	n.t.Helper()
+	got, err := p.Check(n.t.Context())
+	require.NoError(n.t, err)
+	require.Equal(n.t, want, got)
+}
+
+func (n *node) load(name string) *ebpf.Map {
+	n.t.Helper()
+	m, err := ebpf.LoadPinnedMap(n.path(name), nil)
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { require.NoError(n.t, m.Close()) })
+	return m
+}
+
+// pins are what is in the directory.
+func (n *node) pins() (names []string) {
+	n.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(n.root, "agent"))
+	if !os.IsNotExist(err) {
+		require.NoError(n.t, err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestRDY4_MapsAreKeptOverRestarts(t *testing.T) {
+	n := newNode(t)
+	p := n.pinned(hash("endpoints", 8), hash("services", 8))
+	n.changes(p, "create the map "+n.path("endpoints"), "create the map "+n.path("services"))
+	n.apply(p)
+	info, err := os.Stat(filepath.Join(n.root, "agent"))
+	require.NoError(t, err)
+	require.EqualValues(t, 0o700, info.Mode().Perm())
+	require.NoError(t, n.load("endpoints").Put(uint32(1), uint32(2)))
+
+	n.apply(p)
+	var value uint32
+	require.NoError(t, n.load("endpoints").Lookup(uint32(1), &value))
+	require.EqualValues(t, 2, value)
+}
+
+func TestRDY4_AMapThatDoesNotFitIsReplaced(t *testing.T) {
+	n := newNode(t)
+	n.apply(n.pinned(hash("endpoints", 8), hash("services", 8)))
+	old := n.load("endpoints")
+	require.NoError(t, n.load("services").Put(uint32(1), uint32(2)))
+
+	newer := n.pinned(hash("endpoints", 16), hash("services", 8))
+	n.changes(newer, "replace the map "+n.path("endpoints")+" by an empty one: MaxEntries: 8 changed to 16: "+ebpf.ErrMapIncompatible.Error())
+	n.apply(newer)
+	require.EqualValues(t, 16, n.load("endpoints").MaxEntries())
+	require.NoError(t, old.Put(uint32(1), uint32(2)), "who has the old one goes on with it")
+	var value uint32
+	require.NoError(t, n.load("services").Lookup(uint32(1), &value), "the other is kept")
+	require.Equal(t, []string{"endpoints", "services"}, n.pins())
+
+	require.NoError(t, n.pinned(hash("endpoints", 16)).Revert(t.Context()))
+	require.Empty(t, n.pins())
+}
+
+// The kernel takes no bpffs for one that holds nothing while pins are in it.
+func TestRDY4_AllIsUndoneWithTheFileSystem(t *testing.T) {
+	n := newNode(t)
+	n.apply(n.pinned(hash("endpoints", 8)))
+	n.apply(n.pinned(hash("endpoints", 16)))
+	undone, err := n.j.CheckRevertAll(t.Context())
+	require.NoError(t, err)
+	require.Len(t, undone, 4, "the pin, its directory, the mount and its directory")
+	_, err = n.j.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, n.root)
+	require.NoDirExists(t, n.state)
+}
+
+func TestRDY4_WhatIsSomebodyElsesStays(t *testing.T) {
+	n := newNode(t)
+	p := n.pinned(hash("endpoints", 8), hash("services", 8))
+	theirs, err := ebpf.NewMap(hash("theirs", 8))
+	require.NoError(t, err)
+	defer theirs.Close()
+	require.NoError(t, os.Mkdir(filepath.Join(n.root, "agent"), 0o755))
+	require.NoError(t, theirs.Pin(n.path("endpoints")))
+	n.apply(p) // which takes it for one of an earlier version
+	require.NoError(t, os.Remove(n.path("services")))
+	clone, err := theirs.Clone() // a pin of its own
+	require.NoError(t, err)
+	defer clone.Close()
+	require.NoError(t, clone.Pin(n.path("services")))
+
+	err = p.Revert(t.Context())
+	require.ErrorIs(t, err, journal.ErrChanged)
+	require.ErrorContains(t, err, n.path("services"))
+	require.Equal(t, []string{"endpoints", "services"}, n.pins())
+	_, err = n.j.RevertAll(t.Context())
+	require.ErrorContains(t, err, "is left mounted: it holds pins")
+	require.Equal(t, []string{"endpoints", "services"}, n.pins())
+}
+
+func TestRDY4_WhatIsNoMapIsAnError(t *testing.T) {
+	n := newNode(t)
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.SocketFilter, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+	require.NoError(t, err)
+	defer program.Close()
+	require.NoError(t, os.MkdirAll(n.path("directory"), 0o755))
+	require.NoError(t, program.Pin(n.path("program")))
+	p := n.pinned(hash("program", 8), hash("directory", 8), hash("good", 8))
+	_, err = p.Check(t.Context())
+	require.ErrorContains(t, err, n.path("program"))
+	err = p.Apply(t.Context())
+	require.ErrorContains(t, err, n.path("program")+": it is no map that is pinned")
+	require.ErrorContains(t, err, n.path("directory")+": it is no map that is pinned")
+	require.Equal(t, []string{"directory", "good", "program"}, n.pins(), "the others are pinned")
+	require.NoError(t, p.Revert(t.Context()))
+	require.Equal(t, []string{"directory", "program"}, n.pins())
+
+	p.Dir = filepath.Join(filepath.Dir(n.root), "agent")
+	_, err = p.Check(t.Context())
+	require.ErrorContains(t, err, "is on no BPF file system (mount one first)")
+	require.ErrorContains(t, p.Apply(t.Context()), "is on no BPF file system")
+	p.Dir = filepath.Join(n.root, "missing", "agent")
+	require.ErrorIs(t, p.Apply(t.Context()), os.ErrNotExist)
+}
+
+// Killed after the new map was pinned, and before it took the old one's place; and
+// killed before that was recorded.
+func TestRDY4_AReplacementThatIsCutShort(t *testing.T) {
+	n := newNode(t)
+	n.apply(n.pinned(hash("endpoints", 8)))
+	left, err := ebpf.NewMap(hash("left", 8))
+	require.NoError(t, err)
+	defer left.Close()
+	require.NoError(t, left.Pin(n.path("slipway_next_endpoints")))
+	for _, entries := range []uint32{8, 16} {
+		p := n.pinned(hash("endpoints", entries))
+		changes, err := p.Check(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(changes, "\n"), "remove "+n.path("slipway_next_endpoints")+", left by a replacement that was cut short")
+		n.apply(p)
+		require.Equal(t, []string{"endpoints"}, n.pins())
+		require.NoError(t, left.Unpin())
+		require.NoError(t, left.Pin(n.path("slipway_next_endpoints")))
+	}
+	journaltest.Begun(t, n.state)
+	again := journaltest.Open(t, n.state, bpffs.Handler{}, bpfmap.Handler{})
+	_, err = again.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, n.root)
+}
+
+func TestRDY4_AnotherBootHasNothingToUndo(t *testing.T) {
+	n := newNode(t)
+	n.apply(n.pinned(hash("endpoints", 8)))
+	journaltest.Reboot(t, n.state, "bpfmap/pin", "bpfmap/dir")
+	again := journaltest.Open(t, n.state, bpfmap.Handler{})
+	require.NoError(t, again.Undo(t.Context(), bpfmap.Handler{}))
+	require.Equal(t, []string{"endpoints"}, n.pins())
+}
+
+func TestConformsOnTheKernel(t *testing.T) {
+	n := newNode(t)
+	own := filepath.Join(filepath.Dir(n.root), "own")
+	bootstraptest.Conformance{
+		Action: func() bootstrap.Action {
+			p := n.pinned(hash("endpoints", 8), hash("services", 8))
+			p.Journal = journaltest.Open(t, own)
+			return p
+		},
+		State: func() map[string]string {
+			state := map[string]string{}
+			for _, name := range n.pins() {
+				m, err := ebpf.LoadPinnedMap(n.path(name), nil)
+				require.NoError(t, err)
+				state[name] = strconv.Itoa(int(m.MaxEntries()))
+				require.NoError(t, m.Close())
+			}
+			return state
+		},
+		Others: func() bootstrap.Action {
+			p := n.pinned(hash("endpoints", 8), hash("services", 8))
+			p.Journal = nil
+			return p
+		},
+		Break: func() (string, func()) {
+			path := n.path("services")
+			require.NoError(t, os.MkdirAll(path, 0o700))
+			return path, func() { require.NoError(t, os.Remove(path)) }
+		},
+	}.Test(t)
+}
