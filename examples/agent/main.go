@@ -3,7 +3,7 @@
 
 // Command agent is a small agent that prepares its own node. It waits for what must
 // come first, resolves its configuration, brings the node to the state it needs,
-// releases addresses that were leaked, publishes its CNI configuration once all else is
+// opens its pinned maps, releases addresses that were leaked, publishes its CNI configuration once all else is
 // well, and marks its node as ready. Then it looks again on a timer and repairs what has
 // changed, and answers a health probe from the last report. When it is told to end, it
 // asks the cluster whether it comes back: if not, it undoes what it did. A real agent
@@ -57,6 +57,7 @@ type agent struct {
 	gates                                  string
 	cni                                    cniFlags
 	cluster                                clusterFlags
+	datapath                               datapathFlags
 	install                                cniinstall.Install // where it goes is known at each run
 
 	log     *slog.Logger
@@ -78,6 +79,7 @@ func (a *agent) flags(f *flag.FlagSet) {
 	f.DurationVar(&a.gateTimeout, "gate-timeout", 5*time.Minute, "how long to wait for each of them")
 	a.cni.flags(f)
 	a.cluster.flags(f)
+	a.datapath.flags(f)
 }
 
 func (a *agent) validate() error {

@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
@@ -64,11 +66,15 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 			Action: a.host.In(net, sysctl.Settings{Values: sysctl.Forwarding(), Journal: a.journal}),
 		},
 	}...)
+	datapath, err := a.datapathSteps()
+	if err != nil {
+		return nil, nil, err
+	}
 	cni, closePlugins, err := a.cniSteps()
 	if err != nil {
 		return nil, nil, err
 	}
-	steps = append(append(steps, cni...), a.nodeSteps()...)
+	steps = slices.Concat(steps, datapath, cni, a.nodeSteps())
 	return &bootstrap.Plan{
 		Trace:   bootstrap.LogTrace(a.log),
 		Lock:    a.lock(), // keeps a run of nodeinit on the same node and this one apart
@@ -108,12 +114,12 @@ func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 }
 
 // prepare reads the configuration, anew for each run, and gives the plan's steps
-// what depends on it. What was waited for at the start is not waited for again, and a
-// cluster that is away later is no fault of the node's: a node that was ready is
+// what depends on it. What was waited for at the start is not waited for again, what was
+// cleared then is in use by now, and a cluster that is away later is no fault of the node's: a node that was ready is
 // repaired meanwhile, and stays healthy.
 func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	for i := range p.Steps {
-		if a.opened && strings.HasPrefix(p.Steps[i].Name, "gate ") {
+		if name := p.Steps[i].Name; a.opened && (strings.HasPrefix(name, "gate ") || name == stepTemplates) {
 			p.Steps[i].Skip = true
 		}
 	}
@@ -147,6 +153,7 @@ func (a *agent) openJournal(ctx context.Context) error {
 	o := journal.Options{Owner: a.owner, Handlers: []journal.Handler{
 		journal.In(a.host.On(mount|hostns.Cgroup), cgroup.Handler{}),
 		journal.In(a.host.On(mount), bpffs.Handler{}),
+		journal.In(a.host.On(mount), bpfmap.Handler{}),
 		journal.In(a.host.On(net), sysctl.Handler{}),
 		journal.In(a.host.On(mount), cniinstall.Handler{}),
 	}}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"flag"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cleanup"
+)
+
+const stepTemplates = "templates"
+
+// datapathFlags say what the programs of a datapath, which this agent does not have,
+// would find.
+type datapathFlags struct {
+	maps, templates string
+	endpoints       uint
+}
+
+func (d *datapathFlags) flags(f *flag.FlagSet) {
+	f.StringVar(&d.maps, "maps", "", "directory of pinned maps, on the host's BPF file system; they are kept over restarts; empty: none")
+	f.UintVar(&d.endpoints, "endpoints", 16384, "how many endpoints the map of them has room for; another number takes another map")
+	f.StringVar(&d.templates, "templates", "", "directory of what an earlier start has compiled, on the host: it is removed; empty: there is none")
+}
+
+func (a *agent) datapathSteps() (steps []bootstrap.Step, err error) {
+	if a.datapath.maps != "" {
+		if err := rlimit.RemoveMemlock(); err != nil { // nothing from kernel 5.11 on
+			return nil, fmt.Errorf("--maps: %w", err)
+		}
+		endpoints := &ebpf.MapSpec{Name: "slipway_endpoints", Type: ebpf.Hash, KeySize: 16, ValueSize: 32, MaxEntries: uint32(a.datapath.endpoints)}
+		steps = append(steps, bootstrap.Step{Name: "maps", After: []string{"bpffs"}, Action: a.host.In(hostns.Mount, bpfmap.Pinned{
+			Dir: a.datapath.maps, Maps: []*ebpf.MapSpec{endpoints}, Journal: a.journal,
+		})})
+	}
+	if a.datapath.templates != "" {
+		steps = append(steps, bootstrap.Step{Name: stepTemplates, Action: a.host.In(hostns.Mount, cleanup.Leftovers{
+			Ownership: cleanup.Ownership{StateDirs: []string{a.datapath.templates}}, Scope: cleanup.AllState,
+		})})
+	}
+	return steps, nil
+}
