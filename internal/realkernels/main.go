@@ -47,7 +47,7 @@ var everything = []string{"./..."}
 
 func main() {
 	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels, of which each is taken in its newest version")
-	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the leaves")
+	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the leaves that ask the kernel")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
 	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes a processor and 2.5 GB")
@@ -77,7 +77,7 @@ func run(ctx context.Context, kernels, packages []string, short bool, only, tabl
 		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
 	}
 	if short {
-		kernels, wanted, packages = []string{shortSeries}, shortBoots, leaves
+		kernels, wanted, packages = []string{shortSeries}, shortBoots, ofTheKernel
 	}
 	if only != "" {
 		wanted = slices.DeleteFunc(slices.Clone(wanted), func(b boot) bool { return !slices.Contains(strings.Split(only, ","), b.name) })
