@@ -36,11 +36,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 		f.passedOver = func(text string) { advice = append(advice, text) }
 		_, _ = c.renderIn(ctx, f) // what else is wrong, Check says
 	}
-	if i.Exclusive {
-		return advice, nil
-	}
-	f := i.folder()
-	names, err := f.others(ctx)
+	names, err := i.Before(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +44,21 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if name < f.own {
-			advice = append(advice, f.advise(ctx, name))
-		}
+		advice = append(advice, i.folder().advise(ctx, name))
 	}
 	return advice, nil
+}
+
+// Before lists the files in ConfDir that sort before the configuration, and that
+// Apply leaves there: runtimes use the first, not ours.
+func (i Install) Before(ctx context.Context) ([]string, error) {
+	i, err := i.withDefaults()
+	if err != nil || i.Config == nil || i.Exclusive {
+		return nil, err
+	}
+	f := i.folder()
+	names, err := f.others(ctx)
+	return slices.DeleteFunc(names, func(name string) bool { return name > f.own }), err
 }
 
 // shared names the folders in which others may write. We are not misled there, but

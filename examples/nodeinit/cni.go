@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -183,7 +182,7 @@ func (i installing) Apply(ctx context.Context) error { return withCNIFlags(i.Ins
 
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)
-	if slices.ContainsFunc(advice, func(line string) bool { return strings.Contains(line, " sorts before "+i.ConfName) }) {
+	if before, _ := i.Before(ctx); len(before) > 0 {
 		advice = append(advice, "--cni-exclusive sets aside what sorts before "+i.ConfName+", and uninstall brings it back; --cni-conf-name names ours otherwise")
 	}
 	return advice, err
