@@ -14,6 +14,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/e2e/cluster"
 )
 
+// natTable makes chains that iptables never removes again.
+const natTable = "iptables -t nat -A POSTROUTING -j ACCEPT; iptables -t nat -D POSTROUTING -j ACCEPT"
+
 const taint = "node.agent.example.org/not-ready"
 
 // The agent's manifest as it is, with no init container: from a node that is NotReady
@@ -24,8 +27,8 @@ func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
 		return // half a minute
 	}
 	begin(t)
-	on(t, "iptables -t nat -A POSTROUTING -j ACCEPT; iptables -t nat -D POSTROUTING -j ACCEPT") // iptables never removes its own chains
-	snapshot(t)                                                                                 // looking for rules makes the kernel's tables
+	on(t, natTable)
+	snapshot(t) // looking for rules makes the kernel's tables
 	nodeReady(t, "False")
 	before := snapshot(t)
 	kubectl(t, "taint", "node", "--all", taint+"=:NoSchedule")

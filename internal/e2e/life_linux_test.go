@@ -74,6 +74,27 @@ func life(t *testing.T, d *deployment, wantSecond string, undoes bool) {
 	settles(t, before, "the node is as it was before")
 }
 
+// A test that fails in the middle leaves nothing to the next.
+func TestANodeIsPutRight(t *testing.T) {
+	if testing.Short() {
+		return // half a minute
+	}
+	begin(t)
+	on(t, "mkdir -p /var/lib/cni/networks; touch /run/xtables.lock; chmod 600 /run/xtables.lock; "+natTable)
+	snapshot(t) // looking for rules makes the kernel's tables
+	nodeReady(t, "False")
+	before := snapshot(t)
+	d := agent(t)
+	d.apply(t)
+	d.ready(t)
+	nodeReady(t, "True")
+	pingPods(t)
+
+	putRight(t)
+	nodeReady(t, "False")
+	settles(t, before, "the node is as it was before")
+}
+
 // pingEachOther starts two pods on the network and has one ping the other.
 func pingEachOther(t *testing.T) {
 	t.Helper()

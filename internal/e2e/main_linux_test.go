@@ -132,7 +132,30 @@ func build(ctx context.Context, source string) ([]byte, error) {
 func begin(t *testing.T) {
 	t.Helper()
 	needNode(t)
-	t.Cleanup(func() { saveLogs(t) })
+	t.Cleanup(func() {
+		saveLogs(t)
+		if t.Failed() {
+			putRight(t)
+		}
+	})
+}
+
+// putRight takes away what a test has left that could not: pods first, which need
+// their network to go.
+func putRight(t *testing.T) {
+	t.Helper()
+	for _, step := range []string{
+		"for kind in daemonsets jobs pods; do kubectl delete $kind --all --all-namespaces --cascade=foreground --timeout=60s; done",
+		"kubectl delete pods --all --all-namespaces --force --timeout=60s",
+		"kubectl taint nodes --all " + taint + "- || true", // there may be none
+		"/run/nodeinit uninstall --any-owner --force",
+		"rm -rf /etc/cni/net.d/*.conflist /var/lib/cni/networks/e2e /var/lib/cni/networks/slipway-agent",
+		"for link in e2e0 slipway0; do [ ! -e /sys/class/net/$link ] || ip link del $link; done",
+	} {
+		if out, err := node.Run(context.WithoutCancel(t.Context()), "sh", "-euc", step); err != nil {
+			t.Log("after the test:", err, out)
+		}
+	}
 }
 
 func needNode(t *testing.T) {
