@@ -55,7 +55,9 @@ func cgroups(t *testing.T, name string) []string {
 	t.Helper()
 	found, err := filepath.Glob("/sys/fs/cgroup/*/" + name)
 	require.NoError(t, err)
-	return found
+	unified, err := filepath.Glob("/sys/fs/cgroup/" + name)
+	require.NoError(t, err)
+	return append(found, unified...)
 }
 
 func TestAClusterEndsWithItsStarter(t *testing.T) {
@@ -94,7 +96,8 @@ func cgroupName(t *testing.T, process string) string {
 	require.NoError(t, err)
 	_, path, _ := strings.Cut(string(text), "0::/")
 	require.Contains(t, path, "slipway-node-")
-	return strings.TrimSpace(path)
+	name, _, _ := strings.Cut(strings.TrimSpace(path), "/") // it may be in one below
+	return name
 }
 
 // processesIn are the machine's processes in the node's cgroups.

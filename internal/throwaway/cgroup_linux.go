@@ -27,9 +27,17 @@ type cgroup struct {
 	dir    *os.File
 	first  []hierarchy // of version 1
 	joined []*os.File  // their files "tasks"
+	init   *os.File    // where the node's processes are; nil: in dir
 }
 
-func newCgroup(v1 bool) (*cgroup, error) {
+func (c *cgroup) processes() *os.File {
+	if c.init != nil {
+		return c.init
+	}
+	return c.dir
+}
+
+func newCgroup(controllers bool) (*cgroup, error) {
 	mounts, err := mountinfo.Read()
 	if err != nil {
 		return nil, fmt.Errorf("find cgroup2: %w", err)
@@ -50,7 +58,7 @@ func newCgroup(v1 bool) (*cgroup, error) {
 			continue
 		}
 		c := &cgroup{path: path, dir: dir}
-		if v1 {
+		if controllers {
 			err = c.addFirst(first)
 		}
 		if err != nil {
@@ -121,8 +129,8 @@ func (c *cgroup) removeAll() error {
 // be a moment late in letting go of the last process.
 func (c *cgroup) remove() error {
 	defer c.dir.Close()
-	for _, f := range c.joined {
-		defer f.Close()
+	for _, f := range append(c.joined, c.init) {
+		defer f.Close() // nil: there is none
 	}
 	deadline := time.Now().Add(closeTimeout)
 	for {

@@ -6,6 +6,7 @@ package throwaway_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +40,7 @@ func TestANodeHasACgroupInEachHierarchy(t *testing.T) {
 	if len(points) == 0 {
 		return // a unified machine
 	}
-	n, err := throwaway.Start(t.Context(), throwaway.Options{CgroupV1: true})
+	n, err := throwaway.Start(t.Context(), throwaway.Options{Controllers: true})
 	require.NoError(t, err)
 	defer n.Close()
 
@@ -83,4 +84,36 @@ func TestStartSweepsTheHierarchiesOfTheDead(t *testing.T) {
 	for _, dir := range dead {
 		require.NoDirExists(t, dir)
 	}
+}
+
+// A machine with version 2 alone lets cgroups below its root have controllers, if
+// systemd runs there, or a kubelet.
+func TestANodeOfAUnifiedMachineHasControllers(t *testing.T) {
+	testns.Root(t)
+	if len(v1(t)) > 0 {
+		return // another layout
+	}
+	const root = "/sys/fs/cgroup"
+	before, err := os.ReadFile(root + "/cgroup.subtree_control")
+	require.NoError(t, err)
+	n, err := throwaway.Start(t.Context(), throwaway.Options{Controllers: true})
+	if len(strings.Fields(string(before))) == 0 {
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		require.NoError(t, os.WriteFile(root+"/cgroup.subtree_control", []byte("+memory"), 0))
+		t.Cleanup(func() { require.NoError(t, os.WriteFile(root+"/cgroup.subtree_control", []byte("-memory"), 0)) })
+		n, err = throwaway.Start(t.Context(), throwaway.Options{Controllers: true})
+	}
+	require.NoError(t, err)
+	defer n.Close()
+	path := cgroupOf(t, n)
+	require.Equal(t, "init", filepath.Base(path))
+
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "sh", "-euc", "cut -d: -f3 /proc/self/cgroup; cd /sys/fs/cgroup; mkdir limited; echo 50M > limited/memory.max; cat limited/memory.max")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(t, n.StartCommand(cmd))
+	require.NoError(t, cmd.Wait(), out.String())
+	require.Equal(t, "/init\n52428800\n", out.String())
+	require.NoError(t, n.Close())
+	require.NoDirExists(t, filepath.Dir(path))
 }

@@ -45,10 +45,12 @@ import (
 type Options struct {
 	// Hostname of the node; empty: "slipway-node".
 	Hostname string
-	// CgroupV1: the node also has a cgroup of its own in each hierarchy of
-	// version 1 that the machine has, mounted as the machine has them. A container
-	// runtime and a kubelet need it where the controllers are there.
-	CgroupV1 bool
+	// Controllers: the node has those of cgroups, as a container runtime and a kubelet
+	// need. Where the machine has hierarchies of version 1, the node also has a
+	// cgroup of its own in each, mounted as the machine has them. Elsewhere its own
+	// cgroup2 has the controllers that the machine's has for others, and its processes
+	// are in one below, named init: a cgroup with controllers takes none itself.
+	Controllers bool
 	// Root makes the node's root file system, instead of the usual one, in dir: an
 	// empty tmpfs. It may mount there, and must make the folders dev, proc and sys.
 	// It runs in the node's mount namespace, from where the machine's files can still

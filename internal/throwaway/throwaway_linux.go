@@ -47,11 +47,14 @@ func (n *node) start(ctx context.Context, options Options) (err error) {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("needs root: %w", unix.EPERM)
 	}
-	if n.cgroup, err = newCgroup(options.CgroupV1); err != nil {
+	if n.cgroup, err = newCgroup(options.Controllers); err != nil {
 		return err
 	}
 	n.close1 = sync.OnceValue(n.end)
-	if err = n.startInit(ctx); err == nil {
+	if err = n.startInit(ctx); err == nil && options.Controllers && len(n.cgroup.first) == 0 {
+		err = n.cgroup.delegate(n.init.Process.Pid)
+	}
+	if err == nil {
 		setup := setup{hostname: cmp.Or(options.Hostname, defaultHostname), first: n.cgroup.first, root: options.Root}
 		if err = unix.Stat("/proc", &setup.machineProc); err == nil {
 			err = n.enter(ctx, setup.run)
@@ -106,7 +109,7 @@ func (n *node) startCommand(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
 	}
-	attr.UseCgroupFD, attr.CgroupFD = true, int(n.cgroup.dir.Fd())
+	attr.UseCgroupFD, attr.CgroupFD = true, int(n.cgroup.processes().Fd())
 	cmd.SysProcAttr = &attr
 	return n.enter(context.Background(), func(context.Context) error {
 		if err := n.cgroup.join(); err != nil {

@@ -55,7 +55,7 @@ func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err
 	if c.programs, err = findPrograms(ctx, log, cmp.Or(options.Containerd, realcri.Debian)); err != nil {
 		return nil, err
 	}
-	if c.node, err = throwaway.Start(ctx, throwaway.Options{Hostname: NodeName, CgroupV1: true}); err != nil {
+	if c.node, err = throwaway.Start(ctx, throwaway.Options{Hostname: NodeName, Controllers: true}); err != nil {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{c.prepare, c.startAll} {

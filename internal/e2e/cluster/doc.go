@@ -16,6 +16,6 @@
 // address of the service "kubernetes" is rewritten by a rule of iptables.
 //
 // It needs Linux, root, and a machine with the controllers of cgroups in version
-// 1 (a hybrid or legacy layout), apt-get the first time, and the programs ip and
-// iptables.
+// 1 (a hybrid or legacy layout), or in version 2 where cgroups below the root have
+// them (as with systemd), apt-get the first time, and the programs ip and iptables.
 package cluster

@@ -40,15 +40,26 @@ func supported() error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool {
-		return m.FSType == "cgroup" && slices.Contains(strings.Split(m.Super, ","), "memory")
-	}) {
-		return fmt.Errorf("this machine has no controllers of cgroups in version 1, which the node needs: %w", errors.ErrUnsupported)
+	if !slices.ContainsFunc(mounts, limitsMemory) {
+		return fmt.Errorf("this machine's cgroups cannot limit a node's memory, as the kubelet needs: the controller is neither mounted in version 1, "+
+			"nor in cgroup.subtree_control of cgroup2: %w", errors.ErrUnsupported)
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return fmt.Errorf("this machine is no Debian, whose containerd and runc the node runs: %w", errors.ErrUnsupported)
 	}
 	return nil
+}
+
+// limitsMemory reports whether cgroups below this mount can have the controller.
+func limitsMemory(m mountinfo.Mount) bool {
+	switch m.FSType {
+	case "cgroup":
+		return slices.Contains(strings.Split(m.Super, ","), "memory")
+	case "cgroup2":
+		text, err := os.ReadFile(filepath.Join(m.Point, "cgroup.subtree_control"))
+		return err == nil && slices.Contains(strings.Fields(string(text)), "memory")
+	}
+	return false
 }
 
 func findPrograms(ctx context.Context, log io.Writer, containerd string) (p programs, err error) {

@@ -24,7 +24,9 @@ done
 ipset save | section ipset
 tc qdisc show | grep -v ' dev veth' | section qdisc
 bpftool net show | section bpf
-bpftool cgroup tree /sys/fs/cgroup/unified 2>/dev/null | section bpf
+cgroups=/sys/fs/cgroup
+[ ! -d $cgroups/unified ] || cgroups=$cgroups/unified
+bpftool cgroup tree $cgroups 2>/dev/null | section bpf
 find /sys/fs/bpf /run/foreign/bpf 2>/dev/null | sort | section pin
 for kind in prog map link; do
 	bpftool $kind show 2>/dev/null | grep -E 'name (e2e|cil|cali|slipway)' | sed -E 's/^[0-9]+: //; s/ (uid|loaded_at) .*//' | sort | section "bpf $kind"
