@@ -49,12 +49,13 @@ func Cilium(ctx context.Context, log io.Writer) (string, error) {
 	}
 	return buildOnce(ctx, log, program{
 		dir: filepath.Join(root, "testdata/cilium"), name: "cilium-dbg", what: "cilium-dbg (once: 3 CPU-minutes)",
-		flags: func(string) []string { return []string{"-ldflags=-s -w "} },
+		flags: ciliumFlags,
 	})
 }
 
 // CiliumProgram returns the path of another of Cilium's programs, by the folder of
-// its package, such as tools/mount.
+// its package, such as tools/mount. The folder daemon is the agent, and operator the
+// one that assigns addresses; the two are built in 8 CPU-minutes.
 func CiliumProgram(ctx context.Context, log io.Writer, folder string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -62,8 +63,17 @@ func CiliumProgram(ctx context.Context, log io.Writer, folder string) (string, e
 	}
 	return buildOnce(ctx, log, program{
 		dir: filepath.Join(root, "testdata/cilium"), name: filepath.Base(folder), what: "Cilium's " + folder,
-		pkg: "github.com/cilium/cilium/" + folder, flags: func(string) []string { return []string{"-ldflags=-s -w "} },
+		pkg: "github.com/cilium/cilium/" + folder, flags: ciliumFlags,
 	})
+}
+
+var ciliumVersion = regexp.MustCompile(`github\.com/cilium/cilium v(\S+)`)
+
+// ciliumFlags are those of a release: an agent has to know its version. The operator
+// of the image operator-generic is the one with this tag.
+func ciliumFlags(mod string) []string {
+	version := ciliumVersion.FindStringSubmatch(mod)[1] // the module requires it
+	return []string{"-tags=ipam_provider_operator", "-ldflags=-s -w -X github.com/cilium/cilium/pkg/version.ciliumVersion=" + version}
 }
 
 // program is something to build from a module of its own.
