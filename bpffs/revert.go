@@ -69,7 +69,7 @@ func holdsPins(k fsmount.Kernel, path string, goes func(path string) bool) error
 	if n := found.n - len(found.first); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("bpffs on %s is left mounted: it holds pins, which would be lost: %s%s (remove them first)",
+	return fmt.Errorf("bpffs on %s is left mounted: it holds pins, which would be lost: %s%s (remove them first, as package cleanup does)",
 		path, strings.Join(found.first, ", "), more)
 }
 

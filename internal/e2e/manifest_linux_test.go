@@ -175,8 +175,8 @@ func nodeReady(t *testing.T, want string) {
 	kubectl(t, "wait", "node", "--all", "--for=condition=Ready="+want, "--timeout=60s")
 }
 
-// uninstaller is the deployment that takes all back, with the second init container
-// that it proposes: cleanup, of what the tests' CNI plugins leave.
+// uninstaller is the deployment that takes all back, with the other init container
+// that it proposes before it: cleanup, of what the tests' CNI plugins leave.
 func uninstaller(t *testing.T) *deployment {
 	t.Helper()
 	d := load(t, "uninstall.yaml")
@@ -184,7 +184,7 @@ func uninstaller(t *testing.T) *deployment {
 	cleanup := load(t, "uninstall.yaml").init
 	cleanup["name"] = "cleanup"
 	cleanup["command"] = []any{"nodeinit", "cleanup", "--all-state", "--force", "--host-proc=/hostproc", "--ownership=/ownership/ownership.yaml"}
-	d.pod["initContainers"] = []any{d.init, cleanup}
+	d.pod["initContainers"] = []any{cleanup, d.init}
 	d.init = cleanup
 	d.capabilities("NET_ADMIN", "NET_RAW")
 	d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
