@@ -12,6 +12,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/rlimit"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -22,6 +23,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
+
+// Kernels before 5.11 count maps against RLIMIT_MEMLOCK.
+var _ = rlimit.RemoveMemlock()
 
 // node has a BPF file system of the test's own.
 type node struct {
