@@ -4,16 +4,16 @@
 // Package cri asks a node's container runtime where it looks for CNI plugins and
 // configurations, and what it has loaded.
 //
-//	endpoint, err := cri.Find(ctx, "/hostproc")
-//	status, err := endpoint.Status(ctx)
-//	fmt.Println(status.CNI.ConfDir, status.CNI.PluginDirs)
+//	looks, err := cri.Endpoint{HostProc: "/hostproc"}.CNI(ctx)
+//	fmt.Println(looks.ConfDir, looks.PluginDirs)
 //
 // A configuration that is installed elsewhere is read by nobody, and the usual
 // places are not everybody's: k3s, MicroK8s, minikube and Red Hat's CoreOS have
 // others, and Debian's own containerd reads plugins from /usr/lib/cni.
 //
-// [Endpoint.SandboxIDs] lists the pods' sandboxes that it knows: what belongs to any
-// other, such as its address, was left behind.
+// [Endpoint.Status] tells that too, and what has been loaded. [Endpoint.SandboxIDs]
+// lists the pods' sandboxes that it knows: what belongs to any other, such as its
+// address, was left behind.
 //
 // [Loaded] is a step of a plan that waits until the runtime has loaded what an
 // earlier one has installed.
@@ -24,8 +24,8 @@
 // kubelet's word where it says which is its runtime. [Endpoint.Status] makes one
 // call of the Container Runtime Interface, RuntimeService/Status with verbose set
 // ([Endpoint.SandboxIDs]: ListPodSandbox), in version v1 and, where the runtime does
-// not know that, v1alpha2 (containerd 1.5 and older). It takes about a millisecond. containerd tells its directories and the
-// networks that it has loaded; CRI-O tells its directories at /config on the same
+// not know that, v1alpha2 (containerd 1.5 and older). It takes about a millisecond.
+// containerd tells its directories and the networks that it has loaded; CRI-O tells its directories at /config on the same
 // socket; cri-dockerd tells neither. No configuration file of a runtime is read:
 // these import others, and may have changed since the runtime started.
 //

@@ -40,7 +40,7 @@ func Root(ctx context.Context, log io.Writer, version string) (string, error) {
 		return Unpack(ctx, log, Debian, "containerd")
 	}
 	return kept("containerd-"+version, func(dir string) error {
-		fmt.Fprintf(log, "building containerd %s (once: 2 CPU-minutes)\n", version)
+		fmt.Fprintf(log, "building containerd %s\n", version)
 		return build(ctx, log, dir, version)
 	})
 }
