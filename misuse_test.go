@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
@@ -89,6 +90,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"any host path without path": {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{}}}}), "is not absolute"},
 		"runtime without path":       {func(ctx context.Context) error { return second(cri.Endpoint{Path: "unix://"}.Status(ctx)) }, "want the absolute path of a unix socket"},
 		"loaded without file":        {run(bootstrap.Step{Name: "s", Action: cri.Loaded{}}), "no function given that reads the configuration"},
+		"maps without path":          {run(bootstrap.Step{Name: "s", Action: bpfmap.Pinned{}}), "no maps given"},
 		"bpffs without path":         {func(context.Context) error { return bpffs.EnsureMounted("") }, "no path given"},
 		"cgroup without path":        {func(context.Context) error { return cgroup.EnsureMounted("") }, "no path given"},
 		"id of no cgroup":            {func(context.Context) error { return second(cgroup.ID("")) }, "no path given"},
