@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/e2e internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd layouts tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools test-e2e e2e e2e-compare
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd layouts tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools test-e2e e2e e2e-compare e2e-cilium
 
 test: test-packages test-traces test-cni test-kube test-e2e ## run all tests
 
@@ -45,6 +45,11 @@ e2e-compare: tools ## how soon an agent starts: after the six init containers of
 
 e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves (SLIPWAY_E2E_CONTAINERD=2.1.4: on another containerd)
 	cd internal/e2e && $(GO) vet ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -count 1 -v -timeout 60m ./...
+
+e2e-cilium: tools ## the real agent of Cilium on it, built the first time (15 CPU-minutes): how soon it is Ready, a node's life with it, and a node that is moved from its six init containers to ours and back
+	@command -v clang-19 >/dev/null || { echo "installing clang-19, which the agent compiles its programs with"; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends clang-19; }
+	cd internal/e2e && $(GO) vet -tags cilium ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags cilium -count 1 -v -timeout 60m -run Cilium .
 
 cri: ## real containerds under bootstrap/cri and nodeinit, built from their modules the first time (5 CPU-minutes)
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags realcri -count 1 -p 1 -timeout 25m -run Real ./bootstrap/cri ./examples/nodeinit

@@ -6,7 +6,6 @@
 package e2e_test
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,14 +66,6 @@ func start(t *testing.T, d *deployment) time.Duration {
 	d.remove(t)
 	on(t, "/run/nodeinit uninstall --any-owner --force; umount /sys/fs/bpf 2>/dev/null || true; umount /run/cilium/cgroupv2 2>/dev/null || true; rm -rf /var/lib/cni/networks/* /run/slipway.lock /run/cilium /opt/cni/bin/* /etc/sysctl.d/*")
 	return first.Sub(created)
-}
-
-var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(Z|[+-]\d\d:\d\d)`)
-
-// firstTime is the first time that an agent has written.
-func firstTime(log string) time.Time {
-	first, _ := time.Parse(time.RFC3339Nano, timestamp.FindString(log)) // zero if it is none
-	return first
 }
 
 // last is the name of the agent's container.

@@ -70,7 +70,7 @@ func (c *Cluster) Import(ctx context.Context, name string, entrypoint []string, 
 	var archive bytes.Buffer
 	if err := image.WriteArchive(&archive, name, image.Image{
 		Architecture: runtime.GOARCH, Files: slices.Clone(files), Entrypoint: entrypoint,
-		Env: []string{"PATH=/usr/bin:/bin"}, Compression: gzip.BestSpeed,
+		Env: []string{"PATH=/usr/bin:/bin"}, Compression: gzip.HuffmanOnly, // the soonest
 	}); err != nil {
 		return err
 	}

@@ -55,8 +55,9 @@ const kernelLog = `
 mknod -m 600 /dev/kmsg c 1 11
 `
 
-// sysctls are those that the kubelet sets. They are the machine's, so the node
-// shows files in their place that have the wanted values already.
+// sysctls are those that the kubelet sets, and Cilium's agent. They are the
+// machine's, so the node shows files in their place that have the wanted values
+// already.
 const sysctls = `
 show() {
 	file=` + ownDir + `/sysctl/$(echo $1 | tr / .)
@@ -70,4 +71,7 @@ show vm/overcommit_memory 1
 show vm/panic_on_oom 0
 show kernel/keys/root_maxkeys 1000000
 show kernel/keys/root_maxbytes 25000000
+for name in kernel/timer_migration kernel/unprivileged_bpf_disabled; do
+	show $name $(cat /proc/sys/$name)
+done
 `
