@@ -35,6 +35,7 @@ func (p Pinned) Check(ctx context.Context) (changes []string, err error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
+	p.Dir = filepath.Clean(p.Dir)
 	return p.check(ctx)
 }
 
@@ -44,6 +45,7 @@ func (p Pinned) Apply(ctx context.Context) error {
 	if err := p.validate(); err != nil {
 		return err
 	}
+	p.Dir = filepath.Clean(p.Dir)
 	return p.apply(ctx)
 }
 

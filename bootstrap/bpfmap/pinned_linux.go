@@ -254,13 +254,13 @@ func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, r
 func (p Pinned) entry(name string, m *ebpf.Map) (journal.Entry, error) {
 	id, err := identity(m)
 	return journal.Entry{
-		Kind: kindPin, Object: p.path(name), Boot: p.Journal.Boot(), Needs: []string{filepath.Clean(p.Dir)},
+		Kind: kindPin, Object: p.path(name), Boot: p.Journal.Boot(), Needs: []string{p.Dir},
 		After: journal.State{Type: "map", Value: id},
 	}, err
 }
 
 func (p Pinned) dirEntry() journal.Entry {
-	return journal.Entry{Kind: kindDir, Object: filepath.Clean(p.Dir), Boot: p.Journal.Boot(), After: journal.State{Type: "dir"}}
+	return journal.Entry{Kind: kindDir, Object: p.Dir, Boot: p.Journal.Boot(), After: journal.State{Type: "dir"}}
 }
 
 func identity(m *ebpf.Map) (string, error) {

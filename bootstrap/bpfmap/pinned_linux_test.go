@@ -92,6 +92,7 @@ func (n *node) pins() (names []string) {
 func TestRDY4_MapsAreKeptOverRestarts(t *testing.T) {
 	n := newNode(t)
 	p := n.pinned(hash("endpoints", 8), hash("services", 8))
+	p.Dir += "/"
 	n.changes(p, "create the map "+n.path("endpoints"), "create the map "+n.path("services"))
 	n.apply(p)
 	info, err := os.Stat(filepath.Join(n.root, "agent"))
