@@ -17,6 +17,6 @@
 //
 // It needs Linux, root, and a machine with the controllers of cgroups in version
 // 1 (a hybrid or legacy layout), or in version 2 where cgroups below the root have
-// them (as with systemd; shown up to the node's own cgroups, not with a kubelet),
-// apt-get the first time, and the programs ip and iptables.
+// them (as with systemd; shown with containerd and a kubelet that runs a pod, without
+// the rest of Kubernetes), apt-get the first time, and the programs ip and iptables.
 package cluster
