@@ -92,15 +92,17 @@ func (l Loaded) Apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told := false
+	said := ""
 	for {
-		said, err := l.look(ctx, conf)
-		if err != nil || said == "" {
+		now, err := l.look(ctx, conf)
+		if err != nil || now == "" {
 			return err
 		}
-		if !told {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the container runtime to load the configuration: " + said})
-			told = true
+		if said == "" {
+			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the container runtime to load the configuration: " + now})
+		}
+		if said == "" || ctx.Err() == nil { // else only that there was no time to answer
+			said = now
 		}
 		select {
 		case <-ctx.Done():

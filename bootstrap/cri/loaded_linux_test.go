@@ -83,6 +83,26 @@ func TestLoadedWaits(t *testing.T) {
 	require.Empty(t, changes)
 }
 
+// What is told at the end is what the runtime said, not that it had no time to say it
+// once more.
+func TestLoadedEndsWhileItAsks(t *testing.T) {
+	h := newHost(t)
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	var asked atomic.Int64
+	h.serve(critest.Runtime{Info: func() map[string]string {
+		if asked.Add(1) > 1 {
+			end()
+			<-ended
+		}
+		return critest.ContainerdLoaded([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")()
+	}})
+	err := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}.Apply(ctx)
+	close(ended)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, `the container runtime has not loaded the configuration: it has loaded "theirs" (bridge, portmap)`)
+}
+
 func TestLoadedWaitsForTheRuntimeItself(t *testing.T) {
 	h := newHost(t)
 	step := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}

@@ -71,7 +71,7 @@ func TestSEC8_TextFromFilesAndFlags(t *testing.T) {
 }
 
 func TestSEC8_TextOfAServer(t *testing.T) {
-	message, err := json.Marshal(hostile + strings.Repeat("long ", 1<<20))
+	message, err := json.Marshal(hostile + strings.Repeat("long ", 1<<19))
 	require.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" {
