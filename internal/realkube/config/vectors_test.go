@@ -199,7 +199,7 @@ var vectors = []vector{
 		labels:      values{"rack": "r7"},
 		sources:     []string{"cilium-node-config"},
 		want:        manyValues(2000),
-		origins:     manyOrigins(2000), requests: 5,
+		origins:     manyOrigins(2000), requests: 9, // eight pages, and the Node
 		findings: manyFindings(2000),
 	},
 	{
