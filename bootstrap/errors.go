@@ -97,3 +97,12 @@ func (cannotSayError) CannotSay() {}
 func isCannotSay(err error) bool { return errors.As(err, new(cannotSay)) }
 
 func (e cannotSayError) Unwrap() error { return e.error }
+
+// concernsAll marks an error that the other steps would meet too, such as that of a
+// journal that cannot be written.
+type concernsAll interface{ ConcernsAllSteps() }
+
+// endsPlan reports whether err, of one step, says enough for those that remain.
+func endsPlan(ctx context.Context, err error) bool {
+	return errors.As(err, new(concernsAll)) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+}

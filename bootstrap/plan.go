@@ -113,6 +113,13 @@ type Plan struct {
 	// the journal has a method Claims() (bool, error) and that says that an apply
 	// would give the node a new owner, Apply runs in full.
 	CheckFirst bool
+
+	// KeepGoing makes Apply go on after a failure with the steps that do not need
+	// the failed one, as Check does, so that one run shows all that is wrong. It is
+	// for a plan whose steps name in After all that they need; without it, a step may
+	// rely on its place in the list. Apply stops all the same if the journal cannot
+	// be written (the error has a method ConcernsAllSteps).
+	KeepGoing bool
 }
 
 // Step returns the step with the given name, for Prepare to complete, or nil if
@@ -186,12 +193,12 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // SkipVerify. The step is then [Changed] or [Unchanged]; if the second check still
 // names changes, it is [Failed] with [ErrNotConverged].
 //
-// Apply stops at the first failure of a step that is not Optional: the steps that
-// need it are [Blocked], the other remaining steps are [NotRun]. It undoes nothing,
-// and may be run again. When ctx is done, the remaining steps are NotRun and the
+// Apply stops at the first failure of a step that is not Optional, unless KeepGoing
+// is set: the steps that need it are [Blocked], the other remaining steps are
+// [NotRun]. It undoes nothing, and may be run again. When ctx is done, the remaining steps are NotRun and the
 // error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.run(ctx, pass{op: OpApply, do: (*walk).apply, stops: true}, prepared((*Plan).applied))
+	return p.run(ctx, pass{op: OpApply, do: (*walk).apply, stops: !p.KeepGoing}, prepared((*Plan).applied))
 }
 
 // CheckRevert says what Revert would undo, and changes nothing. The report starts

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -139,6 +140,40 @@ func TestApplyStopsAtRequiredFailure(t *testing.T) {
 	require.Empty(t, report.Results[1].Changes, "it is still to be done")
 	require.Empty(t, d.Calls())
 	require.Empty(t, e.Calls())
+}
+
+func TestKeepGoingStopsOnlyWhatNeedsTheFailure(t *testing.T) {
+	needs, other := todo(), todo()
+	plan := &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{
+		step("a", broken()),
+		step("b", needs, "a"),
+		step("c", other),
+		step("d", unreadable(), "c"),
+	}}
+	report, err := plan.Apply(t.Context())
+	require.Equal(t, lines("a failed", "b blocked", "c changed", "d failed"), statuses(report))
+	require.EqualError(t, err, "step a: apply: boom\nstep d: check: boom", "one run shows all that is wrong")
+	require.Empty(t, needs.Calls())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	report, err = plan.Apply(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 4, report.Count(bootstrap.NotRun), "told to end, it does not go on")
+}
+
+// unwritable is an error as a journal has it.
+type unwritable struct{ error }
+
+func (unwritable) ConcernsAllSteps() {}
+
+func TestKeepGoingEndsWhereNothingCanBeRecorded(t *testing.T) {
+	a := todo()
+	a.ApplyErrs = []error{fmt.Errorf("make it: %w", unwritable{errBoom})}
+	plan := &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{step("a", a), step("b", todo())}}
+	report, err := plan.Apply(t.Context())
+	require.Equal(t, lines("a failed", "b not-run"), statuses(report))
+	require.EqualError(t, err, "step a: apply: make it: boom", "said once")
 }
 
 func TestAFailedStepTellsWhatItChanged(t *testing.T) {
@@ -310,6 +345,16 @@ func TestCancelledWithinStep(t *testing.T) {
 	report, err := plan.Apply(ctx)
 	require.Equal(t, lines("a failed", "b blocked", "c not-run"), statuses(report))
 	require.EqualError(t, err, "step c: start: context canceled")
+}
+
+func TestCancelledWithinStepOfAPlanThatKeepsGoing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := todo()
+	a.Hook = func(context.Context, string) error { cancel(); return nil }
+	plan := &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{step("a", a), step("b", todo())}}
+	report, err := plan.Apply(ctx)
+	require.Equal(t, lines("a failed", "b not-run"), statuses(report))
+	require.EqualError(t, err, "step a: check: context canceled", "said once")
 }
 
 func TestCancelledCheckIsNotUnknown(t *testing.T) {

@@ -265,7 +265,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
 		w.cause[s.Name] = s.Name
 		if !s.Optional || w.reverse {
 			w.errs = append(w.errs, r.Err)
-			w.stopped = w.stops && !s.Absent
+			w.stopped = w.stops && !s.Absent || w.op == OpApply && endsPlan(ctx, r.Err)
 		}
 	}
 	return r

@@ -265,8 +265,19 @@ func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []E
 	for i := range entries {
 		entries[i].Step = step
 	}
-	return j.change(func(p *page) error { return f(p, entries) })
+	if err := j.change(func(p *page) error { return f(p, entries) }); err != nil {
+		return unrecorded{err}
+	}
+	return nil
 }
+
+// unrecorded tells a plan that no other step can record anything either.
+type unrecorded struct{ error }
+
+// ConcernsAllSteps marks the error, for package bootstrap.
+func (unrecorded) ConcernsAllSteps() {}
+
+func (e unrecorded) Unwrap() error { return e.error }
 
 // Namespace returns the name of the calling thread's mount namespace, for
 // [Entry].Namespace. It is empty on systems that have none.

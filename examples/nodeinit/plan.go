@@ -71,6 +71,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
 		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
 	}, a.cniSteps(cni, install)...)...)
+	p.KeepGoing = true // for all that a step needs is in its After
 	return p, closeAll, a.choose(p)
 }
 
