@@ -11,6 +11,8 @@ type boot struct {
 	cgroup   string // unified, hybrid or v1
 	args     string // of the kernel
 	parts    []string
+	packages string // prefixes of the packages to test; empty: all that were built
+	skip     string // the tests that are left out, a regular expression
 	limit    time.Duration
 	anywhere bool // it needs no Debian, and so runs on other architectures too
 }
@@ -28,9 +30,15 @@ var boots = []boot{
 	{name: tests, cgroup: "unified", parts: []string{tests}, limit: 3 * time.Hour},
 }
 
-var shortBoots = []boot{{name: "short", cgroup: "unified", parts: []string{"demo", "life", tests}, limit: time.Hour}}
+// shortBoots run at the same time. They test the leaves whose calls differ by kernel
+// (the others write files), but for what takes long and is about cost or names.
+var shortBoots = []boot{
+	{name: "short", cgroup: "unified", parts: []string{"demo", "life", tests}, packages: "bpffs,cgroup,sysctl", skip: long, limit: time.Hour},
+	{name: "short-cleanup", cgroup: "unified", parts: []string{tests}, packages: "cleanup", skip: long, limit: time.Hour},
+}
 
-// ofTheKernel are the leaves whose calls differ by kernel; the others write files.
+const long = "BPF6_|CLN9_|Cancelled|FilterNames|NamesThatLook"
+
 var ofTheKernel = []string{"./bpffs/...", "./cgroup/...", "./cleanup/...", "./sysctl/..."}
 
 func bootNames() (names []string) {

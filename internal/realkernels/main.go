@@ -77,7 +77,7 @@ func run(ctx context.Context, kernels, packages []string, short bool, only, tabl
 		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
 	}
 	if short {
-		kernels, wanted, packages = []string{shortSeries}, shortBoots, ofTheKernel
+		kernels, wanted, packages, atOnce = []string{shortSeries}, shortBoots, ofTheKernel, len(shortBoots)
 	}
 	if only != "" {
 		wanted = slices.DeleteFunc(slices.Clone(wanted), func(b boot) bool { return !slices.Contains(strings.Split(only, ","), b.name) })

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func machine() error {
 	fmt.Println("@@LINUX", unix.ByteSliceToString(name.Release[:]), unix.ByteSliceToString(name.Version[:]))
 	for _, part := range strings.Split(options["run"], ",") {
 		if part == "tests" {
-			err = errors.Join(err, tests())
+			err = errors.Join(err, tests(strings.Split(options["packages"], ","), options["skip"]))
 			continue
 		}
 		script, readErr := parts.ReadFile("parts/" + part + ".sh")
@@ -104,8 +105,9 @@ func wait(pid int) int {
 // every kernel.
 const ofTheNode = "TestSentinels|TestWhatWasNotGiven|TestNoZeroValue"
 
-// tests runs each package's tests in its directory.
-func tests() error {
+// tests runs each package's tests in its directory, if its name has one of the
+// prefixes, but for those that match skip.
+func tests(prefixes []string, skip string) error {
 	order, err := os.ReadFile("/t/tests/order")
 	if err == nil {
 		err = exec.Command("modprobe", "-a", "tun", "loop").Run() // whose devices are in /dev only then
@@ -114,10 +116,13 @@ func tests() error {
 		return err
 	}
 	for _, name := range strings.Fields(string(order)) {
-		if name == "internal/image/pack" {
-			continue // it compiles, which is the same on every kernel, and takes a compiler
+		if name == "internal/image/pack" { // it compiles, which is the same on every kernel, and takes a compiler
+			continue
 		}
-		args := []string{"2400", "/t/tests/" + name + "/test", "-test.v", "-test.short", "-test.timeout", "39m"}
+		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			continue
+		}
+		args := []string{"2400", "/t/tests/" + name + "/test", "-test.v", "-test.short", "-test.timeout", "39m", "-test.skip", skip}
 		if name == "." {
 			args = append(args, "-test.run", ofTheNode)
 		}
