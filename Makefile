@@ -20,7 +20,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/e2e internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd layouts tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-table machine-tools test-e2e e2e e2e-compare e2e-cilium
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd layouts tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-short-install kernels-table machine-tools test-e2e e2e e2e-compare e2e-cilium
 
 test: test-packages test-traces test-cni test-kube test-e2e ## run all tests
 
@@ -70,6 +70,9 @@ kernels: machine-tools ## the demo, the command's life and all tests on other ke
 
 kernels-short: machine-tools ## the same on the oldest kernel, with the tests of the leaves that ask the kernel
 	$(GO) run ./internal/realkernels -short
+
+kernels-short-install: machine-tools
+	$(GO) run ./internal/realkernels -short -install
 
 machine-tools:
 	@for tool in depmod mke2fs mmdebstrap xz zstd; do \

@@ -195,8 +195,8 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 //
 // Apply stops at the first failure of a step that is not Optional, unless KeepGoing
 // is set: the steps that need it are [Blocked], the other remaining steps are
-// [NotRun]. It undoes nothing, and may be run again. When ctx is done, the remaining steps are NotRun and the
-// error says so.
+// [NotRun]. It undoes nothing, and may be run again. When ctx is done, the remaining
+// steps are NotRun and the error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
 	return p.run(ctx, pass{op: OpApply, do: (*walk).apply, stops: !p.KeepGoing}, prepared((*Plan).applied))
 }

@@ -37,7 +37,7 @@ var shortBoots = []boot{
 	{name: "short-cleanup", cgroup: "unified", parts: []string{tests}, packages: "cleanup", skip: long, limit: time.Hour},
 }
 
-const long = "BPF6_|CLN9_|Cancelled|FilterNames|NamesThatLook"
+const long = "BPF6_|CLN9_|Cancelled|FilterNames|NamesThatLook|GeneratedTrees"
 
 var ofTheKernel = []string{"./bpffs/...", "./cgroup/...", "./cleanup/...", "./sysctl/..."}
 

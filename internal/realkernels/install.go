@@ -34,6 +34,8 @@ var suites = []string{"%s-security bullseye-security", "%s bookworm", "%s-securi
 var rootPackages = []string{"iproute2", "bpftool", "iptables", "nftables", "ipset", "util-linux", "mount", "e2fsprogs", "xfsprogs", "btrfs-progs",
 	"strace", "time", "systemd", "systemd-sysv", "dbus", "containernetworking-plugins", "kmod", "procps", "libcap2-bin", "attr"}
 
+var emulatorPackages = map[string]string{"amd64": "qemu-system-x86", arm64: "qemu-system-arm"}
+
 // machines is where virtual machines are made of.
 type machines struct {
 	cache, logs string
@@ -56,11 +58,6 @@ func (m *machines) install(ctx context.Context, kernels []string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("needs root, for a Debian is installed")
 	}
-	if err := m.once(m.path("qemu"), func(dir string) error {
-		return debian(ctx, emulatorRelease, dir, "qemu-system-x86", "qemu-system-arm")
-	}); err != nil {
-		return err
-	}
 	if err := m.once(m.path("root"), func(dir string) error { return m.installRoot(ctx, dir) }); err != nil {
 		return err
 	}
@@ -70,12 +67,18 @@ func (m *machines) install(ctx context.Context, kernels []string) error {
 		}
 	}
 	for _, kernel := range kernels {
+		arch := architecture(kernel)
+		if err := m.once(m.emulator(arch), func(dir string) error { return debian(ctx, emulatorRelease, dir, emulatorPackages[arch]) }); err != nil {
+			return err
+		}
 		if err := m.once(m.kernelDir(kernel), func(dir string) error { return m.installKernel(ctx, kernel, dir) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+func (m *machines) emulator(arch string) string { return m.path("qemu-" + arch) }
 
 func (m *machines) path(names ...string) string {
 	return filepath.Join(append([]string{m.cache}, names...)...)
@@ -325,7 +328,7 @@ func one(patterns ...string) (string, error) {
 // qemu is the emulator's command line up to its own arguments: a program of another
 // Debian than the machine's runs by that one's loader.
 func (m *machines) qemu(arch string) ([]string, error) {
-	root := m.path("qemu")
+	root := m.emulator(arch)
 	loader, err := one(filepath.Join(root, "usr/lib/*-linux-gnu*/ld-linux-*.so.*"))
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@
 //
 //	go run ./internal/realkernels                          # all, hours
 //	go run ./internal/realkernels -short                   # one old kernel, minutes
+//	go run ./internal/realkernels -short -install          # only what that needs
 //	go run ./internal/realkernels -kernels 6.1,6.12 -run hybrid
 //	go run ./internal/realkernels -kernels 6.1 -packages './bpffs ./cgroup'
 //
@@ -45,24 +46,35 @@ const shortSeries = "5.10"
 
 var everything = []string{"./..."}
 
+// order is what the command line asks for.
+type order struct {
+	kernels, packages, only []string // only: the names of virtual machines; nil: all
+	short, install          bool
+	atOnce                  int
+}
+
 func main() {
 	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels, of which each is taken in its newest version")
 	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the leaves that ask the kernel")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
 	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes a processor and 2.5 GB")
+	install := flag.Bool("install", false, "only install what is missing")
 	table := flag.String("table", "", "only write the table of what was run before into this file, between its marks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, strings.Split(*kernels, ","), strings.Fields(*packages), *short, *only, *table, *atOnce)
-	if err != nil {
+	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: *atOnce}
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	if err := run(ctx, o, *table); err != nil {
 		fmt.Fprintln(os.Stderr, "realkernels:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kernels, packages []string, short bool, only, table string, atOnce int) error {
+func run(ctx context.Context, o order, table string) error {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return err
@@ -73,30 +85,30 @@ func run(ctx context.Context, kernels, packages []string, short bool, only, tabl
 		return writeTable(table, logs)
 	}
 	wanted := boots
-	if !slices.Equal(packages, everything) {
+	if !slices.Equal(o.packages, everything) {
 		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
 	}
-	if short {
-		kernels, wanted, packages, atOnce = []string{shortSeries}, shortBoots, ofTheKernel, len(shortBoots)
+	if o.short {
+		o.kernels, wanted, o.packages, o.atOnce = []string{shortSeries}, shortBoots, ofTheKernel, len(shortBoots)
 	}
-	if only != "" {
-		wanted = slices.DeleteFunc(slices.Clone(wanted), func(b boot) bool { return !slices.Contains(strings.Split(only, ","), b.name) })
+	if o.only != nil {
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(b boot) bool { return !slices.Contains(o.only, b.name) })
 	}
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err
 	}
 	m := &machines{cache: cache, logs: logs}
-	if err := m.install(ctx, kernels); err != nil {
+	if err := m.install(ctx, o.kernels); err != nil || o.install {
 		return err
 	}
 	defer m.close()
 	if !slices.ContainsFunc(wanted, func(b boot) bool { return slices.Contains(b.parts, tests) }) {
-		packages = nil
+		o.packages = nil
 	}
-	if err := m.build(ctx, kernels, packages); err != nil {
+	if err := m.build(ctx, o.kernels, o.packages); err != nil {
 		return err
 	}
-	return m.runAll(ctx, kernels, wanted, atOnce)
+	return m.runAll(ctx, o.kernels, wanted, o.atOnce)
 }
 
 // runAll runs the virtual machines, so many at a time.
