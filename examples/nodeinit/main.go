@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -37,7 +38,15 @@ import (
 // signal: so the main thread only waits, and others work.
 func init() { runtime.LockOSThread() }
 
+// enough memory for the largest inputs that are read, in bytes: where they nearly take
+// it, garbage is collected before the heap has doubled. With the program's own pages it
+// is below the 64 MiB that an init container is often given.
+const enough = 40 << 20
+
 func main() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(enough)
+	}
 	code := make(chan int)
 	go func() {
 		runtime.LockOSThread() // one thread does what is not parallel, as the main thread would
