@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"syscall"
-	"text/tabwriter"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,12 +57,16 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 		return err
 	}
 	unix.Umask(0o077) // so that modes have to be put right
-	table := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "target\ttries\tdone\texchanges\tescapes\tnaive tries\tnaive escapes\t")
 	list := slices.DeleteFunc(targets(), func(t target) bool { return !only.MatchString(t.name) })
 	if len(list) == 0 {
 		return fmt.Errorf("no target is called %q", only)
 	}
+	// A row is printed when it is known: all of them may take hours.
+	width := len(slices.MaxFunc(list, func(a, b target) int { return len(a.name) - len(b.name) }).name)
+	row := func(columns ...any) {
+		fmt.Printf("%*s  %9v %9v %10v %8v %12v %14v\n", append([]any{width}, columns...)...)
+	}
+	row("target", "tries", "done", "exchanges", "escapes", "naive tries", "naive escapes")
 	var errs []error
 	for _, t := range list {
 		tries := n
@@ -71,10 +74,10 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 			tries = max(n/4, 1)
 		}
 		held, naive, err := t.attack(root, tries)
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", t.name, held.tries, held.done, held.exchanges, held.escapes, naive.tries, naive.escapes)
+		row(t.name, held.tries, held.done, held.exchanges, held.escapes, naive.tries, naive.escapes)
 		errs = append(errs, err)
 	}
-	return errors.Join(errors.Join(errs...), table.Flush())
+	return errors.Join(errs...)
 }
 
 // outcome is what came of many tries.
