@@ -36,7 +36,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &agent{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	a := &agent{log: slog.New(slog.NewTextHandler(os.Stderr, nil)), passed: map[string]bool{}}
 	a.flags(flag.CommandLine)
 	flag.Parse()
 	if err := a.validate(); err != nil {
@@ -64,7 +64,8 @@ type agent struct {
 	journal *journal.Journal
 	probe   probe.Probe
 	clients clients
-	opened  bool // the gates were, once
+	passed  map[string]bool // steps of the start that went well: they are not run again
+	ready   bool            // the node was, once
 }
 
 func (a *agent) flags(f *flag.FlagSet) {

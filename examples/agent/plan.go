@@ -114,17 +114,15 @@ func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 }
 
 // prepare reads the configuration, anew for each run, and gives the plan's steps
-// what depends on it. What was waited for at the start is not waited for again, what was
-// cleared then is in use by now, and a cluster that is away later is no fault of the node's: a node that was ready is
-// repaired meanwhile, and stays healthy.
+// what depends on it. What was waited for at the start is not waited for again, and what
+// was cleared then is in use by now. A cluster that is away later is no fault of the
+// node's: one that was ready stays healthy.
 func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	for i := range p.Steps {
-		if name := p.Steps[i].Name; a.opened && (strings.HasPrefix(name, "gate ") || name == stepTemplates) {
-			p.Steps[i].Skip = true
-		}
+		p.Steps[i].Skip = a.passed[p.Steps[i].Name]
 	}
 	if node := p.Step(stepNode); node != nil {
-		node.Optional = a.opened
+		node.Optional = a.ready
 	}
 	config, err := a.resolve(ctx)
 	if err != nil {
@@ -163,12 +161,18 @@ func (a *agent) openJournal(ctx context.Context) error {
 	})
 }
 
-// done keeps the outcome for the probe.
+// done keeps the outcome, for the probe and the next run.
 func (a *agent) done(report *bootstrap.Report, err error) {
 	a.probe.Done(report, err)
+	for _, r := range report.Results {
+		ofTheStart := strings.HasPrefix(r.Step, "gate ") || r.Step == stepTemplates
+		if ofTheStart && (r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged) {
+			a.passed[r.Step] = true
+		}
+	}
 	if err != nil {
 		a.log.Error("the node is not ready", "error", err)
 		return
 	}
-	a.opened = true
+	a.ready = true
 }
