@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -71,7 +72,31 @@ func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
 			return nil, err
 		}
 	}
+	for _, version := range []string{v2, v2alpha1} {
+		if err := served(ctx, s, version); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
 	return s, nil
+}
+
+// served waits until node configs are served: the server comes around to a new
+// definition in its own time.
+func served(ctx context.Context, s *realkube.Server, version string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		_, err := s.Admin().Get(ctx, nodeConfigsPath(version, "default"))
+		if !isStatus(err, http.StatusNotFound) {
+			return err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // agentRole is what package configresolve/kube documents.
