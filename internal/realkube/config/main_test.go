@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -88,8 +87,8 @@ func served(ctx context.Context, s *realkube.Server, version string) error {
 	defer cancel()
 	for {
 		_, err := s.Admin().Get(ctx, nodeConfigsPath(version, "default"))
-		if !isStatus(err, http.StatusNotFound) {
-			return err
+		if err == nil {
+			return nil
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
