@@ -77,6 +77,34 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 	return answer, nil
 }
 
+// Eventually asks again until ask has no error to tell, for at most a minute: the
+// API server learns rules, policies and definitions by watches of its own.
+func Eventually(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// WaitServed asks for what is at the path until the API server serves it.
+func (c *Client) WaitServed(ctx context.Context, path string) error {
+	return Eventually(ctx, func(ctx context.Context) error {
+		_, err := c.Get(ctx, path)
+		return err
+	})
+}
+
 // Content types of changes.
 const (
 	contentJSON  = "application/json"

@@ -82,32 +82,14 @@ func (c *cluster) fill(ctx context.Context, p plan) error {
 	if err := admin.Create(ctx, "/api/v1/namespaces/"+namespace+"/configmaps", fields{"metadata": fields{"name": "cilium-config"}, "data": data}); err != nil {
 		return err
 	}
-	if err := c.waitServed(ctx); err != nil {
-		return err
+	for _, version := range []string{"v2", "v2alpha1"} {
+		if err := admin.WaitServed(ctx, nodeConfigs(version)); err != nil {
+			return err
+		}
 	}
 	return errors.Join(parallel(p.nodeConfigs, func(i int) error {
 		return admin.Create(ctx, nodeConfigs("v2"), nodeConfig(i))
 	}), parallel(nodeObjects, func(i int) error { return c.createNode(ctx, i) }))
-}
-
-// waitServed asks until both versions of node configs are served.
-func (c *cluster) waitServed(ctx context.Context) error {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for _, version := range []string{"v2", "v2alpha1"} {
-		for {
-			_, err := c.server.Admin().Get(ctx, nodeConfigs(version))
-			if err == nil {
-				break
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return errors.Join(ctx.Err(), err)
-			}
-		}
-	}
-	return nil
 }
 
 func nodeConfigs(version string) string {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,21 +55,7 @@ func isStatus(err error, code int) bool {
 }
 
 // eventually asks until the API server has come around to it.
-func eventually(t testing.TB, f func(context.Context) error) {
+func eventually(t testing.TB, ask func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := f(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			require.NoError(t, err, "after a minute")
-		}
-	}
+	require.NoError(t, realkube.Eventually(t.Context(), ask), "after a minute")
 }

@@ -72,30 +72,12 @@ func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
 		}
 	}
 	for _, version := range []string{v2, v2alpha1} {
-		if err := served(ctx, s, version); err != nil {
+		if err := s.Admin().WaitServed(ctx, nodeConfigsPath(version, "default")); err != nil {
 			s.Close()
 			return nil, err
 		}
 	}
 	return s, nil
-}
-
-// served waits until node configs are served: the server comes around to a new
-// definition in its own time.
-func served(ctx context.Context, s *realkube.Server, version string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		_, err := s.Admin().Get(ctx, nodeConfigsPath(version, "default"))
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return err
-		}
-	}
 }
 
 // agentRole is what package configresolve/kube documents.

@@ -159,19 +159,7 @@ func taintsOf(t testing.TB, name string) (keys []string) {
 
 // eventually waits for what the API server learns by a watch of its own: rules,
 // policies, accounts.
-func eventually(t testing.TB, f func(context.Context) error) {
+func eventually(t testing.TB, ask func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		err := f(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			require.NoError(t, err, "after a minute")
-		}
-	}
+	require.NoError(t, realkube.Eventually(t.Context(), ask), "after a minute")
 }
