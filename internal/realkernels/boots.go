@@ -23,8 +23,8 @@ const tests = "tests"
 var boots = []boot{
 	{name: "unified", cgroup: "unified", parts: []string{"demo", "life", "container"}, limit: 10 * time.Minute, anywhere: true},
 	{name: "refused", cgroup: "unified", parts: []string{"hidepid", "mountcalls", "userns", "ptrace"}, limit: 10 * time.Minute},
-	{name: "hybrid", cgroup: "hybrid", parts: []string{"demo", "life", "container"}, limit: 10 * time.Minute},
-	{name: "v1", cgroup: "v1", parts: []string{"demo", "life", "container"}, limit: 10 * time.Minute},
+	{name: "hybrid", cgroup: "hybrid", parts: []string{"demo", "container"}, limit: 10 * time.Minute},
+	{name: "v1", cgroup: "v1", parts: []string{"demo", "container"}, limit: 10 * time.Minute},
 	{name: "noipv6", cgroup: "unified", args: "ipv6.disable=1", parts: []string{"noipv6"}, limit: 10 * time.Minute},
 	{name: "lockdown", cgroup: "unified", args: "lockdown=confidentiality", parts: []string{"lockdown"}, limit: 10 * time.Minute},
 	{name: tests, cgroup: "unified", parts: []string{tests}, limit: 3 * time.Hour},
@@ -37,7 +37,7 @@ var shortBoots = []boot{
 	{name: "short-cleanup", cgroup: "unified", parts: []string{tests}, packages: "cleanup", skip: long, limit: time.Hour},
 }
 
-const long = "BPF6_|CLN9_|Cancelled|FilterNames|NamesThatLook|GeneratedTrees"
+const long = "BPF6_SameCost|BPF6_CgroupCosts|CancelledSaysWhatIsLeft|CLN2_FilterNames|CLN9_Churn|CLN9_LinksInGroups|SEC9_NamesThatLook|SYS5_RealSystemdReadsGeneratedTrees"
 
 var ofTheKernel = []string{"./bpffs/...", "./cgroup/...", "./cleanup/...", "./sysctl/..."}
 

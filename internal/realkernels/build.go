@@ -21,7 +21,7 @@ const lockMain = "package main\n\nimport \"runtime\"\n\nfunc init() { runtime.Lo
 // go command in the virtual machines.
 func (m *machines) build(ctx context.Context, kernels, packages []string) (err error) {
 	fmt.Println("building nodeinit and the tests")
-	if m.images, err = os.MkdirTemp(m.cache, ".run-"); err != nil {
+	if m.images, err = m.work(); err != nil {
 		return err
 	}
 	mod, err := command(ctx, "", nil, "go", "env", "GOMOD")

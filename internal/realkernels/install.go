@@ -90,7 +90,7 @@ func (m *machines) once(dir string, fill func(dir string) error) error {
 		return nil
 	}
 	fmt.Println("installing", dir)
-	unfinished, err := os.MkdirTemp(m.cache, ".new-")
+	unfinished, err := m.work()
 	if err != nil {
 		return err
 	}
@@ -99,6 +99,28 @@ func (m *machines) once(dir string, fill func(dir string) error) error {
 		return fmt.Errorf("install %s: %w", dir, err)
 	}
 	return os.Rename(unfinished, dir)
+}
+
+const working = ".work-"
+
+// work makes a directory of this process, and removes those of processes that were
+// killed.
+func (m *machines) work() (string, error) {
+	entries, err := os.ReadDir(m.cache)
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range entries {
+		if rest, ours := strings.CutPrefix(entry.Name(), working); ours {
+			pid, _, _ := strings.Cut(rest, "-")
+			if _, err := os.Stat(filepath.Join("/proc", pid)); errors.Is(err, os.ErrNotExist) {
+				if err := os.RemoveAll(m.path(entry.Name())); err != nil {
+					return "", err
+				}
+			}
+		}
+	}
+	return os.MkdirTemp(m.cache, fmt.Sprintf("%s%d-", working, os.Getpid()))
 }
 
 // command runs a program quietly, and returns what it prints.

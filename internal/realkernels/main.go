@@ -16,7 +16,7 @@
 // runs on is visible there, and nothing of it is changed.
 //
 // Kernels, the Debian and the emulator are installed from the machine's own Debian
-// mirror the first time, into slipway/kernels of the user's cache directory (1.6 GB);
+// mirror the first time, into slipway/kernels of the user's cache directory (2.3 GB);
 // without that directory the next run installs the newest again. It keeps what each
 // virtual machine printed there too, in logs, and -table makes the README's table of
 // that. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,

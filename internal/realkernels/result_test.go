@@ -62,15 +62,44 @@ func TestParseUnfinished(t *testing.T) {
 func TestTableGoesBetweenItsMarks(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "README.md")
-	require.NoError(t, os.WriteFile(file, []byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "5.10_unified.log"), []byte(printed), 0o644))
+	old := "before\n" + tableBegin + "\nold\n" + tableEnd + "\nafter\n"
+	require.NoError(t, os.WriteFile(file, []byte(old), 0o644))
+	for _, kernel := range series {
+		for _, b := range boots {
+			if b.anywhere || !isArm(kernel) {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, kernel+"_"+b.name+".log"), []byte(printed), 0o644))
+			}
+		}
+	}
 	require.NoError(t, writeTable(file, dir))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "| Linux | 5.10.262 |\n|---|---|\n| demo | yes |\n")
+	require.Contains(t, string(text), "| Linux | 5.10.262 | 5.10.262 |")
+	require.Contains(t, string(text), "| 5.10.262, arm64 |\n|---|---|---|---|---|---|---|\n| demo | yes | yes | yes | yes | yes | yes |\n")
 	require.Regexp(t, `(?s)^before\n<!--.*<!-- end -->\nafter\n$`, string(text))
 	require.NotContains(t, string(text), "old")
 
 	require.NoError(t, os.WriteFile(file, []byte("no marks"), 0o644))
 	require.ErrorContains(t, writeTable(file, dir), "no place for the table")
+
+	// What was not run here is no table: it would take away what others have shown.
+	require.NoError(t, os.WriteFile(file, []byte(old), 0o644))
+	require.NoError(t, os.Remove(filepath.Join(dir, "6.1_v1.log")))
+	require.ErrorContains(t, writeTable(file, dir), "-kernels 6.1 -run v1: ")
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, old, string(text))
+}
+
+func TestWhatKilledRunsLeftIsRemoved(t *testing.T) {
+	m := &machines{cache: t.TempDir()}
+	left := m.path(working + "4194305-1") // above the kernel's largest PID
+	require.NoError(t, os.Mkdir(left, 0o755))
+	first, err := m.work()
+	require.NoError(t, err)
+	require.NoDirExists(t, left)
+	second, err := m.work()
+	require.NoError(t, err)
+	require.DirExists(t, first)
+	require.DirExists(t, second)
 }
