@@ -32,7 +32,6 @@ func (o Ownership) agentAlive() error {
 		if locked && err == nil && heldByStrangers(f) {
 			locked = false
 		}
-		err = errors.Join(isFile(f), err)
 		f.Close()
 		if err != nil {
 			return fmt.Errorf("cleanup: look for a running agent: lock on %s: %w", path, err)
@@ -47,6 +46,9 @@ func (o Ownership) agentAlive() error {
 // lockHolder reports whether somebody holds a lock on f, of either kind, and
 // the pid that the file names.
 func lockHolder(f *os.File) (pid string, locked bool, err error) {
+	if err := isFile(f); err != nil {
+		return "", false, err // a FIFO may keep whoever reads it waiting
+	}
 	lock := unix.Flock_t{Type: unix.F_WRLCK}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
 		return "", false, err

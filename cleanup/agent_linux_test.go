@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -94,4 +95,27 @@ func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "cilium"))
 	require.NoError(t, stdin.Close())
 	_ = stranger.Wait() // its standard input has ended
+}
+
+// A FIFO that somebody holds open, and writes nothing into, keeps nobody waiting.
+func TestSEC5_APidFileThatIsAFIFO(t *testing.T) {
+	testns.Root(t)
+	dir := t.TempDir()
+	files(t, dir, "cilium/x")
+	c := stateOnly(filepath.Join(dir, "cilium"))
+	fifo := filepath.Join(dir, "cilium", "cilium.pid")
+	c.Ownership.PidFiles = []string{fifo}
+	require.NoError(t, unix.Mkfifo(fifo, 0o644))
+	writer, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	require.NoError(t, err)
+	applied := make(chan error, 1)
+	go func() { applied <- c.Apply(context.Background()) }()
+	select {
+	case err = <-applied:
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for what the FIFO's writer has to say")
+	}
+	require.NoError(t, writer.Close())
+	require.ErrorContains(t, err, fifo+": it is a FIFO, not a regular file")
+	require.FileExists(t, filepath.Join(dir, "cilium", "x"))
 }
