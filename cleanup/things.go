@@ -83,8 +83,9 @@ type Rule struct {
 // Of returns those of the things that are owned, in their order. It decides by the
 // rules by which [Leftovers.Inventory] does, as far as names tell: on a node, a
 // program is owned for a pinned map, too, of a route the hops through owned links,
-// and a BPF file system with a pin of somebody else's is left. A path in SetAside is
-// not owned: it gets its name back. The error is that of [Ownership.Validate].
+// and a BPF file system with a pin of somebody else's is left. Of what SetAside
+// matches, only what is named in Files but for the suffix is owned: the rest gets its
+// name back. The error is that of [Ownership.Validate].
 func (o Ownership) Of(things Things) (Things, error) {
 	own, err := o.compile()
 	if err != nil {
@@ -151,9 +152,15 @@ func (o *owned) ownsPin(pin string) bool {
 	})
 }
 
-// ownsPath reports whether a file is one of Files, or in StateDirs.
+// ownsPath reports whether a file is one of Files, also set aside, or in StateDirs.
 func (o *owned) ownsPath(name string) bool {
 	name = inRun(name)
-	return slices.ContainsFunc(o.Files, func(file string) bool { return inRun(file) == name }) ||
-		slices.ContainsFunc(o.StateDirs, func(dir string) bool { return mountinfo.Below(name, inRun(dir)) })
+	file := func(name string) bool {
+		return slices.ContainsFunc(o.Files, func(file string) bool { return inRun(file) == name })
+	}
+	return file(name) || slices.ContainsFunc(o.StateDirs, func(dir string) bool { return mountinfo.Below(name, inRun(dir)) }) ||
+		slices.ContainsFunc(o.SetAside, func(pattern string) bool {
+			a, is := parseAside(path.Base(name), strings.TrimPrefix(path.Base(pattern), "*"))
+			return is && inRun(path.Dir(pattern)) == path.Dir(name) && file(path.Join(path.Dir(name), a.name))
+		})
 }

@@ -63,7 +63,7 @@ func TestOfThingsInMemoryWhatIsOwned(t *testing.T) {
 		NetNS:    []string{"acme-1"}, XFRM: []cleanup.Mark{{Value: 0x3d00, Mask: 0xf00}},
 		Chains: []string{"ACME-POST"}, NFTables: []cleanup.NFTable{{Family: "inet", Name: "acme"}}, IPSets: []string{"acme_nodes"},
 		Mounts: []cleanup.MountRule{{Path: "/run/acme/bpf", Type: "bpf"}},
-		Files:  []string{"/etc/cni/net.d/05-acme.conflist", "/run/acme", "/var/run/acme/state/x", "/run/acme/y"},
+		Files:  []string{"/etc/cni/net.d/05-acme.conflist", "/etc/cni/net.d/05-acme.conflist.acme_bak", "/etc/cni/net.d/05-acme.conflist.acme_bak.2", "/run/acme", "/var/run/acme/state/x", "/run/acme/y"},
 	}
 	others := cleanup.Things{
 		Links: []cleanup.Link{
@@ -91,7 +91,7 @@ func TestOfThingsInMemoryWhatIsOwned(t *testing.T) {
 		NetNS:    []string{"acme", "cni-acme-1"}, XFRM: []cleanup.Mark{{Value: 0xd00, Mask: 0xff00}, {}},
 		Chains: []string{"KUBE-ACME-", "acme-x"}, NFTables: []cleanup.NFTable{{Family: "ip", Name: "acme"}, {Family: "inet", Name: "acme2"}}, IPSets: []string{"other_acme_"},
 		Mounts: []cleanup.MountRule{{Path: "/run/acme/bpf", Type: "tmpfs"}, {Path: "/run/acme/bpf2", Type: "bpf"}},
-		Files:  []string{"/etc/cni/net.d", "/etc/cni/net.d/05-acme.conflist.acme_bak", "/run/acme2", "/run", "/run/acme/../other"},
+		Files:  []string{"/etc/cni/net.d", "/etc/cni/net.d/10-other.conflist.acme_bak", "/etc/cni/05-acme.conflist.acme_bak", "/run/acme2", "/run", "/run/acme/../other"},
 	}
 	own := acme()
 	of, err := own.Of(ours)
