@@ -8,7 +8,7 @@
 // It uses client-go's dynamic and metadata clients only. A Node is read as
 // metadata, without its status, and once for all sources of a resolution. With
 // these three sources, a node makes three requests, plus one if the API server has
-// node configs only in their older version, and one for each further 500 of them.
+// node configs only in their older version, and one for each further 250 of them.
 // The first source is requested alone, which makes the connection and shows that
 // the server is healthy; the others follow together, over the same HTTP/2
 // connection.
