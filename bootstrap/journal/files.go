@@ -21,6 +21,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 const (
@@ -136,22 +137,9 @@ func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Write
 		return State{}, fmt.Errorf("%s is larger than %d bytes, which is too much to keep: move it away", f.Name(), maxKept)
 	}
 	s, sum := stateOf(info), sha256.New()
-	s.Size, err = io.Copy(io.MultiWriter(sum, content), io.LimitReader(withContext{ctx, f}, maxKept))
+	s.Size, err = io.Copy(io.MultiWriter(sum, content), io.LimitReader(input.WithContext(ctx, f), maxKept))
 	s.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return s, err
-}
-
-// withContext is a reader that stops when its context is done.
-type withContext struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r withContext) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 // Begin begins the entry of the file or symbolic link at path, which is about to
@@ -599,7 +587,7 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 	}
 	defer f.Abort()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(f.File, sum), withContext{ctx, content}); err != nil {
+	if _, err := io.Copy(io.MultiWriter(f.File, sum), input.WithContext(ctx, content)); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != was.SHA256 {

@@ -458,12 +458,17 @@ func TestUnreadableJournalsAreErrors(t *testing.T) {
 	}
 }
 
-func TestPLAN6_WhatWasRecordedBeforeTheFirstReleaseIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bpffs.json"), []byte(`{"schema":1}`), 0o600))
-	_, err := journal.Open(dir, journal.Options{})
-	require.ErrorIs(t, err, journal.ErrUnreadable)
-	require.ErrorContains(t, err, "bpffs.json were written by a version from before the first release: uninstall with that version")
+// An agent may keep what is its own in the same directory.
+func TestPLAN6_FilesOfOthersBesideTheJournalAreLeft(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	path := filepath.Join(dir, "state.json")
+	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
+	j := open(t, dir, journal.Options{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "s"), j, "new", "1")
+	_, err := j.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, "journal.json"))
+	require.FileExists(t, path)
 }
 
 func TestPLAN6_FieldsOfALaterVersionAreKept(t *testing.T) {

@@ -5,19 +5,16 @@ package journal
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -70,12 +67,8 @@ func (j *Journal) refresh(d *durable.Dir) (*page, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		appeared, err := refuseOld(d)
-		if appeared {
-			return j.refresh(d) // another process has just made it
-		}
 		j.page, j.seen = &page{Schema: schema}, nil
-		return j.page, err
+		return j.page, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
 	case info.IsDir():
@@ -108,27 +101,6 @@ func read(d *durable.Dir) (*page, error) {
 		return nil, fmt.Errorf("%s: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", path, err)
 	}
 	return p, nil
-}
-
-// refuseOld returns an error if a program version from before the journal existed
-// has recorded something: only that version can undo it. It reports whether there is
-// a journal by now.
-func refuseOld(d *durable.Dir) (journal bool, err error) {
-	if d == nil {
-		return false, nil
-	}
-	old, err := input.Collect(context.Background(), d.Path(), d.All(), func(name string) bool { return strings.HasSuffix(name, ".json") })
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // removed since it was opened
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("list the state directory: %w", err)
-	case len(old) == 0, slices.Contains(old, fileName):
-		return len(old) > 0, nil
-	}
-	slices.Sort(old)
-	return false, fmt.Errorf("%s: %w: %s were written by a version from before the first release: uninstall with that version, or undo by hand and remove them",
-		d.Path(), ErrUnreadable, strings.Join(old, ", "))
 }
 
 // change changes the journal, durably.
