@@ -64,6 +64,9 @@ type Result struct {
 	// Status is the step's outcome.
 	Status Status
 
+	// Excused says that the step failed and is Optional: the plan has not failed by it.
+	Excused bool
+
 	// Changes lists what would change, or was changed. In a failed step it lists what
 	// was changed nevertheless, if a look at what is left to do tells that.
 	Changes []string
@@ -90,6 +93,13 @@ func (r *Report) Count(statuses ...Status) int {
 		}
 	}
 	return n
+}
+
+// Failed reports whether the plan's method that made the report returned an error.
+func (r *Report) Failed() bool {
+	return r.Err != nil || slices.ContainsFunc(r.Results, func(result Result) bool {
+		return result.Status == NotRun || result.Status == Failed && !result.Excused
+	})
 }
 
 // Changed reports whether any step is Changed, WouldChange or Unknown: whether the
@@ -133,21 +143,22 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 type resultJSON struct {
 	Step      string   `json:"step"`
 	Status    Status   `json:"status"`
+	Excused   bool     `json:"excused,omitempty"`
 	Changes   []string `json:"changes"`
 	Advice    []string `json:"advice,omitempty"`
 	Error     string   `json:"error,omitempty"`
 	ElapsedMs float64  `json:"elapsedMs"`
 }
 
-// MarshalJSON writes one object with "step", "status", "changes" (never null),
-// "advice" and "error" (left out if there is none) and "elapsedMs" (milliseconds, with
-// microseconds as a fraction).
+// MarshalJSON writes one object with "step", "status", "excused" (left out if it is
+// not), "changes" (never null), "advice" and "error" (left out if there is none) and
+// "elapsedMs" (milliseconds, with microseconds as a fraction).
 func (r Result) MarshalJSON() ([]byte, error) {
 	changes := r.Changes
 	if changes == nil {
 		changes = []string{}
 	}
-	return marshal(resultJSON{r.Step, r.Status, changes, r.Advice, errorText(r.Err), milliseconds(r.Elapsed)})
+	return marshal(resultJSON{r.Step, r.Status, r.Excused, changes, r.Advice, errorText(r.Err), milliseconds(r.Elapsed)})
 }
 
 // UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text
@@ -157,7 +168,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("decode result: %w", err)
 	}
-	*r = Result{Step: in.Step, Status: in.Status, Changes: in.Changes, Advice: in.Advice, Err: textError(in.Error), Elapsed: duration(in.ElapsedMs)}
+	*r = Result{Step: in.Step, Status: in.Status, Excused: in.Excused, Changes: in.Changes, Advice: in.Advice, Err: textError(in.Error), Elapsed: duration(in.ElapsedMs)}
 	if len(r.Changes) == 0 {
 		r.Changes = nil
 	}

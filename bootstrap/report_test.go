@@ -166,3 +166,50 @@ func TestReportQuestions(t *testing.T) {
 		require.Equal(t, tc.want, one.Changed(), tc.status)
 	}
 }
+
+// What a run came to is told by its report alone, for those who are told no error.
+func TestFailedTellsWhatTheErrorTells(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, tc := range map[string]struct {
+		plan bootstrap.Plan
+		ctx  context.Context
+	}{
+		"done":                 {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}}},
+		"skipped":              {plan: bootstrap.Plan{Steps: []bootstrap.Step{skipped(step("a", nil))}}},
+		"failed":               {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", broken()), step("b", todo())}}},
+		"optional":             {plan: bootstrap.Plan{Steps: []bootstrap.Step{optional(step("a", broken())), step("b", todo(), "a"), step("c", todo())}}},
+		"optional, unreadable": {plan: bootstrap.Plan{Steps: []bootstrap.Step{optional(step("a", unreadable()))}}},
+		"unknown":              {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", unreadable(), "a")}}},
+		"goes on":              {plan: bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{step("a", broken()), step("b", todo())}}},
+		"absent":               {plan: bootstrap.Plan{Steps: []bootstrap.Step{{Name: "a", Action: broken(), Absent: true}}}},
+		"over":                 {bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}}, ended},
+		"invalid":              {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("", todo())}}},
+		"unprepared": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
+			return errBoom
+		}}},
+		"locked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Lock: func(context.Context) (func() error, error) {
+			return nil, errBoom
+		}}},
+		"not unlocked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Lock: func(context.Context) (func() error, error) {
+			return func() error { return errBoom }, nil
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.ctx == nil {
+				tc.ctx = t.Context()
+			}
+			for op, run := range map[string]func(context.Context) (*bootstrap.Report, error){
+				"check": tc.plan.Check, "apply": tc.plan.Apply, "check of revert": tc.plan.CheckRevert, "revert": tc.plan.Revert,
+			} {
+				report, err := run(tc.ctx)
+				require.Equal(t, err != nil, report.Failed(), "%s: %v", op, err)
+				text, err := json.Marshal(report)
+				require.NoError(t, err)
+				var read bootstrap.Report
+				require.NoError(t, json.Unmarshal(text, &read))
+				require.Equal(t, report.Failed(), read.Failed(), "%s, read back: %s", op, text)
+			}
+		})
+	}
+}

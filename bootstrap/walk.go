@@ -263,7 +263,8 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
 		r.Status = Unknown
 	default:
 		w.cause[s.Name] = s.Name
-		if !s.Optional || w.reverse {
+		r.Excused = s.Optional && !w.reverse
+		if !r.Excused {
 			w.errs = append(w.errs, r.Err)
 			w.stopped = w.stops && !s.Absent || w.op == OpApply && endsPlan(ctx, r.Err)
 		}

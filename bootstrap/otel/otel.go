@@ -53,7 +53,7 @@ func planDone(ctx context.Context, r *bootstrap.Report) {
 	case r.Err != nil:
 		span.RecordError(r.Err)
 		span.SetStatus(codes.Error, r.Err.Error())
-	case r.Count(bootstrap.Failed, bootstrap.NotRun) > 0:
+	case r.Failed():
 		span.SetStatus(codes.Error, r.Summary())
 	}
 	span.End()

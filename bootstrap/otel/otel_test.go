@@ -80,3 +80,16 @@ func TestTraceOfAPlanThatCannotRun(t *testing.T) {
 	_, err = plan.Check(t.Context())
 	require.Error(t, err)
 }
+
+func TestARunWhoseOptionalStepFailsIsNoError(t *testing.T) {
+	recorder := tracetest.NewSpanRecorder()
+	plan := &bootstrap.Plan{
+		Trace: otel.Trace(trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer("test")),
+		Steps: []bootstrap.Step{{Name: "a", Optional: true, Action: bootstrap.Func(nil, nil)}},
+	}
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Len(t, recorder.Ended(), 2)
+	require.Equal(t, codes.Error, recorder.Ended()[0].Status().Code, "the step's")
+	require.Equal(t, codes.Unset, recorder.Ended()[1].Status().Code, "the run's")
+}

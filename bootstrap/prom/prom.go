@@ -91,7 +91,7 @@ func share[C prometheus.Collector](r prometheus.Registerer, c *C) error {
 func (m *metrics) planDone(_ context.Context, r *bootstrap.Report) {
 	op, outcome := string(r.Op), "unchanged"
 	switch {
-	case r.Err != nil || r.Count(bootstrap.Failed, bootstrap.NotRun) > 0:
+	case r.Failed():
 		outcome = "failed"
 	case r.Changed():
 		outcome = "changed"

@@ -29,6 +29,7 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 	a := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{errors.New("not yet")}}
 	plan := &bootstrap.Plan{Trace: trace, Steps: []bootstrap.Step{
 		{Name: "a", Action: bootstrap.Retry(a, nil, time.Microsecond)}, {Name: "b", Skip: true},
+		{Name: "c", Optional: true, Action: bootstrap.Func(nil, nil)}, // fails, which fails no run
 	}}
 	before := time.Now()
 	for range 3 {
@@ -53,11 +54,14 @@ slipway_plan_runs_total{op="check",outcome="failed"} 1
 # HELP slipway_step_runs_total Steps of plans, by what became of them.
 # TYPE slipway_step_runs_total counter
 slipway_step_runs_total{op="apply",status="changed",step="a"} 1
+slipway_step_runs_total{op="apply",status="failed",step="c"} 3
 slipway_step_runs_total{op="apply",status="not-run",step="a"} 1
 slipway_step_runs_total{op="apply",status="not-run",step="b"} 1
+slipway_step_runs_total{op="apply",status="not-run",step="c"} 1
 slipway_step_runs_total{op="apply",status="skipped",step="b"} 3
 slipway_step_runs_total{op="apply",status="unchanged",step="a"} 2
 slipway_step_runs_total{op="check",status="failed",step="a"} 1
+slipway_step_runs_total{op="check",status="failed",step="c"} 1
 slipway_step_runs_total{op="check",status="skipped",step="b"} 1
 # HELP slipway_waits_total Waits for locks and for further tries.
 # TYPE slipway_waits_total counter

@@ -122,7 +122,7 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 // outcome is the status of a whole run.
 func outcome(report *bootstrap.Report) bootstrap.Status {
 	switch {
-	case report.Err != nil, report.Count(bootstrap.Failed, bootstrap.Blocked) > 0:
+	case report.Failed():
 		return bootstrap.Failed
 	case report.Count(bootstrap.WouldChange) > 0:
 		return bootstrap.WouldChange

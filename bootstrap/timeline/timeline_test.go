@@ -126,6 +126,20 @@ func TestWhatHasNotEndedIsDrawnUpToNow(t *testing.T) {
 	})
 }
 
+// A run fails with its plan: not with an optional step, but with the context's end.
+func TestARunFailsWithItsPlan(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for want, ctx := range map[string]context.Context{"<title>apply: unchanged · ": t.Context(), "<title>apply: failed · ": ended} {
+		var r timeline.Recorder
+		plan := bootstrap.Plan{Trace: r.Trace(), Steps: []bootstrap.Step{{Name: "a", Optional: true, Action: bootstrap.Func(nil, nil)}}}
+		_, err := plan.Apply(ctx)
+		require.Equal(t, ctx == ended, err != nil)
+		_, text := drawn(t, &r)
+		require.Contains(t, text, want)
+	}
+}
+
 func TestTwoRecordersOfOnePlanAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var one, two timeline.Recorder
