@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -143,9 +145,19 @@ func (c Connection) base(servers []*url.URL) (*rest.Config, error) {
 
 // fromKubeconfig reads one file, without merging it with others.
 func fromKubeconfig(path string) (*rest.Config, error) {
-	file, err := clientcmd.LoadFromFile(path)
+	content, err := input.ReadFile(context.Background(), path, input.MaxManifest)
 	if err != nil {
 		return nil, err
+	}
+	file, err := clientcmd.Load(content)
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range file.AuthInfos {
+		user.LocationOfOrigin = path // which relative paths start from
+	}
+	for _, cluster := range file.Clusters {
+		cluster.LocationOfOrigin = path
 	}
 	if err := clientcmd.ResolveLocalPaths(file); err != nil {
 		return nil, err

@@ -346,8 +346,27 @@ func TestConnectionByKubeconfig(t *testing.T) {
 	require.Empty(t, seen.Header.Get("Authorization"), "no token in clear text")
 }
 
+func TestKubeconfigsPathsStartFromItsFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte(`apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: https://a, certificate-authority: ca.crt}}]
+users: [{name: u, user: {client-certificate: pki/u.crt, client-key: /pki/u.key}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`), 0o600))
+	_, err := kube.Connection{Kubeconfig: path}.Config()
+	for _, missing := range []string{filepath.Join(filepath.Dir(path), "ca.crt"), filepath.Join(filepath.Dir(path), "pki/u.crt"), "/pki/u.key"} {
+		require.ErrorContains(t, err, "open "+missing+": ")
+	}
+}
+
 func TestConnectionErrors(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	empty, endless := filepath.Join(t.TempDir(), "empty"), filepath.Join(t.TempDir(), "endless")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	require.NoError(t, os.WriteFile(endless, nil, 0o600))
+	require.NoError(t, os.Truncate(endless, 1<<40))
 	for want, connection := range map[string]kube.Connection{
 		"outside a pod, give a kubeconfig": {},
 		"credentials of the cluster":       {Servers: []string{"https://10.0.0.1:6443"}},
@@ -357,7 +376,9 @@ func TestConnectionErrors(t *testing.T) {
 		`"ftp://a"`:                        {Servers: []string{"ftp://a"}},
 		"and no path":                      {Servers: []string{"https://a/b"}},
 		"no-such-file":                     {Kubeconfig: filepath.Join(t.TempDir(), "no-such-file")},
-		"no configuration has been":        {Kubeconfig: os.DevNull}, // and the cluster is not tried instead
+		"no configuration has been":        {Kubeconfig: empty}, // and the cluster is not tried instead
+		"not a regular file":               {Kubeconfig: os.DevNull},
+		"is larger than":                   {Kubeconfig: endless},
 	} {
 		_, err := connection.Client()
 		require.ErrorContains(t, err, want)
