@@ -95,14 +95,20 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: node}}
 }
 
+// farewell is less than a kubelet's 30 seconds: it ends with an error that names who
+// holds the lock, or what is not undone, and not with SIGKILL.
+const farewell = 25 * time.Second
+
 // leave undoes what was done to the node, if this agent does not come back to it.
 func (a *agent) leave(ctx context.Context) error {
 	namespace, name, ok := strings.Cut(a.cluster.daemonSet, "/")
 	if !ok {
 		return nil
 	}
-	short, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
+	short, stop := context.WithTimeout(ctx, patience)
+	defer stop()
 	decision := kube.DaemonSet{Client: a.clients.dynamic, Namespace: namespace, Name: name, Node: a.cluster.node}.Decide(short)
 	a.log.Info("told to end", "decision", decision.String())
 	if !decision.Uninstall {
