@@ -6,7 +6,6 @@ package cleanup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -114,8 +113,8 @@ func (l Leftovers) compile() (*owned, error) {
 		return nil, err
 	}
 	for _, keep := range slices.Concat(l.Keep, l.KeepDirs) {
-		if err := validStatePath(keep); err != nil {
-			return nil, fmt.Errorf("keep: %w", err)
+		if err := validDir("what is kept", keep); err != nil {
+			return nil, err
 		}
 	}
 	return l.Ownership.compile()

@@ -239,7 +239,7 @@ func (o Ownership) compile() (*owned, error) {
 		return nil, err
 	}
 	for _, dir := range o.StateDirs {
-		if err := errors.Join(validStatePath(dir), ownable("state directory", dir)); err != nil {
+		if err := errors.Join(validDir("state directory", dir), ownable("state directory", dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -283,14 +283,15 @@ func validPinPattern(pattern string) error {
 	return nil
 }
 
-func validStatePath(dir string) error {
+// validDir takes a path that is not clean, as users write those of directories.
+func validDir(what, dir string) error {
 	switch {
 	case dir == "":
-		return fmt.Errorf("cleanup: state directory: the path is empty")
+		return fmt.Errorf("cleanup: %s: the path is empty", what)
 	case !path.IsAbs(dir):
-		return fmt.Errorf("cleanup: state directory %s: want an absolute path", dir)
+		return fmt.Errorf("cleanup: %s %s: want an absolute path", what, dir)
 	case path.Clean(dir) == "/":
-		return fmt.Errorf("cleanup: state directory %s: refusing to empty the root of the file system", dir)
+		return fmt.Errorf("cleanup: %s %s: refusing to empty the root of the file system", what, dir)
 	}
 	return nil
 }

@@ -529,7 +529,11 @@ func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T)
 		require.Equal(t, "test", n.read("/run/cilium/config-map/cluster-name"))
 		require.Equal(t, "gone", n.shell("test -e /var/lib/cilium/old || test -e /run/cilium/old && echo there || echo gone"))
 	}
-	o := n.run("uninstall", "--state-dir", "/var/lib/cilium/slipway")
+	// A folder may be named from here, and a mount by nothing, which is its default.
+	args[0], args[4] = "check", "config-map"
+	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, append(args, "--cgroup-root=")...)
+	require.Equal(t, "would-change", o.report(t).statuses()["cleanup"], o.stdout)
+	o = n.run("uninstall", "--state-dir", "/var/lib/cilium/slipway")
 	require.Zero(t, o.code, o.stderr)
 	require.Empty(t, n.shell("ls -A /var/lib/cilium; ls -A /run/cilium 2>/dev/null || true"))
 }

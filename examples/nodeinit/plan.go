@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -209,13 +210,17 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	}
 	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal,
-		Keep: []string{a.cgroupRoot, a.bpfRoot},
+		Keep: []string{cmp.Or(a.cgroupRoot, cgroup.Cilium().Path), a.bpfRoot},
 	}
 	// This node gets an agent again: to give it to another CNI until then, by
 	// bringing back what was set aside, is for the cleanup command.
 	c.Ownership.SetAside = nil
 	if a.hostProc == "" {
-		c.Keep = append(c.Keep, a.dest)
+		dest, err := filepath.Abs(a.dest)
+		if err != nil {
+			return bootstrap.Step{}, err
+		}
+		c.Keep = append(c.Keep, dest)
 	}
 	for _, p := range hostPaths {
 		c.KeepDirs = append(c.KeepDirs, p.Path)
