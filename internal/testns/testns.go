@@ -44,8 +44,16 @@ func Skip(t testing.TB, reason string) {
 }
 
 // SkipKernel skips a test of a feature that the running kernel lacks, also where no
-// other skip is allowed: the kernel that CI has brings it, an older one cannot.
+// other skip is allowed: another kernel has it, or another layout of cgroups.
 func SkipKernel(t testing.TB, feature string) {
 	t.Helper()
 	t.Skip("this kernel has no " + feature)
+}
+
+// SkipShort skips a test where only short ones are asked for.
+func SkipShort(t testing.TB, takes string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes " + takes)
+	}
 }
