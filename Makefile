@@ -1,5 +1,6 @@
 # make test   what the README names: all tests; as root also those on the real kernel
-#             (RACE=-race: under the race detector; MODFILE=FILE: with the versions of another go.mod)
+#             (RACE=-race: under the race detector, but for test-e2e, which starts programs;
+#             MODFILE=FILE: those of the root module with the versions of another go.mod)
 # make ci     what has to pass before a change lands
 # make help   the other targets
 
@@ -20,7 +21,7 @@ LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 # Modules of their own, so that what they need reaches no user of the packages.
 NESTED       = bootstrap/otel bootstrap/prom internal/cniconform internal/e2e internal/realkube internal/realkube/testdata/server
 
-.PHONY: test test-packages test-traces test-cni test-kube cri systemd layouts tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-short-install kernels-table machine-tools test-e2e e2e e2e-compare e2e-cilium
+.PHONY: test test-packages test-traces test-cni test-kube cri systemd layouts tools lowest fmt vet staticcheck tidy vulncheck fuzz fuzz-chain bench charts compare storm scale attack faults image ci help kernels kernels-short kernels-short-install kernels-table machine-tools test-e2e e2e e2e-cilium
 
 test: test-packages test-traces test-cni test-kube test-e2e ## run all tests
 
@@ -32,16 +33,13 @@ test-traces: ## Prometheus and OpenTelemetry
 	cd bootstrap/prom && $(GO) vet ./... && $(GO) test $(RACE) ./...
 
 test-cni: tools ## containerd's loader, libcni and the reference plugins over what cniinstall writes
-	cd internal/cniconform && $(GO) vet ./... && $(GO) test -count 1 ./...
+	cd internal/cniconform && $(GO) vet ./... && $(GO) test $(RACE) -count 1 ./...
 
 test-kube: ## a real kube-apiserver and etcd, built from their modules the first time (8 CPU-minutes, with what test-e2e runs)
-	cd internal/realkube && $(GO) vet -tags compare,charts ./... && $(GO) test -timeout 25m ./...
+	cd internal/realkube && $(GO) vet -tags compare,charts ./... && $(GO) test $(RACE) -timeout 25m ./...
 
 test-e2e: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
-	cd internal/e2e && $(GO) vet ./... && $(GO) test -short -count 1 -timeout 25m ./...
-
-e2e-compare: tools ## how soon an agent starts: after the six init containers of Cilium (built the first time, 8 CPU-minutes), after one, by nodeinit run, and embedding the packages
-	cd internal/e2e && $(GO) vet -tags compare ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -tags compare -count 1 -v -timeout 30m -run Comparison .
+	cd internal/e2e && $(GO) vet -tags cilium ./... && $(GO) test -short -count 1 -timeout 25m ./...
 
 e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves (SLIPWAY_E2E_CONTAINERD=2.1.4: on another containerd)
 	cd internal/e2e && $(GO) vet ./... && SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test -count 1 -v -timeout 60m ./...
@@ -131,6 +129,8 @@ vet: ## vet for every platform that the packages build on
 	@for p in $(PLATFORMS); do \
 		echo "vet $$p"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) vet ./... || exit 1; \
 	done
+	CGO_ENABLED=0 GOOS=linux $(GO) vet -tags realcri ./bootstrap/cri ./examples/nodeinit
+	CGO_ENABLED=0 GOOS=linux $(GO) vet -tags systemd ./sysctl
 
 staticcheck: ## run staticcheck
 	$(GO) run $(STATICCHECK) ./...
@@ -164,4 +164,4 @@ ci: ## all checks
 	bash .ci/run
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 16

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-//go:build compare || cilium
+//go:build cilium
 
 package e2e_test
 

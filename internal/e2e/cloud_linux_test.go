@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // A managed cloud has a plugin of its own, which connects pods; an agent is chained
@@ -18,9 +20,7 @@ import (
 // real plugins under other names: bridge is the provider's, and tuning, which writes
 // a value that a pod can read, is the agent's.
 func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
-	if testing.Short() {
-		return // half a minute
-	}
+	testns.SkipShort(t, "half a minute")
 	begin(t)
 	const own, chained = "/etc/cni/net.d/00-provider.conflist", "/etc/cni/net.d/05-agent.conflist"
 	provider := object{

@@ -4,14 +4,13 @@
 package e2e_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/e2e/cluster"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // natTable makes chains that iptables never removes again.
@@ -23,11 +22,10 @@ const taint = "node.agent.example.org/not-ready"
 // and tainted until one that is as it was before. Nothing uninstalls but the agent, which
 // is told that it does not come back.
 func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
-	if testing.Short() {
-		return // half a minute
-	}
+	testns.SkipShort(t, "half a minute")
 	begin(t)
 	on(t, natTable)
+	on(t, script(t, "foreign.sh"))
 	snapshot(t) // looking for rules makes the kernel's tables
 	nodeReady(t, "False")
 	before := snapshot(t)
@@ -62,12 +60,5 @@ func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
 	kubectl(t, "delete", "pod", "stays")
 	d.remove(t)
 	nodeReady(t, "False")
-	for deadline := time.Now().Add(10 * time.Second); len(left(t, before)) > 0 && time.Now().Before(deadline); {
-	} // links and mounts of a pod go a moment after it
-	require.Empty(t, left(t, before), "the node is as it was before")
-}
-
-// left is how the node differs, but for the store of the network's own plugin.
-func left(t *testing.T, before map[string]bool) []string {
-	return slices.DeleteFunc(difference(before, snapshot(t)), func(line string) bool { return strings.Contains(line, "var/lib/cni") })
+	settles(t, before, "the node is as it was before", "var/lib/cni") // the store is the network's own plugin's
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/e2e/cluster"
 	"github.com/slipway-dev/slipway/internal/image"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 const (
@@ -26,9 +27,7 @@ const (
 // The component for image volumes, over what a chart renders: the life of a node whose
 // agent's image knows nothing of nodeinit, which comes from an image of its own.
 func TestAnImageVolumeBesideAnUnmodifiedAgent(t *testing.T) {
-	if testing.Short() {
-		return // a minute, and a containerd to build
-	}
+	testns.SkipShort(t, "a minute, and a containerd to build")
 	withContainerd(t, newContainerd)
 	begin(t)
 	importUnmodified(t)
@@ -36,7 +35,7 @@ func TestAnImageVolumeBesideAnUnmodifiedAgent(t *testing.T) {
 	on(t, script(t, "foreign.sh"))
 	on(t, "mkdir -p /run/cilium/netns; touch /run/xtables.lock; chmod 600 /run/xtables.lock") // which the kubelet makes where hostPath names it
 	snapshot(t)                                                                               // looking for rules makes the kernel's tables
-	life(t, imageVolume(t), unchanged, false)
+	life(t, imageVolume(t))
 }
 
 // withContainerd has the test, and those that it calls, on a cluster of its own, with

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/e2e/cluster"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 const (
@@ -28,9 +29,7 @@ const (
 // the node is the newer pod's by then; an agent that embeds the packages asks whether it
 // comes back.
 func TestPLAN11_RollingUpdates(t *testing.T) {
-	if testing.Short() {
-		return // a minute and a half each
-	}
+	testns.SkipShort(t, "a minute and a half each")
 	begin(t)
 	for name, tc := range map[string]struct {
 		agent func(*testing.T) *deployment
