@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // cgroupAttachTypes are the attach types of cgroups (Linux 4.10 to 6.7); a

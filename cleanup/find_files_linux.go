@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // fileObject is a file.

@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // filterObject is a tc filter.

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // hook is where on a network link the kernel has a list of programs.

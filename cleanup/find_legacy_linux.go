@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // legacyObject is a chain of legacy iptables, or a rule that jumps to one.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // bpffsObject is a mount of a BPF file system, which goes only if nobody else

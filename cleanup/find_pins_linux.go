@@ -17,8 +17,8 @@ import (
 	"github.com/cilium/ebpf/pin"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 const fstypeBPF = "bpf"

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // routeObject is a route. The request deletes it and nothing else, for the kernel

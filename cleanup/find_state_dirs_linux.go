@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // stateDirObject is a state directory, or a file that has its name.

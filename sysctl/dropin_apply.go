@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -131,18 +132,18 @@ func (p *dropInPlan) restart(ctx context.Context, k Kernel) error {
 // those whose values the kernel did not take.
 func (p *dropInPlan) blame(ctx context.Context, k Kernel) error {
 	_, _, err := effective(ctx, p.sources, p.path, p.content)
-	errs := failures{}
-	errs.add(err)
+	var errs failure.Set
+	errs.Add(err)
 	targets, _ := expand(k.files(), p.others)
 	for _, t := range targets {
 		t.IfExists = true
 		c, err := k.differs(t, thisProcess)
 		switch {
 		case err != nil && !denied(err):
-			errs.add(fmt.Errorf("%s:%d: %w", t.File, t.Line, err))
+			errs.Add(fmt.Errorf("%s:%d: %w", t.File, t.Line, err))
 		case err == nil && c != nil && !t.IgnoreFailure:
-			errs.add(fmt.Errorf("%s:%d sets %s = %s, and it is %s", t.File, t.Line, t.Key, oneLine(t.Value), oneLine(c.Old)))
+			errs.Add(fmt.Errorf("%s:%d sets %s = %s, and it is %s", t.File, t.Line, t.Key, oneLine(t.Value), oneLine(c.Old)))
 		}
 	}
-	return errs.join()
+	return errs.Join()
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -80,32 +81,32 @@ const maxSettings = 20_000
 // yet. It also returns a line for each file that systemd may read otherwise.
 func effective(ctx context.Context, src sources, path string, planned []byte) (as []Assignment, odd []string, err error) {
 	files, err := confFiles(ctx, src.dirs, path)
-	var errs failures
-	errs.add(err)
+	var errs failure.Set
+	errs.Add(err)
 	for _, file := range append(files, src.credential()...) {
 		content := planned
 		if file != path {
 			if content, err = readConf(ctx, file); err != nil {
-				errs.add(err)
+				errs.Add(err)
 				continue
 			}
 		}
 		more, what, err := parse(bytes.NewReader(content), file)
 		if err != nil {
-			errs.add(fmt.Errorf("%s: %w", file, err))
+			errs.Add(fmt.Errorf("%s: %w", file, err))
 		}
-		if what != "" && len(odd) < maxFailures {
+		if what != "" && len(odd) < failure.Most {
 			odd = append(odd, what)
 		}
 		if len(as)+len(more) > maxSettings {
-			errs.add(fmt.Errorf("%s: there are more than %d settings up to here, and the rest is left out", file, maxSettings))
+			errs.Add(fmt.Errorf("%s: there are more than %d settings up to here, and the rest is left out", file, maxSettings))
 			break
 		}
 		as = append(as, more...)
 	}
 	as, err = override(as)
-	errs.add(err)
-	return as, odd, errs.join()
+	errs.Add(err)
+	return as, odd, errs.Join()
 }
 
 func (s sources) credential() []string {
@@ -138,14 +139,14 @@ func confFiles(ctx context.Context, dirs []string, path string) ([]string, error
 			byName[name] = file
 		}
 	}
-	var errs failures
+	var errs failure.Set
 	for _, dir := range dirs {
 		if path != "" && filepath.Dir(path) == filepath.Clean(dir) {
 			claim(path)
 		}
 		names, err := input.ReadNames(ctx, dir, func(name string) bool { return strings.HasSuffix(name, ".conf") && name[0] != '.' })
 		if !errors.Is(err, fs.ErrNotExist) {
-			errs.add(err)
+			errs.Add(err)
 		}
 		for _, name := range names {
 			claim(filepath.Join(dir, name))
@@ -153,5 +154,5 @@ func confFiles(ctx context.Context, dirs []string, path string) ([]string, error
 	}
 	files := slices.Collect(maps.Values(byName))
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
-	return files, errs.join()
+	return files, errs.Join()
 }

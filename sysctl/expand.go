@@ -6,6 +6,8 @@ package sysctl
 import (
 	"fmt"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // Assignment is a setting and the line that it comes from.
@@ -36,14 +38,14 @@ func assignments(settings []Setting) []Assignment {
 // their errors joined.
 func override(as []Assignment) ([]Assignment, error) {
 	all, at := make([]Assignment, 0, len(as)), map[Key]int{} // at: where the key stands in all
-	var errs failures
+	var errs failure.Set
 	for _, a := range as {
 		key, err := ParseKey(string(a.Key))
 		if err == nil && strings.ContainsAny(a.Value, "\n\x00") {
 			err = fmt.Errorf("%s: value %q holds a line break or NUL", key, a.Value)
 		}
 		if err != nil {
-			errs.add(err)
+			errs.Add(err)
 			continue
 		}
 		a.Key = key
@@ -63,7 +65,7 @@ func override(as []Assignment) ([]Assignment, error) {
 			order = append(order, a)
 		}
 	}
-	return order, errs.join()
+	return order, errs.Join()
 }
 
 // maxTargets bounds what all globs together match: ten of them 5,000 links.
@@ -73,8 +75,8 @@ const maxTargets = 100_000
 // explicitly assigned or excluded, and of two globs the later counts.
 func expand(f Files, as []Assignment) ([]target, error) {
 	order, err := override(as)
-	var errs failures
-	errs.add(err)
+	var errs failure.Set
+	errs.Add(err)
 	explicit := map[Key]bool{}
 	for _, a := range order {
 		explicit[a.Key] = true
@@ -83,15 +85,15 @@ func expand(f Files, as []Assignment) ([]target, error) {
 	for _, a := range order {
 		found, err := a.targets(f, explicit)
 		if err != nil && !a.IgnoreFailure {
-			errs.add(fmt.Errorf("expand %s: %w", a.Key, hint(a.Key, err)))
+			errs.Add(fmt.Errorf("expand %s: %w", a.Key, hint(a.Key, err)))
 		}
 		if len(targets)+len(found) > maxTargets {
-			errs.add(fmt.Errorf("expand %s: there are more than %d values to set up to here, and the rest is left out", a.Key, maxTargets))
+			errs.Add(fmt.Errorf("expand %s: there are more than %d values to set up to here, and the rest is left out", a.Key, maxTargets))
 			break
 		}
 		targets = append(targets, found...)
 	}
-	return lastOfEach(targets), errs.join()
+	return lastOfEach(targets), errs.Join()
 }
 
 func (a Assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {

@@ -11,6 +11,8 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // longestLine is systemd's limit, in bytes.
@@ -31,7 +33,7 @@ func Parse(r io.Reader) ([]Setting, error) {
 // parse also says what there is in the file that systemd may read otherwise, if
 // there is such a thing.
 func parse(r io.Reader, file string) (as []Assignment, odd string, err error) {
-	var errs failures
+	var errs failure.Set
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)
 	n := 0
@@ -46,15 +48,15 @@ func parse(r io.Reader, file string) (as []Assignment, odd string, err error) {
 		}
 		s, err := parseLine(line)
 		if err != nil {
-			errs.add(fmt.Errorf("line %d: %w", n, err))
+			errs.Add(fmt.Errorf("line %d: %w", n, err))
 			continue
 		}
 		as = append(as, Assignment{Setting: s, File: file, Line: n})
 	}
 	if err := lines.Err(); err != nil {
-		errs.add(fmt.Errorf("line %d: %w", n+1, err))
+		errs.Add(fmt.Errorf("line %d: %w", n+1, err))
 	}
-	return as, odd, errs.join()
+	return as, odd, errs.Join()
 }
 
 // trim cuts off what systemd takes for white space.

@@ -13,8 +13,8 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/failure"
 	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // IPSet identifies an ipset.

@@ -104,14 +104,6 @@ func U32(b []byte) uint32 {
 	return nl.NativeEndian().Uint32(b)
 }
 
-// U8 reads one byte; 0 if there is none.
-func U8(b []byte) uint8 {
-	if len(b) == 0 {
-		return 0
-	}
-	return b[0]
-}
-
 // Raw is a message that is sent as it is.
 type Raw string
 

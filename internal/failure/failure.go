@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package failure has the errors that the packages below cleanup share.
+// Package failure has errors of which there may be many.
 package failure
 
 import (
@@ -21,15 +21,15 @@ type Set struct {
 	more int
 }
 
-// most is how many errors are told apart.
-const most = 100
+// Most is how many errors are told apart.
+const Most = 100
 
 // Add adds an error, unless it is nil.
 func (s *Set) Add(err error) {
 	if err == nil || s.seen[err.Error()] {
 		return
 	}
-	if len(s.errs) == most {
+	if len(s.errs) == Most {
 		s.more++
 		return
 	}
