@@ -167,19 +167,15 @@ var (
 )
 
 func told(description string) string {
-	var parts []string
 	for _, m := range message.FindAllStringSubmatch(description, -1) {
 		if m[2] != "0" {
-			parts = append(parts, strings.TrimSpace(m[1]))
+			return strings.TrimSpace(m[1])
 		}
 	}
-	for _, m := range warning.FindAllStringSubmatch(description, -1) {
-		parts = append(parts, m[1]+": "+m[2])
+	if m := warning.FindStringSubmatch(description); m != nil {
+		return m[1] + ": " + m[2]
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return parts[0]
+	return ""
 }
 
 func record(t *testing.T, name, said string) {

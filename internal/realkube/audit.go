@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 const auditFile = "audit.log"
@@ -33,9 +32,7 @@ rules:
 // Event is one request as the audit log shows it. A watch has two: when it was
 // answered and when it ended.
 type Event struct {
-	Stage     string `json:"stage"`
 	Verb      string `json:"verb"`
-	URI       string `json:"requestURI"`
 	UserAgent string `json:"userAgent"`
 	User      struct {
 		Username string `json:"username"`
@@ -50,8 +47,6 @@ type Event struct {
 	Response struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
-	Received time.Time `json:"requestReceivedTimestamp"`
-	Answered time.Time `json:"stageTimestamp"`
 }
 
 // String is the request in short: verb, version, resource and answer.

@@ -4,7 +4,7 @@
 // Command agent is somebody else's agent, in a module of its own: what it needs
 // of a node, it gets through the public packages, and one action is its own.
 //
-//	agent apply|revert|uninstall|journal    one run, for OWNER
+//	agent apply|revert|uninstall            one run, for OWNER
 //	agent reconcile                         applies, and again for each line on standard input
 //	agent guard                             keeps the CNI installation, until it ends
 //
@@ -74,12 +74,6 @@ func run(ctx context.Context, command string) (err error) {
 		undone, err := j.RevertAll(ctx)
 		for _, u := range undone {
 			fmt.Println(u.Entry.Step, u.Change)
-		}
-		return err
-	case "journal":
-		entries, err := j.Entries()
-		for _, e := range entries {
-			fmt.Println(e.Step, e)
 		}
 		return err
 	}
