@@ -56,6 +56,7 @@ type Capability int
 const (
 	NetAdmin  Capability = 12
 	NetRaw    Capability = 13
+	SysModule Capability = 16
 	SysChroot Capability = 18
 	SysPtrace Capability = 19
 	SysAdmin  Capability = 21
@@ -64,7 +65,7 @@ const (
 
 func (c Capability) String() string {
 	return map[Capability]string{
-		NetAdmin: "CAP_NET_ADMIN", NetRaw: "CAP_NET_RAW", SysChroot: "CAP_SYS_CHROOT",
+		NetAdmin: "CAP_NET_ADMIN", NetRaw: "CAP_NET_RAW", SysModule: "CAP_SYS_MODULE", SysChroot: "CAP_SYS_CHROOT",
 		SysPtrace: "CAP_SYS_PTRACE", SysAdmin: "CAP_SYS_ADMIN", BPF: "CAP_BPF",
 	}[c]
 }

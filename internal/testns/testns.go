@@ -50,6 +50,18 @@ func SkipKernel(t testing.TB, feature string) {
 	t.Skip("this kernel has no " + feature)
 }
 
+// OwnKernelEnv is set in a virtual machine that is the tests' own.
+const OwnKernelEnv = "SLIPWAY_TEST_OWN_KERNEL"
+
+// OwnKernel skips a test that changes the kernel itself, such as its modules, where it
+// is the machine's.
+func OwnKernel(t testing.TB) {
+	t.Helper()
+	if os.Getenv(OwnKernelEnv) != "1" {
+		t.Skip("it changes the kernel: make kernels-short runs it in a virtual machine")
+	}
+}
+
 // SkipShort skips a test where only short ones are asked for.
 func SkipShort(t testing.TB, takes string) {
 	t.Helper()

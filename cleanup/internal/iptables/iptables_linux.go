@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/hosttool"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -75,21 +76,21 @@ func (f Family) existing() ([]string, error) {
 }
 
 // toolPair is the pair of tools that reads and changes legacy tables.
-type toolPair struct{ save, restore tool }
+type toolPair struct{ save, restore hosttool.Tool }
 
 // tools finds the host's tools. The plain names belong to iptables-nft on
 // most hosts, which sees nothing of the legacy tables.
 func (f Family) tools(ctx context.Context) toolPair {
-	if t := (toolPair{findTool(f.tool + "-legacy-save"), findTool(f.tool + "-legacy-restore")}); t.save != nil && t.restore != nil {
+	if t := (toolPair{hosttool.Find(f.tool + "-legacy-save"), hosttool.Find(f.tool + "-legacy-restore")}); t.save != nil && t.restore != nil {
 		return t
 	}
-	if t := findTool("xtables-legacy-multi"); t != nil {
+	if t := hosttool.Find("xtables-legacy-multi"); t != nil {
 		return toolPair{append(t[:1:1], f.tool+"-save"), append(t[:1:1], f.tool+"-restore")}
 	}
-	plain := toolPair{findTool(f.tool + "-save"), findTool(f.tool + "-restore")}
-	if main := findTool(f.tool); main != nil && plain.save != nil && plain.restore != nil {
+	plain := toolPair{hosttool.Find(f.tool + "-save"), hosttool.Find(f.tool + "-restore")}
+	if main := hosttool.Find(f.tool); main != nil && plain.save != nil && plain.restore != nil {
 		var version string
-		err := main.run(ctx, "", func(line string) { version += line }, "--version")
+		err := main.Run(ctx, "", func(line string) { version += line }, "--version")
 		if err == nil && !strings.Contains(version, "nf_tables") {
 			return plain
 		}
@@ -109,7 +110,7 @@ func (f Family) List(ctx context.Context, owned func(chain string) bool) (*Rules
 		return set, fmt.Errorf("the host has no %[1]s-legacy-save and no %[1]s-legacy-restore to look into its %[2]s tables (%[3]s) and to remove what is in them with: install its package iptables, or run this where they are",
 			f.tool, f.Name, strings.Join(tables, ", "))
 	}
-	if err := t.save.run(ctx, "", set.line); err != nil {
+	if err := t.save.Run(ctx, "", set.line); err != nil {
 		return set, capabilityHint(err)
 	}
 	return set, set.end()
@@ -195,7 +196,7 @@ func (f Family) delete(ctx context.Context, owned func(string) bool, objects []O
 		return nil
 	}
 	const seconds = "5" // to wait for the lock that all of iptables share
-	return capabilityHint(f.tools(ctx).restore.run(ctx, input, nil, "-w", seconds, "--noflush"))
+	return capabilityHint(f.tools(ctx).restore.Run(ctx, input, nil, "-w", seconds, "--noflush"))
 }
 
 // capabilityHint names the capabilities that the tool needs and cannot get; its

@@ -128,7 +128,7 @@ func tests(prefixes []string, skip string) error {
 		}
 		cmd := exec.Command("timeout", args...)
 		cmd.Dir = filepath.Join("/t/src", name)
-		cmd.Env = append(os.Environ(), "PATH=/t/go:"+os.Getenv("PATH"), "PWD="+cmd.Dir, testns.RequireEnv+"=1")
+		cmd.Env = append(os.Environ(), "PATH=/t/go:"+os.Getenv("PATH"), "PWD="+cmd.Dir, testns.RequireEnv+"=1", testns.OwnKernelEnv+"=1")
 		run("tests/"+name, cmd)
 	}
 	return nil

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package iptables
+// Package hosttool runs the node's own tools, within bounds, in the namespaces of the
+// calling thread. The goroutines that feed a tool end with it.
+package hosttool
 
 import (
 	"bytes"
@@ -23,15 +25,15 @@ func toolDirs() []string {
 	return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"}
 }
 
-// tool is a program of the host, with its first arguments.
-type tool []string
+// Tool is a program of the host, with its first arguments.
+type Tool []string
 
-// findTool returns nil where there is none.
-func findTool(name string, args ...string) tool {
+// Find returns nil where there is none.
+func Find(name string, args ...string) Tool {
 	for _, dir := range toolDirs() {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return append(tool{path}, args...)
+			return append(Tool{path}, args...)
 		}
 	}
 	return nil
@@ -45,9 +47,9 @@ const (
 	toolErrors = 4 << 10
 )
 
-// run runs the tool in the thread's namespaces with an environment of its own,
+// Run runs the tool in the thread's namespaces with an environment of its own,
 // and calls line, if not nil, with each line of its standard output.
-func (t tool) run(ctx context.Context, stdin string, line func(string), args ...string) error {
+func (t Tool) Run(ctx context.Context, stdin string, line func(string), args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, toolTime, fmt.Errorf("not done after %s", toolTime))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t[0], append(t[1:len(t):len(t)], args...)...)

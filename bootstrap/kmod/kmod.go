@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kmod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// ErrMissing is matched by the error for a module that the kernel has neither built in
+// nor among those that it can load.
+var ErrMissing = errors.New("the kernel does not have this module")
+
+// Modules is the state of a node whose kernel has all modules of a list. It is a
+// bootstrap.Adviser; the zero value does nothing.
+type Modules struct {
+	// List are names of modules, such as "xt_socket"; - and _ are the same. Aliases are
+	// not known.
+	List []string
+
+	// Load has Apply load what is there and not loaded. If false, that is advice.
+	Load bool
+}
+
+// Check names the modules that Apply would load. An error says which modules the
+// kernel does not have, and what would bring them; the errors of several are joined.
+func (m Modules) Check(ctx context.Context) (changes []string, err error) {
+	return m.each(ctx, func(_ context.Context, name string) (string, error) { return "load kernel module " + name, nil })
+}
+
+// Apply loads what Check names, one after the other. If one cannot be loaded, the
+// others still are; the errors are joined.
+func (m Modules) Apply(ctx context.Context) error {
+	_, err := m.each(ctx, func(ctx context.Context, name string) (string, error) { return "", load(ctx, name) })
+	return err
+}
+
+// Advise names, where Load is false, the modules that are there and not loaded.
+func (m Modules) Advise(ctx context.Context) (advice []string, err error) {
+	if m.Load {
+		return nil, nil
+	}
+	m.Load = true
+	return m.each(ctx, func(_ context.Context, name string) (string, error) {
+		return fmt.Sprintf("kernel module %s is not loaded: the kernel loads it when something asks for it, modprobe %s at once, and a file in /etc/modules-load.d at each boot", name, name), nil
+	})
+}
+
+// each calls do for each module that is to be loaded.
+func (m Modules) each(ctx context.Context, do func(ctx context.Context, name string) (string, error)) (said []string, err error) {
+	if len(m.List) == 0 {
+		return nil, nil
+	}
+	k, err := running()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, name := range m.List {
+		if err := ctx.Err(); err != nil {
+			return nil, errors.Join(append(errs, err)...)
+		}
+		name, err := normal(name)
+		there := false
+		if err == nil {
+			there, err = k.has(ctx, name)
+		}
+		if err == nil && !there && m.Load {
+			var line string
+			if err = k.mayLoad(name); err == nil {
+				if line, err = do(ctx, name); line != "" {
+					said = append(said, line)
+				}
+			}
+		}
+		errs = append(errs, err)
+	}
+	return said, errors.Join(errs...)
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+
+// normal is a module's name as the kernel has it.
+func normal(name string) (string, error) {
+	if !nameForm.MatchString(name) {
+		return "", fmt.Errorf("%q is no name of a kernel module", name)
+	}
+	return strings.ReplaceAll(name, "-", "_"), nil
+}
