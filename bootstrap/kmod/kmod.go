@@ -71,7 +71,7 @@ func (m Modules) each(ctx context.Context, do func(ctx context.Context, name str
 		}
 		if err == nil && !there && m.Load {
 			var line string
-			if err = k.mayLoad(name); err == nil {
+			if err = k.mayLoad(ctx, name); err == nil {
 				if line, err = do(ctx, name); line != "" {
 					said = append(said, line)
 				}

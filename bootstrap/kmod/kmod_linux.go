@@ -114,8 +114,8 @@ func (k *kernel) listed(ctx context.Context, list, name string) (bool, error) {
 }
 
 // mayLoad is an error where no module is loaded any more.
-func (k *kernel) mayLoad(name string) error {
-	text, err := os.ReadFile(filepath.Join(root, "/proc/sys/kernel/modules_disabled"))
+func (k *kernel) mayLoad(ctx context.Context, name string) error {
+	text, err := input.ReadFile(ctx, filepath.Join(root, "/proc/sys/kernel/modules_disabled"), input.MaxModules)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("kernel module %s cannot be loaded: this kernel loads no modules, whatever is below %s", name, k.dir)

@@ -19,6 +19,6 @@ func running() (*kernel, error) { return nil, errNotLinux }
 
 func (*kernel) has(context.Context, string) (bool, error) { return false, errNotLinux }
 
-func (*kernel) mayLoad(string) error { return errNotLinux }
+func (*kernel) mayLoad(context.Context, string) error { return errNotLinux }
 
 func load(context.Context, string) error { return errNotLinux }

@@ -113,6 +113,7 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.sourceFlags(f)
 	a.cgroupFlags(f)
 	a.bpfMountFlags(f)
+	a.moduleFlags(f)
 	a.sysctlFlags(f)
 	a.cniFlags(f)
 	a.stateFlags(f)

@@ -563,3 +563,19 @@ func TestCleanupShowsThenRemovesExactlyThat(t *testing.T) {
 	require.Equal(t, "gone", n.shell("test -e /run/cilium && echo there || echo gone"))
 	require.Zero(t, n.run("cleanup", "--all-state", "-f").code, "nothing left is success")
 }
+
+// A module that the kernel does not have stops what may need it, and nothing else.
+func TestHP2_AMissingModuleIsNamed(t *testing.T) {
+	n := newNode(t)
+	o := n.run(n.args("check", "--kernel-modules", "slipway_none")...)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "step modules: check: kernel module slipway_none: the kernel does not have this module")
+	o = n.run(n.args("apply", "--kernel-modules", "slipway_none", "--output", "json")...)
+	require.Equal(t, 1, o.code)
+	statuses := o.report(t).statuses()
+	require.Equal(t, []string{"failed", "blocked", "changed", "blocked"}, []string{statuses["modules"], statuses["sysctl"], statuses["bpffs"], statuses["cni"]})
+	o = n.run(n.args("apply", "--kernel-modules", "slipway_none", "--skip", "modules", "--output", "json")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "skipped", o.report(t).statuses()["modules"])
+	require.NotContains(t, n.run(n.args("check", "--output", "json")...).report(t).statuses(), "modules", "none are asked for")
+}

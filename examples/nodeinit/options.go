@@ -32,6 +32,7 @@ type options struct {
 
 	cgroupRoot, bpfRoot, bpfFallback                               string
 	cgroupRepair, bpfShared                                        bool
+	modules                                                        []string
 	sysctls                                                        []string
 	sysctlConfDir, sysctlConfFile, sysctlUnit                      string
 	cniBinDir, cniConf, cniConfDir, cniConfName                    string
@@ -86,6 +87,10 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 	f.StringVar(&a.apiServer, "k8s-api-server", "", "URL of one API server; the older form of --k8s-api-server-urls")
 	f.DurationVar(&a.retrySpread, "k8s-retry-spread", time.Minute, "nodes retry at a random time within this window when the API server was away; make it shorter in a small cluster")
 	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, in this container")
+}
+
+func (a *app) moduleFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.modules, "kernel-modules", nil, "kernel modules that the agent needs; those that are neither built in nor loaded are loaded by the host's modprobe (needs SYS_MODULE), and stay")
 }
 
 func (a *app) cgroupFlags(f *pflag.FlagSet) {

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/kmod"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cleanup"
@@ -35,6 +36,10 @@ const (
 )
 
 var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, stepSysctl, stepBPFFS, stepCNI}
+
+// stepModules comes before sysctl, where --kernel-modules asks for it: some keys are a
+// module's. It leaves nothing to undo.
+const stepModules = "modules"
 
 // hostPaths are what an agent's pod mounts from the host and expects to exist.
 var hostPaths = []hostpath.Path{
@@ -64,14 +69,20 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
 		Action: a.cniStep(install), Skip: install.Plugins == nil && install.Config == nil,
 	}
-	p = a.plan(append([]bootstrap.Step{
+	steps := []bootstrap.Step{
 		{Name: stepConfig, Action: a.configStep(config), Skip: len(a.sources) == 0},
 		cleaning,
 		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.hostPathStep()},
 		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
 		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
 		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
-	}, a.cniSteps(cni, install)...)...)
+	}
+	if len(a.modules) > 0 {
+		before := slices.IndexFunc(steps, func(s bootstrap.Step) bool { return s.Name == stepSysctl })
+		steps[before].After = append(steps[before].After, stepModules)
+		steps = slices.Insert(steps, before, bootstrap.Step{Name: stepModules, Action: a.moduleStep()})
+	}
+	p = a.plan(append(steps, a.cniSteps(cni, install)...)...)
 	p.KeepGoing = true // for all that a step needs is in its After
 	return p, closeAll, a.choose(p)
 }
@@ -89,11 +100,13 @@ func (a *app) choose(p *bootstrap.Plan) error {
 	return nil
 }
 
+func choosable() []string { return append(slices.Clone(stepNames), stepModules) }
+
 // knownSteps is an error where --skip or --only names no step.
 func (a *app) knownSteps() error {
 	for _, name := range slices.Concat(a.skip, a.only) {
-		if !slices.Contains(stepNames, name) {
-			return usageError{fmt.Errorf("unknown step %q: the steps are %s", name, strings.Join(stepNames, ", "))}
+		if !slices.Contains(choosable(), name) {
+			return usageError{fmt.Errorf("unknown step %q: the steps are %s", name, strings.Join(choosable(), ", "))}
 		}
 	}
 	return nil
@@ -125,6 +138,10 @@ func (a *app) hostPathStep() bootstrap.Action {
 		paths = append(paths, p.Path)
 	}
 	return a.host().Files(hostns.Mount, hostpath.Paths{List: hostPaths, Journal: a.journal}, paths...)
+}
+
+func (a *app) moduleStep() bootstrap.Action {
+	return a.host().In(hostns.Mount, kmod.Modules{List: a.modules, Load: true})
 }
 
 func (a *app) cgroupStep() bootstrap.Action {

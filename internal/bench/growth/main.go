@@ -28,6 +28,7 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/reconcile", "reconcile.Loop{}.Run"},
 	{"bootstrap/cri", "cri.Endpoint{}.Status"},
 	{"bootstrap/gate", "gate.KubeProxy"},
+	{"bootstrap/kmod", "kmod.Modules{}.Apply"},
 	{"bootstrap/probe", "(&probe.Probe{}).Serve"},
 	{"bootstrap/bpfmap", "bpfmap.Pinned{}.Apply"},
 	{"bootstrap/hostlocal", "hostlocal.Store{}.Apply"},

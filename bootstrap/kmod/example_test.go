@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kmod_test
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/kmod"
+)
+
+// The modules of transparent proxying, loaded on the host from inside a container.
+func Example() {
+	modules := kmod.Modules{List: []string{"xt_TPROXY", "xt_socket"}, Load: true}
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{
+		{Name: "modules", Action: hostns.In("/hostproc/1", hostns.Mount, modules)},
+	}}
+	report, err := plan.Apply(context.Background())
+	if err != nil {
+		log.Fatal(err) // which modules the kernel does not have, or why they cannot be loaded
+	}
+	_ = report.WriteText(os.Stdout)
+}
