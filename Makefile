@@ -66,7 +66,7 @@ KERNELS ?= 5.10,6.1,6.12,6.18,newest,6.12-arm64
 kernels: machine-tools ## the demo, the command's life and all tests on other kernels, in virtual machines, installed the first time (as root; hours; KERNELS=: some of them)
 	$(GO) run ./internal/realkernels -kernels $(KERNELS)
 
-kernels-short: machine-tools ## the same on the oldest kernel, with the tests of the leaves that ask the kernel
+kernels-short: machine-tools ## the same on the oldest kernel, with the tests of the packages whose calls differ by kernel
 	$(GO) run ./internal/realkernels -short
 
 kernels-short-install: machine-tools

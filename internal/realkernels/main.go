@@ -55,7 +55,7 @@ type order struct {
 
 func main() {
 	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels, of which each is taken in its newest version")
-	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the leaves that ask the kernel")
+	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the packages whose calls differ by kernel")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
 	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes a processor and 2.5 GB")
