@@ -11,12 +11,12 @@
 // below /run/booted-system/kernel-modules/lib/modules on NixOS, where modules.builtin
 // names what is built in and modules.dep what can be loaded (modules.dep(5)). It is
 // loaded by the node's own modprobe(8), which knows what it depends on, how it is
-// compressed, and what an administrator has written into modprobe.d; where that
-// forbids a module, the error has modprobe's words.
+// compressed, and what an administrator has written into modprobe.d.
 //
 // Many modules are loaded by the kernel itself when something asks for them, such as
 // the first iptables rule that has a match. Without Load, one that is there and not
-// loaded is advice, and no error.
+// loaded is advice, and no error. One that nobody can load any more
+// (kernel.modules_disabled) is an error either way.
 //
 // # Undoing
 //

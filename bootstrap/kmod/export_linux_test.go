@@ -3,16 +3,12 @@
 
 package kmod
 
-import (
-	"testing"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// On has the test look at a node below dir, which is as it was made.
-func On(t testing.TB, dir string) {
-	root = dir
-	t.Cleanup(func() { root = "" })
+// Below are the modules of a node whose root is dir.
+func (m Modules) Below(dir string) Modules {
+	m.root = dir
+	return m
 }
 
 // Release is the running kernel's.

@@ -24,19 +24,32 @@ type Modules struct {
 
 	// Load has Apply load what is there and not loaded. If false, that is advice.
 	Load bool
+
+	root string // of the node, in tests
 }
 
 // Check names the modules that Apply would load. An error says which modules the
-// kernel does not have, and what would bring them; the errors of several are joined.
+// kernel does not have or cannot load, and what to do; the errors of several are
+// joined.
 func (m Modules) Check(ctx context.Context) (changes []string, err error) {
-	return m.each(ctx, func(_ context.Context, name string) (string, error) { return "load kernel module " + name, nil })
+	err = m.each(ctx, func(_ *kernel, name string) error {
+		if m.Load {
+			changes = append(changes, "load kernel module "+name)
+		}
+		return nil
+	})
+	return changes, err
 }
 
 // Apply loads what Check names, one after the other. If one cannot be loaded, the
 // others still are; the errors are joined.
 func (m Modules) Apply(ctx context.Context) error {
-	_, err := m.each(ctx, func(ctx context.Context, name string) (string, error) { return "", load(ctx, name) })
-	return err
+	return m.each(ctx, func(k *kernel, name string) error {
+		if !m.Load {
+			return nil
+		}
+		return k.load(ctx, name)
+	})
 }
 
 // Advise names, where Load is false, the modules that are there and not loaded.
@@ -44,42 +57,45 @@ func (m Modules) Advise(ctx context.Context) (advice []string, err error) {
 	if m.Load {
 		return nil, nil
 	}
-	m.Load = true
-	return m.each(ctx, func(_ context.Context, name string) (string, error) {
-		return fmt.Sprintf("kernel module %s is not loaded: the kernel loads it when something asks for it, modprobe %s at once, and a file in /etc/modules-load.d at each boot", name, name), nil
+	err = m.each(ctx, func(_ *kernel, name string) error {
+		advice = append(advice, fmt.Sprintf("kernel module %s is not loaded: the kernel loads it when something asks for it, modprobe %s at once, and a file in /etc/modules-load.d at each boot", name, name))
+		return nil
 	})
+	return advice, err
 }
 
-// each calls do for each module that is to be loaded.
-func (m Modules) each(ctx context.Context, do func(ctx context.Context, name string) (string, error)) (said []string, err error) {
+// each calls do for each module that is there, not loaded, and could be.
+func (m Modules) each(ctx context.Context, do func(k *kernel, name string) error) error {
 	if len(m.List) == 0 {
-		return nil, nil
+		return nil
 	}
-	k, err := running()
+	k, err := running(m.root)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var errs []error
+	seen := map[string]bool{}
 	for _, name := range m.List {
 		if err := ctx.Err(); err != nil {
-			return nil, errors.Join(append(errs, err)...)
+			return errors.Join(append(errs, err)...)
 		}
 		name, err := normal(name)
+		if seen[name] {
+			continue
+		}
 		there := false
 		if err == nil {
+			seen[name] = true
 			there, err = k.has(ctx, name)
 		}
-		if err == nil && !there && m.Load {
-			var line string
-			if err = k.mayLoad(ctx, name); err == nil {
-				if line, err = do(ctx, name); line != "" {
-					said = append(said, line)
-				}
+		if err == nil && !there {
+			if err = k.mayLoad(ctx, name, m.Load); err == nil {
+				err = do(k, name)
 			}
 		}
 		errs = append(errs, err)
 	}
-	return said, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)

@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -23,7 +25,18 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// node makes files of a node, and has kmod look there.
+const loadVariable = "KMOD_TEST_LOAD"
+
+// TestMain is, where a test starts this program anew, one that loads a module.
+func TestMain(m *testing.M) {
+	if name := os.Getenv(loadVariable); name != "" {
+		fmt.Println(kmod.Modules{List: []string{name}, Load: true}.Apply(context.Background()))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// node makes files of a node.
 func node(t *testing.T, tree string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +45,6 @@ func node(t *testing.T, tree string, files map[string]string) string {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
-	kmod.On(t, dir)
 	return dir
 }
 
@@ -54,7 +66,7 @@ func TestHP2_WhatTheKernelHas(t *testing.T) {
 	for _, tree := range []string{"lib/modules", "usr/lib/modules", "run/booted-system/kernel-modules/lib/modules"} {
 		t.Run(tree, func(t *testing.T) {
 			dir := node(t, tree, asDistributionsHaveThem())
-			m := kmod.Modules{List: []string{"tunnel4", "vxlan", "loop", "br_netfilter", "br-netfilter", "xt_socket", "ip-set", "my_own"}}
+			m := kmod.Modules{List: []string{"tunnel4", "vxlan", "loop", "br_netfilter", "br-netfilter", "xt_socket", "ip-set", "my_own", "xt-socket"}}.Below(dir)
 			changes, err := m.Check(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, changes, "what can be loaded is there")
@@ -77,7 +89,7 @@ func TestHP2_WhatTheKernelHas(t *testing.T) {
 			// One that is on its way, or leaves, is loaded like one that is not there.
 			more := asDistributionsHaveThem()["TREE/modules.dep"] + "kernel/net/netfilter/xt_mark.ko:\n"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, tree, kmod.Release(), "modules.dep"), []byte(more), 0o644))
-			changes, err = kmod.Modules{List: []string{"xt_mark"}, Load: true}.Check(t.Context())
+			changes, err = kmod.Modules{List: []string{"xt_mark"}, Load: true}.Below(dir).Check(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, []string{"load kernel module xt_mark"}, changes)
 		})
@@ -88,29 +100,44 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 	dir := node(t, "lib/modules", asDistributionsHaveThem())
 	at := func(name string) string { return filepath.Join(dir, "lib/modules", kmod.Release(), name) }
 	for _, load := range []bool{false, true} {
-		m := kmod.Modules{List: []string{"xt_none", "tunnel4", "xt_nada"}, Load: load}
+		m := kmod.Modules{List: []string{"xt_none", "tunnel4", "xt_nada"}, Load: load}.Below(dir)
 		_, err := m.Check(t.Context())
 		require.ErrorIs(t, err, kmod.ErrMissing)
 		require.ErrorContains(t, err, "kernel module xt_none: the kernel does not have this module ("+kmod.Release()+"): install the package")
 		require.ErrorContains(t, err, "kernel module xt_nada: ")
 		require.ErrorIs(t, m.Apply(t.Context()), kmod.ErrMissing)
 	}
-	m := kmod.Modules{List: []string{"ip_set"}, Load: true}
-
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "proc/sys/kernel/modules_disabled"), []byte("1\n"), 0o644))
-	_, err := m.Check(t.Context())
-	require.ErrorContains(t, err, "kernel module ip_set cannot be loaded: kernel.modules_disabled is set, until the next boot")
-	require.NoError(t, os.Remove(filepath.Join(dir, "proc/sys/kernel/modules_disabled")))
-	require.ErrorContains(t, m.Apply(t.Context()), "this kernel loads no modules")
+	m := kmod.Modules{List: []string{"ip_set"}}.Below(dir)
+	disabled := filepath.Join(dir, "proc/sys/kernel/modules_disabled")
+	for _, m.Load = range []bool{false, true} {
+		require.NoError(t, os.WriteFile(disabled, []byte("1\n"), 0o644))
+		_, err := m.Check(t.Context())
+		require.ErrorContains(t, err, "kernel module ip_set is not loaded, and cannot be until the next boot, since kernel.modules_disabled is set")
+		require.NoError(t, os.Remove(disabled))
+		require.ErrorContains(t, m.Apply(t.Context()), "kernel module ip_set is not built in, and this kernel loads none, whatever is in /lib/modules/")
+	}
 
 	require.NoError(t, os.Remove(at("modules.dep")))
 	require.NoError(t, unix.Mkfifo(at("modules.dep"), 0o644))
-	_, err = m.Check(t.Context())
+	_, err := m.Check(t.Context())
 	require.ErrorContains(t, err, at("modules.dep")+" is a FIFO, not a regular file")
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "lib")))
+
+	// A tree without lists, such as one for building modules, tells nothing.
+	require.NoError(t, os.Remove(at("modules.dep")))
+	require.NoError(t, os.Remove(at("modules.builtin")))
+	require.NoError(t, os.Mkdir(at("build"), 0o755))
+	for range 2 {
+		_, err = m.Check(t.Context())
+		require.ErrorContains(t, err, "kernel module ip_set: it is not loaded, and whether the kernel has it cannot be told, for the lists of its modules are not in /lib/modules/"+kmod.Release())
+		require.NotErrorIs(t, err, kmod.ErrMissing)
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, "lib")))
+	}
+	require.NoError(t, os.MkdirAll(at(""), 0o755))
+	other := filepath.Join(dir, "usr/lib/modules", kmod.Release())
+	require.NoError(t, os.MkdirAll(other, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(other, "modules.builtin"), []byte("kernel/net/netfilter/ipset/ip_set.ko\n"), 0o644))
 	_, err = m.Check(t.Context())
-	require.ErrorIs(t, err, kmod.ErrMissing)
-	require.ErrorContains(t, err, "/lib/modules/"+kmod.Release()+", which lists what is built in and what can be loaded, is not there: mount the host's /lib/modules here")
+	require.NoError(t, err)
 
 	for _, name := range []string{"", "--remove", "../x", "a b", "net/xt", "a\nb"} {
 		_, err := kmod.Modules{List: []string{name}}.Check(t.Context())
@@ -159,7 +186,7 @@ func TestHP2_LoadedByTheHostsModprobe(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	m := kmod.Modules{List: []string{spare(t)}, Load: true}
 	require.NoError(t, unix.Mount("none", "/lib/modules", "tmpfs", 0, ""))
-	require.ErrorIs(t, m.Apply(t.Context()), kmod.ErrMissing)
+	require.ErrorContains(t, m.Apply(t.Context()), "in a container, enter the host's mount namespace")
 	onHost := hostns.In("/proc/1", hostns.Mount, m)
 	require.NoError(t, onHost.Apply(t.Context()))
 	changes, err := m.Check(t.Context())
@@ -171,6 +198,15 @@ func TestHP2_LoadedByTheHostsModprobe(t *testing.T) {
 func TestHP2_WithoutTheCapability(t *testing.T) {
 	testns.OwnKernel(t)
 	m := kmod.Modules{List: []string{spare(t)}, Load: true}
+
+	// A user namespace has all capabilities, and not this one over the kernel.
+	inside := exec.Command("unshare", "-Urm", os.Args[0])
+	inside.Env = append(os.Environ(), loadVariable+"="+m.List[0])
+	out, err := inside.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "load kernel module "+m.List[0]+": ")
+	require.Contains(t, string(out), "which is in effect here: refused by a seccomp or security module's profile, or owned by another user namespace")
+
 	said := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread has lost something
@@ -184,7 +220,7 @@ func TestHP2_WithoutTheCapability(t *testing.T) {
 		}
 		said <- err
 	}()
-	err := <-said
+	err = <-said
 	require.ErrorContains(t, err, "load kernel module "+m.List[0]+": ")
 	require.ErrorContains(t, err, "Operation not permitted (needs CAP_SYS_MODULE in the initial user namespace)")
 	require.NoError(t, m.Apply(t.Context())) // for the end, which removes it

@@ -15,10 +15,10 @@ const errNotLinux = unsupported.Error("kernel modules are Linux's")
 
 type kernel struct{}
 
-func running() (*kernel, error) { return nil, errNotLinux }
+func running(string) (*kernel, error) { return nil, errNotLinux }
 
 func (*kernel) has(context.Context, string) (bool, error) { return false, errNotLinux }
 
-func (*kernel) mayLoad(context.Context, string) error { return errNotLinux }
+func (*kernel) mayLoad(context.Context, string, bool) error { return errNotLinux }
 
-func load(context.Context, string) error { return errNotLinux }
+func (*kernel) load(context.Context, string) error { return errNotLinux }

@@ -58,7 +58,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Use: "uninstall", Args: arguments(0),
 		Short: "Undo what apply and the other commands changed",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var steps []string // all that is recorded
+			var steps []string // nil: all that is recorded
 			if len(a.skip)+len(a.only) > 0 {
 				if err := a.knownSteps(); err != nil {
 					return err
@@ -74,8 +74,8 @@ func (a *app) uninstallCommand() *cobra.Command {
 	return c
 }
 
-// takeBack undoes what is recorded for the steps, or everything if none is named,
-// or says what that would be. It asks more, which may be nil, for steps that are
+// takeBack undoes what is recorded for the steps, or everything if steps is nil, or
+// says what that would be. It asks more, which may be nil, for steps that are
 // undone before them.
 func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more func(context.Context) ([]bootstrap.Step, error)) error {
 	if !dryRun {

@@ -569,7 +569,7 @@ func TestHP2_AMissingModuleIsNamed(t *testing.T) {
 	n := newNode(t)
 	o := n.run(n.args("check", "--kernel-modules", "slipway_none")...)
 	require.Equal(t, 1, o.code)
-	require.Contains(t, o.stderr, "step modules: check: kernel module slipway_none: the kernel does not have this module")
+	require.Contains(t, o.stderr, "step modules: check: kernel module slipway_none: ")
 	o = n.run(n.args("apply", "--kernel-modules", "slipway_none", "--output", "json")...)
 	require.Equal(t, 1, o.code)
 	statuses := o.report(t).statuses()
@@ -578,4 +578,35 @@ func TestHP2_AMissingModuleIsNamed(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "skipped", o.report(t).statuses()["modules"])
 	require.NotContains(t, n.run(n.args("check", "--output", "json")...).report(t).statuses(), "modules", "none are asked for")
+
+	o = n.run("check", "--only", "modules")
+	require.Equal(t, 64, o.code)
+	require.Contains(t, o.stderr, "--only modules, and --kernel-modules names none")
+}
+
+// Nothing of what is named is recorded: that is not everything.
+func TestPLAN12_UninstallOfNothingLeavesEverything(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run(n.args("apply")...).code)
+	for _, args := range [][]string{
+		{"uninstall", "--only", "modules"},
+		{"uninstall", "--skip", "config,cleanup,host-paths,cgroup,sysctl,bpffs,cni"},
+		{"uninstall", "--dry-run", "--only", "modules"},
+	} {
+		o := n.run(args...)
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stdout, "no steps")
+		require.Zero(t, n.run(n.args("check")...).code, "nothing is to be done again")
+	}
+	require.Zero(t, n.run("uninstall").code)
+	require.Equal(t, 2, n.run(n.args("check")...).code)
+}
+
+// An empty flag is its default, for what is mounted, kept and cleaned up.
+func TestEmptyRootsAreTheirDefaults(t *testing.T) {
+	n := newNode(t)
+	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, n.args("apply", "--bpf-root=", "--cgroup-root=", "--output", "json")...)
+	require.Zero(t, o.code, o.stderr)
+	n.shell("mkdir /sys/fs/bpf/cilium")
+	require.Contains(t, n.run("cleanup", "--all-state", "--dry-run", "--bpf-root=").stdout, "/sys/fs/bpf/cilium")
 }

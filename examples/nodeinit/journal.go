@@ -85,10 +85,10 @@ func (a *app) plan(steps ...bootstrap.Step) *bootstrap.Plan {
 	return p
 }
 
-// undo undoes what is recorded for the steps, or everything if there is none,
-// and reports it by steps. More steps are undone first.
+// undo undoes what is recorded for the steps, or everything if steps is nil, and
+// reports it by steps. More steps are undone first.
 func (a *app) undo(ctx context.Context, steps []string, dryRun bool, more ...bootstrap.Step) (*bootstrap.Report, error) {
-	if len(steps) > 0 {
+	if steps != nil {
 		return a.undoSteps(ctx, steps, dryRun, more...)
 	}
 	if dryRun {

@@ -145,7 +145,7 @@ func (a *app) moduleStep() bootstrap.Action {
 }
 
 func (a *app) cgroupStep() bootstrap.Action {
-	m := cgroup.Mount{Path: cmp.Or(a.cgroupRoot, cgroup.Cilium().Path), Repair: a.cgroupRepair, Journal: a.journal}
+	m := cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair, Journal: a.journal}
 	return a.host().Mounts(hostns.Mount|hostns.Cgroup, m, "cgroup2", a.cgroupRoot)
 }
 
@@ -227,7 +227,7 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	}
 	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal,
-		Keep: []string{cmp.Or(a.cgroupRoot, cgroup.Cilium().Path), a.bpfRoot},
+		Keep: []string{a.cgroupRoot, a.bpfRoot},
 	}
 	// This node gets an agent again: to give it to another CNI until then, by
 	// bringing back what was set aside, is for the cleanup command.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -50,6 +53,12 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	if err := a.emptyNames(f); err != nil {
 		return err
 	}
+	if slices.Contains(a.only, stepModules) && len(a.modules) == 0 && f.Lookup("any-owner") == nil {
+		return usageError{fmt.Errorf("--only %s, and --kernel-modules names none", stepModules)}
+	}
+	for i, name := range a.modules {
+		a.modules[i] = strings.TrimSpace(name)
+	}
 	if a.nodeName == "" {
 		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
 	}
@@ -57,6 +66,8 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 		a.apiServers = append(a.apiServers, a.apiServer)
 	}
 	a.olderInstallerPaths(f)
+	a.cgroupRoot = cmp.Or(a.cgroupRoot, cgroup.Cilium().Path)
+	a.bpfRoot = cmp.Or(a.bpfRoot, bpffs.DefaultPath)
 	return nil
 }
 

@@ -34,7 +34,7 @@ func TestLifeOfANode(t *testing.T) {
 	begin(t)
 	on(t, script(t, "foreign.sh"))
 	on(t, "cd /var/lib/cni/networks && ls | grep -vx other | xargs rm -rf") // of tests before this one
-	snapshot(t) // looking for rules makes the kernel's tables
+	snapshot(t)                                                             // looking for rules makes the kernel's tables
 	for i, a := range arrangements {
 		if i > 0 && testing.Short() {
 			break
