@@ -263,14 +263,16 @@ func TestUninstallNeedsNoneOfTheFlagsOfApply(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
-func TestUninstallNamesWhatAnotherProgramRecorded(t *testing.T) {
+// A folder may be an agent's too: what is in it beside the journal stays.
+func TestPLAN6_UninstallLeavesWhatIsBesideTheJournal(t *testing.T) {
 	n := newNode(t)
-	require.Zero(t, n.run("mount-bpffs").code)
+	n.shell("mkdir -m 700 /var/lib/slipway")
 	n.write("/var/lib/slipway/theirs.json", `{"schema":1,"entries":[]}`)
+	require.Zero(t, n.run("mount-bpffs").code)
 	o := n.run("uninstall")
-	require.Equal(t, 1, o.code)
-	require.Contains(t, o.stderr, "theirs")
+	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, o.stdout, "unmount bpf from /sys/fs/bpf")
+	require.Equal(t, "theirs.json", n.shell("ls -A /var/lib/slipway"))
 }
 
 func TestUninstallWhereNothingWasRecordedCreatesNothing(t *testing.T) {
