@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -35,11 +36,12 @@ type Runtime struct {
 
 // For returns i for a node with the given runtime. An empty ConfDir becomes the
 // runtime's, and an empty BinDir the first of its plugin folders that is on a file
-// system mounted writable and executable, and is no folder of the system's; the
-// other plugin folders are added to SearchDirs. If Journal says that the context's
+// system mounted writable and executable, and is for CNI by its name; the other
+// plugin folders are added to SearchDirs. If Journal says that the context's
 // step has installed in one of the runtime's folders before, that one is kept. If
 // the runtime does not say where it looks, the folders remain those in which the
-// step has installed before, or become the defaults.
+// step has installed before, or become the defaults. A ConfDir of the runtime's that is
+// not for CNI by its name is an error: what is given in i is not judged.
 //
 // Of the returned Install, Apply also undoes what the step has recorded in other
 // folders, once everything is installed in these; and Advise says if the runtime
@@ -53,6 +55,9 @@ func (i Install) For(ctx context.Context, r Runtime) (Install, error) {
 	i.place = &place{runtime: r, chosen: i.BinDir == "" || i.ConfDir == ""}
 	if i.ConfDir == "" {
 		i.ConfDir = first(r.ConfDir, known.conf, defaultConfDir)
+		if r.ConfDir != "" && !isForCNI(r.ConfDir) {
+			return i, fmt.Errorf("choose CNI folders: the container runtime reads configurations in %q, which by its name is not for CNI%s", r.ConfDir, r.remedy())
+		}
 	}
 	if i.BinDir == "" {
 		if i.BinDir, err = r.binDir(known.bin); err != nil {
@@ -109,9 +114,9 @@ func (r Runtime) binDir(last string) (string, error) {
 	}
 	var errs []error
 	for _, dir := range append(intersection(last, r.PluginDirs), r.PluginDirs...) {
-		err := owned(dir)
-		if err == nil {
-			err = usable(dir)
+		err := usable(dir)
+		if !isForCNI(dir) && (filepath.Base(dir) != "bin" || isSystems(dir)) {
+			err = fmt.Errorf("%s is by its name not a folder for CNI plugins", dir)
 		}
 		if err == nil {
 			return dir, nil
@@ -119,6 +124,24 @@ func (r Runtime) binDir(last string) (string, error) {
 		errs = append(errs, err)
 	}
 	return "", fmt.Errorf("no plugin can be installed where the container runtime looks: %w", errors.Join(errs...))
+}
+
+// nameOfCNI finds the word cni, or net.d, in a path.
+var nameOfCNI = regexp.MustCompile(`(^|[-_./])cni([-_./]|$)|/net\.d(/|$)`)
+
+// isForCNI reports whether a folder that the runtime names has a name for CNI on its
+// path. All that are known have, wherever they are,
+// and no folder of another program's has, in which a file that we add is read, or one
+// that we set aside is missed. Where plugins are it may instead be named bin, as k3s's
+// and that of Google's nodes: beside programs, one more does nothing until it is called.
+//
+// Whose the folder is does not count here: kubespray's belong to its user. It is
+// reached as every folder is, over no link that others may change.
+func isForCNI(dir string) bool { return nameOfCNI.MatchString(dir) }
+
+// isSystems reports whether a folder named bin holds the system's own programs.
+func isSystems(dir string) bool {
+	return slices.Contains([]string{"/", "/usr", "/usr/local", "/root"}, filepath.Dir(dir))
 }
 
 // intersection is dir, if it is one of dirs.

@@ -27,7 +27,7 @@ func TestForTheFirstUsablePluginFolder(t *testing.T) {
 		return dir
 	}
 	readOnly, noExec, good := mounted("read-only", unix.MS_RDONLY), mounted("noexec", unix.MS_NOEXEC), mounted("good", 0)
-	r := cniinstall.Runtime{PluginDirs: []string{filepath.Join(readOnly, "cni"), noExec, filepath.Join(good, "cni/bin")}}
+	r := cniinstall.Runtime{PluginDirs: []string{filepath.Join(readOnly, "cni"), filepath.Join(noExec, "cni"), filepath.Join(good, "cni/bin")}}
 	i := n.auto(r)
 	require.Equal(t, filepath.Join(good, "cni/bin"), i.BinDir)
 	require.Equal(t, r.PluginDirs[:2], i.SearchDirs)
@@ -36,5 +36,5 @@ func TestForTheFirstUsablePluginFolder(t *testing.T) {
 	r.PluginDirs = r.PluginDirs[:2]
 	_, err := i.For(t.Context(), r)
 	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: "+
-		filepath.Join(readOnly, "cni")+" is on a file system mounted read-only\n"+noExec+" is on a file system mounted noexec")
+		filepath.Join(readOnly, "cni")+" is on a file system mounted read-only\n"+filepath.Join(noExec, "cni")+" is on a file system mounted noexec")
 }

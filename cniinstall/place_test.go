@@ -176,5 +176,39 @@ func TestForNoFolderOfTheRuntimeCanBeUsed(t *testing.T) {
 	i := n.install()
 	i.BinDir = ""
 	_, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{"/usr/bin"}})
-	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: CNI folder /usr/bin is the system's: name one for CNI")
+	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: /usr/bin is by its name not a folder for CNI plugins")
+}
+
+// A runtime that lies, or is told wrong, names the folders of other programs. Those that
+// are known to be named by runtimes are for CNI (internal/verify/layouts).
+func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
+	confs := map[string]bool{
+		"/etc/cni/net.d": true, "/etc/kubernetes/cni/net.d": true, "/var/lib/rancher/k3s/agent/etc/cni/net.d": true, "/var/lib/cni/net.d": true,
+		"/var/snap/microk8s/8000/args/cni-network": true, "/nix/store/7dqv-kubernetes-cni-config": true, "/run/multus/cni/net.d": true, "/opt/net.d": true,
+		"/etc/ssh/sshd_config.d": false, "/etc/sysctl.d": false, "/etc/cron.d": false, "/etc": false, "/": false, "/var/lib/kubelet": false,
+		"/etc/kubernetes/manifests": false, "/home/mcnicol/conf": false, "/opt/bin": false,
+	}
+	for dir, good := range confs {
+		i, err := cniinstall.Install{BinDir: "/opt/cni/bin"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir, Remedy: "give others"})
+		if good {
+			require.NoError(t, err, dir)
+			require.Equal(t, dir, i.ConfDir)
+			continue
+		}
+		require.EqualError(t, err, `choose CNI folders: the container runtime reads configurations in "`+dir+`", which by its name is not for CNI (give others)`)
+		i, err = cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir})
+		require.NoError(t, err, "what is given is not judged")
+		require.Equal(t, "/etc/cni/net.d", i.ConfDir)
+	}
+	for dir, good := range map[string]bool{
+		"/opt/cni/bin": true, "/usr/lib/cni": true, "/usr/libexec/cni": true, "/home/kubernetes/bin": true, "/var/lib/rancher/k3s/data/7c2f9a/bin": true,
+		"/usr/bin": false, "/bin": false, "/usr/local/bin": false, "/root/bin": false, "/etc/cron.daily": false, "/etc/ssh": false, "/usr/lib": false,
+	} {
+		_, err := cniinstall.Install{ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{dir}})
+		if !good {
+			require.ErrorContains(t, err, dir+" is by its name not a folder for CNI plugins")
+		} else if err != nil {
+			require.NotContains(t, err.Error(), "by its name", dir) // the machine's may not be usable
+		}
+	}
 }

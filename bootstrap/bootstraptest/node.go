@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -33,8 +34,9 @@ type Node struct {
 	node *throwaway.Node
 	ctx  context.Context // the test's: programs end with it
 
-	mu   sync.Mutex
-	cmds []*Cmd
+	mu        sync.Mutex
+	cmds      []*Cmd
+	listeners []net.Listener
 }
 
 // NewNode starts a node for the test t, at whose end it is gone. It needs Linux
@@ -67,6 +69,9 @@ func (n *Node) close() error {
 	for _, c := range n.cmds {
 		_ = c.Wait() // its error is the test's business, and comes to it as well
 	}
+	for _, l := range n.listeners {
+		_ = l.Close() // the test may have closed it
+	}
 	return errors.Join(err, n.node.Close())
 }
 
@@ -84,6 +89,20 @@ func (n *Node) Proc() string { return n.node.Proc() }
 // errors.
 func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
 	return n.node.Do(ctx, f)
+}
+
+// Listen makes a unix socket at path on the node, and its folder if that is missing.
+// The test accepts; a process of the node's, cat(1), has the socket open too, so that
+// it is the node's for whoever looks who listens. It ends with the listener, at the
+// latest at the end of the test.
+func (n *Node) Listen(path string) (net.Listener, error) {
+	l, err := n.node.Listen(path, exec.CommandContext(n.ctx, "cat"))
+	if err == nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.listeners = append(n.listeners, l)
+	}
+	return l, err
 }
 
 // Cmd is a program that runs on a [Node]. It has the fields and methods of

@@ -89,6 +89,9 @@ func TestNodeEndsWhatStillRuns(t *testing.T) {
 		cmd = node.Command("sleep", "1000")
 		require.NoError(t, cmd.Start())
 	})
+	if cmd == nil {
+		return // skipped
+	}
 	require.ErrorContains(t, cmd.Wait(), "signal: killed")
 }
 

@@ -20,6 +20,11 @@ var ErrNoRuntime = errors.New("no container runtime listens")
 // kubelet that says which one it uses. The error lists them.
 var ErrSeveral = errors.New("several container runtimes listen")
 
+// ErrUnproven is matched by the error of a call, or of a [Find] that found no other
+// socket, at whose socket no process of the host's root listens, as far as can be
+// told: anybody can listen at a socket with a runtime's name.
+var ErrUnproven = errors.New("nothing proves that the host's container runtime listens")
+
 // Endpoint is the socket of a container runtime.
 type Endpoint struct {
 	// HostProc is where the host's /proc is mounted, such as /hostproc. If empty, it
@@ -35,18 +40,20 @@ type Endpoint struct {
 // Find returns the endpoint of the runtime of the host whose /proc is mounted at
 // hostProc, such as /hostproc; empty: /proc.
 //
-// A kubelet that runs in pid 1's mount namespace decides: by the flag
-// --container-runtime-endpoint, else by containerRuntimeEndpoint in the files of
-// its flags --config and --config-dir. Without its word, the only listening socket
-// whose name is that of a runtime is taken (containerd.sock, crio.sock,
-// cri-dockerd.sock, isulad.sock; not that of Docker's private containerd, which has
-// no CRI), and only if it and the folders on its way belong to root and nobody else can
+// A kubelet decides: by the flag --container-runtime-endpoint, else by
+// containerRuntimeEndpoint in the files of its flags --config and --config-dir. It is
+// a process of the host's root (see the package's comment) whose program is named
+// kubelet or hyperkube; of k3s, RKE2 and MicroK8s' kubelite the flag counts. Without its
+// word, the only listening socket whose name is that of a runtime is taken
+// (containerd.sock, crio.sock, cri-dockerd.sock, isulad.sock; not that of Docker's
+// private containerd, which has no CRI), and only if a process of the host's root
+// listens at it, and it and the folders on its way belong to root and nobody else can
 // write to them. If there are several and a kubelet runs that names none, it is the
 // kubelet's default, /run/containerd/containerd.sock. If there are several and no
-// kubelet, which on Talos is in a container, each is asked, for three seconds at most,
-// and those that say that they have no CRI are left out.
+// kubelet, each is asked, for three seconds at most, and those that say that they have
+// no CRI are left out.
 //
-// Otherwise Find connects to nothing.
+// Otherwise Find asks nothing: it connects, to see who listens.
 func Find(ctx context.Context, hostProc string) (Endpoint, error) {
 	e, err := find(ctx, cmp.Or(hostProc, "/proc"))
 	if err != nil {

@@ -29,12 +29,25 @@
 // socket; cri-dockerd tells neither. No configuration file of a runtime is read:
 // these import others, and may have changed since the runtime started.
 //
+// # Who is believed
+//
+// What a runtime says decides where files are written as root, and which addresses are
+// released. So neither a kubelet nor a runtime is believed by its name: each is a
+// process of the host's root. That is one whose four user ids are 0, that has every
+// capability that pid 1 passes on, is in no pod by its cgroup and in the pid and user
+// namespaces of pid 1, and whose program has no set-id bit and no capabilities and lies
+// where only root can have put it, or lay, if it was replaced meanwhile. Its mount
+// namespace may be its own. Of a socket, that is the process which has it open, by the
+// inode in the host's /proc/1/net/unix, and root has called listen(2) for it; its
+// place too is root's alone. This holds for each connection, also for a path that is
+// given. Where it cannot be shown, the error matches [ErrUnproven].
+//
 // # What it needs
 //
 // Linux, and the host's /proc. The socket is root's, and it is reached through
 // /proc/1/root, which takes CAP_SYS_PTRACE where pid 1 has capabilities that this
-// process lacks (proc_pid_root(5), ptrace(2)), and under SELinux a type that may
-// connect to the runtime, such as spc_t. On other systems every call returns an
+// process lacks (proc_pid_root(5), ptrace(2)), and so does what other processes have
+// open; and under SELinux a type that may connect to the runtime, such as spc_t. On other systems every call returns an
 // error matching [errors.ErrUnsupported].
 //
 // The calls must not be made inside hostns.Do: to connect starts goroutines, which
@@ -42,8 +55,8 @@
 //
 // # What can go wrong
 //
-// [ErrNoRuntime] is matched where nothing listens, and [ErrSeveral] where several
-// do and the kubelet does not decide. What the runtime itself answers is an
+// [ErrNoRuntime] is matched where nothing listens, [ErrSeveral] where several do and
+// the kubelet does not decide, and [ErrUnproven] where a stranger may listen. What the runtime itself answers is an
 // [*RPCError]. An answer of more than 4 MiB, gRPC's own limit (a list of sandboxes:
 // 16 MiB, the kubelet's), is an error; a runtime that does not answer is waited for
 // until ctx ends.

@@ -45,10 +45,22 @@ func somebodysNode() (hostProc string, stop func()) {
 	dir, err := os.MkdirTemp("", "cri")
 	must(err)
 	proc, root := filepath.Join(dir, "proc"), filepath.Join(dir, "root")
-	must(os.MkdirAll(filepath.Join(proc, "1/net"), 0o755))
-	must(os.MkdirAll(filepath.Join(root, "run/k3s/containerd"), 0o755))
-	must(os.Symlink(root, filepath.Join(proc, "1/root")))
 	const socket = "/run/k3s/containerd/containerd.sock"
+	must(os.MkdirAll(filepath.Join(root, filepath.Dir(socket)), 0o755))
+	must(os.WriteFile(filepath.Join(root, "k3s"), nil, 0o755))
+	for _, pid := range []string{"1", "500"} { // processes of root's, the second of which listens
+		at := filepath.Join(proc, pid)
+		must(os.MkdirAll(filepath.Join(at, "ns"), 0o755))
+		for name, text := range map[string]string{"status": "Uid:\t0\t0\t0\t0\nCapEff:\t1ff\nCapBnd:\t1ff\n", "cgroup": "0::/k3s\n", "maps": "0-1\n"} {
+			must(os.WriteFile(filepath.Join(at, name), []byte(text), 0o644))
+		}
+		for name, target := range map[string]string{"root": root, "exe": root + "/k3s", "ns/user": root, "ns/pid": root} {
+			must(os.Symlink(target, filepath.Join(at, name)))
+		}
+	}
+	must(os.Mkdir(filepath.Join(proc, "500/fd"), 0o755))
+	must(os.Symlink("socket:[16390]", filepath.Join(proc, "500/fd/7")))
+	must(os.Mkdir(filepath.Join(proc, "1/net"), 0o755))
 	must(os.WriteFile(filepath.Join(proc, "1/net/unix"), []byte("0: 00000002 00000000 00010000 0001 01 16390 "+socket+"\n"), 0o644))
 	l, err := net.Listen("unix", filepath.Join(root, socket))
 	must(err)

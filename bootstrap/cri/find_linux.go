@@ -4,19 +4,14 @@
 package cri
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // names are those of the sockets at which runtimes serve the CRI, also where their
@@ -27,8 +22,12 @@ var names = []string{"containerd.sock", "crio.sock", "cri-dockerd.sock", "isulad
 // starts without the CRI (moby, libcontainerd/supervisor).
 const dockers = "/docker/containerd/containerd.sock"
 
-// maxSockets bounds how many are looked at.
-const maxSockets = 100
+// maxSockets bounds how many runtimes are looked at, and maxUnproven how many sockets
+// are named that may be a runtime's, or not.
+const (
+	maxSockets  = 100
+	maxUnproven = 10
+)
 
 func find(ctx context.Context, proc string) (Endpoint, error) {
 	h, err := openHost(proc)
@@ -36,11 +35,15 @@ func find(ctx context.Context, proc string) (Endpoint, error) {
 		return Endpoint{}, err
 	}
 	defer h.Close()
-	k, kubeletErr := findKubelet(ctx, proc, h)
+	p, err := openProcesses(ctx, proc)
+	if err != nil {
+		return Endpoint{}, err
+	}
+	k, kubeletErr := p.findKubelet(ctx)
 	if k.endpoint != "" {
 		return k.runtime(h)
 	}
-	found, err := h.listening(ctx, proc)
+	found, err := p.listening(ctx, h)
 	switch {
 	case err != nil:
 		return Endpoint{}, err
@@ -82,65 +85,44 @@ func withCRI(ctx context.Context, proc string, paths []string) (with []string) {
 }
 
 // listening lists the sockets on the host that are named as a runtime's, and at
-// which somebody listens, each once.
-func (h host) listening(ctx context.Context, proc string) (paths []string, err error) {
-	table, err := os.Open(filepath.Join(proc, "1", "net", "unix"))
-	if err != nil {
-		return nil, err
-	}
-	defer table.Close()
-	named, err := listed(input.WithContext(ctx, table))
-	if err != nil {
-		return nil, err
-	}
+// which a process of the host's root listens, each once.
+func (p *processes) listening(ctx context.Context, h host) (paths []string, err error) {
+	holders, denied := p.sockets(ctx)
 	var seen []os.FileInfo
-	for _, path := range named {
-		f, err := h.openSocket(path)
+	var unproven []string
+	for l, err := range p.listeners(ctx) {
+		switch {
+		case err != nil:
+			return nil, err
+		case !isRuntime(l.path):
+			continue
+		}
+		if !p.anyHolds(ctx, holders[l.inode], l.inode) {
+			if len(unproven) < maxUnproven && !slices.Contains(unproven, l.path) && h.answers(ctx, l.path) == nil {
+				unproven = append(unproven, l.path)
+			}
+			continue
+		}
+		f, err := h.vetted(l.path)
 		if err != nil {
-			continue // another container's, or removed
+			continue // another container's, removed, or where others may exchange it
 		}
 		info, err := f.Stat()
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, err
 		}
-		if !h.ownsAlone(path) {
-			continue // a pod's: in an emptyDir, for example
-		}
-		if !slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) {
-			seen, paths = append(seen, info), append(paths, path)
-		}
-	}
-	return paths, nil
-}
-
-// accepting is the flag of a socket that listens (__SO_ACCEPTCON in linux/net.h).
-const accepting = 1 << 16
-
-// listed reads a table in the form of /proc/net/unix (proc_pid_net(5)):
-//
-//	Num RefCount Protocol Flags Type St Inode Path
-//
-// Who makes a socket chooses its path, also one with ends of lines in it: what is
-// listed still has to be a socket on the host that nobody but root can have made.
-func listed(table io.Reader) (paths []string, err error) {
-	lines := bufio.NewScanner(table)
-	for lines.Scan() {
-		f := strings.SplitN(strings.TrimLeft(lines.Text(), " "), " ", 7)
-		if len(f) < 7 {
+		if slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) || h.answers(ctx, l.path) != nil {
 			continue
 		}
-		_, path, found := strings.Cut(strings.TrimLeft(f[6], " "), " ")
-		flags, err := strconv.ParseUint(f[3], 16, 64)
-		if !found || err != nil || flags&accepting == 0 || !isRuntime(path) || slices.Contains(paths, path) {
-			continue
-		}
-		if len(paths) == maxSockets {
+		if seen, paths = append(seen, info), append(paths, l.path); len(paths) > maxSockets {
 			return nil, fmt.Errorf("more than %d sockets are named as a runtime's", maxSockets)
 		}
-		paths = append(paths, path)
 	}
 	slices.Sort(paths)
-	return paths, lines.Err()
+	if len(paths) == 0 && len(unproven) > 0 {
+		return nil, errors.Join(fmt.Errorf("%w at %q", errUnproven(), unproven), denied)
+	}
+	return paths, nil
 }
 
 func isRuntime(path string) bool {

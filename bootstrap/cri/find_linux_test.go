@@ -5,6 +5,7 @@ package cri_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -117,8 +118,7 @@ func TestSeveralWithoutAKubeletAreListed(t *testing.T) {
 		"none": func(*host) {},
 		"a container's": func(h *host) {
 			h.process("812", "kubelet", "kubelet", "--container-runtime-endpoint=unix:///run/hostile.sock")
-			require.NoError(t, os.Remove(filepath.Join(h.proc, "812/ns/mnt")))
-			h.write(filepath.Join(h.proc, "812/ns/mnt"), "")
+			h.replace(filepath.Join(h.proc, "812/ns/pid"))
 		},
 		"one that is ending": func(h *host) {
 			h.process("812", "kubelet")
@@ -190,8 +190,12 @@ func TestSEC8_HostilePathsAreQuoted(t *testing.T) {
 func TestSEC1_ASocketInAFolderOfOthersIsNotTheRuntime(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, h *host, dir string){
 		"everybody's folder": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(dir, 0o777)) },
-		"a group's folder":   func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(dir, 0o775)) },
-		"below everybody's":  func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(filepath.Dir(dir), 0o777)) },
+		"a group's folder": func(t *testing.T, _ *host, dir string) {
+			testns.Root(t)
+			require.NoError(t, os.Chown(dir, 0, 1000))
+			require.NoError(t, os.Chmod(dir, 0o775))
+		},
+		"below everybody's": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(filepath.Dir(dir), 0o777)) },
 		"another user's folder": func(t *testing.T, _ *host, dir string) {
 			testns.Root(t)
 			require.NoError(t, os.Chown(dir, 1000, 1000))
@@ -221,7 +225,7 @@ func TestSEC1_ASocketInAFolderOfOthersIsNotTheRuntime(t *testing.T) {
 func TestSEC6_WhatIsListedHasABound(t *testing.T) {
 	h := newHost(t)
 	for i := range 101 {
-		h.list(filepath.Join("/", string(rune('a'+i%26)), string(rune('a'+i/26)), "containerd.sock"))
+		h.listen(fmt.Sprintf("/run/%d/containerd.sock", i))
 	}
 	_, err := cri.Find(t.Context(), h.proc)
 	require.ErrorContains(t, err, "more than 100 sockets are named as a runtime's")

@@ -4,10 +4,12 @@
 package cri_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,6 +24,7 @@ import (
 type host struct {
 	t          *testing.T
 	proc, root string
+	inode      int // of the last socket
 }
 
 func newHost(t *testing.T) *host {
@@ -29,15 +32,14 @@ func newHost(t *testing.T) *host {
 	dir, err := os.MkdirTemp("", "cri") // the path of a socket has room for 107 bytes
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	h := &host{t, filepath.Join(dir, "proc"), filepath.Join(dir, "root")}
-	h.write(filepath.Join(h.proc, "1/comm"), "init\n")
-	h.write(filepath.Join(h.proc, "1/ns/mnt"), "")
+	h := &host{t, filepath.Join(dir, "proc"), filepath.Join(dir, "root"), 30000}
+	require.NoError(t, os.Mkdir(h.root, 0o755))
+	h.process("1", "init")
+	h.process(runtimes, "containerd")
 	h.write(filepath.Join(h.proc, "1/net/unix"), "Num       RefCount Protocol Flags    Type St Inode Path\n"+
 		"0000000000000000: 00000002 00000000 00000000 0002 01 16384\n"+
 		"0000000000000000: 00000002 00000000 00010000 0001 01 22222 @/run/containerd/containerd.sock\n"+
 		"0000000000000000: 00000003 00000000 00000000 0001 03 25713 /run/connected/containerd.sock\n")
-	require.NoError(t, os.Mkdir(h.root, 0o755))
-	require.NoError(t, os.Symlink(h.root, filepath.Join(h.proc, "1/root")))
 	return h
 }
 
@@ -47,18 +49,24 @@ func (h *host) write(path, content string) {
 	require.NoError(h.t, os.WriteFile(path, []byte(content), 0o644))
 }
 
-// list adds a line for a socket that listens.
+// list adds a line for a socket that listens, and that no process has.
 func (h *host) list(path string) {
 	h.t.Helper()
+	h.inode++
 	f, err := os.OpenFile(filepath.Join(h.proc, "1/net/unix"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(h.t, err)
-	_, err = f.WriteString("0000000000000000: 00000002 00000000 00010000 0001 01 16390 " + path + "\n")
+	_, err = fmt.Fprintf(f, "0000000000000000: 00000002 00000000 00010000 0001 01 %d %s\n", h.inode, path)
 	require.NoError(h.t, err)
 	require.NoError(h.t, f.Close())
 }
 
-// listen makes a socket on the host.
+// listen makes a socket on the host, at which the runtimes' process listens.
 func (h *host) listen(path string) net.Listener {
+	h.t.Helper()
+	return h.listenAs(runtimes, path)
+}
+
+func (h *host) listenAs(pid, path string) net.Listener {
 	h.t.Helper()
 	place := filepath.Join(h.root, path)
 	require.NoError(h.t, os.MkdirAll(filepath.Dir(place), 0o755))
@@ -66,19 +74,60 @@ func (h *host) listen(path string) net.Listener {
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = l.Close() }) // who serves has closed it already
 	h.list(path)
+	h.holds(pid)
 	return l
 }
 
-// process adds one with a command line.
-func (h *host) process(pid, name string, args ...string) {
+// holds lets a process have the socket that was listed last.
+func (h *host) holds(pid string) {
 	h.t.Helper()
-	h.write(filepath.Join(h.proc, pid, "comm"), name+"\n")
-	h.write(filepath.Join(h.proc, pid, "cmdline"), strings.Join(args, "\x00")+"\x00")
-	require.NoError(h.t, os.Mkdir(filepath.Join(h.proc, pid, "ns"), 0o755))
-	require.NoError(h.t, os.Link(filepath.Join(h.proc, "1/ns/mnt"), filepath.Join(h.proc, pid, "ns/mnt")))
+	require.NoError(h.t, os.Symlink(fmt.Sprintf("socket:[%d]", h.inode), filepath.Join(h.proc, pid, "fd", strconv.Itoa(h.inode))))
 }
 
-const usual = "/run/containerd/containerd.sock"
+// process adds one of root's with a command line, whose program has the name. It has
+// pid 1's namespaces.
+func (h *host) process(pid, name string, args ...string) {
+	h.t.Helper()
+	at := filepath.Join(h.proc, pid)
+	h.write(filepath.Join(at, "comm"), name+"\n")
+	h.write(filepath.Join(at, "cmdline"), strings.Join(args, "\x00")+"\x00")
+	h.write(filepath.Join(at, "status"), "Name:\t"+name+"\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n")
+	h.write(filepath.Join(at, "cgroup"), "0::/system.slice/"+name+".service\n")
+	h.write(filepath.Join(at, "maps"), "5581d4200000-5581d4400000 r--p 00000000 fd:01 12345\n")
+	require.NoError(h.t, os.Mkdir(filepath.Join(at, "fd"), 0o755))
+	for _, ns := range []string{"ns/user", "ns/pid", "ns/mnt"} {
+		if pid == "1" {
+			h.write(filepath.Join(at, ns), "")
+			continue
+		}
+		require.NoError(h.t, os.MkdirAll(filepath.Dir(filepath.Join(at, ns)), 0o755))
+		require.NoError(h.t, os.Link(filepath.Join(h.proc, "1", ns), filepath.Join(at, ns)))
+	}
+	require.NoError(h.t, os.Symlink(h.root, filepath.Join(at, "root")))
+	h.write(filepath.Join(h.root, "usr/bin", name), "")
+	require.NoError(h.t, os.Symlink(filepath.Join(h.root, "usr/bin", name), filepath.Join(at, "exe")))
+}
+
+// edit changes a part of a file.
+func (h *host) edit(path, old, new string) {
+	h.t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(h.t, err)
+	require.Contains(h.t, string(text), old)
+	h.write(path, strings.Replace(string(text), old, new, 1))
+}
+
+// replace makes another file of the same name.
+func (h *host) replace(path string) {
+	h.t.Helper()
+	require.NoError(h.t, os.Remove(path))
+	h.write(path, "")
+}
+
+const (
+	usual    = "/run/containerd/containerd.sock"
+	runtimes = "500" // the process that listens
+)
 
 // serve starts a runtime at the usual place.
 func (h *host) serve(handler http.Handler) cri.Endpoint {

@@ -4,19 +4,13 @@
 package cri
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // host is the root directory of pid 1, in which paths mean what they mean there:
@@ -25,13 +19,17 @@ import (
 type host struct{ root *os.File }
 
 func openHost(proc string) (host, error) {
-	path := filepath.Join(proc, "1", "root")
+	return openRoot(filepath.Join(proc, "1", "root"))
+}
+
+// openRoot opens the root directory of a process.
+func openRoot(path string) (host, error) {
 	root, err := os.OpenFile(path, unix.O_PATH|unix.O_DIRECTORY, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return host{}, fmt.Errorf("%w: is the host's /proc mounted there?", err)
 	case err != nil:
-		return host{}, remedy.Capabilities(err, "in the user namespace of pid 1", remedy.SysPtrace)
+		return host{}, unreadable(err)
 	}
 	return host{root}, nil
 }
@@ -69,54 +67,6 @@ func (h host) openSocket(path string) (*os.File, error) {
 	return f, nil
 }
 
-// ownsAlone reports whether what is at path, and every directory on the way, belongs
-// to the owner of the root directory, and can be changed by nobody else. A pod in the
-// host's network namespace that is root in its container may well put a socket into a
-// volume.
-func (h host) ownsAlone(path string) bool {
-	root, err := h.root.Stat()
-	if err != nil {
-		return false
-	}
-	for ; ; path = filepath.Dir(path) {
-		f, err := h.open(path)
-		if err != nil {
-			return false
-		}
-		info, err := f.Stat()
-		if f.Close(); err != nil || !sameOwner(info, root) || info.IsDir() && info.Mode().Perm()&0o022 != 0 {
-			return false
-		}
-		if path == "/" {
-			return true
-		}
-	}
-}
-
 // again is a path at which this process can open, or connect to, what f is a place
 // of, in whichever mount namespace that is and however long its path.
 func again(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
-
-func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
-	h, err := openHost(e.proc())
-	if err != nil {
-		return nil, err
-	}
-	defer h.Close()
-	f, err := h.openSocket(strings.TrimPrefix(e.Path, scheme))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", again(f))
-	var errno syscall.Errno
-	switch {
-	case err == nil:
-		return conn, nil
-	case errors.Is(err, fs.ErrPermission) && errors.As(err, &errno):
-		return nil, remedy.Add(fmt.Errorf("connect: %w", errno), "needs root, and under SELinux a type that may connect to the runtime, such as spc_t")
-	case errors.As(err, &errno):
-		return nil, fmt.Errorf("connect: %w", errno)
-	}
-	return nil, ended(ctx, err)
-}

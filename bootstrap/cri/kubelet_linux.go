@@ -4,17 +4,16 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/input"
 )
@@ -22,12 +21,6 @@ import (
 // defaultEndpoint is what a kubelet uses that is told nothing (KubeletConfiguration
 // v1beta1, containerRuntimeEndpoint).
 const defaultEndpoint = "/run/containerd/containerd.sock"
-
-// How much is read of what belongs to a process: its command line, its name.
-const (
-	maxCommandLine = 1 << 20
-	maxName        = 64
-)
 
 // kubelet is that of the host.
 type kubelet struct {
@@ -51,63 +44,102 @@ func (k kubelet) runtime(h host) (Endpoint, error) {
 	return Endpoint{Path: path}, f.Close()
 }
 
+// ownName is that of a kubelet's program, which some distributions add a version to;
+// hyperkube is a kubelet with that as its first argument.
+var ownName = regexp.MustCompile(`^(kubelet([-_.]?v?[0-9][0-9.]*)?|hyperkube)$`)
+
+// withOthers are programs in which there is a kubelet among others. They do not take a
+// kubelet's --config, and their default is not the kubelet's.
+var withOthers = []string{"k3s", "rke2", "kubelite"}
+
 // findKubelet looks for the kubelet among the processes of the host, and reads
 // which runtime it uses.
-func findKubelet(ctx context.Context, proc string, h host) (k kubelet, err error) {
-	dir, err := input.OpenDir(proc)
+func (p *processes) findKubelet(ctx context.Context) (k kubelet, err error) {
+	var doubt error
+	for pid, err := range p.all(ctx) {
+		if err != nil {
+			return k, err
+		}
+		one, err := p.kubelet(ctx, pid)
+		switch {
+		case ctx.Err() != nil:
+			return k, context.Cause(ctx)
+		case err != nil:
+			doubt = cmp.Or(doubt, err)
+		}
+		if k.running = k.running || one.running; one.endpoint != "" {
+			return one, nil
+		}
+	}
+	return k, doubt
+}
+
+// kubelet is what a process is; zero: no kubelet. An error is about one that is, or
+// seems to be one.
+func (p *processes) kubelet(ctx context.Context, pid string) (k kubelet, err error) {
+	one, err := p.open(ctx, pid)
+	if err != nil {
+		return k, nil // a stranger's
+	}
+	defer one.Close()
+	name, err := one.program()
+	if errors.Is(err, fs.ErrPermission) {
+		if name, err := one.read(ctx, "comm", maxName); err == nil && isKubelet(strings.TrimSpace(string(name))) {
+			return k, fmt.Errorf("tell whether process %s is the kubelet: %w", pid, unreadable(fs.ErrPermission))
+		}
+	}
+	if err != nil || !isKubelet(name) {
+		return k, nil
+	}
+	k, err = one.kubelet(ctx, !slices.Contains(withOthers, name))
+	if !k.running && (isGone(err) || errors.Is(err, errStranger)) {
+		return k, nil // who has a process of that name has no say in what is reported either
+	}
+	if err != nil {
+		err = fmt.Errorf("process %s, %s: %w", pid, name, unreadable(err))
+	}
+	return k, err
+}
+
+// kubelet is what the process says, if it is the host's root's. Own: it is nothing
+// but a kubelet.
+func (p *process) kubelet(ctx context.Context, own bool) (k kubelet, err error) {
+	image, err := p.image()
 	if err != nil {
 		return k, err
 	}
-	defer dir.Close()
-	for name, err := range input.Names(dir) {
-		switch {
-		case err != nil:
-			return k, err
-		case ctx.Err() != nil:
-			return k, context.Cause(ctx)
-		case !isKubelet(ctx, proc, name):
-			continue
-		}
-		k.running = true
-		args, err := input.ReadFile(ctx, filepath.Join(proc, name, "cmdline"), maxCommandLine)
-		if err == nil {
-			k.endpoint, err = h.endpoint(ctx, strings.Split(string(args), "\x00"))
-		}
-		if err != nil {
-			return k, fmt.Errorf("read which runtime the kubelet uses: %w", err)
-		}
-		if k.endpoint != "" {
-			break
-		}
+	defer image.Close()
+	endpoint, readErr := p.endpoint(ctx, own)
+	if err := p.prove(ctx, image); err != nil {
+		return k, err
 	}
-	return k, nil
-}
-
-// isKubelet reports whether a process is called kubelet, and is what pid 1 runs on
-// the host itself: any container may have a process of that name.
-func isKubelet(ctx context.Context, proc, pid string) bool {
-	if strings.Trim(pid, "0123456789") != "" {
-		return false
+	if readErr != nil {
+		readErr = fmt.Errorf("read which runtime the kubelet uses: %w", readErr)
 	}
-	name, err := input.ReadFile(ctx, filepath.Join(proc, pid, "comm"), maxName)
-	return err == nil && strings.TrimSpace(string(name)) == "kubelet" &&
-		same(proc, pid, "", sameOwner) && same(proc, pid, "ns/mnt", os.SameFile)
+	return kubelet{running: own, endpoint: endpoint}, readErr
 }
 
-func sameOwner(a, b fs.FileInfo) bool {
-	x, ok := a.Sys().(*syscall.Stat_t)
-	y, also := b.Sys().(*syscall.Stat_t)
-	return ok && also && x.Uid == y.Uid
+func isKubelet(name string) bool {
+	return ownName.MatchString(name) || slices.Contains(withOthers, name)
 }
 
-// same compares a file of a process with that of pid 1.
-func same(proc, pid, file string, equal func(a, b fs.FileInfo) bool) bool {
-	its, err := os.Stat(filepath.Join(proc, pid, file))
+// endpoint is what a kubelet says in its arguments and, if these are all its own, in
+// its files. They are in its own mount namespace.
+func (p *process) endpoint(ctx context.Context, own bool) (string, error) {
+	line, err := p.read(ctx, "cmdline", maxCommandLine)
 	if err != nil {
-		return false
+		return "", err
 	}
-	first, err := os.Stat(filepath.Join(proc, "1", file))
-	return err == nil && equal(its, first)
+	args := strings.Split(string(line), "\x00")
+	if !own {
+		return flag(args, "container-runtime-endpoint"), nil
+	}
+	root, err := openRoot(p.path("root"))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	return root.endpoint(ctx, args)
 }
 
 // endpoint returns what the kubelet with these arguments uses: flags win over

@@ -4,10 +4,7 @@
 package cri_test
 
 import (
-	"context"
 	"net"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,16 +16,10 @@ import (
 )
 
 // listenOn makes a socket on a node.
-func listenOn(t *testing.T, node *bootstraptest.Node, path string) (l net.Listener) {
+func listenOn(t *testing.T, node *bootstraptest.Node, path string) net.Listener {
 	t.Helper()
-	require.NoError(t, node.Do(t.Context(), func(context.Context) (err error) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		l, err = net.Listen("unix", path)
-		return err
-	}))
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
+	l, err := node.Listen(path)
+	require.NoError(t, err)
 	return l
 }
 
@@ -49,10 +40,7 @@ func TestOnANodeFromOutside(t *testing.T) {
 	_, err = cri.Find(t.Context(), node.Proc())
 	require.ErrorIs(t, err, cri.ErrSeveral)
 
-	kubelet := filepath.Join(t.TempDir(), "kubelet")
-	require.NoError(t, os.WriteFile(kubelet, []byte("#!/bin/sh\nsleep 1000\n"), 0o755))
-	cmd := node.Command(kubelet, "--container-runtime-endpoint=unix://"+other)
-	require.NoError(t, cmd.Start())
+	start(t, node.Command(program(t, "kubelet", 0o755), "1000", "--container-runtime-endpoint=unix://"+other))
 	require.Eventually(t, func() bool { // between fork and exec it has another name
 		found, err = cri.Find(t.Context(), node.Proc())
 		return err == nil

@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/kmod"
+	"github.com/slipway-dev/slipway/internal/hosttool"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -62,7 +63,16 @@ func asDistributionsHaveThem() map[string]string {
 	}
 }
 
+// needModprobe skips the test where nothing could load a module.
+func needModprobe(t *testing.T) {
+	t.Helper()
+	if hosttool.Find("modprobe") == nil {
+		testns.Skip(t, "modprobe is not installed")
+	}
+}
+
 func TestHP2_WhatTheKernelHas(t *testing.T) {
+	needModprobe(t)
 	for _, tree := range []string{"lib/modules", "usr/lib/modules", "run/booted-system/kernel-modules/lib/modules"} {
 		t.Run(tree, func(t *testing.T) {
 			dir := node(t, tree, asDistributionsHaveThem())

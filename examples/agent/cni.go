@@ -130,7 +130,7 @@ func folder(flag string) string {
 // place returns the cni step's action, in the folders where the runtime looks by now.
 func (a *agent) place(ctx context.Context) (bootstrap.Action, error) {
 	looks, err := a.runtime().CNI(ctx)
-	if errors.Is(err, cri.ErrSeveral) && (a.install.BinDir == "" || a.install.ConfDir == "") {
+	if (errors.Is(err, cri.ErrSeveral) || errors.Is(err, cri.ErrUnproven)) && (a.install.BinDir == "" || a.install.ConfDir == "") {
 		return nil, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", err)
 	}
 	r := cniinstall.Runtime{

@@ -5,10 +5,8 @@ package main_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,15 +21,8 @@ import (
 // runtime starts a container runtime on the node.
 func runtime(t *testing.T, n *bootstraptest.Node, socket string, handler http.Handler) {
 	t.Helper()
-	var l net.Listener
-	require.NoError(t, n.Do(t.Context(), func(context.Context) (err error) {
-		if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
-			return err
-		}
-		l, err = net.Listen("unix", socket)
-		return err
-	}))
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
+	l, err := n.Listen(socket)
+	require.NoError(t, err)
 	critest.Serve(t, l, handler)
 }
 
@@ -59,8 +50,8 @@ func TestTheNetworkGoesWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 	require.True(t, there(n, "/var/lib/k3s/bin/host-local"))
 	require.False(t, there(n, "/etc/cni/net.d"+conf))
 
-	confDir.Store("/etc/other")
-	eventually(t, lines, "the move", func() bool { return there(n, "/etc/other"+conf) && !there(n, "/var/lib/k3s/net.d"+conf) })
+	confDir.Store("/etc/other/net.d")
+	eventually(t, lines, "the move", func() bool { return there(n, "/etc/other/net.d"+conf) && !there(n, "/var/lib/k3s/net.d"+conf) })
 	require.True(t, there(n, "/var/lib/k3s/bin/host-local"))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait())
@@ -68,8 +59,8 @@ func TestTheNetworkGoesWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 
 func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
 	n := bootstraptest.NewNode(t)
-	runtime(t, n, "/run/containerd/containerd.sock", critest.Runtime{Info: critest.Containerd("/etc/a", "/opt/a")})
-	runtime(t, n, "/run/crio/crio.sock", critest.Runtime{Config: "[crio.network]\nnetwork_dir = \"/etc/b/\"\nplugin_dirs = [\"/opt/b\"]\n"})
+	runtime(t, n, "/run/containerd/containerd.sock", critest.Runtime{Info: critest.Containerd("/etc/a/net.d", "/opt/a/bin")})
+	runtime(t, n, "/run/crio/crio.sock", critest.Runtime{Config: "[crio.network]\nnetwork_dir = \"/etc/b/net.d/\"\nplugin_dirs = [\"/opt/b/bin\"]\n"})
 	cmd, lines := start(t, n, network...)
 	eventually(t, lines, "the error", func() bool {
 		status, body, _ := get(n, "brief: true\r\n")
@@ -80,7 +71,7 @@ func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
 
 	cmd, lines = start(t, n, append(network, "--runtime-endpoint=unix:///run/crio/crio.sock")...)
 	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
-	require.True(t, there(n, "/etc/b/10-slipway-agent.conflist"))
+	require.True(t, there(n, "/etc/b/net.d/10-slipway-agent.conflist"))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait())
 }

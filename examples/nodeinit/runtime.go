@@ -40,7 +40,7 @@ func folderOr(flag, usual string) string {
 func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
 	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
 	r := a.runtime(ctx)
-	if errors.Is(r.Err, cri.ErrSeveral) && (i.BinDir == "" || i.ConfDir == "") {
+	if (errors.Is(r.Err, cri.ErrSeveral) || errors.Is(r.Err, cri.ErrUnproven)) && (i.BinDir == "" || i.ConfDir == "") {
 		return i, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", r.Err)
 	}
 	err := a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {

@@ -20,15 +20,8 @@ import (
 // runtime starts a container runtime on the node.
 func (n *node) runtime(socket string, handler http.Handler) {
 	n.t.Helper()
-	var l net.Listener
-	n.do(func() (err error) {
-		if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
-			return err
-		}
-		l, err = net.Listen("unix", socket)
-		return err
-	})
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
+	l, err := n.Listen(socket)
+	require.NoError(n.t, err)
 	critest.Serve(n.t, l, handler)
 }
 
@@ -48,6 +41,7 @@ func (c *containerd) looksIn(confDir string, pluginDirs ...string) {
 }
 
 func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	// On the node, /usr is mounted read-only.
 	c := n.containerd("/var/lib/k3s/net.d", "/usr/lib/cni", "/var/lib/k3s/bin")
@@ -59,7 +53,7 @@ func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 	require.Equal(t, "05-cilium.conflist", n.shell("ls /var/lib/k3s/net.d"))
 	require.Zero(t, n.run(n.args("check")...).code)
 
-	c.looksIn("/etc/cni/net.d", "/var/lib/other", "/var/lib/k3s/bin")
+	c.looksIn("/etc/cni/net.d", "/var/lib/other/bin", "/var/lib/k3s/bin")
 	o = n.run(n.args("check")...)
 	require.Equal(t, 2, o.code, o.stderr)
 	require.Contains(t, o.stdout, "remove file /var/lib/k3s/net.d/05-cilium.conflist")
@@ -70,9 +64,9 @@ func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/cni/net.d"))
 	require.Equal(t, "bin", n.shell("ls /var/lib/k3s"))
 
-	c.looksIn("/etc/cni/net.d", "/var/lib/other")
+	c.looksIn("/etc/cni/net.d", "/var/lib/other/bin")
 	require.Zero(t, n.run(n.args("apply")...).code)
-	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/other; ls -d /var/lib/k3s || true"))
+	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/other/bin; ls -d /var/lib/k3s || true"))
 	require.Zero(t, n.run(n.args("check")...).code)
 
 	o = n.run("uninstall")
@@ -82,6 +76,7 @@ func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 
 // A runtime that has ended says nothing any more: what is installed stays there.
 func TestInstallsWhereItDidBeforeWhileNoRuntimeAnswers(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.containerd("/var/lib/k3s/net.d", "/var/lib/k3s/bin")
 	require.Zero(t, n.run(n.args("apply")...).code)
@@ -92,6 +87,7 @@ func TestInstallsWhereItDidBeforeWhileNoRuntimeAnswers(t *testing.T) {
 }
 
 func TestSaysWhereTheRuntimeLooksInsteadOfAGivenFolder(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.containerd("/etc/cni/net.d", "/usr/lib/cni")
 	for _, command := range []string{"check", "apply", "check"} {
@@ -113,19 +109,21 @@ func TestSaysWhereTheRuntimeLooksInsteadOfAGivenFolder(t *testing.T) {
 }
 
 func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
-	n.containerd("/etc/a", "/opt/a")
-	n.runtime("/run/crio/crio.sock", critest.Runtime{Config: "[crio.network]\nnetwork_dir = \"/etc/b/\"\nplugin_dirs = [\"/opt/b\"]\n"})
+	n.containerd("/etc/a/net.d", "/opt/a/bin")
+	n.runtime("/run/crio/crio.sock", critest.Runtime{Config: "[crio.network]\nnetwork_dir = \"/etc/b/net.d/\"\nplugin_dirs = [\"/opt/b/bin\"]\n"})
 	o := n.run(n.args("apply")...)
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, `["/run/containerd/containerd.sock" "/run/crio/crio.sock"] (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`)
 	o = n.run(n.args("apply", "--runtime-endpoint", "unix:///run/crio/crio.sock")...)
 	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "05-cilium.conflist\nloopback\ntest-cni", n.shell("ls /etc/b; ls /opt/b"))
+	require.Equal(t, "05-cilium.conflist\nloopback\ntest-cni", n.shell("ls /etc/b/net.d; ls /opt/b/bin"))
 	require.Equal(t, 2, n.run(n.args("check", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")...).code)
 }
 
 func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	const theirs = `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"bridge"}]}`
 	var place atomic.Value // of what the runtime loads
@@ -149,7 +147,7 @@ func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
 	require.Contains(t, n.run(n.args("apply", "--wait-loaded", "1m", "--only", "cni")...).stdout, "cni-loaded   unchanged")
 
 	place.Store("/etc/cni/net.d/nobody-wrote-it")
-	o = n.run(n.args("apply", "--wait-loaded", "5s")...)
+	o = n.run(n.args("apply", "--wait-loaded", "1s")...)
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, `step cni-loaded: apply: the container runtime has not loaded the configuration: it has loaded "theirs" (bridge)`)
 	require.Zero(t, n.run("uninstall").code)
@@ -157,6 +155,7 @@ func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
 
 // One that is just starting is asked again; one that has no CRI is not.
 func TestARuntimeThatIsStartingIsAskedAgain(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	var asked atomic.Int64
 	n.runtime("/run/containerd/containerd.sock", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -164,11 +163,11 @@ func TestARuntimeThatIsStartingIsAskedAgain(t *testing.T) {
 			critest.Refuse(w, 2, "server is not initialized yet")
 			return
 		}
-		critest.Runtime{Info: critest.Containerd("/etc/there", "/opt/there")}.ServeHTTP(w, r)
+		critest.Runtime{Info: critest.Containerd("/etc/there/net.d", "/opt/there/bin")}.ServeHTTP(w, r)
 	}))
 	o := n.run(n.args("apply")...)
 	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/there"))
+	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/there/net.d"))
 
 	n = newNode(t)
 	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Versions: []string{"v7"}})
@@ -180,35 +179,67 @@ func TestARuntimeThatIsStartingIsAskedAgain(t *testing.T) {
 // The configuration is somebody else's, in the runtime's folder, and keeps the
 // plugin that it names.
 func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
-	n.containerd("/etc/k3s", "/opt/k3s")
+	n.containerd("/etc/k3s/net.d", "/opt/k3s/bin")
 	require.Zero(t, n.run("install-cni", "--plugins", n.plugins).code)
-	n.shell("mkdir /etc/k3s")
-	n.write("/etc/k3s/10-theirs.conflist", conflist)
+	n.shell("mkdir -p /etc/k3s/net.d")
+	n.write("/etc/k3s/net.d/10-theirs.conflist", conflist)
 	o := n.run("uninstall", "--custom-cni-conf")
 	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "test-cni", n.shell("ls /opt/k3s"))
-	n.shell("rm /etc/k3s/10-theirs.conflist")
+	require.Equal(t, "test-cni", n.shell("ls /opt/k3s/bin"))
+	n.shell("rm /etc/k3s/net.d/10-theirs.conflist")
 	require.Zero(t, n.run("uninstall").code)
 	require.Empty(t, n.shell("ls /opt"))
 }
 
 // What an agent has left is looked for there too.
 func TestCleanupLooksWhereTheRuntimeDoes(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
-	n.containerd("/etc/k3s", "/opt/k3s")
-	n.shell("mkdir -p /etc/k3s /opt/k3s")
-	n.write("/etc/k3s/05-cilium.conflist", conflist)
+	n.containerd("/etc/k3s/net.d", "/opt/k3s/bin")
+	n.shell("mkdir -p /etc/k3s/net.d /opt/k3s/bin")
+	n.write("/etc/k3s/net.d/05-cilium.conflist", conflist)
 	o := n.run("cleanup", "--all-state", "-f")
 	require.Zero(t, o.code, o.stderr)
-	require.Empty(t, n.shell("ls /etc/k3s"))
+	require.Empty(t, n.shell("ls /etc/k3s/net.d"))
 }
 
 // The three capabilities of the deployment example are enough to ask.
 func TestPLAN7_TheRuntimeIsAskedFromAContainer(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.containerd("/var/lib/k3s/net.d", "/var/lib/k3s/bin")
 	o := n.withCapabilities([]string{"sys_admin", "sys_chroot", "sys_ptrace"}, n.args("apply", "--dest", filepath.Join(n.work, "config"))...)
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "05-cilium.conflist", n.shell("ls /var/lib/k3s/net.d"))
+}
+
+// A pod that is root in its container, and has one of the host's folders, is neither
+// asked nor a reason to install where nobody reads.
+func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
+	n := newNode(t)
+	var his net.Listener
+	n.do(func() (err error) {
+		if err := os.MkdirAll("/var/lib/app", 0o755); err != nil {
+			return err
+		}
+		his, err = net.Listen("unix", "/var/lib/app/containerd.sock")
+		return err
+	})
+	his.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
+	critest.Serve(t, his, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") }))
+	before := n.state()
+	const says = `nothing proves that the host's container runtime listens (it has to listen as root, on the host, in no pod; in a container, the host's /proc takes CAP_SYS_PTRACE to tell) at ["/var/lib/app/containerd.sock"] (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`
+	for _, command := range []string{"check", "apply"} {
+		o := n.run(n.args(command)...)
+		require.Equal(t, 1, o.code, o.stderr)
+		require.Contains(t, o.stderr, says)
+	}
+	require.Empty(t, before.Diff(n.state()))
+	require.Equal(t, 2, n.run(n.args("check", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")...).code)
+	n.containerd("/etc/cni/net.d", "/var/lib/k3s/bin")
+	o := n.run(n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/k3s/bin"))
 }

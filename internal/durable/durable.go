@@ -40,6 +40,10 @@ import (
 // since somebody else than root and the caller may have put it there.
 var ErrUntrusted = errors.New("a symbolic link that others may change")
 
+// ErrShared says that others than root and this process's user may change what is at
+// a path.
+var ErrShared = errors.New("others than root may change it")
+
 // Temporary names start with a dot and end in no suffix that a CNI runtime,
 // systemd-sysctl or run-parts would read.
 const (

@@ -20,17 +20,22 @@ func (d *Dir) OthersMayWrite() (why string) {
 	if err != nil {
 		return ""
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	mode := filemode.Unix(info.Mode())
-	switch foreignGroup := ok && st.Gid != 0 && int(st.Gid) != os.Getegid(); {
-	case !ok:
-		return ""
-	case st.Uid != 0 && int(st.Uid) != os.Geteuid():
-		return fmt.Sprintf("it belongs to uid %d", st.Uid)
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return others(int(st.Uid), int(st.Gid), filemode.Unix(info.Mode()))
+	}
+	return ""
+}
+
+// others says why others than root and this process's user may change what has this
+// owner and mode: "" if they may not.
+func others(uid, gid int, mode uint32) string {
+	switch foreignGroup := gid != 0 && gid != os.Getegid(); {
+	case uid != 0 && uid != os.Geteuid():
+		return fmt.Sprintf("it belongs to uid %d", uid)
 	case mode&0o002 != 0:
-		return fmt.Sprintf("it has mode %04o", mode)
+		return fmt.Sprintf("it has mode %04o", mode&0o7777)
 	case mode&0o020 != 0 && foreignGroup:
-		return fmt.Sprintf("it has mode %04o and group %d", mode, st.Gid)
+		return fmt.Sprintf("it has mode %04o and group %d", mode&0o7777, gid)
 	}
 	return ""
 }

@@ -19,7 +19,21 @@ const maxLinks = 40
 
 // walk opens the directory at path (O_PATH), element by element.
 func walk(path string) (*os.File, error) {
-	w := walker{path: path, fd: -1}
+	return (&walker{path: path, fd: -1}).walk()
+}
+
+// OpenVetted opens what is at path (O_PATH), unless others than root and this
+// process's user may change it, or exchange it for something else: it is theirs, and
+// so are the directories and links on the way; nobody else may write to it, or to a
+// directory that is not sticky. Else the error matches [ErrShared]. An absolute path
+// starts at root, which links do not leave; nil: at the process's own root directory.
+// What was vetted is also found by its path, for nobody else can put anything there.
+func OpenVetted(root *os.File, path string) (*os.File, error) {
+	return (&walker{path: path, fd: -1, root: root, vetted: true}).walk()
+}
+
+func (w *walker) walk() (*os.File, error) {
+	path := w.path
 	err := w.restart(path)
 	for err == nil && len(w.rest) > 0 {
 		name := w.rest[0]
@@ -28,16 +42,26 @@ func walk(path string) (*os.File, error) {
 	}
 	if err != nil {
 		w.close()
-		return nil, fmt.Errorf("open directory %s: %w", path, err)
+		return nil, fmt.Errorf("open %s%s: %w", w.wanted(), path, err)
 	}
 	return os.NewFile(uintptr(w.fd), path), nil
 }
 
 type walker struct {
-	path  string
-	fd    int      // of the directory reached
-	rest  []string // elements still to go
-	links int
+	path   string
+	fd     int      // of what is reached: a directory but, in the end, where all is vetted
+	rest   []string // elements still to go
+	links  int
+	root   *os.File // nil: the process's own
+	vetted bool     // each element, not only links
+}
+
+// wanted is what the path has to lead to, for errors.
+func (w *walker) wanted() string {
+	if w.vetted {
+		return ""
+	}
+	return "directory "
 }
 
 // restart goes on from where path starts, with its elements first.
@@ -47,7 +71,11 @@ func (w *walker) restart(path string) error {
 		start = "/"
 	}
 	if w.fd < 0 || start == "/" {
-		fd, err := openat(unix.AT_FDCWD, start, unix.O_PATH|unix.O_DIRECTORY)
+		at := unix.AT_FDCWD
+		if w.root != nil {
+			at, start = int(w.root.Fd()), "."
+		}
+		fd, err := openat(at, start, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			return err
 		}
@@ -70,23 +98,54 @@ func (w *walker) close() {
 }
 
 func (w *walker) step(name string) error {
+	if name == ".." && w.root != nil && w.atRoot() {
+		return nil
+	}
 	fd, err := openat(w.fd, name, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
 	var st unix.Stat_t
-	err = unix.Fstat(fd, &st)
-	switch {
+	if err = unix.Fstat(fd, &st); err == nil && w.vetted {
+		err = w.vet(name, &st)
+	}
+	switch kind := st.Mode & unix.S_IFMT; {
 	case err != nil:
-	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
+	case kind == unix.S_IFDIR, kind != unix.S_IFLNK && w.vetted && len(w.rest) == 0:
 		w.enter(fd)
 		return nil
-	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+	case kind == unix.S_IFLNK:
 		err = w.follow(name, fd, &st)
 	default:
 		err = unix.ENOTDIR
 	}
 	return errors.Join(err, unix.Close(fd))
+}
+
+// atRoot reports whether the directory reached is the walk's root.
+func (w *walker) atRoot() bool {
+	var root, st unix.Stat_t
+	return unix.Fstat(int(w.root.Fd()), &root) == nil && unix.Fstat(w.fd, &st) == nil && root.Dev == st.Dev && root.Ino == st.Ino
+}
+
+// vet is an error if others may change what has the name in the directory reached, or
+// may put something else there. To write to a socket is to connect to it.
+func (w *walker) vet(name string, st *unix.Stat_t) error {
+	var dir unix.Stat_t
+	if err := unix.Fstat(w.fd, &dir); err != nil {
+		return err
+	}
+	why := others(int(st.Uid), int(st.Gid), 0)
+	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFREG || kind == unix.S_IFDIR && len(w.rest) == 0 {
+		why = others(int(st.Uid), int(st.Gid), st.Mode)
+	}
+	if why != "" {
+		return fmt.Errorf("%q: %w: %s", name, ErrShared, why)
+	}
+	if !trusted(&dir, st) {
+		return fmt.Errorf("the directory with %q: %w: %s", name, ErrShared, others(int(dir.Uid), int(dir.Gid), dir.Mode))
+	}
+	return nil
 }
 
 // follow goes where the symbolic link in the directory reached leads.
@@ -100,6 +159,9 @@ func (w *walker) follow(name string, link int, st *unix.Stat_t) error {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(w.fd, &fs); err != nil {
 		return err
+	}
+	if fs.Type == unix.PROC_SUPER_MAGIC && w.vetted {
+		return fmt.Errorf("%q: %w: it is a link of a process", name, ErrShared)
 	}
 	if fs.Type == unix.PROC_SUPER_MAGIC { // its links lead to files, not to names
 		fd, err := openat(w.fd, name, unix.O_PATH|unix.O_DIRECTORY)
@@ -171,8 +233,7 @@ func trusted(dir, link *unix.Stat_t) bool {
 // writableByOthers reports whether anybody but the owner may write: the group
 // counts unless it is root's or this process's own.
 func writableByOthers(st *unix.Stat_t) bool {
-	foreignGroup := st.Gid != 0 && int(st.Gid) != os.Getegid()
-	return st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && foreignGroup
+	return others(0, int(st.Gid), st.Mode) != ""
 }
 
 // renameNew is atomic where the file system can (renameat2(2)).

@@ -4,8 +4,11 @@
 package durable_test
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -181,4 +184,52 @@ func TestSEC1_TheLastElementIsNeverFollowed(t *testing.T) {
 	require.Equal(t, "secret", string(content))
 	_, err = d.ReadFile("secret", 5)
 	require.ErrorContains(t, err, "larger than 5 bytes")
+}
+
+// What is vetted is what nobody but root and the caller can change or exchange.
+func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
+	testns.Root(t)
+	for name, tc := range map[string]struct {
+		spoil func(t *testing.T, root string)
+		path  string // empty: dir/link
+		says  string // empty: it is vetted
+	}{
+		"root's":                     {},
+		"a directory":                {path: "dir"},
+		"nothing there":              {path: "dir/gone", says: "no such file"},
+		"a file on the way":          {path: "dir/link/below", says: "not a directory"},
+		"root's, in a sticky folder": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }},
+		"in everybody's folder":      {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777)) }, says: "it has mode 0777"},
+		"below everybody's folder":   {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777)) }, says: "it has mode 0777"},
+		"in a stranger's folder":     {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/dir", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a group's folder": {spoil: func(t *testing.T, root string) {
+			require.NoError(t, errors.Join(os.Chown(root+"/dir", 0, stranger), os.Chmod(root+"/dir", 0o775)))
+		}, says: "it has mode 0775 and group 65534"},
+		"a stranger's link":       {spoil: func(t *testing.T, root string) { require.NoError(t, os.Lchown(root+"/dir/link", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a stranger's file":       {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin/file", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a file of everybody's":   {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin/file", 0o757)) }, says: "it has mode 0757"},
+		"a link to a stranger's":  {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a folder of everybody's": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }, path: "dir", says: "it has mode 1777"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			require.NoError(t, errors.Join(os.Mkdir(root+"/dir", 0o755), os.Mkdir(root+"/bin", 0o755), os.WriteFile(root+"/bin/file", nil, 0o755), os.Symlink("/bin/../../../bin/file", root+"/dir/link")))
+			start, err := os.Open(root)
+			require.NoError(t, err)
+			defer start.Close()
+			if tc.spoil != nil {
+				tc.spoil(t, root)
+			}
+			f, err := durable.OpenVetted(start, cmp.Or(tc.path, "/dir/link"))
+			if tc.says != "" {
+				require.ErrorContains(t, err, tc.says)
+				require.Equal(t, strings.HasPrefix(tc.says, "it "), errors.Is(err, durable.ErrShared))
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+		})
+	}
+	_, err := durable.OpenVetted(nil, "/proc/self/root/etc")
+	require.ErrorIs(t, err, durable.ErrShared, "what a process is changes")
 }

@@ -37,6 +37,7 @@ package throwaway
 import (
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
 )
 
@@ -93,6 +94,14 @@ func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
 // / as its working directory unless cmd.Dir says another. Killing cmd.Process
 // kills the program itself. The caller waits for it before Close.
 func (n *Node) StartCommand(cmd *exec.Cmd) error { return n.startCommand(cmd) }
+
+// Listen makes a unix socket at path on the node, and its folder if that is missing. The
+// caller accepts, and holder has the socket open too: a program that runs on the node
+// until its standard input ends, so that one of the node's processes listens, as a
+// service does for which systemd has made the socket. It ends with the listener.
+func (n *Node) Listen(path string, holder *exec.Cmd) (net.Listener, error) {
+	return n.listen(path, holder)
+}
 
 // Kill kills every process of the node, so that a Wait for them returns.
 func (n *Node) Kill() error { return n.kill() }

@@ -7,8 +7,8 @@
 //	critest.Serve(t, listener, critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
 //
 // It serves HTTP/2 in clear text, as gRPC does, and needs neither root nor Linux.
-// For the runtime of a throw-away node, make the listener inside of
-// bootstraptest.Node.Do. Do not use it to prove that a runtime takes a
+// For the runtime of a throw-away node, make the listener by bootstraptest.Node.Listen:
+// package cri believes only a process of the node's. Do not use it to prove that a runtime takes a
 // configuration: it reads none.
 package critest
 

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+)
+
+// nobody is a user who is not root.
+const nobody = 65534
+
+// standIn is the variable that makes this program another one, which waits. Its value
+// says what that does before: nothing, or listen.
+const (
+	standIn    = "SLIPWAY_STAND_IN"
+	waits      = "waits"
+	listens    = "listens"      // at the path that is its argument
+	listensAt3 = "listens at 3" // a socket
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv(standIn) {
+	case "":
+		os.Exit(m.Run())
+	case waits:
+		// A set-user-id program becomes root in full, as sudo does, before it asks anything;
+		// what is run by root, or has no such bit, stays who it is.
+		_ = syscall.Setresgid(0, 0, 0)
+		_ = syscall.Setresuid(0, 0, 0)
+	case listens:
+		_, err = net.Listen("unix", os.Args[1])
+	case listensAt3:
+		err = unix.Listen(3, 100)
+	}
+	fmt.Println("running", err)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// program is a copy of this one, with a name and a mode, in a folder of its own that
+// everybody can get to.
+func program(t *testing.T, name string, mode os.FileMode) (path string) {
+	t.Helper()
+	self, err := os.ReadFile("/proc/self/exe")
+	require.NoError(t, err)
+	path = filepath.Join(reachable(t, t.TempDir()), name)
+	require.NoError(t, errors.Join(os.WriteFile(path, self, 0o755), os.Chmod(path, mode)))
+	return path
+}
+
+// reachable lets everybody get to a folder of a test's.
+func reachable(t *testing.T, dir string) string {
+	t.Helper()
+	require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)))
+	return dir
+}
+
+// start runs a program of the test's, and waits until it is what it becomes.
+func start(t *testing.T, cmd *bootstraptest.Cmd, what ...string) {
+	t.Helper()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), standIn + "=" + cmp.Or(append(what, waits)...)}
+	_, err := cmd.StdinPipe() // open until the node ends
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	said, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "running <nil>\n", said)
+}
+
+// asNobody is how a user of the node runs a program.
+func asNobody() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+}
+
+// of returns a field of what the kernel says of a process.
+func of(t *testing.T, pid int, field string) string {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(status), "\n"+field+":\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	return line
+}
+
+// allCapabilities gives a file every capability that it can have (struct vfs_cap_data,
+// version 2, whose effective bit is set).
+func allCapabilities(t *testing.T, path string) {
+	t.Helper()
+	most, err := strconv.ParseUint(of(t, os.Getpid(), "CapBnd"), 16, 64)
+	require.NoError(t, err)
+	var data bytes.Buffer
+	require.NoError(t, binary.Write(&data, binary.LittleEndian, []uint32{0x02000001, uint32(most), 0, uint32(most >> 32), 0}))
+	require.NoError(t, unix.Setxattr(path, "security.capability", data.Bytes(), 0))
+}
+
+// A local user has a process that is called kubelet, and says where he listens. He is
+// root by a set-user-id program, or seems to be. Whatever he runs, and however early,
+// the runtime is the one that it would be without him, or that the real kubelet names.
+func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
+	const roots = "0\t0\t0\t0"
+	for name, tc := range map[string]struct {
+		program string // its name, if not kubelet
+		mode    os.FileMode
+		prepare func(t *testing.T, path string)
+		attr    *syscall.SysProcAttr
+		by      []string // what runs it, if not the test itself
+		users   string
+	}{
+		"su, by a link named kubelet": {program: "su", mode: 0o755 | os.ModeSetuid, attr: asNobody(), users: roots},
+		"su, named kubelet":           {mode: 0o755 | os.ModeSetuid, attr: asNobody(), users: roots},
+		"a program with capabilities": {mode: 0o755, prepare: allCapabilities, attr: asNobody(), users: roots},
+		"a program of his":            {mode: 0o755, attr: asNobody(), users: "65534\t65534\t65534\t65534"},
+		"root's, set-group-id":        {mode: 0o755 | os.ModeSetgid, users: roots},
+		"root's, of another name":     {program: "sh", mode: 0o755, users: roots},
+		"root's, in everybody's folder": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
+			require.NoError(t, os.Chmod(filepath.Dir(path), 0o777))
+		}},
+		"root's, that a group may change": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
+			require.NoError(t, errors.Join(os.Chown(path, 0, nobody), os.Chmod(path, 0o775)))
+		}},
+		"a container's":                  {mode: 0o755, by: []string{"unshare", "--pid", "--fork", "--kill-child"}, users: roots},
+		"root of another user namespace": {mode: 0o755, by: []string{"unshare", "--user", "--map-root-user"}, users: roots},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := bootstraptest.NewNode(t)
+			critest.Serve(t, listenOn(t, node, usual), critest.Runtime{})
+			dir := reachable(t, t.TempDir())
+			his, err := net.Listen("unix", filepath.Join(dir, "s"))
+			require.NoError(t, err)
+			critest.Serve(t, his, critest.Runtime{Info: critest.Containerd("/etc/his", "/tmp/his")})
+
+			path := program(t, "kubelet", tc.mode)
+			if tc.program != "" {
+				require.NoError(t, os.Rename(path, filepath.Join(filepath.Dir(path), tc.program)))
+				require.NoError(t, os.Symlink(tc.program, path))
+			}
+			if tc.prepare != nil {
+				tc.prepare(t, path)
+			}
+			args := slices.Concat(tc.by, []string{path, "--container-runtime-endpoint=unix://" + his.Addr().String()})
+			cmd := node.Command(args[0], args[1:]...)
+			cmd.SysProcAttr = tc.attr
+			start(t, cmd)
+			require.Equal(t, tc.users, of(t, cmd.Process.Pid, "Uid"))
+			found, err := cri.Find(t.Context(), node.Proc())
+			require.NoError(t, err)
+			require.Equal(t, usual, found.Path)
+
+			const other = "/run/crio/crio.sock"
+			critest.Serve(t, listenOn(t, node, other), critest.Runtime{})
+			start(t, node.Command(program(t, "kubelet", 0o755), "--container-runtime-endpoint=unix://"+other))
+			found, err = cri.Find(t.Context(), node.Proc())
+			require.NoError(t, err)
+			require.Equal(t, other, found.Path)
+		})
+	}
+}
+
+// A kubelet is one also while it is upgraded, in a mount namespace of its own, and as a
+// part of another program.
+func TestSEC11_AKubeletIsWhatItIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		program string
+		attr    *syscall.SysProcAttr
+		after   func(path string) error
+	}{
+		"kubelet":                    {program: "kubelet"},
+		"of a version":               {program: "kubelet-1.34.2"},
+		"in k3s":                     {program: "k3s"},
+		"of kubens":                  {program: "kubelet", attr: &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}},
+		"replaced while it runs":     {program: "kubelet", after: os.Remove},
+		"removed with its folder":    {program: "kubelet", after: func(path string) error { return os.RemoveAll(filepath.Dir(path)) }},
+		"replaced by another's file": {program: "kubelet", after: func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o755)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := bootstraptest.NewNode(t)
+			for _, path := range []string{usual, "/run/acme.socket"} {
+				critest.Serve(t, listenOn(t, node, path), critest.Runtime{})
+			}
+			path := program(t, tc.program, 0o755)
+			cmd := node.Command(path, "--container-runtime-endpoint=unix:///run/acme.socket")
+			cmd.SysProcAttr = tc.attr
+			start(t, cmd)
+			if tc.after != nil {
+				require.NoError(t, tc.after(path))
+			}
+			found, err := cri.Find(t.Context(), node.Proc())
+			require.NoError(t, err)
+			require.Equal(t, "/run/acme.socket", found.Path)
+		})
+	}
+}
+
+// What the kernel says of a process, one line at a time.
+func TestSEC11_AKubeletIsTheHostsRoots(t *testing.T) {
+	for name, spoil := range map[string]func(h *host, at string){
+		"a user's, in one of four":       func(h *host, at string) { h.edit(at+"/status", "Uid:\t0\t0\t0\t0", "Uid:\t0\t0\t0\t1000") },
+		"set-user-id, before it is root": func(h *host, at string) { h.edit(at+"/status", "Uid:\t0\t0\t0\t0", "Uid:\t1000\t0\t0\t0") },
+		"without CAP_SYS_ADMIN": func(h *host, at string) {
+			h.edit(at+"/status", "CapEff:\t000001ffffffffff", "CapEff:\t000001ffffdfffff")
+		},
+		"in a pod": func(h *host, at string) {
+			h.write(at+"/cgroup", "0::/kubepods.slice/kubepods-pod12.slice/cri-containerd-34.scope\n")
+		},
+		"in a pod, of cgroups of version 1": func(h *host, at string) { h.write(at+"/cgroup", "12:pids:/kubepods/pod12/34\n0::/\n") },
+		"in another pid namespace":          func(h *host, at string) { h.replace(at + "/ns/pid") },
+		"in another user namespace":         func(h *host, at string) { h.replace(at + "/ns/user") },
+		"another program by now":            func(h *host, at string) { h.write(at+"/maps", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.listen(usual)
+			h.listen("/run/acme.socket")
+			h.process("812", "kubelet", "kubelet", "--container-runtime-endpoint=unix:///run/acme.socket")
+			found, err := cri.Find(t.Context(), h.proc)
+			require.NoError(t, err)
+			require.Equal(t, "/run/acme.socket", found.Path)
+			spoil(h, filepath.Join(h.proc, "812"))
+			found, err = cri.Find(t.Context(), h.proc)
+			require.NoError(t, err)
+			require.Equal(t, usual, found.Path)
+		})
+	}
+}
+
+// Some hosts take capabilities from everybody, and some are containers in a pod.
+func TestAHostMayBeLessThanAMachine(t *testing.T) {
+	h := newHost(t)
+	h.listen(usual)
+	h.listen("/run/acme.socket")
+	h.process("812", "kubelet", "kubelet", "--container-runtime-endpoint=unix:///run/acme.socket")
+	for _, pid := range []string{"1", "812", runtimes} {
+		at := filepath.Join(h.proc, pid)
+		h.edit(at+"/status", "CapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff", "CapEff:\t000001ffffbeffff\nCapBnd:\t000001ffffbeffff")
+		h.write(at+"/cgroup", "0::/kubepods.slice/kubepods-pod12.slice/cri-containerd-34.scope/system.slice\n")
+	}
+	found, err := cri.Find(t.Context(), h.proc)
+	require.NoError(t, err)
+	require.Equal(t, "/run/acme.socket", found.Path)
+}
+
+// A process that may not be looked at is not taken for a stranger's: it may be the
+// kubelet.
+func TestSEC11_WhatCannotBeToldIsAnError(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{})
+	err := withoutPtrace(t, func() error {
+		_, err := cri.Find(t.Context(), node.Proc())
+		return err
+	})
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.ErrorContains(t, err, "needs CAP_SYS_PTRACE in the user namespace of pid 1")
+}
+
+// withoutPtrace calls f on a thread that lacks CAP_SYS_PTRACE, and is thrown away.
+func withoutPtrace(t *testing.T, f func() error) error {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var caps [2]unix.CapUserData
+		err := unix.Capget(&header, &caps[0])
+		for _, set := range []*uint32{&caps[0].Effective, &caps[0].Permitted} {
+			*set &^= 1 << unix.CAP_SYS_PTRACE
+		}
+		if err == nil {
+			err = unix.Capset(&header, &caps[0])
+		}
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+// listener is a unix socket that accepts connections.
+type listener struct {
+	inode uint64 // in the kernel's list of sockets, not that of its file
+	path  string // by which it was bound, in whatever mount namespace
+}
+
+// listeners lists those in the network namespace of pid 1.
+func (p *processes) listeners(ctx context.Context) iter.Seq2[listener, error] {
+	return func(yield func(listener, error) bool) {
+		table, err := os.Open(filepath.Join(p.proc, "1", "net", "unix"))
+		if err != nil {
+			yield(listener{}, err)
+			return
+		}
+		defer table.Close()
+		for l, err := range listed(input.WithContext(ctx, table)) {
+			if !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// accepting is the flag of a socket that listens (__SO_ACCEPTCON in linux/net.h).
+const accepting = 1 << 16
+
+// listed reads a table in the form of /proc/net/unix (proc_pid_net(5)):
+//
+//	Num RefCount Protocol Flags Type St Inode Path
+//
+// Who makes a socket chooses its path, also one with ends of lines in it, which may
+// look like another's line: the inode still has to be one of the host's root's.
+func listed(table io.Reader) iter.Seq2[listener, error] {
+	return func(yield func(listener, error) bool) {
+		lines := bufio.NewScanner(table)
+		for lines.Scan() {
+			f := strings.SplitN(strings.TrimLeft(lines.Text(), " "), " ", 7)
+			if len(f) < 7 {
+				continue
+			}
+			number, path, _ := strings.Cut(strings.TrimLeft(f[6], " "), " ")
+			flags, err := strconv.ParseUint(f[3], 16, 64)
+			inode, also := strconv.ParseUint(number, 10, 64)
+			if err != nil || also != nil || flags&accepting == 0 || !filepath.IsAbs(path) {
+				continue
+			}
+			if !yield(listener{inode, path}, nil) {
+				return
+			}
+		}
+		if lines.Err() != nil {
+			yield(listener{}, lines.Err())
+		}
+	}
+}
+
+// sockets returns which processes that may be the host's root's have which sockets
+// open, by inode. It takes what it can read; denied says what it could not.
+func (p *processes) sockets(ctx context.Context) (holders map[uint64][]string, denied error) {
+	holders = map[uint64][]string{}
+	for pid, err := range p.all(ctx) {
+		if err != nil {
+			return holders, err
+		}
+		one, err := p.open(ctx, pid)
+		if err != nil {
+			continue // a stranger's, or gone
+		}
+		for inode, err := range one.sockets() {
+			if errors.Is(err, fs.ErrPermission) {
+				denied = fmt.Errorf("which sockets process %s has: %w", pid, unreadable(err))
+			}
+			if err == nil && !slices.Contains(holders[inode], pid) {
+				holders[inode] = append(holders[inode], pid)
+			}
+		}
+		_ = one.Close() // it was only read
+	}
+	return holders, denied
+}
+
+// sockets lists the sockets that the process has open.
+func (p *process) sockets() iter.Seq2[uint64, error] {
+	return func(yield func(uint64, error) bool) {
+		dir, err := input.OpenDir(p.path("fd"))
+		if err != nil {
+			yield(0, err)
+			return
+		}
+		defer dir.Close()
+		for name, err := range input.Names(dir) {
+			var target string
+			if err == nil {
+				target, err = os.Readlink(filepath.Join(dir.Name(), name))
+			}
+			number, isSocket := strings.CutPrefix(target, "socket:[")
+			if err == nil && !isSocket {
+				continue
+			}
+			inode, noNumber := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64)
+			if err == nil {
+				err = noNumber
+			}
+			if !yield(inode, err) {
+				return
+			}
+		}
+	}
+}
+
+// anyHolds reports whether one of the processes is the host's root's, and has the
+// socket open.
+func (p *processes) anyHolds(ctx context.Context, pids []string, inode uint64) bool {
+	return slices.ContainsFunc(pids, func(pid string) bool { return p.holds(ctx, pid, inode) == nil })
+}
+
+func (p *processes) holds(ctx context.Context, pid string, inode uint64) error {
+	one, err := p.open(ctx, pid)
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	image, err := one.image()
+	if err != nil {
+		return err
+	}
+	defer image.Close()
+	for is, err := range one.sockets() {
+		if err == nil && is == inode {
+			return one.prove(ctx, image)
+		}
+	}
+	return errStranger
+}
+
+// vetted opens the place of a socket, if only root can have made it and can exchange
+// it. A pod that is root in its container may well put a socket into a volume.
+func (h host) vetted(path string) (*os.File, error) {
+	f, err := durable.OpenVetted(h.root, path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().Type() != fs.ModeSocket {
+		err = fmt.Errorf("%q is not a socket", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// answers is an error unless root listens at the path on the host. The name of a
+// socket stays when nobody listens any more, and another mount namespace may have one
+// of the same name.
+func (h host) answers(ctx context.Context, path string) error {
+	f, err := h.vetted(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	conn, err := connect(ctx, f)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// connect connects to the socket whose place is f, at which root, or this process's
+// own user, has to listen: who listens is who has called listen(2), whoever has the
+// socket by now.
+func connect(ctx context.Context, f *os.File) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", again(f))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	var peer *unix.Ucred
+	var peerErr error
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { peer, peerErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	}
+	if err = errors.Join(err, peerErr); err == nil && peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
+		err = fmt.Errorf("%w: uid %d listens", errUnproven(), peer.Uid)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// errUnproven says what can be done.
+func errUnproven() error {
+	return remedy.Add(ErrUnproven, "it has to listen as root, on the host, in no pod; in a container, the host's /proc takes CAP_SYS_PTRACE to tell")
+}
+
+// dial connects to the runtime, if it is the host's.
+func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
+	h, err := openHost(e.proc())
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	path := strings.TrimPrefix(e.Path, scheme)
+	f, err := h.openSocket(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := h.vets(path, f); err != nil {
+		return nil, err
+	}
+	conn, err := connect(ctx, f)
+	if err == nil {
+		if err = e.prove(ctx, h, f); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return conn, nil
+	case errors.Is(err, ErrUnproven):
+		return nil, err
+	case errors.Is(err, fs.ErrPermission) && errors.As(err, &errno):
+		return nil, remedy.Add(fmt.Errorf("connect: %w", errno), "needs root, and under SELinux a type that may connect to the runtime, such as spc_t")
+	case errors.As(err, &errno):
+		return nil, fmt.Errorf("connect: %w", errno)
+	}
+	return nil, ended(ctx, err)
+}
+
+// vets is an error unless what f is a place of is at the path, and only root can put
+// anything else there.
+func (h host) vets(path string, f *os.File) error {
+	vetted, err := h.vetted(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnproven(), err)
+	}
+	defer vetted.Close()
+	if same, err := sameFile(vetted, f); err != nil || !same {
+		return errors.Join(fmt.Errorf("%w: it was exchanged meanwhile", errUnproven()), err)
+	}
+	return nil
+}
+
+// prove is an error unless a process of the host's root has the socket whose place is
+// f. A runtime may be known by another path than that at which it listens.
+func (e Endpoint) prove(ctx context.Context, h host, f *os.File) error {
+	p, err := openProcesses(ctx, e.proc())
+	if err != nil {
+		return err
+	}
+	holders, denied := p.sockets(ctx)
+	for l, err := range p.listeners(ctx) {
+		if err != nil {
+			return err
+		}
+		if len(holders[l.inode]) > 0 && h.isAt(l.path, f) && p.anyHolds(ctx, holders[l.inode], l.inode) {
+			return nil
+		}
+	}
+	return errors.Join(errUnproven(), denied)
+}
+
+// isAt reports whether the path leads to what f is a place of.
+func (h host) isAt(path string, f *os.File) bool {
+	at, err := h.open(path)
+	if err != nil {
+		return false
+	}
+	defer at.Close()
+	same, err := sameFile(at, f)
+	return err == nil && same
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+)
+
+// listenAs makes a socket on a node, which the given program has open.
+func listenAs(t *testing.T, node *bootstraptest.Node, path string, program ...string) *net.UnixListener {
+	t.Helper()
+	var l net.Listener
+	require.NoError(t, node.Do(t.Context(), func(context.Context) (err error) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		l, err = net.Listen("unix", path)
+		return err
+	}))
+	socket := l.(*net.UnixListener)
+	socket.SetUnlinkOnClose(false) // its path is the node's
+	t.Cleanup(func() { _ = socket.Close() })
+	file, err := socket.File()
+	require.NoError(t, err)
+	defer file.Close()
+	cmd := node.Command(program[0], program[1:]...)
+	cmd.ExtraFiles = []*os.File{file}
+	start(t, cmd)
+	require.NoError(t, unix.SetNonblock(int(file.Fd()), true)) // that it is inherited has made it block
+	return socket
+}
+
+// liar is a runtime that nobody may ask.
+func liar(t *testing.T) http.Handler {
+	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") })
+}
+
+// inAPod is how the program of a pod's container runs on a node.
+func inAPod(path string) []string {
+	const enter = `mkdir -p /sys/fs/cgroup/kubepods/pod12; echo $$ > /sys/fs/cgroup/kubepods/pod12/cgroup.procs; exec "$1"`
+	return []string{"sh", "-ec", enter, "sh", path}
+}
+
+// refused holds for each call to the runtime at the path.
+func refused(t *testing.T, node *bootstraptest.Node, path string) {
+	t.Helper()
+	e := cri.Endpoint{HostProc: node.Proc(), Path: path}
+	_, err := e.Status(t.Context())
+	require.ErrorIs(t, err, cri.ErrUnproven)
+	_, err = e.SandboxIDs(t.Context())
+	require.ErrorIs(t, err, cri.ErrUnproven)
+	_, err = e.CNI(t.Context())
+	require.ErrorIs(t, err, cri.ErrUnproven)
+	require.ErrorContains(t, err, "(it has to listen as root, on the host, in no pod; in a container, the host's /proc takes CAP_SYS_PTRACE to tell)")
+}
+
+// A pod that is root in its container, and has one of the host's folders, has a
+// runtime in it.
+func TestSEC11_APodsSocketIsNotTheRuntime(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	const planted = "/var/lib/app/containerd.sock"
+	critest.Serve(t, listenAs(t, node, planted, inAPod(program(t, "app", 0o755))...), liar(t))
+	_, err := cri.Find(t.Context(), node.Proc())
+	require.ErrorIs(t, err, cri.ErrUnproven)
+	require.ErrorContains(t, err, `at ["/var/lib/app/containerd.sock"]`)
+	refused(t, node, planted)
+
+	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+	found, err := cri.Find(t.Context(), node.Proc())
+	require.NoError(t, err)
+	require.Equal(t, usual, found.Path)
+	_, err = found.CNI(t.Context())
+	require.NoError(t, err)
+	refused(t, node, planted)
+}
+
+// A user makes more sockets than are ever looked at.
+func TestSEC11_AUsersSocketsAreNotCounted(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	var his []net.Listener
+	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
+		for i := range 101 {
+			dir := fmt.Sprintf("/run/user/%d", i)
+			if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+				return err
+			}
+			l, err := net.Listen("unix", dir+"/containerd.sock")
+			if err != nil {
+				return err
+			}
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			his = append(his, l)
+		}
+		return nil
+	}))
+	for _, l := range his {
+		defer l.Close()
+	}
+	_, err := cri.Find(t.Context(), node.Proc())
+	require.ErrorIs(t, err, cri.ErrNoRuntime)
+	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{})
+	found, err := cri.Find(t.Context(), node.Proc())
+	require.NoError(t, err)
+	require.Equal(t, usual, found.Path)
+}
+
+// The name of a runtime that has ended stays. Somebody listens at the same name in
+// another mount namespace: it is listed as if it were the host's.
+func TestSEC11_AStaleNameTakenElsewhereIsNotTheRuntime(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	stale := listenOn(t, node, usual)
+	require.NoError(t, stale.Close())
+	his := node.Command("unshare", "--mount", "sh", "-ec", `mount -t tmpfs none /run; mkdir /run/containerd; exec "$@"`, "sh",
+		program(t, "his", 0o755), usual)
+	start(t, his, listens)
+	_, err := cri.Find(t.Context(), node.Proc())
+	require.ErrorIs(t, err, cri.ErrNoRuntime)
+	_, err = cri.Endpoint{HostProc: node.Proc(), Path: usual}.SandboxIDs(t.Context())
+	require.ErrorIs(t, err, unix.ECONNREFUSED)
+
+	require.NoError(t, node.Do(t.Context(), func(context.Context) error { return os.Remove(usual) }))
+	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{Sandboxes: func() []string { return []string{"alive"} }})
+	ids, err := cri.Endpoint{HostProc: node.Proc()}.SandboxIDs(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"alive"}, ids)
+}
+
+// Whoever listens can hand the socket to one of root's processes, which keeps what it
+// is sent. Who has called listen stays the same.
+func TestSEC11_ASocketHandedToRootIsNotRoots(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	const path = "/run/app/containerd.sock"
+	var socket *os.File
+	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		socket = os.NewFile(uintptr(fd), path)
+		return errors.Join(os.Mkdir(filepath.Dir(path), 0o755), unix.Bind(fd, &unix.SockaddrUnix{Name: path}))
+	}))
+	defer socket.Close()
+	for _, attr := range []bool{true, false} {
+		cmd := node.Command(program(t, "app", 0o755))
+		cmd.ExtraFiles = []*os.File{socket}
+		if attr {
+			cmd.SysProcAttr = asNobody()
+			start(t, cmd, listensAt3)
+			continue
+		}
+		start(t, cmd)
+	}
+	_, err := cri.Find(t.Context(), node.Proc())
+	require.ErrorIs(t, err, cri.ErrNoRuntime)
+	refused(t, node, path)
+}
+
+// A runtime may be known by another path than that at which it listens, and its socket
+// may be systemd's.
+func TestARuntimeIsProvenByEachOfItsPaths(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	critest.Serve(t, listenOn(t, node, "/run/crio/crio.sock"), critest.Runtime{})
+	require.NoError(t, node.Do(t.Context(), func(context.Context) error { return os.Symlink("/var/run/crio/crio.sock", "/run/link.sock") }))
+	for _, path := range []string{"/run/crio/crio.sock", "/var/run/crio/crio.sock", "unix:///run/link.sock"} {
+		_, err := cri.Endpoint{HostProc: node.Proc(), Path: path}.Status(t.Context())
+		require.NoError(t, err, path)
+	}
+}
