@@ -14,6 +14,7 @@ import (
 // change once resolved, and may be read from several goroutines.
 type Config struct {
 	entries     map[string]*Entry
+	trusted     map[string]string // what sources set that are trusted with keys that destroy
 	findings    []Finding
 	sources     []Ref
 	allow, deny []string
@@ -42,6 +43,7 @@ type Given struct {
 func newConfig(r Resolver) *Config {
 	return &Config{
 		entries: map[string]*Entry{},
+		trusted: map[string]string{},
 		allow:   slices.Clone(r.AllowKeys),
 		deny:    slices.Clone(r.DenyKeys),
 	}
@@ -89,6 +91,19 @@ func (c *Config) Lookup(key string) (string, bool) {
 		return "", false
 	}
 	return e.Value, true
+}
+
+// Trusted is [Config.Lookup] for a key that destroys, such as clean-cilium-state. It
+// returns the value only if the first source in the list, unless that is a Node, or
+// the environment ([Env]) or the program itself ([Static]) has set it to that. Many
+// more may annotate a Node, or write a later source, than may destroy what is on one.
+func (c *Config) Trusted(key string) (string, bool) {
+	value, ok := c.Lookup(key)
+	trusted, set := c.trusted[key]
+	if !ok || !set || trusted != value {
+		return "", false
+	}
+	return value, true
 }
 
 // All yields every key that is set with its value, sorted by key.

@@ -68,7 +68,7 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 		if layers, err = m.tolerate(source, layers, err); err != nil {
 			return nil, fmt.Errorf("read source %s: %w", source.Ref(), err)
 		}
-		bad = append(bad, m.add(layers, i > 0)...)
+		bad = append(bad, m.add(layers, i > 0, isTrusted(source, i == 0))...)
 		if i == firstRemote {
 			readAhead(&running, r.Sources[i+1:], reads[i+1:])
 		}
@@ -122,7 +122,7 @@ func (m *merge) tolerate(source Source, layers []Layer, err error) ([]Layer, err
 }
 
 // add merges the layers of one source and returns its unusable keys as errors.
-func (m *merge) add(layers []Layer, gated bool) (bad []error) {
+func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 	from := map[string]Ref{} // which object of this source set the key
 	for _, layer := range layers {
 		for _, key := range slices.Sorted(maps.Keys(layer.Values)) {
@@ -145,6 +145,9 @@ func (m *merge) add(layers []Layer, gated bool) (bad []error) {
 			}
 			from[key] = layer.Ref
 			m.config.set(key, given)
+			if trusted {
+				m.config.trusted[key] = given.Value
+			}
 		}
 	}
 	if len(from) > 0 {

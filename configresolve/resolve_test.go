@@ -263,3 +263,61 @@ func TestResolveIsEndedByItsContext(t *testing.T) {
 	_, err := configresolve.Resolve(ctx, static("a", nil))
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// Who may annotate a Node, or write a later source, may not have anything destroyed.
+func TestCLN10_KeysThatDestroyAreTakenFromWhoRunsTheProgram(t *testing.T) {
+	const key = "clean-cilium-state"
+	from := func(kind, value string) configresolve.Source {
+		ref := configresolve.Ref{Kind: kind, Name: "x"}
+		return listed{ref, configresolve.Layer{Ref: ref, Values: values{key: value, "more": value}}}
+	}
+	env := func(value string) configresolve.Source {
+		return configresolve.Env{Prefix: "A_", Environ: []string{"A_CLEAN_CILIUM_STATE=" + value}}
+	}
+	const file, cm, crs, node = "file", configresolve.KindConfigMap, configresolve.KindNodeConfig, configresolve.KindNode
+	for name, c := range map[string]struct {
+		sources []configresolve.Source
+		want    string
+	}{
+		"the first":                   {[]configresolve.Source{from(cm, "true")}, "true"},
+		"the first, a file":           {[]configresolve.Source{from(file, "true"), from(node, "true")}, "true"},
+		"the first, optional":         {[]configresolve.Source{configresolve.Optional(from(cm, "true"))}, "true"},
+		"a Node":                      {[]configresolve.Source{from(cm, "false"), from(node, "true")}, ""},
+		"a Node alone":                {[]configresolve.Source{from(node, "true")}, ""},
+		"an optional Node alone":      {[]configresolve.Source{configresolve.Optional(from(node, "true"))}, ""},
+		"a Node where nobody else":    {[]configresolve.Source{static("s", nil), from(node, "true")}, ""},
+		"a later node config":         {[]configresolve.Source{from(cm, "false"), from(crs, "true")}, ""},
+		"a later ConfigMap":           {[]configresolve.Source{from(crs, "false"), from(cm, "true")}, ""},
+		"a later file":                {[]configresolve.Source{from(cm, "false"), from(file, "true")}, ""},
+		"the first is missing":        {[]configresolve.Source{configresolve.Optional(scripted{err: configresolve.ErrMissing}), from(cm, "true")}, ""},
+		"the environment, later":      {[]configresolve.Source{from(node, "false"), env("true")}, "true"},
+		"the program, later":          {[]configresolve.Source{from(node, "false"), static("flags", values{key: "true"})}, "true"},
+		"a Node over the environment": {[]configresolve.Source{env("false"), from(node, "true")}, ""},
+		"a Node takes back":           {[]configresolve.Source{from(cm, "true"), from(node, "false")}, ""},
+		"a Node agrees":               {[]configresolve.Source{from(cm, "true"), from(node, "true")}, "true"},
+		"taken back, and again":       {[]configresolve.Source{from(cm, "true"), env("false"), from(node, "true")}, ""},
+	} {
+		config, err := configresolve.Resolve(t.Context(), c.sources...)
+		require.NoError(t, err)
+		got, ok := config.Trusted(key)
+		require.Equal(t, c.want, got, name)
+		require.Equal(t, c.want != "", ok, name)
+	}
+	denied := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{from(node, "x"), env("true")}, DenyKeys: []string{key}})
+	_, ok := denied.Trusted(key)
+	require.False(t, ok)
+	_, ok = denied.Trusted("no such key")
+	require.False(t, ok)
+}
+
+// listed is a source of one layer.
+type listed struct {
+	ref   configresolve.Ref
+	layer configresolve.Layer
+}
+
+func (s listed) Ref() configresolve.Ref { return s.ref }
+
+func (s listed) Read(context.Context) ([]configresolve.Layer, error) {
+	return []configresolve.Layer{s.layer}, nil
+}

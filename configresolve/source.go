@@ -90,6 +90,19 @@ func isRemote(source Source) bool {
 	return ok
 }
 
+// isTrusted reports whether a source is trusted with keys that destroy: see
+// [Config.Trusted].
+func isTrusted(source Source, first bool) bool {
+	if o, ok := source.(optional); ok {
+		source = o.Source
+	}
+	switch source.(type) {
+	case Env, Static:
+		return true
+	}
+	return first && source.Ref().Kind != KindNode
+}
+
 // Optional returns source with one difference: if it does not exist ([ErrMissing]),
 // it has no keys, and the [Config] has a finding about that. Any other error, such
 // as denied access, remains an error.

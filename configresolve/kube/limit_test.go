@@ -66,7 +66,7 @@ func TestSEC6_EndlessPages(t *testing.T) {
 					if i > 0 {
 						fmt.Fprint(w, ",")
 					}
-					fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","annotations":{"a":%q}},"spec":{"nodeSelector":%s,"defaults":{"a":%q}}}`,
+					fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","annotations":{"a":"%s"}},"spec":{"nodeSelector":%s,"defaults":{"a":"%s"}}}`,
 						i, padding, test.selector, value)
 				}
 				fmt.Fprint(w, "]}")
