@@ -4,119 +4,268 @@
 package cleanup
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
-	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/process"
 )
 
-func (o Ownership) agentAlive() error {
-	for _, path := range o.PidFiles {
-		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-			continue
+// agentAlive has the processes first: what they show names one that can be ended.
+func (o Ownership) agentAlive(ctx context.Context, j *journal.Journal) error {
+	var unknown error
+	for _, look := range []func(context.Context) (string, error){o.running, j.OwnerAlive, o.locking, o.listening} {
+		seen, err := look(ctx)
+		if seen != "" {
+			return fmt.Errorf("cleanup: %w: %s: stop it first", ErrAgentAlive, seen)
 		}
-		if err != nil {
-			return fmt.Errorf("cleanup: look for a running agent: %w", err)
+		if unknown == nil {
+			unknown = err
 		}
-		pid, locked, err := lockHolder(f)
-		if locked && err == nil && heldByStrangers(f) {
-			locked = false
-		}
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("cleanup: look for a running agent: lock on %s: %w", path, err)
-		}
-		if locked {
-			return fmt.Errorf("cleanup: %w: %s is locked by process %s: stop it first", ErrAgentAlive, path, pid)
-		}
+	}
+	if unknown != nil {
+		return fmt.Errorf("cleanup: look for a running agent: %w", unknown)
 	}
 	return nil
 }
 
-// lockHolder reports whether somebody holds a lock on f, of either kind, and
-// the pid that the file names.
-func lockHolder(f *os.File) (pid string, locked bool, err error) {
-	if err := isFile(f); err != nil {
-		return "", false, err // a FIFO may keep whoever reads it waiting
+// running looks for the processes that the pid files name.
+func (o Ownership) running(ctx context.Context) (seen string, err error) {
+	if len(o.Executables) == 0 {
+		return "", nil
 	}
-	lock := unix.Flock_t{Type: unix.F_WRLCK}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
-		return "", false, err
-	}
-	locked = lock.Type != unix.F_UNLCK
-	if !locked {
-		// The shared lock goes with the descriptor.
-		err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-		if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
-			return "", false, err
+	self, _ := process.Self()
+	return o.eachPidFile(func(f pidFile) (string, error) {
+		number, ok := f.number()
+		if !ok {
+			return "", nil
 		}
-		locked = err != nil
-	}
-	text, err := io.ReadAll(io.LimitReader(f, 32))
-	if pid = strings.TrimSpace(string(text)); pid == "" || err != nil {
-		pid = "(unknown)"
-	}
-	return pid, locked, nil
+		return f.find(ctx, func(p process.Process, s process.Status) (string, error) {
+			if s.Innermost != number || p == self || p.PID == 1 { // the number of a container's agent is often 1
+				return "", nil
+			}
+			is, err := o.isAgent(p, s, f)
+			if !is || err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("process %d (%s) runs, and is process %d that %s names", p.PID, s.Name, number, f.path), nil
+		})
+	})
 }
 
-// isFile returns an error for what is no regular file, and so no pid file.
-func isFile(f *os.File) error {
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("it is a %s, not a regular file", filemode.Type(info.Mode()))
+// isAgent reports whether the process runs the agent's program and sees the pid file.
+func (o Ownership) isAgent(p process.Process, s process.Status, f pidFile) (bool, error) {
+	program, err := p.Program()
+	if errors.Is(err, fs.ErrPermission) && !slices.ContainsFunc(o.Executables, s.Called) {
+		return false, nil // what it is called is all that can be told of it, and that is not the agent
 	}
-	return err
+	if err != nil || !slices.Contains(o.Executables, program) {
+		return false, err
+	}
+	its, err := p.Open(f.path)
+	if err != nil {
+		return false, err
+	}
+	defer its.Close()
+	info, err := its.Stat()
+	return err == nil && os.SameFile(info, f.info), err
 }
 
-// heldByStrangers reports whether all locks on f are known to be held by
-// processes that are neither root's nor its owner's: whoever may read a pid file
-// can lock it, and is not the agent for that. A lock that the kernel does not
-// show, such as one of another pid namespace, may be the agent's.
-func heldByStrangers(f *os.File) bool {
-	var st unix.Stat_t
-	locks, err := os.Open("/proc/locks")
-	if err != nil || unix.Fstat(int(f.Fd()), &st) != nil {
-		return false
-	}
-	defer locks.Close()
-	strangers := 0
-	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		// "1: FLOCK ADVISORY WRITE 1234 08:01:5678 0 EOF"; the device may differ from stat's
-		fields := strings.Fields(lines.Text())
-		if len(fields) != 8 || !strings.HasSuffix(fields[5], ":"+strconv.FormatUint(st.Ino, 10)) {
+// locking looks for locks on the pid files. Of a file that strangers can open, a lock
+// counts that a process like an agent's holds: whoever took it, and may have ended.
+func (o Ownership) locking(ctx context.Context) (seen string, err error) {
+	return o.eachPidFile(func(f pidFile) (string, error) {
+		locked, err := f.locked()
+		if !locked || err != nil {
+			return "", err
+		}
+		if !f.opensToStrangers() {
+			return f.path + " is locked", nil
+		}
+		return f.find(ctx, func(p process.Process, s process.Status) (string, error) {
+			if program, err := p.Program(); program == "" {
+				return "", err
+			}
+			holds, err := p.HoldsLock(ctx, uint64(f.stat.Dev), f.stat.Ino)
+			if !holds || err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s is locked by process %d (%s)", f.path, p.PID, s.Name), nil
+		})
+	})
+}
+
+// pidFile is a pid file that is open.
+type pidFile struct {
+	*os.File
+	path string
+	info fs.FileInfo
+	stat *syscall.Stat_t
+
+	// believed are the users of whom the agent can be one: root, this process's, and
+	// the file's owner unless everybody may write to its folder.
+	believed []int
+}
+
+// eachPidFile calls look for the pid files that are there, until one shows something.
+func (o Ownership) eachPidFile(look func(pidFile) (string, error)) (seen string, err error) {
+	for _, path := range o.PidFiles {
+		f, err := openPidFile(path)
+		if absent(err) {
 			continue
 		}
-		if strings.HasPrefix(fields[4], "-") || fields[4] == "0" { // it belongs to no process, or to one out of sight
-			return false
+		if err != nil {
+			return "", err
 		}
-		uid, err := uidOf(fields[4])
-		gone := errors.Is(err, os.ErrNotExist) // a child of it has the lock by now
-		if !gone && (err != nil || uid == 0 || uid == int(st.Uid)) {
-			return false
+		seen, err := look(f)
+		f.Close()
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
 		}
-		strangers++
+		if seen != "" || err != nil {
+			return seen, err
+		}
 	}
-	return strangers > 0
+	return "", nil
 }
 
-// uidOf returns the real user of a process. The owner of its directory in /proc
-// says nothing: it is root where the process cannot be dumped.
-func uidOf(pid string) (int, error) {
-	status, err := input.ReadFile(context.Background(), "/proc/"+pid+"/status", input.MaxFlags)
+func absent(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
+
+func openPidFile(path string) (f pidFile, err error) {
+	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
-		return 0, err
+		return f, err
 	}
-	_, rest, _ := strings.Cut(string(status), "\nUid:\t")
-	uid, _, _ := strings.Cut(rest, "\t")
-	return strconv.Atoi(uid)
+	defer d.Close()
+	info, err := d.Lstat(filepath.Base(path))
+	if err != nil {
+		return f, err
+	}
+	if !info.Mode().IsRegular() {
+		return f, fmt.Errorf("%s: it is a %s, not a regular file", path, filemode.Type(info.Mode()))
+	}
+	file, err := d.Open(filepath.Base(path))
+	if err != nil {
+		return f, err
+	}
+	f = pidFile{File: file, path: path, info: info, stat: info.Sys().(*syscall.Stat_t), believed: []int{0, os.Geteuid()}}
+	if folder, err := d.Stat(); err == nil && folder.Mode().Perm()&0o002 == 0 {
+		f.believed = append(f.believed, int(f.stat.Uid))
+	}
+	return f, nil
+}
+
+// number returns the pid that the file names, in the pid namespace of its writer.
+func (f pidFile) number() (pid int, ok bool) {
+	text := make([]byte, 32)
+	n, _ := f.ReadAt(text, 0)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	return pid, err == nil && pid > 0
+}
+
+// find calls look for the processes of users that are believed.
+func (f pidFile) find(ctx context.Context, look func(process.Process, process.Status) (string, error)) (seen string, err error) {
+	for p, err := range process.All(ctx) {
+		if err != nil {
+			return "", err
+		}
+		s, err := p.Status(ctx)
+		if err == nil && s.RunsAs(f.believed...) {
+			seen, err = look(p, s)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has ended, or does not see the file
+		}
+		if seen != "" || err != nil {
+			return seen, err
+		}
+	}
+	return "", nil
+}
+
+// locked reports whether the file is locked, and waits for no lock.
+func (f pidFile) locked() (bool, error) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
+		return false, fmt.Errorf("lock: %w", err)
+	}
+	if lock.Type != unix.F_UNLCK {
+		return true, nil
+	}
+	// A shared lock, so that two who look see nobody. It goes with the descriptor.
+	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+		return false, fmt.Errorf("lock: %w", err)
+	}
+	return err != nil, nil
+}
+
+// opensToStrangers reports whether a user who is not believed can open the file, and so
+// lock it.
+func (f pidFile) opensToStrangers() bool {
+	foreignGroup := f.stat.Gid != 0 && int(f.stat.Gid) != os.Getegid()
+	return !slices.Contains(f.believed, int(f.stat.Uid)) || f.stat.Mode&0o006 != 0 || f.stat.Mode&0o060 != 0 && foreignGroup
+}
+
+// listening looks for sockets at which somebody still takes connections.
+func (o Ownership) listening(context.Context) (seen string, err error) {
+	for _, path := range o.Sockets {
+		listens, err := connects(path)
+		if err != nil {
+			return "", fmt.Errorf("connect to %s: %w", path, err)
+		}
+		if listens {
+			return "a process listens at " + path, nil
+		}
+	}
+	return "", nil
+}
+
+// connects reports whether a connection to the socket is taken, or would be when it is
+// its turn. A socket that a stranger has made is not the agent's.
+func connects(path string) (bool, error) {
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if absent(err) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	info, err := d.Lstat(filepath.Base(path))
+	if absent(err) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if uid := int(info.Sys().(*syscall.Stat_t).Uid); info.Mode().Type() != fs.ModeSocket || uid != 0 && uid != os.Geteuid() {
+		return false, nil
+	}
+	return connect(path)
+}
+
+func connect(path string) (bool, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	switch err = unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err {
+	case nil, unix.EAGAIN: // its queue is full
+		return true, nil
+	case unix.ECONNREFUSED, unix.ENOENT:
+		return false, nil
+	}
+	return false, err
 }

@@ -7,94 +7,299 @@ import (
 	"bufio"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-func TestCLN7_LiveAgent(t *testing.T) {
-	testns.Root(t)
-	lock := func(kind string, f *os.File) error {
-		if kind == "flock" {
-			return unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		}
-		return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+// agentNode is a node with the state of Cilium, and with its agent's program in $AGENT.
+type agentNode struct {
+	*bootstraptest.Node
+	t   *testing.T
+	env []string
+}
+
+const pidPath = "/var/run/cilium/cilium.pid"
+
+// writesPid is what Cilium's agent does with its pid file (pkg/pidfile and
+// daemon/cmd/daemon_main.go of v1.18.3): it writes its pid, mode 0660 less the umask, and
+// takes no lock.
+const writesPid = `umask 026; echo $$ > ` + pidPath + `; echo ready; read end`
+
+// inPod starts what follows as pid 1 of a pid namespace, in a mount namespace of its own.
+const inPod = `exec unshare --pid --fork --kill-child --mount --mount-proc `
+
+func newAgentNode(t *testing.T) agentNode {
+	t.Helper()
+	n := agentNode{Node: bootstraptest.NewNode(t), t: t, env: append(os.Environ(), "SAYS="+writesPid)}
+	dir := t.TempDir()
+	sh, err := os.ReadFile("/bin/sh")
+	require.NoError(t, err)
+	for variable, name := range map[string]string{"AGENT": "cilium-agent", "OTHER": "cilium-dbg"} {
+		program := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(program, sh, 0o755))
+		n.env = append(n.env, variable+"="+program)
 	}
-	for _, kind := range []string{"flock", "fcntl"} {
-		t.Run(kind, func(t *testing.T) {
-			dir := t.TempDir()
-			pidFile := filepath.Join(dir, "cilium", "cilium.pid")
-			files(t, dir, "cilium/x")
-			require.NoError(t, os.WriteFile(pidFile, []byte("4711\n"), 0o644))
-			f, err := os.OpenFile(pidFile, os.O_RDWR, 0)
-			require.NoError(t, err)
-			defer f.Close()
-			require.NoError(t, lock(kind, f))
+	for dir := dir; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
+		require.NoError(t, os.Chmod(dir, 0o755)) // a user executes what is in it
+	}
+	n.start("mkdir -p /var/run/cilium/state; echo ready")()
+	return n
+}
 
-			c := stateOnly(filepath.Join(dir, "cilium"))
-			c.Ownership.PidFiles = []string{filepath.Join(dir, "none", "x.pid"), pidFile}
-			changes, err := c.Check(context.Background())
-			require.NoError(t, err, "looking is always possible")
-			require.Len(t, changes, 1)
-			err = c.Apply(context.Background())
-			require.ErrorIs(t, err, cleanup.ErrAgentAlive)
-			require.ErrorContains(t, err, pidFile+" is locked by process 4711")
-			require.FileExists(t, filepath.Join(dir, "cilium", "x"))
+// start runs a script until it says that it is ready, or is stopped. The function that is
+// returned ends it.
+func (n agentNode) start(script string) (end func()) {
+	n.t.Helper()
+	cmd := n.Command("sh", "-euc", script)
+	cmd.Env, cmd.Stderr = n.env, os.Stderr
+	stdin, err := cmd.StdinPipe()
+	require.NoError(n.t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(n.t, err)
+	require.NoError(n.t, cmd.Start())
+	said, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(n.t, err)
+	require.Equal(n.t, "ready\n", said)
+	return func() {
+		require.NoError(n.t, stdin.Close())
+		_ = cmd.Wait() // its standard input has ended
+	}
+}
 
-			require.NoError(t, f.Close()) // the agent ends; its pid file is stale now
-			apply(t, c)
-			require.NoDirExists(t, filepath.Join(dir, "cilium"))
-			require.NoError(t, c.Apply(context.Background()))
+// cleanUp removes Cilium's state directory, and nothing else of the node.
+func (n agentNode) cleanUp() error {
+	own := cleanup.Cilium()
+	own = cleanup.Ownership{StateDirs: own.StateDirs, PidFiles: own.PidFiles, Executables: own.Executables, Sockets: own.Sockets}
+	return n.Do(n.t.Context(), cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}.Apply)
+}
+
+func (n agentNode) requireRefused(says string) {
+	n.t.Helper()
+	err := n.cleanUp()
+	require.ErrorIs(n.t, err, cleanup.ErrAgentAlive)
+	require.Regexp(n.t, says, err.Error())
+	n.start("test -d /var/run/cilium/state && echo ready")()
+}
+
+func (n agentNode) requireRemoved() {
+	n.t.Helper()
+	require.NoError(n.t, n.cleanUp())
+	n.start("test ! -e /var/run/cilium && echo ready")()
+}
+
+func TestCLN7_TheProcessThatThePidFileNames(t *testing.T) {
+	for name, script := range map[string]string{
+		"in a pod":           inPod + `$AGENT -c "$SAYS"`,
+		"on the host":        `exec $AGENT -c "$SAYS"`,
+		"frozen":             `exec $AGENT -c "$(echo "$SAYS" | sed 's/read end/kill -STOP $$/')"`,
+		"under a debugger":   `ln $AGENT $AGENT-bin; ` + inPod + `$AGENT-bin -c "$SAYS"`,
+		"upgraded meanwhile": inPod + `$AGENT -c "rm $AGENT; $SAYS"`,
+		"/var/run is another link": inPod + `sh -euc 'mkdir /opt/r; mount --rbind / /opt/r; mount --bind /run /opt/r/mnt
+			mount -t tmpfs none /opt/r/var; ln -s /mnt /opt/r/var/run; exec chroot /opt/r $AGENT -c "$SAYS"'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newAgentNode(t)
+			end := n.start(script)
+			n.requireRefused(`process \d+ \(cilium-agent.*\) runs, and is process \d+ that ` + pidPath + ` names: stop it first`)
+			if name != "frozen" {
+				end()
+				n.requireRemoved() // its pid file is stale now
+			}
 		})
 	}
 }
 
-// The number in a pid file that nobody locks may be anybody's.
-func TestCLN7_StalePidOfALiveProcess(t *testing.T) {
-	testns.Root(t)
-	dir := t.TempDir()
-	files(t, dir, "cilium/x")
-	c := stateOnly(filepath.Join(dir, "cilium"))
-	c.Ownership.PidFiles = []string{filepath.Join(dir, "cilium", "cilium.pid")}
-	require.NoError(t, os.WriteFile(c.Ownership.PidFiles[0], []byte("1"), 0o644))
-	apply(t, c)
-	require.NoDirExists(t, filepath.Join(dir, "cilium"))
+func TestCLN7_ProcessesThatThePidFileDoesNotName(t *testing.T) {
+	for name, script := range map[string]string{
+		"a stale file that names the node's pid 1": `echo 1 > ` + pidPath + `; echo ready`,
+		"another program has the number":           inPod + `$OTHER -c "$SAYS"`,
+		"an init container of the new pod":         `echo 1 > ` + pidPath + `; ` + inPod + `$OTHER -c "echo ready; read end"`,
+		"another number":                           `echo 4194303 > ` + pidPath + `; exec $AGENT -c "echo ready; read end"`,
+		"an agent of another node's files":         `echo 1 > ` + pidPath + `; ` + inPod + `sh -c 'mount -t tmpfs none /run/cilium; exec $AGENT -c "$SAYS"'`,
+		"a file without a number":                  `echo agent > ` + pidPath + `; exec $AGENT -c "echo ready; read end"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newAgentNode(t)
+			n.start(script)
+			n.requireRemoved()
+		})
+	}
 }
 
-// Whoever may read a pid file can lock it, and holds nobody up by that.
+// Nobody without rights can hold up a cleanup by a process with the right name and number.
+func TestSEC7_AUsersProcessIsNoAgent(t *testing.T) {
+	for name, script := range map[string]string{
+		"of the agent's name":        `exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "echo \$\$; read end"`,
+		"set-user-id":                `cp $AGENT $AGENT-bin; chmod u+s $AGENT-bin; exec setpriv --ruid 65534 --regid 65534 --clear-groups $AGENT-bin -pc "echo \$\$; read end"`,
+		"set-user-id and all root's": `chmod u+s $AGENT; exec $AGENT -c "echo \$\$; read end"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newAgentNode(t)
+			cmd := n.Command("sh", "-euc", script)
+			cmd.Env, cmd.Stderr = n.env, os.Stderr
+			_, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			stdout, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			pid, err := bufio.NewReader(stdout).ReadString('\n')
+			require.NoError(t, err)
+			n.start(`echo ` + strings.TrimSpace(pid) + ` > ` + pidPath + `; echo ready`)()
+			n.requireRemoved()
+		})
+	}
+}
+
+func TestCLN7_ALockOnThePidFile(t *testing.T) {
+	const locked, by = pidPath + ` is locked: stop it first`, pidPath + ` is locked by process \d+ \(sh|sleep|flock\)`
+	for name, c := range map[string]struct{ script, says string }{
+		"flock":                               {`umask 077; exec flock ` + pidPath + ` sh -c "echo ready; read end"`, locked},
+		"its locker is dead":                  {`umask 077; exec 9>` + pidPath + `; flock -n 9; echo ready; read end`, locked},
+		"flock, others may read":              {`umask 022; exec flock ` + pidPath + ` sh -c "echo ready; read end"`, by},
+		"its locker is dead, others may read": {`umask 022; exec 9>` + pidPath + `; flock -n 9; echo ready; read end`, by},
+		"in a pod, others may read":           {inPod + `sh -c "umask 022; exec 9>` + pidPath + `; flock -n 9; echo ready; read end"`, by},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newAgentNode(t)
+			end := n.start(c.script)
+			n.requireRefused(c.says)
+			end()
+			n.requireRemoved()
+		})
+	}
+}
+
+func TestCLN7_ALockOfFcntl(t *testing.T) {
+	n := newAgentNode(t)
+	var f *os.File
+	require.NoError(t, n.Do(t.Context(), func(context.Context) (err error) {
+		if f, err = os.OpenFile(pidPath, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+			return err
+		}
+		return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+	}))
+	n.requireRefused(pidPath + " is locked: stop it first")
+	require.NoError(t, f.Close())
+	n.requireRemoved()
+}
+
+// Whoever may read a pid file can lock it, also before ending, and holds nobody up by
+// that.
 func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
-	testns.Root(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
-	files(t, dir, "cilium/x")
-	c := stateOnly(filepath.Join(dir, "cilium"))
-	c.Ownership.PidFiles = []string{filepath.Join(dir, "cilium", "cilium.pid")}
-	require.NoError(t, os.WriteFile(c.Ownership.PidFiles[0], []byte("1"), 0o644))
+	const stranger = `umask 022; echo 1 > ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups `
+	for name, script := range map[string]string{
+		"flock":              stranger + `flock ` + pidPath + ` sh -c "echo ready; read end"`,
+		"its locker is dead": stranger + `sh -c "exec 9<` + pidPath + `; flock -n 9; echo ready; read end"`,
+		"handed to a set-user-id program": `cp $AGENT $AGENT-bin; chmod u+s $AGENT-bin; ` +
+			stranger + `sh -c "exec 9<` + pidPath + `; flock -n 9; exec $AGENT-bin -pc \"echo ready; read end\""`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newAgentNode(t)
+			n.start(script)
+			n.requireRemoved()
+		})
+	}
+}
 
-	stranger := exec.Command("flock", "-x", c.Ownership.PidFiles[0], "-c", "echo held && read -r end")
-	stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	stranger.Dir = "/"
-	stdin, err := stranger.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := stranger.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, stranger.Start())
-	said, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, "held\n", said)
+const sockPath = "/var/run/cilium/cilium.sock"
 
-	apply(t, c)
-	require.NoDirExists(t, filepath.Join(dir, "cilium"))
-	require.NoError(t, stdin.Close())
-	_ = stranger.Wait() // its standard input has ended
+// listen makes a socket on the node, of a queue of one, that is closed when the test ends.
+func (n agentNode) listen(typ int) (fd int) {
+	n.t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0)
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { _ = unix.Close(fd) })
+	require.NoError(n.t, n.Do(n.t.Context(), func(context.Context) error {
+		err := unix.Bind(fd, &unix.SockaddrUnix{Name: sockPath})
+		if err == nil && typ != unix.SOCK_DGRAM {
+			err = unix.Listen(fd, 0)
+		}
+		return err
+	}))
+	return fd
+}
+
+// fill fills the queue of a listening socket.
+func (n agentNode) fill() {
+	n.t.Helper()
+	for {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		require.NoError(n.t, err)
+		n.t.Cleanup(func() { _ = unix.Close(fd) })
+		err = n.Do(n.t.Context(), func(context.Context) error { return unix.Connect(fd, &unix.SockaddrUnix{Name: sockPath}) })
+		if err != nil {
+			require.ErrorIs(n.t, err, unix.EAGAIN)
+			return
+		}
+	}
+}
+
+func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
+	const listens = "a process listens at " + sockPath + ": stop it first"
+	t.Run("listening", func(t *testing.T) {
+		n := newAgentNode(t)
+		n.listen(unix.SOCK_STREAM)
+		n.requireRefused(listens)
+	})
+	t.Run("its queue is full", func(t *testing.T) {
+		n := newAgentNode(t)
+		n.listen(unix.SOCK_STREAM)
+		n.fill()
+		n.requireRefused(listens)
+	})
+	t.Run("of another kind", func(t *testing.T) {
+		n := newAgentNode(t)
+		n.listen(unix.SOCK_DGRAM)
+		err := n.cleanUp()
+		require.ErrorIs(t, err, unix.EPROTOTYPE, "it cannot be told")
+		require.NotErrorIs(t, err, cleanup.ErrAgentAlive)
+		require.ErrorContains(t, err, sockPath)
+		n.start("test -d /var/run/cilium/state && echo ready")()
+	})
+	t.Run("stale", func(t *testing.T) {
+		n := newAgentNode(t)
+		require.NoError(t, unix.Close(n.listen(unix.SOCK_STREAM)))
+		n.requireRemoved()
+	})
+	t.Run("no socket", func(t *testing.T) {
+		n := newAgentNode(t)
+		n.start("echo > " + sockPath + "; echo ready")()
+		n.requireRemoved()
+	})
+}
+
+func TestSEC7_AUsersSocketIsNoAgents(t *testing.T) {
+	n := newAgentNode(t)
+	n.listen(unix.SOCK_STREAM)
+	n.start("chown 65534 " + sockPath + "; echo ready")()
+	n.requireRemoved()
+}
+
+// What an agent has on the node can be looked at while it runs, and be removed if that is
+// said.
+func TestCLN7_WhileAlive(t *testing.T) {
+	n := newAgentNode(t)
+	n.listen(unix.SOCK_STREAM)
+	own := cleanup.Cilium()
+	l := cleanup.Leftovers{Ownership: cleanup.Ownership{StateDirs: own.StateDirs, Sockets: own.Sockets}, Scope: cleanup.AllState}
+	require.NoError(t, n.Do(t.Context(), func(ctx context.Context) error {
+		changes, err := l.Check(ctx)
+		require.Len(t, changes, 1)
+		return err
+	}))
+	n.requireRefused("a process listens")
+	l.WhileAlive = true
+	require.NoError(t, n.Do(t.Context(), l.Apply))
+	n.start("test ! -e /var/run/cilium && echo ready")()
 }
 
 // A FIFO that somebody holds open, and writes nothing into, keeps nobody waiting.

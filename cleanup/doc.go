@@ -43,8 +43,8 @@
 //
 // Needed are CAP_NET_ADMIN for everything of the network, CAP_NET_RAW for the
 // tools of legacy iptables, CAP_SYS_ADMIN to look at BPF programs by id, to
-// unmount and to take names from network namespaces, and CAP_BPF for programs of
-// cgroups. What a kernel does not know (tcx before 6.6, netkit before 6.7) is
+// unmount and to take names from network namespaces, CAP_BPF for programs of
+// cgroups, and CAP_SYS_PTRACE to see whether the agent runs. What a kernel does not know (tcx before 6.6, netkit before 6.7) is
 // not there. On other systems every method returns an error that matches
 // [errors.ErrUnsupported].
 //

@@ -20,7 +20,10 @@ func ExampleOwnership() {
 		Files:     []string{"/etc/cni/net.d/05-acme.conflist"},
 		SetAside:  []string{"/etc/cni/net.d/*.acme_bak"},
 		StateDirs: []string{"/var/run/acme"},
-		PidFiles:  []string{"/var/run/acme/agent.pid"}, // a running agent stops the cleanup
+		// A running agent stops the cleanup.
+		PidFiles:    []string{"/var/run/acme/agent.pid"},
+		Executables: []string{"acme-agent"},
+		Sockets:     []string{"/var/run/acme/agent.sock"},
 	}
 	fmt.Println(own.Validate())
 

@@ -12,6 +12,7 @@ import (
 )
 
 func TestCLN2_IPSets(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "ipset")
 	run(t, "ipset", "create", "foreign", "hash:ip")
 	run(t, "ipset", "create", "my_cilium_set", "hash:ip")
@@ -38,6 +39,7 @@ func TestCLN2_IPSets(t *testing.T) {
 
 // The set goes although the kernel lets go of what the rules used only later.
 func TestCLN3_RulesGoBeforeTheIPSetsThatTheyUse(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "ipset", "iptables-nft")
 	run(t, "ipset", "create", "cilium_node_set_v4", "hash:ip")
 	rules(t, "iptables-nft", "*nat", ":CILIUM_POST_nat - [0:0]", "-A POSTROUTING -j CILIUM_POST_nat",
@@ -47,6 +49,7 @@ func TestCLN3_RulesGoBeforeTheIPSetsThatTheyUse(t *testing.T) {
 }
 
 func TestCLN4_IPSetInUseIsNamedAndTheRestGoes(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "ipset", "iptables-nft")
 	for _, name := range []string{"cilium_a", "cilium_used", "cilium_z"} {
 		run(t, "ipset", "create", name, "hash:ip")
@@ -64,6 +67,7 @@ func TestCLN4_IPSetInUseIsNamedAndTheRestGoes(t *testing.T) {
 }
 
 func TestCLN1_IPSetThatWasReplacedIsLeft(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "ipset")
 	run(t, "ipset", "create", "cilium_x", "hash:ip")
 	c := netfilterOnly()

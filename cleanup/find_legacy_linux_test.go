@@ -32,6 +32,7 @@ func countersOf(t testing.TB, tool string) string {
 }
 
 func TestCLN2_ChainsOfLegacyIPTables(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-legacy", "iptables-nft", "nft")
 	rules(t, "iptables-nft", foreignRules...)
 	nft := run(t, "nft", "list", "ruleset")
@@ -76,6 +77,7 @@ func TestCLN2_ChainsOfLegacyIPTables(t *testing.T) {
 }
 
 func TestCLN2_LookingMakesNoLegacyTable(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	names := func() string {
 		return run(t, "cat", "/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names")
@@ -91,6 +93,7 @@ func TestCLN2_LookingMakesNoLegacyTable(t *testing.T) {
 
 // A /proc that does not show the thread tells nothing of its tables.
 func TestCLN2_LegacyTablesOutOfSight(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t)
 	require.NoError(t, unix.Mount("tmpfs", "/proc", "tmpfs", 0, ""))
 	_, err := netfilterOnly().Inventory(context.Background())
@@ -118,6 +121,7 @@ func toolsOnly(t testing.TB, tools map[string]string) (restore func()) {
 
 // A pod may have written rules of a variant that the host has no tool for.
 func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
+	t.Parallel()
 	const missing = "cleanup: find iptables-legacy rules: the host has no iptables-legacy-save and no iptables-legacy-restore to look into its ip tables (nat, filter) and to remove what is in them with: install its package iptables, or run this where they are"
 	for name, c := range map[string]struct {
 		tools map[string]string
@@ -164,6 +168,7 @@ func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
 // What iptables-restore refuses is found out one by one, and everything else
 // goes.
 func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", foreignRules...)
 	rules(t, "iptables-legacy", ourRules...)
@@ -191,6 +196,7 @@ func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 
 // The lock that all of iptables share is waited for once, not for each item.
 func TestCLN4_LegacyLockIsHeld(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*nat", "COMMIT")
 	lines := slices.Clone(ourRules[:4])
@@ -217,6 +223,7 @@ func TestCLN4_LegacyLockIsHeld(t *testing.T) {
 }
 
 func TestCLN4_LegacyWithoutCapability(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*filter", ":CILIUM_x - [0:0]", "COMMIT")
 	c := netfilterOnly()
@@ -240,6 +247,7 @@ func TestCLN4_LegacyWithoutCapability(t *testing.T) {
 // A comment is anybody's text. What looks like a rule in it is none, and a rule
 // that iptables-restore cannot read is left, with the chain that it jumps to.
 func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*nat", ":CILIUM_a - [0:0]", ":CILIUM_b - [0:0]", "COMMIT")
 	add := func(chain, comment string, jump ...string) {
@@ -265,6 +273,7 @@ func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
 }
 
 func TestSEC6_ToolsAreBounded(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ script, want string }{
 		"a line without an end": {"head -c 100000 /dev/zero", "more output than "},
 		"output without an end": {"exec yes $(head -c 60000 /dev/zero | tr '\\0' x)", "more output than "},
@@ -297,6 +306,7 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 
 // The AWS VPC CNI's chains are nobody's but by a request of their own.
 func TestCLN2_AWSLeftovers(t *testing.T) {
+	t.Parallel()
 	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
 	enterNetfilter(t, tools...)
 	all := func() string {

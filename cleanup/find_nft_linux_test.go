@@ -94,6 +94,7 @@ func netfilterOnly() cleanup.Leftovers {
 }
 
 func TestCLN2_ChainsOfIPTablesNFT(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")
 	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
 		rules(t, tool, foreignRules...)
@@ -170,6 +171,7 @@ func withoutEmpty(ruleset string) string {
 // A rule that jumps to a chain of ours from where we do not look keeps that
 // chain; everything else goes all the same, in the next transaction.
 func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")
 	rules(t, "iptables-nft", foreignRules...)
 	rules(t, "iptables-nft", ourRules...)
@@ -199,6 +201,7 @@ func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 // A rule with the handle of one that was listed, in a table made anew, is not
 // that rule.
 func TestCLN1_RuleThatWasReplacedIsLeft(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")
 	table := "table ip nat { chain %s { accept; }; chain PREROUTING { type nat hook prerouting priority -100; jump %s; }; }"
 	run(t, "nft", fmt.Sprintf(table, "CILIUM_x", "CILIUM_x"))
@@ -214,6 +217,7 @@ func TestCLN1_RuleThatWasReplacedIsLeft(t *testing.T) {
 }
 
 func TestCLN2_NetfilterIsSilentWhereNothingIs(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "nft")
 	apply(t, netfilterOnly())
 	require.Empty(t, run(t, "nft", "list", "ruleset"), "looking makes no table")
@@ -221,6 +225,7 @@ func TestCLN2_NetfilterIsSilentWhereNothingIs(t *testing.T) {
 
 // 2,000 chains are still one transaction.
 func TestCLN9_ManyChains(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-nft")
 	lines := []string{"*filter"}
 	for i := range 2000 {
@@ -233,6 +238,7 @@ func TestCLN9_ManyChains(t *testing.T) {
 }
 
 func TestCLN4_NetfilterWithoutCapability(t *testing.T) {
+	t.Parallel()
 	enterNetfilter(t, "iptables-nft")
 	rules(t, "iptables-nft", foreignRules...)
 	rules(t, "iptables-nft", ourRules...)

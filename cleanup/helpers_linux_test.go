@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,25 +116,38 @@ func clsact(t testing.TB, dev string) {
 	run(t, "tc", "qdisc", "add", "dev", dev, "clsact")
 }
 
-// listing is what the tools say of a link's filters, without what counts time.
-func listing(t testing.TB, dev string) string {
+// listing is what the tools say of links' filters, without what counts time. There are
+// thousands of listings: so each is one run of a tool, and not one for each link.
+func listing(t testing.TB, devs ...string) string {
 	t.Helper()
-	return run(t, "tc", "qdisc", "show", "dev", dev) +
-		run(t, "tc", "filter", "show", "dev", dev, "ingress") +
-		run(t, "tc", "filter", "show", "dev", dev, "egress") +
-		run(t, "ip", "-o", "link", "show", "dev", dev)
+	var tc, ip strings.Builder
+	for _, dev := range devs {
+		fmt.Fprintf(&tc, "qdisc show dev %[1]s\nfilter show dev %[1]s ingress\nfilter show dev %[1]s egress\n", dev)
+		fmt.Fprintf(&ip, "link show dev %s\n", dev)
+	}
+	return batch(t, tc.String(), "tc") + batch(t, ip.String(), "ip", "-o")
+}
+
+// batch has a tool run commands, one a line.
+func batch(t testing.TB, commands string, tool ...string) string {
+	t.Helper()
+	cmd := exec.Command(tool[0], append(tool[1:], "-batch", "-")...)
+	cmd.Stdin = strings.NewReader(commands)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s: %s", commands, out)
+	return string(out)
 }
 
 // everything is what the tools say of the whole namespace.
 func everything(t testing.TB) string {
 	t.Helper()
-	var b strings.Builder
 	links, err := netlink.LinkList()
 	require.NoError(t, err)
+	var devs []string
 	for _, l := range links {
-		b.WriteString(listing(t, l.Attrs().Name))
+		devs = append(devs, l.Attrs().Name)
 	}
-	return b.String()
+	return listing(t, devs...)
 }
 
 // tree lists a directory with types, modes and contents, not crossing mounts.
@@ -173,7 +187,7 @@ func apply(t testing.TB, c cleanup.Leftovers) {
 // ours is Cilium's ownership without the host's paths.
 func ours() cleanup.Ownership {
 	own := cleanup.Cilium()
-	own.StateDirs, own.PidFiles, own.Mounts, own.Files, own.SetAside = nil, nil, nil, nil, nil
+	own.StateDirs, own.PidFiles, own.Sockets, own.Mounts, own.Files, own.SetAside = nil, nil, nil, nil, nil, nil
 	return own
 }
 

@@ -14,8 +14,8 @@ import (
 // DefaultBPFRoot is where the BPF file system is mounted on a node.
 const DefaultBPFRoot = "/sys/fs/bpf"
 
-// ErrAgentAlive is matched by the error of [Leftovers.Remove] where a process
-// holds the lock on one of [Ownership.PidFiles]: stop the agent first.
+// ErrAgentAlive is matched by the error of [Leftovers.Remove] where
+// [Ownership.AgentAlive] sees the agent: stop it first.
 var ErrAgentAlive = errors.New("the agent is running")
 
 // Leftovers are what an agent left on a node. As an action of a plan it is the
@@ -50,6 +50,10 @@ type Leftovers struct {
 	// nothing is looked up.
 	Journal *journal.Journal
 
+	// WhileAlive says that Remove does not look whether the agent runs, as by
+	// [Ownership.AgentAlive], of which Journal is the argument.
+	WhileAlive bool
+
 	// Progress, if set, is called after each item that Remove dealt with, on
 	// the calling goroutine: err is nil for one that is gone.
 	Progress func(done, total int, item string, err error)
@@ -75,17 +79,31 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 	if err != nil || len(items) == 0 {
 		return err
 	}
-	if err := l.Ownership.AgentAlive(); err != nil {
-		return err
+	if !l.WhileAlive {
+		if err := l.Ownership.AgentAlive(ctx, l.Journal); err != nil {
+			return err
+		}
 	}
 	return l.remove(ctx, own, items)
 }
 
-// AgentAlive is an error that matches [ErrAgentAlive] where a process holds the
-// lock on one of PidFiles. The lock ends with the process, whatever pid namespace
-// it is in; a number in a file that nobody locks says nothing (a container's
-// agent is often pid 1).
-func (o Ownership) AgentAlive() error { return o.agentAlive() }
+// AgentAlive returns an error that matches [ErrAgentAlive] if the agent runs, which
+// says what shows that; and any other error if that cannot be told. Each of these
+// shows it:
+//
+//   - another process has the number in one of PidFiles as its pid in its own pid
+//     namespace, sees that very file in its own root directory, and executes one
+//     of Executables;
+//   - [journal.Journal.OwnerAlive], of the journal of this agent; nil: there is none;
+//   - one of PidFiles is locked exclusively. If users other than root can open the
+//     file, a process of root's must have the lock;
+//   - a connection to one of Sockets is taken, or has to queue.
+//
+// A pid file or socket that an agent has left behind shows nothing. AgentAlive looks at the processes in the /proc of the calling thread's mount
+// namespace, which should be the host's; that takes CAP_SYS_PTRACE.
+func (o Ownership) AgentAlive(ctx context.Context, j *journal.Journal) error {
+	return o.agentAlive(ctx, j)
+}
 
 // Check lists what Apply would remove, one line for each item, long lists
 // folded. It changes nothing.

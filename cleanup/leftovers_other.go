@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 var errPlatform = fmt.Errorf("cleanup on %s: %w", runtime.GOOS, errors.ErrUnsupported)
@@ -23,4 +25,4 @@ func (l Leftovers) remove(context.Context, *owned, []Item) error { return errPla
 // removal is what objects need on Linux.
 type removal struct{}
 
-func (o Ownership) agentAlive() error { return errPlatform }
+func (o Ownership) agentAlive(context.Context, *journal.Journal) error { return errPlatform }

@@ -95,9 +95,19 @@ type Ownership struct {
 	// everything in them. A file there is removed as well.
 	StateDirs []string `json:"stateDirs,omitempty" yaml:"stateDirs"`
 
-	// PidFiles are absolute paths of files that a running agent holds a lock
-	// on, by flock(2) or fcntl(2).
+	// PidFiles are absolute paths of files in which a running agent writes its
+	// pid, whatever pid namespace it is in, or on which it holds a lock, by
+	// flock(2) or fcntl(2).
 	PidFiles []string `json:"pidFiles,omitempty" yaml:"pidFiles"`
+
+	// Executables are the names of the files that a running agent executes, such
+	// as "cilium-agent", without a directory. If empty, the number in a pid file
+	// says nothing.
+	Executables []string `json:"executables,omitempty"`
+
+	// Sockets are absolute paths of Unix sockets (SOCK_STREAM) at which nobody
+	// but a running agent listens.
+	Sockets []string `json:"sockets,omitempty"`
 }
 
 // LinkRule describes network links. Every field that is set has to match; the
@@ -164,6 +174,9 @@ func Cilium() Ownership {
 		SetAside:  []string{"/etc/cni/net.d/*.cilium_bak"},
 		StateDirs: []string{"/var/run/cilium", "/var/lib/cilium"},
 		PidFiles:  []string{"/var/run/cilium/cilium.pid"},
+		Sockets:   []string{"/var/run/cilium/cilium.sock"},
+		// The second is run by a debugger that the image has in the first's place.
+		Executables: []string{"cilium-agent", "cilium-agent-bin"},
 	}
 }
 

@@ -45,7 +45,7 @@ func (t NFTable) validate() error {
 
 // Moved returns the ownership with the directory to in place of from, in
 // [Ownership.Mounts], [Ownership.Files], [Ownership.SetAside],
-// [Ownership.StateDirs] and [Ownership.PidFiles]: for a node that has them
+// [Ownership.StateDirs], [Ownership.PidFiles] and [Ownership.Sockets]: for a node that has them
 // elsewhere, as CNI configurations in
 // Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").
 func (o Ownership) Moved(from, to string) Ownership {
@@ -60,7 +60,7 @@ func (o Ownership) Moved(from, to string) Ownership {
 		return list
 	}
 	o.Files, o.SetAside = moved(o.Files), moved(o.SetAside)
-	o.StateDirs, o.PidFiles = moved(o.StateDirs), moved(o.PidFiles)
+	o.StateDirs, o.PidFiles, o.Sockets = moved(o.StateDirs), moved(o.PidFiles), moved(o.Sockets)
 	o.Mounts = slices.Clone(o.Mounts)
 	for i, m := range o.Mounts {
 		o.Mounts[i].Path = moved([]string{m.Path})[0]
@@ -94,6 +94,16 @@ func (o Ownership) validHost() error {
 	for _, file := range o.Files {
 		if err := errors.Join(validPath("file", file), ownable("file", file)); err != nil {
 			return err
+		}
+	}
+	for _, name := range slices.Concat(o.PidFiles, o.Sockets) {
+		if err := validPath("pid file or socket", name); err != nil {
+			return err
+		}
+	}
+	for _, name := range o.Executables {
+		if name == "" || path.Base(name) != name {
+			return fmt.Errorf("cleanup: ownership: executable %q: want the name of a file", name)
 		}
 	}
 	for _, pattern := range o.SetAside {

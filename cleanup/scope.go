@@ -59,7 +59,9 @@ func ScopeFromEnv(lookup func(string) (string, bool)) Scope {
 
 // ScopeFromConfig returns the scope that a resolved configuration selects by
 // its keys clean-cilium-state ([AllState]) and clean-cilium-bpf-state
-// ([BPFState]), where they are "true".
+// ([BPFState]), where they are "true". The function lookup is that of a
+// configuration that is whole in trusted hands; where Nodes are among its sources, it
+// is configresolve.Config.Trusted.
 func ScopeFromConfig(lookup func(string) (string, bool)) Scope {
 	return scopeFrom(lookup, []string{"clean-cilium-state"}, []string{"clean-cilium-bpf-state"})
 }

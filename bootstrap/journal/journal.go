@@ -56,7 +56,7 @@ type Options struct {
 	TakeOver bool
 
 	// AnyOwner lets reverts undo changes on a node that somebody else owns. Make
-	// sure that the owner's agent is not running.
+	// sure that the owner's agent is not running: see [Journal.OwnerAlive].
 	AnyOwner bool
 
 	// Boot names the running boot. If empty, the kernel is asked.
@@ -83,6 +83,8 @@ type shared struct {
 	missing error
 	name    string // of the directory in parent
 	boot    string
+	self    *claimant // this process, if the owner is no pod
+	living  *claimant // that of the recorded owner, if it lived when the journal was opened
 
 	mu         sync.Mutex
 	page       *page
@@ -122,12 +124,14 @@ func Open(dir string, o Options) (*Journal, error) {
 	if j.boot == "" {
 		j.boot, err = bootID()
 	}
+	var p *page
 	if err == nil {
-		_, err = j.load()
+		p, err = j.load()
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
+	j.lookAtClaimants(p)
 	return j, nil
 }
 

@@ -227,9 +227,8 @@ func (j *Journal) claimFirst(p *page) error {
 	if err := j.claimable(p); err != nil {
 		return err
 	}
-	if who, current := j.options.Owner, p.current(); who != "" && who != current.Name {
-		current = owner{who, current.Generation + 1, time.Now().UTC().Truncate(time.Second)}
-		if err := j.change(func(p *page) error { p.claim(current); return nil }); err != nil {
+	if who := j.options.Owner; who != "" && (who != p.current().Name || j.claimedByAnother(p.current())) {
+		if err := j.change(func(p *page) error { p.claim(who, j.claimant(p.current())); return nil }); err != nil {
 			return err
 		}
 	}
@@ -348,8 +347,17 @@ func (p *page) superseded(who string) bool {
 	return slices.ContainsFunc(p.Owners, func(o owner) bool { return o.Name == who })
 }
 
-func (p *page) claim(o owner) {
-	p.Owners = append(p.Owners, o)
+// claim makes who the node's owner. One that is so already stays as it is, but for the
+// process.
+func (p *page) claim(who string, by *claimant) {
+	if current := p.current(); current.Generation > 0 && current.Name == who {
+		p.Owners[len(p.Owners)-1].Process = by
+		return
+	}
+	if n := len(p.Owners); n > 0 {
+		p.Owners[n-1].Process = nil // asked of the present owner only
+	}
+	p.Owners = append(p.Owners, owner{who, p.current().Generation + 1, time.Now().UTC().Truncate(time.Second), by})
 	p.Owners = p.Owners[max(0, len(p.Owners)-maxOwners):]
 }
 

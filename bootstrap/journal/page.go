@@ -36,6 +36,7 @@ type owner struct {
 	Name       string    `json:"name"`
 	Generation int       `json:"generation"`
 	Since      time.Time `json:"since"`
+	Process    *claimant `json:"process,omitempty"` // that claimed it; nil: a pod's, or unknown
 }
 
 func (p *page) UnmarshalJSON(text []byte) (err error) {

@@ -30,7 +30,7 @@ const foldLists = 20
 
 // cleanupOptions are the flags that only cleanup has.
 type cleanupOptions struct {
-	allState, bpfState, netns, xfrm, aws, force, dryRun bool
+	allState, bpfState, netns, xfrm, aws, force, whileAlive, dryRun bool
 
 	ownership string
 }
@@ -50,6 +50,7 @@ func (a *app) cleanupCommand() *cobra.Command {
 	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: iptables chains of an AWS VPC CNI that is gone from this node")
 	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: that of another agent, which this YAML `file` describes: its links, routes, chains, files and so on (there is one for Calico in examples/ownership)")
 	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
+	f.BoolVar(&o.whileAlive, "while-alive", false, "also while the agent is running")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be removed, and change nothing")
 	a.bpfFlags(f)
 	a.sysctlPlaceFlags(f)
@@ -205,22 +206,42 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 			return err
 		}
 	}
-	return errors.Join(findErr, a.remove(ctx, c, found.Items))
+	return errors.Join(findErr, a.remove(ctx, c, o, found.Items))
 }
 
-// remove removes the items under the node's lock.
-func (a *app) remove(ctx context.Context, c cleanup.Leftovers, items []cleanup.Item) (err error) {
+// remove removes the items under the node's lock, unless their agent is alive.
+func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions, items []cleanup.Item) (err error) {
 	unlock, err := a.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	return a.host().Do(ctx, cleanupNamespaces, func(ctx context.Context) error {
+		if err := a.notAlive(ctx, c.Ownership, o); err != nil {
+			return err
+		}
+		c.WhileAlive = true // that has just been looked at
 		if err := c.Remove(ctx, items); err != nil {
 			return err
 		}
 		return verifyGone(ctx, c)
 	})
+}
+
+// notAlive returns an error if the agent whose state is removed is alive, or if that
+// cannot be told. The node's owner is Cilium's pod, and no other agent's.
+func (a *app) notAlive(ctx context.Context, own cleanup.Ownership, o cleanupOptions) error {
+	if o.whileAlive {
+		return nil
+	}
+	owned := a.journal
+	if o.ownership != "" || o.aws {
+		owned = nil
+	}
+	if err := own.AgentAlive(ctx, owned); err != nil {
+		return fmt.Errorf("%w (or give --while-alive)", err)
+	}
+	return nil
 }
 
 // verifyGone looks once more: something may have come while the rest went.

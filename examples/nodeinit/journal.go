@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
@@ -17,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/sysctl"
@@ -174,17 +177,25 @@ func resultOf(step string, all []journal.Undone, done bootstrap.Status) bootstra
 	return r
 }
 
-// mayUndo refuses to undo what any owner's agent still uses.
-func (a *app) mayUndo(ctx context.Context) error {
-	if !a.anyOwner || a.force {
-		return nil
-	}
-	own, err := a.ownership()
-	if err != nil {
+// mayUndo refuses to take the node away from an agent that runs, unless the owner asks
+// for that. The other commands that undo are also what an agent without an owner runs
+// in its preStop.
+func (a *app) mayUndo(cmd *cobra.Command) error {
+	_, generation, err := a.journal.Owner()
+	uninstall := cmd.Name() == "uninstall"
+	if err != nil || a.force || !a.anyOwner && (!uninstall || generation > 0) {
 		return err
 	}
-	if err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return own.AgentAlive() }); err != nil {
-		return fmt.Errorf("--any-owner: %w (or give --force)", err)
+	if empty, err := a.journal.Empty(); err != nil || empty && uninstall {
+		return err
+	}
+	// Which pods there are is seen from the host's cgroup namespace. Where the agent can
+	// be seen depends on no flag.
+	err = a.host().Do(cmd.Context(), hostns.Mount|hostns.Cgroup, func(ctx context.Context) error {
+		return cleanup.Cilium().AgentAlive(ctx, a.journal)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w (or give --force)", cmd.Name(), err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (a *app) journalForgetCommand() *cobra.Command {
 			if err := a.needJournal(cmd); err != nil {
 				return err
 			}
-			if err := a.mayUndo(cmd.Context()); err != nil {
+			if err := a.mayUndo(cmd); err != nil {
 				return err
 			}
 			unlock, err := a.lock(cmd.Context())

@@ -219,7 +219,7 @@ func (a *app) configStep(config *configresolve.Config) bootstrap.Action {
 func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) {
 	scope := cleanup.ScopeFromEnv(a.getenv)
 	if config != nil {
-		scope = max(scope, cleanup.ScopeFromConfig(config.Lookup))
+		scope = max(scope, cleanup.ScopeFromConfig(func(key string) (string, bool) { return a.destroys(config, key) }))
 	}
 	own, err := a.ownership()
 	if err != nil {
@@ -246,6 +246,18 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0,
 		Action: a.host().Files(cleanupNamespaces, c, slices.Concat(c.Ownership.StateDirs, c.BPFRoots)...),
 	}, nil
+}
+
+// destroys looks up a key that has something removed, and says from where it comes
+// if it is not obeyed for that.
+func (a *app) destroys(config *configresolve.Config, key string) (string, bool) {
+	value, trusted := config.Trusted(key)
+	if given, _ := config.Lookup(key); !trusted && given == "true" {
+		entry := config.Explain(key).Keys[0]
+		a.logger().Warn(oneLine(fmt.Sprintf("ignored: %s = true from %s: a key that destroys counts from the environment, and from the first --source unless that is a node (set it there, or run nodeinit cleanup)",
+			key, strings.TrimSpace(entry.Source.String()+" "+entry.Part))), "step", stepCleanup)
+	}
+	return value, trusted
 }
 
 const cleanupNamespaces = hostns.Mount | hostns.Net | hostns.Cgroup

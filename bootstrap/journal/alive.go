@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/process"
+)
+
+// claimant is the process that claimed the node. Start and boot tell it from another of
+// its number.
+type claimant struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // in clock ticks since the boot
+	Boot  string `json:"boot"`
+}
+
+// lookAtClaimants finds out who claims the node through this journal, and whether the
+// one that claimed it before is alive. It does so while the calling thread is where the
+// journal is, and so sees the host's processes; what a process itself knows of its
+// number is different in a container.
+func (j *Journal) lookAtClaimants(p *page) {
+	if j.options.Owner == "" || isPod(j.options.Owner) {
+		return
+	}
+	ctx := context.Background()
+	if self, err := process.Self(); err == nil { // not so in a pid namespace above
+		if start, err := self.Start(ctx); err == nil {
+			j.self = &claimant{self.PID, start, j.boot}
+		}
+	}
+	if by := p.current().Process; by != nil {
+		if alive, _ := by.alive(ctx, j.boot); alive {
+			j.living = by
+		}
+	}
+}
+
+// claimant returns the process to record for this journal's owner. One that is recorded
+// and lives stays: it is the agent, beside which a command is run on its behalf.
+func (j *Journal) claimant(current owner) *claimant {
+	if current.Name == j.options.Owner && j.living != nil && same(current.Process, j.living) {
+		return j.living
+	}
+	return j.self
+}
+
+// claimedByAnother reports whether another process than is recorded claims the node,
+// for the same owner.
+func (j *Journal) claimedByAnother(current owner) bool {
+	return j.self != nil && !same(current.Process, j.claimant(current))
+}
+
+func same(a, b *claimant) bool { return a != nil && b != nil && *a == *b }
+
+// alive reports whether the process still runs.
+func (c claimant) alive(ctx context.Context, boot string) (bool, error) {
+	if c.Boot != boot {
+		return false, nil
+	}
+	p := process.Process{PID: c.PID}
+	start, err := p.Start(ctx)
+	if err == nil && start == c.Start {
+		var s process.Status
+		s, err = p.Status(ctx)
+		return err == nil && !s.Dead, ignoreGone(err)
+	}
+	return false, ignoreGone(err)
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// OwnerAlive says what shows that the node's owner is alive, or nothing: processes of
+// the pod, if a pod's UID is the owner's name, and otherwise the process that claimed
+// the node. This process and the pod that it is in do not count, nor does
+// [Options.Owner] if that is a pod's UID.
+//
+// Processes are looked for in the /proc of the calling thread's mount namespace, and
+// pods in cgroups as its cgroup namespace shows them: both should be the host's.
+func (j *Journal) OwnerAlive(ctx context.Context) (seen string, err error) {
+	if j == nil {
+		return "", nil
+	}
+	p, err := j.load()
+	if err != nil {
+		return "", err
+	}
+	switch current := p.current(); {
+	case isPod(current.Name):
+		if current.Name != j.options.Owner {
+			return podAlive(ctx, current.Name)
+		}
+	case current.Process != nil:
+		alive, err := current.Process.alive(ctx, j.boot)
+		if self, _ := process.Self(); alive && self.PID != current.Process.PID {
+			seen = fmt.Sprintf("process %d, which claimed the node for its owner %q, runs", current.Process.PID, current.Name)
+		}
+		return seen, err
+	}
+	return "", nil
+}
+
+// podUID matches a pod's UID as the API server draws it, and as the kubelet does for
+// one that it has from a file.
+var podUID = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$`)
+
+func isPod(owner string) bool { return podUID.MatchString(owner) }
+
+// podAlive looks for processes in the pod's cgroups.
+func podAlive(ctx context.Context, uid string) (seen string, err error) {
+	if self, err := process.Self(); err == nil {
+		if own, _ := self.Cgroups(ctx); inPod(own, uid) {
+			return "", nil
+		}
+	}
+	for p, err := range process.All(ctx) {
+		if err != nil {
+			return "", err
+		}
+		paths, err := p.Cgroups(ctx)
+		if err := ignoreGone(err); err != nil {
+			return "", err
+		}
+		if !inPod(paths, uid) {
+			continue
+		}
+		if s, err := p.Status(ctx); err == nil && !s.Dead {
+			return fmt.Sprintf("process %d (%s) is in the pod %s, which owns the node", p.PID, s.Name, uid), nil
+		}
+	}
+	return "", nil
+}
+
+// inPod reports whether one of the cgroups is in that of the pod.
+func inPod(cgroups []string, uid string) bool {
+	return slices.ContainsFunc(cgroups, func(path string) bool { return podOf(path, uid) })
+}
+
+// podOf reports whether the cgroup's path leads through the pod's: .../kubepods/burstable/podUID
+// with the driver cgroupfs, .../kubepods-burstable-podUID.slice with systemd, which has
+// underscores for the dashes. What a user may make, in a session of the user or in a
+// container of another pod, is not the kubelet's.
+func podOf(path, uid string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if slice, isSlice := strings.CutSuffix(name, ".slice"); isSlice {
+			name = strings.ReplaceAll(slice[strings.LastIndex(slice, "-")+1:], "_", "-")
+		}
+		pod, isPods := strings.CutPrefix(name, "pod")
+		switch {
+		case isPods && isPod(pod):
+			return pod == uid
+		case name == "user":
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+// PodOf reports whether a cgroup's path leads through that of a pod.
+var PodOf = podOf

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	pidPath  = "/var/run/cilium/cilium.pid"
+	sockPath = "/var/run/cilium/cilium.sock"
+
+	podA = "aaaaaaaa-0000-4000-8000-000000000001"
+	podB = "bbbbbbbb-0000-4000-8000-000000000002"
+)
+
+// writesPid is what Cilium's agent does with its pid file (pkg/pidfile and
+// daemon/cmd/daemon_main.go of v1.18.3): it writes its pid, mode 0660 less the umask, and
+// takes no lock.
+const writesPid = `umask 026; echo $$ > ` + pidPath + `; echo ready; read end`
+
+// ownPIDs starts what follows as pid 1 of a pid namespace, in a mount namespace of its
+// own.
+const ownPIDs = `exec unshare --pid --fork --kill-child --mount --mount-proc `
+
+// inPod puts a script and its children into the cgroup of a container of the pod, where
+// the cgroup driver says that it is.
+func inPod(uid string) string {
+	return intoCgroup("kubepods/burstable/pod" + uid + "/3a4f")
+}
+
+func inPodOfSystemd(uid string) string {
+	return intoCgroup("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" +
+		strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-3a4f.scope")
+}
+
+func intoCgroup(path string) string {
+	path = "/sys/fs/cgroup/" + path
+	return `mkdir -p ` + path + `; echo $$ > ` + path + `/cgroup.procs; `
+}
+
+// alive starts a script, in which $AGENT is a program of the name of Cilium's agent, and
+// waits until it says that it is ready. The function that is returned ends it.
+func (n *node) alive(script string) (end func()) {
+	n.t.Helper()
+	agent := filepath.Join(n.work, "cilium-agent")
+	sh, err := os.ReadFile("/bin/sh")
+	require.NoError(n.t, err)
+	if _, err := os.Stat(agent); err != nil { // or it may be running
+		require.NoError(n.t, os.WriteFile(agent, sh, 0o755))
+	}
+	cmd := n.Command("sh", "-euc", "mkdir -p /var/run/cilium; "+script)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "AGENT="+agent, "SAYS="+writesPid, "POD_UID="), os.Stderr
+	stdin, err := cmd.StdinPipe()
+	require.NoError(n.t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(n.t, err)
+	require.NoError(n.t, cmd.Start())
+	said, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(n.t, err)
+	require.Equal(n.t, "ready\n", said)
+	return func() {
+		require.NoError(n.t, stdin.Close())
+		_ = cmd.Wait() // its standard input has ended
+	}
+}
+
+// listen makes the agent's socket, at which it listens until the function is called that
+// is returned.
+func (n *node) listen() (end func()) {
+	n.t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(n.t, err)
+	n.shell("mkdir -p /var/run/cilium")
+	require.NoError(n.t, n.Do(context.Background(), func(context.Context) error {
+		if err := unix.Bind(fd, &unix.SockaddrUnix{Name: sockPath}); err != nil {
+			return err
+		}
+		return unix.Listen(fd, 1)
+	}))
+	return func() { require.NoError(n.t, unix.Close(fd)) }
+}
+
+// fromAPod runs the program in a container that has of the host only its /proc.
+func (n *node) fromAPod(args ...string) (out string) {
+	n.t.Helper()
+	args = append([]string{binary}, args...)
+	return n.shell("set -- " + strings.Join(args, " ") + "\n" + strings.Replace(container, `"$@"
+'`, `"$@" 2>&1 || echo "exit $?"
+'`, 1))
+}
+
+var cleanState = []string{"CLEAN_CILIUM_STATE=true"}
+
+// What takes the node away is refused while an agent is alive, whatever shows it, and
+// says that. What shows it is gone with the agent, and what is stale shows nothing.
+func TestCLN7_EachCommandIsRefused(t *testing.T) {
+	type setUp func(n *node) (end func())
+	script := func(script string) setUp { return func(n *node) func() { return n.alive(script) } }
+	for name, c := range map[string]struct {
+		owner string // empty: nobody in particular
+		start setUp
+		says  string
+		all   bool // also asked by an apply of a new owner
+	}{
+		"the process of the pid file": {podA, script(ownPIDs + `$AGENT -c "$SAYS"`),
+			`process \d+ \(cilium-agent\) runs, and is process 1 that ` + pidPath + ` names`, true},
+		"of nobody in particular": {"", script(ownPIDs + `$AGENT -c "$SAYS"`),
+			`process \d+ \(cilium-agent\) runs`, true},
+		"the owner's pod": {podA, script(inPod(podA) + ownPIDs + `sh -c "echo ready; read end"`),
+			`process \d+ \(.*\) is in the pod ` + podA + `, which owns the node`, false},
+		"the owner's pod with systemd": {podA, script(inPodOfSystemd(podA) + `echo ready; read end`),
+			`process \d+ \(.*\) is in the pod ` + podA, false},
+		"the process that claimed": {"acme", nil,
+			`process \d+, which claimed the node for its owner "acme", runs`, false},
+		"a socket": {podA, (*node).listen, "a process listens at " + sockPath, true},
+		"a lock": {podA, script(`umask 077; exec 9>` + pidPath + `; flock -n 9; echo ready; read end`),
+			pidPath + " is locked", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			var end func()
+			if c.start == nil {
+				end = n.alive(strings.Join(n.args("exec "+binary+" run"), " ") + ` --owner ` + c.owner + ` -- sh -c "echo ready; read end" 2>/run/report`)
+			} else {
+				o := n.runEnv([]string{"POD_UID=" + c.owner}, n.args("apply")...)
+				require.Zero(t, o.code, o.stderr)
+				end = c.start(n)
+			}
+			n.write("/var/run/cilium/left", "")
+			before := n.state()
+			commands := [][]string{
+				{"uninstall", "--any-owner"}, {"uninstall", "--any-owner", "--dry-run"}, {"uninstall", "--any-owner", "--only", "sysctl"},
+				{"uninstall-cni", "--any-owner"}, {"journal", "forget", "--any-owner", "/sys/fs/bpf"}, {"cleanup", "--all-state", "-f"},
+			}
+			if c.owner == "" {
+				commands = append(commands, []string{"uninstall"}, []string{"uninstall", "--owner", "other"})
+			}
+			for _, args := range commands {
+				o := n.run(args...)
+				require.Equal(t, 1, o.code, "%s: %s", args, o.stderr)
+				require.Contains(t, o.stderr, "the agent is running: ", args)
+				require.Regexp(t, c.says, o.stderr, args)
+				require.Contains(t, o.stderr, map[bool]string{true: "--while-alive", false: "--force"}[args[0] == "cleanup"], args)
+			}
+			for _, args := range [][]string{commands[0], commands[len(commands)-1], {"cleanup", "--all-state", "-f"}} {
+				out := n.fromAPod(args...)
+				require.Contains(t, out, "exit 1", args)
+				require.Regexp(t, c.says, out, args)
+			}
+			require.Zero(t, n.run("cleanup", "--all-state", "--dry-run").code, "looking is always possible")
+			n.shell("find /sys/fs/cgroup/pod -depth -type d -exec rmdir {} + ; rm -rf /run/mount")
+			require.Empty(t, before.Diff(n.state()))
+			if c.all {
+				o := n.runEnv(append(cleanState, "POD_UID="+podB), n.args("apply", "--only", "cleanup")...)
+				require.Equal(t, 1, o.code, o.stderr)
+				require.Regexp(t, c.says, o.stderr)
+			}
+			end()
+			o := n.run("cleanup", "--all-state", "-f")
+			require.Zero(t, o.code, o.stderr)
+			o = n.run("uninstall", "--any-owner")
+			require.Zero(t, o.code, o.stderr)
+		})
+	}
+}
+
+func TestCLN7_WhoSaysSoMay(t *testing.T) {
+	n := newNode(t)
+	apply := func(owner string, more ...string) {
+		t.Helper()
+		require.Zero(t, n.runEnv([]string{"POD_UID=" + owner}, n.args("apply", more...)...).code)
+	}
+	apply(podA)
+	n.alive(inPod(podA) + ownPIDs + `$AGENT -c "echo ready; read end"`)
+	for _, args := range [][]string{
+		{"uninstall", "--any-owner", "--force"},
+		{"uninstall", "--owner", podA},                            // the owner's own
+		{"uninstall-cni", "--owner", podA},                        // in its preStop
+		{"cleanup", "--aws-leftovers", "-f"},                      // another agent's
+		{"cleanup", "--ownership", "/run/o", "-f", "--all-state"}, // the same
+		{"cleanup", "--all-state", "-f", "--while-alive"},
+	} {
+		n.write("/run/o", "stateDirs: [/var/lib/acme]\n")
+		n.shell("mkdir -p /var/lib/acme")
+		o := n.run(args...)
+		require.Zero(t, o.code, "%s: %s", args, o.stderr)
+		apply(podA)
+	}
+
+	n = newNode(t)
+	apply("", "--only", "bpffs")
+	n.listen()
+	o := n.run("uninstall-cni") // the preStop of an agent without an owner
+	require.Zero(t, o.code, o.stderr)
+	o = n.run("uninstall", "--force")
+	require.Zero(t, o.code, o.stderr)
+	o = n.run("uninstall")
+	require.Zero(t, o.code, "there is nothing to take back: %s", o.stderr)
+}
+
+// stale is what an agent leaves that is killed.
+func (n *node) stale() {
+	n.t.Helper()
+	n.listen()()
+	n.shell("umask 026; echo 1 > " + pidPath)
+}
+
+func TestCLN7_NothingIsAliveAfterAReboot(t *testing.T) {
+	for name, edit := range map[string]string{
+		"another boot":    `s/"boot": "[^"]*"/"boot": "another"/`,
+		"another process": `s/"start": [0-9]*/"start": 1/`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.alive(binary + ` mount-bpffs --owner acme >/dev/null 2>&1; exec ` + binary + ` run --owner acme --only host-paths --dest /run/d --source env:X_ -- sh -c "echo ready; read end" 2>/run/report`)
+			n.stale()
+			o := n.run("uninstall", "--any-owner", "--only", "host-paths")
+			require.Equal(t, 1, o.code, o.stderr)
+			n.shell(`sed -i '/"process": {/,/}/` + edit + `' /var/lib/slipway/journal.json`)
+			o = n.run("uninstall", "--any-owner", "--only", "host-paths")
+			require.Zero(t, o.code, o.stderr)
+			o = n.run("cleanup", "--all-state", "-f")
+			require.Zero(t, o.code, o.stderr)
+		})
+	}
+}
+
+// In a rolling update the older pod's processes are gone when the newer one's init
+// container runs.
+func TestCLN7_NothingIsAliveInARollingUpdate(t *testing.T) {
+	n := newNode(t)
+	older := n.alive(inPod(podA) + `POD_UID=` + podA + ` ` + strings.Join(n.args(binary+" apply"), " ") + ` >/dev/null 2>&1; ` + ownPIDs + `$AGENT -c "$SAYS"`)
+	o := n.runEnv(append(cleanState, "POD_UID="+podB), n.args("check")...)
+	require.Equal(t, 2, o.code, o.stderr)
+	older()
+	n.stale()
+	n.alive(inPod(podB) + `exec 9>&1; env ` + strings.Join(cleanState, " ") + ` POD_UID=` + podB + ` ` + strings.Join(n.args(binary+" apply"), " ") +
+		` >/run/report 2>&1 || { cat /run/report >&2; exit 1; }; echo ready; read end`)
+	n.shell("test ! -e " + pidPath)
+}
+
+// An init container sees its own pod, the older containers of which have left a pid file
+// that names process 1, as it is one itself.
+func TestCLN7_NothingIsAliveInAnInitContainer(t *testing.T) {
+	for _, driver := range []func(string) string{inPod, inPodOfSystemd} {
+		for _, env := range []string{"", "POD_UID=" + podA} {
+			n := newNode(t)
+			require.Zero(t, n.runEnv([]string{"POD_UID=" + podA}, n.args("apply")...).code)
+			n.alive(driver(podA) + ownPIDs + `sh -c "echo ready; read end"`) // the sandbox
+			n.stale()
+			o := n.runEnv([]string{env}, "cleanup", "--all-state", "-f")
+			if env == "" {
+				require.Equal(t, 1, o.code, "from elsewhere it is alive")
+			}
+			n.shell(driver(podA) + env + ` ` + binary + ` cleanup --all-state -f`)
+			n.shell("test ! -e " + pidPath)
+
+			n.stale()
+			within := strings.ReplaceAll(container, "echo $$ > /sys/fs/cgroup/pod/cgroup.procs", driver(podA))
+			out := n.shell("set -- " + binary + " cleanup --all-state -f\n" + env + "\nexport POD_UID\n" + within)
+			require.Contains(t, out, "removed")
+			n.shell("test ! -e " + pidPath)
+		}
+	}
+}
+
+// A process like any other: the node's pid 1, and this one.
+func TestCLN7_NeitherPid1NorThisProcessIsTheAgent(t *testing.T) {
+	n := newNode(t)
+	for program, script := range map[string]string{
+		n.shell("basename $(readlink /proc/1/exe)"): `echo 1 > /run/acme/pid; exec ` + binary,
+		filepath.Base(binary):                       `echo $$ > /run/acme/pid; exec ` + binary,
+	} {
+		n.shell("mkdir -p /run/acme")
+		n.write("/run/acme.yaml", "stateDirs: [/run/acme]\npidFiles: [/run/acme/pid]\nexecutables: ["+program+"]\n")
+		n.shell(script + ` cleanup --ownership /run/acme.yaml --all-state -f`)
+		n.shell("test ! -e /run/acme")
+	}
+}
+
+// The process that claimed is the agent's, also after commands for the same owner, and
+// after it has started anew.
+func TestCLN7_TheProcessThatClaimedIsTheLastOfItsOwner(t *testing.T) {
+	n := newNode(t)
+	agent := binary + ` run --owner acme --only host-paths --dest /run/d --source env:X_ -- sh -c "echo ready; read end" 2>/run/report`
+	refused := func(want int) {
+		t.Helper()
+		o := n.run("uninstall", "--any-owner", "--dry-run")
+		require.Equal(t, want, o.code, o.stderr)
+	}
+	end := n.alive("exec " + agent)
+	refused(1)
+	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
+	refused(1)
+	end()
+	refused(0)
+	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
+	refused(0)
+	end = n.alive("exec " + agent)
+	refused(1)
+	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
+	refused(1)
+	require.Zero(t, n.run("mount-bpffs", "--owner", "other").code)
+	refused(0) // the node is another's, whose process has ended
+	end()
+}
