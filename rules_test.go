@@ -154,7 +154,20 @@ func TestLibrariesHaveNoEffectsOfTheirOwn(t *testing.T) {
 
 // isTestSupport reports whether the package serves tests only.
 func isTestSupport(dir string) bool {
-	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/throwaway" || dir == "internal/faults"
+	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/throwaway" || dir == "internal/snapshot" || proves(dir)
+}
+
+// proves reports whether the package proves the library, which does not know it.
+func proves(dir string) bool { return strings.HasPrefix(dir+"/", "internal/verify/") }
+
+func TestTheLibraryKnowsNothingOfItsProofs(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, name := range imports(s) {
+			if inside, ok := strings.CutPrefix(name, module+"/"); ok && proves(inside) && !proves(s.dir()) {
+				t.Errorf("%s: imports %s", s.path, name)
+			}
+		}
+	}
 }
 
 // What reads a file or a directory whole, however large it is, is for what the
@@ -166,8 +179,7 @@ func TestNothingIsReadWithoutABound(t *testing.T) {
 		"os": {"ReadFile", "ReadDir", "DirFS"}, "fs": {"ReadFile", "ReadDir", "WalkDir", "Glob"}, "filepath": {"Walk", "WalkDir", "Glob"},
 	}
 	for _, s := range sources(t) {
-		tools := slices.ContainsFunc([]string{"attack", "bench", "faults", "image", "realkernels", "snapshot"}, func(tool string) bool { return strings.HasPrefix(s.path, "internal/"+tool) })
-		if s.isTest() || isTestSupport(s.dir()) || tools || slices.Contains(kernels, s.path) {
+		if s.isTest() || isTestSupport(s.dir()) || slices.Contains(kernels, s.path) {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

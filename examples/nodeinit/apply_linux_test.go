@@ -41,6 +41,7 @@ func undone(status string) map[string]string {
 }
 
 func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
+	t.Parallel()
 	newNode(t) // skips where there can be none
 	before := machine(t)
 	o := here(t, nil, "demo")
@@ -60,6 +61,7 @@ func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 }
 
 func TestBPF7_DemoTakesTheOldMountCallOnly(t *testing.T) {
+	t.Parallel()
 	newNode(t) // skips where there can be none
 	testns.Enter(t, 0)
 	require.NoError(t, testns.Refuse(unix.EPERM, testns.NewMountCalls()...))
@@ -69,6 +71,7 @@ func TestBPF7_DemoTakesTheOldMountCallOnly(t *testing.T) {
 }
 
 func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	first := n.run(n.args("apply", "--output", "json")...)
 	require.Zero(t, first.code, first.stderr)
@@ -82,6 +85,7 @@ func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {
 }
 
 func TestPLAN4_CheckTellsByItsStatusAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	o := n.run(n.args("check", "--output", "json")...)
@@ -102,6 +106,7 @@ func TestPLAN4_CheckTellsByItsStatusAndChangesNothing(t *testing.T) {
 }
 
 func TestPLAN6_UninstallLeavesTheNodeAsItWas(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /etc/sysctl.d /etc/cni/net.d && echo '{}' > /etc/cni/net.d/05-cilium.conflist && chmod 644 /etc/cni/net.d/05-cilium.conflist && echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter")
 	before := n.state()
@@ -137,6 +142,7 @@ func realistic(t *testing.T) (path string, data map[string]string) {
 }
 
 func TestApplyWritesEveryKeyOfARealConfiguration(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	path, data := realistic(t)
 	copied := filepath.Join(n.work, "configmap.yaml") // where the node sees it too
@@ -189,6 +195,7 @@ exec unshare --mount --cgroup --pid --fork --propagation private sh -euc '
 `
 
 func TestFromInsideAContainer(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /opt/cni/bin")
 	before := n.state()
@@ -232,7 +239,8 @@ func TestFromInsideAContainer(t *testing.T) {
 }
 
 func TestPLAN3_KilledAnywhereAndRunAgain(t *testing.T) {
-	const kills = 50
+	t.Parallel()
+	kills := sized(50, 12)
 	clean := newNode(t)
 	start := time.Now()
 	require.Zero(t, clean.run(clean.args("apply")...).code)
@@ -244,7 +252,7 @@ func TestPLAN3_KilledAnywhereAndRunAgain(t *testing.T) {
 	origin := n.state()
 	for killed, tries := 0, 0; killed < kills; tries++ {
 		require.Less(t, tries, 5*kills, "the kills miss: %d hit", killed)
-		delay := took * time.Duration(killed) / kills
+		delay := took * time.Duration(killed) / time.Duration(kills)
 		start := time.Now()
 		cmd := n.Command(binary, n.args("apply")...)
 		require.NoError(t, cmd.Start())
@@ -285,6 +293,7 @@ func ignoreRecord(s map[string]string) {
 }
 
 func TestPLAN2_SecondRunWaitsForTheFirst(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("touch /run/slipway.lock && chmod 600 /run/slipway.lock")
 	hold := n.Command("flock", "/run/slipway.lock", "sh", "-c", "echo held; read end")

@@ -18,6 +18,7 @@ import (
 // Bad input: exit status 1, one clear line that names the object and the
 // remedy, and nothing changed on the node.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		prepare string // run on the node beforehand
 		args    func(n *node) []string
@@ -105,6 +106,7 @@ func TestBadInput(t *testing.T) {
 // A key that would leave the directory is reported and left out, and never a
 // path.
 func TestCFG5_AKeyThatIsAPathIsReportedAndLeftOut(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell(`printf '"../evil": x\ngood: y\n' > /run/keys.yaml`)
 	o := n.run("build-config", "--source", "file:/run/keys.yaml", "--dest", "/run/agent/config")
@@ -142,13 +144,14 @@ func TestWithoutRootItSaysSo(t *testing.T) {
 
 // Of a pod's log its status has the end.
 func TestTheLastLineNamesTheCause(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
 		"usage":         {[]string{"run", "--drop-capabilities", "--", "sh", "-c", "true"}, "nodeinit: unknown shorthand flag: 'c' in -c"},
-		"no API server": {[]string{"apply", "--source", "config-map:kube-system/agent", "--k8s-api-server-urls", "http://127.0.0.1:1", "--timeout", "1s"}, "nodeinit: step config: resolve: read source config-map:kube-system/agent: "},
+		"no API server": {[]string{"apply", "--source", "config-map:kube-system/agent", "--k8s-api-server-urls", "http://127.0.0.1:1", "--timeout", "200ms"}, "nodeinit: step config: resolve: read source config-map:kube-system/agent: "},
 		"no ConfigMap":  {[]string{"apply", "--source", "dir:/run/missing"}, "nodeinit: step config: resolve: read source dir:/run/missing: directory /run/missing: source does not exist (create it, or correct --source, which names it)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +161,7 @@ func TestTheLastLineNamesTheCause(t *testing.T) {
 			require.True(t, strings.HasPrefix(lines[len(lines)-1], tc.want), lines[len(lines)-1])
 		})
 	}
-	o := n.run("apply", "--source", "config-map:kube-system/agent", "--k8s-api-server-urls", "http://127.0.0.1:1", "--timeout", "3s")
+	o := n.run("apply", "--source", "config-map:kube-system/agent", "--k8s-api-server-urls", "http://127.0.0.1:1", "--timeout", "1s", "--k8s-retry-spread", "100ms")
 	require.Contains(t, o.stderr, "the last: dial tcp 127.0.0.1:1: connect: connection refused")
 	require.Equal(t, 1, strings.Count(o.stderr, "the API server does not answer"), "not once for each attempt: %s", o.stderr)
 }

@@ -28,6 +28,7 @@ func (n *node) withCapabilities(capabilities []string, args ...string) outcome {
 
 // The capabilities of the deployment example are enough, and none is too many.
 func TestPLAN7_ApplyNeedsThreeCapabilitiesAndNamesTheOneThatIsMissing(t *testing.T) {
+	t.Parallel()
 	needed := []string{"sys_admin", "sys_chroot", "sys_ptrace"}
 	n := newNode(t)
 	n.shell("echo 2 > /proc/sys/net/ipv4/conf/all/rp_filter")

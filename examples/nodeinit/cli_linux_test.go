@@ -6,15 +6,22 @@ package main_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir /run/flag /run/env /run/older /run/file")
 	n.write("/run/config.yaml", "bpf-root: /run/file\ncgroup-root: /run/file\nsource: [\"env:A_\", \"env:B_\"]\n")
@@ -34,6 +41,7 @@ func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
 }
 
 func TestSingleCommandsConvergeAndTheSecondRunTakesNoLock(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"mount-cgroup", "mount-bpffs", "sysctlfix"} {
 		t.Run(command, func(t *testing.T) {
 			n := newNode(t)
@@ -59,6 +67,7 @@ func TestSingleCommandsConvergeAndTheSecondRunTakesNoLock(t *testing.T) {
 }
 
 func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("echo 2 > /proc/sys/net/ipv4/conf/all/rp_filter")
 	o := n.run("sysctlfix", "--sysctl-config-file", "99-agent.conf")
@@ -81,6 +90,7 @@ func settings(content string) string {
 }
 
 func TestSysctlLinesAreTheCallers(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	o := n.run("apply", "--only", "sysctl", "--sysctl", "net.ipv4.ip_forward=1", "--sysctl", "-net.ipv4.conf.none.forwarding = 1")
 	require.Zero(t, o.code, o.stderr)
@@ -89,6 +99,7 @@ func TestSysctlLinesAreTheCallers(t *testing.T) {
 }
 
 func TestSYS6_CheckSaysWhatAFilterOnALinkOverrides(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /etc/sysctl.d && echo 'net.ipv4.conf.all.rp_filter = 2' > /etc/sysctl.d/99-zzzz-later.conf")
 	o := n.run("check", "--only", "sysctl")
@@ -102,6 +113,7 @@ func TestSYS6_CheckSaysWhatAFilterOnALinkOverrides(t *testing.T) {
 }
 
 func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.plugins, "test-cni")))
 	o := n.run(n.args("check", "--output", "json")...)
@@ -122,6 +134,7 @@ func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
 }
 
 func TestPLAN8_ConfigurationThatCannotBeHadBlocksTheRest(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	for _, command := range []string{"apply", "check"} {
@@ -135,6 +148,7 @@ func TestPLAN8_ConfigurationThatCannotBeHadBlocksTheRest(t *testing.T) {
 }
 
 func TestPLAN4_LogsAreJSONWhenAsked(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	o := n.run(n.args("apply", "--output", "json", "--log-format", "json")...)
 	require.Zero(t, o.code)
@@ -146,6 +160,7 @@ func TestPLAN4_LogsAreJSONWhenAsked(t *testing.T) {
 }
 
 func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /opt/host/opt/cni/bin /opt/host/etc/cni/net.d /opt/other/bin && echo old > /opt/host/opt/cni/bin/loopback && echo old > /opt/host/opt/cni/bin/test-cni && chmod 755 /opt/host/opt/cni/bin/loopback")
 	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--output", "json"}
@@ -176,6 +191,7 @@ func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
 
 // Links of the host's are the host's, also those that are absolute, as on NixOS.
 func TestCNI1_AHostPrefixHoldsLinks(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell(`mkdir -p /opt/host/nix/store/cni /opt/host/opt /opt/host/etc/static /opt/host/var/net.d /nix/store/cni /var/net.d
 ln -s /nix/store/cni /opt/host/opt/cni
@@ -196,6 +212,7 @@ ln -s ../../../../../../var/net.d /opt/host/etc/static/conf/net.d`)
 }
 
 func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}
 	require.Zero(t, n.runEnv([]string{"POD_UID=older"}, args...).code)
@@ -217,6 +234,7 @@ func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
 
 // A rolling update: the older pod's uninstall comes after the newer one's apply.
 func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	require.Zero(t, n.runEnv([]string{"POD_UID=older"}, n.args("apply")...).code)
@@ -236,6 +254,7 @@ func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
 }
 
 func TestCNI8_AlsoOneWhoChangedNothingBecomesTheOwner(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	for _, command := range []string{"mount-cgroup", "sysctlfix"} {
 		require.Zero(t, n.run(command, "--owner", "A").code)
@@ -254,6 +273,7 @@ func TestCNI8_AlsoOneWhoChangedNothingBecomesTheOwner(t *testing.T) {
 }
 
 func TestUninstallNeedsNoneOfTheFlagsOfApply(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	require.Zero(t, n.run(n.args("apply", "--sysctl-config-file", "50-mine.conf", "--sysctl", "net.ipv4.ip_forward=1",
@@ -265,6 +285,7 @@ func TestUninstallNeedsNoneOfTheFlagsOfApply(t *testing.T) {
 
 // A folder may be an agent's too: what is in it beside the journal stays.
 func TestPLAN6_UninstallLeavesWhatIsBesideTheJournal(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -m 700 /var/lib/slipway")
 	n.write("/var/lib/slipway/theirs.json", `{"schema":1,"entries":[]}`)
@@ -276,6 +297,7 @@ func TestPLAN6_UninstallLeavesWhatIsBesideTheJournal(t *testing.T) {
 }
 
 func TestUninstallWhereNothingWasRecordedCreatesNothing(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	for _, dir := range []string{"/var/lib/slipway", "/run/missing/state"} {
@@ -303,6 +325,9 @@ func TestTheCommandLineIsNotGuessed(t *testing.T) {
 		"uninstall of no record": {[]string{"uninstall-cni", "--state-dir", ""}, "--state-dir is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tc.args[0] == "uninstall-cni" {
+				testns.Root(t)
+			}
 			if strings.Contains(name, "file") {
 				file("dest:\n")
 			}
@@ -316,6 +341,7 @@ func TestTheCommandLineIsNotGuessed(t *testing.T) {
 }
 
 func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.write("/run/config.yaml", "sysctl: [net.ipv4.ip_forward=1, 'net.ipv4.tcp_rmem=4096 131072 6291456']\nowner: 0123\n")
 	want := "net.ipv4.ip_forward = 1\nnet.ipv4.tcp_rmem = 4096 131072 6291456\n"
@@ -345,6 +371,7 @@ func TestPLAN4_OneDocumentAlsoWhereNoPlanCouldBeBuilt(t *testing.T) {
 }
 
 func TestCG1_RepairOfAContainersCgroup(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell(`mkdir -p /sys/fs/cgroup/pod /run/cilium/cgroupv2 && mount -n --bind /sys/fs/cgroup/pod /run/cilium/cgroupv2`)
 	o := n.run("mount-cgroup")
@@ -356,6 +383,7 @@ func TestCG1_RepairOfAContainersCgroup(t *testing.T) {
 }
 
 func TestBPF3_AMountThatNobodyElseWouldSeeIsRefusedWhereAsked(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	script := "unshare --mount --propagation private " + binary + " mount-bpffs --bpf-shared 2>&1 || true"
@@ -367,6 +395,7 @@ func TestBPF3_AMountThatNobodyElseWouldSeeIsRefusedWhereAsked(t *testing.T) {
 }
 
 func TestBPF4_FallbackOfTheCommand(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mount -n -t tmpfs tmpfs /sys/fs/bpf")
 	o := n.run("mount-bpffs", "--bpf-fallback", "/run/bpf")
@@ -375,6 +404,7 @@ func TestBPF4_FallbackOfTheCommand(t *testing.T) {
 }
 
 func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	for name, ask := range map[string]func() outcome{
 		"environment": func() outcome {
@@ -397,7 +427,45 @@ func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
 	}
 }
 
+// A Node's annotations are written by more people than may take a node's state.
+func TestCLN10_ANodesAnnotationDestroysNothing(t *testing.T) {
+	n := newNode(t)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"node1",
+			"annotations":{"config.cilium.io/clean-cilium-state":"true","config.cilium.io/clean-cilium-bpf-state":"true","config.cilium.io/mtu":"9000"}}}`)
+	}))
+	n.do(func() (err error) {
+		require.NoError(t, server.Listener.Close())
+		server.Listener, err = net.Listen("tcp", "127.0.0.1:0")
+		return err
+	})
+	server.Start()
+	t.Cleanup(server.Close)
+	n.shell("mkdir -p /run/cilium/state && touch /run/cilium/state/precious")
+	apply := func(sources ...string) outcome {
+		args := []string{"apply", "--dest", "/run/agent-config", "--output", "json", "--only", "config,cleanup", "--k8s-api-server-urls", server.URL, "--node-name", "node1"}
+		o := n.run(append(args, sources...)...)
+		require.Zero(t, o.code, o.stderr)
+		return o
+	}
+	for _, sources := range [][]string{{"--source", "file:" + n.source, "--source", "node"}, {"--source", "node"}} {
+		o := apply(sources...)
+		require.Equal(t, "skipped", o.report(t).statuses()["cleanup"])
+		require.Contains(t, o.stderr, "ignored: clean-cilium-state = true from node:node1 annotations: a key that destroys counts from")
+		require.Contains(t, o.stderr, "ignored: clean-cilium-bpf-state = true from node:node1 annotations")
+		require.Equal(t, "9000", n.read("/run/agent-config/mtu"), "the Node is heard about everything else")
+		require.Equal(t, "precious", n.shell("ls /run/cilium/state"))
+	}
+	require.NoError(t, os.WriteFile(n.source, []byte("clean-cilium-state: \"true\"\n"), 0o644))
+	o := apply("--source", "file:"+n.source, "--source", "node")
+	require.NotContains(t, o.stderr, "ignored: clean-cilium-state ")
+	require.Equal(t, "changed", o.report(t).statuses()["cleanup"])
+	require.Equal(t, "gone", n.shell("test -e /run/cilium/state && echo there || echo gone"))
+}
+
 func TestCLN2_LeftoversOfAWSAreAnActionOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("iptables -t nat -N AWS-SNAT-CHAIN-0 && iptables -t nat -A POSTROUTING -j AWS-SNAT-CHAIN-0 && iptables -t nat -N CILIUM_POST_nat && iptables -t nat -N KUBE-SERVICES")
 	chains := func() string { return n.shell("iptables -t nat -S | grep -E 'AWS|CILIUM|KUBE' || true") }
@@ -415,6 +483,7 @@ func TestCLN2_LeftoversOfAWSAreAnActionOfTheirOwn(t *testing.T) {
 
 // Another agent's state goes, and Cilium's is not looked at.
 func TestCLN2_OwnershipFromAFile(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /run/cilium && touch /run/cilium/x")
 	before := n.state()
@@ -447,6 +516,7 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 }
 
 func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /opt/conf /opt/plugins /run/bpf && touch /opt/conf/05-cilium.conflist /opt/conf/07-mine.conflist /opt/conf/10-other.conf.mybak /opt/plugins/cilium-cni /opt/plugins/bridge && mount -n -t bpf bpf /run/bpf && mkdir -p /run/bpf/cilium/x /etc/cni/net.d && touch /etc/cni/net.d/05-cilium.conflist")
 	args := []string{"cleanup", "--all-state", "-f", "--cni-conf-dir", "/opt/conf", "--cni-conf-name", "07-mine.conflist",
@@ -466,6 +536,7 @@ func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
 
 // Something still makes what cleanup removes: that is no success.
 func TestCLN1_CleanupLooksOnceMore(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /run/cilium/many /etc/cni/net.d && cd /run/cilium/many && seq 5000 | xargs touch && ip link add cilium_host type veth peer name cilium_net")
 	again := n.Command("sh", "-c", "while [ -e /sys/class/net/cilium_host ]; do :; done; mkdir -p /var/lib/cilium; : > /var/lib/cilium/again; echo made")
@@ -483,6 +554,7 @@ func TestCLN1_CleanupLooksOnceMore(t *testing.T) {
 
 // What an operator names as the place of something may be the node's own.
 func TestCLN6_TheNodesOwnMountsAndFilesStay(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /run/adm && mount -n -t bpf bpf /run/adm")
 	before := n.state()
@@ -505,6 +577,7 @@ func TestCLN6_TheNodesOwnMountsAndFilesStay(t *testing.T) {
 // Between apply's cleanup and the agent's own configuration nobody else's may
 // come back.
 func TestCLN8_CleanupWithinApplyBringsNoOtherCNIBack(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /etc/cni/net.d && touch /etc/cni/net.d/05-cilium.conflist /etc/cni/net.d/100-crio-bridge.conflist.cilium_bak")
 	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, "apply", "--plugins", n.plugins)
@@ -517,6 +590,7 @@ func TestCLN8_CleanupWithinApplyBringsNoOtherCNIBack(t *testing.T) {
 
 // What the plan itself keeps in the agent's folders survives.
 func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /var/lib/cilium /run/cilium && touch /var/lib/cilium/old /run/cilium/old")
 	args := []string{
@@ -541,6 +615,7 @@ func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T)
 }
 
 func TestCleanupShowsThenRemovesExactlyThat(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /run/cilium && touch /run/cilium/old && ip link add cilium_host type veth peer name cilium_net && ip link add lxcbr0 type bridge")
 	before := n.state()
@@ -568,6 +643,7 @@ func TestCleanupShowsThenRemovesExactlyThat(t *testing.T) {
 
 // A module that the kernel does not have stops what may need it, and nothing else.
 func TestHP2_AMissingModuleIsNamed(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	o := n.run(n.args("check", "--kernel-modules", "slipway_none")...)
 	require.Equal(t, 1, o.code)
@@ -588,6 +664,7 @@ func TestHP2_AMissingModuleIsNamed(t *testing.T) {
 
 // Nothing of what is named is recorded: that is not everything.
 func TestPLAN12_UninstallOfNothingLeavesEverything(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	require.Zero(t, n.run(n.args("apply")...).code)
 	for _, args := range [][]string{
@@ -606,6 +683,7 @@ func TestPLAN12_UninstallOfNothingLeavesEverything(t *testing.T) {
 
 // An empty flag is its default, for what is mounted, kept and cleaned up.
 func TestEmptyRootsAreTheirDefaults(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, n.args("apply", "--bpf-root=", "--cgroup-root=", "--output", "json")...)
 	require.Zero(t, o.code, o.stderr)

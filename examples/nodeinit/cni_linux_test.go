@@ -42,6 +42,7 @@ func (n *node) network(path string) network {
 }
 
 func TestCNI4_CNI5_ChainedAndExclusiveAndBack(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.others()
 	n.agentPlugin()
@@ -61,6 +62,7 @@ func TestCNI4_CNI5_ChainedAndExclusiveAndBack(t *testing.T) {
 
 // Cilium's image has its plugins in two folders.
 func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	agents := filepath.Join(n.work, "agents")
 	require.NoError(t, os.Mkdir(agents, 0o755))
@@ -75,6 +77,7 @@ func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
 }
 
 func TestCNI1_LoopbackIsNeededOrNamedOptional(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.plugins, "loopback")))
 	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}
@@ -91,6 +94,7 @@ func TestCNI1_LoopbackIsNeededOrNamedOptional(t *testing.T) {
 }
 
 func TestCNI3_TemplateAndKeyOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.agentPlugin()
 	o := n.run("install-cni", "--plugins", n.plugins, "--cni-template", "none", "--cni-log-file", `/run/it's "quoted"`)
@@ -112,6 +116,7 @@ func TestCNI3_TemplateAndKeyOfTheConfiguration(t *testing.T) {
 }
 
 func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	require.NoError(t, os.WriteFile(n.conf, []byte(`{"cniVersion":"0.3.1","name":"x","plugins":[{"type":"other-cni"},{"type":"test-cni"}]}`), 0o644))
 	o := n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
@@ -126,6 +131,7 @@ func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
 }
 
 func TestNothingToInstallOrGuardIsAUsageError(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	for _, command := range []string{"install-cni", "guard"} {
@@ -137,6 +143,7 @@ func TestNothingToInstallOrGuardIsAUsageError(t *testing.T) {
 }
 
 func TestCNI6_CheckSaysWhoWins(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.others()
 	o := n.run("check", "--only", "cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "20-late.conflist")
@@ -149,6 +156,7 @@ func TestCNI6_CheckSaysWhoWins(t *testing.T) {
 }
 
 func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	require.Zero(t, n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf).code)
 	applied := n.state()
@@ -173,6 +181,7 @@ func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
 // As Cilium's preStop hook: the configuration goes, also the one that the agent has
 // written by itself, and the plugins stay.
 func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /run/config && echo true > /run/config/cni-uninstall")
 	hook := []string{"uninstall-cni", "--keep-plugins", "--config-dir", "/run/config"}
@@ -209,6 +218,7 @@ func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
 }
 
 func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	args := []string{"--plugins", n.plugins, "--cni-conf", n.conf}
 	require.Zero(t, n.run(append([]string{"install-cni"}, args...)...).code)

@@ -42,6 +42,7 @@ exec unshare --mount --propagation private sh -euc '
 `
 
 func TestSEC6_WithinALittleContainer(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	hostProc := n.work + "/hostproc"
 	require.NoError(t, os.Mkdir(hostProc, 0o755))

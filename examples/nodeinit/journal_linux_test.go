@@ -11,6 +11,7 @@ import (
 )
 
 func TestPLAN6_JournalShowsWhatIsRecordedAndForgets(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	o := n.run("journal")
 	require.Zero(t, o.code, o.stderr)
@@ -41,6 +42,7 @@ func TestPLAN6_JournalShowsWhatIsRecordedAndForgets(t *testing.T) {
 }
 
 func TestPLAN11_AnyOwnersIsUndoneUnlessAnAgentRuns(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...).code)
@@ -52,21 +54,12 @@ func TestPLAN11_AnyOwnersIsUndoneUnlessAnAgentRuns(t *testing.T) {
 		require.Empty(t, applied.Diff(n.state()))
 	}
 
-	hold := n.Command("flock", "/var/run/cilium/cilium.pid", "sh", "-c", "echo held; read end")
-	stdin, err := hold.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := hold.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, hold.Start())
-	_, err = stdout.Read(make([]byte, 5))
-	require.NoError(t, err)
+	end := n.alive(ownPIDs + `$AGENT -c "$SAYS"`)
 	o := n.run("uninstall", "--any-owner")
 	require.Equal(t, 1, o.code, o.stderr)
 	require.Contains(t, o.stderr, "the agent is running")
 	require.Contains(t, o.stderr, "--force")
-	_, err = stdin.Write([]byte("\n"))
-	require.NoError(t, err)
-	require.NoError(t, hold.Wait())
+	end()
 
 	n.shell("rm /var/run/cilium/cilium.pid")
 	o = n.run("uninstall", "--any-owner")
@@ -75,6 +68,7 @@ func TestPLAN11_AnyOwnersIsUndoneUnlessAnAgentRuns(t *testing.T) {
 }
 
 func TestPLAN11_ASupersededOwnerMayTakeOver(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	for _, owner := range []string{"old", "new"} {
 		require.Zero(t, n.run("mount-bpffs", "--owner", owner).code)

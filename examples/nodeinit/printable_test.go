@@ -71,7 +71,7 @@ func TestSEC8_TextFromFilesAndFlags(t *testing.T) {
 }
 
 func TestSEC8_TextOfAServer(t *testing.T) {
-	message, err := json.Marshal(hostile + strings.Repeat("long ", 1<<19))
+	message, err := json.Marshal(hostile + strings.Repeat("long ", 1<<16))
 	require.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" {
@@ -113,7 +113,7 @@ current-context: x
 		{"--k8s-api-server-urls", "http://someone:hunter2@" + host + "/path"},
 	} {
 		o := here(t, []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"},
-			append(args, "build-config", "--dest", dest, "--timeout", "1s", "--k8s-retry-spread", "200ms")...)
+			append(args, "build-config", "--dest", dest, "--timeout", "500ms", "--k8s-retry-spread", "100ms")...)
 		require.Equal(t, 1, o.code)
 		require.Contains(t, o.stderr, host)
 		require.NotContains(t, o.stdout+o.stderr, "hunter2")

@@ -13,6 +13,7 @@ const rpFilter = "/proc/sys/net/ipv4/conf/all/rp_filter"
 
 // The folder of drop-ins is part of a read-only image, as on several distributions.
 func TestSYS3_AReadOnlyFolderOfDropIns(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /etc/sysctl.d /run/sysctl.d && mount -n -t tmpfs -o ro tmpfs /etc/sysctl.d && echo 1 > " + rpFilter)
 	o := n.run(n.args("check", "--only", "sysctl")...)
@@ -39,6 +40,7 @@ func TestSYS3_AReadOnlyFolderOfDropIns(t *testing.T) {
 }
 
 func TestSYS3_ValuesWithoutAFile(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("echo 1 > " + rpFilter)
 	before := n.state()

@@ -19,6 +19,7 @@ import (
 func (n *node) runArgs(more ...string) []string { return append(n.args("run"), more...) }
 
 func TestPLAN13_TheCommandRunsInThePlaceOfThis(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	const look = "grep -E '^(Sig[ICB]|Shd)' /proc/self/status; ulimit -n; ls /proc/self/fd"
 	want := n.shell(look)
@@ -39,6 +40,7 @@ func TestPLAN13_TheCommandRunsInThePlaceOfThis(t *testing.T) {
 }
 
 func TestPLAN13_SignalsAreTheCommandsAndThePidIsThis(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	var stderr bytes.Buffer
 	cmd := n.Command(binary, n.runArgs("--", "sh", "-c", `trap 'exit 9' TERM; echo ready; while :; do read x <&3; done 3<>/run/never`)...)
@@ -57,6 +59,7 @@ func TestPLAN13_SignalsAreTheCommandsAndThePidIsThis(t *testing.T) {
 }
 
 func TestPLAN13_AFailedPlanStartsNothing(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.state()
 	for name, c := range map[string]struct {
@@ -82,6 +85,7 @@ func TestPLAN13_AFailedPlanStartsNothing(t *testing.T) {
 }
 
 func TestPLAN13_ToldToEndBeforeItStartsNothing(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	hold := n.Command("flock", "/run/slipway.lock", "sh", "-c", "chmod 600 /run/slipway.lock; echo held; read end")
 	stdin, err := hold.StdinPipe()
@@ -109,6 +113,7 @@ func TestPLAN13_ToldToEndBeforeItStartsNothing(t *testing.T) {
 }
 
 func TestPLAN13_TheCommandLacksWhatIsDropped(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	sets := func(status string) map[string]string {
 		found := map[string]string{}

@@ -52,6 +52,7 @@ func (n *node) beside() snapshot.Snapshot {
 }
 
 func TestSEC10_APodWithoutTheHostsProcIsRefused(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	before := n.beside()
 	out := n.pod("", "apply", "--source", "env:X_")
@@ -77,6 +78,7 @@ func TestSEC10_APodWithoutTheHostsProcIsRefused(t *testing.T) {
 }
 
 func TestSEC10_VolumesOfTheHostGoOn(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /etc/cni/net.d /opt/cni/bin /etc/sysctl.d /var/lib/slipway")
 	out := n.pod(`
@@ -90,6 +92,7 @@ mkdir -p $ROOT/opt/cni/bin && mount -n --bind /opt/cni/bin $ROOT/opt/cni/bin`,
 }
 
 func TestSEC10_BidirectionalMountsGoOn(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	volume := `mkdir -p /run/cilium $ROOT/run/cilium; mount -n --bind /run/cilium $ROOT/run/cilium; `
 	out := n.pod(volume+"mount -n --make-private $ROOT/run/cilium", "mount-cgroup")
@@ -102,6 +105,7 @@ func TestSEC10_BidirectionalMountsGoOn(t *testing.T) {
 
 // Where the host would not see the fallback, nobody finds out only once it is used.
 func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	volume := `mkdir -p /run/cilium $ROOT/run/cilium; mount -n --bind /run/cilium $ROOT/run/cilium; `
 	before := n.state()
@@ -117,6 +121,7 @@ func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
 
 // A unit with PrivateMounts= is in peer groups of its own.
 func TestSEC10_AUnitWithPrivateMounts(t *testing.T) {
+	t.Parallel()
 	const unit = "unshare --mount --propagation slave sh -c 'mount -n --make-rshared / && "
 	n := newNode(t)
 	before := n.state()
@@ -141,6 +146,7 @@ func TestSEC10_AUnitWithPrivateMounts(t *testing.T) {
 }
 
 func TestSEC10_HostProcIsAProcOfAnotherNamespace(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.shell("mkdir -p /run/proc /run/fake/1/ns; mount -n --bind /proc /run/proc; touch /run/fake/1/ns/mnt")
 	before := n.state()

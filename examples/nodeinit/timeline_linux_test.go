@@ -11,6 +11,7 @@ import (
 )
 
 func TestATimelineOfAnyRun(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	o := n.run(n.args("apply", "--timeline", "/run/apply.svg")...)
 	require.Zero(t, o.code, o.stderr)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -50,6 +51,43 @@ func TestDiffNamesEachKindOfChange(t *testing.T) {
 		"changed: file " + path("chmodded"), "changed: file " + path("edited"), "changed: file " + path("point"),
 		"gone: file " + path("removed"), "changed: sysctl /proc/sys/net/ipv4/conf/lo/rp_filter: was",
 		"new: file " + path("new"), "new: mount " + path("point") + " #1",
+	} {
+		require.Contains(t, diff[i], want)
+	}
+}
+
+func TestUnreadSeesWhatWasWritten(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	look := func() snapshot.Snapshot {
+		s := snapshot.Snapshot{}
+		require.NoError(t, s.Unread(dir))
+		return s
+	}
+	written := time.Unix(1, 0)
+	for _, name := range []string{"kept", "longer", "rewritten", "chmodded", "removed"} {
+		require.NoError(t, os.WriteFile(path(name), []byte("x"), 0o600))
+		require.NoError(t, os.Chtimes(path(name), written, written))
+	}
+	require.NoError(t, os.Symlink("kept", path("link")))
+	before := look()
+	require.Empty(t, before.Diff(look()))
+
+	require.NoError(t, os.WriteFile(path("longer"), []byte("xy"), 0o600))
+	require.NoError(t, os.Chtimes(path("longer"), written, written))
+	require.NoError(t, os.WriteFile(path("rewritten"), []byte("x"), 0o600))
+	require.NoError(t, os.Chmod(path("chmodded"), 0o644))
+	require.NoError(t, os.Remove(path("removed")))
+	require.NoError(t, os.Remove(path("link")))
+	require.NoError(t, os.Symlink("longer", path("link")))
+	require.NoError(t, os.WriteFile(path("new"), nil, 0o600))
+
+	diff := before.Diff(look())
+	require.Len(t, diff, 6, "%q", diff)
+	for i, want := range []string{
+		"changed: file " + path("chmodded"), "changed: file " + path("link"), "changed: file " + path("longer"),
+		"gone: file " + path("removed"), "changed: file " + path("rewritten"), "new: file " + path("new"),
 	} {
 		require.Contains(t, diff[i], want)
 	}

@@ -66,6 +66,6 @@ func OwnKernel(t testing.TB) {
 func SkipShort(t testing.TB, takes string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("it takes " + takes)
+		t.Skip("takes " + takes + ": make verify runs it")
 	}
 }

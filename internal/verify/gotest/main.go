@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command gotest runs go test and says, in lines that a person reads, what it came to:
+// a line for each package, what failed tests printed, why tests were skipped, and
+// where the time went. While nothing else is to be said, it says every five seconds
+// what is going on.
+//
+//	gotest -short ./... + -C bootstrap/prom ./...
+//
+// The arguments are those of go test; a plus begins another go test, in turn. Its exit
+// status is 1 if a test failed, or nothing could be tested.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// silence is how long nothing is printed before a line says what is going on.
+const silence = 5 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	d := newDigest(os.Stdout, time.Now())
+	for _, args := range groups(os.Args[1:]) {
+		if err := run(ctx, d, args); err != nil {
+			fmt.Fprintln(os.Stderr, "gotest:", err)
+			d.broken = true
+		}
+	}
+	if !d.end(time.Now()) {
+		os.Exit(1)
+	}
+}
+
+// groups splits the arguments at each plus.
+func groups(args []string) (all [][]string) {
+	for {
+		i := slices.Index(args, "+")
+		if i < 0 {
+			return append(all, args)
+		}
+		all, args = append(all, args[:i]), args[i+1:]
+	}
+}
+
+// run runs one go test and tells d of its events.
+func run(ctx context.Context, d *digest, args []string) error {
+	flags := []string{"test", "-json"}
+	if len(args) > 1 && args[0] == "-C" { // which go wants to be the first
+		flags, args = []string{"test", "-C", args[1], "-json"}, args[2:]
+	}
+	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	lines, stderr := make(chan string), &lineWriter{}
+	stderr.lines = lines
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	events, read := make(chan event), make(chan error, 1)
+	go func() { defer close(events); read <- decode(stdout, events) }()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for events != nil {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				events = nil
+				continue
+			}
+			d.event(e, time.Now())
+		case line := <-lines:
+			d.say(line, time.Now())
+		case now := <-tick.C:
+			d.tick(now)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for waiting := true; waiting; {
+		select {
+		case line := <-lines:
+			d.say(line, time.Now())
+		case err = <-ended:
+			waiting = false
+		}
+	}
+	err = errors.Join(<-read, err)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && d.failures() > 0 {
+		return nil // which the failures say better
+	}
+	return err
+}
+
+// event is what go test -json prints (cmd/test2json).
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string // of what is built
+	Elapsed                       float64
+}
+
+func decode(r io.Reader, events chan<- event) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			var e event
+			if json.Unmarshal([]byte(line), &e) != nil {
+				e = event{Action: "output", Output: line}
+			}
+			events <- e
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// lineWriter passes whole lines on.
+type lineWriter struct {
+	lines chan<- string
+	rest  string
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	text := w.rest + string(p)
+	for {
+		line, rest, found := strings.Cut(text, "\n")
+		if !found {
+			w.rest = text
+			return len(p), nil
+		}
+		w.lines <- line
+		text = rest
+	}
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command pack makes the images of nodeinit: an OCI image layout of all
+// platforms in the folder oci, and an archive for each platform, which docker
+// load, podman load and ctr images import read. It needs Go and nothing else.
+//
+// Built twice from the same files by the same Go, they are the same.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/verify/image"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	p := packer{}
+	flag.StringVar(&p.dir, "o", "bin/image", "folder to write to; what pack wrote there before is replaced")
+	flag.StringVar(&p.source, "source", ".", "folder of the module")
+	flag.StringVar(&p.name, "name", "slipway/nodeinit:latest", "name and tag of the image")
+	architectures := flag.String("arch", "amd64,arm64", "architectures, separated by commas")
+	flag.Parse()
+	if err := p.run(ctx, strings.Split(*architectures, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "pack:", err)
+		os.Exit(1)
+	}
+}
+
+type packer struct{ dir, source, name string }
+
+func (p packer) run(ctx context.Context, architectures []string) error {
+	layout := filepath.Join(p.dir, "oci")
+	if err := os.RemoveAll(layout); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return err
+	}
+	var all []image.Image
+	for _, arch := range architectures {
+		one, err := p.nodeinit(ctx, arch)
+		if err != nil {
+			return fmt.Errorf("image for %s: %w", arch, err)
+		}
+		if err := p.archive(arch, one); err != nil {
+			return err
+		}
+		all = append(all, one)
+	}
+	if err := image.WriteLayout(layout, p.name, all...); err != nil {
+		return err
+	}
+	fmt.Printf("%s\n", layout)
+	return nil
+}
+
+func (p packer) archive(arch string, one image.Image) error {
+	var out bytes.Buffer
+	if err := image.WriteArchive(&out, p.name, one); err != nil {
+		return err
+	}
+	path := filepath.Join(p.dir, "nodeinit-"+arch+".tar")
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Printf("%s %.1f MiB\n", path, float64(out.Len())/(1<<20))
+	return nil
+}
+
+// nodeinit is the program from scratch, with the folders that its flags and
+// variables name by default in a container.
+func (p packer) nodeinit(ctx context.Context, arch string) (image.Image, error) {
+	program, err := p.compile(ctx, arch)
+	if err != nil {
+		return image.Image{}, err
+	}
+	licence, err := os.ReadFile(filepath.Join(p.source, "LICENSE"))
+	if err != nil {
+		return image.Image{}, err
+	}
+	return image.Image{
+		Architecture: arch,
+		Files: []image.File{
+			{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: program},
+			{Path: "/usr/share/doc/nodeinit/LICENSE", Mode: 0o644, Content: licence},
+			{Path: "/hostproc", Mode: fs.ModeDir | 0o555},
+			{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		},
+		Entrypoint: []string{"/usr/bin/nodeinit"},
+		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		Labels:     map[string]string{"org.opencontainers.image.title": "nodeinit", "org.opencontainers.image.licenses": "Apache-2.0"},
+	}, nil
+}
+
+func (p packer) compile(ctx context.Context, arch string) ([]byte, error) {
+	temp, err := os.MkdirTemp("", "pack-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	path := filepath.Join(temp, "nodeinit")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./examples/nodeinit")
+	cmd.Dir = p.source
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0")
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("build nodeinit: %w", err)
+	}
+	return os.ReadFile(path)
+}

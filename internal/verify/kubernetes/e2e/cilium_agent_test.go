@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build cilium
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/verify/image"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+)
+
+// ciliums are the arrangements of Cilium's own chart: as it is, and with our
+// components over it.
+var ciliums = []struct{ name, component string }{
+	{"Cilium's six", ""},
+	{"one init container", "cilium/one"},
+	{"run, no init container", "cilium/run"},
+}
+
+// compiler is what the agent compiles its programs with when it starts.
+const compiler = "clang-19"
+
+// importAll gives the node, once, an image as Cilium's is, with nodeinit in it:
+// agent, operator and CNI plugin from their Go module, and what they run from this
+// machine.
+func importAll(t *testing.T) {
+	t.Helper()
+	importOnce.Do(func() {
+		c := ciliumContents(t)
+		c.built(t, map[string]string{
+			"/usr/bin/cilium-agent": "daemon", "/usr/bin/cilium-operator-generic": "operator",
+			"/usr/bin/cilium-health-responder": "cilium-health/responder",
+		})
+		source := ciliumSource(t)
+		c.file(t, "/cni-uninstall.sh", filepath.Join(source, "plugins/cilium-cni/cni-uninstall.sh"))
+		c.program(t, compiler, "clang")
+		c = slices.DeleteFunc(c, func(f image.File) bool { return f.Path == "/bin/find" }) // busybox's cannot delete
+		for _, name := range []string{"find", "ipset", "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+			c.program(t, name, name)
+		}
+		matches, err := filepath.Glob("/usr/lib/*-linux-gnu/xtables/*.so")
+		require.NoError(t, err)
+		for _, path := range matches {
+			c.file(t, path, path)
+		}
+		programs := filepath.Join(source, "bpf")
+		require.NoError(t, fs.WalkDir(os.DirFS(programs), ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				c.file(t, filepath.Join("/var/lib/cilium/bpf", name), filepath.Join(programs, name))
+			}
+			return err
+		}))
+		nodeinit, err := build(t.Context(), "examples/nodeinit")
+		require.NoError(t, err)
+		c = append(c, image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit})
+		require.NoError(t, node.Import(t.Context(), ciliumImage, nil, c...))
+	})
+}
+
+var importOnce sync.Once
+
+// ciliumValues are what a cluster of one node needs, whose API server is at another
+// address than that of its service, and no more.
+var ciliumValues = []string{
+	"image.override=" + ciliumImage, "operator.image.override=" + ciliumImage, "operator.replicas=1",
+	"envoy.enabled=false", "l7Proxy=false", "hubble.enabled=false",
+	"k8sServiceHost=10.250.0.2", "k8sServicePort=6443", "ipam.operator.clusterPoolIPv4PodCIDRList={10.244.0.0/16}",
+}
+
+// cilium is Cilium's chart, with our component over it if there is one. Changed are
+// the images, the folder of the kernel's modules, and the capabilities that this
+// machine has not got.
+func cilium(t *testing.T, component string, values ...string) *deployment {
+	t.Helper()
+	manifest := chart(t, append(slices.Clone(ciliumValues), values...)...)
+	if component != "" {
+		manifest = postRender(t, manifest, component)
+	}
+	d := &deployment{name: "cilium", objects: documents(t, manifest)}
+	for _, o := range d.objects {
+		kind := o["kind"]
+		if kind != "DaemonSet" && kind != "Deployment" {
+			continue
+		}
+		pod := at(o, "spec", "template", "spec")
+		inits, _ := pod["initContainers"].([]any)
+		for _, c := range slices.Concat(inits, pod["containers"].([]any)) {
+			own(c.(object))
+		}
+		if kind == "DaemonSet" {
+			at(o, "spec", "template", "metadata", "labels")["app"] = d.name
+			d.pod, d.init = pod, slices.Concat(inits, pod["containers"].([]any))[0].(object)
+			for _, v := range pod["volumes"].([]any) { // a throw-away node's /lib is read-only, and may be without
+				if host := v.(object); host["name"] == "lib-modules" {
+					at(host, "hostPath")["path"] = "/run/e2e/modules"
+					at(host, "hostPath")["type"] = "DirectoryOrCreate"
+				}
+			}
+		}
+	}
+	require.NotNil(t, d.pod)
+	return d
+}
+
+func postRender(t *testing.T, manifest []byte, component string) []byte {
+	t.Helper()
+	binary, err := realkube.Binary(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(binary, filepath.Join(dir, "kubectl")))
+	cmd := exec.CommandContext(t.Context(), "../../../../examples/deploy/post-render.sh", component)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(manifest), os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return out
+}
+
+// base applies all but the DaemonSet, for as long as the test runs, and waits for
+// the operator, which makes the custom resources that the agent needs.
+func (d *deployment) base(t *testing.T) {
+	t.Helper()
+	base := slices.DeleteFunc(slices.Clone(d.objects), func(o object) bool { return o["kind"] == "DaemonSet" })
+	t.Cleanup(func() {
+		saveLogs(t)
+		deleteObjects(t, d.objects...)
+		kubectl(t, "wait", "--for=delete", "pods", "--all", "--namespace=kube-system", "--timeout=60s")
+	})
+	applyObjects(t, base...)
+	kubectl(t, "rollout", "status", "deployment/cilium-operator", "--namespace=kube-system", "--timeout=120s")
+}
+
+func deleteObjects(t *testing.T, objects ...object) {
+	t.Helper()
+	list, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": objects})
+	require.NoError(t, err)
+	require.NoError(t, node.WriteFile("/run/e2e/delete.json", string(list)))
+	kubectl(t, "delete", "--ignore-not-found", "--cascade=foreground", "-f", "/run/e2e/delete.json")
+}
+
+// agentReady waits until the agent's pod is, and returns its name and when it was.
+func (d *deployment) agentReady(t *testing.T) (name string, when time.Time) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		answer, err := node.Admin().Get(ctx, "/api/v1/namespaces/kube-system/pods?labelSelector=app%3D"+d.name)
+		require.NoError(t, err)
+		var pods struct {
+			Items []struct {
+				Metadata struct{ Name, DeletionTimestamp string }
+				Status   struct {
+					Conditions []struct{ Type, Status string }
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal(answer, &pods))
+		for _, pod := range pods.Items {
+			for _, c := range pod.Status.Conditions {
+				if c.Type == "Ready" && c.Status == "True" && pod.Metadata.DeletionTimestamp == "" {
+					tick.Stop()
+					return pod.Metadata.Name, time.Now()
+				}
+			}
+		}
+		<-tick.C
+	}
+}
+
+// takeBack leaves the node as it was before Cilium.
+func takeBack(t *testing.T) string {
+	t.Helper()
+	return on(t, "/run/nodeinit cleanup --all-state --force; /run/nodeinit uninstall --any-owner --force")
+}
+
+// How long it takes from the creation of the DaemonSet until the real agent has
+// started, and until it is Ready, in turn, on a node that was taken back in between.
+func TestCiliumStarts(t *testing.T) {
+	begin(t)
+	importAll(t)
+	const rounds = 5
+	started, ready := make([][]time.Duration, len(ciliums)), make([][]time.Duration, len(ciliums))
+	var all []*deployment
+	for _, c := range ciliums {
+		all = append(all, cilium(t, c.component))
+	}
+	all[0].base(t)
+	for round := range rounds {
+		for i, d := range all {
+			created := time.Now()
+			require.NoError(t, node.Admin().Create(t.Context(), "/apis/apps/v1/namespaces/kube-system/daemonsets", d.daemonSet()))
+			pod, when := d.agentReady(t)
+			first := firstTime(kubectl(t, "logs", pod, "--namespace=kube-system", "--container=cilium-agent"))
+			require.False(t, first.IsZero())
+			started[i], ready[i] = append(started[i], first.Sub(created)), append(ready[i], when.Sub(created))
+			t.Logf("round %d, %-24s agent %5d ms, Ready %5d ms (load %s)", round+1, ciliums[i].name, first.Sub(created).Milliseconds(), when.Sub(created).Milliseconds(), loadAverage(t))
+			d.remove(t)
+			takeBack(t)
+			on(t, "rm -rf /opt/cni/bin/* /etc/cni/net.d/* /run/cilium /var/run/cilium")
+		}
+	}
+	t.Logf("%-24s %26s   %26s", "DaemonSet created to", "agent's first line", "agent Ready")
+	for i, c := range ciliums {
+		t.Logf("%-24s %s   %s", c.name, compared(started[0], started[i]), compared(ready[0], ready[i]))
+	}
+}
+
+// compared is the median of took, with the least and the most, beside that of first.
+func compared(first, took []time.Duration) string {
+	slices.Sort(first)
+	slices.Sort(took)
+	middle := len(took) / 2
+	return fmt.Sprintf("%5d ms (%d to %d), %.1f times, %.1f s sooner", took[middle].Milliseconds(), took[0].Milliseconds(), took[len(took)-1].Milliseconds(),
+		float64(first[middle])/float64(took[middle]), (first[middle] - took[middle]).Seconds())
+}
+
+func loadAverage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/loadavg")
+	require.NoError(t, err)
+	return strings.Fields(string(text))[0]
+}
+
+// A node's life with the real agent, from NotReady until it is as it was before,
+// looked at with the tools of others.
+func TestLifeOfANodeWithCilium(t *testing.T) {
+	begin(t)
+	importAll(t)
+	on(t, "rm -rf /var/lib/cni/networks")
+	on(t, script(t, "foreign.sh"))
+	// iptables never removes its own chains.
+	on(t, `for chain in "raw PREROUTING" "raw OUTPUT" "mangle PREROUTING" "mangle POSTROUTING"; do
+		iptables -t ${chain% *} -A ${chain#* } -j ACCEPT; iptables -t ${chain% *} -D ${chain#* } -j ACCEPT
+	done`)
+	snapshot(t) // looking for rules makes the kernel's tables
+	for _, c := range ciliums {
+		if c.component == "" {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			begin(t)
+			nodeReady(t, "False")
+			before := snapshot(t)
+			d := cilium(t, c.component)
+			d.base(t)
+			applyObjects(t, d.daemonSet())
+			first, _ := d.agentReady(t)
+			nodeReady(t, "True")
+			pingEachOther(t)
+
+			kubectl(t, "delete", "pod", first, "--namespace=kube-system")
+			second, _ := d.agentReady(t)
+			require.NotEqual(t, first, second)
+			log := kubectl(t, "logs", second, "--namespace=kube-system", "--container="+d.init["name"].(string))
+			require.Regexp(t, unchanged, log)
+			pingEachOther(t)
+
+			deleteObjects(t, d.objects...)
+			kubectl(t, "wait", "--for=delete", "pods", "--all", "--namespace=kube-system", "--timeout=60s")
+			u := uninstaller(t)
+			u.withoutFlags("--ownership") // cleanup knows what is Cilium's
+			u.apply(t)
+			u.ready(t)
+			u.remove(t)
+			nodeReady(t, "False")
+			// Of these there is no record: a folder that the kubelet made for the chart, and
+			// what only the agent has set.
+			on(t, "rmdir /run/cilium; echo 0 > /proc/sys/net/ipv4/fib_multipath_use_neigh")
+			settles(t, before, "the node is as it was before")
+		})
+	}
+}
+
+// A node with Cilium's own six init containers gets ours by an update of the
+// DaemonSet, and its own again: the configuration is always there, and no pod loses a
+// packet.
+func TestMigrationOfCilium(t *testing.T) {
+	begin(t)
+	importAll(t)
+	own := cilium(t, "")
+	address := own.runs(t)
+	for _, c := range ciliums[1:] {
+		require.Zero(t, cilium(t, c.component).replaces(t, "to "+c.name, address))
+		require.Zero(t, own.replaces(t, "to its own six again", address))
+	}
+}
+
+// runs starts the agent, and two pods, and returns the address of the second.
+func (d *deployment) runs(t *testing.T) string {
+	t.Helper()
+	d.base(t)
+	applyObjects(t, d.daemonSet())
+	d.agentReady(t)
+	nodeReady(t, "True")
+	return pingPods(t)
+}
+
+// replaces updates the DaemonSet while one pod pings another, of which no packet may
+// be lost, and returns how often there was no configuration.
+func (d *deployment) replaces(t *testing.T, how, address string) int {
+	t.Helper()
+	watch, ping := watchFile(t, "etc/cni/net.d/05-cilium.conflist"), startPing(t, address)
+	applyObjects(t, d.daemonSet())
+	kubectl(t, "rollout", "status", "daemonset/cilium", "--namespace=kube-system", "--timeout=120s")
+	looks, missing := watch.end()
+	t.Logf("%s: %d looks, missing %d times; %s", how, looks, missing, ping())
+	return missing
+}

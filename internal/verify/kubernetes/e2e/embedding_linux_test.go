@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
+)
+
+// natTable makes chains that iptables never removes again.
+const natTable = "iptables -t nat -A POSTROUTING -j ACCEPT; iptables -t nat -D POSTROUTING -j ACCEPT"
+
+const taint = "node.agent.example.org/not-ready"
+
+// The agent's manifest as it is, with no init container: from a node that is NotReady
+// and tainted until one that is as it was before. Nothing uninstalls but the agent, which
+// is told that it does not come back.
+func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
+	testns.SkipShort(t, "half a minute")
+	begin(t)
+	on(t, natTable)
+	on(t, script(t, "foreign.sh"))
+	snapshot(t) // looking for rules makes the kernel's tables
+	nodeReady(t, "False")
+	before := snapshot(t)
+	kubectl(t, "taint", "node", "--all", taint+"=:NoSchedule")
+
+	d := embedding(t)
+	d.apply(t)
+	first := d.ready(t)
+	nodeReady(t, "True")
+	require.NotContains(t, kubectl(t, "get", "nodes", "--output=jsonpath={.items[*].spec.taints}"), taint)
+	require.Equal(t, "False SlipwayAgentIsUp", kubectl(t, "get", "nodes", `--output=jsonpath={.items[*].status.conditions[?(@.type=="NetworkUnavailable")]['status','reason']}`))
+	pingEachOther(t)
+
+	// An address that leaked is released at the next start; that of a pod is not. Both
+	// are old enough.
+	applyObjects(t, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "stays"}, "spec": object{
+		"automountServiceAccountToken": false,
+		"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", untilEnded}}},
+	}})
+	kubectl(t, "wait", "pod", "stays", "--for=condition=Ready", "--timeout=60s")
+	address := kubectl(t, "get", "pod", "stays", "--output=jsonpath={.status.podIP}")
+	installed := snapshot(t)
+	on(t, "cd /var/lib/cni/networks/slipway-agent; printf 'gone\\r\\neth0' >10.244.0.99; touch -d '1 hour ago' 10.*")
+
+	kubectl(t, "delete", "pod", first, "--namespace=kube-system")
+	second := d.ready(t)
+	require.NotEqual(t, first, second)
+	require.Contains(t, kubectl(t, "logs", second, "--namespace=kube-system"), "[release 10.244.0.99: the container runtime does not know the sandbox gone]")
+	require.Equal(t, address, strings.TrimSpace(on(t, "cd /var/lib/cni/networks/slipway-agent; ls -d 10.*")))
+	settles(t, installed, "an agent that comes back leaves the node as it is")
+
+	kubectl(t, "delete", "pod", "stays")
+	d.remove(t)
+	nodeReady(t, "False")
+	settles(t, before, "the node is as it was before", "var/lib/cni") // the store is the network's own plugin's
+}

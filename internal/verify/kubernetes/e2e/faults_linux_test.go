@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fault is something wrong with a cluster, a manifest or a node, and what
+// kubectl describe then has to say: the cause and the remedy.
+type fault struct {
+	name   string
+	wrong  func(*testing.T, *deployment) // before the DaemonSet is created
+	begun  func(*testing.T)              // after
+	says   []string
+	short  bool // also where time is short
+	within time.Duration
+}
+
+const waitless = "--timeout=6s" // instead of five minutes
+
+var faults = []fault{
+	{
+		name:  "no API server",
+		wrong: func(t *testing.T, d *deployment) { d.flags(waitless, "--k8s-api-server-urls=https://10.250.0.2:6444") },
+		says:  []string{"https://10.250.0.2:6444", "--timeout of 6s is over", "connection refused (see whether the API server runs and this node reaches it; --k8s-api-server-urls"},
+	},
+	{
+		name: "the API server is killed",
+		wrong: func(t *testing.T, d *deployment) {
+			d.flags(waitless)
+			d.delay("3")
+		},
+		begun: func(t *testing.T) {
+			kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app=agent", `--for=jsonpath={.status.initContainerStatuses[0].started}=true`, "--timeout=30s")
+			node.Kill("kube-apiserver")
+			time.Sleep(14 * time.Second)
+			require.NoError(t, node.Restart(context.WithoutCancel(t.Context()), "kube-apiserver"))
+		},
+		says:   []string{"https://10.96.0.1:443", "connection refused", "see whether the API server runs and this node reaches it"},
+		within: 2 * time.Minute,
+	},
+	{
+		name: "packets are dropped",
+		wrong: func(t *testing.T, d *deployment) {
+			d.flags(waitless)
+			on(t, "iptables -t mangle -I OUTPUT -d 10.96.0.1 -j DROP")
+			t.Cleanup(func() { on(t, "iptables -t mangle -D OUTPUT -d 10.96.0.1 -j DROP") })
+		},
+		says: []string{"https://10.96.0.1:443", "--timeout of 6s is over", "see whether the API server runs and this node reaches it"},
+	},
+	{
+		name: "RBAC denies", short: true,
+		wrong: func(t *testing.T, d *deployment) {
+			d.drop("Role", "RoleBinding")
+			kubectl(t, "delete", "role,rolebinding", "agent-nodeinit", "--namespace=kube-system", "--ignore-not-found")
+		},
+		says: []string{
+			`User "system:serviceaccount:kube-system:agent" cannot get resource "configmaps"`,
+			`grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cilium-config"], verbs: ["get"]}`,
+		},
+	},
+	{name: "SYS_ADMIN is missing", wrong: without("SYS_ADMIN"), says: []string{"CAP_SYS_ADMIN"}},
+	{name: "SYS_CHROOT is missing", wrong: without("SYS_CHROOT"), says: []string{"CAP_SYS_CHROOT"}},
+	{name: "SYS_PTRACE is missing", wrong: without("SYS_PTRACE"), says: []string{"CAP_SYS_PTRACE"}},
+	{
+		name:  "another folder than /proc",
+		wrong: func(t *testing.T, d *deployment) { d.hostPath("hostproc", "/srv") },
+		says:  []string{"/hostproc: it is not a proc file system", "mount the host's /proc there (hostPath: {path: /proc})"},
+	},
+	{
+		name:  "a folder that the host does not have",
+		wrong: func(t *testing.T, d *deployment) { d.hostPath("hostproc", "/nowhere") },
+		says:  []string{"hostPath type check failed: /nowhere is not a directory"},
+	},
+	{
+		name: "a mount that nobody else sees",
+		wrong: func(t *testing.T, d *deployment) {
+			d.hostPath("hostproc", "/sys/fs")
+			at(d.init, "securityContext")["readOnlyRootFilesystem"] = false // its lock is in the container
+			d.init["command"] = []any{"nodeinit", "mount-bpffs", "--bpf-root=/hostproc/bpf", "--state-dir="}
+		},
+		says: []string{"mountPropagation: Bidirectional"},
+	},
+	{
+		name: "a disk is full",
+		wrong: func(t *testing.T, d *deployment) {
+			on(t, "mount -t tmpfs -o size=1m full /opt/cni/bin; head -c 1000000 /dev/zero > /opt/cni/bin/other")
+			t.Cleanup(func() { on(t, "umount /opt/cni/bin") })
+		},
+		says: []string{"write /opt/cni/bin/bridge", "no space left on device (needs free space and free inodes"},
+	},
+	{
+		name: "no ConfigMap",
+		wrong: func(t *testing.T, d *deployment) {
+			d.drop("ConfigMap")
+			kubectl(t, "delete", "configmap", "cilium-config", "--namespace=kube-system", "--ignore-not-found")
+		},
+		says: []string{"ConfigMap kube-system/cilium-config", "create it"},
+	},
+	{
+		name:  "no token",
+		wrong: func(t *testing.T, d *deployment) { d.pod["automountServiceAccountToken"] = false },
+		says:  []string{"automountServiceAccountToken"},
+	},
+	{
+		name:  "not root",
+		wrong: func(t *testing.T, d *deployment) { at(d.init, "securityContext")["runAsUser"] = 1000 },
+		says:  []string{"runAsUser: 0"},
+	},
+}
+
+// What is wrong is told by kubectl describe pod alone: what, where, and what to do.
+// What it says is also left in bin/e2e/faults.md, to be read by people.
+func TestFaultsAreTold(t *testing.T) {
+	begin(t)
+	for _, f := range faults {
+		if testing.Short() && !f.short {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			begin(t)
+			t.Cleanup(func() { on(t, "/run/nodeinit uninstall --any-owner --force") })
+			d := agent(t)
+			f.wrong(t, d)
+			d.apply(t)
+			if f.begun != nil {
+				f.begun(t)
+			}
+			record(t, f.name, described(t, f))
+		})
+	}
+}
+
+// described is what kubectl describe says of the pod, when it says what it has to:
+// what its containers ended with, and warnings. The kubelet may have warned of
+// something that was over soon.
+func described(t *testing.T, f fault) (said string) {
+	t.Helper()
+	deadline := time.Now().Add(cmp.Or(f.within, time.Minute))
+	for {
+		text, err := node.Kubectl(context.WithoutCancel(t.Context()), "describe", "pods", "--namespace=kube-system", "--selector=app=agent")
+		said = told(text)
+		if err == nil && !slices.ContainsFunc(f.says, func(want string) bool { return !strings.Contains(said, want) }) {
+			return said
+		}
+		require.True(t, time.Now().Before(deadline), "it has to say %q, and says:\n%s\nof:\n%s", f.says, said, text)
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+var (
+	message = regexp.MustCompile(`(?ms)^ +Message: +(.*?)^ +Exit Code: +(\d+)`)
+	warning = regexp.MustCompile(`(?m)^ +Warning +(Failed\w*|InspectFailed) .*?  (\S.*)$`)
+)
+
+func told(description string) string {
+	for _, m := range message.FindAllStringSubmatch(description, -1) {
+		if m[2] != "0" {
+			return strings.TrimSpace(m[1])
+		}
+	}
+	if m := warning.FindStringSubmatch(description); m != nil {
+		return m[1] + ": " + m[2]
+	}
+	return ""
+}
+
+func record(t *testing.T, name, said string) {
+	t.Helper()
+	path := "../../../../bin/e2e/faults.md"
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = fmt.Fprintf(f, "## %s\n\n```\n%s\n```\n\n", name, said)
+	require.NoError(t, err)
+}
+
+func without(capability string) func(*testing.T, *deployment) {
+	return func(t *testing.T, d *deployment) {
+		c := at(d.init, "securityContext", "capabilities")
+		var left []any
+		for _, name := range c["add"].([]any) {
+			if name != capability {
+				left = append(left, name)
+			}
+		}
+		c["add"] = left
+	}
+}
+
+// drop leaves out objects of these kinds.
+func (d *deployment) drop(kinds ...string) {
+	var left []object
+	for _, o := range d.objects {
+		keep := true
+		for _, kind := range kinds {
+			keep = keep && o["kind"] != kind
+		}
+		if keep {
+			left = append(left, o)
+		}
+	}
+	d.objects = left
+}
+
+// hostPath has a volume show another folder of the host.
+func (d *deployment) hostPath(volume, path string) {
+	for _, v := range d.pod["volumes"].([]any) {
+		if v.(object)["name"] == volume {
+			at(v.(object), "hostPath")["path"] = path
+		}
+	}
+}
+
+// delay lets nodeinit start some seconds after its container.
+func (d *deployment) delay(seconds string) {
+	command := []any{"sh", "-c", "sleep " + seconds + `; exec "$@"`, "sh"}
+	d.init["command"] = append(command, d.init["command"].([]any)...)
+}

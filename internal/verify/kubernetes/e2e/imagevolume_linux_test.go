@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/verify/image"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
+)
+
+const (
+	newContainerd  = "2.1.4" // the first line that has image volumes
+	unmodified     = "slipway.test/cilium:1"
+	nodeinitsImage = "example.com/nodeinit:latest"
+)
+
+// The component for image volumes, over what a chart renders: the life of a node whose
+// agent's image knows nothing of nodeinit, which comes from an image of its own.
+func TestAnImageVolumeBesideAnUnmodifiedAgent(t *testing.T) {
+	testns.SkipShort(t, "a minute, and a containerd to build")
+	withContainerd(t, newContainerd)
+	begin(t)
+	importUnmodified(t)
+	importNodeinit(t)
+	on(t, script(t, "foreign.sh"))
+	on(t, "mkdir -p /run/cilium/netns; touch /run/xtables.lock; chmod 600 /run/xtables.lock") // which the kubelet makes where hostPath names it
+	snapshot(t)                                                                               // looking for rules makes the kernel's tables
+	life(t, imageVolume(t))
+}
+
+// withContainerd has the test, and those that it calls, on a cluster of its own, with
+// another containerd than the tests share.
+func withContainerd(t *testing.T, version string) {
+	t.Helper()
+	needNode(t)
+	own, err := cluster.Start(context.WithoutCancel(t.Context()), os.Stderr, cluster.Options{Containerd: version})
+	require.NoError(t, err)
+	shared := node
+	node = own
+	t.Cleanup(func() {
+		node = shared
+		require.NoError(t, own.Close())
+	})
+	require.Contains(t, on(t, "containerd --version"), version)
+	require.NoError(t, importAgent(t.Context())) // for what uninstalls
+}
+
+// imageVolume is a chart's DaemonSet with our component.
+func imageVolume(t *testing.T) *deployment {
+	t.Helper()
+	d := parse(t, render(t, "cilium.yaml", "cilium/image-volume"))
+	require.Empty(t, d.pod["initContainers"])
+	for _, v := range d.pod["volumes"].([]any) {
+		if source, is := v.(object)["image"].(object); is {
+			source["pullPolicy"] = "Never" // there is no registry
+		}
+	}
+	d.flags("--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s")
+	return d
+}
+
+// render is a chart's manifest of testdata after helm's post-renderer.
+func render(t *testing.T, chart, component string) string {
+	t.Helper()
+	in, err := os.Open(filepath.Join("testdata", chart))
+	require.NoError(t, err)
+	defer in.Close()
+	script, err := filepath.Abs("../../../../examples/deploy/post-render.sh")
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), script, component)
+	cmd.Stdin = in
+	out, err := node.Output(cmd)
+	require.NoError(t, err, out)
+	return out
+}
+
+// importUnmodified gives the node an agent's image as its authors make it: the agent,
+// and plugins in two folders.
+func importUnmodified(t *testing.T) {
+	t.Helper()
+	agent, err := build(t.Context(), "internal/verify/kubernetes/e2e/standin")
+	require.NoError(t, err)
+	plugins, err := node.Plugins("/cni", "bridge", "host-local", "loopback")
+	require.NoError(t, err)
+	own, err := node.Plugins("/opt/cni/bin", "ptp")
+	require.NoError(t, err)
+	own[0].Path = "/opt/cni/bin/cilium-cni"
+	conf, err := os.ReadFile("testdata/05-e2e.conflist")
+	require.NoError(t, err)
+	files := append(append(plugins, own...),
+		image.File{Path: "/usr/bin/cilium-agent", Mode: 0o755, Content: agent},
+		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
+	require.NoError(t, node.Import(t.Context(), unmodified, []string{"/usr/bin/cilium-agent"}, files...))
+}
+
+// importNodeinit gives the node the image that make image writes.
+func importNodeinit(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./internal/verify/image/pack", "-name", nodeinitsImage, "-arch", runtime.GOARCH, "-o", dir)
+	cmd.Dir = "../../../.."
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	archive, err := os.ReadFile(filepath.Join(dir, "nodeinit-"+runtime.GOARCH+".tar"))
+	require.NoError(t, err)
+	require.NoError(t, node.ImportArchive(t.Context(), nodeinitsImage, archive))
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/verify/image"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
+	"github.com/slipway-dev/slipway/internal/verify/programs"
+)
+
+const agentImage = "slipway.test/agent:1"
+
+// containerdEnv names the containerd that the shared node has, as in
+// [cluster.Options].
+const containerdEnv = "SLIPWAY_E2E_CONTAINERD"
+
+// node is the cluster that the tests share, one after the other. Each takes away
+// what it has made.
+var node *cluster.Cluster
+
+// unsupported is why this machine has none.
+var unsupported error
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (status int) {
+	if mode := os.Getenv(modeEnv); mode != "" {
+		return starter(mode)
+	}
+	if os.Geteuid() != 0 {
+		return m.Run() // likewise
+	}
+	ctx := context.Background()
+	err := os.RemoveAll("../../../../bin/e2e") // logs of an earlier run
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	node, err = cluster.Start(ctx, os.Stderr, cluster.Options{Containerd: os.Getenv(containerdEnv)})
+	if errors.Is(err, errors.ErrUnsupported) {
+		unsupported = err
+		return m.Run() // every test says why it skips, or fails
+	}
+	if err == nil {
+		defer func() {
+			if err := node.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				status = 1
+			}
+		}()
+		err = importAgent(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// importAgent gives the node the image that the manifests name: nodeinit, the agent
+// that embeds the packages, one that only says when it started, CNI plugins and a
+// configuration for them. The node itself has nodeinit in /run, to be put right where
+// a test has failed.
+func importAgent(ctx context.Context) error {
+	files, err := node.Shell()
+	if err != nil {
+		return err
+	}
+	plugins, err := node.Plugins("/cni", "bridge", "ptp", "host-local", "portmap", "loopback")
+	if err != nil {
+		return err
+	}
+	chained, err := node.Plugins("/chain", "tuning")
+	if err != nil {
+		return err
+	}
+	chained[0].Path = "/chain/agent-cni"
+	programs := map[string][]byte{}
+	for name, source := range map[string]string{
+		"/usr/bin/nodeinit": "examples/nodeinit", "/agent": "examples/agent", "/standin": "internal/verify/kubernetes/e2e/standin",
+	} {
+		content, err := build(ctx, source)
+		if err != nil {
+			return err
+		}
+		programs[name] = content
+		files = append(files, image.File{Path: name, Mode: 0o755, Content: content})
+	}
+	if err := os.WriteFile(filepath.Join(node.Root(), "run/nodeinit"), programs["/usr/bin/nodeinit"], 0o755); err != nil {
+		return err
+	}
+	conf, err := os.ReadFile("testdata/05-e2e.conflist")
+	if err != nil {
+		return err
+	}
+	files = append(append(append(files, plugins...), chained...),
+		image.File{Path: "/run", Mode: fs.ModeDir | 0o755},
+		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
+	return node.Import(ctx, agentImage, []string{"/bin/sh"}, files...)
+}
+
+// build builds a command of this repository.
+func build(ctx context.Context, source string) ([]byte, error) {
+	path, err := programs.Program{Package: "./" + source}.Build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// begin is the head of every test on the cluster.
+func begin(t *testing.T) {
+	t.Helper()
+	needNode(t)
+	t.Cleanup(func() {
+		saveLogs(t)
+		if t.Failed() {
+			putRight(t)
+		}
+	})
+}
+
+// putRight takes away what a test has left that could not: pods first, which need
+// their network to go.
+func putRight(t *testing.T) {
+	t.Helper()
+	for _, step := range []string{
+		"for kind in daemonsets jobs pods; do kubectl delete $kind --all --all-namespaces --cascade=foreground --timeout=60s; done",
+		"kubectl delete pods --all --all-namespaces --force --timeout=60s",
+		"kubectl taint nodes --all " + taint + "- || true", // there may be none
+		"/run/nodeinit uninstall --any-owner --force",
+		"rm -rf /etc/cni/net.d/*.conflist /var/lib/cni/networks/e2e /var/lib/cni/networks/slipway-agent",
+		"for link in e2e0 slipway0; do [ ! -e /sys/class/net/$link ] || ip link del $link; done",
+	} {
+		if out, err := node.Run(context.WithoutCancel(t.Context()), "sh", "-euc", step); err != nil {
+			t.Log("after the test:", err, out)
+		}
+	}
+}
+
+func needNode(t *testing.T) {
+	t.Helper()
+	testns.Root(t)
+	if unsupported != nil {
+		testns.Skip(t, unsupported.Error())
+	}
+}
+
+// saveLogs leaves the logs of everything in bin/e2e, if the test has failed. What
+// takes pods away at the end of a test calls it first.
+func saveLogs(t *testing.T) {
+	dir := filepath.Join("../../../../bin/e2e", t.Name())
+	if _, err := os.Stat(dir); !t.Failed() || err == nil {
+		return
+	}
+	if err := node.SaveLogs(context.Background(), dir); err != nil {
+		t.Log(err)
+	}
+	t.Log("logs are in", dir)
+}
+
+// on runs a script on the node and returns what it printed.
+func on(t *testing.T, script string) string {
+	t.Helper()
+	out, err := node.Run(context.WithoutCancel(t.Context()), "sh", "-euc", script)
+	require.NoError(t, err)
+	return out
+}
+
+// script returns one of testdata.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := node.Kubectl(context.WithoutCancel(t.Context()), args...)
+	require.NoError(t, err)
+	return out
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
+)
+
+// object is one of Kubernetes', or a part of it.
+type object = map[string]any
+
+// deployment is one of examples/deploy, which users start from.
+type deployment struct {
+	objects []object
+	name    string // of the DaemonSet
+	pod     object // spec of its pods
+	init    object // the first container, which is nodeinit or an agent that needs none
+}
+
+// load reads a manifest that we ship. Changed are the images, which are the tests'.
+func load(t *testing.T, file string) *deployment {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../../../../examples/deploy", file))
+	require.NoError(t, err)
+	return parse(t, strings.NewReplacer("example.com/agent:latest", agentImage, "registry.k8s.io/pause:3.10", cluster.Pause).Replace(string(raw)))
+}
+
+func parse(t *testing.T, text string) *deployment {
+	t.Helper()
+	d := &deployment{}
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		o := object{}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &o))
+		d.objects = append(d.objects, o)
+		if o["kind"] == "DaemonSet" {
+			d.name = at(o, "metadata")["name"].(string)
+			d.pod = at(o, "spec", "template", "spec")
+		}
+	}
+	require.NotNil(t, d.pod)
+	if inits, _ := d.pod["initContainers"].([]any); len(inits) > 0 {
+		d.init = inits[0].(object)
+	} else {
+		d.init = d.pod["containers"].([]any)[0].(object)
+	}
+	return d
+}
+
+// agent is the agent's deployment, with the ConfigMap that nodeinit reads. Its
+// network is the tests', and the agent says when it started and no more.
+func agent(t *testing.T) *deployment {
+	t.Helper()
+	d := load(t, "nodeinit.yaml")
+	d.objects = append(d.objects, configMap("cilium-config", "debug", "false"))
+	d.flags("--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s")
+	d.pod["containers"].([]any)[0].(object)["command"] = []any{"/standin"}
+	return d
+}
+
+// at returns a part of an object.
+func at(o object, path ...string) object {
+	for _, name := range path {
+		o = o[name].(object)
+	}
+	return o
+}
+
+// daemonSet is the object whose pods d.pod describes.
+func (d *deployment) daemonSet() object {
+	for _, o := range d.objects {
+		if o["kind"] == "DaemonSet" {
+			return o
+		}
+	}
+	return nil
+}
+
+// flags adds flags to nodeinit's command, before the command that it runs if it does.
+func (d *deployment) flags(flags ...string) {
+	command := d.init["command"].([]any)
+	end := len(command)
+	if i := slices.Index(command, any("--")); i >= 0 {
+		end = i
+	}
+	for i, flag := range flags {
+		command = slices.Insert(command, end+i, any(flag))
+	}
+	d.init["command"] = command
+}
+
+// withoutFlags takes flags away that begin so.
+func (d *deployment) withoutFlags(prefixes ...string) {
+	d.init["command"] = slices.DeleteFunc(d.init["command"].([]any), func(arg any) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(arg.(string), prefix) })
+	})
+}
+
+// entrypoint is the agent's deployment without init container: what that did,
+// nodeinit run does before it becomes the agent.
+func entrypoint(t *testing.T) *deployment {
+	t.Helper()
+	d := agent(t)
+	command := d.init["command"].([]any)
+	command[1] = "run"
+	command = append(command, "--drop-capabilities=SYS_ADMIN,SYS_CHROOT,SYS_PTRACE", "--")
+	d.init["command"] = append(command, "/standin")
+	d.capabilities("SETPCAP")
+	d.init["name"] = "agent"
+	d.pod["containers"] = []any{d.init}
+	delete(d.pod, "initContainers")
+	return d
+}
+
+// embedding is examples/agent, which prepares its node itself.
+func embedding(t *testing.T) *deployment {
+	t.Helper()
+	return load(t, "agent.yaml")
+}
+
+// apply creates everything, for as long as the test runs.
+func (d *deployment) apply(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		saveLogs(t)
+		d.remove(t)
+	})
+	applyObjects(t, d.objects...)
+}
+
+// remove takes the DaemonSet and its pods away.
+func (d *deployment) remove(t *testing.T) {
+	t.Helper()
+	kubectl(t, "delete", "daemonset", d.name, "--namespace=kube-system", "--ignore-not-found", "--cascade=foreground")
+	kubectl(t, "wait", "--for=delete", "pods", "--selector=app="+d.name, "--namespace=kube-system", "--timeout=60s")
+}
+
+// ready waits until the pod is, and returns its name.
+func (d *deployment) ready(t *testing.T) string {
+	t.Helper()
+	kubectl(t, "rollout", "status", "daemonset/"+d.name, "--namespace=kube-system", "--timeout=60s")
+	name := kubectl(t, "get", "pods", "--namespace=kube-system", "--selector=app="+d.name, "--output=jsonpath={.items[*].metadata.name}")
+	require.NotContains(t, name, " ", "one pod")
+	return name
+}
+
+func configMap(name, key, value string) object {
+	return object{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name, "namespace": "kube-system"}, "data": object{key: value},
+	}
+}
+
+func applyObjects(t *testing.T, objects ...object) {
+	t.Helper()
+	list, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": objects})
+	require.NoError(t, err)
+	require.NoError(t, node.Apply(context.WithoutCancel(t.Context()), string(list)))
+}
+
+// nodeReady waits until the node's condition Ready is as wanted.
+func nodeReady(t *testing.T, want string) {
+	t.Helper()
+	kubectl(t, "wait", "node", "--all", "--for=condition=Ready="+want, "--timeout=60s")
+}
+
+// uninstaller is the deployment that takes all back, with the other init container
+// that it proposes before it: cleanup, of what the tests' CNI plugins leave.
+func uninstaller(t *testing.T) *deployment {
+	t.Helper()
+	d := load(t, "uninstall.yaml")
+	d.objects = append(d.objects, configMap("ownership", "ownership.yaml", script(t, "ownership.yaml")))
+	cleanup := load(t, "uninstall.yaml").init
+	cleanup["name"] = "cleanup"
+	cleanup["command"] = []any{"nodeinit", "cleanup", "--all-state", "--force", "--host-proc=/hostproc", "--ownership=/ownership/ownership.yaml"}
+	d.pod["initContainers"] = []any{cleanup, d.init}
+	d.init = cleanup
+	d.capabilities("NET_ADMIN", "NET_RAW")
+	d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
+	return d
+}
+
+// capabilities gives nodeinit more than the three.
+func (d *deployment) capabilities(names ...any) {
+	c := at(d.init, "securityContext", "capabilities")
+	c["add"] = append(c["add"].([]any), names...)
+}
+
+// mount shows nodeinit a volume.
+func (d *deployment) mount(path string, volume object) {
+	name := fmt.Sprintf("volume-%d", len(d.pod["volumes"].([]any)))
+	volume["name"] = name
+	d.pod["volumes"] = append(d.pod["volumes"].([]any), volume)
+	d.init["volumeMounts"] = append(d.init["volumeMounts"].([]any), object{"name": name, "mountPath": path})
+}

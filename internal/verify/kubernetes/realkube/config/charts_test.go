@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build charts
+
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+)
+
+const helm = "helm.sh/helm/v3/cmd/helm@v3.18.6"
+
+// Charts of others, as they are released, by the folder of their Go module.
+var charts = []struct {
+	module, folder, namespace string
+	versions                  []string
+	components                []string
+}{
+	{"github.com/cilium/cilium", "install/kubernetes/cilium", "kube-system",
+		[]string{"v1.16.19", "v1.17.8", "v1.18.3", "v1.19.0"}, []string{"cilium/one", "cilium/run", "cilium/image-volume"}},
+	{"github.com/flannel-io/flannel", "chart/kube-flannel", "kube-flannel", []string{"v0.25.7", "v0.26.7"}, []string{"flannel"}},
+}
+
+// The API server takes what the post-renderer makes of each, and none of its init
+// containers is left.
+func TestChartsOfOthersWithOurComponents(t *testing.T) {
+	kubectl := kubectl(t)
+	for _, chart := range charts {
+		t.Run(chart.namespace, func(t *testing.T) {
+			for _, name := range []string{chart.namespace, "cilium-secrets"} { // which a dry run does not make
+				kubectl(t, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name), "apply", "--server-side", "-f", "-")
+			}
+			for _, version := range chart.versions {
+				rendered := render(t, chart.module+"@"+version, chart.folder, chart.namespace)
+				for _, component := range chart.components {
+					t.Run(component+" "+version, func(t *testing.T) {
+						cmd := exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", component)
+						cmd.Stdin, cmd.Stderr = bytes.NewReader(rendered), os.Stderr
+						ours, err := cmd.Output()
+						require.NoError(t, err)
+						kubectl(t, ours, "apply", "--dry-run=server", "--validate=strict", "-f", "-")
+						requireOurs(t, kubectl(t, ours, "apply", "--dry-run=client", "-o", "json", "-f", "-"), component)
+					})
+				}
+			}
+		})
+	}
+}
+
+// kubectl is put in the PATH, and returned as a function.
+func kubectl(t *testing.T) func(t *testing.T, stdin []byte, args ...string) []byte {
+	t.Helper()
+	binary, err := realkube.Binary(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(binary, filepath.Join(dir, "kubectl")))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	config, err := server.Kubeconfig(dir, realkube.Admin, server.URL)
+	require.NoError(t, err)
+	return func(t *testing.T, stdin []byte, args ...string) []byte {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "kubectl"), append(args, "--kubeconfig", config)...)
+		cmd.Stdin, cmd.Stderr = bytes.NewReader(stdin), os.Stderr
+		out, err := cmd.Output()
+		require.NoError(t, err, string(out))
+		return out
+	}
+}
+
+func render(t *testing.T, module, folder, namespace string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
+	out, err := cmd.Output()
+	require.NoError(t, err, string(out))
+	var downloaded struct{ Dir string }
+	require.NoError(t, json.Unmarshal(out, &downloaded))
+	cmd = exec.CommandContext(t.Context(), "go", "run", helm, "template", "agent", filepath.Join(downloaded.Dir, folder), "-n", namespace, "--kube-version", "1.33.0")
+	cmd.Env, cmd.Stderr = append(os.Environ(), "GOFLAGS=-mod=mod"), os.Stderr
+	rendered, err := cmd.Output()
+	require.NoError(t, err)
+	return rendered
+}
+
+// requireOurs checks that nodeinit is what comes before the agent, or is what it
+// starts as.
+func requireOurs(t *testing.T, list []byte, component string) {
+	t.Helper()
+	var all struct {
+		Items []struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct {
+				Template struct {
+					Spec struct {
+						InitContainers, Containers []struct{ Command, Args []string }
+					}
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(list, &all))
+	for _, item := range all.Items {
+		if item.Kind != "DaemonSet" || item.Metadata.Name == "cilium-envoy" {
+			continue
+		}
+		pod := item.Spec.Template.Spec
+		if component == "cilium/run" || component == "cilium/image-volume" {
+			require.Empty(t, pod.InitContainers)
+			require.Equal(t, "nodeinit", filepath.Base(pod.Containers[0].Command[0]))
+			require.Contains(t, pod.Containers[0].Command, "cilium-agent")
+			continue
+		}
+		require.Len(t, pod.InitContainers, 1)
+		require.Equal(t, "nodeinit", pod.InitContainers[0].Command[0])
+	}
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build compare
+
+package config_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+)
+
+// comparing builds Cilium's build-config, for 3 CPU-minutes the first time: so
+// these tests have a build tag.
+func comparing(t *testing.T) (ours, theirs string) {
+	t.Helper()
+	theirs, err := realkube.Cilium(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	return buildNodeinit(t), theirs
+}
+
+// buildConfig runs a build-config, ours or theirs: the flags are the same.
+func buildConfig(t testing.TB, program, kubeconfig, namespace, node, dest string, args ...string) took {
+	t.Helper()
+	cmd := command(t, program, kubeconfig, namespace, node, dest, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	start := time.Now()
+	err := cmd.Run()
+	require.NoError(t, err, "%s", out.String())
+	return took{time.Since(start), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+}
+
+// took is how long a run was, and how long of that on a processor: the second
+// is the one to compare on a busy machine.
+type took struct{ wall, cpu time.Duration }
+
+// peakOf is the most memory that the process has had: VmHWM of proc_pid_status(5)
+// as last seen. What wait4(2) tells would count this test's memory too, which
+// the child has until it becomes another program.
+func peakOf(t testing.TB, cmd *exec.Cmd) (peak int64) {
+	t.Helper()
+	require.NoError(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		if _, rest, ok := strings.Cut(string(text), "VmHWM:"); err == nil && ok && !strings.Contains(string(text), "Name:\tconfig.test") {
+			var kilobytes int64
+			_, err := fmt.Sscan(rest, &kilobytes)
+			require.NoError(t, err)
+			peak = max(peak, kilobytes<<10)
+		}
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			return peak
+		default:
+		}
+	}
+}
+
+func (v vector) flags() []string {
+	var args []string
+	for _, source := range v.fill(v.sources) {
+		args = append(args, "--source", source)
+	}
+	for flag, keys := range map[string][]string{"--allow-config-keys": v.allow, "--deny-config-keys": v.deny} {
+		if len(keys) > 0 {
+			args = append(args, flag, strings.Join(keys, ","))
+		}
+	}
+	return args
+}
+
+// TestCompatible_SameDirectoryAsCilium compares every key and every value, also
+// of the two keys that the writer adds.
+func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
+	ours, theirs := comparing(t)
+	peer := kubeconfig(t, server, realkube.Admin)
+	for _, v := range vectors {
+		if v.differs != "" {
+			t.Logf("%s: differs on purpose: %s", v.name, v.differs)
+			continue
+		}
+		t.Run(v.name, func(t *testing.T) {
+			v.prepareOnce(t)
+			mine, its := filepath.Join(t.TempDir(), "mine"), filepath.Join(t.TempDir(), "its")
+			buildConfig(t, theirs, peer, v.namespace(), v.node(), its, v.flags()...)
+			if v.optional { // which the command line does not offer
+				client, _ := connect(t, kube.Connection{})
+				config, err := v.resolver(t, client).Resolve(t.Context())
+				require.NoError(t, err)
+				_, err = configdir.Write(t.Context(), mine, config)
+				require.NoError(t, err)
+			} else {
+				buildConfig(t, ours, kubeconfig(t, server, agent), v.namespace(), v.node(), mine, v.flags()...)
+			}
+			require.Equal(t, readDir(t, its), readDir(t, mine))
+		})
+	}
+}
+
+// TestCompare_CostOfANode runs both programs in turn on a node with three
+// sources, as they run in a pod, and prints what each costs. On ext4, and most of all without a
+// journal, files are made slowly for some minutes after many were deleted: that
+// row is worth something on a disk that was quiet.
+func TestCompare_CostOfANode(t *testing.T) {
+	ours, theirs := comparing(t)
+	ours, theirs = unpacked(t, ours), unpacked(t, theirs)
+	const name, rounds = "compare", 30
+	createNamespace(t, name)
+	createConfigMap(t, name, "cilium-config", agentConfig())
+	createNodeConfig(t, name, nodeConfig{"x", `{"matchLabels":{"zone":"a"}}`, values{"debug": "true"}})
+	createBusyNode(t, name, values{"zone": "a"}, values{"config.cilium.io/debug": "false"})
+	var results []cost
+	for _, program := range []string{ours, theirs} {
+		results = append(results, costOf(t, program, name))
+	}
+	memory, err := os.MkdirTemp("/dev/shm", "compare-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(memory)) })
+	asPod(t)
+	programs := []string{ours, theirs}
+	inTurn := func(times int, run func(i int, program, dest string)) {
+		for round := range times { // never one twice: a node runs it once
+			for i, program := range programs {
+				run(i, program, fmt.Sprintf("%d-%d", i, round))
+			}
+		}
+	}
+	inTurn(rounds, func(i int, program, dest string) {
+		results[i].memory = append(results[i].memory, buildConfig(t, program, "", name, name, filepath.Join(memory, dest), threeFlags...))
+	})
+	inTurn(rounds, func(i int, program, dest string) {
+		results[i].disk = append(results[i].disk, buildConfig(t, program, "", name, name, filepath.Join(t.TempDir(), dest), threeFlags...))
+	})
+	inTurn(3, func(i int, program, dest string) {
+		peak := peakOf(t, command(t, program, "", name, name, filepath.Join(memory, dest+"-peak"), threeFlags...))
+		results[i].peak = max(results[i].peak, peak)
+	})
+	mine, its := results[0], results[1]
+	t.Logf("%-26s %12s %12s %8s", "", "nodeinit", "cilium-dbg", "ratio")
+	row := func(what string, a, b float64, unit string) {
+		t.Logf("%-26s %9.1f %-2s %9.1f %-2s %7.1fx", what, a, unit, b, unit, b/a)
+	}
+	row("requests", float64(mine.requests), float64(its.requests), "")
+	row("bytes of Nodes", float64(mine.nodeBytes)/1000, float64(its.nodeBytes)/1000, "kB")
+	row("bytes on the wire", float64(mine.bytes)/1000, float64(its.bytes)/1000, "kB")
+	wall, cpu := func(t took) time.Duration { return t.wall }, func(t took) time.Duration { return t.cpu }
+	row("time, emptyDir in memory", median(mine.memory, wall), median(its.memory, wall), "ms")
+	row("processor time of that", median(mine.memory, cpu), median(its.memory, cpu), "ms")
+	row("time, emptyDir on disk", median(mine.disk, wall), median(its.disk, wall), "ms")
+	row("processor time of that", median(mine.disk, cpu), median(its.disk, cpu), "ms")
+	row("peak memory", float64(mine.peak)/(1<<20), float64(its.peak)/(1<<20), "Mi")
+
+	require.LessOrEqual(t, mine.requests, 3)
+	require.Less(t, mine.nodeBytes, int64(2000), "metadata only")
+	require.Less(t, mine.bytes, int64(20_000))
+	require.LessOrEqual(t, 3*mine.peak, its.peak, "at most a third of the memory")
+}
+
+// asPod gives the test, and what it starts, the credentials of a ServiceAccount
+// where a pod has them, in a mount namespace of its own.
+func asPod(t *testing.T) {
+	t.Helper()
+	testns.Enter(t, testns.Mount)
+	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "")) // also /var/run
+	const dir = "/var/run/secrets/kubernetes.io/serviceaccount"
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), server.CAPEM, 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte(realkube.Admin.Token()), 0o600))
+}
+
+// unpacked copies a program as containerd unpacks an image, 32 KiB at a time. How
+// a file was written decides how the kernel holds it in memory: one that is fresh
+// from the linker, or came in one piece, starts a millisecond later or sooner.
+func unpacked(t *testing.T, program string) string {
+	t.Helper()
+	from, err := os.Open(program)
+	require.NoError(t, err)
+	defer from.Close()
+	to, err := os.OpenFile(filepath.Join(t.TempDir(), filepath.Base(program)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	require.NoError(t, err)
+	_, err = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 32<<10))
+	require.NoError(t, err)
+	require.NoError(t, to.Close())
+	return to.Name()
+}
+
+type cost struct {
+	requests               int
+	bytes, nodeBytes, peak int64
+	memory, disk           []took // by where the directory is
+}
+
+// median is in milliseconds.
+func median(runs []took, of func(took) time.Duration) float64 {
+	var times []time.Duration
+	for _, run := range runs {
+		times = append(times, of(run))
+	}
+	slices.Sort(times)
+	return float64(times[len(times)/2].Microseconds()) / 1000
+}
+
+// costOf runs a program once through a wire that counts.
+func costOf(t *testing.T, program, name string) cost {
+	t.Helper()
+	wire := newWire(t, server)
+	path, err := server.Kubeconfig(t.TempDir(), realkube.Admin, wire.url)
+	require.NoError(t, err)
+	mark, err := server.AuditMark()
+	require.NoError(t, err)
+	before := nodeBytes(t)
+	buildConfig(t, program, path, name, name, filepath.Join(t.TempDir(), "config"), threeFlags...)
+	events, err := server.Audit(mark, "")
+	require.NoError(t, err)
+	c := cost{requests: len(events), bytes: wire.up.Load() + wire.down.Load(), nodeBytes: nodeBytes(t) - before}
+	for _, e := range events {
+		t.Logf("%s: %s", filepath.Base(program), e)
+	}
+	return c
+}
+
+// nodeBytes is what was sent in answers with a Node.
+func nodeBytes(t *testing.T) int64 {
+	t.Helper()
+	m, err := server.Metrics(t.Context())
+	require.NoError(t, err)
+	return int64(m.Sum("apiserver_response_sizes_sum", `resource="nodes"`, `verb="GET"`))
+}

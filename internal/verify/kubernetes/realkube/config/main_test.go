@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package config_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+)
+
+type (
+	values = map[string]string
+	fields = map[string]any
+)
+
+// server is shared by the tests, of which each has namespaces and nodes of its
+// own.
+var server *realkube.Server
+
+// agent may read what the sources read, watcher may watch it too, and neither
+// may do more; nobody may do nothing; deployed has what a test gives it.
+var (
+	agent   = realkube.ServiceAccount("kube-system", "agent")
+	watcher = realkube.ServiceAccount("kube-system", "watcher")
+	nobody  = realkube.ServiceAccount("kube-system", "nobody")
+
+	deployed = realkube.ServiceAccount("kube-system", "deployed")
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	var err error
+	server, err = start(context.Background(), realkube.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer server.Close()
+	return m.Run()
+}
+
+// start starts a server on which agent has its rights and node configs exist.
+func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
+	o.Users, o.Log = append(o.Users, agent, watcher, nobody, deployed), os.Stderr
+	s, err := realkube.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for path, manifest := range map[string][]byte{
+		crdPath:                                  realkube.NodeConfigs(v2, v2alpha1),
+		rbacPath + "clusterroles/agent":          []byte(agentRole),
+		rbacPath + "clusterroles/watcher":        []byte(watcherRole),
+		rbacPath + "clusterrolebindings/agent":   binding("agent"),
+		rbacPath + "clusterrolebindings/watcher": binding("watcher"),
+	} {
+		if err := s.Admin().ApplyYAML(ctx, path, manifest); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	for _, version := range []string{v2, v2alpha1} {
+		if err := s.Admin().WaitServed(ctx, nodeConfigsPath(version, "default")); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// agentRole is what package configresolve/kube documents.
+const agentRole = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: agent}
+rules:
+- {apiGroups: [""], resources: [configmaps, nodes], verbs: [get]}
+- {apiGroups: [cilium.io], resources: [ciliumnodeconfigs], verbs: [get, list]}
+`
+
+const watcherRole = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: watcher}
+rules:
+- {apiGroups: [""], resources: [configmaps, nodes], verbs: [list, watch]}
+- {apiGroups: [cilium.io], resources: [ciliumnodeconfigs], verbs: [list, watch]}
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], resourceNames: [ciliumnodeconfigs.cilium.io], verbs: [list, watch]}
+`
+
+const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
+
+// binding gives a role to the ServiceAccount of its name.
+func binding(name string) []byte {
+	return fmt.Appendf(nil, `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{kind: ServiceAccount, namespace: kube-system, name: %[1]s}]
+`, name)
+}
+
+var clients atomic.Int64
+
+// connect returns a client of agent's and the user agent that the audit log
+// shows for it.
+func connect(t testing.TB, c kube.Connection) (*kube.Client, string) {
+	t.Helper()
+	if c.Kubeconfig == "" {
+		c.Kubeconfig = kubeconfig(t, server, agent)
+	}
+	c.Spread = time.Second // an outage here is over in a few
+	c.UserAgent = fmt.Sprintf("test-%d", clients.Add(1))
+	client, err := c.Client()
+	require.NoError(t, err)
+	return client, c.UserAgent
+}
+
+func kubeconfig(t testing.TB, s *realkube.Server, u realkube.User) string {
+	t.Helper()
+	path, err := s.Kubeconfig(t.TempDir(), u, "")
+	require.NoError(t, err)
+	return path
+}
+
+// sources turns source strings into sources.
+func sources(t testing.TB, client *kube.Client, namespace, node string, specs ...string) []configresolve.Source {
+	t.Helper()
+	parsed, err := configresolve.ParseSpecs(specs, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: node})
+	require.NoError(t, err)
+	var list []configresolve.Source
+	for _, spec := range parsed {
+		source, err := client.Source(spec, kube.Cilium(), node)
+		require.NoError(t, err)
+		list = append(list, source)
+	}
+	return list
+}
+
+// audited lists the requests of a client in short, in their order.
+func audited(t testing.TB, userAgent string) []string {
+	t.Helper()
+	events, err := server.Audit(0, userAgent)
+	require.NoError(t, err)
+	var list []string
+	for _, e := range events {
+		list = append(list, e.String())
+	}
+	return list
+}
+
+// The objects of a test.
+
+func createNamespace(t testing.TB, name string) {
+	t.Helper()
+	create(t, "/api/v1/namespaces", fields{"metadata": fields{"name": name}})
+}
+
+func create(t testing.TB, path string, object fields) {
+	t.Helper()
+	require.NoError(t, server.Admin().Create(t.Context(), path, object))
+}
+
+func createConfigMap(t testing.TB, namespace, name string, data values) {
+	t.Helper()
+	create(t, "/api/v1/namespaces/"+namespace+"/configmaps", fields{
+		"metadata": fields{"name": name}, "data": data, "binaryData": fields{"blob": "AAAA"}})
+}
+
+func createNode(t testing.TB, name string, labels, annotations values) {
+	t.Helper()
+	create(t, "/api/v1/nodes", fields{"metadata": fields{"name": name, "labels": labels, "annotations": annotations}})
+}
+
+// nodeConfig has a selector as JSON; empty: none.
+type nodeConfig struct {
+	name, selector string
+	defaults       values
+}
+
+func (c nodeConfig) object() fields {
+	spec := fields{}
+	if c.selector != "" {
+		spec["nodeSelector"] = json.RawMessage(c.selector)
+	}
+	if c.defaults != nil {
+		spec["defaults"] = c.defaults
+	}
+	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": c.name}, "spec": spec}
+}
+
+func createNodeConfig(t testing.TB, namespace string, c nodeConfig) {
+	t.Helper()
+	create(t, nodeConfigsPath(v2, namespace), c.object())
+}
+
+// slug makes a name of an object of a name of a test.
+func slug(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name)), "-")
+}

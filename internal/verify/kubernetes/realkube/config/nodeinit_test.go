@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package config_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/verify/programs"
+)
+
+// buildNodeinit builds the program as a user would.
+func buildNodeinit(t *testing.T) string {
+	t.Helper()
+	path, err := programs.Program{Package: "./examples/nodeinit"}.Build(t.Context())
+	require.NoError(t, err)
+	return path
+}
+
+// line reads one line, or fails when none comes.
+func line(t *testing.T, lines <-chan string) string {
+	t.Helper()
+	select {
+	case text, ok := <-lines:
+		require.True(t, ok, "the program has ended")
+		return text
+	case <-time.After(time.Minute):
+		require.Fail(t, "no line")
+		return ""
+	}
+}
+
+func lines(r io.Reader) <-chan string {
+	out := make(chan string, 100)
+	go func() {
+		defer close(out)
+		for scanner := bufio.NewScanner(r); scanner.Scan(); {
+			out <- scanner.Text()
+		}
+	}()
+	return out
+}
+
+func TestCFG10_BuildConfigWatch(t *testing.T) {
+	const name = "nodeinit-watch"
+	setUpWatch(t, name)
+	program, dir := buildNodeinit(t), filepath.Join(t.TempDir(), "config")
+	start := func() (*exec.Cmd, <-chan string) {
+		cmd := command(t, program, kubeconfig(t, server, watcher), name, name, dir, append(threeFlags, "--watch")...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		return cmd, lines(out)
+	}
+	configMap := "/api/v1/namespaces/" + name + "/configmaps/cilium-config"
+
+	cmd, out := start()
+	require.Equal(t, `a = "cm" from config-map:nodeinit-watch/cilium-config`, line(t, out))
+	require.Equal(t, `b = "cr" from cilium-node-config:nodeinit-watch/x`, line(t, out))
+	require.Contains(t, line(t, out), "config-sources = ")
+	require.Contains(t, line(t, out), "config-sources-overrides = ")
+	merge(t, configMap, fields{"data": fields{"a": "2"}})
+	require.Equal(t, `a = "2" from config-map:nodeinit-watch/cilium-config (was "cm" from config-map:nodeinit-watch/cilium-config)`, line(t, out))
+	require.Equal(t, "2", readDir(t, dir)["a"], "it is written before it is printed")
+
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+	merge(t, configMap, fields{"data": fields{"a": "3", "b": nil}})
+	cmd, out = start()
+	for range 4 {
+		line(t, out)
+	}
+	require.Equal(t, "3", readDir(t, dir)["a"])
+	require.NoError(t, server.Admin().Delete(t.Context(), nodeConfigsPath(v2, name)+"/x"))
+	for text := line(t, out); text != `b is no longer set (was "cr" from cilium-node-config:nodeinit-watch/x)`; {
+		text = line(t, out)
+	}
+	require.NotContains(t, readDir(t, dir), "b")
+
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait(), "told to end, it ends well")
+}
+
+func TestExplain(t *testing.T) {
+	const name = "nodeinit-explain"
+	setUpWatch(t, name)
+	merge(t, "/api/v1/nodes/"+name, fields{"metadata": fields{"annotations": fields{"config.cilium.io/a": "n", "config.cilium.io/b": "n"}}})
+	program, path := buildNodeinit(t), kubeconfig(t, server, agent)
+	explain := func(args ...string) []byte {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, program, append([]string{"explain", "--k8s-kubeconfig-path", path, "--node-name", name, "--k8s-namespace", name,
+			"--deny-config-keys", "b"}, append(threeFlags, args...)...)...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return out
+	}
+	const b = `b = "cm" from config-map:nodeinit-explain/cilium-config
+    denied "cr" from cilium-node-config:nodeinit-explain/x: in the deny list
+    denied "n" from node:nodeinit-explain (annotations): in the deny list
+`
+	require.Equal(t, `a = "n" from node:nodeinit-explain (annotations)
+    overrides "cm" from config-map:nodeinit-explain/cilium-config
+`+b, string(explain()))
+	require.Equal(t, b, string(explain("b")))
+	require.Equal(t, "\"c\" is not set\n", string(explain("c")))
+	var x configresolve.Explanation
+	require.NoError(t, json.Unmarshal(explain("--output", "json"), &x))
+	require.Len(t, x.Keys, 2)
+	require.Equal(t, "n", x.Keys[0].Value)
+	require.Equal(t, "cm", x.Keys[0].Overrode[0].Value)
+	require.Len(t, x.Keys[1].Denied, 2)
+	require.Len(t, x.Findings, 2)
+}
+
+// command is a build-config; without a kubeconfig one in a pod.
+func command(t testing.TB, program, kubeconfig, namespace, node, dest string, args ...string) *exec.Cmd {
+	t.Helper()
+	args = append([]string{"build-config", "--node-name", node, "--dest", dest}, args...)
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CILIUM_K8S_NAMESPACE=" + namespace, "K8S_NODE_NAME=" + node}
+	if kubeconfig != "" {
+		args = append(args, "--k8s-kubeconfig-path", kubeconfig)
+	} else {
+		u, err := url.Parse(server.URL)
+		require.NoError(t, err)
+		env = append(env, "KUBERNETES_SERVICE_HOST="+u.Hostname(), "KUBERNETES_SERVICE_PORT="+u.Port())
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = env
+	return cmd
+}
+
+var threeFlags = []string{"--source", "config-map", "--source", "cilium-node-config", "--source", "node"}

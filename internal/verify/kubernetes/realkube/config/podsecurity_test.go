@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package config_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+)
+
+// What the shipped pods ask of Pod Security, by the API server's own word: a namespace
+// of the level privileged, for these restrictions of the level baseline. It is what
+// examples/deploy/README.md says.
+func TestWhatPodSecurityHasToAllow(t *testing.T) {
+	node := []string{"forbidden AppArmor profile", "host namespaces", "hostPath volumes", "non-default capabilities", "seLinuxOptions"}
+	baseline := map[string][]string{
+		"nodeinit.yaml": node, "uninstall.yaml": node,
+		"agent.yaml": append([]string{"probe or lifecycle host"}, node...), // it serves its health on loopback only
+	}
+	for _, level := range []string{"privileged", "baseline", "restricted"} {
+		create(t, "/api/v1/namespaces", fields{"metadata": fields{"name": level, "labels": fields{"pod-security.kubernetes.io/enforce": level}}})
+		create(t, "/api/v1/namespaces/"+level+"/serviceaccounts", fields{"metadata": fields{"name": "default"}})
+	}
+	for file, pod := range shippedPods(t) {
+		dryRun := func(namespace string) error {
+			_, err := server.Admin().Do(t.Context(), http.MethodPost, "/api/v1/namespaces/"+namespace+"/pods?dryRun=All", "application/json", pod)
+			return err
+		}
+		require.NoError(t, dryRun("privileged"), file)
+		require.ElementsMatch(t, baseline[file], violations(t, dryRun("baseline")), file)
+		require.Subset(t, violations(t, dryRun("restricted")), []string{"runAsUser=0", "runAsNonRoot != true"}, file)
+	}
+}
+
+// shippedPods are the pods of the DaemonSets of examples/deploy, by file, as the API
+// server understands them.
+func shippedPods(t *testing.T) map[string][]byte {
+	t.Helper()
+	pods := map[string][]byte{}
+	files, err := filepath.Glob("../../../../../examples/deploy/*.yaml")
+	require.NoError(t, err)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for document := range strings.SplitSeq(string(raw), "\n---\n") {
+			if kind := kindLine.FindStringSubmatch(document); kind == nil || kind[1] != "DaemonSet" {
+				continue
+			}
+			path := fmt.Sprintf(places["DaemonSet"], nameLine.FindStringSubmatch(document)[1])
+			answer, err := server.Admin().Do(t.Context(), http.MethodPatch, path+"?fieldManager=test&dryRun=All", "application/apply-patch+yaml", []byte(document))
+			require.NoError(t, err, file)
+			var set struct {
+				Spec struct {
+					Template struct {
+						Spec fields `json:"spec"`
+					} `json:"template"`
+				} `json:"spec"`
+			}
+			require.NoError(t, json.Unmarshal(answer, &set))
+			spec := set.Spec.Template.Spec
+			delete(spec, "serviceAccountName") // which is not in the namespaces of the test
+			delete(spec, "serviceAccount")
+			pod, err := json.Marshal(fields{"metadata": fields{"name": "x"}, "spec": spec})
+			require.NoError(t, err)
+			pods[filepath.Base(file)] = pod
+		}
+	}
+	require.Len(t, pods, 3)
+	return pods
+}
+
+var restriction = regexp.MustCompile(`(?:"\S+:latest": |\), )([^(]+?) \(`)
+
+// violations are the names of the restrictions for which a pod was refused.
+func violations(t *testing.T, err error) (names []string) {
+	t.Helper()
+	var refused *realkube.Error
+	require.True(t, errors.As(err, &refused), "%v", err)
+	require.Equal(t, http.StatusForbidden, refused.Code)
+	var status struct{ Message string }
+	require.NoError(t, json.Unmarshal([]byte(refused.Body), &status))
+	for _, m := range restriction.FindAllStringSubmatch(status.Message, -1) {
+		names = append(names, m[1])
+	}
+	require.NotEmpty(t, names, status.Message)
+	return names
+}

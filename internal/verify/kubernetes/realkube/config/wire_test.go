@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package config_test
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+)
+
+// wire counts the bytes between clients and the API server.
+type wire struct {
+	url                   string
+	up, down, connections atomic.Int64
+
+	mu   sync.Mutex
+	cut  bool
+	ends []net.Conn
+}
+
+// setCut cuts the wire, or mends it.
+func (w *wire) setCut(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+	for _, c := range w.ends {
+		c.Close()
+	}
+	w.ends = nil
+}
+
+// keep notes the ends of a connection, and says whether there may be one.
+func (w *wire) keep(ends ...net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends = append(w.ends, ends...)
+	return !w.cut
+}
+
+func newWire(t testing.TB, s *realkube.Server) *wire {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	w := &wire{url: "https://" + listener.Addr().String()}
+	var open sync.WaitGroup
+	open.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			w.connections.Add(1)
+			upstream, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "https://"))
+			if err != nil {
+				client.Close()
+				continue
+			}
+			if !w.keep(client, upstream) {
+				client.Close()
+				upstream.Close()
+				continue
+			}
+			open.Go(func() { pass(client, upstream, &w.up) })
+			open.Go(func() { pass(upstream, client, &w.down) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		w.setCut(true)
+		open.Wait()
+	})
+	return w
+}
+
+// pass counts before it passes on, so that whoever has an answer finds it
+// counted.
+func pass(from, to net.Conn, count *atomic.Int64) {
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		count.Add(int64(n))
+		if _, werr := to.Write(buf[:n]); werr != nil || err == io.EOF || err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	configkube "github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+)
+
+type fields = map[string]any
+
+// server is shared by the tests, of which each has nodes of its own. On it is what
+// examples/deploy/agent.yaml holds.
+var server *realkube.Server
+
+var denied = realkube.ServiceAccount("kube-system", "denied") // has no right
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	var err error
+	if server, err = realkube.Start(context.Background(), realkube.Options{Users: []realkube.User{denied}, Log: os.Stderr}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer server.Close()
+	for _, d := range documents() {
+		if err := server.Admin().ApplyYAML(context.Background(), d.path, []byte(d.text)); err != nil {
+			fmt.Fprintln(os.Stderr, d.path, err)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// document is one object of the manifest.
+type document struct{ kind, path, text string }
+
+var (
+	kindLine = regexp.MustCompile(`(?m)^kind: (\S+)$`)
+	nameLine = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)$`)
+	places   = map[string]string{
+		"ServiceAccount":                   "/api/v1/namespaces/kube-system/serviceaccounts/",
+		"ClusterRole":                      "/apis/rbac.authorization.k8s.io/v1/clusterroles/",
+		"ClusterRoleBinding":               "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/",
+		"Role":                             "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/",
+		"RoleBinding":                      "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/",
+		"DaemonSet":                        "/apis/apps/v1/namespaces/kube-system/daemonsets/",
+		"ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/",
+		"ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/",
+	}
+)
+
+func documents() (all []document) {
+	raw, err := os.ReadFile("../../../../../examples/deploy/agent.yaml")
+	if err != nil {
+		panic(err)
+	}
+	for text := range strings.SplitSeq(string(raw), "\n---\n") {
+		kind := kindLine.FindStringSubmatch(text)[1]
+		all = append(all, document{kind, places[kind] + nameLine.FindStringSubmatch(text)[1], text})
+	}
+	return all
+}
+
+// config is the connection of a token's bearer.
+func config(t testing.TB, token string) *rest.Config {
+	t.Helper()
+	path, err := realkube.WriteKubeconfig(t.TempDir(), server.URL, server.CAPEM, token)
+	require.NoError(t, err)
+	c, err := configkube.Connection{Kubeconfig: path, Spread: time.Second}.Config()
+	require.NoError(t, err)
+	return c
+}
+
+func client(t testing.TB, token string) dynamic.Interface {
+	t.Helper()
+	d, err := dynamic.NewForConfig(config(t, token))
+	require.NoError(t, err)
+	return d
+}
+
+func admin(t testing.TB) dynamic.Interface { return client(t, realkube.Admin.Token()) }
+
+// agentOn returns the token of the agent's pod on the node, as the kubelet gets it.
+func agentOn(t testing.TB, node string) string {
+	t.Helper()
+	create(t, "/api/v1/namespaces/kube-system/pods", fields{
+		"metadata": fields{"name": "agent-" + node},
+		"spec":     fields{"serviceAccountName": "agent", "nodeName": node, "containers": []any{fields{"name": "agent", "image": "agent"}}},
+	})
+	request, err := json.Marshal(fields{
+		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+		"spec": fields{"boundObjectRef": fields{"apiVersion": "v1", "kind": "Pod", "name": "agent-" + node}},
+	})
+	require.NoError(t, err)
+	answer, err := server.Admin().Do(t.Context(), http.MethodPost, places["ServiceAccount"]+"agent/token", "application/json", request)
+	require.NoError(t, err)
+	var token struct{ Status struct{ Token string } }
+	require.NoError(t, json.Unmarshal(answer, &token))
+	return token.Status.Token
+}
+
+func create(t testing.TB, path string, object fields) {
+	t.Helper()
+	require.NoError(t, server.Admin().Create(t.Context(), path, object))
+}
+
+func createNode(t testing.TB, name string, labels fields, taints ...any) {
+	t.Helper()
+	create(t, "/api/v1/nodes", fields{"metadata": fields{"name": name, "labels": labels}, "spec": fields{"taints": taints}})
+	untaint(t, name, taints...)
+}
+
+// untaint leaves only these taints: to a new node, the API server adds another.
+func untaint(t testing.TB, name string, taints ...any) {
+	t.Helper()
+	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/"+name, fields{"spec": fields{"taints": taints}}))
+}
+
+func taint(key, value, effect string) fields {
+	return fields{"key": key, "value": value, "effect": effect}
+}
+
+func getNode(t testing.TB, name string) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := server.Admin().Get(t.Context(), "/api/v1/nodes/"+name)
+	require.NoError(t, err)
+	node := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal(raw, &node.Object))
+	return node
+}
+
+func taintsOf(t testing.TB, name string) (keys []string) {
+	t.Helper()
+	all, _, err := unstructured.NestedSlice(getNode(t, name).Object, "spec", "taints")
+	require.NoError(t, err)
+	for _, one := range all {
+		keys = append(keys, one.(fields)["key"].(string))
+	}
+	return keys
+}
+
+// eventually waits for what the API server learns by a watch of its own: rules,
+// policies, accounts.
+func eventually(t testing.TB, ask func(context.Context) error) {
+	t.Helper()
+	require.NoError(t, realkube.Eventually(t.Context(), ask), "after a minute")
+}

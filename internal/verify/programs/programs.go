@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package programs makes what the proofs run, such as nodeinit or a Kubernetes, once:
+// what was made stays in the directory slipway of os.UserCacheDir, and of several
+// processes that ask for the same at the same time one makes it and the others wait.
+package programs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Program is a command of this repository.
+type Program struct {
+	Package string            // from the repository's root, such as ./examples/nodeinit
+	Added   map[string]string // files that are compiled with it, by their paths from the root
+}
+
+// Build returns the program's path. It is built for the platform that this process runs
+// on, without cgo, and built again when its sources have changed.
+func (p Program) Build(ctx context.Context) (path string, err error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	state, err := json.Marshal([]any{root, runtime.Version(), runtime.GOARCH, p})
+	if err != nil {
+		return "", err
+	}
+	dir, err := cacheDir("programs", key(state))
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lock(ctx, dir+".lock", nil)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	path = filepath.Join(dir, filepath.Base(p.Package))
+	args := []string{"build", "-C", filepath.Join(root, p.Package), "-ldflags=-s -w", "-o", path}
+	if len(p.Added) > 0 {
+		overlay, err := p.overlay(root, dir)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil { // go build leaves the file as it is if nothing has changed
+		return "", fmt.Errorf("build %s: %w: %s", p.Package, err, stderr.Bytes())
+	}
+	return path, nil
+}
+
+// overlay writes what is added into dir, and the file that tells the compiler so.
+func (p Program) overlay(root, dir string) (path string, err error) {
+	replace := map[string]string{}
+	for name, content := range p.Added {
+		added := filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(added, []byte(content), 0o644); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, name)] = added
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "overlay.json")
+	return path, os.WriteFile(path, text, 0o644)
+}
+
+// Root returns the repository's root, which is above the working directory.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(text), "module github.com/slipway-dev/slipway\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("the working directory is not in the repository: %w", os.ErrNotExist)
+		}
+	}
+}
+
+// Kept returns the directory group/name of the cache, which fill has filled. While
+// another process fills it, a line on log says so, and it is waited for. What is kept
+// is not looked at again: the name tells what it was made from.
+func Kept(ctx context.Context, log io.Writer, group, name string, fill func(dir string) error) (string, error) {
+	parent, err := cacheDir(group)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(parent, name)
+	unlock, err := lock(ctx, dir+".lock", func() { fmt.Fprintf(log, "waiting for another process that makes %s\n", dir) })
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	temp, err := os.MkdirTemp(parent, "new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp)
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return "", err
+	}
+	if err := fill(temp); err != nil {
+		return "", fmt.Errorf("make %s: %w", dir, err)
+	}
+	return dir, os.Rename(temp, dir)
+}
+
+func cacheDir(sub ...string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache directory: %w", err)
+	}
+	dir := filepath.Join(append([]string{cache, "slipway"}, sub...)...)
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+func key(state []byte) string {
+	sum := sha256.Sum256(state)
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command realkernels runs the demo, the command's life and the packages' tests on
+// other kernels, in virtual machines without KVM.
+//
+//	go run ./internal/verify/realkernels                          # all, hours
+//	go run ./internal/verify/realkernels -short                   # one old kernel, minutes
+//	go run ./internal/verify/realkernels -short -install          # only what that needs
+//	go run ./internal/verify/realkernels -kernels 6.1,6.12 -run hybrid
+//	go run ./internal/verify/realkernels -kernels 6.1 -packages './bpffs ./cgroup'
+//
+// A kernel is the newest of its series in Debian; "newest" is the newest of all. A
+// virtual machine has one of these, a Debian with the tools that the tests use, and
+// the tests' binaries; it has one processor, emulated. Nothing of the machine that it
+// runs on is visible there, and nothing of it is changed.
+//
+// Kernels, the Debian and the emulator are installed from the machine's own Debian
+// mirror the first time, into slipway/kernels of the user's cache directory (2.3 GB);
+// without that directory the next run installs the newest again. It keeps what each
+// virtual machine printed there too, in logs, and -table makes the README's table of
+// that. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,
+// mmdebstrap, xz-utils and zstd.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// series are the kernels of a full run. The last is emulated on another
+// architecture than the machine's, and shows the demo and the command's life.
+var series = []string{"5.10", "6.1", "6.12", "6.18", newest, "6.12-" + arm64}
+
+const shortSeries = "5.10"
+
+var everything = []string{"./..."}
+
+// order is what the command line asks for.
+type order struct {
+	kernels, packages, only []string // only: the names of virtual machines; nil: all
+	short, install          bool
+	atOnce                  int
+}
+
+func main() {
+	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels, of which each is taken in its newest version")
+	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the packages whose calls differ by kernel")
+	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(), ","))
+	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
+	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes a processor and 2.5 GB")
+	install := flag.Bool("install", false, "only install what is missing")
+	table := flag.String("table", "", "only write the table of what was run before into this file, between its marks")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: *atOnce}
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	if err := run(ctx, o, *table); err != nil {
+		fmt.Fprintln(os.Stderr, "realkernels:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o order, table string) error {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	cache := filepath.Join(dir, "slipway", "kernels")
+	logs := filepath.Join(cache, "logs")
+	if table != "" {
+		return writeTable(table, logs)
+	}
+	wanted := boots
+	if !slices.Equal(o.packages, everything) {
+		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
+	}
+	if o.short {
+		o.kernels, wanted, o.packages, o.atOnce = []string{shortSeries}, shortBoots, ofTheKernel, len(shortBoots)
+	}
+	if o.only != nil {
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(b boot) bool { return !slices.Contains(o.only, b.name) })
+	}
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return err
+	}
+	m := &machines{cache: cache, logs: logs}
+	if err := m.install(ctx, o.kernels); err != nil || o.install {
+		return err
+	}
+	defer m.close()
+	if !slices.ContainsFunc(wanted, func(b boot) bool { return slices.Contains(b.parts, tests) }) {
+		o.packages = nil
+	}
+	if err := m.build(ctx, o.kernels, o.packages); err != nil {
+		return err
+	}
+	return m.runAll(ctx, o.kernels, wanted, o.atOnce)
+}
+
+// runAll runs the virtual machines, so many at a time.
+func (m *machines) runAll(ctx context.Context, kernels []string, wanted []boot, atOnce int) error {
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	var failed []string
+	var errs []error
+	free := make(chan struct{}, max(atOnce, 1))
+	for _, kernel := range kernels {
+		for _, b := range wanted {
+			if isArm(kernel) && !b.anywhere {
+				continue
+			}
+			free <- struct{}{}
+			fmt.Printf("starting Linux %s, %s\n", kernel, b.name)
+			running.Go(func() {
+				defer func() { <-free }()
+				r, err := m.boot(ctx, kernel, b)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+				if err != nil {
+					return
+				}
+				fmt.Printf("== Linux %s, %s\n%s", r.kernel, b.name, r.text(b))
+				if !r.good(b) {
+					failed = append(failed, kernel+" "+b.name)
+				}
+			})
+		}
+	}
+	running.Wait()
+	if len(failed) > 0 {
+		errs = append(errs, errors.New("failed: "+strings.Join(failed, ", ")+" (see "+m.logs+")"))
+	}
+	return errors.Join(errs...)
+}
