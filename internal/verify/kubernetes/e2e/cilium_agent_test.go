@@ -271,6 +271,7 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 			log := kubectl(t, "logs", second, "--namespace=kube-system", "--container="+d.init["name"].(string))
 			require.Regexp(t, unchanged, log)
 			pingEachOther(t)
+			takesNothingFromTheLiving(t)
 
 			deleteObjects(t, d.objects...)
 			kubectl(t, "wait", "--for=delete", "pods", "--all", "--namespace=kube-system", "--timeout=60s")
@@ -286,6 +287,41 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 			settles(t, before, "the node is as it was before")
 		})
 	}
+}
+
+// takesNothingFromTheLiving checks that whatever takes the node away is refused while
+// the agent runs, also where it answers nobody, and changes nothing: from the node, and
+// from the manifest that takes all back.
+func takesNothingFromTheLiving(t *testing.T) {
+	t.Helper()
+	address := pingPods(t)
+	before := snapshot(t)
+	signal := func(name string) {
+		on(t, "kill -"+name+" $(grep -lx cilium-agent /proc/[0-9]*/comm | cut -d/ -f3)")
+	}
+	for name, set := range map[string]string{"running": "CONT", "frozen": "STOP"} {
+		signal(set)
+		for _, command := range []string{
+			"cleanup --all-state --force", "cleanup --bpf-state --force", "uninstall --any-owner", "uninstall --any-owner --state-dir=/nowhere",
+		} {
+			out, err := node.Run(t.Context(), "/run/nodeinit", strings.Fields(command)...)
+			require.Error(t, err, "%s: %s", name, command)
+			require.Contains(t, out+err.Error(), "the agent is running", "%s: %s", name, command)
+			t.Logf("%s, %s: %s%v", name, command, out, err)
+		}
+		signal("CONT")
+	}
+	d := load(t, "uninstall.yaml")
+	d.apply(t)
+	message := kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app="+d.name, "--timeout=60s",
+		"--for=jsonpath={.status.initContainerStatuses[0].lastState.terminated.exitCode}=1",
+		"--output=jsonpath={.status.initContainerStatuses[0].lastState.terminated.message}")
+	require.Contains(t, message, "the agent is running")
+	t.Log("the manifest:", message)
+	d.remove(t)
+	settles(t, before, "the node is as it was before")
+	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss")
+	removePingPods(t)
 }
 
 // A node with Cilium's own six init containers gets ours by an update of the
