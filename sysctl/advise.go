@@ -4,7 +4,6 @@
 package sysctl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +15,7 @@ import (
 )
 
 // Advise lists what Apply cannot achieve, even though Check finds nothing to
-// change: another file overrides this one at the next boot, or where procps applies
-// /etc/sysctl.conf, the kernel takes the reverse path filter from another key, a default
+// change: another file overrides this one at the next boot, the kernel takes the reverse path filter from another key, a default
 // route would be lost at the next boot, systemd may read a file otherwise, others than
 // root may write in the directory, or Reload needs systemd and there is none. Each item
 // is one line for an administrator. Advise changes nothing.
@@ -26,13 +24,11 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, advice, err := effective(ctx, d.sources(), d.path(), content)
+	all, advice, err := effective(ctx, d.dirs(), d.path(), content)
 	errs := []error{err}
 	own, err := expand(d.Kernel.files(), d.assignments())
 	advice = append(advice, overridden(d.Kernel.files(), own, all)...)
 	advice = append(advice, d.shared()...)
-	byProcps, procpsErr := d.adviseProcps(ctx, own)
-	advice = append(advice, byProcps...)
 	more, rpErr := d.Kernel.adviseRPFilter(own)
 	advice = append(advice, more...)
 	more, raErr := d.Kernel.adviseRouters(own)
@@ -42,7 +38,7 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 			advice = append(advice, fmt.Sprintf("values are set directly, without a reload: %v", err))
 		}
 	}
-	return advice, errors.Join(append(errs, err, procpsErr, rpErr, raErr, ctx.Err())...)
+	return advice, errors.Join(append(errs, err, rpErr, raErr, ctx.Err())...)
 }
 
 // shared says that others may write where our file is. We are not misled there, but
@@ -93,30 +89,6 @@ func overridden(f Files, own []target, all []Assignment) []string {
 		}
 	}
 	return causes.lines()
-}
-
-// adviseProcps says which of our values get others where procps's sysctl --system
-// applies the files: it reads /etc/sysctl.conf last (sysctl(8)).
-func (d DropIn) adviseProcps(ctx context.Context, own []target) ([]string, error) {
-	file := d.sources().procps
-	if file == "" {
-		return nil, nil
-	}
-	content, err := readConf(ctx, file)
-	as, _, _ := parse(bytes.NewReader(content), file)
-	targets, _ := expand(d.Kernel.files(), as)
-	last := map[string]target{}
-	for _, t := range targets {
-		last[t.path] = t
-	}
-	var causes notes
-	for _, t := range own {
-		if l, set := last[t.path]; set && !sameValue(l.Value, t.Value) {
-			causes.add(fmt.Sprintf("%s:%d sets ", file, l.Line), t.Key,
-				fmt.Sprintf(" = %s, and sysctl --system applies it after %s", oneLine(l.Value), t.File))
-		}
-	}
-	return causes.lines(), err
 }
 
 // notes are lines, each of which applies to several keys.

@@ -112,21 +112,3 @@ func TestSYS4_BootedSystemdDoesNotWaitForItself(t *testing.T) {
 		require.NoError(t, err, "before %s: %s", before, out)
 	}
 }
-
-func TestSYS5_BootedSystemdTakesTheCredential(t *testing.T) {
-	_, version := findSystemdSysctl(t)
-	if version < 258 { // until then no credential arrives in plain namespaces, and in 247 none is known
-		return
-	}
-	freshService(t)
-	credential := "/etc/credstore/sysctl.extra"
-	require.NoError(t, os.MkdirAll(filepath.Dir(credential), 0o700))
-	require.NoError(t, os.WriteFile(credential, []byte("net.ipv4.conf.lo.tag = 9\n"), 0o600))
-	t.Cleanup(func() { require.NoError(t, os.Remove(credential)) })
-	require.NoError(t, os.WriteFile(lateConf, []byte("net.ipv4.conf.lo.tag = 8\n"), 0o644))
-	d := bootedDropIn(t)
-	require.Contains(t, check(t, d), "set net.ipv4.conf.lo.tag = 9 (is 0), by "+credential+":1")
-	require.NoError(t, d.Apply(t.Context()))
-	require.Equal(t, "9", loTag(t))
-	require.NoError(t, d.Revert(t.Context()))
-}

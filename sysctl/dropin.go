@@ -70,14 +70,14 @@ func (d DropIn) content() ([]byte, error) {
 	return encode(d.Settings)
 }
 
-func (d DropIn) sources() sources {
+func (d DropIn) dirs() []string {
 	switch {
 	case d.Dirs != nil:
-		return sources{dirs: d.Dirs}
+		return d.Dirs
 	case slices.Contains(systemdDirs(), d.dir()):
-		return systemdSources()
+		return systemdDirs()
 	}
-	return sources{dirs: []string{d.dir()}}
+	return []string{d.dir()}
 }
 
 // Check says what Apply would do: make the directory, write the file, reload, and

@@ -131,7 +131,7 @@ func (p *dropInPlan) restart(ctx context.Context, k Kernel) error {
 // blame names the lines on whose account a reload failed: those that are invalid, and
 // those whose values the kernel did not take.
 func (p *dropInPlan) blame(ctx context.Context, k Kernel) error {
-	_, _, err := effective(ctx, p.sources, p.path, p.content)
+	_, _, err := effective(ctx, p.dirs, p.path, p.content)
 	var errs failure.Set
 	errs.Add(err)
 	targets, _ := expand(k.files(), p.others)

@@ -186,59 +186,27 @@ func systemdFiles(t *testing.T) []string {
 	return nil
 }
 
-func TestSYS5_TheCredentialComesLast(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
-		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
-	}
-	write := func(path, content string) {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
-	}
-	write("/etc/sysctl.d/zzz.conf", "net.ipv4.ip_forward = 0\n")
-	for _, dir := range []string{"/run/credentials/systemd-sysctl.service", "/etc/credstore", "/run/credentials/@system"} {
-		credential := filepath.Join(dir, "sysctl.extra")
-		write(credential, "net.ipv4.ip_forward = 1\n")
-		all, err := sysctl.Effective()
-		require.NoError(t, err)
-		require.Len(t, all, 1)
-		require.Equal(t, credential, all[0].File)
-		d := sysctl.DropIn{Name: "zzzz.conf", Settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "0"}}}
-		advice, err := d.Advise(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{credential + ":1 sets net.ipv4.ip_forward = 1, and overrides 0 at the next boot"}, advice)
-	}
-	all, err := sysctl.Effective("/etc/sysctl.d")
-	require.NoError(t, err)
-	require.Equal(t, "0", all[0].Value, "directories are read, and nothing else")
-}
-
-// With or without the link that Debian makes to it in sysctl.d.
-func TestSYS5_WhatProcpsAppliesLastIsSaid(t *testing.T) {
+// With the link that Debian makes to it in sysctl.d, procps' own file is one of the others.
+func TestSYS5_AFileThatSortsLaterIsSaid(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
 		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	}
 	require.NoError(t, os.Mkdir("/etc/sysctl.d", 0o755))
-	d := sysctl.DropIn{Name: "99-zzz.conf", Settings: []sysctl.Setting{
+	require.NoError(t, os.WriteFile("/etc/sysctl.conf", []byte("# x\nnet.ipv4.ip_forward=0\nnet/ipv4/conf/lo/tag=1\n"), 0o644))
+	require.NoError(t, os.Symlink("../sysctl.conf", "/etc/sysctl.d/99-sysctl.conf"))
+	d := sysctl.DropIn{Settings: []sysctl.Setting{
 		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.tag", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "1"},
 	}}
-	require.NoError(t, os.WriteFile("/etc/sysctl.conf", []byte("# x\nnet.ipv4.ip_forward=0\nnet/ipv4/conf/lo/tag=1\n"), 0o644))
-	want := []string{"/etc/sysctl.conf:2 sets net.ipv4.ip_forward = 0, and sysctl --system applies it after /etc/sysctl.d/99-zzz.conf"}
-	for range 2 {
+	for name, want := range map[string][]string{
+		"50.conf":     {"/etc/sysctl.d/99-sysctl.conf:2 sets net.ipv4.ip_forward = 0, and overrides 1 at the next boot"},
+		"99-zzz.conf": nil,
+	} {
+		d.Name = name
 		advice, err := d.Advise(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want, advice)
-		_ = os.Symlink("../sysctl.conf", "/etc/sysctl.d/99-sysctl.conf")
 	}
-	d.Name = "50.conf"
-	advice, err := d.Advise(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "/etc/sysctl.d/99-sysctl.conf:2 sets net.ipv4.ip_forward = 0, and overrides 1 at the next boot", advice[0])
-	d.Dirs = []string{"/etc/sysctl.d"}
-	advice, err = d.Advise(t.Context())
-	require.NoError(t, err)
-	require.Len(t, advice, 1, "it is the host's, not another tree's")
 }
 
 // The zero values are the host's: here with empty folders over its own, and

@@ -31,7 +31,7 @@ type dropInPlan struct {
 	refused  error        // why it cannot be written
 	own      []Assignment // the file's, with what other files keep globs from
 	others   []Assignment // all files', as systemd would apply them
-	sources  sources      // of others
+	dirs     []string     // of others
 	changes  []Change     // of our keys
 	beyond   []otherChange
 	reloader Reloader // nil: none, or none that can
@@ -49,7 +49,7 @@ type otherChange struct {
 // plan looks at the file, the kernel and the other files. The plan is nil if
 // nothing may be done; otherwise it stands, whatever the error.
 func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
-	p := &dropInPlan{path: d.path(), sources: d.sources()}
+	p := &dropInPlan{path: d.path(), dirs: d.dirs()}
 	var err error
 	if p.content, err = d.content(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	if err := p.lookAtFile(ctx, d); err != nil {
 		return nil, err
 	}
-	p.others, _, _ = effective(ctx, p.sources, p.path, p.content) // what is unreadable is [DropIn.Advise]'s
+	p.others, _, _ = effective(ctx, p.dirs, p.path, p.content) // what is unreadable is [DropIn.Advise]'s
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
 	return p, errors.Join(p.refused, p.lookAtValues(ctx, d))
 }

@@ -25,21 +25,6 @@ func systemdDirs() []string {
 	return []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"}
 }
 
-// credentials are the files where systemd looks for the credential sysctl.extra, the
-// one that counts first (systemd-sysctl(8), systemd.exec(5)): as the machine was
-// given it, as an administrator stores it, and as the service got it, which may have
-// been encrypted before.
-func credentials() []string {
-	var files []string
-	for _, dir := range []string{
-		"/run/credentials/@system", "/etc/credstore", "/run/credstore", "/usr/local/lib/credstore", "/usr/lib/credstore",
-		"/run/credentials/systemd-sysctl.service",
-	} {
-		files = append(files, filepath.Join(dir, "sysctl.extra"))
-	}
-	return files
-}
-
 // Effective returns the settings that systemd-sysctl takes from the .conf files in
 // dirs, in the order in which it would apply them (sysctl.d(5)). Files are read in
 // the order of their names, whichever directory they are in. Of two files with the
@@ -48,30 +33,20 @@ func credentials() []string {
 // lines for the same key, the later one counts. Globs are not expanded.
 //
 // Without dirs it reads /etc, /run, /usr/local/lib, /usr/lib and /lib, each with
-// /sysctl.d, and then the credential sysctl.extra. Lines and files that cannot be read
+// /sysctl.d. systemd also reads the credential sysctl.extra, which machines are rarely
+// given, and procps /etc/sysctl.conf: neither is looked at. Lines and files that cannot be read
 // are left out, as by systemd, and reported in the joined error, as is what systemd
 // may read otherwise. A missing directory counts as empty.
 func Effective(dirs ...string) ([]Assignment, error) {
-	src := sources{dirs: dirs}
 	if len(dirs) == 0 {
-		src = systemdSources()
+		dirs = systemdDirs()
 	}
-	as, odd, err := effective(context.Background(), src, "", nil)
+	as, odd, err := effective(context.Background(), dirs, "", nil)
 	for _, line := range odd {
 		err = errors.Join(err, errors.New(line))
 	}
 	return as, err
 }
-
-// sources are where settings come from.
-type sources struct {
-	dirs  []string // the one with the highest priority first
-	extra []string // the first of these files that exists is read after all others
-
-	procps string // a file that procps reads after all others, and systemd does not
-}
-
-func systemdSources() sources { return sources{systemdDirs(), credentials(), "/etc/sysctl.conf"} }
 
 // maxSettings bounds the settings of all files together: distributions and
 // administrators have some hundreds.
@@ -79,11 +54,11 @@ const maxSettings = 20_000
 
 // effective takes planned as the content of the file at path, which need not exist
 // yet. It also returns a line for each file that systemd may read otherwise.
-func effective(ctx context.Context, src sources, path string, planned []byte) (as []Assignment, odd []string, err error) {
-	files, err := confFiles(ctx, src.dirs, path)
+func effective(ctx context.Context, dirs []string, path string, planned []byte) (as []Assignment, odd []string, err error) {
+	files, err := confFiles(ctx, dirs, path)
 	var errs failure.Set
 	errs.Add(err)
-	for _, file := range append(files, src.credential()...) {
+	for _, file := range files {
 		content := planned
 		if file != path {
 			if content, err = readConf(ctx, file); err != nil {
@@ -107,15 +82,6 @@ func effective(ctx context.Context, src sources, path string, planned []byte) (a
 	as, err = override(as)
 	errs.Add(err)
 	return as, odd, errs.Join()
-}
-
-func (s sources) credential() []string {
-	for _, file := range s.extra {
-		if _, err := os.Stat(file); err == nil {
-			return []string{file}
-		}
-	}
-	return nil
 }
 
 // readConf reads a file. What there is nothing to read of is empty.

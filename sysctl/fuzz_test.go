@@ -4,6 +4,7 @@
 package sysctl_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -42,4 +43,15 @@ func TestSEC6_BracesThatSpellOutTooMuch(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.Less(t, len(err.Error()), 5000)
 	}
+}
+
+// A character class is told, not taken for something else.
+func TestACharacterClassIsNotSupported(t *testing.T) {
+	key := "net.ipv4.conf.[[:alpha:]]*.rp_filter"
+	_, err := sysctl.Kernel{Files: bootstraptest.NewKernel("lo")}.Diff(sysctl.Setting{Key: sysctl.Key(key), Value: "1"})
+	require.ErrorContains(t, err, key+": not a sysctl key: \"[[:alpha:]]*\" has a character class, which is not supported")
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(dir+"/x.conf", []byte("# x\n"+key+" = 1\n"), 0o600))
+	_, err = sysctl.Effective(dir)
+	require.EqualError(t, err, dir+"/x.conf:2 has a character class, which is not understood here")
 }

@@ -59,15 +59,38 @@ func matching(f Files, dir, element string) ([]string, error) {
 	if !isWild(element) {
 		return []string{element}, nil
 	}
+	if hasClass(element) {
+		return nil, fmt.Errorf("%w: %q has a character class, which is not supported", errKey, element)
+	}
 	names, err := f.ReadDir(path.Join(".", dir))
 	if isMissing(err) {
 		return nil, nil
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !fnmatch(element, name) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return !matches(element, name) }), err
 }
 
-// isWild reports whether an element of a pattern is more than a name.
-func isWild(element string) bool { return strings.ContainsAny(element, `*?[\`) }
+// matches reports whether a name matches an element with wildcards, a leading dot only
+// by a dot.
+func matches(element, name string) bool {
+	if strings.HasPrefix(name, ".") && !strings.HasPrefix(strings.TrimPrefix(element, `\\`), ".") {
+		return false
+	}
+	ok, _ := path.Match(negated(element), name)
+	return ok
+}
+
+// negated spells [!a] as package path does.
+func negated(element string) string { return strings.ReplaceAll(element, "[!", "[^") }
+
+// isWild reports whether an element of a pattern is more than a name. One that is not
+// complete, such as "[a", stands for itself.
+func isWild(element string) bool {
+	_, err := path.Match(negated(element), "")
+	return err == nil && strings.ContainsAny(element, `*?[\`)
+}
+
+// hasClass reports whether s has a character class, such as [:alpha:].
+func hasClass(s string) bool { return strings.Contains(s, "[:") && strings.Contains(s, ":]") }
 
 func exists(f Files, at string) bool {
 	_, err := f.ReadFile(at)

@@ -15,7 +15,7 @@ import (
 // by dots, and then a slash stands for a dot in a name
 // ("net.ipv4.conf.eth0/100.rp_filter"), or by slashes, and then a dot is a dot
 // ("net/ipv4/conf/eth0.100/rp_filter"). The first separator decides. Elements may
-// contain the wildcards *, ? and [] of glob(7).
+// contain the wildcards *, ? and [] of glob(7), without its character classes.
 //
 // Every function here accepts both spellings. [ParseKey] returns the dotted one;
 // compare keys in that form.

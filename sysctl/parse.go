@@ -51,6 +51,9 @@ func parse(r io.Reader, file string) (as []Assignment, odd string, err error) {
 			errs.Add(fmt.Errorf("line %d: %w", n, err))
 			continue
 		}
+		if hasClass(string(s.Key)) && odd == "" {
+			odd = fmt.Sprintf("%s:%d has a character class, which is not understood here", file, n)
+		}
 		as = append(as, Assignment{Setting: s, File: file, Line: n})
 	}
 	if err := lines.Err(); err != nil {
