@@ -2,8 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Package timeline draws what the runs of a plan did when: a bar for each step over
-// a common axis of time, coloured by status, as one file of SVG or HTML that needs
-// nothing else.
+// a common axis of time, colored by status, as one SVG image.
 //
 //	var timeline timeline.Recorder
 //	plan.Trace = bootstrap.JoinTraces(plan.Trace, timeline.Trace())
@@ -15,7 +14,7 @@
 //
 // # Needs
 //
-// Nothing: no privilege, no network, no fonts or scripts. It works on every system.
+// Nothing: no privilege, no network, no fonts, styles or scripts. It works on every system.
 //
 // # When not to use it
 //

@@ -67,7 +67,7 @@ func (a *app) commonFlags(f *pflag.FlagSet) {
 // reportFlags are of commands whose report is shown.
 func (a *app) reportFlags(f *pflag.FlagSet) {
 	a.outputFlag(f)
-	f.Var(&a.timeline, "timeline", "also draw what was done when, into this file: .svg, or .html with all details")
+	f.Var(&a.timeline, "timeline", "also draw what was done when, into this file, an .svg")
 }
 
 func (a *app) outputFlag(f *pflag.FlagSet) {

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -18,20 +17,14 @@ import (
 // drawing is the value of --timeline, and what is drawn.
 type drawing struct {
 	timeline.Recorder
-	path  string // "": nothing is
-	write func(*timeline.Recorder, io.Writer) error
+	path string // "": nothing is
 }
 
 func (d *drawing) String() string { return d.path }
 func (d *drawing) Type() string   { return "file" }
 func (d *drawing) Set(path string) error {
-	switch filepath.Ext(path) {
-	case ".svg":
-		d.write = (*timeline.Recorder).WriteSVG
-	case ".html":
-		d.write = (*timeline.Recorder).WriteHTML
-	default:
-		return errors.New("want a file that ends in .svg or .html")
+	if filepath.Ext(path) != ".svg" {
+		return errors.New("want a file that ends in .svg")
 	}
 	d.path = path
 	return nil
@@ -50,7 +43,7 @@ func (d *drawing) save() error {
 		return nil
 	}
 	var content bytes.Buffer
-	if err := d.write(&d.Recorder, &content); err != nil {
+	if err := d.WriteSVG(&content); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(d.path)

@@ -22,9 +22,9 @@ func TestATimelineOfAnyRun(t *testing.T) {
 	}
 	require.Contains(t, image, " ms, changed</text>")
 
-	o = n.run(n.args("apply", "--timeline", "/run/again.html", "--output", "json")...)
+	o = n.run(n.args("apply", "--timeline", "/run/again.svg", "--output", "json")...)
 	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, n.read("/run/again.html"), " ms, unchanged</text>")
+	require.Contains(t, n.read("/run/again.svg"), " ms, unchanged</text>")
 
 	// A run that fails is drawn too, and so is one that only looks.
 	o = n.run("mount-bpffs", "/proc", "--timeline", "/run/failed.svg")
@@ -36,7 +36,7 @@ func TestATimelineOfAnyRun(t *testing.T) {
 	require.Contains(t, n.read("/run/undone.svg"), ">nodeinit uninstall</text>")
 	require.Contains(t, n.read("/run/undone.svg"), " ms, changed</text>")
 
-	for _, args := range [][]string{{"apply", "--timeline", "x.png"}, {"build-config", "--watch", "--timeline", "x.svg"}} {
+	for _, args := range [][]string{{"apply", "--timeline", "x.html"}, {"build-config", "--watch", "--timeline", "x.svg"}} {
 		require.Equal(t, 64, n.run(args...).code)
 	}
 	o = n.run("mount-bpffs", "--timeline", "/run/nowhere/x.svg")

@@ -302,7 +302,7 @@ func takesNothingFromTheLiving(t *testing.T) {
 	for name, set := range map[string]string{"running": "CONT", "frozen": "STOP"} {
 		signal(set)
 		for _, command := range []string{
-			"cleanup --all-state --force", "cleanup --bpf-state --force", "uninstall --any-owner", "uninstall --any-owner --state-dir=/nowhere",
+			"cleanup --all-state --force", "cleanup --bpf-state --force", "uninstall --any-owner",
 		} {
 			out, err := node.Run(t.Context(), "/run/nodeinit", strings.Fields(command)...)
 			require.Error(t, err, "%s: %s", name, command)
