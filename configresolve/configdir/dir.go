@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Dir is [Write] as a step of a plan: the state of a node in which the directory at
@@ -56,6 +59,25 @@ func (d Dir) Apply(ctx context.Context) error {
 	}
 	_, err := d.job().run(ctx)
 	return err
+}
+
+// Advise says why others than root, or the caller, can change what the agent is
+// configured with: the directory, or one on the way to it, is another user's, or one in
+// which everybody may write, as in an emptyDir.
+func (d Dir) Advise(context.Context) ([]string, error) {
+	path := d.Path
+	at, err := durable.OpenVetted(nil, path)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path { // it is to be made
+		path = filepath.Dir(path)
+		at, err = durable.OpenVetted(nil, path)
+	}
+	switch {
+	case err == nil:
+		return nil, at.Close()
+	case errors.Is(err, durable.ErrShared):
+		return []string{fmt.Sprintf("what the agent is configured with in %s others than root may change: %v", d.Path, err)}, nil
+	}
+	return nil, nil // what else is wrong, Check says
 }
 
 // changes says what write would do, with a line for each key if there is a
