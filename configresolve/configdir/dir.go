@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -65,19 +63,13 @@ func (d Dir) Apply(ctx context.Context) error {
 // configured with: the directory, or one on the way to it, is another user's, or one in
 // which everybody may write, as in an emptyDir.
 func (d Dir) Advise(context.Context) ([]string, error) {
-	path := d.Path
-	at, err := durable.OpenVetted(nil, path)
-	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path { // it is to be made
-		path = filepath.Dir(path)
-		at, err = durable.OpenVetted(nil, path)
-	}
-	switch {
+	switch at, err := durable.OpenVetted(nil, d.Path); {
 	case err == nil:
 		return nil, at.Close()
 	case errors.Is(err, durable.ErrShared):
 		return []string{fmt.Sprintf("what the agent is configured with in %s others than root may change: %v", d.Path, err)}, nil
 	}
-	return nil, nil // what else is wrong, Check says
+	return nil, nil // it is to be made, or Check says what else is wrong
 }
 
 // changes says what write would do, with a line for each key if there is a

@@ -202,7 +202,9 @@ func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "volume")
 			require.NoError(t, errors.Join(os.Mkdir(root, 0o755), tc.spoil(root)))
 			w := configdir.Dir{Path: filepath.Join(root, "config"), Config: config(t, values{"a": "1"})}
-			for range 2 { // before it is there, and then
+			for range 2 {
+				require.NoError(t, w.Apply(t.Context()))
+				requireLayout(t, w.Path, w.Config)
 				advice, err := w.Advise(t.Context())
 				require.NoError(t, err)
 				if tc.want == "" {
@@ -212,8 +214,6 @@ func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
 					require.Contains(t, advice[0], "what the agent is configured with in "+w.Path+" others than root may change: ")
 					require.Contains(t, advice[0], tc.want)
 				}
-				require.NoError(t, w.Apply(t.Context()))
-				requireLayout(t, w.Path, w.Config)
 			}
 		})
 	}
