@@ -34,7 +34,7 @@ type target struct {
 
 	lie  string // what the second kind of attacker tells meanwhile; empty: he exchanges pairs
 	node bool   // on a throw-away node
-	rare bool   // tried a fiftieth as often
+	rare bool   // tried a twentieth as often
 }
 
 // isolate runs the program again in a mount namespace of its own, with a folder
@@ -76,7 +76,7 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 		tries := n
 		switch {
 		case t.rare:
-			tries = max(n/50, 20)
+			tries = max(n/20, 20)
 		case t.slow:
 			tries = max(n/4, 1)
 		}

@@ -37,6 +37,8 @@ func identityTargets() []target {
 	return []target{{
 		name: "which kubelet", lie: "kubelet", node: true, rare: true, setup: runtimes, try: find, naive: findByComm,
 	}, {
+		name: "which kubelet, of a pod", lie: "kubelet of a pod", node: true, rare: true, setup: runtimes, try: find, naive: findByComm,
+	}, {
 		name: "which socket, of many", lie: "sockets", node: true, rare: true, setup: runtimes, try: find, naive: findByName,
 	}, {
 		name: "which socket, of a pod", lie: "planted", node: true, rare: true, setup: nowhere, try: refuse(planted), naive: connectByName,
@@ -144,8 +146,7 @@ func find(a *arena) error {
 	})
 }
 
-// findByComm takes who is called kubelet, is root, and in the host's mount namespace for
-// the kubelet.
+// findByComm takes who is called kubelet, and is root, for the kubelet.
 func findByComm(a *arena) error {
 	proc := a.node.Proc()
 	entries, err := os.ReadDir(proc)
@@ -155,10 +156,8 @@ func findByComm(a *arena) error {
 		if comm, err := os.ReadFile(dir + "/comm"); err != nil || errDir != nil || string(comm) != "kubelet\n" || info.Sys().(*syscall.Stat_t).Uid != 0 {
 			continue
 		}
-		its, err := os.Stat(dir + "/ns/mnt")
-		first, errFirst := os.Stat(proc + "/1/ns/mnt")
-		line, errLine := os.ReadFile(dir + "/cmdline")
-		if errors.Join(err, errFirst, errLine) != nil || !os.SameFile(its, first) {
+		line, err := os.ReadFile(dir + "/cmdline")
+		if err != nil {
 			continue
 		}
 		if _, path, named := strings.Cut(string(line), "unix://"); named && strings.TrimRight(path, "\x00") != a.node.wants {

@@ -30,16 +30,19 @@ type lie struct {
 	each bool                                               // anew for each try
 }
 
-func lies() map[string]lie {
+func allLies() map[string]lie {
 	return map[string]lie{
-		"kubelet": {tell: pretend("kubelet", "--container-runtime-endpoint=unix://"+liars+"/containerd.sock")},
-		"agent":   {tell: pretend("cilium-agent")},
-		"sockets": {tell: listenOften},
-		"planted": {tell: func() (func() error, uint64, error) { return listenAt(planted) }, pod: true},
-		"stale":   {tell: listenElsewhere, pod: true},
-		"locks":   {tell: lockAll, each: true},
+		"kubelet":          {tell: pretend("kubelet", liars+"/su", hisEndpoint)},
+		"kubelet of a pod": {tell: pretend("kubelet", programs, hisEndpoint), pod: true},
+		"agent":            {tell: pretend("cilium-agent", liars+"/su")},
+		"sockets":          {tell: listenOften},
+		"planted":          {tell: func() (func() error, uint64, error) { return listenAt(planted) }, pod: true},
+		"stale":            {tell: listenElsewhere, pod: true},
+		"locks":            {tell: lockAll, each: true},
 	}
 }
+
+const hisEndpoint = "--container-runtime-endpoint=unix://" + liars + "/containerd.sock"
 
 // startLiar starts one who tells the lie between each attack and the stop that follows.
 // He has the directory root as his descriptor 3; if n is not nil, he is on that node.
@@ -51,7 +54,7 @@ func startLiar(root string, n *node, name string) (*attacker, error) {
 	case n == nil:
 		args[0] = "/proc/self/exe"
 		attr.Unshareflags, attr.Pdeathsig = unix.CLONE_NEWNS, unix.SIGKILL
-	case lies()[name].pod:
+	case allLies()[name].pod:
 		const enter = `mkdir -p /sys/fs/cgroup/kubepods/pod12; echo $$ > /sys/fs/cgroup/kubepods/pod12/cgroup.procs; exec unshare --mount --pid --fork --kill-child "$@"`
 		args = append([]string{"sh", "-ec", enter, "sh"}, args...)
 		attr = nil
@@ -69,12 +72,12 @@ func startLiar(root string, n *node, name string) (*attacker, error) {
 // lieUntilEnd is the liar's process.
 func lieUntilEnd(name string) error {
 	runtime.LockOSThread()
-	l, ok := lies()[name]
+	l, ok := allLies()[name]
 	if !ok {
 		return fmt.Errorf("no lie is called %q", name)
 	}
 	var end func() error
-	var about, told64 uint64
+	var about, lies uint64
 	again := func() error {
 		if end != nil {
 			if err := end(); err != nil {
@@ -83,7 +86,7 @@ func lieUntilEnd(name string) error {
 		}
 		var err error
 		end, about, err = l.tell()
-		told64++
+		lies++
 		return err
 	}
 	for {
@@ -93,7 +96,7 @@ func lieUntilEnd(name string) error {
 		case err != nil:
 			return err
 		}
-		if end == nil || l.each || rand.IntN(4) == 0 {
+		if end == nil || l.each || sometimes(2) {
 			if err := again(); err != nil {
 				return err
 			}
@@ -101,7 +104,7 @@ func lieUntilEnd(name string) error {
 		if err := binary.Write(os.Stdout, binary.LittleEndian, about); err != nil {
 			return err
 		}
-		for !told(time.Duration(rand.IntN(20)) * time.Millisecond) {
+		for !told(time.Duration(rand.IntN(10_000)) * time.Microsecond) {
 			if err := again(); err != nil {
 				return err
 			}
@@ -109,29 +112,28 @@ func lieUntilEnd(name string) error {
 		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
 			return err
 		}
-		if err := binary.Write(os.Stdout, binary.LittleEndian, told64); err != nil {
+		if err := binary.Write(os.Stdout, binary.LittleEndian, lies); err != nil {
 			return err
 		}
-		told64 = 0
+		lies = 0
 	}
 }
 
-// pretend runs a program by a link of that name: mostly a set-user-id one, which is root
-// in full then, and which has a lock on the pid file that it was handed.
-func pretend(name string, args ...string) func() (func() error, uint64, error) {
+// pretend runs a program of that name: mostly the one in the folder, which may be a link
+// to a set-user-id one, that is root in full then. It may have a lock on the pid file that
+// it was handed.
+func pretend(name, dir string, args ...string) func() (func() error, uint64, error) {
 	return func() (func() error, uint64, error) {
-		dir := "su"
+		path := filepath.Join(dir, name)
 		if sometimes(4) {
-			dir = "plain"
+			path = filepath.Join(liars, "plain", name)
 		}
-		cmd := exec.Command(filepath.Join(liars, dir, name), args...)
+		cmd := exec.Command(path, args...)
 		cmd.Env = []string{standIn + "=" + asRoot}
-		var handed *os.File
 		if f, err := os.Open(pidFile); err == nil && sometimes(2) {
 			defer f.Close()
-			handed = f
 			if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-				cmd.ExtraFiles = []*os.File{handed}
+				cmd.ExtraFiles = []*os.File{f}
 			}
 		}
 		end, err := waiting(cmd, (*exec.Cmd).Start)
