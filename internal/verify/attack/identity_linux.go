@@ -29,7 +29,7 @@ import (
 )
 
 // patience is far more than an operation takes that nobody holds up.
-const patience = 5 * time.Second
+const patience = 2 * time.Second
 
 // identityTargets are those of the second kind of attacker. What he has somebody believe,
 // or how he holds somebody up, is what he gets.

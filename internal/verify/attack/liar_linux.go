@@ -26,14 +26,15 @@ import (
 // random moments, and mostly lasts from one try to the next.
 type lie struct {
 	tell func() (end func() error, about uint64, err error) // about: the pid that is lied about, if any
+	at   string                                             // where he listens all the time, if anywhere
 	pod  bool                                               // by one who is root in a pod, not by a user
-	each bool                                               // anew for each try
+	each bool                                               // anew for each try, and then for as long as that lasts
 }
 
 func allLies() map[string]lie {
 	return map[string]lie{
-		"kubelet":          {tell: pretend("kubelet", liars+"/su", hisEndpoint)},
-		"kubelet of a pod": {tell: pretend("kubelet", programs, hisEndpoint), pod: true},
+		"kubelet":          {tell: pretend("kubelet", liars+"/su", "--container-runtime-endpoint=unix://"+his), at: his},
+		"kubelet of a pod": {tell: pretend("kubelet", programs, "--container-runtime-endpoint=unix://"+his), at: his, pod: true},
 		"agent":            {tell: pretend("cilium-agent", liars+"/su")},
 		"sockets":          {tell: listenOften},
 		"planted":          {tell: func() (func() error, uint64, error) { return listenAt(planted) }, pod: true},
@@ -41,8 +42,6 @@ func allLies() map[string]lie {
 		"locks":            {tell: lockAll, each: true},
 	}
 }
-
-const hisEndpoint = "--container-runtime-endpoint=unix://" + liars + "/containerd.sock"
 
 // startLiar starts one who tells the lie between each attack and the stop that follows.
 // He has the directory root as his descriptor 3; if n is not nil, he is on that node.
@@ -76,6 +75,11 @@ func lieUntilEnd(name string) error {
 	if !ok {
 		return fmt.Errorf("no lie is called %q", name)
 	}
+	if l.at != "" {
+		if _, _, err := listenAt(l.at); err != nil {
+			return err
+		}
+	}
 	var end func() error
 	var about, lies uint64
 	again := func() error {
@@ -105,6 +109,9 @@ func lieUntilEnd(name string) error {
 			return err
 		}
 		for !told(time.Duration(rand.IntN(10_000)) * time.Microsecond) {
+			if l.each {
+				continue
+			}
 			if err := again(); err != nil {
 				return err
 			}

@@ -27,6 +27,7 @@ import (
 const (
 	programs = "/opt/attack" // of root's, each is this one: attack, kubelet, cilium-agent, and su, which is set-user-id
 	liars    = "/var/liar"   // the attacker's
+	his      = liars + "/his.sock"
 	planted  = "/var/lib/app/containerd.sock"
 	usual    = "/run/containerd/containerd.sock"
 	named    = "/run/acme/acme.sock" // by a kubelet
