@@ -357,6 +357,7 @@ func lockable(a *arena) {
 	if a.do(err); err == nil {
 		a.do(unlock())
 	}
+	a.dir("run/journal", 0o755, 0) // as an administrator may have made it
 	a.do(claim(a))
 	a.file("run/naive", "", 0o644, 0)
 }
