@@ -195,6 +195,32 @@ func TestNothingIsReadWithoutABound(t *testing.T) {
 	}
 }
 
+// What decides whether a program is to be trusted is in one place, and what executes is
+// there. A command that nodeinit becomes is the caller's own.
+func TestSEC11_OnePlaceExecutes(t *testing.T) {
+	executes := map[string][]string{
+		"os": {"StartProcess"}, "syscall": {"Exec", "ForkExec", "StartProcess"}, "unix": {"Exec"},
+	}
+	for _, s := range sources(t) {
+		if !s.isLibrary() || isTestSupport(s.dir()) || s.dir() == "internal/hosttool" {
+			continue
+		}
+		if slices.Contains(imports(s), "os/exec") {
+			t.Errorf("%s: executes by itself: internal/hosttool does", s.path)
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(executes[pkg.Name], sel.Sel.Name) {
+				t.Errorf("%s: %s.%s executes by itself: internal/hosttool does", s.at(sel), pkg.Name, sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
 // A skip that CI cannot turn into a failure lets CI prove nothing.
 func TestSkipsFailWhereNothingMayBeSkipped(t *testing.T) {
 	for _, s := range sources(t) {

@@ -5,17 +5,20 @@ package cniinstall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/hosttool"
 )
 
 // Advise lists what an administrator should know even though Check finds nothing to
 // change, one line for each item: that the container runtime looks elsewhere, or does
 // not say where (see [Install.For]); an optional plugin that is nowhere to be found; a
-// folder in which others than root may put something that a runtime will run;
+// folder in which others than root may put something that a runtime will run, and the
+// plugins that are not asked for their versions because of that;
 // an invalid file among those searched for a network to chain onto; and why
 // runtimes will not use the configuration: another file sorts before it, perhaps
 // one so invalid that containerd, which takes the first file, loads none at all. In
@@ -29,12 +32,10 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if i.Config == nil {
 		return advice, nil
 	}
-	if c, ok := i.Config.(interface {
-		renderIn(context.Context, folder) ([]byte, error)
-	}); ok {
-		f := i.folder()
-		f.passedOver = func(text string) { advice = append(advice, text) }
-		_, _ = c.renderIn(ctx, f) // what else is wrong, Check says
+	f := i.folder()
+	f.passedOver = func(text string) { advice = append(advice, text) }
+	if raw, err := i.renderConfig(ctx, f); err == nil { // what else is wrong, Check says
+		advice = append(advice, i.unasked(raw)...)
 	}
 	names, err := i.Before(ctx)
 	if err != nil {
@@ -80,6 +81,24 @@ func (i Install) shared() (texts []string) {
 			texts = append(texts, fmt.Sprintf("what is in the CNI folder %s, and runs as root, others than root may change: %s", dir, why))
 		}
 		_ = d.Close() // nothing was written
+	}
+	return texts
+}
+
+// unasked names the plugins of a configuration that are not run for their versions.
+func (i Install) unasked(raw []byte) (texts []string) {
+	n, err := parse(i.ConfName, raw)
+	if err != nil {
+		return nil
+	}
+	for _, plugin := range unique(n.types) {
+		path, err := find(plugin, i.searchDirs())
+		if err != nil {
+			continue
+		}
+		if err := hosttool.Trust(path); errors.Is(err, hosttool.ErrUntrusted) {
+			texts = append(texts, fmt.Sprintf("whether CNI plugin %s speaks cniVersion %s is not known, since it is not run: %v", plugin, n.version, err))
+		}
 	}
 	return texts
 }

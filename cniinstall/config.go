@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Config renders the configuration to publish. Each Check and Apply calls Render
+// Config renders the configuration to publish. Each Check, Apply and Advise calls Render
 // once, in the namespaces in which it runs itself; dir is the folder that the
 // configuration goes to, for a Config that builds on what is there.
 type Config interface {

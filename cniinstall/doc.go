@@ -10,7 +10,9 @@
 // renamed: a running plugin keeps running, and a reader finds either the old file
 // or the new one. The configuration is published last. It is validated before
 // anything is published, by libcni and by running its plugins with
-// CNI_COMMAND=VERSION; if it is invalid, nothing is changed at all. A file that is
+// CNI_COMMAND=VERSION; if it is invalid, nothing is changed at all. Plugins that others
+// than root may change, in a folder of a user's for example, are installed and not run:
+// [Install.Advise] names those whose versions are not known. A file that is
 // equal is not written, so a folder that is part of a read-only image is no error.
 // If the sizes are the same, every byte is compared.
 //

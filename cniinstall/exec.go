@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -19,12 +18,12 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
 
+	"github.com/slipway-dev/slipway/internal/hosttool"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 const (
 	versionLimit = 5 * time.Second // for one plugin to say its versions
-	pipeLimit    = time.Second / 2 // for what it leaves behind to let go of its output
 	outputLimit  = 1 << 20         // bytes of output that are kept
 )
 
@@ -32,8 +31,9 @@ const (
 // temporary names, and runs each with no environment but CNI's.
 type runner struct {
 	version.PluginDecoder
-	staged map[string]string // plugin: its temporary path
-	dirs   []string
+	staged  map[string]string // plugin: its temporary path
+	dirs    []string
+	lenient bool // the versions of what is not to be trusted are not asked for
 }
 
 // FindInPath looks among the staged plugins, then in the runner's folders.
@@ -49,14 +49,12 @@ func (r *runner) ExecPlugin(caller context.Context, path string, stdin []byte, e
 	ctx, cancel := context.WithTimeout(caller, versionLimit)
 	defer cancel()
 	var stdout, stderr limited
-	c := exec.CommandContext(ctx, path)
-	c.Args[0] = r.placeOf(path) // programs that are many plugins go by it
-	c.Env = cniOnly(environ)
-	c.Dir = filepath.Dir(path)
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), &stdout, &stderr
-	c.WaitDelay = pipeLimit
-	killGroup(c)
-	switch err := c.Run(); {
+	c := hosttool.Command{
+		Path: path, Args: []string{r.placeOf(path)}, // programs that are many plugins go by it
+		Env: cniOnly(environ), Dir: filepath.Dir(path),
+		Stdin: bytes.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
+	}
+	switch err := c.Run(ctx); {
 	case err == nil:
 		return stdout.kept, nil
 	case errors.Is(err, syscall.ETXTBSY):
@@ -80,8 +78,7 @@ func (r *runner) placeOf(path string) string {
 }
 
 // cniOnly removes what libcni has copied from this process's environment.
-func cniOnly(environ []string) []string {
-	env := []string{} // not nil: that would mean all of it
+func cniOnly(environ []string) (env []string) {
 	for _, e := range environ {
 		if strings.HasPrefix(e, "CNI_") {
 			env = append(env, e)

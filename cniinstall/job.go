@@ -149,7 +149,7 @@ func (j *job) loopbackPresent(coming map[string]bool) error {
 }
 
 func (j *job) runner() *runner {
-	r := &runner{dirs: j.searchDirs(), staged: map[string]string{}}
+	r := &runner{dirs: j.searchDirs(), staged: map[string]string{}, lenient: true}
 	for _, t := range j.plugins {
 		if t.staged != nil && !t.staged.done {
 			r.staged[t.plugin] = t.staged.file.Name()

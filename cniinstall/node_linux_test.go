@@ -6,6 +6,7 @@ package cniinstall_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -78,7 +79,7 @@ func TestCNI1_NoSpace(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
 	require.NoError(t, os.MkdirAll(n.bin, 0o755))
-	require.NoError(t, unix.Mount("tmpfs", n.bin, "tmpfs", 0, "size=256k"))
+	require.NoError(t, unix.Mount("tmpfs", n.bin, "tmpfs", 0, "size=256k,mode=0755"))
 	t.Cleanup(func() { unix.Unmount(n.bin, unix.MNT_DETACH) })
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
@@ -181,7 +182,7 @@ func TestCNI2_NoExec(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
 	require.NoError(t, os.MkdirAll(n.bin, 0o755))
-	require.NoError(t, unix.Mount("tmpfs", n.bin, "tmpfs", unix.MS_NOEXEC, ""))
+	require.NoError(t, unix.Mount("tmpfs", n.bin, "tmpfs", unix.MS_NOEXEC, "mode=0755"))
 	t.Cleanup(func() { unix.Unmount(n.bin, unix.MNT_DETACH) })
 	before := tree(t, n.root)
 	err := n.install().Apply(t.Context())
@@ -239,6 +240,43 @@ func TestCNI8_OwnerComesBack(t *testing.T) {
 	require.Equal(t, []uint32{1234, 5678, unix.S_IFREG | 0o640}, []uint32{st.Uid, st.Gid, st.Mode})
 }
 
+// What others may change is installed as well, and not run: neither what is there nor
+// what was just written to their folder, in whose place they could put theirs.
+func TestSEC11_PluginsOfOthersAreNotRun(t *testing.T) {
+	testns.Root(t)
+	for name, spoil := range map[string]func(n node) error{
+		"folder":            func(n node) error { return os.Chown(n.bin, 1000, 1000) },
+		"everybody's":       func(n node) error { return os.Chmod(n.bin, 0o777) },
+		"folder on the way": func(n node) error { return os.Chown(n.root+"/opt", 1000, 1000) },
+		"plugin":            func(n node) error { return os.Chown(n.plugin("portmap"), 1000, 1000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			ran := filepath.Join(t.TempDir(), "ran")
+			theirs := strings.Replace(script("0.3.1"), "\n", "\necho as $(id -u) >"+ran+"\n", 1)
+			write(t, n.plugin("portmap"), theirs, 0o755)
+			n.source("cilium-cni", script("0.3.1"))
+			require.NoError(t, spoil(n))
+			i := n.install()
+			i.Config = cniinstall.Whole(list(agentPlugin + `,{"type":"portmap"}`))
+			require.NoError(t, errors.Join(second(i.Check(t.Context())), i.Apply(t.Context())))
+			require.NoFileExists(t, ran)
+			require.FileExists(t, n.confFile())
+			require.FileExists(t, n.plugin("cilium-cni"))
+			require.Contains(t, strings.Join(n.advice(i), "\n"), "whether CNI plugin portmap speaks cniVersion 0.3.1 is not known, since it is not run: open "+n.plugin("portmap"))
+
+			raw, err := os.ReadFile(n.confFile())
+			require.NoError(t, err)
+			err = cniinstall.Validate(t.Context(), raw, n.bin)
+			require.ErrorContains(t, err, "run CNI plugin portmap for its version: open "+n.plugin("portmap"))
+			require.ErrorContains(t, err, "others than root may change it")
+			require.NoFileExists(t, ran)
+			require.NoError(t, i.Revert(t.Context()))
+			require.NoFileExists(t, n.plugin("cilium-cni"))
+		})
+	}
+}
+
 // Folders may be others', as kubespray's folder of plugins is: it works, and is said.
 func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	testns.Root(t)
@@ -251,6 +289,8 @@ func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	require.Equal(t, []string{
 		"what is in the CNI folder " + n.bin + ", and runs as root, others than root may change: it belongs to uid 1000",
 		"what is in the CNI folder " + n.conf + ", and runs as root, others than root may change: it has mode 0777",
+		"whether CNI plugin cilium-cni speaks cniVersion 0.3.1 is not known, since it is not run: open " + n.plugin("cilium-cni") +
+			`: "bin": others than root may change it: it belongs to uid 1000`,
 	}, n.advice(i))
 	require.NoError(t, os.Remove(n.plugin("cilium-cni")))
 	require.NoError(t, i.Apply(t.Context()))
@@ -262,8 +302,8 @@ func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	require.NoError(t, os.Chmod(n.bin, 0o775))
 	require.Equal(t, []string{
 		"what is in the CNI folder " + n.bin + ", and runs as root, others than root may change: it has mode 0775 and group 1000",
-	}, n.advice(i))
-	i.Plugins = nil
+	}, n.advice(i)[:1])
+	i.Plugins, i.Config = nil, nil
 	require.Empty(t, n.advice(i), "nothing is put there")
 }
 

@@ -137,7 +137,7 @@ var nameOfCNI = regexp.MustCompile(`(^|[-_./])cni([-_./]|$)|/net\.d(/|$)`)
 //
 // Whose the folder is does not count here: kubespray's belong to its user. It is
 // reached as every folder is, over no link that others may change.
-func isForCNI(dir string) bool { return nameOfCNI.MatchString(dir) }
+func isForCNI(dir string) bool { return nameOfCNI.MatchString(filepath.Clean(dir)) }
 
 // isSystems reports whether a folder named bin holds the system's own programs.
 func isSystems(dir string) bool {

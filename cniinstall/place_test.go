@@ -187,6 +187,7 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		"/var/snap/microk8s/8000/args/cni-network": true, "/nix/store/7dqv-kubernetes-cni-config": true, "/run/multus/cni/net.d": true, "/opt/net.d": true,
 		"/etc/ssh/sshd_config.d": false, "/etc/sysctl.d": false, "/etc/cron.d": false, "/etc": false, "/": false, "/var/lib/kubelet": false,
 		"/etc/kubernetes/manifests": false, "/home/mcnicol/conf": false, "/opt/bin": false,
+		"/etc/cni/net.d/../../cron.d": false, "/opt/cni/../../etc/sudoers.d": false,
 	}
 	for dir, good := range confs {
 		i, err := cniinstall.Install{BinDir: "/opt/cni/bin"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir, Remedy: "give others"})
@@ -203,6 +204,7 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 	for dir, good := range map[string]bool{
 		"/opt/cni/bin": true, "/usr/lib/cni": true, "/usr/libexec/cni": true, "/home/kubernetes/bin": true, "/var/lib/rancher/k3s/data/7c2f9a/bin": true,
 		"/usr/bin": false, "/bin": false, "/usr/local/bin": false, "/root/bin": false, "/etc/cron.daily": false, "/etc/ssh": false, "/usr/lib": false,
+		"/etc/cni/net.d/../../cron.d": false,
 	} {
 		_, err := cniinstall.Install{ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{dir}})
 		if !good {

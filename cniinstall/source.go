@@ -178,7 +178,7 @@ func (j *job) render(ctx context.Context) (*target, *network, error) {
 	if j.Config == nil {
 		return nil, nil, nil
 	}
-	raw, err := j.renderConfig(ctx)
+	raw, err := j.renderConfig(ctx, j.folder())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,13 +192,13 @@ func (j *job) render(ctx context.Context) (*target, *network, error) {
 
 // renderConfig tells a configuration that builds on others more about the folder
 // than its path.
-func (j *job) renderConfig(ctx context.Context) ([]byte, error) {
-	if c, ok := j.Config.(interface {
+func (i Install) renderConfig(ctx context.Context, f folder) ([]byte, error) {
+	if c, ok := i.Config.(interface {
 		renderIn(context.Context, folder) ([]byte, error)
 	}); ok {
-		return c.renderIn(ctx, j.folder())
+		return c.renderIn(ctx, f)
 	}
-	return j.Config.Render(ctx, j.ConfDir)
+	return i.Config.Render(ctx, i.ConfDir)
 }
 
 func (i Install) searchDirs() []string { return append([]string{i.BinDir}, i.SearchDirs...) }

@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 )
 
 const hasModes = false
-
-func killGroup(*exec.Cmd) {}
 
 func ownerOf(fs.FileInfo) (uid, gid int) { return os.Geteuid(), os.Getegid() }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,12 +16,6 @@ import (
 
 // hasModes: files have permissions and owners, and can be renamed while open.
 const hasModes = true
-
-// killGroup lets a plugin that runs out of time go with all its children.
-func killGroup(c *exec.Cmd) {
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return unix.Kill(-c.Process.Pid, unix.SIGKILL) }
-}
 
 func ownerOf(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/invoke"
+
+	"github.com/slipway-dev/slipway/internal/hosttool"
 )
 
 // Validate returns an error unless a runtime that looks for plugins in binDirs (if
@@ -25,7 +27,9 @@ import (
 // Plugins run as the caller's user, so perhaps as root, in the calling thread's
 // namespaces, for at most 5 seconds each, with no environment but CNI's. The error
 // is an [InvalidError], [ErrPluginMissing], or that of a plugin that fails. An ipam
-// plugin is not checked: the plugin that calls it is responsible for it.
+// plugin is not checked: the plugin that calls it is responsible for it. A plugin that
+// others than root and the caller's user may change, or exchange in its folder, is not
+// run, which is an error too.
 func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
 	n, err := parse("", conf)
 	if err != nil {
@@ -65,6 +69,9 @@ func (n *network) speak(ctx context.Context, r *runner, plugins []string) error 
 			return errors.Join(append(errs, err)...)
 		}
 		info, err := cni.GetVersionInfo(ctx, t)
+		if r.lenient && errors.Is(err, hosttool.ErrUntrusted) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("run CNI plugin %s for its version: %w", t, err))
 			continue

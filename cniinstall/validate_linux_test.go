@@ -130,7 +130,7 @@ func TestCNI2_PluginThatIsBeingWritten(t *testing.T) {
 func TestCNI2_NamespaceOfThePlugin(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := t.TempDir()
-	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"))
 	t.Cleanup(func() { unix.Unmount(dir, 0) })
 	out := filepath.Join(dir, "out")
 	write(t, filepath.Join(dir, "cilium-cni"), saying("readlink /proc/self/ns/mnt /proc/self/ns/net >"+out), 0o755)

@@ -146,7 +146,12 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 			broken: func(p place) (string, func()) { return p.inTheWay("net.d/05-acme.conflist") },
 		},
 		"configdir": {
-			prepare: func(p place) { p.put("config/theirs", "theirs") },
+			prepare: func(p place) {
+				earlier, err := configresolve.Resolve(p.t.Context(), configresolve.Static{Name: "earlier", Values: map[string]string{"mtu": "9000"}})
+				require.NoError(p.t, err)
+				require.NoError(p.t, configdir.Dir{Path: p.path("config"), Config: earlier}.Apply(p.t.Context()))
+				p.put("config/theirs", "theirs")
+			},
 			action: func(p place, j *journal.Journal) bootstrap.Action {
 				return configdir.Dir{Path: p.path("config"), Config: config, Journal: j}
 			},

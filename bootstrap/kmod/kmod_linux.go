@@ -123,15 +123,29 @@ func (k *kernel) mayLoad(ctx context.Context, name string, we bool) error {
 		return fmt.Errorf("kernel module %s: %w", name, err)
 	case strings.TrimSpace(string(text)) != "0":
 		return fmt.Errorf("kernel module %s is not loaded, and cannot be until the next boot, since kernel.modules_disabled is set: have it loaded before that, by a file in /etc/modules-load.d", name)
-	case we && hosttool.Find("modprobe") == nil:
+	case we:
+		return mayRun(name)
+	}
+	return nil
+}
+
+// mayRun is an error without a modprobe that is root's alone.
+func mayRun(name string) error {
+	switch _, err := hosttool.Find("modprobe"); {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("kernel module %s is not loaded, and there is no modprobe: in a container, enter the host's mount namespace; on a node without one, have it loaded as the node's system does that", name)
+	case err != nil:
+		return fmt.Errorf("kernel module %s is not loaded, and modprobe is %w", name, err)
 	}
 	return nil
 }
 
 // load has the node's modprobe load a module, and looks whether it is there then.
 func (k *kernel) load(ctx context.Context, name string) error {
-	err := hosttool.Find("modprobe").Run(ctx, "", nil, "--", name)
+	modprobe, err := hosttool.Find("modprobe")
+	if err == nil {
+		err = modprobe.Run(ctx, "", nil, "--", name)
+	}
 	if err == nil {
 		var active bool
 		if active, err = k.loaded(ctx, name); err == nil && !active {

@@ -66,7 +66,7 @@ func asDistributionsHaveThem() map[string]string {
 // needModprobe skips the test where nothing could load a module.
 func needModprobe(t *testing.T) {
 	t.Helper()
-	if hosttool.Find("modprobe") == nil {
+	if _, err := hosttool.Find("modprobe"); err != nil {
 		testns.Skip(t, "modprobe is not installed")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Dir is [Write] as a step of a plan: the state of a node in which the directory at
@@ -56,6 +57,19 @@ func (d Dir) Apply(ctx context.Context) error {
 	}
 	_, err := d.job().run(ctx)
 	return err
+}
+
+// Advise says why others than root, or the caller, can change what the agent is
+// configured with: the directory, or one on the way to it, is another user's, or one in
+// which everybody may write, as in an emptyDir.
+func (d Dir) Advise(context.Context) ([]string, error) {
+	switch at, err := durable.OpenVetted(nil, d.Path); {
+	case err == nil:
+		return nil, at.Close()
+	case errors.Is(err, durable.ErrShared):
+		return []string{fmt.Sprintf("what the agent is configured with in %s others than root may change: %v", d.Path, err)}, nil
+	}
+	return nil, nil // it is to be made, or Check says what else is wrong
 }
 
 // changes says what write would do, with a line for each key if there is a

@@ -27,6 +27,7 @@ func TestWriteConforms(t *testing.T) {
 		"no directory":       func(*testing.T, string) {},
 		"an empty directory": func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) },
 		"files in the place of keys": func(t *testing.T, dir string) {
+			other(t, dir, "..data_17", values{"c": "older"}, 0o644)
 			write(t, filepath.Join(dir, "a"), "a file")
 			require.NoError(t, os.Symlink("a", filepath.Join(dir, "b")))
 		},

@@ -5,9 +5,9 @@
 // to a directory, in the layout in which the kubelet mounts a ConfigMap, and can
 // undo that.
 //
-// Others may write to the directory too, such as to an emptyDir: it is opened once,
-// symbolic links in it are not followed, no more of a file is read than what it is
-// compared with, and with a Journal, a previous configuration of more than 8 MiB is
+// Others may write to the directory too, such as to an emptyDir, which [Dir.Advise]
+// says: it is opened once, symbolic links in it are not followed, no more of a file is
+// read than what it is compared with, and with a Journal, a previous configuration of more than 8 MiB is
 // not replaced, since it would have to be stored for Revert. The path is resolved
 // in the mount namespace of the calling thread.
 //

@@ -7,6 +7,7 @@ package configdir_test
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -176,6 +177,46 @@ func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
 	own := filepath.Join(root, "own")
 	require.NoError(t, os.Symlink(target, own))
 	require.True(t, writeDir(t, own, config(t, values{"a": "1"})), "nobody else can have put it there")
+}
+
+// A destination may be one that others can write to, as an emptyDir is: that is said.
+func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
+	if os.Geteuid() != 0 {
+		testns.Skip(t, "needs root, to give a directory to somebody else")
+	}
+	for name, tc := range map[string]struct {
+		spoil func(root string) error
+		want  string
+	}{
+		"root's":      {spoil: func(string) error { return nil }},
+		"an emptyDir": {func(root string) error { return os.Chmod(root, 0o777) }, "others than root may change it: it has mode 0777"},
+		"an emptyDir with a group": {func(root string) error {
+			return errors.Join(os.Chown(root, 0, 4242), os.Chmod(root, 0o2775|os.ModeSetgid))
+		}, "others than root may change it: it has mode 2775 and group 4242"},
+		"a user's": {func(root string) error { return os.Chown(root, 4242, 4242) }, "others than root may change it: it belongs to uid 4242"},
+		"a user's, below": {func(root string) error {
+			return errors.Join(os.Mkdir(root+"/config", 0o755), os.Chown(root+"/config", 4242, 4242), os.Chmod(root, 0o777|os.ModeSticky))
+		}, `"config": others than root may change it: it belongs to uid 4242`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "volume")
+			require.NoError(t, errors.Join(os.Mkdir(root, 0o755), tc.spoil(root)))
+			w := configdir.Dir{Path: filepath.Join(root, "config"), Config: config(t, values{"a": "1"})}
+			for range 2 {
+				require.NoError(t, w.Apply(t.Context()))
+				requireLayout(t, w.Path, w.Config)
+				advice, err := w.Advise(t.Context())
+				require.NoError(t, err)
+				if tc.want == "" {
+					require.Empty(t, advice)
+				} else {
+					require.Len(t, advice, 1)
+					require.Contains(t, advice[0], "what the agent is configured with in "+w.Path+" others than root may change: ")
+					require.Contains(t, advice[0], tc.want)
+				}
+			}
+		})
+	}
 }
 
 // An earlier layout is others' to write: what comes back of it gives nobody

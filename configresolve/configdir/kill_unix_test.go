@@ -109,9 +109,11 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 	for run := range 16 {
 		root := t.TempDir()
 		dir, stateDir := filepath.Join(root, "deep", "d"), filepath.Join(root, "state")
-		write(t, filepath.Join(dir, "same"), "a person's file")
 		if run%2 == 0 { // an earlier layout of over 4 KiB
 			other(t, dir, "..data_17", values{"version": "0", "gone": strings.Repeat("x", 5000)}, 0o600)
+			write(t, filepath.Join(dir, "same"), "a person's file")
+		} else {
+			require.NoError(t, os.MkdirAll(dir, 0o755))
 		}
 		before := tree(t, root)
 		killed(t, 1+rand.IntN(6), dir, stateDir)

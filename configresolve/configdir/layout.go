@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,10 +39,10 @@ const (
 	maxNames = 50_000
 )
 
-// leftover matches the names of data directories and temporary links, of ours
+// leftover matches the names of data directories, temporary links and the lock, of ours
 // and of others that write this layout: the kubelet (dated directories,
 // ..data_tmp) and Cilium's init container (..data_SECONDS, ..data.tmp).
-var leftover = regexp.MustCompile(`^\.\.(\d{4}(_\d\d){5}\.\d+|data_\d+|data_tmp|data\.tmp|tmp\.\d+)$`)
+var leftover = regexp.MustCompile(`^\.\.(lock|\d{4}(_\d\d){5}\.\d+|data_\d+|data_tmp|data\.tmp|tmp\.\d+)$`)
 
 // layout is what is in a directory, compared with what should be there.
 type layout struct {
@@ -56,6 +57,21 @@ type layout struct {
 	remove  []string               // links of keys that are no more
 	litter  []string               // data directories and links that nothing uses
 	blocked error                  // a directory in the place of a key or of ..data
+}
+
+// foreign is an error if the directory is none for a configuration: it holds something,
+// and no link ..data, so that what has the name of a key is somebody else's. A new file
+// system holds lost+found.
+func (l *layout) foreign() error {
+	if strings.HasPrefix(l.linkOf[dataLink], "..") {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.all)) {
+		if name != dataLink && name != "lost+found" && !leftover.MatchString(name) && !strings.HasPrefix(l.linkOf[name], dataLink+"/") {
+			return fmt.Errorf("it is no directory of a configuration, and holds %q: name a new or an empty one, or move away what it holds", name)
+		}
+	}
+	return nil
 }
 
 func (l *layout) done() bool {

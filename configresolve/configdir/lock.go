@@ -6,37 +6,45 @@ package configdir
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// A write takes milliseconds. Whoever may read the directory can hold its lock for
-// ever, so waiting is bounded.
+// A write takes milliseconds. Root, or this user, may still stop one.
 const (
 	lockWait    = 20 * time.Millisecond // between two attempts
 	lockTimeout = 10 * time.Second
 )
 
-// lock keeps other writers of d out until d is closed. The lock ends with the
-// process, and leaves no file.
-func lock(ctx context.Context, d *durable.Dir) error {
+// lockName is the directory that is there while a writer is at work, and until the next
+// one if that is killed. Nobody else can hold the lock, and readers skip its name.
+const lockName = "..lock"
+
+// lock keeps other writers of d out until unlock is called.
+func lock(ctx context.Context, d *durable.Dir) (unlock func() error, err error) {
 	deadline := time.Now().Add(lockTimeout)
 	for {
-		locked, err := d.TryLock()
+		unlock, err = d.TryLock(lockName)
 		if err != nil {
-			return fmt.Errorf("lock: %w", err)
+			return nil, fmt.Errorf("lock: %w", err)
 		}
-		if locked {
-			return nil
+		if unlock != nil {
+			return unlock, nil
 		}
 		if !time.Now().Before(deadline) {
-			return fmt.Errorf("wait for another writer: somebody has held a lock on %s for %s (lslocks or fuser tell who)", d.Path(), lockTimeout)
+			return nil, fmt.Errorf("wait for another writer: it has held the lock %s for %s (lslocks or fuser tell which process)", d.Path(lockName), lockTimeout)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for another writer: %w", ctx.Err())
+			return nil, fmt.Errorf("wait for another writer: %w", ctx.Err())
 		case <-time.After(lockWait):
 		}
 	}
+}
+
+// locked takes the lock, which this process has, out of what is to be removed.
+func (l *layout) locked() {
+	l.litter = slices.DeleteFunc(l.litter, func(name string) bool { return name == lockName })
 }

@@ -19,43 +19,60 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
+// held is the lock of another writer in dir.
+func held(t *testing.T, dir string) (unlock func() error) {
+	t.Helper()
+	d, err := durable.OpenDir(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { d.Close() })
+	unlock, err = d.TryLock("..lock")
+	require.NoError(t, err)
+	require.NotNil(t, unlock)
+	return unlock
+}
+
 func TestWriteWaitsForAnotherWriter(t *testing.T) {
 	dir := t.TempDir()
-	other, err := os.Open(dir)
-	require.NoError(t, err)
-	defer other.Close()
-	require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_EX))
+	unlock := held(t, dir)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	c := config(t, values{"a": "1"})
-	_, err = configdir.Write(ctx, dir, c)
+	_, err := configdir.Write(ctx, dir, c)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "wait for another writer")
-	require.Empty(t, list(t, dir))
+	require.Equal(t, []string{"..lock"}, list(t, dir))
 
-	require.NoError(t, other.Close())
+	require.NoError(t, unlock())
 	require.True(t, writeDir(t, dir, c))
+	requireLayout(t, dir, c)
 }
 
-// Whoever may read the directory can hold its lock for ever.
+// Whoever may read the directory can lock it for ever: that is no lock of ours. Ours
+// only root and this user may open, and even then it is not waited for for ever.
 func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()
 		w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 		require.NoError(t, w.Apply(t.Context()))
-		other, err := os.Open(w.Path)
+		reader, err := os.Open(w.Path)
 		require.NoError(t, err)
-		defer other.Close()
-		require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_SH))
+		defer reader.Close()
+		require.NoError(t, unix.Flock(int(reader.Fd()), unix.LOCK_SH))
+		start := time.Now()
+		w.Config = config(t, values{"a": "2"})
+		require.NoError(t, w.Apply(t.Context()))
+		requireLayout(t, w.Path, w.Config)
 
-		before := state(t, root)
+		unlock := held(t, w.Path)
+		before := state(t, w.Path)
 		for name, f := range map[string]func() error{
 			"write": func() error {
-				_, err := configdir.Write(t.Context(), w.Path, config(t, values{"a": "2"}))
+				_, err := configdir.Write(t.Context(), w.Path, config(t, values{"a": "3"}))
 				return err
 			},
 			"revert": func() error { return w.Revert(t.Context()) },
@@ -63,11 +80,36 @@ func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 			start := time.Now()
 			err := f()
 			require.ErrorContains(t, err, name+" configuration ")
-			require.ErrorContains(t, err, "somebody has held a lock on "+w.Path+" for 10s")
+			require.ErrorContains(t, err, "it has held the lock "+w.Path+"/..lock for 10s")
 			require.Equal(t, 10*time.Second, time.Since(start).Truncate(time.Second))
-			require.Equal(t, before, state(t, root))
+			require.Equal(t, before, state(t, w.Path))
 		}
+		require.NoError(t, unlock())
+		require.NoError(t, w.Revert(t.Context()))
+		require.NoDirExists(t, w.Path)
+		require.Equal(t, 20*time.Second, time.Since(start).Truncate(time.Second), "nobody else was waited for")
 	})
+}
+
+// A writer that was killed leaves its lock, which goes with the next one, or with the
+// configuration.
+func TestSEC7_TheLockOfAKilledWriterGoes(t *testing.T) {
+	for _, reverted := range []bool{false, true} {
+		root := t.TempDir()
+		w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+		require.NoError(t, w.Apply(t.Context()))
+		require.NoError(t, os.Mkdir(w.Path+"/..lock", 0o700))
+		changes, err := w.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"remove leftover " + w.Path + "/..lock"}, changes)
+		if reverted {
+			require.NoError(t, w.Revert(t.Context()))
+			require.NoDirExists(t, w.Path)
+			continue
+		}
+		require.NoError(t, w.Apply(t.Context()))
+		requireLayout(t, w.Path, w.Config)
+	}
 }
 
 func TestWritersAtOnce(t *testing.T) {

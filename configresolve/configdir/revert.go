@@ -81,15 +81,17 @@ func openLayout(e journal.Entry) (*durable.Dir, error) {
 	return d, err
 }
 
-func (h Handler) undo(ctx context.Context, j *journal.Journal, e journal.Entry) error {
+func (h Handler) undo(ctx context.Context, j *journal.Journal, e journal.Entry) (err error) {
 	d, err := openLayout(e)
 	if err != nil || d == nil {
 		return err
 	}
 	defer d.Close()
-	if err := lock(ctx, d); err != nil {
+	unlock, err := lock(ctx, d)
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	r, err := compareLayout(ctx, j, e, d)
 	if err != nil {
 		return err
@@ -98,6 +100,7 @@ func (h Handler) undo(ctx context.Context, j *journal.Journal, e journal.Entry) 
 	if step == nil {
 		step = func(string) {}
 	}
+	r.now.locked()
 	return r.run(ctx, step)
 }
 

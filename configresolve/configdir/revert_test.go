@@ -20,6 +20,7 @@ import (
 func TestPLAN6_RevertRestoresAfterManyApplies(t *testing.T) {
 	root := t.TempDir()
 	dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
+	other(t, dir, "..data_17", values{"older": "1"}, 0o644)
 	write(t, filepath.Join(dir, "b"), "a person's file")
 	write(t, filepath.Join(dir, "other"), "another")
 	require.NoError(t, os.Symlink(strings.Repeat("far/", 300)+"away", filepath.Join(dir, "a")))
@@ -36,7 +37,7 @@ func TestPLAN6_RevertRestoresAfterManyApplies(t *testing.T) {
 	}
 	lines, err := configdir.Dir{Journal: j}.CheckRevert(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, lines, "remove configuration from "+dir)
+	require.Contains(t, lines, "restore the earlier configuration in "+dir)
 	require.Contains(t, lines, "restore "+filepath.Join(dir, "b"))
 	require.NoError(t, configdir.Dir{Journal: j}.Revert(t.Context()))
 	require.Equal(t, before, tree(t, root))

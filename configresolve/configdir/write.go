@@ -36,12 +36,14 @@ var ErrEmpty = errors.New("no source sets any key")
 // interrupted run, or another writer of this layout, has left: data directories
 // that ..data does not show, links of keys that no longer exist, files in the place
 // of a key's link. Other files are not touched. If there is a directory in the
-// place of a key, the error names it, and nothing is changed. If config has no keys
-// but dir has some, nothing is changed either, and the error is [ErrEmpty].
+// place of a key, or dir holds something and is no directory of this layout, the error
+// names it, and nothing is changed. If config has no keys but dir has some, nothing is
+// changed either, and the error is [ErrEmpty].
 //
 // If dir already contains config, nothing is written and changed is false. Two
-// writers of the same directory wait for each other, but for ten seconds at most:
-// whoever may read the directory could hold its lock for ever. A symbolic link on
+// writers of the same directory wait for each other, for ten seconds at most, by a
+// directory ..lock that is there meanwhile and that nobody else can open: a lock on dir
+// itself could be held for ever by whoever may read it. A symbolic link on
 // the path to dir is followed only if nobody but root and the caller can have put
 // it there; links in dir are never followed.
 func Write(ctx context.Context, dir string, config *configresolve.Config) (changed bool, err error) {
@@ -82,9 +84,21 @@ func (j job) lockAndWrite(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	defer d.Close()
-	if err := lock(ctx, d); err != nil {
+	l, err := j.inspect(ctx, d)
+	if err != nil {
 		return false, err
 	}
+	if l.done() {
+		return false, j.complete(ctx)
+	}
+	if err := j.begin(ctx, d, l); err != nil {
+		return false, err
+	}
+	unlock, err := lock(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	return j.write(ctx, d)
 }
 
@@ -117,11 +131,8 @@ func (j job) write(ctx context.Context, d *durable.Dir) (changed bool, err error
 	if err != nil {
 		return false, err
 	}
-	if l.done() {
+	if l.locked(); l.done() { // another writer was faster
 		return false, j.complete(ctx)
-	}
-	if err := j.begin(ctx, d, l); err != nil {
-		return false, err
 	}
 	if err := (writer{dir: d.Unsynced(), want: j.want, step: j.step}).write(ctx, l); err != nil {
 		return true, err
@@ -132,6 +143,9 @@ func (j job) write(ctx context.Context, d *durable.Dir) (changed bool, err error
 // inspect looks at a directory, and for anything that forbids writing to it.
 func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
 	l, err := inspect(ctx, d, j.want)
+	if err == nil {
+		err = l.foreign()
+	}
 	if err == nil {
 		err = l.blocked
 	}

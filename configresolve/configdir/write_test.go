@@ -229,6 +229,7 @@ func TestCFG7_OverAnOlderInitContainersDirectory(t *testing.T) {
 
 func TestCFG7_LeavesOtherFilesAlone(t *testing.T) {
 	dir := t.TempDir()
+	writeDir(t, dir, config(t, values{"a": "0"}))
 	write(t, filepath.Join(dir, "mine"), "x")
 	write(t, filepath.Join(dir, "..mine"), "x")
 	write(t, filepath.Join(dir, "sub", "deep"), "x")
@@ -244,6 +245,9 @@ func TestCFG7_LeavesOtherFilesAlone(t *testing.T) {
 func TestCFG7_ADirectoryInAKeysPlace(t *testing.T) {
 	for _, key := range []string{"a", "..data"} {
 		dir := t.TempDir()
+		if key != "..data" {
+			writeDir(t, dir, config(t, values{"b": "1"}))
+		}
 		write(t, filepath.Join(dir, key, "precious"), "x")
 		before := state(t, dir)
 		c := config(t, values{"a": "1", "b": "2"})
@@ -253,6 +257,35 @@ func TestCFG7_ADirectoryInAKeysPlace(t *testing.T) {
 		require.ErrorContains(t, err, filepath.Join(dir, key)+" is a directory")
 		require.Equal(t, before, state(t, dir), "nothing changed")
 	}
+}
+
+// A directory that is no configuration's keeps what it holds, such as /etc its passwd.
+func TestCFG7_ADirectoryOfSomethingElseIsRefused(t *testing.T) {
+	c := config(t, values{"passwd": "1", "debug": "true"})
+	for name, fill := range map[string]func(dir string){
+		"file":           func(dir string) { write(t, filepath.Join(dir, "passwd"), "root:x:0:0") },
+		"another's file": func(dir string) { write(t, filepath.Join(dir, "hosts"), "") },
+		"directory":      func(dir string) { write(t, filepath.Join(dir, "ssh", "sshd_config"), "") },
+		"link":           func(dir string) { require.NoError(t, os.Symlink("../run/debug", filepath.Join(dir, "debug"))) },
+		"..data of no one": func(dir string) {
+			write(t, filepath.Join(dir, "..data"), "")
+			write(t, filepath.Join(dir, "hosts"), "")
+		},
+	} {
+		dir := t.TempDir()
+		fill(dir)
+		before := state(t, dir)
+		_, err := configdir.Dir{Path: dir, Config: c}.Check(t.Context())
+		for _, err := range []error{err, configdir.Dir{Path: dir, Config: c}.Apply(t.Context())} {
+			require.ErrorContains(t, err, "write configuration to "+dir+": it is no directory of a configuration, and holds ", name)
+			require.ErrorContains(t, err, "name a new or an empty one", name)
+		}
+		require.Equal(t, before, state(t, dir), name)
+	}
+	volume := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(volume, "lost+found"), 0o700))
+	writeDir(t, volume, c)
+	requireLayout(t, volume, c, "lost+found")
 }
 
 func TestCFG5_ABadKeyIsNeverAPath(t *testing.T) {

@@ -20,7 +20,9 @@ func (d *Dir) mkdir(name string, mode fs.FileMode) error { return d.root.Mkdir(n
 func (d *Dir) Sync() error { return nil }
 
 // TryLock takes no lock: there is none here that dies with the process.
-func (d *Dir) TryLock() (bool, error) { return true, nil }
+func (d *Dir) TryLock(string) (unlock func() error, err error) {
+	return func() error { return nil }, nil
+}
 
 func (d *Dir) lockTemp(string, *os.File) (*os.File, bool, error) { return nil, true, nil }
 func (d *Dir) sweepFile(string) error                            { return nil }

@@ -7,6 +7,7 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -81,15 +82,60 @@ func (d *Dir) sweepFile(name string) error {
 	return ignoreGone(d.at(d.root.Remove(name)))
 }
 
-// TryLock takes an exclusive lock on the directory, which ends with d, and
-// reports false while somebody else has one. Who may read the directory can take
-// one too. A file system without locks lets everybody have it.
-func (d *Dir) TryLock() (bool, error) {
-	locked, err := flock(d.self, unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOLCK) {
-		return true, nil
+// TryLock takes an exclusive lock in the directory, and returns nil while another
+// process has it. The lock is on a directory called name, which is there only
+// meanwhile, or until the next lock if the process is killed: whoever may open a file
+// can lock it, and this one only the process's own user and root may open. A file
+// system without locks lets everybody have it.
+func (d *Dir) TryLock(name string) (unlock func() error, err error) {
+	if err := d.mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
 	}
-	return locked, err
+	lock, err := d.OpenDir(name)
+	if err != nil {
+		return nil, ignoreGone(err)
+	}
+	locked, err := d.lockDir(name, lock)
+	if err != nil || !locked {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return func() error { return errors.Join(d.unlinkDir(name, lock), lock.Close()) }, nil
+}
+
+// lockDir locks the directory called name, unless its last owner has removed it.
+func (d *Dir) lockDir(name string, lock *Dir) (bool, error) {
+	info, err := lock.Stat()
+	if err != nil {
+		return false, err
+	}
+	if !ownedByUs(info) || info.Mode().Perm()&0o077 != 0 {
+		return false, fmt.Errorf("the lock %s is one that others may hold, with mode %s: remove it", lock.Path(), info.Mode())
+	}
+	locked, err := flock(lock.self, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOLCK) {
+		locked, err = true, nil
+	}
+	if err != nil || !locked {
+		return false, err
+	}
+	now, err := d.Lstat(name)
+	return err == nil && os.SameFile(info, now), ignoreGone(err)
+}
+
+// unlinkDir removes the empty directory called name, if it still is this one.
+func (d *Dir) unlinkDir(name string, is *Dir) error {
+	info, err := is.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := d.Lstat(name)
+	if err != nil || !os.SameFile(info, now) {
+		return ignoreGone(err)
+	}
+	if err := unix.Unlinkat(int(d.self.Fd()), name, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &fs.PathError{Op: "rmdir", Path: d.Path(name), Err: err}
+	}
+	return nil
 }
 
 func flock(f *os.File, how int) (bool, error) {

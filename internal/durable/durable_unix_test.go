@@ -196,22 +196,44 @@ func TestTryLockKeepsOthersOut(t *testing.T) {
 	open := func() *durable.Dir {
 		d, err := durable.OpenDir(dir)
 		require.NoError(t, err)
+		t.Cleanup(func() { d.Close() })
 		return d
 	}
 	first, second := open(), open()
-	defer second.Close()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "lock"), 0o700), "one who was killed has left it")
 	for range 2 {
-		locked, err := first.TryLock()
+		unlock, err := first.TryLock("lock")
 		require.NoError(t, err)
-		require.True(t, locked)
-		locked, err = second.TryLock()
+		require.NotNil(t, unlock)
+		other, err := second.TryLock("lock")
 		require.NoError(t, err)
-		require.False(t, locked)
+		require.Nil(t, other)
+		require.NoError(t, unlock())
+		require.Empty(t, names(t, dir))
 	}
-	require.NoError(t, first.Close())
-	locked, err := second.TryLock()
+	first, second = second, first
+	unlock, err := first.TryLock("lock")
 	require.NoError(t, err)
-	require.True(t, locked)
+	require.NotNil(t, unlock)
+	require.NoError(t, unlock())
+}
+
+// A lock that others may open could be held by them for ever.
+func TestSEC7_ALockOfOthersIsNotTaken(t *testing.T) {
+	dir := t.TempDir()
+	d, err := durable.OpenDir(dir)
+	require.NoError(t, err)
+	defer d.Close()
+	for name, put := range map[string]func(path string) error{
+		"readable": func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o755)) },
+		"file":     func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"link":     func(path string) error { return os.Symlink(".", path) },
+	} {
+		require.NoError(t, put(filepath.Join(dir, name)))
+		unlock, err := d.TryLock(name)
+		require.ErrorContains(t, err, filepath.Join(dir, name))
+		require.Nil(t, unlock)
+	}
 }
 
 // A FIFO that comes between the look and the open is not waited for.

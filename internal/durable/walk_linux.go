@@ -142,7 +142,8 @@ func (w *walker) vet(name string, st *unix.Stat_t) error {
 	if why != "" {
 		return fmt.Errorf("%q: %w: %s", name, ErrShared, why)
 	}
-	if !trusted(&dir, st) {
+	// In a sticky directory others may give a file of root's a name of theirs (link(2)).
+	if !trusted(&dir, st) || st.Mode&unix.S_IFMT == unix.S_IFREG && writableByOthers(&dir) {
 		return fmt.Errorf("the directory with %q: %w: %s", name, ErrShared, others(int(dir.Uid), int(dir.Gid), dir.Mode))
 	}
 	return nil

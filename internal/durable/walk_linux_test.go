@@ -194,14 +194,16 @@ func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 		path  string // empty: dir/link
 		says  string // empty: it is vetted
 	}{
-		"root's":                     {},
-		"a directory":                {path: "dir"},
-		"nothing there":              {path: "dir/gone", says: "no such file"},
-		"a file on the way":          {path: "dir/link/below", says: "not a directory"},
-		"root's, in a sticky folder": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }},
-		"in everybody's folder":      {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777)) }, says: "it has mode 0777"},
-		"below everybody's folder":   {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777)) }, says: "it has mode 0777"},
-		"in a stranger's folder":     {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/dir", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"root's":                          {},
+		"a directory":                     {path: "dir"},
+		"nothing there":                   {path: "dir/gone", says: "no such file"},
+		"a file on the way":               {path: "dir/link/below", says: "not a directory"},
+		"root's link, in a sticky folder": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }},
+		"root's file, in a sticky folder": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin", 0o777|os.ModeSticky)) }, says: "it has mode 1777"},
+		"below a sticky folder":           {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777|os.ModeSticky)) }},
+		"in everybody's folder":           {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777)) }, says: "it has mode 0777"},
+		"below everybody's folder":        {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777)) }, says: "it has mode 0777"},
+		"in a stranger's folder":          {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/dir", stranger, 0)) }, says: "it belongs to uid 65534"},
 		"a group's folder": {spoil: func(t *testing.T, root string) {
 			require.NoError(t, errors.Join(os.Chown(root+"/dir", 0, stranger), os.Chmod(root+"/dir", 0o775)))
 		}, says: "it has mode 0775 and group 65534"},

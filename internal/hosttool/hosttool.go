@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package hosttool runs the node's own tools, within bounds, in the namespaces of the
-// calling thread. The goroutines that feed a tool end with it.
+// Package hosttool executes programs of the node, such as its tools, that nobody but
+// root may change, in the namespaces of the calling thread. The goroutines that feed a
+// program end with it.
 package hosttool
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -28,15 +32,25 @@ func toolDirs() []string {
 // Tool is a program of the host, with its first arguments.
 type Tool []string
 
-// Find returns nil where there is none.
-func Find(name string, args ...string) Tool {
+// Find finds a tool that is to be trusted. If there is none the error matches
+// [fs.ErrNotExist], or [ErrUntrusted].
+func Find(name string, args ...string) (Tool, error) {
+	var untrusted error
 	for _, dir := range toolDirs() {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return append(Tool{path}, args...)
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			continue
 		}
+		err := Trust(path)
+		if err == nil {
+			return append(Tool{path}, args...), nil
+		}
+		untrusted = errors.Join(untrusted, fmt.Errorf("not executed: %w", err))
 	}
-	return nil
+	if untrusted != nil {
+		return nil, untrusted
+	}
+	return nil, fmt.Errorf("%s: %w in %s", name, fs.ErrNotExist, strings.Join(toolDirs(), ", "))
 }
 
 // Bounds of what a tool may take.
@@ -52,14 +66,11 @@ const (
 func (t Tool) Run(ctx context.Context, stdin string, line func(string), args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, toolTime, fmt.Errorf("not done after %s", toolTime))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, t[0], append(t[1:len(t):len(t)], args...)...)
-	cmd.Env = []string{"PATH=" + strings.Join(toolDirs(), ":"), "LC_ALL=C"}
-	cmd.Dir = "/"
-	cmd.WaitDelay = time.Second
-	cmd.Stdin = strings.NewReader(stdin)
 	stdout, stderr := lineWriter{line: line}, headWriter{}
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	err := Command{
+		Path: t[0], Args: append(t[:len(t):len(t)], args...), Env: []string{"PATH=" + searchPath(), "LC_ALL=C"}, Dir: "/",
+		Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
+	}.Run(ctx)
 	switch {
 	case err == nil:
 		return nil
@@ -69,6 +80,14 @@ func (t Tool) Run(ctx context.Context, stdin string, line func(string), args ...
 		err = stdout.err
 	}
 	return fmt.Errorf("%s: %w%s", t[0], err, toolSaid(string(stderr)))
+}
+
+// searchPath is where a tool finds others, such as modprobe what its install lines name.
+func searchPath() string {
+	return strings.Join(slices.DeleteFunc(toolDirs(), func(dir string) bool {
+		f, err := durable.OpenVetted(nil, dir)
+		return err != nil || f.Close() != nil
+	}), ":")
 }
 
 // lineWriter calls line with each whole line that is written.

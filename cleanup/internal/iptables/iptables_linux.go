@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,22 +79,37 @@ type toolPair struct{ save, restore hosttool.Tool }
 
 // tools finds the host's tools. The plain names belong to iptables-nft on
 // most hosts, which sees nothing of the legacy tables.
-func (f Family) tools(ctx context.Context) toolPair {
-	if t := (toolPair{hosttool.Find(f.tool + "-legacy-save"), hosttool.Find(f.tool + "-legacy-restore")}); t.save != nil && t.restore != nil {
-		return t
+func (f Family) tools(ctx context.Context) (toolPair, error) {
+	legacy, err := pair(f.tool + "-legacy")
+	if err == nil {
+		return legacy, nil
 	}
-	if t := hosttool.Find("xtables-legacy-multi"); t != nil {
-		return toolPair{append(t[:1:1], f.tool+"-save"), append(t[:1:1], f.tool+"-restore")}
+	t, multiErr := hosttool.Find("xtables-legacy-multi")
+	if multiErr == nil {
+		return toolPair{append(t[:1:1], f.tool+"-save"), append(t[:1:1], f.tool+"-restore")}, nil
 	}
-	plain := toolPair{hosttool.Find(f.tool + "-save"), hosttool.Find(f.tool + "-restore")}
-	if main := hosttool.Find(f.tool); main != nil && plain.save != nil && plain.restore != nil {
+	plain, plainErr := pair(f.tool)
+	main, mainErr := hosttool.Find(f.tool)
+	if plainErr == nil && mainErr == nil {
 		var version string
 		err := main.Run(ctx, "", func(line string) { version += line }, "--version")
 		if err == nil && !strings.Contains(version, "nf_tables") {
-			return plain
+			return plain, nil
 		}
 	}
-	return toolPair{}
+	return toolPair{}, untrusted(err, multiErr, plainErr, mainErr)
+}
+
+func pair(name string) (t toolPair, err error) {
+	var other error
+	t.save, err = hosttool.Find(name + "-save")
+	t.restore, other = hosttool.Find(name + "-restore")
+	return t, errors.Join(err, other)
+}
+
+// untrusted is what there is and is not executed, if anything.
+func untrusted(errs ...error) error {
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return !errors.Is(err, hosttool.ErrUntrusted) })...)
 }
 
 // List looks at the tables of one family.
@@ -105,7 +119,10 @@ func (f Family) List(ctx context.Context, owned func(chain string) bool) (*Rules
 	if err != nil || len(tables) == 0 {
 		return set, err
 	}
-	t := f.tools(ctx)
+	t, err := f.tools(ctx)
+	if err != nil {
+		return set, err
+	}
 	if t.save == nil {
 		return set, fmt.Errorf("the host has no %[1]s-legacy-save and no %[1]s-legacy-restore to look into its %[2]s tables (%[3]s) and to remove what is in them with: install its package iptables, or run this where they are",
 			f.tool, f.Name, strings.Join(tables, ", "))
@@ -147,8 +164,7 @@ func Delete(ctx context.Context, owned func(chain string) bool, objects []Object
 // isLocked reports whether iptables could not get its lock or the kernel's
 // memory (iptables(8): RESOURCE_PROBLEM).
 func isLocked(err error) bool {
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.ExitCode() == 4
+	return hosttool.ExitCode(err) == 4
 }
 
 // deleteSingly goes on for as long as something goes: a chain may be in use by
@@ -196,7 +212,11 @@ func (f Family) delete(ctx context.Context, owned func(string) bool, objects []O
 		return nil
 	}
 	const seconds = "5" // to wait for the lock that all of iptables share
-	return capabilityHint(f.tools(ctx).restore.Run(ctx, input, nil, "-w", seconds, "--noflush"))
+	t, err := f.tools(ctx)
+	if err != nil {
+		return err
+	}
+	return capabilityHint(t.restore.Run(ctx, input, nil, "-w", seconds, "--noflush"))
 }
 
 // capabilityHint names the capabilities that the tool needs and cannot get; its

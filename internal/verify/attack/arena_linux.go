@@ -35,6 +35,10 @@ type arena struct {
 	before string  // what was in them
 	undo   func(context.Context) error
 	err    error // the first of those who build
+
+	node   *node  // where processes lie
+	about  uint64 // the pid that is lied about
+	fooled string // what the lie has done; empty: nothing
 }
 
 // guard is a directory that is open.
@@ -59,11 +63,12 @@ func (a *arena) reset() {
 	a.drop("pub/roots")
 	a.remove("pub")
 	a.remove("state")
+	a.remove("run")
 	if !a.built {
 		a.drop("victim")
 		a.remove("victim")
 	}
-	a.undo = nil
+	a.undo, a.fooled = nil, ""
 	a.dir("pub", 0o755, nobody)
 	a.dir("state", 0o700, 0)
 	a.dir("victim", 0o700, 0)
@@ -161,6 +166,9 @@ func (a *arena) harm() (string, error) {
 	if after != a.before {
 		a.built = false
 		return "outside it was\n" + a.before + "and is\n" + after, nil
+	}
+	if a.fooled != "" {
+		return a.fooled, nil
 	}
 	return a.leaked()
 }

@@ -31,6 +31,10 @@ type target struct {
 	slow  bool               // tried a quarter as often
 	mount bool               // mounts are made, or gone
 	old   bool               // tried where only mount(2) is to be had
+
+	lie  string // what the second kind of attacker tells meanwhile; empty: he exchanges pairs
+	node bool   // on a throw-away node
+	rare bool   // tried a twentieth as often
 }
 
 // isolate runs the program again in a mount namespace of its own, with a folder
@@ -70,7 +74,10 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 	var errs []error
 	for _, t := range list {
 		tries := n
-		if t.slow {
+		switch {
+		case t.rare:
+			tries = max(n/20, 20)
+		case t.slow:
 			tries = max(n/4, 1)
 		}
 		held, naive, err := t.attack(root, tries)
@@ -127,12 +134,18 @@ func (t target) run(root string, op func(*arena) error, enough func(outcome) boo
 	return o, err
 }
 
-func (t target) tryUntil(enough func(outcome) bool, root string, op func(*arena) error, o *outcome) error {
-	him, err := startAttacker(root, t.pairs)
+func (t target) tryUntil(enough func(outcome) bool, root string, op func(*arena) error, o *outcome) (err error) {
+	a := &arena{root: root, mounts: t.mount, ctx: context.Background()}
+	if t.node {
+		if a.node, err = startNode(); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, a.node.close()) }()
+	}
+	him, err := t.attacker(a)
 	if err != nil {
 		return err
 	}
-	a := &arena{root: root, mounts: t.mount, ctx: context.Background()}
 	for !enough(*o) {
 		if err = t.once(a, him, op, o); err != nil {
 			break
@@ -140,6 +153,17 @@ func (t target) tryUntil(enough func(outcome) bool, root string, op func(*arena)
 	}
 	a.reset()
 	return errors.Join(err, a.err, him.end())
+}
+
+// attacker is nil for one who has said all that he has to before each try.
+func (t target) attacker(a *arena) (*attacker, error) {
+	switch {
+	case t.lie != "":
+		return startLiar(a.root, a.node, t.lie)
+	case len(t.pairs) > 0:
+		return startAttacker(a.root, t.pairs)
+	}
+	return nil, nil
 }
 
 func (t target) once(a *arena, him *attacker, op func(*arena) error, o *outcome) error {
@@ -150,6 +174,9 @@ func (t target) once(a *arena, him *attacker, op func(*arena) error, o *outcome)
 	}
 	if err := him.attack(); err != nil {
 		return err
+	}
+	if him != nil {
+		a.about = him.about
 	}
 	opErr := op(a)
 	exchanges, err := him.stop()

@@ -29,20 +29,31 @@ type attacker struct {
 	cmd     *exec.Cmd
 	orders  *os.File
 	answers *os.File
+	tells   bool // a number when he has begun, which is about what he lies about
+	about   uint64
 }
 
 // startAttacker starts one who exchanges the pairs of names in root/pub between
 // each attack and the stop that follows.
 func startAttacker(root string, pairs []pair) (*attacker, error) {
+	args := []string{"/proc/self/exe", "-as", "attacker"}
+	for _, p := range pairs {
+		args = append(args, p[0]+":"+p[1])
+	}
+	return startAs(root, args, &syscall.SysProcAttr{
+		Credential:   &syscall.Credential{Uid: nobody, Gid: nobody},
+		Unshareflags: unix.CLONE_NEWNS,
+		Pdeathsig:    unix.SIGKILL,
+	}, (*exec.Cmd).Start)
+}
+
+// startAs starts an attacker who has the directory root as his descriptor 3.
+func startAs(root string, args []string, attr *syscall.SysProcAttr, start func(*exec.Cmd) error) (*attacker, error) {
 	dir, err := os.Open(root)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	args := []string{"-as", "attacker"}
-	for _, p := range pairs {
-		args = append(args, p[0]+":"+p[1])
-	}
 	in, orders, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -53,25 +64,30 @@ func startAttacker(root string, pairs []pair) (*attacker, error) {
 		return nil, err
 	}
 	defer out.Close()
-	a := &attacker{exec.Command("/proc/self/exe", args...), orders, answers}
+	a := &attacker{cmd: exec.Command(args[0], args[1:]...), orders: orders, answers: answers}
 	a.cmd.Stdin, a.cmd.Stdout, a.cmd.Stderr = in, out, os.Stderr
 	a.cmd.ExtraFiles = []*os.File{dir} // others may not go there by its path
-	a.cmd.SysProcAttr = &syscall.SysProcAttr{
-		Credential:   &syscall.Credential{Uid: nobody, Gid: nobody},
-		Unshareflags: unix.CLONE_NEWNS,
-		Pdeathsig:    unix.SIGKILL,
-	}
+	a.cmd.SysProcAttr = attr
 	_, _ = orders.Fd(), answers.Fd() // which lets reads and writes block: nothing else is to be done meanwhile
-	return a, a.cmd.Start()
+	return a, start(a.cmd)
 }
 
 func (a *attacker) attack() error {
+	if a == nil {
+		return nil
+	}
 	_, err := a.orders.Write([]byte{'a'})
+	if err == nil && a.tells {
+		err = binary.Read(a.answers, binary.LittleEndian, &a.about)
+	}
 	return err
 }
 
 // stop returns when the attacker is idle, and how often he has exchanged names.
 func (a *attacker) stop() (exchanges uint64, err error) {
+	if a == nil {
+		return 0, nil
+	}
 	if _, err := a.orders.Write([]byte{'s'}); err != nil {
 		return 0, err
 	}
@@ -80,6 +96,9 @@ func (a *attacker) stop() (exchanges uint64, err error) {
 }
 
 func (a *attacker) end() error {
+	if a == nil {
+		return nil
+	}
 	return errors.Join(a.orders.Close(), a.cmd.Wait(), a.answers.Close())
 }
 

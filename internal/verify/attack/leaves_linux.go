@@ -125,6 +125,7 @@ func config(a *arena, value string) *configresolve.Config {
 func configured(value string) func(*arena, string) {
 	return func(a *arena, dir string) {
 		if a.missing(dir) {
+			a.do(os.Symlink("..earlier", a.path(dir+"/..data"))) // else what it holds is somebody else's
 			a.do(configure(a, dir, value))
 		}
 	}

@@ -32,6 +32,12 @@ import (
 )
 
 func main() {
+	if part := os.Getenv(standIn); part != "" {
+		if err := playStandIn(part); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	n := flag.Int("n", 2000, "how often each operation is tried; a quarter as often where that takes long")
 	pattern := flag.String("target", "", "try only the operations whose names match this regular expression")
 	mode := flag.String("as", "", "for the program's own use: the part that a process of it plays")
@@ -52,6 +58,8 @@ func play(mode string, n int, pattern string) error {
 		return isolate()
 	case "attacker":
 		return exchange(flag.Args())
+	case "liar":
+		return lieUntilEnd(flag.Arg(0))
 	}
 	return attack(flag.Arg(0), n, only)
 }

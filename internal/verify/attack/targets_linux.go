@@ -14,7 +14,7 @@ var (
 )
 
 func targets() []target {
-	return slices.Concat(fileTargets(), recordTargets(), mountTargets(), leafTargets())
+	return slices.Concat(fileTargets(), recordTargets(), mountTargets(), leafTargets(), identityTargets())
 }
 
 // fileBesideLink makes the file pub/x, and a link to a file of root's.

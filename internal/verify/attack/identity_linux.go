@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/hosttool"
+)
+
+// patience is far more than an operation takes that nobody holds up.
+const patience = 2 * time.Second
+
+// identityTargets are those of the second kind of attacker. What he has somebody believe,
+// or how he holds somebody up, is what he gets.
+func identityTargets() []target {
+	return []target{{
+		name: "which kubelet", lie: "kubelet", node: true, rare: true, setup: runtimes, try: find, naive: findByComm,
+	}, {
+		name: "which kubelet, of a pod", lie: "kubelet of a pod", node: true, rare: true, setup: runtimes, try: find, naive: findByComm,
+	}, {
+		name: "which socket, of many", lie: "sockets", node: true, rare: true, setup: runtimes, try: find, naive: findByName,
+	}, {
+		name: "which socket, of a pod", lie: "planted", node: true, rare: true, setup: nowhere, try: refuse(planted), naive: connectByName,
+	}, {
+		name: "which socket, of a stale name", lie: "stale", node: true, rare: true, setup: stale, try: refuse(usual), naive: findByName,
+	}, {
+		name: "which folder, as a runtime says", setup: nowhere, try: choose, naive: chooseAsTold,
+	}, {
+		name: "run a plugin for its version", pairs: []pair{{"p", "his"}}, setup: pluginBesideHis, slow: true,
+		try: func(a *arena) error { return asked(a).Apply(a.ctx) }, naive: runIfRoots,
+	}, {
+		name: "execute a program", pairs: []pair{{"p", "his"}}, setup: pluginBesideHis, slow: true, naive: runIfRoots,
+		try: func(a *arena) error {
+			err := hosttool.Command{Path: a.path("pub/p/x"), Args: []string{"x"}}.Run(a.ctx)
+			if errors.Is(err, hosttool.ErrUntrusted) {
+				return nil
+			}
+			return err
+		},
+	}, {
+		name: "what a key destroys", setup: nowhere, try: destroy, naive: destroyAsTold,
+	}, {
+		name: "write a configuration, beside locks", lie: "locks", slow: true, setup: lockable,
+		try: func(a *arena) error {
+			return a.within(func(ctx context.Context) error {
+				a.ctx = ctx
+				return configure(a, "run/config", fmt.Sprint(rand.Uint64()))
+			})
+		},
+		naive: func(a *arena) error { return a.locks("run/config", unix.O_RDONLY|unix.O_DIRECTORY) },
+	}, {
+		name: "take the node's lock, beside locks", lie: "locks", slow: true, setup: lockable,
+		try: func(a *arena) error {
+			return a.within(func(ctx context.Context) error {
+				unlock, err := flock.File{Path: a.path("run/lock")}.Lock(ctx)
+				if err != nil {
+					return err
+				}
+				return unlock()
+			})
+		},
+		naive: func(a *arena) error { return a.locks("run/naive", unix.O_RDWR) },
+	}, {
+		name: "claim a node, beside locks", lie: "locks", slow: true, setup: lockable, try: claim,
+		naive: func(a *arena) error { return a.locks("run/naive", unix.O_RDWR) },
+	}, {
+		name: "is an agent alive, that is not", lie: "agent", node: true, rare: true, setup: stalePidFile, try: notAlive, naive: notAliveByComm,
+	}, {
+		name: "is an agent alive, that is", lie: "agent", node: true, rare: true, setup: liveAgent, try: alive, naive: aliveByLock,
+	}}
+}
+
+func nowhere(*arena) {}
+
+// within has it that whoever is not done in time, or fails, was held up.
+func (a *arena) within(f func(context.Context) error) error {
+	before := a.ctx
+	ctx, cancel := context.WithTimeout(before, patience)
+	defer cancel()
+	err := f(ctx)
+	if a.ctx = before; err != nil {
+		a.fooled = "held up: " + err.Error()
+	}
+	return nil
+}
+
+// on calls f on the node.
+func (a *arena) on(f func(context.Context) error) error { return a.node.Do(a.ctx, f) }
+
+// runtimes has a runtime listen at the usual place, and mostly another, that the kubelet
+// names, which starts and ends at times.
+func runtimes(a *arena) {
+	n := a.node
+	if a.err == nil && n.wants == "" {
+		a.do(n.serve(usual))
+		n.wants = usual
+	}
+	switch {
+	case a.err != nil:
+	case n.kubelet == nil && sometimes(4):
+		l, err := n.Listen(named, exec.Command("cat"))
+		if a.do(err); err != nil {
+			return
+		}
+		n.kubelet, err = n.stand(asRoot, programs+"/kubelet", "--container-runtime-endpoint=unix://"+named)
+		a.do(err)
+		n.wants = named
+		end := n.kubelet
+		n.kubelet = func() error {
+			return errors.Join(end(), l.Close(), a.on(func(context.Context) error { return os.Remove(named) }))
+		}
+	case n.kubelet != nil && sometimes(4):
+		a.do(n.kubelet())
+		n.kubelet, n.wants = nil, usual
+	}
+}
+
+func find(a *arena) error {
+	return a.within(func(ctx context.Context) error {
+		found, err := cri.Find(ctx, a.node.Proc())
+		if err == nil && found.Path != a.node.wants {
+			err = fmt.Errorf("the runtime is at %s, not at %s", found.Path, a.node.wants)
+		}
+		return err
+	})
+}
+
+// findByComm takes who is called kubelet, and is root, for the kubelet.
+func findByComm(a *arena) error {
+	proc := a.node.Proc()
+	entries, err := os.ReadDir(proc)
+	for _, e := range entries {
+		dir := filepath.Join(proc, e.Name())
+		info, errDir := os.Stat(dir)
+		if comm, err := os.ReadFile(dir + "/comm"); err != nil || errDir != nil || string(comm) != "kubelet\n" || info.Sys().(*syscall.Stat_t).Uid != 0 {
+			continue
+		}
+		line, err := os.ReadFile(dir + "/cmdline")
+		if err != nil {
+			continue
+		}
+		if _, path, named := strings.Cut(string(line), "unix://"); named && strings.TrimRight(path, "\x00") != a.node.wants {
+			a.fooled = "the runtime is at " + path
+		}
+		return nil
+	}
+	return err
+}
+
+// listeners are the sockets that the host has by their names.
+func listeners(a *arena) (paths []string, err error) {
+	table, err := os.ReadFile(a.node.Proc() + "/1/net/unix")
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) == 8 && f[3] == "00010000" && filepath.Base(f[7]) == "containerd.sock" {
+			paths = append(paths, f[7])
+		}
+	}
+	return paths, err
+}
+
+// findByName takes a name for a socket, and a hundred for too many.
+func findByName(a *arena) error {
+	paths, err := listeners(a)
+	for _, path := range paths {
+		if _, err := os.Stat(a.node.Proc() + "/1/root" + path); err == nil && (a.node.wants == "" || path != a.node.wants && len(paths) > 100) {
+			a.fooled = "the runtime is one of " + strings.Join(paths, ", ")
+		}
+	}
+	return err
+}
+
+// connectByName takes whoever answers for the runtime.
+func connectByName(a *arena) error {
+	paths, err := listeners(a)
+	for _, path := range paths {
+		if conn, err := net.Dial("unix", a.node.Proc()+"/1/root"+path); err == nil {
+			a.fooled = "the runtime is at " + path
+			_ = conn.Close()
+		}
+	}
+	return err
+}
+
+// stale has the name of a socket at which no process listens any more.
+func stale(a *arena) {
+	a.do(a.on(func(context.Context) error {
+		if _, err := os.Lstat(usual); err == nil {
+			return nil
+		}
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: usual})
+		if err != nil {
+			return err
+		}
+		l.SetUnlinkOnClose(false)
+		return l.Close()
+	}))
+}
+
+// refuse refuses to take what listens at the path for the runtime, whatever it is asked.
+func refuse(path string) func(*arena) error {
+	return func(a *arena) error {
+		ctx, cancel := context.WithTimeout(a.ctx, patience)
+		defer cancel()
+		at := cri.Endpoint{HostProc: a.node.Proc(), Path: path}
+		found, err := cri.Find(ctx, a.node.Proc())
+		ids, errIDs := at.SandboxIDs(ctx)
+		_, errStatus := at.Status(ctx)
+		if err == nil || errIDs == nil || errStatus == nil || ctx.Err() != nil {
+			a.fooled = fmt.Sprintf("the runtime is at %q (%v), with sandboxes %q (%v), and says where it looks (%v)", found.Path, err, ids, errIDs, errStatus)
+		}
+		return nil
+	}
+}
+
+// told is where a runtime that lies says that it looks.
+func lyingRuntime() cniinstall.Runtime {
+	dirs := []string{
+		"/etc/ssh/sshd_config.d", "/etc/sudoers.d", "/etc/cron.d", "/etc/sysctl.d", "/etc", "/", "/root/.ssh", "/usr/lib/systemd/system",
+		"/etc/cni/net.d/../../cron.d", "/etc/cnix/conf.d", "/opt/cni/../../etc/sudoers.d",
+	}
+	pick := func() string { return dirs[rand.IntN(len(dirs))] }
+	r := cniinstall.Runtime{ConfDir: pick()}
+	for range rand.IntN(3) {
+		r.PluginDirs = append(r.PluginDirs, pick())
+	}
+	return r
+}
+
+// choose is fooled by a folder that is not for CNI.
+func choose(a *arena) error {
+	i, err := cniinstall.Install{}.For(a.ctx, lyingRuntime())
+	if err == nil {
+		a.fooled = fmt.Sprintf("configurations go to %s, and plugins to %s", i.ConfDir, i.BinDir)
+	}
+	return nil
+}
+
+func chooseAsTold(a *arena) error {
+	if dir := lyingRuntime().ConfDir; filepath.IsAbs(dir) {
+		a.fooled = "configurations go to " + dir
+	}
+	return nil
+}
+
+// pluginBesideHis has a plugin of root's in a folder of root's, and the attacker's in his.
+// The folder with both is his.
+func pluginBesideHis(a *arena) {
+	a.dir("pub/p", 0o755, 0)
+	a.file("pub/p/x", script, 0o755, 0)
+	a.dir("pub/his", 0o755, nobody)
+	a.file("pub/his/x", "#!/bin/sh\necho his >"+a.path("victim/ran")+"\n"+strings.TrimPrefix(script, "#!/bin/sh\n"), 0o755, nobody)
+}
+
+// asked is an installation that asks the plugin for its versions, if it may.
+func asked(a *arena) cniinstall.Install {
+	return cniinstall.Install{
+		Config: cniinstall.Whole(conflist), ConfName: ours, ConfDir: a.path("state/net.d"), BinDir: a.path("pub/p"), Optional: []string{"loopback"},
+	}
+}
+
+// runIfRoots runs the plugin if it is root's, and so is its folder.
+func runIfRoots(a *arena) error {
+	for _, name := range []string{"pub/p", "pub/p/x"} {
+		info, err := os.Stat(a.path(name))
+		if err != nil {
+			return err
+		}
+		if info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode()&0o022 != 0 {
+			return errRefused
+		}
+	}
+	return exec.Command(a.path("pub/p/x")).Run()
+}
+
+// said is a source in a cluster.
+type said struct {
+	kind   string
+	values map[string]string
+}
+
+func (s said) Ref() configresolve.Ref { return configresolve.Ref{Kind: s.kind, Name: "x"} }
+
+func (s said) Read(context.Context) ([]configresolve.Layer, error) {
+	return []configresolve.Layer{{Ref: s.Ref(), Part: "annotations", Values: s.values}}, nil
+}
+
+const destroys = "clean-cilium-state"
+
+// lyingCluster is a configuration in which somebody else than the first source, which is
+// no node, has set a key that destroys.
+func lyingCluster(a *arena) (*configresolve.Config, error) {
+	kinds := []string{configresolve.KindNode, configresolve.KindNodeConfig, configresolve.KindConfigMap, "dir", "file"}
+	own := map[string]string{"debug": "false"}
+	if sometimes(2) {
+		own[destroys] = "false"
+	}
+	sources := []configresolve.Source{said{configresolve.KindConfigMap, own}}
+	if sometimes(3) {
+		sources[0] = said{configresolve.KindNode, map[string]string{destroys: "true"}}
+	}
+	for range 1 + rand.IntN(3) {
+		sources = append(sources, said{kinds[rand.IntN(len(kinds))], map[string]string{destroys: "true", "debug": "true"}})
+	}
+	return configresolve.Resolve(a.ctx, sources...)
+}
+
+func destroy(a *arena) error {
+	config, err := lyingCluster(a)
+	if err != nil {
+		return err
+	}
+	if value, ok := config.Trusted(destroys); ok && value == "true" {
+		a.fooled = "the state is removed"
+	}
+	return nil
+}
+
+func destroyAsTold(a *arena) error {
+	config, err := lyingCluster(a)
+	if err != nil {
+		return err
+	}
+	if value, _ := config.Lookup(destroys); value == "true" {
+		a.fooled = "the state is removed"
+	}
+	return nil
+}
+
+// lockable has in run what everybody can get to: a configuration, a lock, and a journal
+// that was claimed, and a lock that everybody may open.
+func lockable(a *arena) {
+	a.dir("run", 0o755, 0)
+	a.dir("run/config", 0o755, 0)
+	a.do(configure(a, "run/config", "earlier"))
+	unlock, err := flock.File{Path: a.path("run/lock")}.Lock(a.ctx)
+	if a.do(err); err == nil {
+		a.do(unlock())
+	}
+	a.dir("run/journal", 0o755, 0) // as an administrator may have made it
+	a.do(claim(a))
+	a.file("run/naive", "", 0o644, 0)
+}
+
+func claim(a *arena) error {
+	return a.within(func(ctx context.Context) error {
+		j, err := journal.Open(a.path("run/journal"), journal.Options{Owner: "root's"})
+		if err != nil {
+			return err
+		}
+		_, leave, err := j.Enter(ctx, journal.Apply)
+		if err != nil {
+			return errors.Join(err, j.Close())
+		}
+		return errors.Join(leave(), j.Close())
+	})
+}
+
+// locks locks a file that everybody may open.
+func (a *arena) locks(name string, flags int) error {
+	f, err := os.OpenFile(a.path(name), flags, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		a.fooled = "held up: " + err.Error()
+	}
+	return nil
+}
+
+// agents is what shows that Cilium's agent is alive.
+func agents() cleanup.Ownership {
+	own := cleanup.Cilium()
+	return cleanup.Ownership{StateDirs: own.StateDirs, PidFiles: []string{pidFile}, Executables: own.Executables, Sockets: own.Sockets}
+}
+
+// stalePidFile is there, and everybody may read it.
+func stalePidFile(a *arena) {
+	a.do(a.on(func(context.Context) error { return os.WriteFile(pidFile, []byte("4194303\n"), 0o644) }))
+}
+
+// pidFileOfHis has the stale file name the process of the attacker's, which has the
+// number now.
+func pidFileOfHis(a *arena) error {
+	return a.on(func(context.Context) error { return os.WriteFile(pidFile, fmt.Appendln(nil, a.about), 0o644) })
+}
+
+func notAlive(a *arena) error {
+	if err := pidFileOfHis(a); err != nil {
+		return err
+	}
+	return a.within(func(ctx context.Context) error {
+		return a.node.Do(ctx, func(ctx context.Context) error { return agents().AgentAlive(ctx, nil) })
+	})
+}
+
+// notAliveByComm believes the name of the process that has the number, if it is root's.
+func notAliveByComm(a *arena) error {
+	if err := pidFileOfHis(a); err != nil {
+		return err
+	}
+	dir := filepath.Join(a.node.Proc(), strconv.FormatUint(a.about, 10))
+	comm, err := os.ReadFile(dir + "/comm")
+	info, errDir := os.Stat(dir)
+	if err == nil && errDir == nil && string(comm) == "cilium-agent\n" && info.Sys().(*syscall.Stat_t).Uid == 0 {
+		a.fooled = "held up: the agent is alive"
+	}
+	return nil
+}
+
+// liveAgent runs in a pod, and starts anew at times.
+func liveAgent(a *arena) {
+	n := a.node
+	if a.err == nil && n.agent != nil && sometimes(8) {
+		a.do(n.agent())
+		n.agent = nil
+	}
+	if a.err == nil && n.agent == nil {
+		var err error
+		n.agent, err = n.stand(asAgent, "unshare", "--mount", "--pid", "--fork", "--kill-child", programs+"/cilium-agent")
+		a.do(err)
+	}
+}
+
+func alive(a *arena) error {
+	err := a.on(func(ctx context.Context) error { return agents().AgentAlive(ctx, nil) })
+	if !errors.Is(err, cleanup.ErrAgentAlive) {
+		a.fooled = fmt.Sprintf("the state of an agent that is alive can be removed: %v", err)
+	}
+	return nil
+}
+
+// aliveByLock believes that the agent has locked its pid file.
+func aliveByLock(a *arena) error {
+	return a.on(func(context.Context) error {
+		f, err := os.Open(pidFile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			a.fooled = "the state of an agent that is alive can be removed"
+		}
+		return nil
+	})
+}

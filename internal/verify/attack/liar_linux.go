@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+)
+
+// lie is what the second kind of attacker has somebody believe. It is told anew at
+// random moments, and mostly lasts from one try to the next.
+type lie struct {
+	tell func() (end func() error, about uint64, err error) // about: the pid that is lied about, if any
+	at   string                                             // where he listens all the time, if anywhere
+	pod  bool                                               // by one who is root in a pod, not by a user
+	each bool                                               // anew for each try, and then for as long as that lasts
+}
+
+func allLies() map[string]lie {
+	return map[string]lie{
+		"kubelet":          {tell: pretend("kubelet", liars+"/su", "--container-runtime-endpoint=unix://"+his), at: his},
+		"kubelet of a pod": {tell: pretend("kubelet", programs, "--container-runtime-endpoint=unix://"+his), at: his, pod: true},
+		"agent":            {tell: pretend("cilium-agent", liars+"/su")},
+		"sockets":          {tell: listenOften},
+		"planted":          {tell: func() (func() error, uint64, error) { return listenAt(planted) }, pod: true},
+		"stale":            {tell: listenElsewhere, pod: true},
+		"locks":            {tell: lockAll, each: true},
+	}
+}
+
+// startLiar starts one who tells the lie between each attack and the stop that follows.
+// He has the directory root as his descriptor 3; if n is not nil, he is on that node.
+func startLiar(root string, n *node, name string) (*attacker, error) {
+	args := []string{programs + "/attack", "-as", "liar", name}
+	attr := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	start := (*exec.Cmd).Start
+	switch {
+	case n == nil:
+		args[0] = "/proc/self/exe"
+		attr.Unshareflags, attr.Pdeathsig = unix.CLONE_NEWNS, unix.SIGKILL
+	case allLies()[name].pod:
+		const enter = `mkdir -p /sys/fs/cgroup/kubepods/pod12; echo $$ > /sys/fs/cgroup/kubepods/pod12/cgroup.procs; exec unshare --mount --pid --fork --kill-child "$@"`
+		args = append([]string{"sh", "-ec", enter, "sh"}, args...)
+		attr = nil
+	}
+	if n != nil {
+		start = n.StartCommand
+	}
+	a, err := startAs(root, args, attr, start)
+	if a != nil {
+		a.tells = true
+	}
+	return a, err
+}
+
+// lieUntilEnd is the liar's process.
+func lieUntilEnd(name string) error {
+	runtime.LockOSThread()
+	l, ok := allLies()[name]
+	if !ok {
+		return fmt.Errorf("no lie is called %q", name)
+	}
+	if l.at != "" {
+		if _, _, err := listenAt(l.at); err != nil {
+			return err
+		}
+	}
+	var end func() error
+	var about, lies uint64
+	again := func() error {
+		if end != nil {
+			if err := end(); err != nil {
+				return err
+			}
+		}
+		var err error
+		end, about, err = l.tell()
+		lies++
+		return err
+	}
+	for {
+		switch _, err := os.Stdin.Read(make([]byte, 1)); {
+		case err == io.EOF && end != nil:
+			return end()
+		case err != nil:
+			return err
+		}
+		if end == nil || l.each || sometimes(2) {
+			if err := again(); err != nil {
+				return err
+			}
+		}
+		if err := binary.Write(os.Stdout, binary.LittleEndian, about); err != nil {
+			return err
+		}
+		for !told(time.Duration(rand.IntN(10_000)) * time.Microsecond) {
+			if l.each {
+				continue
+			}
+			if err := again(); err != nil {
+				return err
+			}
+		}
+		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+			return err
+		}
+		if err := binary.Write(os.Stdout, binary.LittleEndian, lies); err != nil {
+			return err
+		}
+		lies = 0
+	}
+}
+
+// pretend runs a program of that name: mostly the one in the folder, which may be a link
+// to a set-user-id one, that is root in full then. It may have a lock on the pid file that
+// it was handed.
+func pretend(name, dir string, args ...string) func() (func() error, uint64, error) {
+	return func() (func() error, uint64, error) {
+		path := filepath.Join(dir, name)
+		if sometimes(4) {
+			path = filepath.Join(liars, "plain", name)
+		}
+		cmd := exec.Command(path, args...)
+		cmd.Env = []string{standIn + "=" + asRoot}
+		if f, err := os.Open(pidFile); err == nil && sometimes(2) {
+			defer f.Close()
+			if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+				cmd.ExtraFiles = []*os.File{f}
+			}
+		}
+		end, err := waiting(cmd, (*exec.Cmd).Start)
+		if err != nil {
+			return nil, 0, err
+		}
+		return end, uint64(cmd.Process.Pid), nil
+	}
+}
+
+// listenOften makes more sockets with a runtime's name than anybody would look at.
+func listenOften() (func() error, uint64, error) {
+	var all []net.Listener
+	end := func() (err error) {
+		for _, l := range all {
+			err = errors.Join(err, l.Close())
+		}
+		return err
+	}
+	for i := range 101 + rand.IntN(20) {
+		dir := fmt.Sprintf("%s/%d", liars, i)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, 0, errors.Join(err, end())
+		}
+		l, err := net.Listen("unix", dir+"/containerd.sock")
+		if err != nil {
+			return nil, 0, errors.Join(err, end())
+		}
+		all = append(all, l)
+	}
+	return end, 0, nil
+}
+
+// listenAt is a runtime that names folders which it is not to.
+func listenAt(path string) (func() error, uint64, error) {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return nil, 0, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, 0, err
+	}
+	return serve(l, critest.Runtime{
+		Info: critest.Containerd("/etc/ssh/sshd_config.d", liars), Sandboxes: func() []string { return []string{"a liar's"} },
+	}), 0, nil
+}
+
+// listenElsewhere listens at the usual path, where his mount namespace has it.
+func listenElsewhere() (func() error, uint64, error) {
+	if err := unix.Mount("his", "/run", "tmpfs", 0, "mode=0755"); err != nil {
+		return nil, 0, err
+	}
+	if err := os.Mkdir(filepath.Dir(usual), 0o755); err != nil {
+		return nil, 0, err
+	}
+	end, about, err := listenAt(usual)
+	if err != nil {
+		return nil, 0, err
+	}
+	return func() error { return errors.Join(end(), unix.Unmount("/run", unix.MNT_DETACH)) }, about, nil
+}
+
+// lockAll locks whatever he may open below run, in the directory that he was given.
+func lockAll() (func() error, uint64, error) {
+	var all []int
+	var locks uint64
+	var walk func(at int, name string)
+	walk = func(at int, name string) {
+		fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return // he may not
+		}
+		all = append(all, fd)
+		how := unix.LOCK_SH
+		if sometimes(2) {
+			how = unix.LOCK_EX
+		}
+		if unix.Flock(fd, how|unix.LOCK_NB) == nil {
+			locks++
+		}
+		entries, _ := os.ReadDir(fmt.Sprintf("/proc/self/fd/%d", fd))
+		for _, e := range entries {
+			walk(fd, e.Name())
+		}
+	}
+	walk(3, "run")
+	return func() (err error) {
+		for _, fd := range all {
+			err = errors.Join(err, unix.Close(fd))
+		}
+		return err
+	}, locks, nil
+}
