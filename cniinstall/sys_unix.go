@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,4 +44,23 @@ func appearance(path string) string {
 		return fmt.Sprint(st.Dev, st.Ino)
 	}
 	return fmt.Sprint(st.Dev, st.Ino, st.Mode, st.Uid, st.Gid, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
+}
+
+// clockTick is longer than a tick of the clock by which the kernel dates changes of
+// files: two within one may have the same time. It is 10 ms at most.
+const clockTick = 100 * time.Millisecond
+
+// lastChange identifies a folder and its last change. Settled means that a name that
+// comes or goes from now on makes another one: the last was not in this tick.
+func lastChange(dir string) (description string, settled bool) {
+	var st unix.Stat_t
+	var now unix.Timeval // the kernel's own, whatever time a test has
+	if err := unix.Stat(dir, &st); err != nil {
+		return err.Error(), false
+	}
+	if err := unix.Gettimeofday(&now); err != nil {
+		return err.Error(), false
+	}
+	since := time.Duration(now.Nano() - st.Ctim.Nano())
+	return fmt.Sprint(st.Dev, st.Ino, st.Mtim.Nano(), st.Ctim.Nano()), since.Abs() > clockTick
 }
