@@ -89,16 +89,17 @@ func (s *search) reset(to search) {
 	s.inv, s.left = to.inv, maps.Clone(to.left)
 }
 
-// countLeft lists how many more items there are than are listed.
+// countLeft lists first how many more items there are than are listed: of a long list,
+// a reader sees the start.
 func (s *search) countLeft() {
 	var more []Item
 	for group, n := range s.left {
 		if n > maxLeft {
-			more = append(more, Item{Kind: group.kind, Object: fmt.Sprintf("and %d more", n-maxLeft), Detail: group.why}.printable())
+			more = append(more, Item{Kind: group.kind, Object: fmt.Sprintf("%d that are not listed", n-maxLeft), Detail: group.why}.printable())
 		}
 	}
 	slices.SortFunc(more, func(a, b Item) int { return strings.Compare(a.Kind+a.Detail, b.Kind+b.Detail) })
-	s.inv.Left = append(s.inv.Left, more...)
+	s.inv.Left = append(more, s.inv.Left...)
 }
 
 // again reports whether a file or directory was seen before, under whatever
