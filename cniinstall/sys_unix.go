@@ -32,6 +32,15 @@ func ownerOf(info fs.FileInfo) (uid, gid int) {
 	return os.Geteuid(), os.Getegid()
 }
 
+// identity is a file's inode and time of modification.
+func identity(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(st.Ino, " ", info.ModTime().UnixNano())
+}
+
 // appearance describes the file at path without reading it. Each write changes
 // the time of change, which nobody can set; a folder's times change with each
 // temporary file, and do not count.

@@ -66,6 +66,7 @@ type State struct {
 	Blob    string `json:"blob,omitempty"`    // the file beside the journal that keeps more content
 	Target  string `json:"target,omitempty"`  // of a symbolic link
 	Value   string `json:"value,omitempty"`   // what a kind compares by: a kernel value, a mount's identity
+	File    string `json:"file,omitempty"`    // which of several equal files it is, for a kind that cares: Same does not
 }
 
 // Same reports whether two states are the same, wherever their content is stored.
@@ -128,7 +129,7 @@ func (e Entry) validate() error {
 func (e Entry) validText() error {
 	texts := append([]string{e.Kind, e.Object, e.Step}, e.Needs...)
 	for _, s := range []State{e.Before, e.After} {
-		texts = append(texts, s.Type, s.Target, s.Value)
+		texts = append(texts, s.Type, s.Target, s.Value, s.File)
 	}
 	for _, text := range texts {
 		if !utf8.ValidString(text) {
