@@ -200,14 +200,14 @@ func TestSEC6_PeakMemory(t *testing.T) {
 		return append([]string{"install-cni", "--plugins", n.work + "/plugins", "--cni-conf", n.work + "/test.conflist"}, more...)
 	}
 
-	for name, info := range map[string]map[string]string{
-		"networks": {"cniconfig": fill(`{"Networks":[`, "{}", "]}")},
-		"folders":  {"cniconfig": fill(`{"PluginDirs":[`, `"/"`, "]}")},
-		"plugins":  {"cniconfig": fill(`{"Networks":[{"Config":{"Plugins":[`, "{}", "]}}]}")},
+	for _, c := range []struct{ name, answer string }{
+		{"networks", fill(`{"Networks":[`, "{}", "]}")},
+		{"plugins", fill(`{"Networks":[{"Config":{"Plugins":[`, "{}", "]}}]}")},
+		{"folders", fill(`{"PluginDirs":[`, `"/"`, "]}")},
 	} {
 		n := newNode(t, binary)
-		n.runtime(info)
-		took(n.confined("install-cni; the runtime's answer: 4 MiB of "+name, nil, install(n)...), 0, "more than 20000 elements")
+		n.runtime(map[string]string{"cniconfig": c.answer})
+		took(n.confined("install-cni; the runtime's answer: 4 MiB of "+c.name, nil, install(n)...), 0, "more than 20000 elements")
 	}
 	for _, c := range []struct {
 		table int

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/verify/faults"
 )
@@ -42,7 +43,7 @@ func (c campaign) run() (err error) {
 	if err != nil {
 		return err
 	}
-	todo := faults.Campaign{Binary: binary, Work: work, Limit: c.limit, Wanted: wanted, Done: func(v faults.Verdict) error {
+	todo := faults.Campaign{Binary: binary, Work: work, Limit: c.limit, Seed: c.seed, For: c.last / time.Duration(len(c.scenarios)), Wanted: wanted, Done: func(v faults.Verdict) error {
 		played[v.Point] = v
 		return c.note(v)
 	}}
