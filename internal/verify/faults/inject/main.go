@@ -26,7 +26,7 @@ func main() {
 	flag.StringVar(&c.shard, "shard", "0/1", "which share of the points, I/N")
 	flag.IntVar(&c.limit, "limit", 0, "how many points of each scenario, spread over all; 0: all")
 	flag.Uint64Var(&c.seed, "seed", 0, "of the sample that -limit or -for takes")
-	flag.DurationVar(&c.last, "for", 0, "how long to play, an equal part of it for each scenario; 0: until all is played")
+	flag.DurationVar(&c.last, "for", 0, "how long to play, shared by the scenarios; 0: until all is played")
 	flag.StringVar(&c.point, "point", "", "only points whose name starts so, such as apply/fsync/3/EIO")
 	flag.IntVar(&c.power, "power", 0, "instead: how many power cuts of each command and file system")
 	scenarios := flag.String("scenario", "leaf-config,leaf-host-paths,leaf-cgroup,leaf-sysctl,leaf-bpffs,leaf-cni,apply,update,uninstall,install-cni,build-config,cleanup", "which scenarios")
