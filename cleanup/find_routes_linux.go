@@ -48,10 +48,10 @@ func findRoutes(ctx context.Context, s *search) error {
 	}
 	var errs failure.Set
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		list, err := sock.Routes(ctx, family)
-		errs.Add(err)
-		for _, route := range list {
-			r.sort(route)
+		begin := s.mark()
+		if err := sock.Routes(ctx, family, func() { s.reset(begin) }, r.sort); err != nil {
+			s.reset(begin)
+			errs.Add(err)
 		}
 	}
 	return errs.Join()

@@ -5,7 +5,9 @@ package cleanup_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -438,4 +440,28 @@ func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 	err := c.Remove(t.Context(), inventory(t, c).Items)
 	require.ErrorContains(t, err, "IPv4 100: lookup 255: a more special rule of the same priority and table is there")
 	require.Contains(t, routing(t), "0:\tfrom all lookup local proto kernel\n")
+}
+
+// Of foreign routes in a table that others use too, a reader sees the first thousand,
+// and how many there are; all of ours are found among them.
+func TestSEC6_ForeignRoutesAreCounted(t *testing.T) {
+	testns.Enter(t, testns.Net)
+	noAddresses(t)
+	veth(t, "cilium_host", "cilium_net")
+	ip(t, "link set dev cilium_net up")
+	ip(t, "link set dev cilium_host up")
+	var batch strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&batch, "route add blackhole 10.%d.%d.0/24 table 2004\n", i/250, i%250)
+	}
+	fmt.Fprintln(&batch, "route add 10.99.0.0/16 dev cilium_host table 2004")
+	path := filepath.Join(t.TempDir(), "batch")
+	require.NoError(t, os.WriteFile(path, []byte(batch.String()), 0o600))
+	run(t, "ip", "-batch", path)
+	inv, err := netOnly().Inventory(t.Context())
+	require.NoError(t, err)
+	left := ofKind("route", inv.Left)
+	require.Len(t, left, 1001)
+	require.Equal(t, "500 that are not listed", left[0])
+	require.Equal(t, []string{"10.99.0.0/16 dev cilium_host table 2004"}, ofKind("route", inv.Items))
 }

@@ -94,7 +94,8 @@ type Inventory struct {
 
 	// Left are things that were met and are not removed, because they are not
 	// owned, or not certainly so; Detail says why, and which part of them goes
-	// with an item nevertheless.
+	// with an item nevertheless. Of those that are left for the same reason it has
+	// 1,000, and before all an item that counts the others.
 	Left []Item
 }
 

@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 )
@@ -50,19 +53,53 @@ func finders() []finder {
 	}
 }
 
+// maxLeft is how many items that are left for the same reason are listed. There may
+// be as many foreign ones as the kernel takes, and a reader looks at a few.
+const maxLeft = 1000
+
 // search is one Inventory: what the finders found so far.
 type search struct {
 	*node
 	inv  Inventory
+	left map[leftGroup]int
 	seen map[filetree.Location]bool // files and directories
 }
+
+// leftGroup are items that are left for the same reason.
+type leftGroup struct{ kind, why string }
 
 func (s *search) found(item Item) { s.inv.Items = append(s.inv.Items, item.printable()) }
 
 // leave lists an item that is not removed, and why.
 func (s *search) leave(item Item, why string) {
 	item.Detail, item.object = why, nil
-	s.inv.Left = append(s.inv.Left, item.printable())
+	group := leftGroup{item.Kind, why}
+	if s.left[group]++; s.left[group] <= maxLeft {
+		s.inv.Left = append(s.inv.Left, item.printable())
+	}
+}
+
+// mark remembers what was found so far, for reset.
+func (s *search) mark() search {
+	return search{inv: s.inv, left: maps.Clone(s.left)}
+}
+
+// reset forgets what was found after a mark.
+func (s *search) reset(to search) {
+	s.inv, s.left = to.inv, maps.Clone(to.left)
+}
+
+// countLeft lists first how many more items there are than are listed: of a long list,
+// a reader sees the start.
+func (s *search) countLeft() {
+	var more []Item
+	for group, n := range s.left {
+		if n > maxLeft {
+			more = append(more, Item{Kind: group.kind, Object: fmt.Sprintf("%d that are not listed", n-maxLeft), Detail: group.why}.printable())
+		}
+	}
+	slices.SortFunc(more, func(a, b Item) int { return strings.Compare(a.Kind+a.Detail, b.Kind+b.Detail) })
+	s.inv.Left = append(more, s.inv.Left...)
 }
 
 // again reports whether a file or directory was seen before, under whatever
@@ -79,7 +116,7 @@ func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error
 		return &Inventory{}, err
 	}
 	defer n.close()
-	s := &search{node: n, seen: map[filetree.Location]bool{}}
+	s := &search{node: n, left: map[leftGroup]int{}, seen: map[filetree.Location]bool{}}
 	var errs []error
 	for _, f := range finders() {
 		if l.Scope < f.least {
@@ -93,5 +130,6 @@ func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error
 			errs = append(errs, fmt.Errorf("cleanup: find %s: %w", f.name, err))
 		}
 	}
+	s.countLeft()
 	return &s.inv, errors.Join(errs...)
 }

@@ -20,11 +20,20 @@ import (
 // backupLimit is how many files with the same name are set aside at most.
 const backupLimit = 1000
 
+// How much is set aside in one folder at most, what was set aside before included: it
+// is all in the journal, which each later run reads. A node has a handful of
+// configurations, of about a kilobyte each; runtimes load one of them, or a few.
+const (
+	maxAsides     = 100
+	maxAsideBytes = 4 << 20
+)
+
 // aside is a configuration that is to be set aside. If it is ours, under an earlier
 // name, it is removed instead.
 type aside struct {
 	from, to string // paths; no to: it is removed
 	replaces bool   // an older version that was set aside before
+	size     int64
 }
 
 func (a aside) change() string {
@@ -71,7 +80,30 @@ func (j *job) findAsides(ctx context.Context) error {
 		}
 		j.asides = append(j.asides, a)
 	}
-	return nil
+	return j.boundAsides()
+}
+
+// boundAsides is an error if more is to be set aside than may be, in all.
+func (j *job) boundAsides() error {
+	files, bytes, coming := 0, int64(0), map[string]bool{}
+	for _, a := range j.asides {
+		if a.to != "" {
+			files, bytes, coming[a.from] = files+1, bytes+a.size, true
+		}
+	}
+	if files == 0 {
+		return nil
+	}
+	for path, e := range j.known {
+		if isAside(e) && filepath.Dir(path) == j.ConfDir && !coming[path] {
+			files, bytes = files+1, bytes+e.Before.Size
+		}
+	}
+	if files <= maxAsides && bytes <= maxAsideBytes {
+		return nil
+	}
+	return fmt.Errorf("%s holds %d configurations of others to be set aside, or that were, of %d bytes; at most %d are, of %d bytes: remove those that no CNI needs, or do not install ours as the only one",
+		j.ConfDir, files, bytes, maxAsides, maxAsideBytes)
 }
 
 // asideOf finds the name for a backup: an unused one, or that of the backup of an
@@ -86,8 +118,10 @@ func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	if ours, err := j.isCopyOfOurs(ctx, name); err != nil || ours {
 		return a, err
 	}
-	if info, err := j.confDir.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() > input.MaxNetwork {
-		return aside{}, fmt.Errorf("%w, and so no CNI configuration: move it away", input.TooLarge(a.from, input.MaxNetwork))
+	if info, err := j.confDir.Lstat(name); err == nil && info.Mode().IsRegular() {
+		if a.size = info.Size(); a.size > input.MaxNetwork {
+			return aside{}, fmt.Errorf("%w, and so no CNI configuration: move it away", input.TooLarge(a.from, input.MaxNetwork))
+		}
 	}
 	for n := range backupLimit {
 		a.to = filepath.Join(f.dir, f.backup(name, n))

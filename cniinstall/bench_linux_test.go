@@ -67,10 +67,12 @@ func BenchmarkCNI7_Repair(b *testing.B) {
 // stop is called.
 func guardOf28(b *testing.B, repaired func([]string), conf *string) (stop func()) {
 	plugins, dir := fstest.MapFS{}, b.TempDir()
-	for k := range 27 {
+	for k := range 26 {
 		plugins[fmt.Sprint("plugin", k)] = &fstest.MapFile{Data: []byte("#!/bin/sh\n")}
 	}
-	plugins["cilium-cni"] = &fstest.MapFile{Data: []byte(script("0.3.1"))}
+	for _, name := range []string{"cilium-cni", "loopback"} {
+		plugins[name] = &fstest.MapFile{Data: []byte(script("0.3.1"))}
+	}
 	i := cniinstall.Install{
 		Plugins: plugins, BinDir: filepath.Join(dir, "bin"), Config: agentOf(cniinstall.Agent{}), ConfDir: filepath.Join(dir, "net.d"), ConfName: "05-cilium.conflist",
 	}

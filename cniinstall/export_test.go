@@ -9,3 +9,14 @@ import "context"
 func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 	return c.renderIn(ctx, i.folder())
 }
+
+// LastChange is lastChange.
+var LastChange = lastChange
+
+// Listing is a listing.
+type Listing struct{ listing }
+
+// Read calls read.
+func (l *Listing) Read(ctx context.Context, dir string, counts func(string) bool) ([]string, error) {
+	return l.read(ctx, dir, counts)
+}

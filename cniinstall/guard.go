@@ -9,12 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 const (
@@ -75,8 +72,11 @@ type Guard struct {
 //
 // All paths are resolved on the calling thread, so Run may run inside hostns.Do for
 // any length of time. Files are read only after the name, size, mode, owner or time
-// of one has changed. While none of 28 files changes, Run needs 2 ms of processor
-// time a second (BenchmarkCNI7_Idle, in a process that does nothing else).
+// of one has changed: of one that is installed, or that the configuration needs, and
+// of configurations of others where it depends on these (Exclusive, and a Config that is
+// neither [Whole] nor [Agent]). While none of 28 files changes, Run needs 2 ms of
+// processor time a second (BenchmarkCNI7_Idle, in a process that does nothing else),
+// however many others there are beside them.
 //
 // Run does not notice a write that changes neither size nor time, such as through a
 // memory map of a file on a tmpfs.
@@ -88,8 +88,11 @@ func (g Guard) Run(ctx context.Context) error {
 // paths.
 type guarding struct {
 	Guard
-	seed  maphash.Seed
-	seen  string            // what the folders looked like at the last look; empty: unknown
+	seed    maphash.Seed
+	seen    string   // what the folders looked like at the last look; empty: unknown
+	watched []string // files that decide, but for configurations of others; nil: unknown
+	others  listing  // of the folder of configurations
+
 	known map[string]string // target: its hash, as the journal had it last
 	one   string            // of these
 
@@ -142,48 +145,6 @@ func (r *guarding) look(ctx context.Context) error {
 	}
 	r.fail(ctx, err)
 	return nil
-}
-
-// appearance describes what is guarded without reading files: any change of the
-// node's owner or of a file changes it, and so does an uninstall.
-func (r *guarding) appearance(ctx context.Context) string {
-	owner, generation, err := r.Install.Journal.Owner()
-	_, recorded, errOne := r.Install.Journal.Lookup(ctx, kindFile, r.one)
-	return fmt.Sprintln(owner, generation, err, recorded, errOne, r.Install.appearance(ctx, r.seed))
-}
-
-// appearance describes what is in the guarded folders: any change of a file changes
-// it. Of a folder, only its identity counts, and names that start with a dot do
-// not, since temporary files have them. The description is short however many files
-// there are: it combines the descriptions of the files, regardless of their order.
-func (i Install) appearance(ctx context.Context, seed maphash.Seed) string {
-	var b strings.Builder
-	for _, dir := range []string{i.BinDir, i.ConfDir} {
-		sum, n, err := appearanceIn(ctx, dir, seed)
-		fmt.Fprintln(&b, dir, appearance(dir), sum, n, err)
-	}
-	return b.String()
-}
-
-func appearanceIn(ctx context.Context, dir string, seed maphash.Seed) (sum uint64, n int, err error) {
-	f, err := input.OpenDir(dir)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer f.Close()
-	for name, err := range input.Names(f) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return 0, 0, err
-		}
-		if !strings.HasPrefix(name, ".") {
-			sum ^= maphash.String(seed, name+"\n"+appearance(filepath.Join(dir, name)))
-			n++
-		}
-	}
-	return sum, n, nil
 }
 
 func ends(err error) bool {
@@ -242,6 +203,7 @@ func (r *guarding) survey(ctx context.Context) (*job, error) {
 		j.close()
 		return nil, err
 	}
+	r.watched = j.decisive()
 	return j, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -260,15 +261,30 @@ func lookUnless(ctx context.Context, p *journal.Pass, e journal.Entry, needed fu
 		return journal.Undo{}, err
 	}
 	u, err := files.Look(ctx, p, e)
-	if undo := u.Run; undo != nil {
-		u.Run = func(ctx context.Context) error {
-			if err := needed(ctx); err != nil {
-				return err
-			}
-			return undo(ctx)
-		}
+	if err != nil || u.Run == nil {
+		return u, err
 	}
-	return u, err
+	if err := stillOurs(e); err != nil {
+		return journal.Undo{}, err
+	}
+	undo := u.Run
+	u.Run = func(ctx context.Context) error {
+		if err := errors.Join(needed(ctx), stillOurs(e)); err != nil {
+			return err
+		}
+		return undo(ctx)
+	}
+	return u, nil
+}
+
+// stillOurs returns an error if an equal file of somebody else's is in the place of the
+// plugin.
+func stillOurs(e journal.Entry) error {
+	info, err := os.Lstat(e.Object)
+	if err == nil && isSuccessor(e, info) {
+		return told{e.Object + " is another file with the same content, such as a package's, so it is kept", journal.ErrChanged}
+	}
+	return nil // what else is wrong, undoing tells
 }
 
 // named returns an error if a configuration in the folder names the plugin.

@@ -63,7 +63,9 @@ type Install struct {
 	// Exclusive sets the other configurations in ConfDir aside: BackupSuffix (if
 	// empty, .aside) is appended to each name, and a number too if that name is
 	// taken by a file that we did not make. Revert restores them. Our own
-	// configuration under an earlier ConfName is removed.
+	// configuration under an earlier ConfName is removed. If there are more than 100 to
+	// be set aside, or of more than 4 MiB, what was set aside before included, that is
+	// an error, and nothing is changed.
 	Exclusive    bool
 	BackupSuffix string
 

@@ -6,9 +6,11 @@ package cniinstall
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
@@ -135,9 +137,24 @@ func (j *job) complete(ctx context.Context) error {
 	}
 	var all []journal.Entry
 	for _, t := range j.noted() {
+		info, err := j.dirOf(t).Lstat(t.name())
+		if err != nil {
+			return err
+		}
+		t.entry.After.File = identity(info)
 		all = append(all, t.entry)
 	}
 	return j.Journal.Complete(ctx, all...)
+}
+
+// isSuccessor reports whether the file is another than the one that was left, though
+// equal: neither its inode nor its time of modification is that one's. A package that
+// has the same plugin has put it there. A copy of the disk has its time, and one that
+// was touched its inode.
+func isSuccessor(e journal.Entry, info fs.FileInfo) bool {
+	inode, modified, known := strings.Cut(e.After.File, " ")
+	nowInode, nowModified, _ := strings.Cut(identity(info), " ")
+	return known && inode != nowInode && modified != nowModified
 }
 
 // settle looks at what a killed or failed run has begun, and decides what became of
@@ -161,7 +178,11 @@ func (j *job) settle(ctx context.Context) error {
 		case now.Same(e.Before):
 			gone = append(gone, e)
 		case e.Left(now):
-			e.After = now
+			if e.After = now; e.Was != nil && now.Same(*e.Was) {
+				e.After.File = e.Was.File // it was not published
+			} else if info, err := os.Lstat(e.Object); err == nil && info.Mode().IsRegular() {
+				e.After.File = identity(info)
+			}
 			done = append(done, e)
 		}
 	}

@@ -6,6 +6,7 @@ package cniinstall_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,11 +50,53 @@ func worked(t *testing.T) time.Duration {
 
 // A folder full of others' files takes time as there are files.
 func TestCNI5_SEC6_ManyOthers(t *testing.T) {
-	aside, back := setAsideAndBack(t, 200)
-	asideMany, backMany := setAsideAndBack(t, 1000)
-	t.Logf("200 set aside in %v of a processor's time, back in %v; 1000 in %v, back in %v", aside, back, asideMany, backMany)
+	aside, back := setAsideAndBack(t, 20)
+	asideMany, backMany := setAsideAndBack(t, 100)
+	t.Logf("20 set aside in %v of a processor's time, back in %v; 100 in %v, back in %v", aside, back, asideMany, backMany)
 	require.Less(t, asideMany, 15*aside, "five times as many, and far from 25 times as long")
 	require.Less(t, backMany, 15*back)
+}
+
+// More than a node ever has is not set aside, all at once or one by one: the journal
+// that has it would be read by each later run. Nothing is changed.
+func TestCNI5_SEC6_AsidesAreBounded(t *testing.T) {
+	const count, size = 100, 4 << 20
+	for name, c := range map[string]struct{ before, more, size int }{
+		"number":     {0, count + 1, 10},
+		"one more":   {count, 1, 10},
+		"size":       {0, 5, 1 << 20},
+		"more bytes": {4, 1, 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			i := n.exclusive()
+			put := func(from, files int) {
+				for k := range files {
+					write(t, n.other(fmt.Sprintf("%03d-other.conflist", from+k)), strings.Repeat("x", c.size), 0o644)
+				}
+			}
+			require.NoError(t, os.MkdirAll(n.bin, 0o755))
+			if c.before > 0 {
+				put(0, c.before)
+				require.NoError(t, i.Apply(t.Context()))
+			}
+			put(c.before, c.more)
+			before := tree(t, n.root)
+			for _, do := range []func() error{
+				func() error { _, err := i.Check(t.Context()); return err },
+				func() error { return i.Apply(t.Context()) },
+			} {
+				require.ErrorContains(t, do(), fmt.Sprintf("%s holds %d configurations of others to be set aside, or that were, of %d bytes; at most %d are, of %d bytes: remove those",
+					n.conf, c.before+c.more, (c.before+c.more)*c.size, count, size))
+				require.Equal(t, before, tree(t, n.root))
+			}
+			for k := range c.more {
+				require.NoError(t, os.Remove(n.other(fmt.Sprintf("%03d-other.conflist", c.before+k))))
+			}
+			require.NoError(t, i.Apply(t.Context()), "what was set aside before is no obstacle")
+			require.NoError(t, i.Revert(t.Context()))
+		})
+	}
 }
 
 // What is no configuration is not read to its end, nor waited for.

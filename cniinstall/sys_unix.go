@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,6 +25,15 @@ func ownerOf(info fs.FileInfo) (uid, gid int) {
 	return os.Geteuid(), os.Getegid()
 }
 
+// identity is a file's inode and time of modification.
+func identity(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(st.Ino, " ", info.ModTime().UnixNano())
+}
+
 // appearance describes the file at path without reading it. Each write changes
 // the time of change, which nobody can set; a folder's times change with each
 // temporary file, and do not count.
@@ -36,4 +46,23 @@ func appearance(path string) string {
 		return fmt.Sprint(st.Dev, st.Ino)
 	}
 	return fmt.Sprint(st.Dev, st.Ino, st.Mode, st.Uid, st.Gid, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
+}
+
+// clockTick is longer than a tick of the clock by which the kernel dates changes of
+// files: two within one may have the same time. It is 10 ms at most.
+const clockTick = 100 * time.Millisecond
+
+// lastChange identifies a folder and its last change. Settled means that a name that
+// comes or goes from now on makes another one: the last was not in this tick.
+func lastChange(dir string) (description string, settled bool) {
+	var st unix.Stat_t
+	var now unix.Timeval // the kernel's own, whatever time a test has
+	if err := unix.Stat(dir, &st); err != nil {
+		return err.Error(), false
+	}
+	if err := unix.Gettimeofday(&now); err != nil {
+		return err.Error(), false
+	}
+	since := time.Duration(now.Nano() - st.Ctim.Nano())
+	return fmt.Sprint(st.Dev, st.Ino, st.Mtim.Nano(), st.Ctim.Nano()), since.Abs() > clockTick
 }

@@ -66,8 +66,8 @@ func (e Endpoint) status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s.LastLoad = info["lastCNILoadStatus"]
-	if config := info["cniconfig"]; config != "" {
+	s.LastLoad = string(info["lastCNILoadStatus"])
+	if config := info["cniconfig"]; len(config) > 0 {
 		if s.CNI, s.Networks, err = parseCNIConfig(config); err == nil {
 			s.CNI.OwnLoopback, err = parseOwnLoopback(info["config"])
 		}

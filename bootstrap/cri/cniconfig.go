@@ -28,10 +28,36 @@ type cniConfig struct {
 	}
 }
 
+// maxElements is how many elements an answer may have. Each may take a hundred times
+// the memory of its two or three bytes of JSON, or five of protobuf. A node has a few
+// networks, of a few plugins each, and some hundreds of sandboxes.
+const maxElements = 20_000
+
+var errCrowded = fmt.Errorf("it has more than %d elements", maxElements)
+
+// countElements is an error if the JSON has too many elements: each but the first of a
+// list or an object has a comma before it. Those in strings count too.
+func countElements[T string | []byte](text T) error {
+	n := 0
+	for i := range len(text) {
+		if c := text[i]; c == ',' || c == '[' || c == '{' {
+			n++
+		}
+	}
+	if n > maxElements {
+		return errCrowded
+	}
+	return nil
+}
+
 // parseCNIConfig reads it. "null" is that of a runtime whose CNI has not started.
-func parseCNIConfig(text string) (CNI, []Network, error) {
+func parseCNIConfig(text []byte) (CNI, []Network, error) {
 	var c cniConfig
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
+	err := countElements(text)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
 		return CNI{}, nil, fmt.Errorf("read the answer: cniconfig: %w", err)
 	}
 	var networks []Network
@@ -51,16 +77,16 @@ func parseCNIConfig(text string) (CNI, []Network, error) {
 
 // parseOwnLoopback reads what matters here of containerd's info["config"], its whole
 // configuration.
-func parseOwnLoopback(text string) (bool, error) {
+func parseOwnLoopback(text []byte) (bool, error) {
 	var c struct {
 		CNI struct {
 			UseInternalLoopback bool `json:"useInternalLoopback"`
 		} `json:"cni"`
 	}
-	if text == "" {
+	if len(text) == 0 {
 		return false, nil
 	}
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
+	if err := json.Unmarshal(text, &c); err != nil {
 		return false, fmt.Errorf("read the answer: config: %w", err)
 	}
 	return c.CNI.UseInternalLoopback, nil

@@ -90,6 +90,9 @@ func parseConfig(text string) (c CNI, err error) {
 
 // stringList reads a list of strings in quotes.
 func stringList(text string) (all []string, err error) {
+	if err := countElements(text); err != nil {
+		return nil, fmt.Errorf("%w: %w", errConfig, err)
+	}
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "[")
 	for ok {
 		rest = strings.TrimSpace(rest)

@@ -36,7 +36,7 @@ func (s Status) Loads(conf []byte) (bool, error) {
 		if n.Source == string(conf) {
 			return true, nil
 		}
-		if json.Unmarshal([]byte(n.Source), &list) != nil {
+		if countElements(n.Source) != nil || json.Unmarshal([]byte(n.Source), &list) != nil {
 			continue
 		}
 		if reflect.DeepEqual(any(list), want) || reflect.DeepEqual(list["plugins"], []any{want}) {

@@ -5,9 +5,12 @@ package cri_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +24,7 @@ func TestEachContainerdSaysWhatItReads(t *testing.T) {
 	for _, version := range []string{"1.4.13", "1.6.20", "1.7.24", "2.1.4"} {
 		text, err := os.ReadFile(filepath.Join("testdata", "containerd-"+version+".json"))
 		require.NoError(t, err)
-		where, networks, err := cri.ParseCNIConfig(string(text))
+		where, networks, err := cri.ParseCNIConfig(text)
 		require.NoError(t, err)
 		require.Equal(t, cri.CNI{PluginDirs: []string{"/usr/lib/cni"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1}, where, version)
 		require.Equal(t, []cri.Network{{
@@ -86,7 +89,7 @@ func FuzzParseCNIConfig(f *testing.F) {
 	f.Add(string(text))
 	f.Add(`{"Networks":[null,{"Config":null}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		if where, _, err := cri.ParseCNIConfig(text); err == nil {
+		if where, _, err := cri.ParseCNIConfig([]byte(text)); err == nil {
 			absolute(t, where)
 		}
 	})
@@ -112,4 +115,66 @@ func absolute(t *testing.T, where cri.CNI) {
 	for _, dir := range dirs {
 		require.True(t, path.IsAbs(dir) && path.Clean(dir) == dir, "%q", dir)
 	}
+}
+
+// What takes a hundred times its size in memory is counted first. The bounds are what
+// a node in the tests of nodeinit has, in a cgroup of 64 MiB.
+func TestSEC6_ElementsOfAnAnswerAreCounted(t *testing.T) {
+	const size = 4 << 20
+	fill := func(start, element, end string) []byte {
+		return []byte(start + strings.Repeat(element+",", (size-len(start+end))/(len(element)+1)) + element + end)
+	}
+	const most = 8 << 20
+	for name, parse := range map[string]func() (allocated uint64, err error){
+		"networks": func() (uint64, error) {
+			text := fill(`{"Networks":[`, "{}", "]}")
+			return allocated(func() error { _, _, err := cri.ParseCNIConfig(text); return err })
+		},
+		"plugins": func() (uint64, error) {
+			text := fill(`{"Networks":[{"Config":{"Plugins":[`, "{}", "]}}]}")
+			return allocated(func() error { _, _, err := cri.ParseCNIConfig(text); return err })
+		},
+		"folders": func() (uint64, error) {
+			text := fill(`{"PluginDirs":[`, `"/"`, "]}")
+			return allocated(func() error { _, _, err := cri.ParseCNIConfig(text); return err })
+		},
+		"folders of CRI-O": func() (uint64, error) {
+			text := string(fill("[crio.network]\nplugin_dirs = [", `"/"`, "]"))
+			return allocated(func() error { _, err := cri.ParseConfig(text); return err })
+		},
+		"sandboxes": func() (uint64, error) {
+			message := []byte(strings.Repeat("\x0a\x03\x0a\x01a", size/5))
+			return allocated(func() error { _, err := cri.ParseSandboxes(message); return err })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, err := parse()
+			require.ErrorContains(t, err, "more than 20000 elements")
+			require.Less(t, n, uint64(most))
+		})
+	}
+	t.Run("keys", func(t *testing.T) {
+		var message []byte
+		for i := range size / 11 {
+			message = fmt.Appendf(message, "\x12\x09\x0a\x07%07d", i)
+		}
+		n, err := allocated(func() error { _, _, err := cri.ParseStatus(message); return err })
+		require.NoError(t, err)
+		require.Less(t, n, uint64(most))
+	})
+	t.Run("source", func(t *testing.T) {
+		s := cri.Status{LastLoad: "OK", Networks: []cri.Network{{Source: string(fill(`{"a":[`, "[]", "]}"))}}}
+		n, err := allocated(func() error { _, err := s.Loads([]byte(`{"a":[]}`)); return err })
+		require.NoError(t, err)
+		require.Less(t, n, uint64(most))
+	})
+}
+
+// allocated returns how many bytes f allocates, and its error.
+func allocated(f func() error) (uint64, error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, err
 }

@@ -6,6 +6,7 @@ package cri
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 )
 
 // verbose is StatusRequest{verbose: true}.
@@ -16,16 +17,20 @@ var errMalformed = errors.New("read the answer: it is no protobuf message of the
 var errNoID = errors.New("read the answer: a sandbox has no ID")
 
 // parseStatus reads the fields of a StatusResponse that are of use (cri-api,
-// runtime/v1/api.proto): the conditions in status (1), and the map info (2).
-func parseStatus(answer []byte) (s Status, info map[string]string, err error) {
-	info = map[string]string{}
+// runtime/v1/api.proto): the conditions in status (1), and of the map info (2) what
+// containerd has there. What is in info is part of answer.
+func parseStatus(answer []byte) (s Status, info map[string][]byte, err error) {
+	info = map[string][]byte{}
 	err = fields(answer, func(number uint64, value []byte, _ uint64) error {
 		switch number {
 		case 1:
 			return s.parseConditions(value)
 		case 2:
 			key, content, err := parseEntry(value)
-			info[key] = content
+			switch key := string(key); key {
+			case "cniconfig", "config", "lastCNILoadStatus":
+				info[key] = content
+			}
 			return err
 		}
 		return nil
@@ -67,13 +72,13 @@ func (s *Status) parseConditions(message []byte) error {
 }
 
 // parseEntry reads an entry of a map<string, string>.
-func parseEntry(message []byte) (key, content string, err error) {
+func parseEntry(message []byte) (key, content []byte, err error) {
 	err = fields(message, func(number uint64, value []byte, _ uint64) error {
 		switch number {
 		case 1:
-			key = string(value)
+			key = value
 		case 2:
-			content = string(value)
+			content = value
 		}
 		return nil
 	})
@@ -96,6 +101,9 @@ func parseSandboxes(answer []byte) (ids []string, err error) {
 		})
 		if err == nil && id == "" {
 			err = errNoID
+		}
+		if len(ids) == maxElements {
+			return fmt.Errorf("read the answer: %w", errCrowded)
 		}
 		ids = append(ids, id)
 		return err

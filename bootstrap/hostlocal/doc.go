@@ -16,7 +16,8 @@
 // # What is released
 //
 // An address whose file names a sandbox that the runtime does not list, and is older
-// than [Store.MinAge]. The runtime is asked after the store was read, and each file is
+// than [Store.MinAge], also by the clock as it ran before it was set forward since the
+// boot. The runtime is asked after the store was read, and each file is
 // read again under host-local's own lock, just before it is removed: a sandbox that
 // came meanwhile keeps its address. A runtime that does not answer says nothing about
 // its sandboxes: that is an error, and nothing is released.

@@ -32,6 +32,7 @@ type reservation struct {
 	name    string
 	sandbox string
 	damage  string // why it names no sandbox; empty: it does
+	stuck   string // why it can only be told of; empty: it can be moved aside
 	since   time.Time
 }
 
@@ -53,17 +54,28 @@ func (s Store) read(ctx context.Context, dir *durable.Dir) (all []reservation, e
 		return nil, fmt.Errorf("host-local's store: %w", err)
 	}
 	slices.SortFunc(names, compareAddresses)
+	now, ofBoot := time.Now(), clockOfBoot()
 	for _, name := range names {
 		r, err := readReservation(dir, name)
 		switch {
 		case isGone(err):
 		case err != nil:
 			return nil, fmt.Errorf("host-local's store: %w", err)
-		case time.Since(r.since) >= cmp.Or(s.MinAge, defaultMinAge):
+		case age(r.since, now, ofBoot) >= cmp.Or(s.MinAge, defaultMinAge):
 			all = append(all, r)
 		}
 	}
 	return all, nil
+}
+
+// age returns how long ago a time was noted, by the clock that is now or, if the clock
+// was set since, by the one of before, which is ofBoot now: by that one it is younger
+// where the clock was set forward. What that clock has not come to was noted by the new.
+func age(since, now, ofBoot time.Time) time.Duration {
+	if ofBoot.Before(since) {
+		return now.Sub(since)
+	}
+	return min(now.Sub(since), ofBoot.Sub(since))
 }
 
 func isAddress(name string) bool {
@@ -86,6 +98,8 @@ func readReservation(dir *durable.Dir, name string) (reservation, error) {
 	}
 	r := reservation{name: name, since: info.ModTime()}
 	switch {
+	case info.IsDir(): // what is in it may be anything
+		r.damage, r.stuck = "it is a directory", "it is a directory"
 	case !info.Mode().IsRegular():
 		r.damage = "it is no regular file"
 	case info.Size() == 0:
@@ -94,7 +108,7 @@ func readReservation(dir *durable.Dir, name string) (reservation, error) {
 		r.damage = fmt.Sprintf("it has %d bytes", info.Size())
 	}
 	if r.damage != "" {
-		return r, nil
+		return r, r.lookAside(dir)
 	}
 	text, err := dir.ReadFile(name, maxContent)
 	if err != nil {
@@ -105,7 +119,19 @@ func readReservation(dir *durable.Dir, name string) (reservation, error) {
 		return r, nil
 	}
 	r.damage = fmt.Sprintf("it names no sandbox, but has %q", strings.ToValidUTF8(string(text[:min(len(text), 40)]), "?"))
-	return r, nil
+	return r, r.lookAside(dir)
+}
+
+// lookAside notes a directory in the place that the file is to be moved to.
+func (r *reservation) lookAside(dir *durable.Dir) error {
+	info, err := dir.Lstat(r.name + corrupt)
+	switch {
+	case isGone(err):
+		return nil
+	case err == nil && info.IsDir() && r.stuck == "":
+		r.stuck = fmt.Sprintf("%s, and cannot be moved aside: %s is a directory", r.damage, r.name+corrupt)
+	}
+	return err
 }
 
 // release removes the file or moves it aside, if it is still what was seen. The lock

@@ -58,6 +58,20 @@ func (s Store) Check(ctx context.Context) ([]string, error) {
 	return changes, nil
 }
 
+// Advise names the addresses that host-local does not give while a directory is in the
+// place of their file, or of the one that it would be moved to. Others are released
+// nevertheless.
+func (s Store) Advise(ctx context.Context) (advice []string, err error) {
+	all, err := s.reservations(ctx)
+	for _, r := range all {
+		if r.stuck != "" {
+			advice = append(advice, fmt.Sprintf("host-local cannot give the address %s while %s is there: %s (look at it, and remove it)",
+				r.name, filepath.Join(cmp.Or(s.DataDir, DefaultDataDir), s.Network, r.name), r.stuck))
+		}
+	}
+	return advice, err
+}
+
 // Apply releases the addresses and moves aside the files that name no sandbox.
 func (s Store) Apply(ctx context.Context) error {
 	leaks, err := s.leaks(ctx)
@@ -116,9 +130,8 @@ func (s Store) open() (*durable.Dir, error) {
 	return dir, nil
 }
 
-// leaks lists what is to be released.
-func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
-	var all []reservation
+// reservations lists those that are old enough.
+func (s Store) reservations(ctx context.Context) (all []reservation, err error) {
 	err = s.on(ctx, func(ctx context.Context) error {
 		dir, err := s.open()
 		if err != nil || dir == nil {
@@ -128,6 +141,12 @@ func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
 		all, err = s.read(ctx, dir)
 		return err
 	})
+	return all, err
+}
+
+// leaks lists what is to be released.
+func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
+	all, err := s.reservations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +155,7 @@ func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
 		return nil, err
 	}
 	for _, r := range all {
-		if r.damage != "" || !known[r.sandbox] {
+		if r.stuck == "" && (r.damage != "" || !known[r.sandbox]) {
 			leaks = append(leaks, r)
 		}
 	}

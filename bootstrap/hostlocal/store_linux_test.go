@@ -168,12 +168,11 @@ func TestRDY4_ACorruptFileIsMovedAsideAndTheRestKept(t *testing.T) {
 		`move the reservation of 10.9.0.4 aside, to 10.9.0.4.corrupt: it names no sandbox, but has "\x00\x00\x00\x00\x00\x00\x00\x00\x00"`,
 		"move the reservation of 10.9.0.5 aside, to 10.9.0.5.corrupt: it has 2000 bytes",
 		`move the reservation of 10.9.0.8 aside, to 10.9.0.8.corrupt: it names no sandbox, but has "../alive\r\neth0"`,
-		"move the reservation of 10.9.0.9 aside, to 10.9.0.9.corrupt: it is no regular file",
 		"release 10.9.0.10: the container runtime does not know the sandbox gone",
 	}, changes)
 	require.NoError(t, n.store().Apply(t.Context()))
 	require.Equal(t, []string{
-		"10.9.0.2", "10.9.0.3.corrupt", "10.9.0.4.corrupt", "10.9.0.5.corrupt", "10.9.0.6", "10.9.0.7", "10.9.0.8.corrupt", "10.9.0.9.corrupt", "notes",
+		"10.9.0.2", "10.9.0.3.corrupt", "10.9.0.4.corrupt", "10.9.0.5.corrupt", "10.9.0.6", "10.9.0.7", "10.9.0.8.corrupt", "10.9.0.9", "notes",
 	}, n.names())
 	left, err := n.store().Check(t.Context())
 	require.NoError(t, err)
@@ -346,4 +345,57 @@ func TestSEC1_LinksInTheStoreAreNotFollowed(t *testing.T) {
 	require.NoError(t, s.Apply(t.Context()))
 	require.True(t, slices.Equal([]string{"10.9.0.2.corrupt", "10.9.0.3.corrupt"}, n.names()))
 	require.FileExists(t, elsewhere)
+}
+
+// A directory in the place of a file keeps one address, which is said, and nothing else:
+// it stays, and the others are released, each time.
+func TestRDY4_ADirectoryKeepsOneAddress(t *testing.T) {
+	n := newNode(t)
+	n.write("10.9.0.3", "") // to be moved where a directory is
+	for _, dir := range []string{"10.9.0.2", "10.9.0.2.corrupt", "10.9.0.3.corrupt"} {
+		require.NoError(t, os.MkdirAll(n.path(dir+"/full"), 0o755))
+	}
+	n.age("10.9.0.2")
+	for range 2 {
+		n.write("10.9.0.4", "gone\r\neth0")
+		require.NoError(t, n.store().Apply(t.Context()))
+		require.Equal(t, []string{"10.9.0.2", "10.9.0.2.corrupt", "10.9.0.3", "10.9.0.3.corrupt"}, n.names())
+		changes, err := n.store().Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		advice, err := n.store().Advise(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"host-local cannot give the address 10.9.0.2 while " + n.path("10.9.0.2") + " is there: it is a directory (look at it, and remove it)",
+			"host-local cannot give the address 10.9.0.3 while " + n.path("10.9.0.3") + " is there: it is empty, and cannot be moved aside: 10.9.0.3.corrupt is a directory (look at it, and remove it)",
+		}, advice)
+	}
+}
+
+// The clock was set forward by an hour after boot: a sandbox that was being made just
+// before is no older for that, and keeps its address.
+func TestRDY4_AClockThatWasSetForward(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n := newNode(t)
+	const jump = time.Hour
+	now := time.Now()
+	var up unix.Timespec
+	require.NoError(t, unix.ClockGettime(unix.CLOCK_BOOTTIME, &up))
+	boot := now.Add(-jump - time.Duration(up.Nano()))
+	null := filepath.Join(n.data, "null")
+	require.NoError(t, os.WriteFile(null, nil, 0o600))
+	require.NoError(t, os.Chtimes(null, boot, boot))
+	require.NoError(t, unix.Mount(null, "/dev/null", "", unix.MS_BIND, ""))
+	for name, written := range map[string]time.Time{
+		"10.9.0.2": now.Add(-jump - time.Minute),    // a minute ago
+		"10.9.0.3": now.Add(-jump - 20*time.Minute), // 20 minutes ago
+		"10.9.0.4": now.Add(-time.Minute),           // a minute ago, by the clock that is now
+		"10.9.0.5": now.Add(-20 * time.Minute),
+		"10.9.0.6": boot.Add(-time.Hour), // before boot
+	} {
+		n.write(name, "gone\r\neth0")
+		require.NoError(t, os.Chtimes(n.path(name), written, written))
+	}
+	require.NoError(t, n.store().Apply(t.Context()))
+	require.Equal(t, []string{"10.9.0.2", "10.9.0.4"}, n.names())
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+	"unicode/utf8"
 )
 
 // Entry is one object that one step has changed.
@@ -65,6 +66,7 @@ type State struct {
 	Blob    string `json:"blob,omitempty"`    // the file beside the journal that keeps more content
 	Target  string `json:"target,omitempty"`  // of a symbolic link
 	Value   string `json:"value,omitempty"`   // what a kind compares by: a kernel value, a mount's identity
+	File    string `json:"file,omitempty"`    // which of several equal files it is, for a kind that cares: Same does not
 }
 
 // Same reports whether two states are the same, wherever their content is stored.
@@ -118,6 +120,21 @@ func (e Entry) validate() error {
 		return errors.New("an entry has no kind, no object or no step")
 	case e.Before.Blob != "" && !isBlob(e.Before.Blob):
 		return fmt.Errorf("%s: kept content %q is not a file beside the journal", e.Object, e.Before.Blob)
+	}
+	return e.validText()
+}
+
+// validText is an error if JSON cannot hold the entry: what is not UTF-8 would come
+// back as another name, or link elsewhere.
+func (e Entry) validText() error {
+	texts := append([]string{e.Kind, e.Object, e.Step}, e.Needs...)
+	for _, s := range []State{e.Before, e.After} {
+		texts = append(texts, s.Type, s.Target, s.Value, s.File)
+	}
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("record %q: %q is not UTF-8, which is all that a journal can hold", e.Object, text)
+		}
 	}
 	return nil
 }

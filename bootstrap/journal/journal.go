@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/unsupported"
@@ -48,8 +49,8 @@ var errNoJournal error = unsupported.Error("no journal was given, so nothing was
 
 // Options say on whose behalf a journal is used, and how its entries are undone.
 type Options struct {
-	// Owner says on whose behalf the node is changed, such as a pod's UID. If empty,
-	// the process claims nothing.
+	// Owner says on whose behalf the node is changed, such as a pod's UID; it must be
+	// UTF-8. If empty, the process claims nothing.
 	Owner string
 
 	// TakeOver lets an owner who was superseded claim the node again.
@@ -106,6 +107,9 @@ type shared struct {
 func Open(dir string, o Options) (*Journal, error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 		return nil, fmt.Errorf("state directory %q is not an absolute path below /", dir)
+	}
+	if !utf8.ValidString(o.Owner) {
+		return nil, fmt.Errorf("owner %q is not UTF-8, which is all that a journal can hold", o.Owner)
 	}
 	if err := complete(o.Handlers); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)

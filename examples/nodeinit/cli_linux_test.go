@@ -322,6 +322,7 @@ func TestTheCommandLineIsNotGuessed(t *testing.T) {
 		"only no step":           {[]string{"check", "--only", ""}, "--only is given and names nothing"},
 		"empty path":             {[]string{"mount-cgroup", ""}, "the path is empty"},
 		"null in the file":       {[]string{"check", "--config", file("dest:\n")}, "line 1: dest: must be a value"},
+		"owner":                  {[]string{"check", "--owner", "caf\xe9"}, `--owner "caf\xe9" is not UTF-8`},
 		"uninstall of no record": {[]string{"uninstall-cni", "--state-dir", ""}, "--state-dir is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,6 +31,12 @@ func (a *app) runCommand() *cobra.Command {
 			return nil
 		},
 		Short: "Apply, and then run a command in place of this process",
+		Long: `Apply, and then run a command in place of this process.
+
+Of the signals that are ignored when this starts, SIGHUP, SIGINT and those that
+stop a process stay ignored for the command. The others, such as SIGPIPE and
+SIGUSR1, act as by default: the runtime of Go takes them over before this program
+begins, and tells nobody how they were.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := needsRoot(os.Geteuid(), "run"); err != nil {
 				return err

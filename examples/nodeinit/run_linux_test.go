@@ -6,6 +6,7 @@ package main_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -145,4 +146,15 @@ func TestPLAN13_TheCommandLacksWhatIsDropped(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, string(out), "drop CAP_SYS_ADMIN: operation not permitted (needs CAP_SETPCAP)")
 	n.shell("test ! -e /run/started")
+}
+
+// Of what is ignored from the start, the Go runtime leaves alone what it does not take
+// over before main.
+func TestPLAN13_SomeSignalsStayIgnored(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	cmd := n.Command("sh", append([]string{"-euc", `trap '' HUP INT TSTP; exec "$@"`, "sh", binary}, n.runArgs("--", "grep", "SigIgn", "/proc/self/status")...)...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), fmt.Sprintf("SigIgn:\t%016x\n", 1<<(unix.SIGHUP-1)|1<<(unix.SIGINT-1)|1<<(unix.SIGTSTP-1)))
 }

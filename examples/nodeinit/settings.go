@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -52,6 +53,9 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	}
 	if err := a.emptyNames(f); err != nil {
 		return err
+	}
+	if !utf8.ValidString(a.owner) {
+		return usageError{fmt.Errorf("--owner %q is not UTF-8", a.owner)}
 	}
 	if slices.Contains(a.only, stepModules) && len(a.modules) == 0 && f.Lookup("any-owner") == nil {
 		return usageError{fmt.Errorf("--only %s, and --kernel-modules names none", stepModules)}

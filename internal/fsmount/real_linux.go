@@ -121,19 +121,37 @@ func detached(fstype, options string) (fd int, err error) {
 			return -1, pathError("fsconfig "+o, fstype, err)
 		}
 	}
-	// Linux before 5.19 takes no source for a bpffs, and says nothing: one that
-	// was taken is refused the second time.
-	taken := errors.Is(unix.FsconfigSetString(ctx, "source", source), unix.EINVAL)
+	taken, err := tookSource(ctx, fstype, source)
+	if err != nil {
+		return -1, pathError("fsconfig source", fstype, err)
+	}
 	if err := unix.FsconfigCreate(ctx); err != nil {
 		return -1, pathError("fsconfig create", fstype, err)
 	}
 	if fd, err = unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr); err != nil {
 		return -1, pathError("fsmount", fstype, err)
 	}
-	if !taken {
-		err = mark(fd, source)
+	if taken {
+		return fd, nil
 	}
-	return fd, err
+	if err := mark(fd, source); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// tookSource reports whether the file system being configured has the source that it
+// was given. Linux before 5.19 takes none for a bpffs, and says nothing: one that was
+// taken is refused the second time. In a cgroup2, a mark would be a cgroup.
+func tookSource(ctx int, fstype, source string) (bool, error) {
+	if fstype != "bpf" {
+		return true, nil
+	}
+	err := unix.FsconfigSetString(ctx, "source", source)
+	if errors.Is(err, unix.EINVAL) {
+		return true, nil
+	}
+	return false, err
 }
 
 // mark makes an empty directory of the name of the source in the bpffs of fd,

@@ -139,6 +139,17 @@ func (s Snapshot) Values(dirs ...string) error {
 	return errors.Join(errs...)
 }
 
+// Cgroups adds the cgroups below dir, where a hierarchy is mounted; none if it is
+// missing. Their files, which tell what runs there, are left out.
+func (s Snapshot) Cgroups(dir string) error {
+	return ignoreGone(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			s["cgroup "+path] = "there"
+		}
+		return ignoreGone(err)
+	}))
+}
+
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -4,6 +4,7 @@
 package snapshot_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/throwaway"
 )
 
 func take(t *testing.T, dir string) snapshot.Snapshot {
@@ -91,4 +93,21 @@ func TestUnreadSeesWhatWasWritten(t *testing.T) {
 	} {
 		require.Contains(t, diff[i], want)
 	}
+}
+
+func TestCgroupsAreSeenAndNotWhatTheyHold(t *testing.T) {
+	testns.Root(t)
+	n, err := throwaway.Start(t.Context(), throwaway.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
+		before, after := snapshot.Snapshot{}, snapshot.Snapshot{}
+		require.NoError(t, before.Cgroups("/sys/fs/cgroup/missing"))
+		require.Empty(t, before)
+		require.NoError(t, before.Cgroups("/sys/fs/cgroup"))
+		require.NoError(t, os.MkdirAll("/sys/fs/cgroup/a/b", 0o755))
+		require.NoError(t, after.Cgroups("/sys/fs/cgroup"))
+		require.Equal(t, []string{"new: cgroup /sys/fs/cgroup/a", "new: cgroup /sys/fs/cgroup/a/b"}, before.Diff(after))
+		return nil
+	}))
 }

@@ -4,6 +4,7 @@
 package rtnl
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/vishvananda/netlink/nl"
@@ -37,10 +38,9 @@ func open(proto int) (*Conn, error) {
 // Close closes the socket.
 func (c *Conn) Close() { c.handle.Close() }
 
-// execute sends a request and returns the messages of the type reply in the
-// answer. An error has the kernel's own words for a refusal, but not that of a
-// dump: at its end nl takes them for an echo of the request, and panics.
-func (c *Conn) execute(typ, flags int, reply uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
+// request makes a request. An error has the kernel's own words for a refusal, but not
+// that of a dump: at its end nl takes them for an echo of the request, and panics.
+func (c *Conn) request(typ, flags int, data []nl.NetlinkRequestData) (*nl.NetlinkRequest, error) {
 	if words := flags&unix.NLM_F_DUMP == 0; words != c.words {
 		if err := c.handle.Socket.SetExtAck(words); err != nil {
 			return nil, err
@@ -49,6 +49,15 @@ func (c *Conn) execute(typ, flags int, reply uint16, data ...nl.NetlinkRequestDa
 	}
 	req := nl.NewNetlinkRequest(typ, flags)
 	req.Sockets, req.Data = map[int]*nl.SocketHandle{c.proto: c.handle}, data
+	return req, nil
+}
+
+// execute sends a request and returns the messages of the type reply in the answer.
+func (c *Conn) execute(typ, flags int, reply uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
+	req, err := c.request(typ, flags, data)
+	if err != nil {
+		return nil, err
+	}
 	return req.Execute(c.proto, reply)
 }
 
@@ -78,19 +87,34 @@ func newOf(get int) uint16 { return uint16(get - 2) }
 
 // list lists objects as parse reads them.
 func list[T any](ctx context.Context, c *Conn, typ int, parse func([]byte) (T, error), data ...nl.NetlinkRequestData) ([]T, error) {
-	msgs, err := nlmsg.Retry(ctx, func() ([][]byte, error) {
-		return c.execute(typ, unix.NLM_F_DUMP, newOf(typ), data...)
-	})
+	var out []T
+	err := c.dump(ctx, typ, func() { out = nil }, func(msg []byte) error {
+		object, err := parse(msg)
+		out = append(out, object)
+		return err
+	}, data...)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]T, 0, len(msgs))
-	for _, msg := range msgs {
-		object, err := parse(msg)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, object)
-	}
 	return out, nil
+}
+
+// dump calls each with the message of each object as it comes; what was read together
+// is freed together. It calls begin first, and once more whenever a change interrupts
+// the dump: then all come again. An error of each ends it.
+func (c *Conn) dump(ctx context.Context, typ int, begin func(), each func(msg []byte) error, data ...nl.NetlinkRequestData) error {
+	_, err := nlmsg.Retry(ctx, func() (_ struct{}, err error) {
+		req, err := c.request(typ, unix.NLM_F_DUMP, data)
+		if err != nil {
+			return struct{}{}, err
+		}
+		begin()
+		var failed error
+		err = req.ExecuteIter(c.proto, newOf(typ), func(msg []byte) bool {
+			failed = each(msg)
+			return failed == nil
+		})
+		return struct{}{}, cmp.Or(failed, err)
+	})
+	return err
 }

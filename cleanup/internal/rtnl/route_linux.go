@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -62,18 +61,26 @@ var nextHop = map[uint16]bool{
 	unix.RTA_OIF: true, unix.RTA_GATEWAY: true, unix.RTA_MULTIPATH: true, rtaVia: true, rtaEncapType: true, rtaEncap: true,
 }
 
-// Routes lists the routes of a family in all tables, in one dump.
-func (c *Conn) Routes(ctx context.Context, family uint8) ([]Route, error) {
+// Routes calls each with the routes of a family in all tables as they come, in one
+// dump. It calls begin first, and once more whenever a change interrupts the dump: then
+// all come again. A route's requests can be made only while each has it.
+func (c *Conn) Routes(ctx context.Context, family uint8, begin func(), each func(Route)) error {
 	msg := &nl.RtMsg{RtMsg: unix.RtMsg{Family: family}}
-	routes, err := list(ctx, c, unix.RTM_GETROUTE, parseRoute, msg)
+	err := c.dump(ctx, unix.RTM_GETROUTE, begin, func(msg []byte) error {
+		r, err := parseRoute(msg)
+		// Where the answer is by another family there is none of this one.
+		if err == nil && !r.cloned && r.Family == family {
+			each(r)
+		}
+		return err
+	}, msg)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
-		return nil, nil // a kernel without this family
+		return nil // a kernel without this family
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list routes: %w", err)
+		return fmt.Errorf("list routes: %w", err)
 	}
-	// Where the answer is by another family there is none of this one.
-	return slices.DeleteFunc(routes, func(r Route) bool { return r.cloned || r.Family != family }), nil
+	return nil
 }
 
 func parseRoute(msg []byte) (r Route, err error) {
@@ -162,12 +169,11 @@ func (r Route) Request(hops []Hop) string {
 func (r Route) GoesWithAnyLink() bool { return r.Family == unix.AF_INET && !r.nexthop }
 
 // HasRoute reports whether the route that a request deletes is there.
-func (c *Conn) HasRoute(ctx context.Context, request string) (bool, error) {
-	list, err := c.Routes(ctx, request[0]) // its family
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(list, func(r Route) bool { return r.DeleteRequest() == request }), nil
+func (c *Conn) HasRoute(ctx context.Context, request string) (there bool, err error) {
+	err = c.Routes(ctx, request[0], func() { there = false }, func(r Route) { // request[0]: its family
+		there = there || r.DeleteRequest() == request
+	})
+	return there, err
 }
 
 // AppendRoute adds a route behind those of the same destination and metric; one

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Campaign plays points of scenarios.
@@ -16,6 +17,8 @@ type Campaign struct {
 	Binary string              // by Build
 	Work   string              // a folder below /tmp, or of another place that nodes see
 	Limit  int                 // points of each scenario; 0: all
+	For    time.Duration       // no point of a scenario begins later; 0: whenever
+	Seed   uint64              // of the sample that Limit or For takes of all
 	Wanted func(Point) bool    // nil: every point
 	Done   func(Verdict) error // is told of each point that was reached
 }
@@ -44,13 +47,13 @@ func (c Campaign) play(ctx context.Context, work string, s Scenario) (err error)
 	if err != nil {
 		return err
 	}
-	spread(points)
-	played := 0
+	spread(points, c.Seed)
+	played, begun := 0, time.Now()
 	for _, p := range points {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if c.Limit > 0 && played == c.Limit {
+		if c.Limit > 0 && played == c.Limit || c.For > 0 && time.Since(begun) > c.For {
 			break
 		}
 		if c.Wanted != nil && !c.Wanted(p) {

@@ -60,6 +60,27 @@ func TestPLAN3_FaultsAtCalls(t *testing.T) {
 	}
 }
 
+// Each call that configures a mount, out of memory: no cgroup stays behind.
+func TestCG1_NoMemoryToConfigureAMount(t *testing.T) {
+	binary, work := build(t, "strace")
+	reached := 0
+	c := faults.Campaign{
+		Binary: binary, Work: work,
+		Wanted: func(p faults.Point) bool { return p.Call == "fsconfig" && p.Fault == "ENOMEM" },
+		Done: func(v faults.Verdict) error {
+			if v.Line != "" {
+				reached++
+			}
+			if v.Violation != "" {
+				t.Errorf("%s: %s\nexit status %d: %s\n%s", v.Point, v.Line, v.Code, v.Output, v.Violation)
+			}
+			return nil
+		},
+	}
+	require.NoError(t, c.Play(t.Context(), "apply"))
+	require.GreaterOrEqual(t, reached, 4)
+}
+
 func TestTroubleIsNamedAndMended(t *testing.T) {
 	testns.SkipShort(t, "20 seconds")
 	binary, work := build(t, "mkfs.ext4", "chattr")

@@ -136,7 +136,7 @@ func (n *node) state(ctx context.Context) (snapshot.Snapshot, error) {
 			return errors.Join(seen.Files(diskFolders...), wellFormed())
 		}
 		folders := append([]string{"/etc", "/opt", "/run", "/var", "/run/agent-config"}, diskFolders...)
-		return errors.Join(seen.Files(folders...), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
+		return errors.Join(seen.Files(folders...), seen.Cgroups("/sys/fs/cgroup"), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
 	})
 	maps.DeleteFunc(seen, func(object, _ string) bool { // what stays, and mount(8)'s own
 		return object == "file /run/slipway.lock" || strings.HasPrefix(object, "file /run/mount")

@@ -120,7 +120,7 @@ func (c PowerCuts) Play(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s on %s: %w", c.Command, c.FileSystem, err)
 	}
-	spread(points)
+	spread(points, 0)
 	if c.Limit > 0 {
 		points = points[:min(c.Limit, len(points))]
 	}

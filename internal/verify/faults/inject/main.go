@@ -8,6 +8,7 @@
 //
 //	go run ./internal/verify/faults/inject -state faults.json
 //	go run ./internal/verify/faults/inject -shard 1/4 -scenario apply,uninstall
+//	go run ./internal/verify/faults/inject -seed 26 -for 10m
 //	go run ./internal/verify/faults/inject -power 200
 package main
 
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -23,6 +25,8 @@ func main() {
 	flag.StringVar(&c.state, "state", "", "where to note what was played, one JSON document a line; played points are not played again; empty: nowhere")
 	flag.StringVar(&c.shard, "shard", "0/1", "which share of the points, I/N")
 	flag.IntVar(&c.limit, "limit", 0, "how many points of each scenario, spread over all; 0: all")
+	flag.Uint64Var(&c.seed, "seed", 0, "of the sample that -limit or -for takes")
+	flag.DurationVar(&c.last, "for", 0, "how long to play, shared by the scenarios; 0: until all is played")
 	flag.StringVar(&c.point, "point", "", "only points whose name starts so, such as apply/fsync/3/EIO")
 	flag.IntVar(&c.power, "power", 0, "instead: how many power cuts of each command and file system")
 	scenarios := flag.String("scenario", "leaf-config,leaf-host-paths,leaf-cgroup,leaf-sysctl,leaf-bpffs,leaf-cni,apply,update,uninstall,install-cni,build-config,cleanup", "which scenarios")
@@ -37,5 +41,7 @@ func main() {
 type campaign struct {
 	state, shard, point string
 	limit, power        int
+	seed                uint64
+	last                time.Duration
 	scenarios           []string
 }

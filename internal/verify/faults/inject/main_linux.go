@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/verify/faults"
 )
@@ -42,11 +43,15 @@ func (c campaign) run() (err error) {
 	if err != nil {
 		return err
 	}
-	todo := faults.Campaign{Binary: binary, Work: work, Limit: c.limit, Wanted: wanted, Done: func(v faults.Verdict) error {
+	todo := faults.Campaign{Binary: binary, Work: work, Limit: c.limit, Seed: c.seed, Wanted: wanted, Done: func(v faults.Verdict) error {
 		played[v.Point] = v
 		return c.note(v)
 	}}
-	for _, scenario := range c.scenarios {
+	begun := time.Now()
+	for i, scenario := range c.scenarios {
+		if c.last > 0 { // what some leave of their time is the others'
+			todo.For = max(1, (c.last-time.Since(begun))/time.Duration(len(c.scenarios)-i))
+		}
 		if err := todo.Play(ctx, scenario); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s: %w", scenario, err)
 		}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+// appearance describes what is guarded without reading files: any change of the
+// node's owner or of a file that decides changes it, and so does an uninstall.
+func (r *guarding) appearance(ctx context.Context) string {
+	owner, generation, err := r.Install.Journal.Owner()
+	_, recorded, errOne := r.Install.Journal.Lookup(ctx, kindFile, r.one)
+	return fmt.Sprintln(owner, generation, err, recorded, errOne, r.files(ctx))
+}
+
+// files describes the folders, by their identity, and the files that decide whether
+// the installation is as it should be. Until these are known, any change in the folders
+// counts. It takes time as there are such files, however many others are beside them.
+func (r *guarding) files(ctx context.Context) uint64 {
+	i := r.Install
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	describe := func(path string) { fmt.Fprintln(&h, path, appearance(path)) }
+	for _, dir := range []string{i.BinDir, i.ConfDir} {
+		describe(dir)
+		if r.watched == nil {
+			change, _ := lastChange(dir)
+			fmt.Fprintln(&h, change)
+		}
+	}
+	for _, path := range r.watched {
+		describe(path)
+	}
+	if i.Exclusive || i.Config != nil && !isFixed(i.Config) {
+		names, err := r.others.read(ctx, i.ConfDir, i.folder().decides)
+		fmt.Fprintln(&h, err)
+		for _, name := range names {
+			describe(filepath.Join(i.ConfDir, name))
+		}
+	}
+	return h.Sum64()
+}
+
+// decisive lists the files whose change may mean that something is to be done.
+func (j *job) decisive() []string {
+	paths := []string{}
+	for _, t := range j.targets() {
+		paths = append(paths, t.path)
+	}
+	plugins := []string{loopback}
+	if j.net != nil {
+		plugins = append(plugins, j.net.types...)
+	}
+	for _, plugin := range unique(plugins) {
+		for _, dir := range j.searchDirs() {
+			paths = append(paths, filepath.Join(dir, plugin))
+		}
+	}
+	return paths
+}
+
+// decides reports whether a configuration that builds on what is in the folder may
+// depend on the file: a runtime loads it, or it was set aside. Temporary files have
+// names that start with a dot.
+func (f folder) decides(name string) bool {
+	_, aside := f.origin(name)
+	return !strings.HasPrefix(name, ".") && (aside || isConfName(name))
+}
+
+// listing are the names in a folder that count, which is read again only after a name
+// in it has come or gone.
+type listing struct {
+	change string // the folder's last one when it was read; empty: it is to be read again
+	names  []string
+	err    error
+}
+
+func (l *listing) read(ctx context.Context, dir string, counts func(name string) bool) ([]string, error) {
+	change, settled := lastChange(dir) // first: what changes from now on is seen the next time
+	if change != l.change {
+		l.names, l.err = input.ReadNames(ctx, dir, counts)
+	}
+	if l.change = change; !settled || ctx.Err() != nil {
+		l.change = ""
+	}
+	return l.names, l.err
+}

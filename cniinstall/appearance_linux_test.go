@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// neverRead makes the folder one that was never listed, and was changed just now; it
+// returns whether that is so still.
+func neverRead(t *testing.T, dir string) (still func() bool) {
+	t.Helper()
+	write(t, dir+"/beside", "", 0o600)
+	require.NoError(t, os.Remove(dir+"/beside"))
+	never := unix.Timespec{Sec: 1}
+	require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, dir, []unix.Timespec{never, {Nsec: unix.UTIME_OMIT}}, 0))
+	return func() bool {
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(dir, &st))
+		return st.Atim == never
+	}
+}
+
+// However many names there are beside what is guarded, and however often one comes, the
+// guard lists no folder: a poll costs as much as there is that decides.
+func TestCNI7_SEC6_APollListsNoFolder(t *testing.T) {
+	ownTime(t, func(t *testing.T) {
+		n, g := guardedNodeIn(t, fastDir(t, "/bin/true"))
+		require.NoError(t, os.Remove(n.confFile()))
+		g.repair()
+		time.Sleep(time.Minute) // of its own time
+		for _, dir := range []string{n.bin, n.conf} {
+			still := neverRead(t, dir)
+			_, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			if still() {
+				testns.SkipKernel(t, "times of access")
+			}
+			still = neverRead(t, dir)
+			time.Sleep(time.Minute)
+			require.True(t, still(), "%s was listed", dir)
+		}
+		require.Empty(t, g.repaired)
+	})
+}
+
+// The names beside it count where others' configurations are set aside; they are read
+// again only when one has come or gone.
+func TestCNI7_SEC6_NamesAreReadWhenTheyChange(t *testing.T) {
+	dir := t.TempDir()
+	var l cniinstall.Listing
+	read := 0
+	names := func() []string {
+		all, err := l.Read(t.Context(), dir, func(string) bool { read++; return true })
+		require.NoError(t, err)
+		return all
+	}
+	for round, name := range []string{"a", "b", "c"} {
+		require.NoError(t, os.WriteFile(dir+"/"+name, nil, 0o600))
+		require.Len(t, names(), round+1)
+		require.Eventually(t, func() bool { _, settled := cniinstall.LastChange(dir); return settled }, slow, time.Millisecond)
+		require.Len(t, names(), round+1)
+		before := read
+		for range 100 {
+			require.Len(t, names(), round+1)
+		}
+		require.Equal(t, before, read)
+	}
+}
