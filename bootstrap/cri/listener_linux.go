@@ -32,21 +32,36 @@ type listener struct {
 	path  string // by which it was bound, in whatever mount namespace
 }
 
-// listeners lists those in the network namespace of pid 1.
+// passes is how often the kernel is asked for its list. It gives it a page at a time,
+// and finds its place again by counting: it passes over a socket where others before it
+// were closed meanwhile (unix_seq_next in net/unix/af_unix.c). A user who goes on
+// opening and closing sockets has one missing in a few thousand lists.
+const passes = 4
+
+// listeners lists those in the network namespace of pid 1, each several times.
 func (p *processes) listeners(ctx context.Context) iter.Seq2[listener, error] {
 	return func(yield func(listener, error) bool) {
-		table, err := os.Open(filepath.Join(p.proc, "1", "net", "unix"))
-		if err != nil {
-			yield(listener{}, err)
-			return
-		}
-		defer table.Close()
-		for l, err := range listed(input.WithContext(ctx, table)) {
-			if !yield(l, err) {
+		for range passes {
+			if !p.list(ctx, yield) {
 				return
 			}
 		}
 	}
+}
+
+func (p *processes) list(ctx context.Context, yield func(listener, error) bool) bool {
+	table, err := os.Open(filepath.Join(p.proc, "1", "net", "unix"))
+	if err != nil {
+		yield(listener{}, err)
+		return false
+	}
+	defer table.Close()
+	for l, err := range listed(input.WithContext(ctx, table)) {
+		if !yield(l, err) || err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // accepting is the flag of a socket that listens (__SO_ACCEPTCON in linux/net.h).

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -117,6 +118,54 @@ func TestSEC11_AUsersSocketsAreNotCounted(t *testing.T) {
 	found, err := cri.Find(t.Context(), node.Proc())
 	require.NoError(t, err)
 	require.Equal(t, usual, found.Path)
+}
+
+// The kernel's list lacks a socket where others before it are closed while it is read.
+func TestSEC11_ASocketThatOneListLacksIsFound(t *testing.T) {
+	h := newHost(t)
+	table := filepath.Join(h.proc, "1/net/unix")
+	without, err := os.ReadFile(table)
+	require.NoError(t, err)
+	e := h.serve(critest.Runtime{})
+	with, err := os.ReadFile(table)
+	require.NoError(t, err)
+	for name, ask := range map[string]func(context.Context) error{
+		"find": func(ctx context.Context) error { _, err := cri.Find(ctx, h.proc); return err },
+		"ask":  func(ctx context.Context) error { _, err := e.Status(ctx); return err },
+	} {
+		h.write(table, string(without))
+		h.write(table+".next", string(with))
+		exchanged := false
+		require.NoError(t, ask(asked{t.Context(), func() {
+			if !exchanged && isOpen(t, table) { // who reads it goes on reading the first one
+				require.NoError(t, os.Rename(table+".next", table))
+				exchanged = true
+			}
+		}}), name)
+		require.True(t, exchanged, name)
+	}
+}
+
+// asked is a context that calls a function whenever it is asked whether it is done.
+type asked struct {
+	context.Context
+	call func()
+}
+
+func (a asked) Err() error {
+	a.call()
+	return a.Context.Err()
+}
+
+// isOpen reports whether this process has the file open.
+func isOpen(t *testing.T, path string) bool {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
+		target, err := os.Readlink("/proc/self/fd/" + fd.Name())
+		return err == nil && target == path
+	})
 }
 
 // The name of a runtime that has ended stays. Somebody listens at the same name in

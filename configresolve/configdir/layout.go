@@ -62,13 +62,13 @@ type layout struct {
 // foreign is an error if the directory is none for a configuration: it holds something,
 // and no link ..data, so that what has the name of a key is somebody else's. A new file
 // system holds lost+found.
-func (l *layout) foreign() error {
+func (l *layout) foreign(d *durable.Dir) error {
 	if strings.HasPrefix(l.linkOf[dataLink], "..") {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.all)) {
 		if name != dataLink && name != "lost+found" && !leftover.MatchString(name) && !strings.HasPrefix(l.linkOf[name], dataLink+"/") {
-			return fmt.Errorf("it is no directory of a configuration, and holds %q: name a new or an empty one, or move away what it holds", name)
+			return fmt.Errorf("it is no directory of a configuration, and holds %s: move it away, or name a new or an empty directory", d.Path(name))
 		}
 	}
 	return nil

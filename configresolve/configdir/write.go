@@ -144,7 +144,7 @@ func (j job) write(ctx context.Context, d *durable.Dir) (changed bool, err error
 func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
 	l, err := inspect(ctx, d, j.want)
 	if err == nil {
-		err = l.foreign()
+		err = l.foreign(d)
 	}
 	if err == nil {
 		err = l.blocked

@@ -277,8 +277,8 @@ func TestCFG7_ADirectoryOfSomethingElseIsRefused(t *testing.T) {
 		before := state(t, dir)
 		_, err := configdir.Dir{Path: dir, Config: c}.Check(t.Context())
 		for _, err := range []error{err, configdir.Dir{Path: dir, Config: c}.Apply(t.Context())} {
-			require.ErrorContains(t, err, "write configuration to "+dir+": it is no directory of a configuration, and holds ", name)
-			require.ErrorContains(t, err, "name a new or an empty one", name)
+			require.ErrorContains(t, err, "write configuration to "+dir+": it is no directory of a configuration, and holds "+dir+"/", name)
+			require.ErrorContains(t, err, "move it away, or name a new or an empty directory", name)
 		}
 		require.Equal(t, before, state(t, dir), name)
 	}

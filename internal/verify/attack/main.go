@@ -20,8 +20,17 @@
 // operation runs a naive version of it, which must lose: that shows what the
 // attacker is able to.
 //
-// All of it lies on a tmpfs in a throw-away mount namespace. It needs root and
-// Linux.
+// The second kind of attacker exchanges nothing, but lies about who he is. As a user, he
+// runs a set-user-id program by a link named kubelet or cilium-agent, hands it a lock,
+// has more sockets with a runtime's name than anybody would look at, opens and closes
+// them, and locks whatever he may open. As root in a pod, he runs a program named
+// kubelet, and is a runtime: in a folder of the host's, or where his own mount namespace
+// has the usual path. His answers are well-formed: they name folders to write to, and
+// keys that destroy. No operation may believe him, nor be held up by him for two seconds.
+// A column counts his exchanges, or his lies.
+//
+// All of it lies on a tmpfs in a throw-away mount namespace, or on a throw-away node. It
+// needs root and Linux.
 package main
 
 import (
@@ -38,7 +47,7 @@ func main() {
 		}
 		return
 	}
-	n := flag.Int("n", 2000, "how often each operation is tried; a quarter as often where that takes long")
+	n := flag.Int("n", 2000, "how often each operation is tried; a quarter as often where that takes long, and a twentieth on a node")
 	pattern := flag.String("target", "", "try only the operations whose names match this regular expression")
 	mode := flag.String("as", "", "for the program's own use: the part that a process of it plays")
 	flag.Parse()

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// No operation that touches a path does anything for one who exchanges names
-// beside it, and each naive version does.
-func TestSEC1_SEC4_BesideAnAttacker(t *testing.T) {
+// No operation does anything for one who exchanges names beside it, or lies about who he
+// is, and each naive version does.
+func TestSEC1_SEC4_SEC7_SEC11_CLN7_CLN10_BesideAnAttacker(t *testing.T) {
 	testns.Root(t)
 	n := "2000"
 	if testing.Short() {

@@ -223,7 +223,7 @@ const covered = "on another device"
 func onItsWay(object string) bool {
 	path := strings.TrimPrefix(object, "file ")
 	name := path[strings.LastIndex(path, "/")+1:]
-	return durable.IsTemporary(name) || strings.HasPrefix(name, "..tmp.") || strings.Contains(path, "/DRAWN-") || strings.HasPrefix(path, stateDir)
+	return durable.IsTemporary(name) || strings.HasPrefix(name, "..tmp.") || name == "..lock" || strings.Contains(path, "/DRAWN-") || strings.HasPrefix(path, stateDir)
 }
 
 // recover does what an administrator does: half of the time the same again, and

@@ -36,12 +36,13 @@ func Settings() []Setting {
 		{"/var/lib", stateDir}, {"/run/agent-config", "/run/agent-config"},
 	} {
 		dir, object := where[0], where[1]
+		fill := dir + "/lost+found" // which a new file system may hold
 		small.setup += fmt.Sprintf("mkdir -p %s; mount -t tmpfs -o size=256k,nr_inodes=64 tmpfs %[1]s\n", dir)
 		small.Troubles = append(small.Troubles,
 			Trouble{"no space in " + dir, object + ".*no space left on device.*(df|inodes)",
-				"cat /dev/zero 2>/dev/null > " + dir + "/fill || true", "rm " + dir + "/fill"},
+				"cat /dev/zero 2>/dev/null > " + fill + " || true", "rm " + fill},
 			Trouble{"no inodes in " + dir, object + ".*no space left on device.*(df|inodes)",
-				"mkdir " + dir + "/fill; i=0; while mkdir " + dir + "/fill/$i 2>/dev/null; do i=$((i+1)); done", "rm -r " + dir + "/fill"},
+				"mkdir " + fill + "; i=0; while mkdir " + fill + "/$i 2>/dev/null; do i=$((i+1)); done", "rm -r " + fill},
 			Trouble{"read-only " + dir, object + ".*read-only file system.*(read-write|readOnly)",
 				"mount -o remount,ro " + dir, "mount -o remount,rw " + dir})
 	}
@@ -75,7 +76,7 @@ func inTheWay() (all []Trouble) {
 			all = append(all, Trouble{"mount on " + path, says, aside + fmt.Sprintf("echo {} > %s; mount --bind %[1]s %[1]s", path), "umount " + path + "\n" + back})
 		}
 		link := Trouble{"link at " + path, "", aside + fmt.Sprintf("ln -s /etc/hostname %s", path), back}
-		if mine {
+		if mine || path == "/run/agent-config/cluster-name" { // which is then no directory of a configuration
 			link.Says = path + ".*move it away"
 		}
 		all = append(all, link)
