@@ -331,9 +331,18 @@ func hasPrefix(name string, prefixes []string) bool {
 }
 
 // ownsChain reports whether a chain of iptables is owned.
-func (o *owned) ownsChain(name string) bool { return hasPrefix(name, o.ChainPrefixes) }
+func (o *owned) ownsChain(name string) bool {
+	return hasPrefix(name, o.ChainPrefixes) || slices.Contains(o.Exceptions, Exception{kindChain, name})
+}
 
-func (o *owned) ownsIPSet(name string) bool { return hasPrefix(name, o.IPSetPrefixes) }
+func (o *owned) ownsIPSet(name string) bool {
+	return hasPrefix(name, o.IPSetPrefixes) || slices.Contains(o.Exceptions, Exception{kindSet, name})
+}
+
+// hasNetfilter reports whether any chain, or any ipset, could be owned.
+func (o *owned) hasNetfilter(kind string, prefixes []string) bool {
+	return len(prefixes) > 0 || slices.ContainsFunc(o.Exceptions, func(e Exception) bool { return e.Kind == kind })
+}
 
 func (o *owned) ownsNFTable(t NFTable) bool { return slices.Contains(o.NFTables, t) }
 
