@@ -78,7 +78,7 @@ func (n agentNode) start(script string) (end func()) {
 // cleanUp removes Cilium's state directory, and nothing else of the node.
 func (n agentNode) cleanUp() error {
 	own := cleanup.Cilium()
-	own = cleanup.Ownership{StateDirs: own.StateDirs, PidFiles: own.PidFiles, Executables: own.Executables, Sockets: own.Sockets}
+	own = cleanup.Ownership{Agent: own.Agent, StateDirs: own.StateDirs, PidFiles: own.PidFiles, Executables: own.Executables, Sockets: own.Sockets}
 	return n.Do(n.t.Context(), cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}.Apply)
 }
 
@@ -290,7 +290,7 @@ func TestCLN7_WhileAlive(t *testing.T) {
 	n := newAgentNode(t)
 	n.listen(unix.SOCK_STREAM)
 	own := cleanup.Cilium()
-	l := cleanup.Leftovers{Ownership: cleanup.Ownership{StateDirs: own.StateDirs, Sockets: own.Sockets}, Scope: cleanup.AllState}
+	l := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: own.Agent, StateDirs: own.StateDirs, Sockets: own.Sockets}, Scope: cleanup.AllState}
 	require.NoError(t, n.Do(t.Context(), func(ctx context.Context) error {
 		changes, err := l.Check(ctx)
 		require.Len(t, changes, 1)

@@ -26,6 +26,7 @@ func dirtyNode(t testing.TB) cleanup.Leftovers {
 	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	dir := testns.TempDir(t)
 	c.Ownership.StateDirs = []string{filepath.Join(dir, "cilium")}
+	c.Ownership = excepting(c.Ownership)
 	veth(t, "eth0", "eth1")
 	clsact(t, "eth0")
 	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_netdev"))
@@ -113,6 +114,7 @@ func TestCLN4_FinderFailsAndTheRestIsFound(t *testing.T) {
 	loop := filepath.Join(t.TempDir(), "loop")
 	require.NoError(t, os.Symlink(loop, loop))
 	c.Ownership.StateDirs = append([]string{filepath.Join(loop, "x")}, c.Ownership.StateDirs...)
+	c.Ownership = excepting(c.Ownership)
 	inv, err := c.Inventory(context.Background())
 	require.ErrorContains(t, err, "find state directories: ")
 	require.ErrorContains(t, err, loop)

@@ -10,9 +10,10 @@ import (
 )
 
 // What an agent of one's own leaves on a node is said in full names. What could be
-// somebody else's is refused before anything is looked for.
+// another's is refused before anything is looked for.
 func ExampleOwnership() {
 	own := cleanup.Ownership{
+		Agent:     "acme",
 		Programs:  []string{"acme_from_pod", "acme_to_pod"},
 		Filters:   []string{"acme_from_pod-{link}"},
 		Pins:      []string{"acme"},
@@ -27,9 +28,9 @@ func ExampleOwnership() {
 	}
 	fmt.Println(own.Validate())
 
-	own.Links[0].Name = "(acme|eth).*"
-	fmt.Println(own.Validate() != nil)
+	own.ChainPrefixes = []string{"KUBE-"}
+	fmt.Println(own.Validate())
 	// Output:
 	// <nil>
-	// true
+	// cleanup: ownership: chainPrefixes: "KUBE-" would match the chain KUBE-*, which is kube-proxy's (see kubernetes: pkg/proxy/iptables/proxier.go, pkg/kubelet/kubelet_network_linux.go): name the agent's own more exactly, give its name as agent, now "acme", or name each single thing in exceptions
 }

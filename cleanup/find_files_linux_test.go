@@ -27,7 +27,7 @@ func filesOnly(dir string) cleanup.Leftovers {
 		own = own.Moved(place, filepath.Join(dir, place))
 	}
 	return cleanup.Leftovers{
-		Ownership: cleanup.Ownership{Files: own.Files, SetAside: own.SetAside},
+		Ownership: cleanup.Ownership{Agent: own.Agent, Files: own.Files, SetAside: own.SetAside},
 		Scope:     cleanup.AllState,
 	}
 }
@@ -197,6 +197,7 @@ func TestCLN8_FilesAndNetfilterAreNotBPFState(t *testing.T) {
 	require.NoError(t, unix.Mount("tmpfs", filepath.Join(dir, "cgroup"), "tmpfs", 0, ""))
 	t.Cleanup(func() { _ = unix.Unmount(filepath.Join(dir, "cgroup"), 0) })
 	c.Ownership.Mounts = []cleanup.MountRule{{Path: filepath.Join(dir, "cgroup"), Type: "tmpfs"}}
+	c.Ownership = excepting(c.Ownership)
 	c.Scope = cleanup.BPFState
 	changes, err := c.Check(context.Background())
 	require.NoError(t, err)

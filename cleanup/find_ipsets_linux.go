@@ -13,7 +13,7 @@ import (
 type ipsetObject struct{ netfilter.IPSet }
 
 func findIPSets(ctx context.Context, s *search) error {
-	if len(s.own.IPSetPrefixes) == 0 {
+	if !s.own.hasNetfilter(kindSet, s.own.IPSetPrefixes) {
 		return nil
 	}
 	sock, err := s.sockets.netfilter()

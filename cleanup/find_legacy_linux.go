@@ -15,7 +15,7 @@ import (
 type legacyObject struct{ iptables.Object }
 
 func findLegacy(ctx context.Context, s *search) error {
-	if len(s.own.ChainPrefixes) == 0 {
+	if !s.own.hasNetfilter(kindChain, s.own.ChainPrefixes) {
 		return nil
 	}
 	var errs failure.Set

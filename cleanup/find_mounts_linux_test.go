@@ -46,7 +46,7 @@ func TestCLN2_Mounts(t *testing.T) {
 		{Path: dir + "/kept", Type: "cgroup2"},
 		{Path: dir + "/nothing/here", Type: "bpf"},
 	}
-	c := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, BPFRoots: []string{dir + "/nothing"}, CgroupRoot: noCgroup, Keep: []string{dir + "/kept"}}
+	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, BPFRoots: []string{dir + "/nothing"}, CgroupRoot: noCgroup, Keep: []string{dir + "/kept"}}
 	before := mounted(t, dir)
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestCLN6_BPFFSWithForeignPinsStays(t *testing.T) {
 	root := bpfDir(t)
 	own := ours()
 	own.Mounts = []cleanup.MountRule{{Path: root, Type: "bpf"}}
-	c := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, BPFRoots: []string{root}, CgroupRoot: noCgroup}
+	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, BPFRoots: []string{root}, CgroupRoot: noCgroup}
 	pinAt(t, array(t, "x"), root, "cilium/x")
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestCLN4_BusyAgentMountIsNamedAndTheRestGoes(t *testing.T) {
 	f, err := os.Create(filepath.Join(dir, "busy", "open"))
 	require.NoError(t, err)
 	defer f.Close()
-	c := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, CgroupRoot: noCgroup}
 	err = c.Apply(context.Background())
 	require.ErrorIs(t, err, unix.EBUSY)
 	require.ErrorContains(t, err, "cleanup: remove mount "+dir+"/busy: device or resource busy (a process has a file open")

@@ -14,7 +14,7 @@ import (
 type nftObject struct{ netfilter.Object }
 
 func findNFT(ctx context.Context, s *search) error {
-	if len(s.own.ChainPrefixes) == 0 {
+	if !s.own.hasNetfilter(kindChain, s.own.ChainPrefixes) {
 		return nil
 	}
 	sock, err := s.sockets.netfilter()

@@ -88,7 +88,7 @@ var ourRules = []string{
 func netfilterOnly() cleanup.Leftovers {
 	own := cleanup.Cilium()
 	return cleanup.Leftovers{
-		Ownership: cleanup.Ownership{ChainPrefixes: own.ChainPrefixes, IPSetPrefixes: own.IPSetPrefixes},
+		Ownership: cleanup.Ownership{Agent: own.Agent, ChainPrefixes: own.ChainPrefixes, IPSetPrefixes: own.IPSetPrefixes},
 		Scope:     cleanup.AllState,
 	}
 }

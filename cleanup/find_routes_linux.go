@@ -30,7 +30,7 @@ type routeSearch struct {
 // findRoutes lists owned routes of all tables, and what is foreign in shared
 // tables.
 func findRoutes(ctx context.Context, s *search) error {
-	if len(s.own.Links)+len(s.own.Routes)+len(s.own.SharedTables) == 0 {
+	if len(s.own.links)+len(s.own.Routes)+len(s.own.SharedTables) == 0 {
 		return nil
 	}
 	list, err := s.links.all(ctx)

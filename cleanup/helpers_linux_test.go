@@ -191,6 +191,30 @@ func ours() cleanup.Ownership {
 	return own
 }
 
+// excepting returns Cilium's part of an ownership, with an exception for each path that
+// is in a test's own directory.
+func excepting(own cleanup.Ownership) cleanup.Ownership {
+	own.Agent = "cilium"
+	except := func(kind, path string) {
+		if strings.HasPrefix(path, os.TempDir()+"/") {
+			own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: kind, Name: path})
+		}
+	}
+	for _, file := range own.Files {
+		except("file", file)
+	}
+	for _, dir := range own.StateDirs {
+		except("folder", dir)
+	}
+	for _, m := range own.Mounts {
+		except("mount", m.Path)
+	}
+	for _, pattern := range own.SetAside {
+		except("cni-folder", filepath.Dir(pattern))
+	}
+	return own
+}
+
 func sorted(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)

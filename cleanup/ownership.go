@@ -4,7 +4,6 @@
 package cleanup
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -13,8 +12,20 @@ import (
 )
 
 // Ownership says what belongs to an agent. It is plain data: nothing is
-// guessed, and the zero value owns nothing.
+// guessed, and the zero value owns nothing. What belongs to the node, or to another
+// agent, cannot be owned: [Ownership.Validate].
 type Ownership struct {
+	// Agent is the agent's name, in small letters, digits and single -, . and _: what
+	// is known to be an agent's can be owned by that agent only. Known are antrea,
+	// aws-vpc-cni, calico, cilium, flannel, kindnet, kube-router, multus,
+	// ovn-kubernetes, tetragon, weave and whereabouts, and what else nodes have, such as
+	// docker and kube-proxy. Files and folders of the agent begin with its name.
+	Agent string `json:"agent,omitempty"`
+
+	// Exceptions are things that are owned although they are another's, or lie where
+	// agents have nothing, one by one.
+	Exceptions []Exception `json:"exceptions,omitempty"`
+
 	// Programs are full names of BPF programs. The kernel stores the first 15
 	// bytes of a name, so these are compared.
 	//
@@ -139,6 +150,7 @@ type LinkRule struct {
 // Not among it, because others may use them: [CiliumOnRequest].
 func Cilium() Ownership {
 	return Ownership{
+		Agent:    "cilium",
 		Programs: ciliumPrograms(),
 		Filters:  ciliumFilters(),
 		Pins:     []string{"cilium", "tc/globals/cilium_*"},
@@ -202,7 +214,7 @@ func CiliumOnRequest() Ownership {
 // rules that jump to them. Under chaining that CNI is alive and needs them, so
 // this is for a [Leftovers] of its own, and part of no other.
 func AWSLeftovers() Ownership {
-	return Ownership{ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}
+	return Ownership{Agent: "aws-vpc-cni", ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}
 }
 
 // owned is an Ownership that was checked and compiled.
@@ -218,9 +230,10 @@ type linkMatcher struct {
 	name *regexp.Regexp
 }
 
-// Validate returns an error where the ownership could match what is the
-// node's or other people's: a link rule for lo or eth0, a state directory such as
-// /etc, a mount such as /proc, an empty name. [Leftovers.Inventory] and
+// Validate returns an error where the ownership could match what is the node's or
+// another agent's: a link rule for lo, eth0 or cni0, chains with the prefix KUBE-, a
+// file that lies in no place made for agents, an empty name. The error names the field,
+// what it would match, whose that is, and the source of that. [Leftovers.Inventory] and
 // [Leftovers.Remove] begin with it.
 func (o Ownership) Validate() error {
 	_, err := o.compile()
@@ -252,11 +265,11 @@ func (o Ownership) compile() (*owned, error) {
 		return nil, err
 	}
 	for _, dir := range o.StateDirs {
-		if err := errors.Join(validDir("state directory", dir), ownable("state directory", dir)); err != nil {
+		if err := validDir("state directory", dir); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, out.checkProtected()
 }
 
 func (r LinkRule) compile() (linkMatcher, error) {
@@ -270,11 +283,6 @@ func (r LinkRule) compile() (linkMatcher, error) {
 	name, err := regexp.Compile(`^(?:` + r.Name + `)$`)
 	if err != nil {
 		return m, fmt.Errorf("cleanup: ownership: link rule %q: %w", r.Name, err)
-	}
-	for _, card := range networkCards() {
-		if name.MatchString(card) {
-			return m, fmt.Errorf("cleanup: ownership: link rule %q would own %s, which is the node's", r.Name, card)
-		}
 	}
 	m.name = name
 	return m, nil
@@ -323,9 +331,18 @@ func hasPrefix(name string, prefixes []string) bool {
 }
 
 // ownsChain reports whether a chain of iptables is owned.
-func (o *owned) ownsChain(name string) bool { return hasPrefix(name, o.ChainPrefixes) }
+func (o *owned) ownsChain(name string) bool {
+	return hasPrefix(name, o.ChainPrefixes) || slices.Contains(o.Exceptions, Exception{kindChain, name})
+}
 
-func (o *owned) ownsIPSet(name string) bool { return hasPrefix(name, o.IPSetPrefixes) }
+func (o *owned) ownsIPSet(name string) bool {
+	return hasPrefix(name, o.IPSetPrefixes) || slices.Contains(o.Exceptions, Exception{kindSet, name})
+}
+
+// hasNetfilter reports whether any chain, or any ipset, could be owned.
+func (o *owned) hasNetfilter(kind string, prefixes []string) bool {
+	return len(prefixes) > 0 || slices.ContainsFunc(o.Exceptions, func(e Exception) bool { return e.Kind == kind })
+}
 
 func (o *owned) ownsNFTable(t NFTable) bool { return slices.Contains(o.NFTables, t) }
 

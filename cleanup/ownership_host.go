@@ -37,8 +37,6 @@ func (t NFTable) validate() error {
 		return fmt.Errorf("cleanup: ownership: table %q of nftables: family %q is not one of %s", t.Name, t.Family, strings.Join(families, ", "))
 	case t.Name == "" || len(t.Name) > nftNameBytes:
 		return fmt.Errorf("cleanup: ownership: table %q of nftables: want a name of 1 to %d bytes", t.Name, nftNameBytes)
-	case slices.Contains(sharedNFTables(), t.Name):
-		return fmt.Errorf("cleanup: ownership: table %s %s of nftables: it is the system's", t.Family, t.Name)
 	}
 	return nil
 }
@@ -73,18 +71,13 @@ func (o Ownership) validHost() error {
 	if slices.Contains(o.ChainPrefixes, "") || slices.Contains(o.IPSetPrefixes, "") {
 		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")
 	}
-	for _, prefix := range o.ChainPrefixes {
-		if matchesBuiltIn(prefix) {
-			return fmt.Errorf("cleanup: ownership: the prefix %q would own chains of iptables itself", prefix)
-		}
-	}
 	for _, t := range o.NFTables {
 		if err := t.validate(); err != nil {
 			return err
 		}
 	}
 	for _, m := range o.Mounts {
-		if err := errors.Join(validPath("mount", m.Path), ownable("mount", m.Path)); err != nil {
+		if err := validPath("mount", m.Path); err != nil {
 			return err
 		}
 		if m.Type == "" {
@@ -92,7 +85,7 @@ func (o Ownership) validHost() error {
 		}
 	}
 	for _, file := range o.Files {
-		if err := errors.Join(validPath("file", file), ownable("file", file)); err != nil {
+		if err := validPath("file", file); err != nil {
 			return err
 		}
 	}
@@ -115,13 +108,6 @@ func (o Ownership) validHost() error {
 		}
 	}
 	return nil
-}
-
-// matchesBuiltIn reports whether a chain of iptables' own has the prefix.
-func matchesBuiltIn(prefix string) bool {
-	return slices.ContainsFunc([]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}, func(chain string) bool {
-		return strings.HasPrefix(chain, prefix)
-	})
 }
 
 func validPath(what, name string) error {

@@ -58,5 +58,5 @@ func TestOwnershipMoved(t *testing.T) {
 // What an AWS node still needs while its CNI is chained is no preset's part.
 func TestCLN2_AWSChainsAreInNoOtherPreset(t *testing.T) {
 	require.NotContains(t, cleanup.Cilium().ChainPrefixes, "AWS-SNAT-CHAIN")
-	require.Equal(t, cleanup.Ownership{ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}, cleanup.AWSLeftovers())
+	require.Equal(t, cleanup.Ownership{Agent: "aws-vpc-cni", ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}, cleanup.AWSLeftovers())
 }

@@ -107,8 +107,8 @@ func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 		"no family":       {table("", "acme"), `family "" is not one of`},
 		"unknown family":  {table("ipv4", "acme"), `family "ipv4" is not one of`},
 		"no name":         {table("ip", ""), "want a name"},
-		"iptables' table": {table("ip6", "nat"), "it is the system's"},
-		"the firewall":    {table("inet", "filter"), "it is the system's"},
+		"iptables' table": {table("ip6", "nat"), "would match the nftables table nat, which is the node's"},
+		"the firewall":    {table("inet", "filter"), "would match the nftables table filter, which is the node's"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorContains(t, c.own.Validate(), c.want)

@@ -21,6 +21,7 @@ import (
 // acme is an agent that owns one thing of each kind.
 func acme() cleanup.Ownership {
 	return cleanup.Ownership{
+		Agent:    "acme",
 		Programs: []string{"acme_from_container"}, Filters: []string{"acme-{link}"}, Pins: []string{"acme", "tc/globals/acme_*"},
 		Links: []cleanup.LinkRule{{Name: "acme_.*"}, {Name: "pod.*", Kind: "veth", Programs: []string{"acme_from_container", "acme-{link}"}}},
 		Routes: []cleanup.RouteRule{

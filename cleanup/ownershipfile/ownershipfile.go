@@ -60,8 +60,9 @@ func byLine(err error) error {
 	return errors.Join(errs...)
 }
 
-// isEmpty reports whether nothing is set, and no list has an element.
+// isEmpty reports whether nothing is set but whose it is, and no list has an element.
 func isEmpty(own cleanup.Ownership) bool {
+	own.Agent = ""
 	v := reflect.ValueOf(own)
 	for i := range v.NumField() {
 		if f := v.Field(i); f.Kind() == reflect.Slice && f.Len() > 0 || f.Kind() != reflect.Slice && !f.IsZero() {

@@ -61,7 +61,7 @@ func TestSEC9_OwnershipFileWithMistakes(t *testing.T) {
 		"a rule of null":   {"links:\n- \n", []string{"it owns nothing"}},
 		"an empty rule":    {"links:\n- {}\n", []string{"it needs a name"}},
 		"everybody's":      {"routes:\n- {table: 254, type: any, dst: any, link: any, gateway: any}\n", []string{"would own other people's routes"}},
-		"the node's":       {"stateDirs: [/etc]\n", []string{"it is the system's"}},
+		"the node's":       {"stateDirs: [/etc]\n", []string{`"/etc" would match the path /etc/`, "which is the node's"}},
 		"many of one node": {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\npins: [*b]\n", []string{"line 1: field a not found"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +82,7 @@ func TestOwnershipFileInJSON(t *testing.T) {
 	want.Rules = append(want.Rules, cleanup.PolicyRule{Table: 7, AnySelector: true}, cleanup.PolicyRule{Table: 7, From: "host", To: "10.0.0.0/8", Priority: 3, Not: true})
 	want.Routes = append(want.Routes, cleanup.RouteRule{Table: 7, Type: "any", Dst: "any", Gateway: "10.0.0.1", Link: "x"})
 	want.NFTables = []cleanup.NFTable{{Family: "ip", Name: "acme"}}
+	want.Exceptions = []cleanup.Exception{{Kind: "link", Name: "cni0"}}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[cleanup.Ownership]()) {
 		require.False(t, reflect.ValueOf(want).FieldByIndex(field.Index).IsZero(), field.Name)
 	}

@@ -43,7 +43,7 @@ func (a *agent) datapathSteps() (steps []bootstrap.Step, err error) {
 	}
 	if a.datapath.templates != "" {
 		steps = append(steps, bootstrap.Step{Name: stepTemplates, Action: a.host.In(hostns.Mount, cleanup.Leftovers{
-			Ownership: cleanup.Ownership{StateDirs: []string{a.datapath.templates}}, Scope: cleanup.AllState,
+			Ownership: cleanup.Ownership{Exceptions: []cleanup.Exception{{Kind: "folder", Name: a.datapath.templates}}}, Scope: cleanup.AllState,
 		})})
 	}
 	return steps, nil

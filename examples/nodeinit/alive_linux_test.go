@@ -190,7 +190,7 @@ func TestCLN7_WhoSaysSoMay(t *testing.T) {
 		{"cleanup", "--ownership", "/run/o", "-f", "--all-state"}, // the same
 		{"cleanup", "--all-state", "-f", "--while-alive"},
 	} {
-		n.write("/run/o", "stateDirs: [/var/lib/acme]\n")
+		n.write("/run/o", "agent: acme\nstateDirs: [/var/lib/acme]\n")
 		n.shell("mkdir -p /var/lib/acme")
 		o := n.run(args...)
 		require.Zero(t, o.code, "%s: %s", args, o.stderr)
@@ -282,7 +282,7 @@ func TestCLN7_NeitherPid1NorThisProcessIsTheAgent(t *testing.T) {
 		filepath.Base(binary):                       `echo $$ > /run/acme/pid; exec ` + binary,
 	} {
 		n.shell("mkdir -p /run/acme")
-		n.write("/run/acme.yaml", "stateDirs: [/run/acme]\npidFiles: [/run/acme/pid]\nexecutables: ["+program+"]\n")
+		n.write("/run/acme.yaml", "agent: acme\nstateDirs: [/run/acme]\npidFiles: [/run/acme/pid]\nexecutables: ["+program+"]\n")
 		n.shell(script + ` cleanup --ownership /run/acme.yaml --all-state -f`)
 		n.shell("test ! -e /run/acme")
 	}

@@ -32,7 +32,8 @@ const foldLists = 20
 type cleanupOptions struct {
 	allState, bpfState, netns, xfrm, aws, force, whileAlive, dryRun bool
 
-	ownership string
+	ownership  string
+	exceptions []string // KIND:NAME
 }
 
 func (a *app) cleanupCommand() *cobra.Command {
@@ -49,6 +50,7 @@ func (a *app) cleanupCommand() *cobra.Command {
 	f.BoolVar(&o.xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
 	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: iptables chains of an AWS VPC CNI that is gone from this node")
 	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: that of another agent, which this YAML `file` describes: its links, routes, chains, files and so on (there is one for Calico in examples/ownership)")
+	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, though it is known as another agent's or lies where agents have nothing: link, chain, ipset, file or folder, with its whole name; or let mount or cni-folder:PATH be one of the agent's")
 	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
 	f.BoolVar(&o.whileAlive, "while-alive", false, "also while the agent is running")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be removed, and change nothing")
@@ -68,8 +70,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if o.ownership != "" && (o.netns || o.xfrm || o.aws) {
 		return usageError{errors.New("--ownership goes without --netns, --xfrm and --aws-leftovers: the file says all that is owned")}
 	}
-	own, err := a.cleanupOwnership(cmd.Context(), o)
-	if err != nil {
+	if _, err := a.cleanupOwnership(cmd.Context(), o); err != nil {
 		return err
 	}
 	if o.aws {
@@ -88,13 +89,14 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := a.openJournal(cmd.Context()); err != nil {
 		return err
 	}
-	if o.ownership == "" && !o.aws {
+	if o.ownership == "" && !o.aws { // flags that are not given may be known by now
 		if _, err := a.placed(cmd.Context(), cniinstall.Install{Journal: a.journal}); err != nil {
 			return err
 		}
-		if own, err = a.cleanupOwnership(cmd.Context(), o); err != nil {
-			return err
-		}
+	}
+	own, err := a.cleanupOwnership(cmd.Context(), o)
+	if err != nil {
+		return err
 	}
 	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removing(),
@@ -120,8 +122,26 @@ func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
 	return cleanup.ScopeFromEnv(a.getenv)
 }
 
-// cleanupOwnership is whose state the flags ask for.
+// cleanupOwnership is whose state the flags ask for, with what they except.
 func (a *app) cleanupOwnership(ctx context.Context, o cleanupOptions) (cleanup.Ownership, error) {
+	own, err := a.ownershipAsked(ctx, o)
+	if err != nil {
+		return own, err
+	}
+	for _, text := range o.exceptions {
+		kind, name, ok := strings.Cut(text, ":")
+		if !ok {
+			return own, usageError{fmt.Errorf("--exception %q: want KIND:NAME", text)}
+		}
+		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: kind, Name: name})
+	}
+	if err := own.Validate(); err != nil {
+		return own, usageError{fmt.Errorf("%w (--exception KIND:NAME excepts a thing)", err)}
+	}
+	return own, nil
+}
+
+func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Ownership, error) {
 	switch {
 	case o.aws:
 		return cleanup.AWSLeftovers(), nil
@@ -154,6 +174,9 @@ func (a *app) ownership() (cleanup.Ownership, error) {
 	own := cleanup.Cilium().
 		Moved(usualConfDir, confDir).
 		Moved(usualBinDir, binDir)
+	for _, dir := range []string{binDir, confDir} { // by the flags
+		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Clean(dir)})
+	}
 	sysctlConfDir := cmp.Or(a.sysctlConfDir, defaultSysctlConfDir)
 	own = own.Moved(defaultSysctlConfDir, sysctlConfDir)
 	for flag, name := range map[string]string{"cni-conf-name": a.cniConfName, "sysctl-config-file": a.sysctlConfFile} {

@@ -490,7 +490,7 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	before := n.state()
 	n.shell("mkdir -p /var/lib/acme && ip link add acme0 type veth peer name eth7")
 	for content, want := range map[string]string{
-		"stateDirs: [/var/lib]\n":             "it is the system's",
+		"stateDirs: [/var/lib]\n":             "which is the node's",
 		"linsk: []\npins: 7\n":                "line 1: field linsk not found in type cleanup.Ownership; line 2: cannot unmarshal",
 		"":                                    "it owns nothing",
 		strings.Repeat("#", 1<<20) + "\n":     "larger than 1048576 bytes",
@@ -504,7 +504,7 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	for _, args := range [][]string{{"--ownership", ""}, {"--ownership", "/run/acme.yaml", "--netns"}, {"--ownership", "/run/acme.yaml", "--aws-leftovers"}} {
 		require.Equal(t, 64, n.run(append(args, "cleanup", "--all-state", "-f")...).code, args)
 	}
-	n.write("/run/acme.yaml", "links: [{name: 'acme[0-9]'}]\nstateDirs: [/var/lib/acme]\n")
+	n.write("/run/acme.yaml", "agent: acme\nlinks: [{name: 'acme[0-9]'}]\nstateDirs: [/var/lib/acme]\n")
 	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, "cleanup", "--ownership", "/run/acme.yaml", "-f")
 	require.Contains(t, o.stderr, "nothing selected", "the variable speaks of Cilium")
 	o = n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "--dry-run")
@@ -513,6 +513,39 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	o = n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "-f")
 	require.Zero(t, o.code, o.stderr)
 	n.shell("rm /run/acme.yaml")
+	require.Empty(t, before.Diff(n.state()))
+}
+
+// What was once removed by a mistake in a flag or a file, and by an exception is again.
+func TestSEC9_NoFlagTakesWhatIsTheNodes(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("mkdir -p /etc/cni/net.d /etc/kubernetes && touch /etc/cni/net.d/10-calico.conflist /etc/kubernetes/kubelet.conf && iptables -N KUBE-SERVICES")
+	before := n.state()
+	n.write("/run/files.yaml", "agent: acme\nfiles: [/etc/passwd, /etc/kubernetes/kubelet.conf]\n")
+	n.write("/run/chains.yaml", "agent: acme\nchainPrefixes: [KUBE-]\n")
+	n.write("/run/good.yaml", "agent: acme\nlinks: [{name: 'acme[0-9]'}]\n")
+	all := []string{"cleanup", "--all-state", "-f"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(all, "--ownership", "/run/files.yaml"), `files: "/etc/passwd" would match the path /etc/passwd*, which is the node's`},
+		{append(all, "--ownership", "/run/chains.yaml"), `chainPrefixes: "KUBE-" would match the chain KUBE-*, which is kube-proxy's`},
+		{append(all, "--sysctl-conf-dir=/etc", "--sysctl-config-file=passwd"), `files: "/etc/99-zzz-override_cilium.conf" lies where the agent "cilium" has nothing`},
+		{append(all, "--cni-conf-dir=/etc/ssh", "--cni-conf-name=sshd_config"), `"/etc/ssh" would match the path /etc/ssh, which is the node's`},
+		{append(all, "--exception=file:/etc/passwd"), `exceptions: "/etc/passwd" would match`},
+		{append(all, "--exception=/etc/cni"), "want KIND:NAME"},
+		{[]string{"uninstall-cni", "--write-cni-conf-when-ready=/etc/cni/net.d/10-calico.conflist"}, `"/etc/cni/net.d/10-calico.conflist" would match the CNI file 10-calico*, which is calico's`},
+	} {
+		o := n.run(c.args...)
+		require.Equal(t, 64, o.code, "%v: %s", c.args, o.stderr)
+		require.Contains(t, o.stderr, c.want, c.args)
+	}
+	n.shell("rm /run/files.yaml /run/chains.yaml")
+	o := n.run(append(all, "--ownership", "/run/good.yaml", "--exception=file:/etc/cni/net.d/10-calico.conflist", "--exception=chain:KUBE-SERVICES")...)
+	require.Zero(t, o.code, o.stderr)
+	n.shell("rm /run/good.yaml; test ! -e /etc/cni/net.d/10-calico.conflist; ! iptables -S KUBE-SERVICES; touch /etc/cni/net.d/10-calico.conflist; iptables -N KUBE-SERVICES")
 	require.Empty(t, before.Diff(n.state()))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
@@ -68,5 +69,12 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 		return nil, err
 	}
 	c := agentsConf{i.ConfDir, filepath.Base(a.writeWhenReady)} // its folder is the agent's, not the host's
+	own := cleanup.Ownership{
+		Agent: cleanup.Cilium().Agent, Files: []string{filepath.Join(c.dir, c.name)},
+		Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: c.dir}},
+	}
+	if err := own.Validate(); err != nil {
+		return nil, usageError{fmt.Errorf("--write-cni-conf-when-ready: %w", err)}
+	}
 	return []bootstrap.Step{{Name: "agents-conf", Action: a.host().Files(hostns.Mount, c, c.dir)}}, nil
 }

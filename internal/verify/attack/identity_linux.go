@@ -392,7 +392,7 @@ func (a *arena) locks(name string, flags int) error {
 // agents is what shows that Cilium's agent is alive.
 func agents() cleanup.Ownership {
 	own := cleanup.Cilium()
-	return cleanup.Ownership{StateDirs: own.StateDirs, PidFiles: []string{pidFile}, Executables: own.Executables, Sockets: own.Sockets}
+	return cleanup.Ownership{Agent: own.Agent, StateDirs: own.StateDirs, PidFiles: []string{pidFile}, Executables: own.Executables, Sockets: own.Sockets}
 }
 
 // stalePidFile is there, and everybody may read it.

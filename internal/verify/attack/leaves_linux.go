@@ -218,6 +218,10 @@ func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
 	for _, m := range own.Mounts {
 		there.Mounts = append(there.Mounts, cleanup.MountRule{Path: a.path(m.Path), Type: m.Type})
 	}
+	for _, kind := range []string{"file", "folder", "mount"} {
+		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: kind, Name: a.path("pub/p/x")})
+	}
+	there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: a.path("pub/p")})
 	return cleanup.Leftovers{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }
 

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+)
+
+// Exception is one thing that is owned although it belongs to another agent, or lies
+// where agents have nothing. No exception takes what belongs to the node.
+type Exception struct {
+	// Kind is "link", "chain" (of iptables), "ipset", "file" or "folder" (with
+	// everything in it). A "mount" is owned if Mounts has it, too; a "cni-folder" is
+	// not owned, but is one for CNI, though its name does not say so.
+	Kind string `json:"kind"`
+
+	// Name is the whole name, or an absolute path.
+	Name string `json:"name"`
+}
+
+const (
+	exceptFile      = "file"
+	exceptFolder    = "folder"
+	exceptMount     = "mount"
+	exceptCNIFolder = "cni-folder"
+)
+
+// checkProtected refuses what would match others' names. It comes after each field was
+// checked for itself.
+func (o *owned) checkProtected() error {
+	if o.Agent != "" && !regexp.MustCompile(`^[a-z0-9]+([-._][a-z0-9]+)*$`).MatchString(o.Agent) {
+		return fmt.Errorf("cleanup: ownership: agent %q: want small letters and digits, with single -, . and _ between them", o.Agent)
+	}
+	fields := []struct {
+		name, kind string
+		values     []string
+		match      func(value string) string // what it matches, with * for any rest
+	}{
+		{"programs", kindProgram, o.Programs, strings.Clone},
+		{"filters", kindProgram, o.Filters, func(s string) string { return upTo(s, "{") }},
+		{"pins", kindBPFPin, o.Pins, func(s string) string { return upTo(s, `*?[\`) }},
+		{"chainPrefixes", kindChain, o.ChainPrefixes, func(s string) string { return s + "*" }},
+		{"ipsetPrefixes", kindSet, o.IPSetPrefixes, func(s string) string { return s + "*" }},
+	}
+	for _, f := range fields {
+		for _, value := range f.values {
+			if err := o.refuse(f.name, f.kind, value, f.match(value), false); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range o.NFTables {
+		if err := o.refuse("nfTables", kindTable, t.Family+" "+t.Name, t.Name, false); err != nil {
+			return err
+		}
+	}
+	for _, rule := range o.Links {
+		if err := o.refuseLinks("links", rule, false); err != nil {
+			return err
+		}
+	}
+	return errors.Join(o.checkExceptions(), o.checkPaths())
+}
+
+// upTo returns what a name with wildcards begins with, and * for the rest.
+func upTo(name, wildcards string) string {
+	if i := strings.IndexAny(name, wildcards); i >= 0 {
+		return name[:i] + "*"
+	}
+	return name
+}
+
+// each calls f for each protected name of a kind.
+func each(kind string, f func(p protected, name string)) {
+	for _, p := range protectedNames() {
+		if p.kind == kind {
+			for _, name := range strings.Fields(p.names) {
+				f(p, name)
+			}
+		}
+	}
+}
+
+// has reports whether an agent is one of the owners.
+func (p protected) has(agent string) bool { return slices.Contains(strings.Fields(p.owners), agent) }
+
+// covers reports whether a protected name stands for another, or for what it is below.
+func covers(name, other string) bool {
+	if prefix, any := strings.CutSuffix(name, "*"); any {
+		return strings.HasPrefix(other, prefix)
+	}
+	return other == name || strings.HasPrefix(other, name+"/")
+}
+
+// refuse returns an error if a name, or with * what begins with it, is protected and not
+// the agent's. The longest protected name that covers it decides, and each that it
+// covers. An exception is refused what is the node's only.
+func (o *owned) refuse(field, kind, value, match string, exception bool) (err error) {
+	var longest protected
+	var over string
+	other := func(p protected) bool { return !p.has(o.Agent) && !(exception && p.owners != "") }
+	each(kind, func(p protected, name string) {
+		switch literal := strings.TrimSuffix(name, "*"); {
+		case covers(name, strings.TrimSuffix(match, "*")):
+			if len(name) > len(over) {
+				longest, over = p, name
+			}
+		case err == nil && covers(match, literal) && (other(p) || exception):
+			err = o.refusal(field, value, p, name)
+		}
+	})
+	if over != "" && other(longest) {
+		return o.refusal(field, value, longest, over)
+	}
+	return err
+}
+
+// refusal is the error for what would match a protected name.
+func (o *owned) refusal(field, value string, p protected, name string) error {
+	owner, remedy := "the node's", "leave it out"
+	if p.owners != "" {
+		owner = strings.ReplaceAll(p.owners, " ", " or ") + "'s"
+		remedy = fmt.Sprintf("name the agent's own more exactly, give its name as agent, now %q, or name each single thing in exceptions", o.Agent)
+	}
+	return fmt.Errorf("cleanup: ownership: %s: %q would match the %s %s, which is %s (see %s): %s", field, value, p.kind, name, owner, p.source, remedy)
+}
+
+// refuseLinks is refuse for a rule for links.
+func (o *owned) refuseLinks(field string, rule LinkRule, exception bool) (err error) {
+	wanted, err := program(rule.Name)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []string{kindAnyLink, kindBridge} {
+		if kind == kindBridge && rule.Kind != "" && rule.Kind != kindBridge {
+			continue
+		}
+		each(kind, func(p protected, name string) {
+			if p.has(o.Agent) || exception && p.owners != "" || err != nil {
+				return
+			}
+			if theirs, e := program(name); e != nil || meet(wanted, theirs) {
+				err = errors.Join(e, o.refusal(field, rule.Name, p, name))
+			}
+		})
+	}
+	return err
+}
+
+func program(expression string) (*syntax.Prog, error) {
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("cleanup: ownership: link rule %q: %w", expression, err)
+	}
+	return syntax.Compile(parsed.Simplify())
+}
+
+// meet reports whether one name can match both expressions as a whole. It takes each
+// assertion, such as \b, for true.
+func meet(a, b *syntax.Prog) bool {
+	type pair [2]uint32
+	seen, todo := map[pair]bool{}, []pair{{uint32(a.Start), uint32(b.Start)}}
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		x, y := a.Inst[at[0]], b.Inst[at[1]]
+		switch {
+		case x.Op == syntax.InstMatch && y.Op == syntax.InstMatch:
+			return true
+		case x.Op == syntax.InstFail || y.Op == syntax.InstFail:
+		case !ofLetter(x):
+			todo = append(todo, pair{x.Out, at[1]})
+			if x.Op == syntax.InstAlt || x.Op == syntax.InstAltMatch {
+				todo = append(todo, pair{x.Arg, at[1]})
+			}
+		case !ofLetter(y):
+			todo = append(todo, pair{at[0], y.Out})
+			if y.Op == syntax.InstAlt || y.Op == syntax.InstAltMatch {
+				todo = append(todo, pair{at[0], y.Arg})
+			}
+		case shareLetter(x, y):
+			todo = append(todo, pair{x.Out, y.Out})
+		}
+	}
+	return false
+}
+
+// ofLetter reports whether an instruction takes a letter, or ends the program.
+func ofLetter(i syntax.Inst) bool {
+	switch i.Op {
+	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL, syntax.InstMatch:
+		return true
+	}
+	return false
+}
+
+// shareLetter looks at those that protected names have.
+func shareLetter(x, y syntax.Inst) bool {
+	for letter := '!'; letter <= '~' && x.Op != syntax.InstMatch && y.Op != syntax.InstMatch; letter++ {
+		if x.MatchRune(letter) && y.MatchRune(letter) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkExceptions adds the exceptions to what is owned.
+func (o *owned) checkExceptions() error {
+	for _, e := range o.Exceptions {
+		var err error
+		switch e.Kind {
+		case "link":
+			rule := LinkRule{Name: regexp.QuoteMeta(e.Name)}
+			m, compileErr := rule.compile()
+			err = errors.Join(compileErr, o.refuseLinks("exceptions", rule, true))
+			o.links = append(o.links, m)
+		case kindChain, kindSet:
+			err = o.refuse("exceptions", e.Kind, e.Name, e.Name, true)
+		case exceptFile:
+			o.Files = append(slices.Clip(o.Files), e.Name)
+			err = o.checkException(e)
+		case exceptFolder:
+			o.StateDirs = append(slices.Clip(o.StateDirs), e.Name)
+			err = o.checkException(e)
+		case exceptMount, exceptCNIFolder:
+			err = o.checkException(e)
+		default:
+			err = errors.New("cleanup: ownership: exceptions: want the kind link, chain, ipset, file, folder, mount or cni-folder")
+		}
+		if err == nil && e.Name == "" {
+			err = errors.New("cleanup: ownership: exceptions: the name is empty")
+		}
+		if err != nil {
+			return fmt.Errorf("%w (of kind %q)", err, e.Kind)
+		}
+	}
+	return nil
+}
+
+// excepts reports whether a path is an exception.
+func (o *owned) excepts(kind, name string) bool {
+	return slices.ContainsFunc(o.Exceptions, func(e Exception) bool { return e.Kind == kind && inRun(e.Name) == inRun(name) })
+}
+
+// checkException refuses a path that is the node's, has something of others' in it, or is
+// a directory at the root.
+func (o *owned) checkException(e Exception) error {
+	if err := validPath("exceptions", e.Name); err != nil {
+		return err
+	}
+	name := inRun(e.Name)
+	if strings.Count(name, "/") == 1 {
+		return fmt.Errorf("cleanup: ownership: exceptions: %q: a directory at the root is nobody's to own", e.Name)
+	}
+	kind, element := o.place(name)
+	if kind == kindCNIFile && e.Kind == exceptCNIFolder {
+		return nil // it is one already
+	}
+	if kind == kindCNIFile || kind == kindNetwork {
+		return o.refuse("exceptions", kind, e.Name, element, true)
+	}
+	if err := o.refuse("exceptions", kindPath, e.Name, name, true); err != nil || kind == "" {
+		return err
+	}
+	return o.refuse("exceptions", kind, e.Name, element, true)
+}
+
+// checkPaths refuses paths that lie where agents have nothing, or others have theirs.
+func (o *owned) checkPaths() error {
+	for _, file := range o.Files {
+		if err := o.checkPath("files", exceptFile, file); err != nil {
+			return err
+		}
+	}
+	for _, dir := range o.StateDirs {
+		if err := o.checkPath("stateDirs", exceptFolder, dir); err != nil {
+			return err
+		}
+	}
+	for _, m := range o.Mounts {
+		if err := o.checkPath("mounts", exceptMount, m.Path); err != nil {
+			return err
+		}
+	}
+	for _, pattern := range o.SetAside {
+		if dir := path.Dir(pattern); !o.isCNIFolder(dir) {
+			return fmt.Errorf("cleanup: ownership: setAside: %q: %s is not a folder for CNI by its name: if it is one, name it in exceptions, as a cni-folder", pattern, dir)
+		}
+	}
+	return nil
+}
+
+func (o *owned) checkPath(field, kind, value string) error {
+	if o.excepts(kind, value) {
+		return nil // looked at as an exception
+	}
+	name := inRun(value)
+	place, element := o.place(name)
+	if place == "" || place == kindFolder {
+		if err := o.refuse(field, kindPath, value, name, false); err != nil {
+			return err
+		}
+	}
+	if err := o.refuse(field, place, value, element, false); err != nil {
+		return err
+	}
+	listed := false
+	each(place, func(p protected, name string) { listed = listed || covers(name, element) }) // and so the agent's
+	switch named := listed || o.isNamed(element); {
+	case place == kindNetwork && kind != exceptMount, place == kindCNIFile && kind == exceptFile, place == kindSysctlFile && kind == exceptFile,
+		place == kindFolder && named, place == kindCNIFile && kind == exceptFolder && named:
+		return nil
+	}
+	return fmt.Errorf("cleanup: ownership: %s: %q lies where the agent %q has nothing: want a file in a folder for CNI or of the form sysctl.d/*.conf, "+
+		"or a path in a folder of the agent's name in /run, /var/lib or /var/log; or name it in exceptions, as a %s", field, value, o.Agent, kind)
+}
+
+// isNamed reports whether a name is the agent's, or begins with that and no letter or digit.
+func (o *owned) isNamed(element string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(element, "."), o.Agent)
+	return ok && o.Agent != "" && (rest == "" || strings.ContainsAny(rest[:1], "-_."))
+}
+
+// The places where agents have something, wherever they are: strictly confined and
+// prefixed installations have their own.
+var (
+	cniFolder     = regexp.MustCompile(`/net\.d$|[-_./]cni([-_.][^/]*)?(/(bin|plugins|conf|conf\.d))?$`)
+	networkFolder = regexp.MustCompile(`/var/lib/cni/networks/([^/]+)`)
+	stateFolder   = regexp.MustCompile(`/(?:run|var/lib|var/log)/([^/]+)`)
+)
+
+// isCNIFolder reports whether plugins or configurations of CNI are in a folder, by its
+// name.
+func (o *owned) isCNIFolder(dir string) bool {
+	if o.excepts(exceptCNIFolder, dir) {
+		return true
+	}
+	for _, kernels := range []string{"/proc/", "/sys/", "/dev/"} {
+		if strings.HasPrefix(dir, kernels) {
+			return false
+		}
+	}
+	return cniFolder.MatchString(dir)
+}
+
+// place returns in which kind of place a path lies, and what is protected there of it.
+func (o *owned) place(name string) (kind, element string) {
+	dir, base := path.Split(name)
+	dir = path.Clean(dir)
+	in := stateFolder.FindStringSubmatch(name)
+	switch m := networkFolder.FindStringSubmatch(name); {
+	case m != nil:
+		return kindNetwork, m[1]
+	case o.isCNIFolder(dir) && (in == nil || !o.isOthers(in[1])),
+		path.Base(dir) == "bin" && o.isNamed(base):
+		return kindCNIFile, base
+	case path.Base(dir) == "sysctl.d" && path.Ext(base) == ".conf":
+		return kindSysctlFile, base
+	case in != nil:
+		return kindFolder, in[1]
+	}
+	return "", ""
+}
+
+// isOthers reports whether a state folder belongs to another agent.
+func (o *owned) isOthers(folder string) (is bool) {
+	each(kindFolder, func(p protected, name string) {
+		is = is || covers(name, folder) && p.owners != "" && p.owners != "cni-plugins" && !p.has(o.Agent)
+	})
+	return is
+}
+
+// inRun returns a clean path, in /run if it is in /var/run, which leads there.
+func inRun(name string) string {
+	name = path.Clean(name)
+	if rest, ok := strings.CutPrefix(name, "/var/run/"); ok {
+		return "/run/" + rest
+	}
+	return name
+}
