@@ -41,6 +41,16 @@ type Handler struct {
 	// configuration, no new pod gets a network, and containerd deletes none either until
 	// there is one again.
 	KeepPlugins bool
+
+	// Results is where the runtime's libcni keeps what it gave to each sandbox. As long
+	// as one there names a plugin or network of ours, the plugin and the configuration
+	// stay, and stay recorded: the error matches [ErrInUse]. If empty, it
+	// is /var/lib/cni/results; with KeepPlugins it is not looked at.
+	Results string
+
+	// Force undoes what sandboxes need nevertheless. Their pods are then stuck until
+	// the plugins are back.
+	Force bool
 }
 
 // Kinds lists the kinds of entries of cniinstall.
@@ -65,7 +75,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u 
 	case h.KeepPlugins && (e.Kind == kindDir || e.Kind == kindFile && !isConf(e)):
 		return u, fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
 	case isConf(e):
-		u, err = lookConf(ctx, p, e)
+		u, err = h.lookConf(ctx, p, e)
 	case e.Kind == kindBackup:
 		u, err = lookBackup(ctx, p, e)
 	case e.Kind == kindFile:
@@ -90,8 +100,13 @@ func needing(e journal.Entry, err error) error {
 // lookConf restores a file that was set aside by renaming its backup, so that it is
 // the same file again or, if the backup is gone or was edited, from the stored
 // content.
-func lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	u, err := files.Look(ctx, p, e)
+	if err == nil && u.Run != nil && !isAside(e) && !h.KeepPlugins {
+		if err := h.confInUse(ctx, e); err != nil {
+			return journal.Undo{}, err
+		}
+	}
 	switch {
 	case errors.Is(err, journal.ErrChanged) && !isAside(e):
 		return u, held(ctx, p, e, err)
@@ -111,6 +126,16 @@ func lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Un
 		}
 	}
 	return u, nil
+}
+
+// confInUse returns an error if sandboxes have the network of the configuration that is
+// to be removed. What else is wrong with it does not keep it.
+func (h Handler) confInUse(ctx context.Context, conf journal.Entry) error {
+	n, err := parseFile(ctx, conf.Object)
+	if err != nil {
+		return nil
+	}
+	return h.inUse(ctx, conf.Object, func(r cachedResult) bool { return r.NetworkName == n.name })
 }
 
 // isBackup reports whether the file at path is the original of e's object, in the
@@ -248,11 +273,17 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 // lookPlugin does not remove a plugin as long as there is a configuration that
 // needs it.
 func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	needed := func(ctx context.Context) error { return neededBy(ctx, p, e, isConf) }
-	if h.KeepConf {
-		needed = func(ctx context.Context) error { return h.named(ctx, e) }
-	}
-	return lookUnless(ctx, p, e, needed)
+	return lookUnless(ctx, p, e, func(ctx context.Context) (err error) {
+		if h.KeepConf {
+			err = h.named(ctx, e)
+		} else {
+			err = neededBy(ctx, p, e, isConf)
+		}
+		if err == nil {
+			err = h.inUse(ctx, e.Object, func(r cachedResult) bool { return slices.Contains(r.plugins, filepath.Base(e.Object)) })
+		}
+		return err
+	})
 }
 
 // lookUnless looks at a plugin that is removed unless needed returns an error.

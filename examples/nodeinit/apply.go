@@ -104,7 +104,7 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more fun
 // undoFlags say whose changes may be undone.
 func (a *app) undoFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "undo it, whoever owns the node")
-	c.Flags().BoolVar(&a.force, "force", false, "also while an agent is running")
+	c.Flags().BoolVar(&a.force, "force", false, "also while an agent is running, and what sandboxes still need to be deleted")
 }
 
 func (a *app) planFlags(c *cobra.Command) {

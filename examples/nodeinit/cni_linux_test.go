@@ -250,3 +250,35 @@ func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
 	require.NoError(t, wait(), "it ends by itself")
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
 }
+
+// Pods that still run when the node is taken back can be deleted.
+func TestCNI8_PodsThatStillRunKeepWhatTheyNeed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	before := n.state()
+	require.Zero(t, n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf).code)
+	conf, err := os.ReadFile(n.conf)
+	require.NoError(t, err)
+	var network struct{ Name string }
+	require.NoError(t, json.Unmarshal(conf, &network))
+	result, err := json.Marshal(map[string]any{"kind": "cniCacheV1", "containerId": "0123", "networkName": network.Name, "config": conf})
+	require.NoError(t, err)
+	n.shell("mkdir -p /var/lib/cni/results")
+	for _, uninstall := range [][]string{{"uninstall"}, {"uninstall-cni"}} {
+		n.write("/var/lib/cni/results/agent-0123-eth0", string(result))
+		for range 2 {
+			o := n.run(uninstall...)
+			require.Equal(t, 1, o.code, o.stdout)
+			require.Contains(t, o.stderr, "/etc/cni/net.d/05-cilium.conflist is kept: sandboxes need it to be deleted: 1, by /var/lib/cni/results")
+			n.shell("test -e /etc/cni/net.d/05-cilium.conflist -a -e /opt/cni/bin/test-cni")
+		}
+		n.shell("rm /var/lib/cni/results/agent-0123-eth0")
+		require.Zero(t, n.run(uninstall...).code)
+		n.shell("test ! -e /opt/cni/bin/test-cni")
+		require.Zero(t, n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf).code)
+	}
+	n.write("/var/lib/cni/results/agent-0123-eth0", string(result))
+	require.Zero(t, n.run("uninstall", "--force").code)
+	n.shell("rm -r /var/lib/cni")
+	require.Empty(t, before.Diff(n.state()))
+}

@@ -38,7 +38,7 @@ func (a *app) openJournal(ctx context.Context) error {
 			journal.In(a.host().On(hostns.Mount|hostns.Cgroup), cgroup.Handler{}),
 			journal.In(a.host().On(hostns.Mount), bpffs.Handler{}),
 			journal.In(a.host().On(hostns.Mount|hostns.Net), sysctl.Handler{}),
-			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins}),
+			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force}),
 			configdir.Handler{}, // its directory is on this side
 		},
 	}

@@ -217,11 +217,17 @@ func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
 	there := cleanup.Ownership{StateDirs: a.paths(own.StateDirs), Files: a.paths(own.Files), SetAside: a.paths(own.SetAside), Pins: own.Pins}
 	for _, m := range own.Mounts {
 		there.Mounts = append(there.Mounts, cleanup.MountRule{Path: a.path(m.Path), Type: m.Type})
+		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "mount", Name: a.path(m.Path)})
 	}
-	for _, kind := range []string{"file", "folder", "mount"} {
-		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: kind, Name: a.path("pub/p/x")})
+	for _, path := range there.Files {
+		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "file", Name: path})
 	}
-	there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: a.path("pub/p")})
+	for _, path := range there.StateDirs {
+		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "folder", Name: path})
+	}
+	for _, pattern := range there.SetAside {
+		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Dir(pattern)})
+	}
 	return cleanup.Leftovers{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }
 

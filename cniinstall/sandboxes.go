@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+// ErrInUse is matched by the error of an undo that leaves what sandboxes need to be
+// deleted: without the plugins that gave a pod its network the runtime cannot take it
+// back, and containerd not without a configuration either, so pods would be stuck.
+var ErrInUse = errors.New("sandboxes need it to be deleted")
+
+// defaultResults is where libcni keeps what each sandbox was given (CacheDir in
+// libcni/api.go), until the sandbox is deleted.
+const defaultResults = "/var/lib/cni/results"
+
+// maxResult bounds one of these files: a configuration and a result.
+const maxResult = 4 << 20
+
+// cachedResult is what libcni caches of a network of a sandbox (cniCacheV1).
+type cachedResult struct {
+	ContainerID string `json:"containerId"`
+	NetworkName string `json:"networkName"`
+	Config      []byte `json:"config"`
+
+	plugins []string
+}
+
+// inUse returns an error if sandboxes have a result that needs the object, as one may
+// that cannot be read.
+func (h Handler) inUse(ctx context.Context, object string, needs func(cachedResult) bool) error {
+	if h.Force {
+		return nil
+	}
+	dir := cmp.Or(h.Results, defaultResults)
+	names, err := input.ReadNames(ctx, dir, func(string) bool { return true })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("which sandboxes need %s: %w", object, err)
+	}
+	sandboxes := map[string]bool{}
+	for _, name := range names {
+		cached, err := readResult(ctx, filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was deleted meanwhile
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("%s is kept: %w: it cannot be told by whom %s is needed (%w)", object, ErrInUse, filepath.Join(dir, name), err)
+		case needs(cached):
+			sandboxes[cached.ContainerID] = true
+		}
+	}
+	if len(sandboxes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is kept: %w: %d, by %s: delete the pods with a network of it, and undo this again", object, ErrInUse, len(sandboxes), dir)
+}
+
+func readResult(ctx context.Context, path string) (cached cachedResult, err error) {
+	content, err := input.ReadFile(ctx, path, maxResult)
+	if err != nil {
+		return cached, err
+	}
+	if err := json.Unmarshal(content, &cached); err != nil {
+		return cached, err
+	}
+	var conf struct {
+		Type    string
+		Plugins []struct{ Type string }
+	}
+	if err := json.Unmarshal(cached.Config, &conf); err != nil {
+		return cached, err
+	}
+	cached.plugins = []string{conf.Type}
+	for _, p := range conf.Plugins {
+		cached.plugins = append(cached.plugins, p.Type)
+	}
+	return cached, nil
+}

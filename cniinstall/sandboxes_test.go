@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// cached is what libcni caches for a sandbox of a network.
+func cached(t *testing.T, sandbox, network string, conf []byte) []byte {
+	t.Helper()
+	content, err := json.Marshal(map[string]any{"kind": "cniCacheV1", "containerId": sandbox, "config": conf, "ifName": "eth0", "networkName": network})
+	require.NoError(t, err)
+	return content
+}
+
+func TestCNI8_CNI10_WhatSandboxesNeedStays(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	conf, err := os.ReadFile(n.confFile())
+	require.NoError(t, err)
+	results := filepath.Join(n.root, "results")
+	require.NoError(t, os.Mkdir(results, 0o700))
+	others := []byte(`{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"bridge"}]}`)
+	loopback := []byte(`{"cniVersion":"0.3.1","name":"cni-loopback","plugins":[{"type":"loopback"}]}`)
+	result := func(name, network string, conf []byte) string {
+		path := filepath.Join(results, name)
+		require.NoError(t, os.WriteFile(path, cached(t, name, network, conf), 0o600))
+		return path
+	}
+	result("x", "other", others)
+	undo := func(h cniinstall.Handler) error {
+		h.Results = results
+		return i.Journal.Undo(t.Context(), h)
+	}
+
+	first, second := result("a", "cilium", conf), result("b", "cilium", conf)
+	for range 2 {
+		err := undo(cniinstall.Handler{})
+		require.ErrorIs(t, err, cniinstall.ErrInUse)
+		require.ErrorContains(t, err, n.confFile()+" is kept: sandboxes need it to be deleted: 2, by "+results)
+		require.FileExists(t, n.confFile())
+		require.FileExists(t, n.plugin("cilium-cni"))
+	}
+	require.FileExists(t, n.plugin("loopback"), "it stays as long as the configuration")
+
+	require.NoError(t, os.Remove(first))
+	require.ErrorContains(t, undo(cniinstall.Handler{}), "sandboxes need it to be deleted: 1, by")
+	require.NoError(t, undo(cniinstall.Handler{KeepPlugins: true}), "an agent that comes back takes its configuration away")
+	require.NoFileExists(t, n.confFile())
+	err = undo(cniinstall.Handler{})
+	require.ErrorIs(t, err, cniinstall.ErrInUse)
+	require.ErrorContains(t, err, n.plugin("cilium-cni")+" is kept: ")
+
+	require.NoError(t, os.Remove(second))
+	lo := result("lo", "cni-loopback", loopback)
+	require.NoError(t, i.Apply(t.Context()))
+	err = undo(cniinstall.Handler{})
+	require.ErrorContains(t, err, n.plugin("loopback")+" is kept: ")
+	require.NotContains(t, err.Error(), "cilium-cni")
+	require.NoFileExists(t, n.confFile(), "no sandbox has its network")
+
+	require.NoError(t, os.WriteFile(lo, []byte("{"), 0o600))
+	require.NoError(t, i.Apply(t.Context()))
+	require.ErrorContains(t, undo(cniinstall.Handler{}), "it cannot be told by whom "+lo+" is needed")
+	require.NoError(t, undo(cniinstall.Handler{Force: true}))
+	require.NoDirExists(t, n.bin)
+	require.NoDirExists(t, n.state)
+}
