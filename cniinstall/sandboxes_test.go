@@ -22,7 +22,7 @@ func cached(t *testing.T, sandbox, network string, conf []byte) []byte {
 	return content
 }
 
-func TestCNI8_CNI10_WhatSandboxesNeedStays(t *testing.T) {
+func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
