@@ -105,29 +105,58 @@ func makeAll(t *testing.T, all []leftover) (clean, dirty sight) {
 			l.twin(t)
 		}
 	}
-	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "eth0")
-	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "eth1")
+	waitForLinks(t)
 	waitFor(t, "local fd09::1 dev eth0", "ip", "-6", "route", "show", "table", "local")
 	clean = sightOf(t)
 	for _, l := range all {
 		l.make(t)
 	}
-	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "cilium_host")
-	waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "cilium_net")
+	waitForLinks(t)
 	return clean, sightOf(t)
 }
 
-// waitFor runs a tool until it says something: the kernel brings links up in
+// waitFor runs a tool until it says something: the kernel gives addresses in
 // its own time.
 func waitFor(t testing.TB, want string, args ...string) {
 	t.Helper()
+	waitUntil(t, func(said string) bool { return strings.Contains(said, want) }, args...)
+}
+
+// waitForLinks waits until the state of each link that is up is what its carrier
+// says. The kernel looks at carriers once a second, and at all of them in its own
+// time: what a tool says of links, qdiscs and routes meanwhile is about to change.
+func waitForLinks(t testing.TB) {
+	t.Helper()
+	waitUntil(t, settled, "ip", "-o", "link", "show", "up")
+}
+
+// settled reports whether no state is about to change, of links as ip lists them.
+func settled(links string) bool {
+	for line := range strings.Lines(links) {
+		want := "state UP "
+		switch {
+		case strings.Contains(line, "LOOPBACK"):
+			want = "state UNKNOWN " // for good
+		case !strings.Contains(line, "LOWER_UP"):
+			want = "DOWN " // or LOWERLAYERDOWN
+		}
+		if !strings.Contains(line, want) {
+			return false
+		}
+	}
+	return true
+}
+
+// waitUntil runs a tool until what it says is enough.
+func waitUntil(t testing.TB, enough func(said string) bool, args ...string) {
+	t.Helper()
 	said := ""
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
-		if said = run(t, args...); strings.Contains(said, want) {
+		if said = run(t, args...); enough(said) {
 			return
 		}
 	}
-	require.Contains(t, said, want)
+	require.True(t, enough(said), said)
 }
 
 // missing says which leftovers an inventory does not list.
