@@ -105,9 +105,9 @@ func (j *Journal) RevertAll(ctx context.Context) (done []Undone, err error) {
 	}
 	leave := nothing
 	switch op := j.entered(ctx); op {
-	case Revert:
+	case opRevert:
 	case "":
-		if ctx, leave, err = j.Enter(ctx, Revert); err != nil {
+		if ctx, leave, err = j.Enter(ctx, opRevert); err != nil {
 			return nil, err
 		}
 	default:
