@@ -5,7 +5,6 @@ package cleanup_test
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cleanup"
-	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 )
 
 // calicoTwins are what others have on a node, much like what Calico leaves.
@@ -79,10 +77,7 @@ bpftool map create /sys/fs/bpf/ctlb/calico_connect_v4 type hash key 4 value 4 en
 // Calico's ownership is a file that a user can take. Of a node that Calico has
 // left, all goes that is its, and nothing else.
 func TestCLN6_NodeThatCalicoLeft(t *testing.T) {
-	content, err := os.ReadFile("../examples/ownership/calico.yaml")
-	require.NoError(t, err)
-	own, err := ownershipfile.Parse(content)
-	require.NoError(t, err)
+	own := exampleOwnership(t, "calico")
 	onNode(t, func(ctx context.Context) {
 		noAddresses(t)
 		run(t, "sh", "-euc", calicoTwins)

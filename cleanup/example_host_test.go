@@ -4,20 +4,10 @@
 package cleanup_test
 
 import (
-	"context"
 	"fmt"
-	"log"
 
 	"github.com/slipway-dev/slipway/cleanup"
 )
-
-// The AWS VPC CNI was replaced, not chained: its chains are of no use now.
-func ExampleAWSLeftovers() {
-	c := cleanup.Leftovers{Ownership: cleanup.AWSLeftovers(), Scope: cleanup.AllState}
-	if err := c.Apply(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-}
 
 // A node that keeps its CNI configurations at a place of its own.
 func ExampleOwnership_Moved() {

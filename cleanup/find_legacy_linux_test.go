@@ -336,7 +336,7 @@ func TestCLN2_AWSLeftovers(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, inv.Items, "no scope takes them")
 	}
-	c := cleanup.Leftovers{Ownership: cleanup.AWSLeftovers(), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: exampleOwnership(t, "aws-leftovers"), Scope: cleanup.AllState}
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
 	require.Len(t, inv.Items, 4*(2+3))

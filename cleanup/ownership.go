@@ -209,14 +209,6 @@ func CiliumOnRequest() Ownership {
 	}
 }
 
-// AWSLeftovers returns what the AWS VPC CNI's masquerading leaves in iptables
-// when it is gone: its chains AWS-SNAT-CHAIN-* and AWS-CONNMARK-CHAIN-*, and the
-// rules that jump to them. Under chaining that CNI is alive and needs them, so
-// this is for a [Leftovers] of its own, and part of no other.
-func AWSLeftovers() Ownership {
-	return Ownership{Agent: "aws-vpc-cni", ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}
-}
-
 // owned is an Ownership that was checked and compiled.
 type owned struct {
 	Ownership

@@ -5,11 +5,13 @@ package cleanup_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 )
 
 func TestCLN2_BadOwnershipOfFilesAndNetfilterRemovesNothing(t *testing.T) {
@@ -56,7 +58,17 @@ func TestOwnershipMoved(t *testing.T) {
 }
 
 // What an AWS node still needs while its CNI is chained is no preset's part.
-func TestCLN2_AWSChainsAreInNoOtherPreset(t *testing.T) {
+func TestCLN2_AWSChainsAreInNoPreset(t *testing.T) {
 	require.NotContains(t, cleanup.Cilium().ChainPrefixes, "AWS-SNAT-CHAIN")
-	require.Equal(t, cleanup.Ownership{Agent: "aws-vpc-cni", ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}, cleanup.AWSLeftovers())
+	require.Equal(t, cleanup.Ownership{Agent: "aws-vpc-cni", ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}, exampleOwnership(t, "aws-leftovers"))
+}
+
+// exampleOwnership is the content of a file of examples/ownership.
+func exampleOwnership(t *testing.T, name string) cleanup.Ownership {
+	t.Helper()
+	content, err := os.ReadFile("../examples/ownership/" + name + ".yaml")
+	require.NoError(t, err)
+	own, err := ownershipfile.Parse(content)
+	require.NoError(t, err)
+	return own
 }

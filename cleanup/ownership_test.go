@@ -79,7 +79,7 @@ func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 		require.Equal(t, own.Validate(), err, name)
 		require.Empty(t, inv.Items)
 	}
-	for _, own := range []cleanup.Ownership{cleanup.Cilium(), cleanup.CiliumOnRequest(), cleanup.AWSLeftovers(), {}} {
+	for _, own := range []cleanup.Ownership{cleanup.Cilium(), cleanup.CiliumOnRequest(), {}} {
 		require.NoError(t, own.Validate())
 	}
 	require.NoError(t, cleanup.Cilium().Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").Validate())

@@ -77,7 +77,7 @@ func (n node) ownedBy(owner string, i cniinstall.Install) cniinstall.Install {
 	j, err := journal.Open(n.state, journal.Options{Owner: owner})
 	require.NoError(n.t, err)
 	n.t.Cleanup(func() { j.Close() })
-	_, leave, err := j.Enter(n.t.Context(), journal.Apply)
+	_, leave, err := j.Enter(n.t.Context(), "apply")
 	require.NoError(n.t, err)
 	require.NoError(n.t, leave())
 	i.Journal = j.Step("test")

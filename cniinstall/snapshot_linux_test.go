@@ -165,7 +165,7 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i cniinstall.Instal
 		n.source("cilium-cni", script("0.3.1")) // an upgrade
 	}
 	next := openOn(t, host, "the next pod")
-	_, leave, err := next.Enter(t.Context(), journal.Apply)
+	_, leave, err := next.Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	i.Journal = next.Step("test")
 	act = hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)

@@ -64,13 +64,13 @@ func (s Settings) Advise(ctx context.Context) ([]string, error) {
 }
 
 // overridden says which of our values systemd will not set because of other files.
-func overridden(f Files, own []target, all []Assignment) []string {
+func overridden(f Files, own []target, all []assignment) []string {
 	final := map[string]target{}
 	targets, _ := expand(f, all) // what is wrong with other files, [effective] has said
 	for _, t := range targets {
 		final[t.path] = t
 	}
-	excluded := map[Key]Assignment{}
+	excluded := map[Key]assignment{}
 	for _, a := range all {
 		if a.Exclude {
 			excluded[a.Key] = a

@@ -29,8 +29,8 @@ type dropInPlan struct {
 	makeDir  bool
 	write    bool
 	refused  error        // why it cannot be written
-	own      []Assignment // the file's, with what other files keep globs from
-	others   []Assignment // all files', as systemd would apply them
+	own      []assignment // the file's, with what other files keep globs from
+	others   []assignment // all files', as systemd would apply them
 	dirs     []string     // of others
 	changes  []Change     // of our keys
 	beyond   []otherChange
@@ -77,7 +77,7 @@ func (p *dropInPlan) lookAtValues(ctx context.Context, d DropIn) (err error) {
 	return errors.Join(err, reloadErr)
 }
 
-func (d DropIn) assignments() []Assignment {
+func (d DropIn) assignments() []assignment {
 	as := assignments(d.Settings)
 	for i := range as {
 		as[i].File = d.path()
@@ -87,11 +87,11 @@ func (d DropIn) assignments() []Assignment {
 
 // keepOff turns the explicit keys of files other than path into exclusions: our
 // globs do not set them, as systemd's would not.
-func keepOff(as []Assignment, path string) []Assignment {
-	var off []Assignment
+func keepOff(as []assignment, path string) []assignment {
+	var off []assignment
 	for _, a := range as {
 		if at, err := a.Key.path(); err == nil && a.File != path && !isGlob(at) {
-			off = append(off, Assignment{Setting: Setting{Key: a.Key, Exclude: true}, File: a.File, Line: a.Line})
+			off = append(off, assignment{Setting: Setting{Key: a.Key, Exclude: true}, File: a.File, Line: a.Line})
 		}
 	}
 	return off

@@ -20,41 +20,29 @@ import (
 )
 
 // systemdDirs are the directories that systemd reads, the one with the highest
-// priority first. If /lib is not /usr/lib, /lib/sysctl.d comes last.
+// priority first. If /lib is not /usr/lib, /lib/sysctl.d comes last. systemd also
+// reads the credential sysctl.extra, which machines are rarely given, and procps
+// /etc/sysctl.conf: neither is looked at.
 func systemdDirs() []string {
 	return []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"}
-}
-
-// Effective returns the settings that systemd-sysctl takes from the .conf files in
-// dirs, in the order in which it would apply them (sysctl.d(5)). Files are read in
-// the order of their names, whichever directory they are in. Of two files with the
-// same name, the one in the earlier directory counts, even if it is empty or there is
-// nothing to read: a folder, or a link to a folder, to /dev/null or to nothing. Of two
-// lines for the same key, the later one counts. Globs are not expanded.
-//
-// Without dirs it reads /etc, /run, /usr/local/lib, /usr/lib and /lib, each with
-// /sysctl.d. systemd also reads the credential sysctl.extra, which machines are rarely
-// given, and procps /etc/sysctl.conf: neither is looked at. Lines and files that cannot be read
-// are left out, as by systemd, and reported in the joined error, as is what systemd
-// may read otherwise. A missing directory counts as empty.
-func Effective(dirs ...string) ([]Assignment, error) {
-	if len(dirs) == 0 {
-		dirs = systemdDirs()
-	}
-	as, odd, err := effective(context.Background(), dirs, "", nil)
-	for _, line := range odd {
-		err = errors.Join(err, errors.New(line))
-	}
-	return as, err
 }
 
 // maxSettings bounds the settings of all files together: distributions and
 // administrators have some hundreds.
 const maxSettings = 20_000
 
-// effective takes planned as the content of the file at path, which need not exist
-// yet. It also returns a line for each file that systemd may read otherwise.
-func effective(ctx context.Context, dirs []string, path string, planned []byte) (as []Assignment, odd []string, err error) {
+// effective returns the settings that systemd-sysctl takes from the .conf files in
+// dirs, in the order in which it would apply them (sysctl.d(5)). Files are read in
+// the order of their names, whichever directory they are in. Of two files with the
+// same name, the one in the earlier directory counts, even if it is empty or there is
+// nothing to read: a folder, or a link to a folder, to /dev/null or to nothing. Of two
+// lines for the same key, the later one counts. Globs are not expanded.
+//
+// It takes planned as the content of the file at path, which need not exist yet. Lines
+// and files that cannot be read are left out, as by systemd, and reported in the joined
+// error. It also returns a line for each file that systemd may read otherwise. A
+// missing directory counts as empty.
+func effective(ctx context.Context, dirs []string, path string, planned []byte) (as []assignment, odd []string, err error) {
 	files, err := confFiles(ctx, dirs, path)
 	var errs failure.Set
 	errs.Add(err)

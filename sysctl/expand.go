@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
-// Assignment is a setting and the line that it comes from.
-type Assignment struct {
+// assignment is a setting and the line that it comes from.
+type assignment struct {
 	Setting
 	File string // empty: the caller's own list
 	Line int
@@ -19,15 +19,15 @@ type Assignment struct {
 
 // target is the wanted value of one key that exists or is named explicitly.
 type target struct {
-	Assignment
+	assignment
 	path   string
 	byGlob bool
 }
 
-func assignments(settings []Setting) []Assignment {
-	as := make([]Assignment, 0, len(settings))
+func assignments(settings []Setting) []assignment {
+	as := make([]assignment, 0, len(settings))
 	for _, s := range settings {
-		as = append(as, Assignment{Setting: s})
+		as = append(as, assignment{Setting: s})
 	}
 	return as
 }
@@ -36,8 +36,8 @@ func assignments(settings []Setting) []Assignment {
 // for the same key the later counts, in its own position; but if it repeats the
 // value, the position of the earlier one. Invalid assignments are left out, and
 // their errors joined.
-func override(as []Assignment) ([]Assignment, error) {
-	all, at := make([]Assignment, 0, len(as)), map[Key]int{} // at: where the key stands in all
+func override(as []assignment) ([]assignment, error) {
+	all, at := make([]assignment, 0, len(as)), map[Key]int{} // at: where the key stands in all
 	var errs failure.Set
 	for _, a := range as {
 		key, err := ParseKey(string(a.Key))
@@ -73,7 +73,7 @@ const maxTargets = 100_000
 
 // expand says which key gets which value: no glob applies to a key that is
 // explicitly assigned or excluded, and of two globs the later counts.
-func expand(f Files, as []Assignment) ([]target, error) {
+func expand(f Files, as []assignment) ([]target, error) {
 	order, err := override(as)
 	var errs failure.Set
 	errs.Add(err)
@@ -96,7 +96,7 @@ func expand(f Files, as []Assignment) ([]target, error) {
 	return lastOfEach(targets), errs.Join()
 }
 
-func (a Assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {
+func (a assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {
 	path, err := a.Key.path()
 	switch {
 	case err != nil:
@@ -104,14 +104,14 @@ func (a Assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {
 	case a.Exclude:
 		return nil, nil
 	case !isGlob(path):
-		return []target{{Assignment: a, path: path}}, nil
+		return []target{{assignment: a, path: path}}, nil
 	}
 	paths, err := glob(f, path)
 	var found []target
 	for _, p := range paths {
 		one := a
 		if one.Key = keyOf(p); !explicit[one.Key] {
-			found = append(found, target{Assignment: one, path: p, byGlob: true})
+			found = append(found, target{assignment: one, path: p, byGlob: true})
 		}
 	}
 	return found, err

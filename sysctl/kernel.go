@@ -95,7 +95,7 @@ func (k Kernel) Diff(settings ...Setting) ([]Change, error) {
 	return k.diff(assignments(settings))
 }
 
-func (k Kernel) diff(as []Assignment) ([]Change, error) { return k.diffBy(as, thisProcess) }
+func (k Kernel) diff(as []assignment) ([]Change, error) { return k.diffBy(as, thisProcess) }
 
 // writer is who is going to write the values.
 type writer bool
@@ -105,7 +105,7 @@ const (
 	aReloader   writer = true // it may write what this process may not
 )
 
-func (k Kernel) diffBy(as []Assignment, w writer) ([]Change, error) {
+func (k Kernel) diffBy(as []assignment, w writer) ([]Change, error) {
 	targets, err := expand(k.files(), as)
 	errs := []error{err}
 	var changes []Change

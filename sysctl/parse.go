@@ -32,7 +32,7 @@ func Parse(r io.Reader) ([]Setting, error) {
 
 // parse also says what there is in the file that systemd may read otherwise, if
 // there is such a thing.
-func parse(r io.Reader, file string) (as []Assignment, odd string, err error) {
+func parse(r io.Reader, file string) (as []assignment, odd string, err error) {
 	var errs failure.Set
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)
@@ -54,7 +54,7 @@ func parse(r io.Reader, file string) (as []Assignment, odd string, err error) {
 		if hasClass(string(s.Key)) && odd == "" {
 			odd = fmt.Sprintf("%s:%d has a character class, which is not understood here", file, n)
 		}
-		as = append(as, Assignment{Setting: s, File: file, Line: n})
+		as = append(as, assignment{Setting: s, File: file, Line: n})
 	}
 	if err := lines.Err(); err != nil {
 		errs.Add(fmt.Errorf("line %d: %w", n+1, err))

@@ -176,7 +176,7 @@ func (r *recorder) end(ctx context.Context, k Kernel, changes []Change) error {
 
 // outlast records that what was set, or is about to be, returns with the next boot,
 // since a file of ours sets as. So does what the kernel changes along with it.
-func (r *recorder) outlast(ctx context.Context, k Kernel, as []Assignment) error {
+func (r *recorder) outlast(ctx context.Context, k Kernel, as []assignment) error {
 	r.boot = ""
 	targets, _ := expand(k.files(), as) // what is wrong with it has been said
 	var lasting []journal.Entry

@@ -20,7 +20,7 @@ func (k Kernel) Set(settings ...Setting) error {
 // converge goes over the differences twice: one key may change another that was
 // right. A value that still differs after that is one that the kernel does not
 // accept.
-func (k Kernel) converge(ctx context.Context, as []Assignment, r *recorder) error {
+func (k Kernel) converge(ctx context.Context, as []assignment, r *recorder) error {
 	failed := map[Key]bool{}
 	var errs []error
 	for pass := 0; ; pass++ {

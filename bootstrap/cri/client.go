@@ -112,20 +112,18 @@ type rpc struct {
 	limit   uint32
 }
 
-// ask returns the answer, in the newest version that the runtime knows. The two have
-// the same fields.
-func (e Endpoint) ask(ctx context.Context, r rpc) (answer []byte, err error) {
-	for _, version := range []string{"v1", "v1alpha2"} {
-		answer, err = e.askIn(ctx, version, r)
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return answer, err
-		}
+// ask returns the answer, and says what it means where the runtime does not know the
+// call.
+func (e Endpoint) ask(ctx context.Context, r rpc) ([]byte, error) {
+	answer, err := e.call(ctx, r)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, fmt.Errorf("it has no CRI, or an older one than v1 (containerd before 1.6); in containerd the plugin may be disabled, or have failed: %w", err)
 	}
-	return nil, fmt.Errorf("it has no CRI, or an older one than v1alpha2; in containerd the plugin may be disabled, or have failed: %w", err)
+	return answer, err
 }
 
-// askIn makes one call on a connection of its own.
-func (e Endpoint) askIn(ctx context.Context, version string, r rpc) (answer []byte, err error) {
+// call makes one call on a connection of its own.
+func (e Endpoint) call(ctx context.Context, r rpc) ([]byte, error) {
 	conn, err := e.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -135,7 +133,7 @@ func (e Endpoint) askIn(ctx context.Context, version string, r rpc) (answer []by
 	protocols.SetUnencryptedHTTP2(true)
 	t := transport(conn, &protocols)
 	defer t.CloseIdleConnections()
-	return call(ctx, t, "/runtime."+version+".RuntimeService/"+r.method, r)
+	return call(ctx, t, "/runtime.v1.RuntimeService/"+r.method, r)
 }
 
 // transport speaks over conn alone.

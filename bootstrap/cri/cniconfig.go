@@ -10,7 +10,7 @@ import (
 )
 
 // cniConfig is containerd's info["cniconfig"]: ConfigResult of
-// github.com/containerd/go-cni, in one shape from containerd 1.4 to 2.1.
+// github.com/containerd/go-cni, in one shape from containerd 1.6 to 2.1.
 type cniConfig struct {
 	PluginDirs       []string
 	PluginConfDir    string

@@ -23,8 +23,7 @@
 // [Find] looks for the socket among those that listen on the host, and takes the
 // kubelet's word where it says which is its runtime. [Endpoint.Status] makes one
 // call of the Container Runtime Interface, RuntimeService/Status with verbose set
-// ([Endpoint.SandboxIDs]: ListPodSandbox), in version v1 and, where the runtime does
-// not know that, v1alpha2 (containerd 1.5 and older). It takes about a millisecond.
+// ([Endpoint.SandboxIDs]: ListPodSandbox), in version v1. It takes about a millisecond.
 // containerd tells its directories and the networks that it has loaded; CRI-O tells its directories at /config on the same
 // socket; cri-dockerd tells neither. No configuration file of a runtime is read:
 // these import others, and may have changed since the runtime started.
@@ -44,7 +43,10 @@
 //
 // # What it needs
 //
-// Linux, and the host's /proc. The socket is root's, and it is reached through
+// Linux, the host's /proc, and a runtime with version v1 of the CRI, which the kubelet
+// needs since 1.26: containerd 1.6 or newer, CRI-O, cri-dockerd, or iSulad where its
+// enable-cri-v1 is set. Version v1alpha2, all that containerd 1.4 and 1.5 have, is not
+// asked for. The socket is root's, and it is reached through
 // /proc/1/root, which takes CAP_SYS_PTRACE where pid 1 has capabilities that this
 // process lacks (proc_pid_root(5), ptrace(2)), and so does what other processes have
 // open; and under SELinux a type that may connect to the runtime, such as spc_t. On other systems every call returns an

@@ -142,7 +142,7 @@ func TestOfSeveralThoseWithoutTheCRIAreLeftOut(t *testing.T) {
 	h := newHost(t)
 	const systems = "/system/run/containerd/containerd.sock"
 	h.serve(critest.Runtime{})
-	critest.Serve(t, h.listen(systems), critest.Runtime{Versions: []string{"none"}})
+	critest.Serve(t, h.listen(systems), critest.Runtime{NoCRI: true})
 	found, err := cri.Find(t.Context(), h.proc)
 	require.NoError(t, err)
 	require.Equal(t, usual, found.Path)
@@ -154,7 +154,7 @@ func TestOfSeveralThoseWithoutTheCRIAreLeftOut(t *testing.T) {
 
 	h = newHost(t)
 	for _, path := range []string{usual, systems} {
-		critest.Serve(t, h.listen(path), critest.Runtime{Versions: []string{"none"}})
+		critest.Serve(t, h.listen(path), critest.Runtime{NoCRI: true})
 	}
 	_, err = cri.Find(t.Context(), h.proc)
 	require.ErrorIs(t, err, cri.ErrSeveral, "either may be starting")

@@ -17,18 +17,12 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
-func TestSandboxIDsOfEachVersion(t *testing.T) {
+func TestSandboxIDs(t *testing.T) {
 	want := []string{strings.Repeat("a1", 32), "b"}
-	for _, version := range []string{"v1", "v1alpha2"} {
-		t.Run(version, func(t *testing.T) {
-			h := newHost(t)
-			e := h.serve(critest.Runtime{Versions: []string{version}, Sandboxes: func() []string { return want }})
-			ids, err := e.SandboxIDs(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, want, ids)
-		})
-	}
-	ids, err := newHost(t).serve(critest.Runtime{}).SandboxIDs(t.Context())
+	ids, err := newHost(t).serve(critest.Runtime{Sandboxes: func() []string { return want }}).SandboxIDs(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, ids)
+	ids, err = newHost(t).serve(critest.Runtime{}).SandboxIDs(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, ids)
 }
@@ -64,7 +58,7 @@ func TestNoListOfSandboxesIsAnError(t *testing.T) {
 	defer cancel()
 	_, err := e.SandboxIDs(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = newHost(t).serve(critest.Runtime{Versions: []string{"v2"}}).SandboxIDs(t.Context())
+	_, err = newHost(t).serve(critest.Runtime{NoCRI: true}).SandboxIDs(t.Context())
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	_, err = cri.Endpoint{HostProc: newHost(t).proc}.SandboxIDs(t.Context())
 	require.ErrorIs(t, err, cri.ErrNoRuntime)

@@ -5,6 +5,7 @@ package cri_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -21,20 +22,31 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
-func TestStatusOfEachVersion(t *testing.T) {
-	for name, versions := range map[string][]string{"v1": {"v1"}, "v1alpha2": {"v1alpha2"}, "both": {"v1", "v1alpha2"}} {
-		t.Run(name, func(t *testing.T) {
-			h := newHost(t)
-			e := h.serve(critest.Runtime{Versions: versions, NotReady: "cni plugin not initialized", Info: critest.Containerd("/etc/cni/net.d/", "/usr/lib/cni", "/opt/cni//bin")})
-			s, err := e.Status(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, cri.CNI{PluginDirs: []string{"/usr/lib/cni", "/opt/cni/bin"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1}, s.CNI)
-			require.False(t, s.NetworkReady)
-			require.Equal(t, "cni plugin not initialized", s.Reason)
-			require.Contains(t, s.LastLoad, "no network config found in /etc/cni/net.d/")
-			require.Empty(t, s.Networks)
-		})
-	}
+func TestStatusOfARuntimeThatIsNotReady(t *testing.T) {
+	h := newHost(t)
+	e := h.serve(critest.Runtime{NotReady: "cni plugin not initialized", Info: critest.Containerd("/etc/cni/net.d/", "/usr/lib/cni", "/opt/cni//bin")})
+	s, err := e.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, cri.CNI{PluginDirs: []string{"/usr/lib/cni", "/opt/cni/bin"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1}, s.CNI)
+	require.False(t, s.NetworkReady)
+	require.Equal(t, "cni plugin not initialized", s.Reason)
+	require.Contains(t, s.LastLoad, "no network config found in /etc/cni/net.d/")
+	require.Empty(t, s.Networks)
+}
+
+// A containerd before 1.6 has v1alpha2 of the CRI, and no other.
+func TestARuntimeWithAnOlderCRIIsRefused(t *testing.T) {
+	h := newHost(t)
+	var asked []string
+	e := h.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		critest.Runtime{NoCRI: true}.ServeHTTP(w, r)
+	}))
+	_, err := e.Status(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorContains(t, err, "it has no CRI, or an older one than v1 (containerd before 1.6)")
+	require.ErrorContains(t, err, "unknown service runtime.v1.RuntimeService")
+	require.Equal(t, []string{"/runtime.v1.RuntimeService/Status"}, asked)
 }
 
 func TestStatusOfWhatIsLoaded(t *testing.T) {
@@ -67,7 +79,7 @@ func TestStatusThroughALinkOfTheHost(t *testing.T) {
 
 func TestWhoBringsUpLoopback(t *testing.T) {
 	for config, want := range map[string]bool{
-		"":                                      false, // containerd 1.4 and CRI-O with another CRI
+		"":                                      false, // a runtime that does not tell it
 		`{"cni":{"binDirs":["/opt/cni/bin"]}}`:  false,
 		`{"cni":{"useInternalLoopback":false}}`: false,
 		`{"cni":{"useInternalLoopback":true}}`:  true,
@@ -256,7 +268,7 @@ func TestNobodyListens(t *testing.T) {
 
 func TestNothingStaysBehind(t *testing.T) {
 	h := newHost(t)
-	e := h.serve(critest.Runtime{Versions: []string{"v1alpha2"}})
+	e := h.serve(critest.Runtime{})
 	_, err := e.Status(t.Context())
 	require.NoError(t, err)
 	files, goroutines := open(t), runtime.NumGoroutine()

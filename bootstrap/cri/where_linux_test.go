@@ -43,7 +43,7 @@ func TestCNIAsksARuntimeThatIsStartingAgain(t *testing.T) {
 func TestCNISaysWhatDoesNotPass(t *testing.T) {
 	for want, runtime := range map[string]critest.Runtime{
 		"does not say where it looks": {},
-		"it has no CRI":               {Versions: []string{"v7"}},
+		"it has no CRI":               {NoCRI: true},
 	} {
 		_, err := newHost(t).serve(runtime).CNI(t.Context())
 		require.ErrorContains(t, err, want)

@@ -8,6 +8,4 @@ package journal
 import "os"
 
 func bootID() (string, error)            { return "", nil }
-func mountNamespace() string             { return "" }
-func inMemory(*os.File) (bool, error)    { return false, nil }
 func flock(*os.File, bool) (bool, error) { return true, nil }

@@ -166,7 +166,7 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 	}
 	defer d.Close()
 	e := Entry{Kind: f.file(), Object: path, After: after, Needs: needs}
-	if e.Boot, err = j.BootOf(d.File()); err != nil {
+	if e.Boot, err = j.bootOf(d); err != nil {
 		return Entry{}, fmt.Errorf("record %s: %w", path, err)
 	}
 	old, known, err := j.Lookup(ctx, e.Kind, path)
@@ -218,10 +218,10 @@ func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err
 	return true, nil
 }
 
-// BootOf returns the boot that the content of an open directory ends with, for
-// [Entry].Boot. Empty if the content outlives reboots.
-func (j *Journal) BootOf(dir *os.File) (string, error) {
-	volatile, err := inMemory(dir)
+// bootOf returns the boot that the content of d ends with, for [Entry].Boot. Empty if
+// the content outlives reboots.
+func (j *Journal) bootOf(d *durable.Dir) (string, error) {
+	volatile, err := d.InMemory()
 	if err != nil || !volatile {
 		return "", err
 	}
@@ -271,7 +271,7 @@ func (f Files) make(ctx context.Context, j *Journal, kind, path string, after St
 	}
 	defer d.Close()
 	e := Entry{Kind: kind, Object: path, After: after}
-	if e.Boot, err = j.BootOf(d.File()); err != nil {
+	if e.Boot, err = j.bootOf(d); err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
 	old, known, err := j.Lookup(ctx, kind, path)

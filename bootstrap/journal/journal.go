@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
@@ -198,7 +199,7 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		for i := range entries {
 			e := &entries[i]
-			e.Namespace, e.Time, e.Done = Namespace(), time.Now().UTC().Truncate(time.Second), false
+			e.Namespace, e.Time, e.Done = mountinfo.Namespace(), time.Now().UTC().Truncate(time.Second), false
 			if current := p.current(); j.options.Owner != "" && current.Name == j.options.Owner {
 				e.Generation = current.Generation
 			}
@@ -286,10 +287,6 @@ type unrecorded struct{ error }
 func (unrecorded) ConcernsAllSteps() {}
 
 func (e unrecorded) Unwrap() error { return e.error }
-
-// Namespace returns the name of the calling thread's mount namespace, for
-// [Entry].Namespace. It is empty on systems that have none.
-func Namespace() string { return mountNamespace() }
 
 // Lookup finds the entry of an object that the context's step has changed. An entry
 // that a reboot has undone is not found.

@@ -369,7 +369,7 @@ func TestPLAN6_TheOriginalStaysWhenOnlyTheBootDiffers(t *testing.T) {
 func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	writer := open(t, dir, journal.Options{Owner: "pod-a"})
-	_, leave, err := writer.Enter(t.Context(), journal.Apply)
+	_, leave, err := writer.Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, writer.Begin(step(t, writer, "theirs"), journal.Entry{Kind: "other/thing", Object: "x"}))
 	require.NoError(t, leave())
@@ -415,7 +415,7 @@ func TestANilJournalRemembersNothing(t *testing.T) {
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	_, err = j.RevertAll(t.Context())
 	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, leave, err := j.Enter(t.Context(), journal.Apply)
+	_, leave, err := j.Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, leave())
 	dir := filepath.Join(t.TempDir(), "a", "b")

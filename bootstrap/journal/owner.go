@@ -15,13 +15,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// The operations for which a process enters a journal: see [Journal.Enter].
+// Verify is an operation for [Journal.Enter] that no plan has.
+const Verify = "verify"
+
+// The operations of plans, as package bootstrap names them.
 const (
-	Apply       = "apply"        // claims the node for the owner, the first time
-	Check       = "check"        // fails where Apply would; changes nothing and keeps nobody out
-	Verify      = "verify"       // fails unless the owner still has the node
-	Revert      = "revert"       // must be the owner
-	CheckRevert = "check-revert" // fails where Revert would; changes nothing and keeps nobody out
+	opCheck       = "check"
+	opApply       = "apply"
+	opCheckRevert = "check-revert"
+	opRevert      = "revert"
 )
 
 const (
@@ -29,11 +31,19 @@ const (
 	enterInterval = 50 * time.Millisecond
 )
 
-// Enter returns an error unless this process may do op on the node. Until leave is
-// called, an apply and a revert exclude each other, in other processes too: the one
-// that comes second waits for up to a minute. A plan enters the journal before its
-// first step and leaves it after its last; its steps get the context that Enter
-// returns.
+// Enter returns an error unless this process may do op on the node: one of the
+// operations of a plan (bootstrap.Op), or [Verify].
+//
+//	apply         claims the node for the owner, the first time
+//	check         fails where apply would; changes nothing and keeps nobody out
+//	revert        must be the owner
+//	check-revert  fails where revert would; changes nothing and keeps nobody out
+//	verify        fails unless the owner still has the node
+//
+// Until leave is called, an apply and a revert exclude each other, in other processes
+// too: the one that comes second waits for up to a minute. A plan enters the journal
+// before its first step and leaves it after its last; its steps get the context that
+// Enter returns.
 //
 // The error matches [ErrNotOwner] if somebody else owns the node, and [ErrRevoked]
 // if the node was this process's and no longer is.
@@ -43,11 +53,11 @@ func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context,
 	}
 	inside, leave = context.WithValue(ctx, enteredKey{j.shared}, op), nothing
 	switch op {
-	case Apply, Verify, Revert:
+	case opApply, Verify, opRevert:
 		leave, err = j.enter(ctx, op)
-	case Check:
+	case opCheck:
 		err = j.mayApply()
-	case CheckRevert:
+	case opCheckRevert:
 		err = j.mayRevert(inside)
 	default:
 		err = fmt.Errorf("enter the journal: unknown operation %q", op)
@@ -74,13 +84,13 @@ func (j *Journal) enter(ctx context.Context, op string) (leave func() error, err
 		return nil, err
 	}
 	switch op {
-	case Apply:
+	case opApply:
 		if err = j.claim(lock); err == nil {
 			err = j.clear()
 		}
 	case Verify:
 		err = j.verify()
-	case Revert:
+	case opRevert:
 		err = j.mayRevert(ctx)
 	}
 	if err != nil {
@@ -124,13 +134,13 @@ func (j *Journal) lock(ctx context.Context, op string) (*os.File, error) {
 
 // tryLock opens and locks the lock file, which nobody else can open.
 func (j *Journal) tryLock(op string) (lock *os.File, busy bool, err error) {
-	if op == Apply {
+	if op == opApply {
 		if err := j.mayApply(); err != nil {
 			return nil, false, err // before anything is made: it may have been uninstalled
 		}
 	}
 	d, err := j.openDir()
-	if d == nil && err == nil && op == Apply && j.options.Owner != "" {
+	if d == nil && err == nil && op == opApply && j.options.Owner != "" {
 		d, _, err = j.makeDir()
 	}
 	if d == nil || err != nil {
@@ -138,7 +148,7 @@ func (j *Journal) tryLock(op string) (lock *os.File, busy bool, err error) {
 	}
 	defer d.Close()
 	open := func() (*os.File, error) { return d.Open(lockName) }
-	makes := op == Revert || op == Apply && j.options.Owner != ""
+	makes := op == opRevert || op == opApply && j.options.Owner != ""
 	if makes {
 		open = func() (*os.File, error) { return d.OpenOrCreate(lockName, 0o600) }
 	}
@@ -183,7 +193,7 @@ func (j *Journal) inPlace(lock *os.File) (bool, error) {
 // leave remembers which journal this process has applied to. After a revert, a
 // journal without entries is removed, and its owners with it.
 func (j *Journal) leave(op string, lock *os.File) error {
-	if op == Revert && lock == nil {
+	if op == opRevert && lock == nil {
 		return nil
 	}
 	p, err := j.load()
@@ -192,7 +202,7 @@ func (j *Journal) leave(op string, lock *os.File) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if op == Revert {
+	if op == opRevert {
 		if len(p.Entries) > 0 {
 			return nil
 		}
@@ -324,7 +334,7 @@ func (j *Journal) mayRevert(ctx context.Context) error {
 	switch {
 	case err != nil || j.options.AnyOwner:
 		return err
-	case j.entered(ctx) == Check && j.options.Owner != "":
+	case j.entered(ctx) == opCheck && j.options.Owner != "":
 		return j.claimable(p)
 	}
 	return j.allowed(p)

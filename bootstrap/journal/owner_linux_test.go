@@ -106,12 +106,12 @@ func exists(t *testing.T, path string) bool {
 func TestPLAN11_WhoWasUninstalledLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir, journal.Options{Owner: "a"})
-	_, leave, err := j.Enter(t.Context(), journal.Apply)
+	_, leave, err := j.Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, leave())
 	_, err = open(t, dir, journal.Options{AnyOwner: true}).RevertAll(t.Context())
 	require.NoError(t, err)
-	_, _, err = j.Enter(t.Context(), journal.Apply)
+	_, _, err = j.Enter(t.Context(), "apply")
 	require.ErrorIs(t, err, journal.ErrRevoked)
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -124,15 +124,15 @@ func run(t *testing.T, j *journal.Journal, v values, op string) error {
 		return err
 	}
 	switch op {
-	case journal.Apply:
+	case "apply":
 		v.set(t, step(t, j, "one"), j, "a", "1")
-	case journal.Revert:
+	case "revert":
 		require.NoError(t, j.Revert(step(t, j, "one")))
 	}
 	if err := leave(); err != nil {
 		return err
 	}
-	if op == journal.Revert {
+	if op == "revert" {
 		require.NoDirExists(t, j.Dir())
 	}
 	return nil
@@ -141,7 +141,7 @@ func run(t *testing.T, j *journal.Journal, v values, op string) error {
 func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 	dir := t.TempDir()
 	for _, who := range []string{"pod-a", "pod-b"} {
-		_, leave, err := open(t, dir, journal.Options{Owner: who}).Enter(t.Context(), journal.Apply)
+		_, leave, err := open(t, dir, journal.Options{Owner: who}).Enter(t.Context(), "apply")
 		require.NoError(t, err)
 		require.NoError(t, leave())
 	}
@@ -149,7 +149,7 @@ func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "pod-b", name)
 	require.Equal(t, 2, generation)
-	_, _, err = open(t, dir, journal.Options{Owner: "pod-a"}).Enter(t.Context(), journal.Apply)
+	_, _, err = open(t, dir, journal.Options{Owner: "pod-a"}).Enter(t.Context(), "apply")
 	require.ErrorContains(t, err, `the node is somebody else's: "pod-b" (generation 2, since 2`)
 	require.ErrorContains(t, err, `after "pod-a"`)
 	_, err = open(t, dir, journal.Options{}).RevertAll(t.Context())
@@ -161,7 +161,7 @@ func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 func TestPLAN11_ManyOwners(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {
-		_, leave, err := open(t, dir, journal.Options{Owner: "pod-" + string(rune('a'+i%26)) + time.Duration(i).String()}).Enter(t.Context(), journal.Apply)
+		_, leave, err := open(t, dir, journal.Options{Owner: "pod-" + string(rune('a'+i%26)) + time.Duration(i).String()}).Enter(t.Context(), "apply")
 		require.NoError(t, err)
 		require.NoError(t, leave())
 	}
@@ -179,7 +179,7 @@ func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
 	}
 	require.True(t, claims("a"))
 	require.False(t, claims(""), "nobody in particular claims nothing")
-	_, leave, err := open(t, dir, journal.Options{Owner: "a"}).Enter(t.Context(), journal.Apply)
+	_, leave, err := open(t, dir, journal.Options{Owner: "a"}).Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, leave())
 	require.False(t, claims("a"))
@@ -192,16 +192,16 @@ func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
 func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	first := open(t, dir, journal.Options{Owner: "a"})
-	_, leave, err := first.Enter(t.Context(), journal.Apply)
+	_, leave, err := first.Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, leave())
-	_, uninstalled, err := first.Enter(t.Context(), journal.Revert)
+	_, uninstalled, err := first.Enter(t.Context(), "revert")
 	require.NoError(t, err)
 
 	second := open(t, dir, journal.Options{Owner: "b"})
 	entered := make(chan error, 1)
 	go func() {
-		_, leave, err := second.Enter(t.Context(), journal.Apply)
+		_, leave, err := second.Enter(t.Context(), "apply")
 		if err == nil {
 			err = leave()
 		}
@@ -224,13 +224,13 @@ func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
 	for i := range 100 {
 		dir := filepath.Join(t.TempDir(), "state")
 		first, second := open(t, dir, journal.Options{Owner: "a"}), open(t, dir, journal.Options{Owner: "b"})
-		_, leave, err := first.Enter(t.Context(), journal.Apply)
+		_, leave, err := first.Enter(t.Context(), "apply")
 		require.NoError(t, err)
 		require.NoError(t, leave())
 		entered := make(chan error, 1)
 		go func() {
 			time.Sleep(time.Duration(i) * 20 * time.Microsecond)
-			_, leave, err := second.Enter(t.Context(), journal.Apply)
+			_, leave, err := second.Enter(t.Context(), "apply")
 			if err == nil {
 				err = leave()
 			}
@@ -269,7 +269,7 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 		claimed := make(chan error, 2)
 		for _, j := range []*journal.Journal{one, two} {
 			go func() {
-				_, leave, err := j.Enter(t.Context(), journal.Apply)
+				_, leave, err := j.Enter(t.Context(), "apply")
 				if err == nil {
 					err = leave()
 				}
@@ -300,7 +300,7 @@ func TestSEC2_SEC7_ALockOfOthersIsRefused(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "state")
 		j := open(t, dir, journal.Options{Owner: "a"})
-		_, leave, err := j.Enter(t.Context(), journal.Apply)
+		_, leave, err := j.Enter(t.Context(), "apply")
 		require.NoError(t, err)
 		require.NoError(t, leave())
 		lock := filepath.Join(dir, "lock")
@@ -309,7 +309,7 @@ func TestSEC2_SEC7_ALockOfOthersIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		defer theirs.Close()
 		require.NoError(t, unix.Flock(int(theirs.Fd()), unix.LOCK_EX))
-		for _, op := range []string{journal.Apply, journal.Verify, journal.Revert} {
+		for _, op := range []string{"apply", journal.Verify, "revert"} {
 			_, _, err := j.Enter(t.Context(), op)
 			require.ErrorContains(t, err, lock, op)
 			require.ErrorContains(t, err, want, op)
@@ -326,7 +326,7 @@ func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
 	defer f.Close()
 	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 	j := open(t, dir, journal.Options{Owner: "a"})
-	_, leave, err := j.Enter(t.Context(), journal.Apply)
+	_, leave, err := j.Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	info, err := os.Lstat(filepath.Join(dir, "lock"))
 	require.NoError(t, err)

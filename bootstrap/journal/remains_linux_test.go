@@ -76,7 +76,7 @@ func TestPLAN3_AnApplyClearsTheStateDirectory(t *testing.T) {
 	j, err := journal.Open(dir, journal.Options{})
 	require.NoError(t, err)
 	defer j.Close()
-	_, leave, err := j.Enter(context.Background(), journal.Apply)
+	_, leave, err := j.Enter(context.Background(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, leave())
 	require.NoFileExists(t, temporary)

@@ -4,7 +4,6 @@
 package journal
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -106,9 +105,9 @@ func (j *Journal) RevertAll(ctx context.Context) (done []Undone, err error) {
 	}
 	leave := nothing
 	switch op := j.entered(ctx); op {
-	case Revert:
+	case opRevert:
 	case "":
-		if ctx, leave, err = j.Enter(ctx, Revert); err != nil {
+		if ctx, leave, err = j.Enter(ctx, opRevert); err != nil {
 			return nil, err
 		}
 	default:
@@ -238,67 +237,6 @@ func (u *undoing) heirs() map[int]int {
 		next[object] = i
 	}
 	return heirs
-}
-
-// order returns entries in the order in which they are undone: newest first, but no
-// entry before one that needs it.
-func order(entries []Entry) []Entry {
-	newest := slices.Clone(entries)
-	slices.Reverse(newest)
-	waits, at := map[string]int{}, map[string][]int{} // by object: how many are to come that need it; where it is
-	for i, e := range newest {
-		at[e.Object] = append(at[e.Object], i)
-		for _, object := range needs(e) {
-			waits[object]++
-		}
-	}
-	var ready positions
-	release := func(i int) {
-		e := newest[i]
-		if waits[e.Object] == 0 || waits[e.Object] == 1 && slices.Contains(e.Needs, e.Object) { // by itself
-			heap.Push(&ready, i)
-		}
-	}
-	for i := range newest {
-		release(i)
-	}
-	sorted, done := make([]Entry, 0, len(newest)), make([]bool, len(newest))
-	for first := 0; len(sorted) < len(newest); {
-		for done[first] {
-			first++
-		}
-		i := first // where all that is left needs each other
-		if len(ready) > 0 {
-			i = heap.Pop(&ready).(int)
-		}
-		if done[i] {
-			continue
-		}
-		sorted, done[i] = append(sorted, newest[i]), true
-		for _, object := range needs(newest[i]) {
-			waits[object]--
-			for _, k := range at[object] {
-				release(k)
-			}
-		}
-	}
-	return sorted
-}
-
-// needs lists the objects that e needs, without duplicates.
-func needs(e Entry) []string { return slices.Compact(slices.Sorted(slices.Values(e.Needs))) }
-
-// positions is a heap, for [container/heap].
-type positions []int
-
-func (p positions) Len() int           { return len(p) }
-func (p positions) Less(i, k int) bool { return p[i] < p[k] }
-func (p positions) Swap(i, k int)      { p[i], p[k] = p[k], p[i] }
-func (p *positions) Push(i any)        { *p = append(*p, i.(int)) }
-func (p *positions) Pop() any {
-	last := (*p)[len(*p)-1]
-	*p = (*p)[:len(*p)-1]
-	return last
 }
 
 func (u *undoing) look(ctx context.Context, w *work) {

@@ -33,52 +33,43 @@ var fills = map[bootstrap.Status]string{
 // WriteSVG draws what was noted so far as one image with plain fills on white, which
 // every viewer shows alike. Text is escaped.
 func (r *Recorder) WriteSVG(w io.Writer) error {
-	r.mu.Lock()
 	p := r.picture(time.Now())
-	r.mu.Unlock()
-	p.draw()
 	if _, err := w.Write(p.Bytes()); err != nil {
 		return fmt.Errorf("write the timeline: %w", err)
 	}
 	return nil
 }
 
-// picture is what was noted, from the first begin to the last end.
+// picture is an image, from the first begin to the last end.
 type picture struct {
 	bytes.Buffer
-	title string
-	start time.Time
-	total time.Duration
-	rows  []row
+	start, now time.Time // what goes on is drawn up to now
+	total      time.Duration
 }
 
-// picture copies what was noted; what goes on ends now.
+// picture draws what was noted.
 func (r *Recorder) picture(now time.Time) *picture {
-	p := &picture{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &picture{now: now}
 	var runs []string
 	for _, noted := range r.rows {
-		shown := *noted
-		if shown.run {
-			runs = append(runs, shown.name)
-		}
-		if shown.status == "" {
-			shown.status, shown.end = "not ended", now
-		}
-		shown.waits = nil
-		for _, w := range noted.waits {
-			shown.waits = append(shown.waits, &wait{w.begin, cmp.Or(w.end, now), w.what})
+		if noted.run {
+			runs = append(runs, noted.name)
 		}
 		if p.start.IsZero() {
-			p.start = shown.begin // the first row's, if it was tried
+			p.start = noted.begin // the first row's, if it was tried
 		}
-		if !shown.begin.IsZero() {
-			p.total = max(p.total, shown.end.Sub(p.start))
+		if !noted.begin.IsZero() {
+			p.total = max(p.total, p.end(noted.end).Sub(p.start))
 		}
-		p.rows = append(p.rows, shown)
 	}
-	p.title = cmp.Or(r.Title, strings.Join(runs, ", "), "nothing ran")
+	p.draw(cmp.Or(r.Title, strings.Join(runs, ", "), "nothing ran"), r.rows)
 	return p
 }
+
+// end is when something ended, as far as is drawn.
+func (p *picture) end(noted time.Time) time.Time { return cmp.Or(noted, p.now) }
 
 // print writes a line, with strings escaped.
 func (p *picture) print(format string, args ...any) {
@@ -90,38 +81,39 @@ func (p *picture) print(format string, args ...any) {
 	fmt.Fprintf(p, format+"\n", args...)
 }
 
-func (p *picture) draw() {
-	height := headHeight + len(p.rows)*rowHeight + axisHeight
+func (p *picture) draw(title string, rows []*row) {
+	height := headHeight + len(rows)*rowHeight + axisHeight
 	p.print(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="13" role="img" aria-label="%s">`,
-		width, height, width, height, p.title)
+		width, height, width, height, title)
 	p.print(`<rect width="%d" height="%d" fill="#ffffff"/>`, width, height)
-	p.print(`<text x="16" y="28" font-size="16" font-weight="bold">%s</text>`, p.title)
+	p.print(`<text x="16" y="28" font-size="16" font-weight="bold">%s</text>`, title)
 	p.print(`<text x="16" y="46" font-size="11" fill="#57606a">%s, %s</text>`, p.start.UTC().Format(time.RFC3339), milliseconds(p.total))
 	for i := range time.Duration(5) {
 		at := p.total * i / 4
 		p.print(`<path d="M%.1f %dV%d" stroke="#d8dee4"/>`, p.x(at), headHeight-4, height-axisHeight+4)
 		p.print(`<text x="%.1f" y="%d" font-size="11" fill="#57606a" text-anchor="middle">%s</text>`, p.x(at), height-axisHeight+18, milliseconds(at))
 	}
-	for i, shown := range p.rows {
+	for i, shown := range rows {
 		p.row(headHeight+i*rowHeight, shown)
 	}
 	p.print("</svg>")
 }
 
-func (p *picture) row(y int, shown row) {
-	p.print(`<g><title>%s</title>`, strings.Join(append([]string{shown.name + ": " + shown.status}, shown.details...), " · "))
+func (p *picture) row(y int, shown *row) {
+	status := cmp.Or(shown.status, "not ended")
+	p.print(`<g><title>%s</title>`, strings.Join(append([]string{shown.name + ": " + status}, shown.details...), " · "))
 	p.print(`<text x="16" y="%d">%s</text>`, y+17, fmt.Sprintf("%.26s", shown.name))
-	value := shown.status
+	value := status
 	if !shown.begin.IsZero() {
-		value = milliseconds(shown.end.Sub(shown.begin)) + ", " + value
+		value = milliseconds(p.end(shown.end).Sub(shown.begin)) + ", " + status
 		opacity := 1.0
 		if shown.run {
 			opacity = .5
 		}
-		p.bar(y, cmp.Or(fills[bootstrap.Status(shown.status)], "#0969da"), opacity, shown.begin, shown.end)
+		p.bar(y, cmp.Or(fills[bootstrap.Status(status)], "#0969da"), opacity, shown.begin, shown.end)
 	}
 	for _, w := range shown.waits {
-		p.print(`<g><title>waiting for %s: %s</title>`, w.what, milliseconds(w.end.Sub(w.begin)))
+		p.print(`<g><title>waiting for %s: %s</title>`, w.what, milliseconds(p.end(w.end).Sub(w.begin)))
 		p.bar(y, "#ffffff", .6, w.begin, w.end)
 		p.print(`</g>`)
 	}
@@ -130,7 +122,7 @@ func (p *picture) row(y int, shown row) {
 
 func (p *picture) bar(y int, fill string, opacity float64, begin, end time.Time) {
 	from := p.x(begin.Sub(p.start))
-	p.print(`<rect x="%.1f" y="%d" width="%.1f" height="14" fill="%s" opacity="%g"/>`, from, y+6, max(2, p.x(end.Sub(p.start))-from), fill, opacity)
+	p.print(`<rect x="%.1f" y="%d" width="%.1f" height="14" fill="%s" opacity="%g"/>`, from, y+6, max(2, p.x(p.end(end).Sub(p.start))-from), fill, opacity)
 }
 
 // x is where a time since the start is drawn.

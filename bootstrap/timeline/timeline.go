@@ -77,19 +77,19 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 			defer r.mu.Unlock()
 			started := r.start(string(op))
 			started.run = true
-			return context.WithValue(ctx, planKey{r}, started)
+			return context.WithValue(ctx, rowKey{r}, started)
 		},
 		StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.resume()
-			return context.WithValue(ctx, stepKey{r}, r.start(step))
+			return context.WithValue(ctx, rowKey{r}, r.start(step))
 		},
 		StepDone: func(ctx context.Context, _ bootstrap.Op, result bootstrap.Result) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			started, tried := ctx.Value(stepKey{r}).(*row)
-			if !tried {
+			started := r.rowOf(ctx)
+			if started == nil || started.run { // it was not tried
 				started = &row{name: result.Step}
 				r.rows = append(r.rows, started)
 			}
@@ -98,20 +98,16 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 		Waiting: func(ctx context.Context, w bootstrap.Wait) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			waits, of := ctx.Value(stepKey{r}).(*row)
-			if !of {
-				if waits, of = ctx.Value(planKey{r}).(*row); !of {
-					return
-				}
+			if waits := r.rowOf(ctx); waits != nil {
+				r.resume()
+				r.waited = &wait{begin: time.Now(), what: w.For}
+				waits.waits = append(waits.waits, r.waited)
 			}
-			r.resume()
-			r.waited = &wait{begin: time.Now(), what: w.For}
-			waits.waits = append(waits.waits, r.waited)
 		},
 		PlanDone: func(ctx context.Context, report *bootstrap.Report) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if plan, ok := ctx.Value(planKey{r}).(*row); ok {
+			if plan := r.rowOf(ctx); plan != nil {
 				r.finish(plan, string(outcome(report)), told(report))
 			}
 		},
@@ -138,11 +134,15 @@ func told(report *bootstrap.Report) []string {
 	return []string{report.Summary()}
 }
 
-// The keys of the rows in contexts are the recorder's own: several may be joined.
-type (
-	planKey struct{ *Recorder }
-	stepKey struct{ *Recorder }
-)
+// rowKey is the context key of what goes on: a run, or a step of it. It is the
+// recorder's own, since several may be joined.
+type rowKey struct{ *Recorder }
+
+// rowOf returns the row of the innermost that goes on, or nil.
+func (r *Recorder) rowOf(ctx context.Context) *row {
+	of, _ := ctx.Value(rowKey{r}).(*row)
+	return of
+}
 
 func (r *Recorder) start(name string) *row {
 	started := &row{name: name, begin: time.Now()}

@@ -30,15 +30,17 @@ func (j job) begin(ctx context.Context, d *durable.Dir, l *layout) error {
 		return nil
 	}
 	e := journal.Entry{Kind: kindLayout, Object: filepath.Join(j.dir, dataLink), After: stateOf(j.want), Needs: []string{j.dir}}
-	boot, err := j.journal.BootOf(d.File())
+	volatile, err := d.InMemory()
 	if err != nil {
 		return err
 	}
-	e.Boot = boot
+	if volatile {
+		e.Boot = j.journal.Boot()
+	}
 	old, known, err := j.journal.Lookup(ctx, e.Kind, e.Object)
 	switch {
 	case err != nil:
-	case known && old.Boot == boot:
+	case known && old.Boot == e.Boot:
 		err = j.settle(ctx, d, l, old)
 	default:
 		e.Before, err = j.before(ctx, d, l)

@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/examples/ownership"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -144,7 +145,7 @@ func (a *app) cleanupOwnership(ctx context.Context, o cleanupOptions) (cleanup.O
 func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Ownership, error) {
 	switch {
 	case o.aws:
-		return cleanup.AWSLeftovers(), nil
+		return ownershipfile.Parse([]byte(ownership.AWSLeftovers))
 	case o.ownership != "":
 		content, err := input.ReadFile(ctx, o.ownership, input.MaxFlags)
 		if err != nil {

@@ -48,10 +48,7 @@ func main() {
 		debug.SetMemoryLimit(enough)
 	}
 	code := make(chan int)
-	go func() {
-		runtime.LockOSThread() // one thread does what is not parallel, as the main thread would
-		code <- run()
-	}()
+	go func() { code <- run() }()
 	os.Exit(<-code)
 }
 

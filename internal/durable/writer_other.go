@@ -18,5 +18,8 @@ func OpenVetted(_ *os.File, path string) (*os.File, error) { return os.Open(path
 
 func (d *Dir) renameNew(from, to string) error { return d.renameChecked(from, to) }
 
+// InMemory reports false: only on Linux is it known.
+func (d *Dir) InMemory() (bool, error) { return false, nil }
+
 // Follow returns where the symbolic link name leads.
 func (d *Dir) Follow(name string) (string, error) { return d.Readlink(name) }

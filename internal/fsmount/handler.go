@@ -150,8 +150,8 @@ func (h Handler) there(e journal.Entry, goes func(path string) bool) (bool, erro
 		return true, h.Keep(h.Kernel, e.Object, goes)
 	case at >= 0:
 		return true, nil
-	case e.Namespace != journal.Namespace():
-		return false, fmt.Errorf("the mount on %s is left, and recorded: it was made in the mount namespace %s, and this is %s", e.Object, e.Namespace, journal.Namespace())
+	case e.Namespace != mountinfo.Namespace():
+		return false, fmt.Errorf("the mount on %s is left, and recorded: it was made in the mount namespace %s, and this is %s", e.Object, e.Namespace, mountinfo.Namespace())
 	case len(on) > 0 && on[len(on)-1].Whole():
 		return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, so it is kept", e.Object, journal.ErrChanged)
 	}

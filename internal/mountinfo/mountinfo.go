@@ -24,6 +24,16 @@ const Path = "/proc/thread-self/mountinfo"
 // InitPath is where those of pid 1 are listed.
 const InitPath = "/proc/1/mountinfo"
 
+// Namespace names the mount namespace that the calling thread is in, as
+// namespaces(7) does. It is empty on systems that have none.
+func Namespace() string {
+	name, err := os.Readlink("/proc/thread-self/ns/mnt")
+	if err != nil {
+		return "" // or this /proc is of another pid namespace
+	}
+	return name
+}
+
 // Mount is a line of the list, see proc_pid_mountinfo(5).
 type Mount struct {
 	ID, Parent int

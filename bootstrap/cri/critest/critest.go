@@ -18,15 +18,15 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 )
 
 // Runtime answers RuntimeService/Status and ListPodSandbox. It is an [http.Handler].
 type Runtime struct {
-	// Versions of the CRI that it knows. None: v1.
-	Versions []string
+	// NoCRI says that it knows no call of version v1 of the CRI, such as a containerd
+	// before 1.6, or a second one for what is the system's own.
+	NoCRI bool
 
 	// Info is called for each verbose status, and returns its map info. It may be nil.
 	Info func() map[string]string
@@ -99,19 +99,15 @@ func Serve(t testing.TB, l net.Listener, handler http.Handler) {
 
 // ServeHTTP answers as the runtime does.
 func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	versions := r.Versions
-	if len(versions) == 0 {
-		versions = []string{"v1"}
-	}
-	version, method, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/runtime."), ".RuntimeService/")
-	answer, found := map[string]func() []byte{"Status": r.status, "ListPodSandbox": r.sandboxes}[method]
+	const service = "/runtime.v1.RuntimeService/"
+	answer, found := map[string]func() []byte{service + "Status": r.status, service + "ListPodSandbox": r.sandboxes}[req.URL.Path]
 	switch {
 	case req.URL.Path == "/config" && r.Config != "":
 		w.Header().Set("Content-Type", "application/toml")
 		_, _ = w.Write([]byte(r.Config)) // who has gone needs no answer
 	case req.ProtoMajor != 2:
 		http.NotFound(w, req)
-	case !found || !slices.Contains(versions, version):
+	case !found || r.NoCRI:
 		Refuse(w, 12, "unknown service "+strings.TrimPrefix(req.URL.Path, "/"))
 	default:
 		Answer(w, answer())

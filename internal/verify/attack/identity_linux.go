@@ -368,7 +368,7 @@ func claim(a *arena) error {
 		if err != nil {
 			return err
 		}
-		_, leave, err := j.Enter(ctx, journal.Apply)
+		_, leave, err := j.Enter(ctx, "apply")
 		if err != nil {
 			return errors.Join(err, j.Close())
 		}

@@ -9,12 +9,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// lockMain keeps main, and with it all that nodeinit does in turn, on one thread.
+// lockMain runs nodeinit before its main function would, on the main thread: all that it
+// does in turn is that thread's.
 const lockMain = `package main
 
-import "runtime"
+import (
+	"os"
+	"runtime"
+)
 
-func init() { runtime.LockOSThread() }
+func init() {
+	runtime.LockOSThread()
+	os.Exit(run())
+}
 `
 
 // Build compiles nodeinit for faults that are counted by thread.

@@ -8,7 +8,7 @@
 // node to where it should be, and does uninstall bring it back to what it was?
 //
 // strace injects the faults. It counts system calls by thread, and a goroutine
-// has no fixed one: so nodeinit is compiled with one more file, which keeps main
+// has no fixed one: so nodeinit is compiled with one more file, which does its work
 // on the main thread, and runs on one processor. A call that a run does not reach
 // is not counted. Where a fault is the nth call of two threads, both meet it.
 //

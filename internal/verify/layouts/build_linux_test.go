@@ -201,7 +201,7 @@ func answers(r line) http.Handler {
 		}
 		return critest.Runtime{Config: fmt.Sprintf("[crio.network]\nnetwork_dir = %q\nplugin_dirs = [%s]\n", r.args[1], strings.Join(quoted, ", "))}
 	}
-	return critest.Runtime{Versions: []string{"none"}}
+	return critest.Runtime{NoCRI: true}
 }
 
 // processes run, under the names that the kernel shows: that is the base name of what

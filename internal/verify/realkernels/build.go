@@ -14,7 +14,18 @@ import (
 )
 
 // lockMain is what internal/verify/faults adds to nodeinit.
-const lockMain = "package main\n\nimport \"runtime\"\n\nfunc init() { runtime.LockOSThread() }\n"
+const lockMain = `package main
+
+import (
+	"os"
+	"runtime"
+)
+
+func init() {
+	runtime.LockOSThread()
+	os.Exit(run())
+}
+`
 
 // build makes what a virtual machine starts with, and an image of the tests of packages
 // (none: an empty one) with their sources and the programs that tests build: there is no
