@@ -4,7 +4,9 @@
 package configresolve
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 )
 
 // The two keys that [Config.Data] adds, for agents that want to know how they were
@@ -15,6 +17,31 @@ const (
 )
 
 func reserved(key string) bool { return key == KeySources || key == KeyOverrides }
+
+const maxKey = 253 // bytes
+
+// checkKey applies the rule of a Kubernetes ConfigMap key, which also makes the key a
+// file name. Its error continues a sentence about the key.
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return errors.New("is empty")
+	case len(key) > maxKey:
+		return fmt.Errorf("has %d characters, more than %d", len(key), maxKey)
+	case key == ".":
+		return errors.New(`is "."`)
+	case strings.HasPrefix(key, ".."):
+		return errors.New(`starts with ".."`)
+	}
+	if i := strings.IndexFunc(key, func(r rune) bool { return !inKey(r) }); i >= 0 {
+		return errors.New("has characters other than letters, digits, '-', '_' and '.'")
+	}
+	return nil
+}
+
+func inKey(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
+}
 
 // quote makes any text safe and short enough for one line of a report.
 func quote(text string) string {

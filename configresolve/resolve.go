@@ -11,8 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/slipway-dev/slipway/internal/configkey"
-	"github.com/slipway-dev/slipway/internal/once"
+	"github.com/slipway-dev/slipway/configresolve/internal/once"
 )
 
 // The rules by which a key of any source but the first is denied.
@@ -162,7 +161,7 @@ func (m *merge) unusable(layer Layer, key string) (Finding, bool) {
 		f.Problem, f.Reason = Reserved, "is written by the resolver itself"
 		return f, true
 	}
-	if err := configkey.Check(key); err != nil {
+	if err := checkKey(key); err != nil {
 		f.Problem, f.Reason = Invalid, err.Error()
 		return f, true
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/internal/once"
+	"github.com/slipway-dev/slipway/configresolve/internal/once"
 )
 
 type values = map[string]string

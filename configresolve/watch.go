@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slipway-dev/slipway/internal/drift"
+	"github.com/slipway-dev/slipway/configresolve/internal/drift"
 )
 
 // Update is one report by [Watch], here or in configresolve/kube.

@@ -147,10 +147,7 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 		},
 		"configdir": {
 			prepare: func(p place) {
-				earlier, err := configresolve.Resolve(p.t.Context(), configresolve.Static{Name: "earlier", Values: map[string]string{"mtu": "9000"}})
-				require.NoError(p.t, err)
-				require.NoError(p.t, configdir.Dir{Path: p.path("config"), Config: earlier}.Apply(p.t.Context()))
-				p.put("config/theirs", "theirs")
+				require.NoError(p.t, os.MkdirAll(p.path("config/lost+found"), 0o700)) // a volume of its own
 			},
 			action: func(p place, j *journal.Journal) bootstrap.Action {
 				return configdir.Dir{Path: p.path("config"), Config: config, Journal: j}

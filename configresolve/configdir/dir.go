@@ -21,7 +21,7 @@ type Dir struct {
 	Path   string                // on the caller's side, usually an emptyDir that the agent mounts
 	Config *configresolve.Config // resolved before the plan is built
 
-	// Journal is where Apply records what it makes, for Revert. If nil, nothing is
+	// Journal is where Apply records what it writes, for Revert. If nil, nothing is
 	// recorded, and Revert returns an error that matches [errors.ErrUnsupported].
 	Journal *journal.Journal
 

@@ -33,6 +33,9 @@ func TestWriteConforms(t *testing.T) {
 		},
 	} {
 		for _, recorded := range []bool{false, true} {
+			if recorded && name == "files in the place of keys" {
+				continue // what was replaced does not come back
+			}
 			t.Run(fmt.Sprint(name, " ", recorded), func(t *testing.T) {
 				root := t.TempDir()
 				dir := filepath.Join(root, "d")

@@ -3,17 +3,15 @@
 
 // Package configdir writes a configuration that package configresolve has resolved
 // to a directory, in the layout in which the kubelet mounts a ConfigMap, and can
-// undo that.
+// remove it again. An earlier configuration that it replaces does not come back.
 //
 // Others may write to the directory too, such as to an emptyDir, which [Dir.Advise]
-// says: it is opened once, symbolic links in it are not followed, no more of a file is
-// read than what it is compared with, and with a Journal, a previous configuration of more than 8 MiB is
-// not replaced, since it would have to be stored for Revert. The path is resolved
-// in the mount namespace of the calling thread.
+// says: it is opened once, symbolic links in it are not followed, and no more of a
+// file is read than what it is compared with. The path is resolved in the mount
+// namespace of the calling thread.
 //
-// Nothing here needs a capability or root, only write permission for the directory;
-// but a Revert that restores a configuration of another owner needs CAP_CHOWN. The
-// package leaves no goroutine behind.
+// Nothing here needs a capability or root, only write permission for the directory.
+// The package leaves no goroutine behind.
 //
 // Errors name the directory. A configuration without keys does not replace one
 // that has some: that is [ErrEmpty].

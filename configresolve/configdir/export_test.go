@@ -5,9 +5,7 @@ package configdir
 
 import (
 	"context"
-	"slices"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -33,16 +31,3 @@ func RevertStep(ctx context.Context, d Dir, step func(string)) error {
 
 // SyncFiles waits until the disk has all files, for so many at once.
 var SyncFiles = syncFiles
-
-// ParseKept reads what a journal has kept, and names the files and links in it.
-func ParseKept(text []byte) (names []string, err error) {
-	p, err := kept(nil, journal.State{Type: typeLayout, Content: text})
-	for name := range p.Files {
-		names = append(names, name)
-	}
-	for name := range p.Links {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, err
-}

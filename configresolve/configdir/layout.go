@@ -49,30 +49,42 @@ type layout struct {
 	all     map[string]fs.FileInfo // what the directory holds
 	linkOf  map[string]string      // targets of the symbolic links in it, by name
 	data    string                 // name of the data directory that ..data shows; empty if none
-	dataDir fs.FileInfo            // what that is
 	held    map[string]fs.FileInfo // what it holds
 	right   map[string]bool        // keys whose value is there and as it should be
 	same    bool                   // it holds exactly what it should, as it should
 	add     []string               // keys whose link is missing, wrong, or something else
 	remove  []string               // links of keys that are no more
 	litter  []string               // data directories and links that nothing uses
-	blocked error                  // a directory in the place of a key or of ..data
+	blocked error                  // a directory in the place of a key, of its value or of ..data
 }
 
 // foreign is an error if the directory is none for a configuration: it holds something,
-// and no link ..data, so that what has the name of a key is somebody else's. A new file
-// system holds lost+found.
+// and no link ..data of ours, so that what has the name of a key is somebody else's. A
+// ..data that keys lead through is one to put right. A new file system holds lost+found.
 func (l *layout) foreign(d *durable.Dir) error {
 	if strings.HasPrefix(l.linkOf[dataLink], "..") {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.all)) {
-		if name != dataLink && name != "lost+found" && !leftover.MatchString(name) && !strings.HasPrefix(l.linkOf[name], dataLink+"/") {
+	names := slices.Sorted(maps.Keys(l.all))
+	led := slices.ContainsFunc(names, l.leadsToKey)
+	for _, name := range names {
+		switch {
+		case l.leadsToKey(name), leftover.MatchString(name), name == "lost+found":
+		case name == dataLink && (led || l.all[name].IsDir()): // a directory blocks what has its name
+		default:
 			return fmt.Errorf("it is no directory of a configuration, and holds %s: move it away, or name a new or an empty directory", d.Path(name))
 		}
 	}
 	return nil
 }
+
+// leadsToKey reports whether name is a link such as those of keys.
+func (l *layout) leadsToKey(name string) bool {
+	return strings.HasPrefix(l.linkOf[name], dataLink+"/")
+}
+
+// linkTo is where the link of a key leads.
+func linkTo(key string) string { return dataLink + "/" + key }
 
 func (l *layout) done() bool {
 	return l.blocked == nil && l.same && len(l.add)+len(l.remove)+len(l.litter) == 0
@@ -134,13 +146,14 @@ func (l *layout) readData(ctx context.Context, d *durable.Dir, want map[string]s
 		return err
 	}
 	defer data.Close()
-	if l.dataDir, err = data.Stat(); err != nil {
+	dir, err := data.Stat()
+	if err != nil {
 		return err
 	}
 	if l.held, err = list(ctx, data); err != nil {
 		return err
 	}
-	l.same = l.dataDir.Mode().Perm() == dirMode && len(l.held) == len(want)
+	l.same = dir.Mode().Perm() == dirMode && len(l.held) == len(want)
 	for name, info := range l.held {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -175,7 +188,7 @@ func holds(d *durable.Dir, name string, info fs.FileInfo, value string) (bool, e
 
 func (l *layout) compare(d *durable.Dir, want map[string]string) {
 	for key := range want {
-		if to, ok := strings.CutPrefix(l.linkOf[key], dataLink+"/"); !ok || to != key {
+		if l.linkOf[key] != linkTo(key) {
 			l.add = append(l.add, key)
 		}
 	}
@@ -186,10 +199,15 @@ func (l *layout) compare(d *durable.Dir, want map[string]string) {
 		case info.IsDir() && (wanted || name == dataLink):
 			blocked = append(blocked, name)
 		case name == l.data || name == dataLink || wanted:
-		case strings.HasPrefix(l.linkOf[name], dataLink+"/"):
+		case l.leadsToKey(name):
 			l.remove = append(l.remove, name)
 		case leftover.MatchString(name):
 			l.litter = append(l.litter, name)
+		}
+	}
+	for name, info := range l.held {
+		if info.IsDir() { // which would stay when the data directory goes
+			blocked = append(blocked, linkTo(name))
 		}
 	}
 	for _, names := range [][]string{l.add, l.remove, l.litter, blocked} {
@@ -197,7 +215,7 @@ func (l *layout) compare(d *durable.Dir, want map[string]string) {
 	}
 	var errs []error
 	for _, name := range blocked {
-		errs = append(errs, fmt.Errorf("%s is a directory, in the place of a link: move it away", d.Path(name)))
+		errs = append(errs, fmt.Errorf("%s is a directory, in the place of a link or a value: move it away", d.Path(name)))
 	}
 	l.blocked = errors.Join(errs...)
 }

@@ -44,7 +44,7 @@ func lock(ctx context.Context, d *durable.Dir) (unlock func() error, err error) 
 	}
 }
 
-// locked takes the lock, which this process has, out of what is to be removed.
-func (l *layout) locked() {
-	l.litter = slices.DeleteFunc(l.litter, func(name string) bool { return name == lockName })
+// withoutLock leaves the lock, which this process has, out of what is to be removed.
+func withoutLock(litter []string) []string {
+	return slices.DeleteFunc(litter, func(name string) bool { return name == lockName })
 }

@@ -5,10 +5,7 @@ package configdir
 
 import (
 	"context"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -18,13 +15,12 @@ import (
 // object is the ..data link.
 const kindLayout = "config/layout"
 
-// files records the directories that are made, and whatever is in the place of a
-// key.
+// files records the directories that are made.
 var files = journal.Files{Kind: "config"}
 
-var kindKey = files.Kinds()[0]
+const kindDir = "config/dir" // of files
 
-// begin records what the write replaces. The directory must be locked.
+// begin records that a configuration is about to be written.
 func (j job) begin(ctx context.Context, d *durable.Dir, l *layout) error {
 	if j.journal == nil {
 		return nil
@@ -43,16 +39,11 @@ func (j job) begin(ctx context.Context, d *durable.Dir, l *layout) error {
 	case known && old.Boot == e.Boot:
 		err = j.settle(ctx, d, l, old)
 	default:
-		e.Before, err = j.before(ctx, d, l)
+		e.Before, err = l.before(ctx, d)
 	}
 	if err != nil {
 		return err
 	}
-	keys, err := j.beginKeys(ctx, d, l)
-	if err != nil {
-		return err
-	}
-	e.Needs = append(e.Needs, keys...)
 	return j.journal.Begin(ctx, e)
 }
 
@@ -72,91 +63,11 @@ func (j job) settle(ctx context.Context, d *durable.Dir, l *layout, e journal.En
 	return j.journal.Complete(ctx, e)
 }
 
-func (j job) before(ctx context.Context, d *durable.Dir, l *layout) (journal.State, error) {
-	was, err := capture(ctx, d, l)
-	if err != nil {
-		return journal.State{}, err
-	}
-	return was.keep(ctx, j.journal)
-}
-
-// beginKeys records what is in the place of a key's link, if it is not such a link.
-// It returns the places that are recorded.
-func (j job) beginKeys(ctx context.Context, d *durable.Dir, l *layout) (places []string, err error) {
-	if err := j.completeKeys(ctx); err != nil {
-		return nil, err
-	}
-	mine, theirs, err := j.recordedKeys(ctx)
-	if err != nil {
-		return nil, err
-	}
-	become := map[string]journal.State{} // by key
-	for _, key := range l.remove {
-		if _, known := mine[key]; known || theirs[key] {
-			become[key] = journal.State{}
-		}
-	}
-	for _, key := range l.add {
-		info, there := l.all[key]
-		if _, known := mine[key]; known {
-			become[key] = linkTo(key)
-		} else if there {
-			if err := keepable(d.Path(key), info, maxKept); err != nil {
-				return nil, err
-			}
-			become[key] = linkTo(key)
-		}
-	}
-	for key := range theirs { // so that what they found is left to us
-		_, known := mine[key]
-		if _, wanted := j.want[key]; wanted && !known && l.linkOf[key] == linkTo(key).Target {
-			become[key] = linkTo(key)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(become)) {
-		if err := files.Begin(ctx, j.journal, filepath.Join(j.dir, key), become[key]); err != nil {
-			return nil, err
-		}
-		mine[key] = journal.Entry{}
-	}
-	for _, key := range slices.Sorted(maps.Keys(mine)) {
-		places = append(places, filepath.Join(j.dir, key))
-	}
-	return places, nil
-}
-
-// recordedKeys finds the keys whose place this step, or another, has recorded.
-func (j job) recordedKeys(ctx context.Context) (mine map[string]journal.Entry, theirs map[string]bool, err error) {
-	mine, theirs = map[string]journal.Entry{}, map[string]bool{}
-	all, err := j.journal.Entries()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, e := range all {
-		if e.Kind != kindKey || filepath.Dir(e.Object) != j.dir {
-			continue
-		}
-		key := filepath.Base(e.Object)
-		own, known, err := j.journal.Lookup(ctx, e.Kind, e.Object)
-		if err != nil {
-			return nil, nil, err
-		}
-		if known {
-			mine[key] = own
-		}
-		theirs[key] = theirs[key] || own.Step != e.Step
-	}
-	return mine, theirs, nil
-}
-
-// complete completes the entries that were begun, now or by a killed run. What
+// complete completes the entry that was begun, now or by a killed run. What
 // somebody else has written in the meantime is not ours.
 func (j job) complete(ctx context.Context) error {
 	if j.journal == nil {
 		return nil
-	}
-	if err := j.completeKeys(ctx); err != nil {
-		return err
 	}
 	e, known, err := j.journal.Lookup(ctx, kindLayout, filepath.Join(j.dir, dataLink))
 	if err != nil || !known || e.Done || !e.Left(stateOf(j.want)) {
@@ -164,23 +75,4 @@ func (j job) complete(ctx context.Context) error {
 	}
 	e.After = stateOf(j.want)
 	return j.journal.Complete(ctx, e)
-}
-
-func (j job) completeKeys(ctx context.Context) error {
-	mine, _, err := j.recordedKeys(ctx)
-	if err != nil {
-		return err
-	}
-	for _, e := range mine {
-		if !e.Done {
-			if err := files.Complete(ctx, j.journal, e.Object); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func linkTo(key string) journal.State {
-	return journal.State{Type: "symlink", Target: dataLink + "/" + key, UID: os.Geteuid(), GID: os.Getegid()}
 }

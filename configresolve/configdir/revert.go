@@ -8,21 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/configkey"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Handler undoes what a [Dir] has recorded.
 //
-// It restores the previous layout, whoever wrote it, by the same swap: its keys,
-// values, modes and owners. Only the data directory may get another name, if its
-// own has an unknown form or is taken. Data directories that ..data did not show
-// are not restored. A file that was in the place of a key is restored, and the
-// directories that Apply made are removed if nothing else is in them.
+// It removes the configuration that Apply wrote, and the directories that Apply
+// made if nothing else is in them. What Apply replaced does not come back: an
+// earlier configuration, and a file that was in the place of a key's link. An
+// earlier configuration that Apply was killed before replacing stays.
 //
 // A configuration that is no longer the one that Apply wrote is not touched, but
 // reported, and its entry is dropped; the same goes for whatever has replaced a
@@ -34,18 +35,12 @@ type Handler struct {
 }
 
 // Kinds lists the kinds of entries of a configuration.
-func (Handler) Kinds() []string { return append(files.Kinds(), kindLayout) }
+func (Handler) Kinds() []string { return []string{kindDir, kindLayout} }
 
 // Owns returns an error if e's object cannot be part of a configuration.
 func (Handler) Owns(e journal.Entry) error {
-	name := filepath.Base(e.Object)
-	if e.Kind == kindLayout && name != dataLink {
+	if e.Kind == kindLayout && filepath.Base(e.Object) != dataLink {
 		return fmt.Errorf("%q is not the link %s", e.Object, dataLink)
-	}
-	if e.Kind == kindKey {
-		if err := configkey.Check(name); err != nil {
-			return fmt.Errorf("the key %q %w", name, err)
-		}
 	}
 	return files.Owns(e)
 }
@@ -60,14 +55,14 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 		return journal.Undo{}, revertHint(e, err)
 	}
 	defer d.Close()
-	r, err := compareLayout(ctx, p.Journal(), e, d)
+	r, err := removalOf(ctx, d, e)
 	if err != nil {
 		return journal.Undo{}, revertHint(e, err)
 	}
-	u := journal.Undo{Leaves: revertHint(e, errors.Join(r.taken...))}
-	if !r.done() {
-		u.Change, u.Removes = r.change(), r.goes()
-		u.Run = func(ctx context.Context) error { return revertHint(e, h.undo(ctx, p.Journal(), e)) }
+	u := journal.Undo{Leaves: revertHint(e, r.taken)}
+	if len(r.links)+len(r.litter) > 0 {
+		u.Change, u.Removes = r.change(), r.paths()
+		u.Run = func(ctx context.Context) error { return revertHint(e, h.undo(ctx, e)) }
 	}
 	return u, nil
 }
@@ -81,7 +76,7 @@ func openLayout(e journal.Entry) (*durable.Dir, error) {
 	return d, err
 }
 
-func (h Handler) undo(ctx context.Context, j *journal.Journal, e journal.Entry) (err error) {
+func (h Handler) undo(ctx context.Context, e journal.Entry) (err error) {
 	d, err := openLayout(e)
 	if err != nil || d == nil {
 		return err
@@ -92,16 +87,91 @@ func (h Handler) undo(ctx context.Context, j *journal.Journal, e journal.Entry) 
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	r, err := compareLayout(ctx, j, e, d)
+	r, err := removalOf(ctx, d, e)
 	if err != nil {
 		return err
 	}
+	r.litter = withoutLock(r.litter)
 	step := h.step
 	if step == nil {
 		step = func(string) {}
 	}
-	r.now.locked()
-	return r.run(ctx, step)
+	return r.run(step)
+}
+
+// removal removes a configuration, or what a killed run has left of one.
+type removal struct {
+	dir    *durable.Dir
+	links  []string // of the keys, and then ..data
+	litter []string // data directories and other leftovers
+	taken  error    // places of links that are somebody else's by now
+}
+
+// removalOf finds what is to be removed of the layout that e is about. The error is
+// ErrChanged if ..data shows a configuration that the step has not written.
+func removalOf(ctx context.Context, d *durable.Dir, e journal.Entry) (removal, error) {
+	l, err := inspect(ctx, d, nil)
+	if err != nil {
+		return removal{}, err
+	}
+	r := removal{dir: d, litter: l.litter}
+	shows := l.shows()
+	if shows != "" && shows == e.Before.File {
+		return r, nil // the earlier configuration was not replaced
+	}
+	if l.data != "" {
+		left, err := l.leftBy(ctx, d, e)
+		if err == nil && !left {
+			err = fmt.Errorf("it is %w, so it is kept", journal.ErrChanged)
+		}
+		if err != nil {
+			return removal{}, err
+		}
+		r.litter = append(r.litter, l.data)
+	}
+	r.links = l.remove
+	if e.Done {
+		r.taken = l.taken(d)
+	}
+	if strings.HasPrefix(l.linkOf[dataLink], "..") {
+		r.links = append(r.links, dataLink)
+	}
+	return r, nil
+}
+
+// taken returns an error for each key with something else in the place of its link.
+func (l *layout) taken(d *durable.Dir) error {
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(l.held)) {
+		if _, there := l.all[key]; there && !l.leadsToKey(key) {
+			errs = append(errs, fmt.Errorf("%s is %w, so it is kept", d.Path(key), journal.ErrChanged))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// change says in one line what run does.
+func (r removal) change() string {
+	if len(r.links) == 0 {
+		return "remove what a killed run has left in " + r.dir.Path()
+	}
+	return "remove configuration from " + r.dir.Path()
+}
+
+func (r removal) paths() (paths []string) {
+	for _, name := range slices.Concat(r.links, r.litter) {
+		paths = append(paths, r.dir.Path(name))
+	}
+	return paths
+}
+
+// run removes links before what they lead to.
+func (r removal) run(step func(string)) error {
+	w := writer{dir: r.dir.Unsynced(), step: step}
+	if err := w.removeLinks(r.links); err != nil {
+		return err
+	}
+	return errors.Join(r.taken, w.removeLitter(r.litter), w.dir.Sync())
 }
 
 func revertHint(e journal.Entry, err error) error {
@@ -111,8 +181,8 @@ func revertHint(e journal.Entry, err error) error {
 	return remedy(fmt.Errorf("revert configuration in %s: %w", filepath.Dir(e.Object), err))
 }
 
-// Revert restores what was there before the first Apply that Journal has recorded,
-// as described at [Handler]. It does not look at Path and Config.
+// Revert removes what Apply has written, as described at [Handler]. It does not
+// look at Path and Config.
 func (d Dir) Revert(ctx context.Context) error { return d.Journal.Undo(ctx, Handler{}) }
 
 // CheckRevert says what Revert would do, and returns those errors that can be

@@ -5,25 +5,25 @@ package configdir_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-func TestPLAN6_RevertRestoresAfterManyApplies(t *testing.T) {
+func TestPLAN6_RevertRemovesAfterManyApplies(t *testing.T) {
 	root := t.TempDir()
 	dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
 	other(t, dir, "..data_17", values{"older": "1"}, 0o644)
 	write(t, filepath.Join(dir, "b"), "a person's file")
 	write(t, filepath.Join(dir, "other"), "another")
-	require.NoError(t, os.Symlink(strings.Repeat("far/", 300)+"away", filepath.Join(dir, "a")))
 	before := tree(t, root)
 	j := journaltest.Open(t, stateDir)
 	action := func(v values) configdir.Dir {
@@ -37,19 +37,17 @@ func TestPLAN6_RevertRestoresAfterManyApplies(t *testing.T) {
 	}
 	lines, err := configdir.Dir{Journal: j}.CheckRevert(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, lines, "restore the earlier configuration in "+dir)
-	require.Contains(t, lines, "restore "+filepath.Join(dir, "b"))
+	require.Equal(t, []string{"remove configuration from " + dir}, lines)
 	require.NoError(t, configdir.Dir{Journal: j}.Revert(t.Context()))
-	require.Equal(t, before, tree(t, root))
+	want := emptied(before, dir)
+	want[filepath.Join(dir, "other")] = before[filepath.Join(dir, "other")]
+	require.Equal(t, want, tree(t, root))
 }
 
 // earlier are the layouts that an upgrade from another agent, or a person, may
 // leave for the first Apply to find.
 var earlier = map[string]func(t *testing.T, dir string){
 	"of this package": func(t *testing.T, dir string) { writeDir(t, dir, config(t, values{"a": "older", "gone": ""})) },
-	"of a whole ConfigMap": func(t *testing.T, dir string) {
-		writeDir(t, dir, wholeConfig(t))
-	},
 	"of an older init container": func(t *testing.T, dir string) {
 		other(t, dir, "..data_1700000001", values{"a": "older", "gone": "\x00\xff\r\n", "empty": ""}, 0o600)
 	},
@@ -57,7 +55,6 @@ var earlier = map[string]func(t *testing.T, dir string){
 		other(t, dir, "..2020_01_01_00_00_00.123456789", values{"a": "older", "same": "1"}, 0o640)
 		require.NoError(t, os.Symlink("a", filepath.Join(dir, "..data", "alias")))
 		require.NoError(t, os.Symlink("..data/alias", filepath.Join(dir, "alias")))
-		require.NoError(t, os.Chmod(filepath.Join(dir, "..data"), 0o750|os.ModeSetgid))
 	},
 	"with the same values": func(t *testing.T, dir string) {
 		other(t, dir, "..data_17", config(t, applied[0]).Data(), 0o600)
@@ -79,7 +76,10 @@ var earlier = map[string]func(t *testing.T, dir string){
 		require.NoError(t, os.Symlink("..data_17", filepath.Join(dir, "..data")))
 		require.NoError(t, os.Symlink("..data/a", filepath.Join(dir, "a")))
 	},
-	"that is a file": func(t *testing.T, dir string) { write(t, filepath.Join(dir, "..data"), "a person's") },
+	"that leads to no text": func(t *testing.T, dir string) {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.Symlink("..\xff", filepath.Join(dir, "..data")))
+	},
 }
 
 // other writes a layout as others do: a data directory of any name, files of
@@ -97,7 +97,14 @@ func other(t *testing.T, dir, data string, v values, mode os.FileMode) {
 // applied is what is applied over it.
 var applied = []values{{"a": "1", "b": "1", "same": "1"}, {"b": "2", "c": ""}, {"a": "3", "c": "", "gone": "3"}}
 
-func TestPLAN6_AnEarlierLayoutComesBack(t *testing.T) {
+// emptied is before, without what dir held.
+func emptied(before map[string]string, dir string) map[string]string {
+	after := maps.Clone(before)
+	maps.DeleteFunc(after, func(path, _ string) bool { return strings.HasPrefix(path, dir+"/") })
+	return after
+}
+
+func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 	for name, start := range earlier {
 		for applies := range len(applied) {
 			t.Run(name, func(t *testing.T) {
@@ -110,11 +117,14 @@ func TestPLAN6_AnEarlierLayoutComesBack(t *testing.T) {
 					require.NoError(t, w.Apply(t.Context()))
 					requireLayout(t, w.Path, w.Config)
 				}
+				blobs, err := filepath.Glob(filepath.Join(w.Journal.Dir(), "blob.*"))
+				require.NoError(t, err)
+				require.Empty(t, blobs, "nothing of it is kept")
 				lines, err := w.CheckRevert(t.Context())
 				require.NoError(t, err)
-				require.Contains(t, lines, "restore the earlier configuration in "+w.Path)
+				require.Equal(t, []string{"remove configuration from " + w.Path}, lines)
 				require.NoError(t, w.Revert(t.Context()))
-				require.Equal(t, before, tree(t, root), "modes, values and names")
+				require.Equal(t, emptied(before, w.Path), tree(t, root))
 				lines, err = w.CheckRevert(t.Context())
 				require.NoError(t, err)
 				require.Empty(t, lines)
@@ -124,45 +134,19 @@ func TestPLAN6_AnEarlierLayoutComesBack(t *testing.T) {
 	}
 }
 
-func TestPLAN6_AnEarlierLayoutIsKeptOnceAndPrivate(t *testing.T) {
+// A configuration that was right, but for a link, is whoever wrote it's.
+func TestPLAN6_WhatWasOnlyPutRightStays(t *testing.T) {
 	root := t.TempDir()
-	w := configdir.Dir{Path: filepath.Join(root, "d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
-	writeDir(t, w.Path, wholeConfig(t))
-	for _, v := range applied {
-		w.Config = config(t, v)
-		require.NoError(t, w.Apply(t.Context()))
-	}
-	blobs, err := filepath.Glob(filepath.Join(w.Journal.Dir(), "blob.*"))
-	require.NoError(t, err)
-	require.Len(t, blobs, 1, "144 keys are over what the record itself holds")
-	requireMode(t, blobs[0], 0o600)
-
-	write(t, blobs[0], "damaged")
-	before := tree(t, root)
-	_, err = w.CheckRevert(t.Context())
-	require.ErrorContains(t, err, "damaged")
-	require.ErrorContains(t, w.Revert(t.Context()), "damaged")
-	require.Equal(t, before, tree(t, root), "nothing is undone by guess, nor forgotten")
-}
-
-// A data directory whose name nobody is known to use would not be told from a
-// person's, if a Revert is killed: it gets a dated name.
-func TestPLAN6_OnlyTheNameOfTheDataDirectoryMayDiffer(t *testing.T) {
-	root := t.TempDir()
-	w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, applied[0]), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
-	other(t, w.Path, "..version-7", values{"a": "older", "gone": ""}, 0o600)
-	before := tree(t, root)
+	w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+	writeDir(t, w.Path, w.Config)
+	require.NoError(t, os.Remove(filepath.Join(w.Path, "a")))
 	require.NoError(t, w.Apply(t.Context()))
-	require.NoError(t, w.Revert(t.Context()))
-
-	name, err := os.Readlink(filepath.Join(w.Path, "..data"))
+	lines, err := w.CheckRevert(t.Context())
 	require.NoError(t, err)
-	require.Regexp(t, dated, name)
-	after := map[string]string{}
-	for path, what := range tree(t, root) {
-		after[strings.ReplaceAll(path, name, "..version-7")] = strings.ReplaceAll(what, name, "..version-7")
-	}
-	require.Equal(t, before, after)
+	require.Empty(t, lines)
+	require.NoError(t, w.Revert(t.Context()))
+	requireLayout(t, w.Path, w.Config)
+	require.NoDirExists(t, w.Journal.Dir())
 }
 
 // stop runs f, which ends at the n-th change that it tells of as a killed
@@ -183,11 +167,37 @@ func stop(n int, f func(step func(string)) error) (stopped bool, err error) {
 	})
 }
 
-func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
-	for name, start := range earlier {
-		if name == "of a whole ConfigMap" {
-			continue // the same with more keys
+// shown is where ..data leads; empty if there is none.
+func shown(dir string) string {
+	target, _ := os.Readlink(filepath.Join(dir, "..data"))
+	return target
+}
+
+// requireUndone fails unless nothing of an Apply is left. An earlier configuration is
+// gone if it was replaced, and else is there as before. A file in the place of a key's
+// link may be there still.
+func requireUndone(t *testing.T, root, dir string, before map[string]string, replaced bool, stopped string) {
+	t.Helper()
+	after := tree(t, root)
+	for path, what := range after {
+		require.Equal(t, before[path], what, "%s: %s", path, stopped)
+	}
+	for path, what := range before {
+		name, inside := strings.CutPrefix(path, dir+"/")
+		switch data, link := strings.HasPrefix(name, ".."), strings.HasPrefix(what, "L"); {
+		case !inside, data && !replaced:
+			require.Contains(t, after, path, stopped)
+		case data, link && replaced:
+			require.NotContains(t, after, path, stopped)
 		}
+	}
+}
+
+func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
+	starts := maps.Clone(earlier)
+	starts["of nobody"] = func(*testing.T, string) {}
+	starts["that is empty"] = func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }
+	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			apply := func(w configdir.Dir) func(func(string)) error {
 				return func(step func(string)) error { return configdir.ApplyStep(t.Context(), w, step) }
@@ -199,7 +209,7 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 				root := t.TempDir()
 				w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, applied[0]), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 				start(t, w.Path)
-				before := tree(t, root)
+				before, was := tree(t, root), shown(w.Path)
 
 				inApply, err := stop(n, apply(w))
 				require.NoError(t, err)
@@ -208,12 +218,13 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 					require.NoError(t, w.Apply(t.Context()))
 					requireLayout(t, w.Path, w.Config)
 				}
+				replaced := shown(w.Path) != was
 				inRevert, err := stop(n, revert(w))
 				require.NoError(t, err)
 				_, err = stop(n/2, revert(w))
 				require.NoError(t, err)
 				require.NoError(t, w.Revert(t.Context()))
-				require.Equal(t, before, tree(t, root), "stopped at change %d", n)
+				requireUndone(t, root, w.Path, before, replaced, fmt.Sprint("stopped at change ", n))
 				more = inApply || inRevert
 			}
 		})
@@ -257,33 +268,22 @@ func TestPLAN6_AnInterruptedApplyIsDecidedByLooking(t *testing.T) {
 
 func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	root := t.TempDir()
-	w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
-	writeDir(t, w.Path, config(t, values{"a": "older", "gone": "older"}))
+	w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1", "b": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+	require.NoError(t, os.Mkdir(w.Path, 0o755))
 	require.NoError(t, w.Apply(t.Context()))
-	theirs := write(t, filepath.Join(w.Path, "gone"), "theirs")
+	theirs := filepath.Join(w.Path, "b")
+	require.NoError(t, os.Remove(theirs))
+	write(t, theirs, "theirs")
 
 	lines, err := w.CheckRevert(t.Context())
-	require.Equal(t, []string{"restore the earlier configuration in " + w.Path}, lines)
+	require.Equal(t, []string{"remove configuration from " + w.Path}, lines)
 	for _, err := range []error{err, w.Revert(t.Context())} {
 		require.EqualError(t, err, "revert configuration in "+w.Path+": "+theirs+" is no longer as it was left, so it is kept")
 	}
 	content, err := os.ReadFile(theirs)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(content))
-	content, err = os.ReadFile(filepath.Join(w.Path, "a"))
-	require.NoError(t, err)
-	require.Equal(t, "older", string(content), "the rest is done")
-}
-
-// What could not be brought back is not replaced.
-func TestPLAN6_ADirectoryAmongTheEarlierValues(t *testing.T) {
-	root := t.TempDir()
-	w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
-	other(t, w.Path, "..data_17", values{"a": "older"}, 0o644)
-	write(t, filepath.Join(w.Path, "..data_17", "sub", "deep"), "x")
-	before := tree(t, w.Path)
-	require.ErrorContains(t, w.Apply(t.Context()), filepath.Join(w.Path, "..data", "sub")+" is a directory, which could not be brought back")
-	require.Equal(t, before, tree(t, w.Path))
+	require.Equal(t, []string{"b"}, list(t, w.Path), "the rest is done")
 }
 
 func TestCheckRevertNamesWhatRevertDoes(t *testing.T) {
@@ -336,7 +336,7 @@ func TestPLAN6_StoppedTwice(t *testing.T) {
 			root := t.TempDir()
 			w := configdir.Dir{Path: filepath.Join(root, "d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
 			earlier["with a file in the place of a key"](t, w.Path)
-			before := tree(t, root)
+			before, was := tree(t, root), shown(w.Path)
 			var err error
 			w.Config = config(t, applied[0])
 			more, err = stop(n, apply(w))
@@ -344,14 +344,14 @@ func TestPLAN6_StoppedTwice(t *testing.T) {
 			w.Config = config(t, applied[1])
 			_, err = stop(m, apply(w))
 			require.NoError(t, err)
-			require.NoError(t, w.Revert(t.Context()), "stopped at change %d, and then at %d", n, m)
-			require.Equal(t, before, tree(t, root), "stopped at change %d, and then at %d", n, m)
+			replaced, stopped := shown(w.Path) != was, fmt.Sprintf("stopped at change %d, and then at %d", n, m)
+			require.NoError(t, w.Revert(t.Context()), stopped)
+			requireUndone(t, root, w.Path, before, replaced, stopped)
 		}
 	}
 }
 
-// Two steps write one directory: the older one's Revert leaves what it found to
-// the newer.
+// Two steps write one directory: the older one's Revert leaves it to the newer.
 func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
 	for name, order := range map[string][]int{"the newer first": {1, 0}, "the older first": {0, 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -359,28 +359,37 @@ func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
 			j := journaltest.Open(t, filepath.Join(root, "state"))
 			var steps []configdir.Dir
 			for i, v := range []values{{"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "2", "d": "2"}} {
-				steps = append(steps, configdir.Dir{Path: filepath.Join(root, "deep", "d"), Config: config(t, v), Journal: j.Step(fmt.Sprint("step-", i))})
+				steps = append(steps, configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, v), Journal: j.Step(fmt.Sprint("step-", i))})
 			}
-			earlier["with a file in the place of a key"](t, steps[0].Path)
-			write(t, filepath.Join(steps[0].Path, "d"), "a person's, too")
+			require.NoError(t, os.Mkdir(steps[0].Path, 0o755))
 			before := tree(t, root)
 			for _, w := range steps {
 				require.NoError(t, w.Apply(t.Context()))
-				requireLayout(t, w.Path, w.Config, others(w, "d")...)
+				requireLayout(t, w.Path, w.Config)
 			}
 			require.NoError(t, steps[order[0]].Revert(t.Context()))
-			left := steps[order[1]]
-			requireLayout(t, left.Path, left.Config, others(left, "d")...)
-			require.NoError(t, left.Revert(t.Context()))
+			if order[0] == 0 {
+				requireLayout(t, steps[1].Path, steps[1].Config)
+			}
+			require.NoError(t, steps[order[1]].Revert(t.Context()))
 			require.Equal(t, before, tree(t, root))
 		})
 	}
 }
 
-// others are those names that are no keys of w.
-func others(w configdir.Dir, names ...string) []string {
-	return slices.DeleteFunc(names, func(name string) bool {
-		_, key := w.Config.Lookup(name)
-		return key
-	})
+// A step that got another name is killed before it has written: what it found was the
+// older one's, and is not taken for somebody else's in silence.
+func TestPLAN6_TheNewerOfTwoStepsIsStopped(t *testing.T) {
+	root := t.TempDir()
+	j := journaltest.Open(t, filepath.Join(root, "state"))
+	older := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: j.Step("older")}
+	newer := configdir.Dir{Path: older.Path, Config: config(t, values{"a": "2"}), Journal: j.Step("newer")}
+	require.NoError(t, os.Mkdir(older.Path, 0o755))
+	require.NoError(t, older.Apply(t.Context()))
+	stopped, err := stop(0, func(step func(string)) error { return configdir.ApplyStep(t.Context(), newer, step) })
+	require.NoError(t, err)
+	require.True(t, stopped)
+	require.NoError(t, older.Revert(t.Context()), "left to the newer")
+	require.ErrorIs(t, newer.Revert(t.Context()), journal.ErrChanged)
+	requireLayout(t, older.Path, older.Config)
 }

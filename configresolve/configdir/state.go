@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -19,8 +20,13 @@ import (
 
 // typeLayout is the [journal.State.Type] of a layout. Its Size is that of all
 // values together, its Value a digest of the keys and values, by which one step
-// recognizes what another has written.
+// recognizes what another has written. Its File is what ..data leads to, by which
+// an undo recognizes an earlier configuration that was not replaced.
 const typeLayout = "layout"
+
+// maxBefore is how many bytes of an earlier configuration are read to recognize
+// what another step has written: eight of the largest ConfigMaps.
+const maxBefore = 8 << 20
 
 // stateOf describes a layout with values.
 func stateOf(values map[string]string) journal.State {
@@ -39,24 +45,52 @@ func layoutState(sum hash.Hash, size int64) journal.State {
 	return journal.State{Type: typeLayout, Size: size, Value: hex.EncodeToString(sum.Sum(nil))}
 }
 
-// leftBy reports whether the layout is as the step left it, going by e. If the size
-// differs, the files are not read.
-func (l *layout) leftBy(ctx context.Context, d *durable.Dir, e journal.Entry) (bool, error) {
-	size := int64(0)
+// before describes the layout that is about to be replaced.
+func (l *layout) before(ctx context.Context, d *durable.Dir) (s journal.State, err error) {
+	if l.linkOf[dataLink] == "" {
+		return s, nil
+	}
+	s.Type = typeLayout
+	if size, known := l.size(); known && size <= maxBefore {
+		s, err = l.state(ctx, d)
+	}
+	s.File = l.shows()
+	return s, err
+}
+
+// shows is what ..data leads to, which need not exist, in text that a journal can
+// hold. It is empty if there is no such link.
+func (l *layout) shows() string {
+	if target := l.linkOf[dataLink]; target != "" {
+		return strconv.Quote(target)
+	}
+	return ""
+}
+
+// size adds up the sizes of the values. It is not known if there is no data
+// directory, or if something in it is not a file.
+func (l *layout) size() (size int64, known bool) {
 	for _, info := range l.held {
 		if !info.Mode().IsRegular() {
-			return false, nil
+			return 0, false
 		}
 		size += info.Size()
 	}
-	if l.data == "" || e.After.Size != size && (e.Was == nil || e.Was.Size != size) {
+	return size, l.data != ""
+}
+
+// leftBy reports whether the layout is as the step left it, going by e. If the size
+// differs, the files are not read.
+func (l *layout) leftBy(ctx context.Context, d *durable.Dir, e journal.Entry) (bool, error) {
+	size, known := l.size()
+	if !known || e.After.Size != size && (e.Was == nil || e.Was.Size != size) {
 		return false, nil
 	}
 	now, err := l.state(ctx, d)
 	return err == nil && e.Left(now), err
 }
 
-// state describes the layout, whose values must all be files.
+// state describes the layout, whose size must be known.
 func (l *layout) state(ctx context.Context, d *durable.Dir) (s journal.State, err error) {
 	data, err := d.OpenDir(l.data)
 	if err != nil {

@@ -36,9 +36,9 @@ var ErrEmpty = errors.New("no source sets any key")
 // interrupted run, or another writer of this layout, has left: data directories
 // that ..data does not show, links of keys that no longer exist, files in the place
 // of a key's link. Other files are not touched. If there is a directory in the
-// place of a key, or dir holds something and is no directory of this layout, the error
-// names it, and nothing is changed. If config has no keys but dir has some, nothing is
-// changed either, and the error is [ErrEmpty].
+// place of a key or of a value, or dir holds something and is no directory of this
+// layout, the error names it, and nothing is changed. If config has no keys but dir
+// has some, nothing is changed either, and the error is [ErrEmpty].
 //
 // If dir already contains config, nothing is written and changed is false. Two
 // writers of the same directory wait for each other, for ten seconds at most, by a
@@ -131,7 +131,8 @@ func (j job) write(ctx context.Context, d *durable.Dir) (changed bool, err error
 	if err != nil {
 		return false, err
 	}
-	if l.locked(); l.done() { // another writer was faster
+	l.litter = withoutLock(l.litter)
+	if l.done() { // another writer was faster
 		return false, j.complete(ctx)
 	}
 	if err := (writer{dir: d.Unsynced(), want: j.want, step: j.step}).write(ctx, l); err != nil {
@@ -181,14 +182,9 @@ func hint(dir string, err error) error {
 	return remedy(fmt.Errorf("write configuration to %s: %w", dir, err))
 }
 
-// errNeedsChown goes with the error of a change of owner.
-var errNeedsChown = errors.New("needs the capability CHOWN: it belonged to another user")
-
 // remedy says what is missing if access is denied.
 func remedy(err error) error {
 	switch {
-	case errors.Is(err, errNeedsChown):
-		return err
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w (the mount is read-only: mount an emptyDir or a hostPath there without readOnly)", err)
 	case errors.Is(err, syscall.ENOSPC):

@@ -243,7 +243,7 @@ func TestCFG7_LeavesOtherFilesAlone(t *testing.T) {
 }
 
 func TestCFG7_ADirectoryInAKeysPlace(t *testing.T) {
-	for _, key := range []string{"a", "..data"} {
+	for _, key := range []string{"a", "..data", "..data/sub"} {
 		dir := t.TempDir()
 		if key != "..data" {
 			writeDir(t, dir, config(t, values{"b": "1"}))
@@ -271,6 +271,8 @@ func TestCFG7_ADirectoryOfSomethingElseIsRefused(t *testing.T) {
 			write(t, filepath.Join(dir, "..data"), "")
 			write(t, filepath.Join(dir, "hosts"), "")
 		},
+		"..data alone":     func(dir string) { write(t, filepath.Join(dir, "..data"), "") },
+		"..data elsewhere": func(dir string) { require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "..data"))) },
 	} {
 		dir := t.TempDir()
 		fill(dir)

@@ -25,7 +25,6 @@ import (
 type writer struct {
 	dir  *durable.Dir // unsynced
 	want map[string]string
-	was  *prior // modes and owners to give; nil: those of the kubelet
 	step func(string)
 }
 
@@ -52,7 +51,7 @@ func (w writer) write(ctx context.Context, l *layout) error {
 		}
 	}
 	for _, key := range l.add {
-		if err := w.link(linkTo(key).Target, key); err != nil {
+		if err := w.link(linkTo(key), key); err != nil {
 			return err
 		}
 	}
@@ -96,14 +95,6 @@ func (w writer) fill(ctx context.Context, data *durable.Dir) error {
 			return err
 		}
 	}
-	if w.was != nil {
-		if err := w.addLinks(data); err != nil {
-			return err
-		}
-		if err := w.was.Dir.give(data.File()); err != nil {
-			return err
-		}
-	}
 	return data.Sync()
 }
 
@@ -119,30 +110,16 @@ func (w writer) writeFiles(ctx context.Context, data *durable.Dir, keys []string
 			return err
 		}
 		w.step("write " + key)
-		f, err := data.OpenNew(key, w.mode())
+		f, err := data.OpenNew(key, fileMode)
 		if err != nil {
 			return err
 		}
 		files = append(files, f)
-		if w.was != nil {
-			if err := w.was.Files[key].give(f); err != nil {
-				return err
-			}
-		}
 		if _, err := f.WriteString(w.want[key]); err != nil {
 			return err
 		}
 	}
 	return syncFiles(files, syncsAtOnce)
-}
-
-// mode is the mode of a new file: nobody else can open meanwhile what nobody else
-// could read before.
-func (w writer) mode() fs.FileMode {
-	if w.was != nil {
-		return 0o600
-	}
-	return fileMode
 }
 
 // syncsAtOnce is how many files are waited for at the same time. Each wait makes
@@ -164,39 +141,6 @@ func syncFiles(files []*os.File, atOnce int) error {
 	}
 	running.Wait()
 	return errors.Join(errs...)
-}
-
-// addLinks makes the links that a data directory had among its values.
-func (w writer) addLinks(data *durable.Dir) error {
-	for name, o := range w.was.Files {
-		if !o.isLink() {
-			continue
-		}
-		w.step("make link " + name)
-		if err := data.SymlinkNew(o.Target, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// file atomically puts a file in its place, replacing what is there.
-func (w writer) file(name string, o object) error {
-	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
-	w.step("write " + temp)
-	f, err := w.dir.OpenNew(temp, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(o.Content)
-	if err = errors.Join(err, o.give(f), f.Sync(), f.Close()); err == nil {
-		w.step("rename file to " + name)
-		err = w.dir.Rename(temp, name)
-	}
-	if err != nil {
-		return errors.Join(err, w.dir.Remove(temp))
-	}
-	return nil
 }
 
 // link atomically puts a link in its place, replacing what is there.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/internal/once"
+	"github.com/slipway-dev/slipway/configresolve/internal/once"
 )
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}

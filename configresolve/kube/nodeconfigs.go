@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/internal/once"
+	"github.com/slipway-dev/slipway/configresolve/internal/once"
 )
 
 // NodeConfigs is the source that reads the node configs of a namespace: objects

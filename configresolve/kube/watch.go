@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/internal/drift"
+	"github.com/slipway-dev/slipway/configresolve/internal/drift"
 )
 
 // Watch resolves r and calls report with the result, and again whenever the result

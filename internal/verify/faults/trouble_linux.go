@@ -72,11 +72,11 @@ func inTheWay() (all []Trouble) {
 			all = append(all, Trouble{put[0] + " at " + path, path + ".*(move it away|in the way)", aside + fmt.Sprintf(put[1], path), back})
 		}
 		says := path + ".*(unmount|move it away|repair the file|chmod)"
-		if dir != "/run/agent-config" { // where what is mounted on is taken for the configuration before
+		if dir != "/run/agent-config" { // where a file to mount on is no configuration's
 			all = append(all, Trouble{"mount on " + path, says, aside + fmt.Sprintf("echo {} > %s; mount --bind %[1]s %[1]s", path), "umount " + path + "\n" + back})
 		}
 		link := Trouble{"link at " + path, "", aside + fmt.Sprintf("ln -s /etc/hostname %s", path), back}
-		if mine || path == "/run/agent-config/cluster-name" { // which is then no directory of a configuration
+		if mine || dir == "/run/agent-config" { // which is then no directory of a configuration
 			link.Says = path + ".*move it away"
 		}
 		all = append(all, link)
