@@ -90,9 +90,24 @@ func (l *layout) done() bool {
 	return l.blocked == nil && l.same && len(l.add)+len(l.remove)+len(l.litter) == 0
 }
 
+// attempts bounds how often a directory is read while another writer is at work in it.
+// Each of that writer's changes takes longer than a read.
+const attempts = 100
+
 // inspect reads the directory d against want and changes nothing. It reads no
 // more of a file than what it is compared with.
 func inspect(ctx context.Context, d *durable.Dir, want map[string]string) (l *layout, err error) {
+	for range attempts {
+		if l, err = inspectOnce(ctx, d, want); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return l, err
+}
+
+// inspectOnce returns an error that matches [fs.ErrNotExist] if something that it has
+// listed goes before it was looked at.
+func inspectOnce(ctx context.Context, d *durable.Dir, want map[string]string) (l *layout, err error) {
 	l = &layout{linkOf: map[string]string{}, right: map[string]bool{}}
 	if l.all, err = list(ctx, d); err != nil {
 		return nil, err

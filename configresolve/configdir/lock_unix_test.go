@@ -136,3 +136,29 @@ func TestWritersAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	requireLayout(t, dir, configs[version[0]-'0'])
 }
+
+// Who only looks takes no lock: what goes meanwhile is no error.
+func TestCFG7_CheckBesideAWriter(t *testing.T) {
+	dir := t.TempDir()
+	configs := [...]*configresolve.Config{config(t, values{"a": "0", "only-0": ""}), config(t, values{"a": "1", "only-1": ""})}
+	written := make(chan error)
+	go func() {
+		for i := range 200 {
+			if _, err := configdir.Write(context.Background(), dir, configs[i%2]); err != nil {
+				written <- err
+				return
+			}
+		}
+		written <- nil
+	}()
+	for {
+		select {
+		case err := <-written:
+			require.NoError(t, err)
+			return
+		default:
+			_, err := configdir.Dir{Path: dir, Config: configs[0]}.Check(t.Context())
+			require.NoError(t, err)
+		}
+	}
+}
