@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
