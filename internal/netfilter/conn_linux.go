@@ -60,22 +60,22 @@ func request(subsystem, cmd, flags uint16, family uint8, attrs ...[]byte) nlmsg.
 
 // dump lists objects: parse returns false for those that are of no interest.
 // Nothing is there where the kernel lacks the subsystem.
-func dump[T any](ctx context.Context, c *Conn, req nlmsg.Request, reply uint16, parse func(family uint8, b []byte) (T, bool, error)) ([]T, error) {
+func dump[T any](ctx context.Context, c *Conn, req nlmsg.Request, reply uint16, parse func(family uint8, b []byte) (T, bool, error)) (list []T, err error) {
 	if c == nil {
 		return nil, nil
 	}
-	list, err := nlmsg.Retry(ctx, func() (out []T, err error) {
-		err = c.socket.Do(req, req.Type&^0xff|reply, func(msg []byte) error {
+	err = nlmsg.Retry(ctx, func() error {
+		list = nil
+		return c.socket.Do(req, req.Type&^0xff|reply, func(msg []byte) error {
 			if len(msg) < headerSize {
 				return fmt.Errorf("netfilter message of %d bytes is too short", len(msg))
 			}
 			object, ok, err := parse(msg[0], msg[headerSize:])
 			if ok {
-				out = append(out, object)
+				list = append(list, object)
 			}
 			return err
 		})
-		return out, err
 	})
 	if errors.Is(err, unix.EINVAL) {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 )
 
 func FuzzNetfilterMessages(f *testing.F) {
-	attr := func(typ uint16, data []byte) []byte { return nlmsg.Bytes(typ, data...) }
+	attr := func(typ uint16, data []byte) []byte { return nlmsg.Append(nil, typ, data) }
 	jump := attr(unix.NFTA_VERDICT_CHAIN, []byte("CILIUM_x\x00"))
 	for _, typ := range []uint16{unix.NFTA_DATA_VERDICT, unix.NFTA_IMMEDIATE_DATA, unix.NFTA_EXPR_DATA} {
 		jump = attr(typ, jump)

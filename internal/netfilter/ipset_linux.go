@@ -35,13 +35,13 @@ const (
 )
 
 func ipsetRequest(cmd, flags uint16, attr []byte) nlmsg.Request {
-	return request(unix.NFNL_SUBSYS_IPSET, cmd, flags, unix.NFPROTO_IPV4, nlmsg.Bytes(ipsetAttrProtocol, ipsetProtocol), attr)
+	return request(unix.NFNL_SUBSYS_IPSET, cmd, flags, unix.NFPROTO_IPV4, nlmsg.Append(nil, ipsetAttrProtocol, []byte{ipsetProtocol}), attr)
 }
 
 // IPSets lists the owned sets; none where the kernel has no ipset.
 func (c *Conn) IPSets(ctx context.Context, owned func(name string) bool) ([]IPSet, error) {
 	flags := binary.BigEndian.AppendUint32(nil, ipsetFlagListHeader)
-	req := ipsetRequest(ipsetList, unix.NLM_F_DUMP, nlmsg.Bytes(ipsetAttrFlags|unix.NLA_F_NET_BYTEORDER, flags...))
+	req := ipsetRequest(ipsetList, unix.NLM_F_DUMP, nlmsg.Append(nil, ipsetAttrFlags|unix.NLA_F_NET_BYTEORDER, flags))
 	return dump(ctx, c, req, ipsetList, func(_ uint8, b []byte) (IPSet, bool, error) {
 		set, err := parseIPSet(b)
 		return set, err == nil && owned(set.Name), err

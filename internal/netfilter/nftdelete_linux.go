@@ -125,5 +125,5 @@ func (c Chain) deletion() nlmsg.Request {
 
 // handle makes an attribute of a handle.
 func handle(typ uint16, value uint64) []byte {
-	return nlmsg.Bytes(typ, binary.BigEndian.AppendUint64(nil, value)...)
+	return nlmsg.Append(nil, typ, binary.BigEndian.AppendUint64(nil, value))
 }

@@ -18,18 +18,17 @@ const DumpTries = 32
 
 // Retry repeats a dump that was interrupted by a change, and so may lack some
 // objects or have some twice.
-func Retry[T any](ctx context.Context, dump func() (T, error)) (T, error) {
-	var none T
+func Retry(ctx context.Context, dump func() error) error {
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
-			return none, err
+			return err
 		}
-		list, err := dump()
+		err := dump()
 		if !errors.Is(err, unix.EINTR) {
-			return list, os.NewSyscallError("netlink dump", err)
+			return os.NewSyscallError("netlink dump", err)
 		}
 		if try == DumpTries {
-			return none, fmt.Errorf("netlink dump: interrupted by changes %d times: %w", try, err)
+			return fmt.Errorf("netlink dump: interrupted by changes %d times: %w", try, err)
 		}
 	}
 }
@@ -78,9 +77,6 @@ func Append(b []byte, typ uint16, value []byte) []byte {
 	b = append(b, value...)
 	return append(b, make([]byte, align(size)-size)...)
 }
-
-// Bytes makes an attribute.
-func Bytes(typ uint16, value ...byte) []byte { return Append(nil, typ, value) }
 
 // String makes an attribute of a string, with its end.
 func String(typ uint16, value string) []byte { return Append(nil, typ, append([]byte(value), 0)) }

@@ -83,9 +83,8 @@ func list[T any](ctx context.Context, c *Conn, typ uint16, parse func([]byte) (T
 // the dump: then all come again. An error of each ends it.
 func (c *Conn) dump(ctx context.Context, typ uint16, begin func(), each func(msg []byte) error, data ...[]byte) error {
 	req := nlmsg.Request{Type: typ, Flags: unix.NLM_F_DUMP, Body: slices.Concat(data...)}
-	_, err := nlmsg.Retry(ctx, func() (struct{}, error) {
+	return nlmsg.Retry(ctx, func() error {
 		begin()
-		return struct{}{}, c.socket.Do(req, newOf(typ), each)
+		return c.socket.Do(req, newOf(typ), each)
 	})
-	return err
 }

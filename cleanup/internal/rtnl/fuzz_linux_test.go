@@ -14,7 +14,7 @@ import (
 
 // Messages of the kernel come whole; a parser survives those that do not.
 func FuzzNetlinkMessages(f *testing.F) {
-	attr := func(typ uint16, data []byte) []byte { return nlmsg.Bytes(typ, data...) }
+	attr := func(typ uint16, data []byte) []byte { return nlmsg.Append(nil, typ, data) }
 	header := func(size int, attrs ...[]byte) []byte {
 		out := make([]byte, size)
 		for _, a := range attrs {

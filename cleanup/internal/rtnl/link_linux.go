@@ -157,5 +157,5 @@ func (c *Conn) DetachXDP(link int, mode XDPMode, expected int) error {
 		nlmsg.Number(unix.IFLA_XDP_FLAGS, uint32(mode)|unix.XDP_FLAGS_REPLACE),
 		nlmsg.Number(unix.IFLA_XDP_EXPECTED_FD, uint32(expected)),
 	)
-	return c.change(unix.RTM_SETLINK, 0, linkHeader(link), nlmsg.Bytes(unix.IFLA_XDP|unix.NLA_F_NESTED, xdp...))
+	return c.change(unix.RTM_SETLINK, 0, linkHeader(link), nlmsg.Append(nil, unix.IFLA_XDP|unix.NLA_F_NESTED, xdp))
 }
