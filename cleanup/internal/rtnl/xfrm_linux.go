@@ -30,11 +30,15 @@ const (
 
 // Sizes of structs, and where their fields are.
 const (
-	sizeofSelector   = 56  // struct xfrm_selector, which policies and states begin with
-	sizeofPolicyInfo = 168 // struct xfrm_userpolicy_info
+	sizeofSelector   = 56 // struct xfrm_selector, which begins with the destination
+	selectorSource   = 16
+	selectorFamily   = 40
+	destinationBits  = 42
+	sourceBits       = 43
+	sizeofPolicyInfo = 168 // struct xfrm_userpolicy_info, which begins with a selector
 	policyIndex      = 156
 	policyDirection  = 160
-	sizeofStateInfo  = 224 // struct xfrm_usersa_info
+	sizeofStateInfo  = 224 // struct xfrm_usersa_info, likewise
 	stateID          = 56  // struct xfrm_id: destination, SPI, protocol
 	stateSource      = 80
 	stateFamily      = 212
@@ -108,10 +112,10 @@ func parsePolicy(msg []byte) (XFRM, error) {
 	if int(direction) < len(policyDirections) {
 		dir = policyDirections[direction]
 	}
-	family := binary.NativeEndian.Uint16(msg[40:])
+	family := binary.NativeEndian.Uint16(msg[selectorFamily:])
 	text := fmt.Sprintf("%s from %s to %s index %d", dir,
-		netip.PrefixFrom(xfrmAddr(family, msg[16:]), int(msg[43])),
-		netip.PrefixFrom(xfrmAddr(family, msg), int(msg[42])), nlmsg.U32(index))
+		netip.PrefixFrom(xfrmAddr(family, msg[selectorSource:]), int(msg[sourceBits])),
+		netip.PrefixFrom(xfrmAddr(family, msg), int(msg[destinationBits])), nlmsg.U32(index))
 	return XFRM{XFRMID{xfrmDeletePolicy, string(request)}, mark, text}, err
 }
 
