@@ -6,7 +6,7 @@ package cleanup
 import (
 	"context"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/netfilter"
+	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
 // ipsetObject is an ipset.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
 // legacyObject is a chain of legacy iptables, or a rule that jumps to one.
@@ -19,8 +20,8 @@ func findLegacy(ctx context.Context, s *search) error {
 		return nil
 	}
 	var errs failure.Set
-	for _, f := range iptables.Families() {
-		set, err := f.List(ctx, s.own.ownsChain)
+	for _, f := range netfilter.Families() {
+		set, err := iptables.List(ctx, f, s.own.ownsChain)
 		errs.Add(err)
 		for _, rule := range set.Jumps {
 			s.found(Item{

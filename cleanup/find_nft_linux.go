@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/netfilter"
+	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
 // nftObject is a chain of iptables-nft, or a rule that jumps to one.

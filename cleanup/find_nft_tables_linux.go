@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/netfilter"
+	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
 // nfTableObject is a table of nftables.

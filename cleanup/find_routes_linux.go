@@ -131,8 +131,8 @@ func foreignHops(r rtnl.Route, owned map[int]bool) (hops []rtnl.Hop, all bool) {
 }
 
 // asRoute tells a route by names. Those that are not known are "".
-func asRoute(r rtnl.Route, names map[int]string) Route {
-	out := Route{Table: r.Table, Type: routeType(r.Type), Protocol: r.Protocol, Dst: r.Dst, Gateway: r.Gateway}
+func asRoute(r rtnl.Route, names map[int]string) route {
+	out := route{Table: r.Table, Type: routeType(r.Type), Protocol: r.Protocol, Dst: r.Dst, Gateway: r.Gateway}
 	for _, hop := range r.Hops {
 		out.Links = append(out.Links, names[hop.Link])
 	}

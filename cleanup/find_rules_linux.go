@@ -52,8 +52,8 @@ func findRules(ctx context.Context, s *search) error {
 }
 
 // asRule tells a rule as ip-rule(8) does. Table 0 stands for none.
-func asRule(r rtnl.Rule) Rule {
-	out := Rule{Priority: r.Priority, Mark: Mark(r.Mark), Not: r.Not, From: r.From, To: r.To, More: !r.Plain, Protocol: r.Protocol}
+func asRule(r rtnl.Rule) rule {
+	out := rule{Priority: r.Priority, Mark: Mark(r.Mark), Not: r.Not, From: r.From, To: r.To, More: !r.Plain, Protocol: r.Protocol}
 	if r.ToTable {
 		out.Table = r.Table
 	}

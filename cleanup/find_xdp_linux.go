@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // xdpObject is a program that is attached by XDP; bpfLink is 0 if it was attached

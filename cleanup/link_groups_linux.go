@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // The kernel deletes the links of a group in one go and waits for its readers

@@ -11,8 +11,8 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
-	"github.com/slipway-dev/slipway/cleanup/internal/netfilter"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
 // node is what the finders, or the objects that are removed, share of the node.

@@ -174,8 +174,24 @@ func (m *routeMatcher) matchesDst(dst netip.Prefix) bool {
 	return dst == m.prefix
 }
 
+// route is a route as ip-route(8) shows it.
+type route struct {
+	// Table, Type and Protocol are as in [RouteRule].
+	Table    uint32
+	Type     string
+	Protocol uint8
+
+	// Dst is the destination; of no bits for the default route.
+	Dst netip.Prefix
+
+	// Links are the names of the links of its hops; Gateway is that of a route
+	// with one hop.
+	Links   []string
+	Gateway netip.Addr
+}
+
 // ownsRoute reports whether a rule describes a route.
-func (o *owned) ownsRoute(r Route) bool {
+func (o *owned) ownsRoute(r route) bool {
 	return slices.ContainsFunc(o.routes, func(m routeMatcher) bool {
 		return m.Table == r.Table && (m.Type == anything || m.Type == r.Type) && m.matchesDst(r.Dst) &&
 			(m.Protocol == 0 || m.Protocol == r.Protocol) && m.leadsThrough(r)
@@ -183,7 +199,7 @@ func (o *owned) ownsRoute(r Route) bool {
 }
 
 // leadsThrough reports whether a route has the link and the gateway of the rule.
-func (m *routeMatcher) leadsThrough(r Route) bool {
+func (m *routeMatcher) leadsThrough(r route) bool {
 	if len(r.Links) > 1 {
 		return m.Link == anything && m.Gateway == anything
 	}
@@ -290,8 +306,22 @@ func (m *policyMatcher) checkSelector() error {
 	return m.Mark.validate()
 }
 
+// rule is a rule of policy routing as ip-rule(8) shows it.
+type rule struct {
+	Priority uint32
+	Mark     Mark
+	Not      bool
+	From, To netip.Prefix // the zero value, or of no bits, where it does not look at them
+	Table    uint32       // that it leads to; 0: it does something else
+
+	Protocol uint8 // who made it, as for a route
+
+	// More says that it selects by something else, too, such as an interface.
+	More bool
+}
+
 // ownsRule reports whether a PolicyRule describes a rule.
-func (o *owned) ownsRule(r Rule) bool {
+func (o *owned) ownsRule(r rule) bool {
 	return slices.ContainsFunc(o.rules, func(m policyMatcher) bool {
 		if m.Table != r.Table || m.Priority != 0 && m.Priority != r.Priority {
 			return false
@@ -303,8 +333,8 @@ func (o *owned) ownsRule(r Rule) bool {
 
 // movedLocal reports whether a rule is the kernel's for the table local, which the
 // agent has moved.
-func (o *owned) movedLocal(r Rule) bool {
-	kernels := Rule{Priority: o.LocalRule, Table: tableLocal, Protocol: protoKernel, From: r.From, To: r.To}
+func (o *owned) movedLocal(r rule) bool {
+	kernels := rule{Priority: o.LocalRule, Table: tableLocal, Protocol: protoKernel, From: r.From, To: r.To}
 	return o.LocalRule != 0 && r == kernels && matchesPrefix("", netip.Prefix{}, r.From) && matchesPrefix("", netip.Prefix{}, r.To)
 }
 

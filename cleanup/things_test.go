@@ -4,17 +4,11 @@
 package cleanup_test
 
 import (
-	"context"
-	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
@@ -115,34 +109,4 @@ func TestOfThingsInMemoryWhatIsOwned(t *testing.T) {
 	require.Equal(t, own.Validate(), err)
 	require.Error(t, err)
 	require.Equal(t, cleanup.Things{}, of)
-}
-
-// An agent's plan and its ownership are tested on one node in memory: what it pins
-// there is owned, what is on its mounts goes with them.
-func ExampleOwnership_Of() {
-	dir, err := os.MkdirTemp("", "node")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	root := filepath.Join(dir, "bpf")
-	kernel := bootstraptest.NewKernel("eth0", "acme_host")
-	if err := (bpffs.Mount{Path: root, Kernel: kernel}).Apply(context.Background()); err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, pin := range []string{"acme/ct4", "acme/ct6", "tc/globals/others"} {
-		if err := kernel.Pin(filepath.Join(root, pin)); err != nil {
-			fmt.Println(err)
-			return
-		}
-	}
-	own := cleanup.Ownership{Pins: []string{"acme"}, Links: []cleanup.LinkRule{{Name: "acme_.*"}}}
-	of, err := own.Of(cleanup.Things{
-		Pins:  kernel.Pins(root),
-		Links: []cleanup.Link{{Name: "eth0"}, {Name: "acme_host", Kind: "dummy"}},
-	})
-	fmt.Println(of.Pins, of.Links[0].Name, len(of.Links), err)
-	// Output: [acme/ct4 acme/ct6] acme_host 1 <nil>
 }

@@ -22,8 +22,8 @@ func chains() []chain {
 // network namespace, in whichever mode: nftables, iptables or ipvs, with nf_tables or
 // legacy iptables, for IPv4 or IPv6. It looks once a second.
 func KubeProxy() Gate {
-	return Gate{For: "kube-proxy's rules", Every: time.Second, Look: func(context.Context) (string, error) {
-		found, err := kubeProxy()
+	return Gate{For: "kube-proxy's rules", Every: time.Second, Look: func(ctx context.Context) (string, error) {
+		found, err := kubeProxy(ctx)
 		if err != nil || found {
 			return "", err
 		}

@@ -5,9 +5,13 @@
 
 package gate
 
-import "github.com/slipway-dev/slipway/internal/unsupported"
+import (
+	"context"
 
-func kubeProxy() (bool, error) {
+	"github.com/slipway-dev/slipway/internal/unsupported"
+)
+
+func kubeProxy(context.Context) (bool, error) {
 	_ = chains // which Linux looks for
 	return false, unsupported.Error("kube-proxy's rules are looked for on Linux only")
 }

@@ -10,7 +10,3 @@
 // where the kernel has no legacy table. It starts no goroutine but those that
 // feed a tool, which end with it.
 package iptables
-
-// Tables returns the names of the tables of iptables, in the order in which
-// packets meet them.
-func Tables() []string { return []string{"raw", "mangle", "nat", "filter", "security"} }

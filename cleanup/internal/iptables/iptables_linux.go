@@ -7,14 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/hosttool"
+	"github.com/slipway-dev/slipway/internal/netfilter"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -46,50 +45,22 @@ func (r Rule) family() string { return r.Family }
 
 func (r Rule) after() int { return r.nth }
 
-// Family is IPv4's or IPv6's side of legacy iptables.
-type Family struct {
-	Name   string // "ip", "ip6"
-	tool   string // the name that its tools start with
-	tables string // the file that lists its tables
-}
-
-// Families returns both.
-func Families() []Family {
-	return []Family{
-		{"ip", "iptables", "/proc/thread-self/net/ip_tables_names"},
-		{"ip6", "ip6tables", "/proc/thread-self/net/ip6_tables_names"},
-	}
-}
-
-// existing returns the names of the tables that exist in the thread's network
-// namespace. The kernel makes a table at the first question about it, so only
-// where there is one may a tool be asked.
-func (f Family) existing() ([]string, error) {
-	text, err := os.ReadFile(f.tables)
-	if errors.Is(err, unix.ENOENT) {
-		// The kernel has none, or has no IPv6; or this is a /proc that does not
-		// show the thread, and says nothing about it.
-		_, err = os.Stat(filepath.Dir(f.tables))
-	}
-	return strings.Fields(string(text)), err
-}
-
 // toolPair is the pair of tools that reads and changes legacy tables.
 type toolPair struct{ save, restore hosttool.Tool }
 
 // tools finds the host's tools. The plain names belong to iptables-nft on
 // most hosts, which sees nothing of the legacy tables.
-func (f Family) tools(ctx context.Context) (toolPair, error) {
-	legacy, err := pair(f.tool + "-legacy")
+func tools(ctx context.Context, f netfilter.Family) (toolPair, error) {
+	legacy, err := pair(f.Tool + "-legacy")
 	if err == nil {
 		return legacy, nil
 	}
 	t, multiErr := hosttool.Find("xtables-legacy-multi")
 	if multiErr == nil {
-		return toolPair{append(t[:1:1], f.tool+"-save"), append(t[:1:1], f.tool+"-restore")}, nil
+		return toolPair{append(t[:1:1], f.Tool+"-save"), append(t[:1:1], f.Tool+"-restore")}, nil
 	}
-	plain, plainErr := pair(f.tool)
-	main, mainErr := hosttool.Find(f.tool)
+	plain, plainErr := pair(f.Tool)
+	main, mainErr := hosttool.Find(f.Tool)
 	if plainErr == nil && mainErr == nil {
 		var version string
 		err := main.Run(ctx, "", func(line string) { version += line }, "--version")
@@ -113,19 +84,19 @@ func untrusted(errs ...error) error {
 }
 
 // List looks at the tables of one family.
-func (f Family) List(ctx context.Context, owned func(chain string) bool) (*Ruleset, error) {
+func List(ctx context.Context, f netfilter.Family, owned func(chain string) bool) (*Ruleset, error) {
 	set := newRuleset(owned, f.Name)
-	tables, err := f.existing()
+	tables, err := f.LegacyTables(ctx)
 	if err != nil || len(tables) == 0 {
 		return set, err
 	}
-	t, err := f.tools(ctx)
+	t, err := tools(ctx, f)
 	if err != nil {
 		return set, err
 	}
 	if t.save == nil {
 		return set, fmt.Errorf("the host has no %[1]s-legacy-save and no %[1]s-legacy-restore to look into its %[2]s tables (%[3]s) and to remove what is in them with: install its package iptables, or run this where they are",
-			f.tool, f.Name, strings.Join(tables, ", "))
+			f.Tool, f.Name, strings.Join(tables, ", "))
 	}
 	if err := t.save.Run(ctx, "", set.line); err != nil {
 		return set, capabilityHint(err)
@@ -139,7 +110,7 @@ func (f Family) List(ctx context.Context, owned func(chain string) bool) (*Rules
 // one by one. It calls done for each object that it came to before ctx was done,
 // by its index.
 func Delete(ctx context.Context, owned func(chain string) bool, objects []Object, done func(i int, err error)) {
-	for _, f := range Families() {
+	for _, f := range netfilter.Families() {
 		var mine []int
 		var all []Object
 		for i, object := range objects {
@@ -150,9 +121,9 @@ func Delete(ctx context.Context, owned func(chain string) bool, objects []Object
 		if len(mine) == 0 || ctx.Err() != nil {
 			continue
 		}
-		err := f.delete(ctx, owned, all)
+		err := deleteAll(ctx, f, owned, all)
 		if err != nil && !isLocked(err) {
-			f.deleteSingly(ctx, owned, all, func(i int, err error) { done(mine[i], err) })
+			deleteSingly(ctx, f, owned, all, func(i int, err error) { done(mine[i], err) })
 			continue
 		}
 		for _, i := range mine {
@@ -170,7 +141,7 @@ func isLocked(err error) bool {
 // deleteSingly goes on for as long as something goes: a chain may be in use by
 // another one that goes after it. Of equal rules the kernel takes the first, so
 // the last one goes first.
-func (f Family) deleteSingly(ctx context.Context, owned func(string) bool, objects []Object, done func(i int, err error)) {
+func deleteSingly(ctx context.Context, f netfilter.Family, owned func(string) bool, objects []Object, done func(i int, err error)) {
 	var todo []int
 	for i := range objects {
 		todo = append(todo, i)
@@ -183,7 +154,7 @@ func (f Family) deleteSingly(ctx context.Context, owned func(string) bool, objec
 			if ctx.Err() != nil {
 				return
 			}
-			if err := f.delete(ctx, owned, objects[i:i+1]); err != nil {
+			if err := deleteAll(ctx, f, owned, objects[i:i+1]); err != nil {
 				failed = append(failed, i)
 				errs[i] = err
 				continue
@@ -201,9 +172,9 @@ func (f Family) deleteSingly(ctx context.Context, owned func(string) bool, objec
 	}
 }
 
-// delete deletes those objects that are still there.
-func (f Family) delete(ctx context.Context, owned func(string) bool, objects []Object) error {
-	set, err := f.List(ctx, owned)
+// deleteAll deletes those objects that are still there.
+func deleteAll(ctx context.Context, f netfilter.Family, owned func(string) bool, objects []Object) error {
+	set, err := List(ctx, f, owned)
 	if err != nil {
 		return err
 	}
@@ -212,7 +183,7 @@ func (f Family) delete(ctx context.Context, owned func(string) bool, objects []O
 		return nil
 	}
 	const seconds = "5" // to wait for the lock that all of iptables share
-	t, err := f.tools(ctx)
+	t, err := tools(ctx, f)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
 // Ruleset is what one family's tables have that is owned, read line by line
@@ -37,7 +39,7 @@ func (s *Ruleset) line(line string) {
 		s.table = line[1:]
 	case line == "COMMIT":
 		s.table = ""
-	case !slices.Contains(Tables(), s.table):
+	case !slices.Contains(netfilter.Tables(), s.table):
 	case strings.HasPrefix(line, ":"):
 		name, policy, _ := strings.Cut(line[1:], " ")
 		if strings.HasPrefix(policy, "- ") && s.owned(name) {
@@ -73,7 +75,7 @@ func (s *Ruleset) end() error {
 	if s.quoted {
 		return errors.New("iptables-save ends within quotes")
 	}
-	tables := Tables()
+	tables := netfilter.Tables()
 	slices.SortStableFunc(s.Jumps, func(a, b Rule) int {
 		return slices.Index(tables, a.Table) - slices.Index(tables, b.Table)
 	})

@@ -9,19 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// What the kernel says at the end of a dump is an error, and no panic of the
-// library's; what it says of a change is in the error.
+// What the kernel says at the end of a dump, or of a change, is in the error.
 func TestRefusals(t *testing.T) {
 	testns.Enter(t, testns.Net)
 	c, err := rtnl.Open()
 	require.NoError(t, err)
 	defer c.Close()
-	require.ErrorIs(t, c.Refused(t.Context()), unix.ENOENT)
+	refused := c.Refused(t.Context())
+	require.ErrorIs(t, refused, unix.ENOENT)
+	require.ErrorContains(t, refused, "no such file or directory: ")
 	route := []byte{unix.AF_INET, 8, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0}
 	route = nlmsg.Append(route, unix.RTA_DST, []byte{10, 0, 0, 1}) // of which 8 bits are the prefix
 	require.EqualError(t, c.AppendRoute(string(route)), "invalid argument: Invalid prefix for given prefix length")

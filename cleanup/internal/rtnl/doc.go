@@ -5,11 +5,10 @@
 // links, XDP programs on them, qdiscs and filters of traffic control, routes,
 // rules, IPsec policies and states.
 //
-// Sockets, requests and answers are those of vishvananda/netlink/nl. What is in
-// an answer is read here, for that library leaves out what it does not know, and
-// what is not seen cannot be spared: filters without options, the block of an
-// egress, the selectors of a rule, the attributes of a route that tell it from
-// another, and all XDP programs of a link but one.
+// It sees what libraries for netlink leave out, for what is not seen cannot be
+// spared: filters without options, the block of an egress, the selectors of a
+// rule, the attributes of a route that tell it from another, and all XDP programs
+// of a link but one.
 //
 // A [Conn] acts in the network namespace of the thread that opened it. It starts
 // no goroutine.

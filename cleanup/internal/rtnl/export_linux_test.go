@@ -6,8 +6,20 @@ package rtnl
 import (
 	"context"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/nlmsg"
+)
+
+// What the fuzz target writes.
+const (
+	TCAKind          = tcaKind
+	TCAOptions       = tcaOptions
+	TCAChain         = tcaChain
+	TCABPFName       = tcaBPFName
+	XFRMAMark        = xfrmaMark
+	SizeofPolicyInfo = sizeofPolicyInfo
+	SizeofStateInfo  = sizeofStateInfo
 )
 
 // What the fuzz target calls.
@@ -32,10 +44,10 @@ var (
 // Refused asks for a dump that the kernel refuses with words of its own.
 func (c *Conn) Refused(ctx context.Context) error {
 	const strict = 12 // NETLINK_GET_STRICT_CHK
-	if err := unix.SetsockoptInt(c.handle.Socket.GetFd(), unix.SOL_NETLINK, strict, 1); err != nil {
+	if err := c.socket.Set(unix.SOL_NETLINK, strict, 1); err != nil {
 		return err
 	}
 	_, err := list(ctx, c, unix.RTM_GETROUTE, parseRoute,
-		&nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET}}, nl.NewRtAttr(unix.RTA_TABLE, nl.Uint32Attr(12345)))
+		familyHeader(unix.AF_INET), nlmsg.Number(unix.RTA_TABLE, 12345))
 	return err
 }

@@ -5,14 +5,14 @@ package rtnl
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // Link is a network link.
@@ -33,13 +33,14 @@ type LinkID struct {
 // rtextSkipStats asks for links without their statistics, most of their size.
 const rtextSkipStats = 1 << 3
 
-func linkRequest(index int) []nl.NetlinkRequestData {
-	return []nl.NetlinkRequestData{linkHeader(index), nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(rtextSkipStats))}
+func linkRequest(index int) []byte {
+	return append(linkHeader(index), nlmsg.Number(unix.IFLA_EXT_MASK, rtextSkipStats)...)
 }
 
-func linkHeader(index int) *nl.IfInfomsg {
-	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
-	msg.Index = int32(index)
+// linkHeader makes struct ifinfomsg with an index; the family is AF_UNSPEC.
+func linkHeader(index int) []byte {
+	msg := make([]byte, unix.SizeofIfInfomsg)
+	binary.NativeEndian.PutUint32(msg[4:], uint32(index))
 	return msg
 }
 
@@ -50,7 +51,7 @@ func linkHeader(index int) *nl.IfInfomsg {
 func (c *Conn) Links(ctx context.Context) ([]Link, error) {
 	byIndex := map[int]Link{}
 	for range 2 {
-		links, err := list(ctx, c, unix.RTM_GETLINK, parseLink, linkRequest(0)...)
+		links, err := list(ctx, c, unix.RTM_GETLINK, parseLink, linkRequest(0))
 		if err != nil {
 			return nil, fmt.Errorf("list links: %w", err)
 		}
@@ -63,7 +64,7 @@ func (c *Conn) Links(ctx context.Context) ([]Link, error) {
 
 // Link returns one link; the error is [nlmsg.Gone] where there is none.
 func (c *Conn) Link(index int) (Link, error) {
-	msg, err := c.get(unix.RTM_GETLINK, linkRequest(index)...)
+	msg, err := c.get(unix.RTM_GETLINK, linkRequest(index))
 	if err != nil {
 		return Link{}, err
 	}
@@ -95,16 +96,16 @@ func parseLink(msg []byte) (Link, error) {
 }
 
 // DeleteLink deletes a link.
-func (c *Conn) DeleteLink(index int) error { return c.change(unix.RTM_DELLINK, linkHeader(index)) }
+func (c *Conn) DeleteLink(index int) error { return c.change(unix.RTM_DELLINK, 0, linkHeader(index)) }
 
 // SetGroup puts a link into a group.
 func (c *Conn) SetGroup(index int, group uint32) error {
-	return c.change(unix.RTM_SETLINK, linkHeader(index), nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
+	return c.change(unix.RTM_SETLINK, 0, linkHeader(index), nlmsg.Number(unix.IFLA_GROUP, group))
 }
 
 // DeleteGroup deletes all links of a group in one go.
 func (c *Conn) DeleteGroup(group uint32) error {
-	return c.change(unix.RTM_DELLINK, linkHeader(0), nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
+	return c.change(unix.RTM_DELLINK, 0, linkHeader(0), nlmsg.Number(unix.IFLA_GROUP, group))
 }
 
 // XDPMode is the flag of the mode in which a program is attached.
@@ -151,9 +152,10 @@ func parseXDP(b []byte) ([]XDP, error) {
 // EEXIST where another is there, and says why where a bpf_link has attached it.
 func (c *Conn) DetachXDP(link int, mode XDPMode, expected int) error {
 	const none = ^uint32(0)
-	xdp := nl.NewRtAttr(unix.IFLA_XDP|unix.NLA_F_NESTED, nil)
-	xdp.AddRtAttr(unix.IFLA_XDP_FD, nl.Uint32Attr(none))
-	xdp.AddRtAttr(unix.IFLA_XDP_FLAGS, nl.Uint32Attr(uint32(mode)|unix.XDP_FLAGS_REPLACE))
-	xdp.AddRtAttr(unix.IFLA_XDP_EXPECTED_FD, nl.Uint32Attr(uint32(int32(expected))))
-	return c.change(unix.RTM_SETLINK, linkHeader(link), xdp)
+	xdp := slices.Concat(
+		nlmsg.Number(unix.IFLA_XDP_FD, none),
+		nlmsg.Number(unix.IFLA_XDP_FLAGS, uint32(mode)|unix.XDP_FLAGS_REPLACE),
+		nlmsg.Number(unix.IFLA_XDP_EXPECTED_FD, uint32(expected)),
+	)
+	return c.change(unix.RTM_SETLINK, 0, linkHeader(link), nlmsg.Append(nil, unix.IFLA_XDP|unix.NLA_F_NESTED, xdp))
 }

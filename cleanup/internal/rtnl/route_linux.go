@@ -5,14 +5,14 @@ package rtnl
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // Route is one route of a dump.
@@ -65,7 +65,6 @@ var nextHop = map[uint16]bool{
 // dump. It calls begin first, and once more whenever a change interrupts the dump: then
 // all come again. A route's requests can be made only while each has it.
 func (c *Conn) Routes(ctx context.Context, family uint8, begin func(), each func(Route)) error {
-	msg := &nl.RtMsg{RtMsg: unix.RtMsg{Family: family}}
 	err := c.dump(ctx, unix.RTM_GETROUTE, begin, func(msg []byte) error {
 		r, err := parseRoute(msg)
 		// Where the answer is by another family there is none of this one.
@@ -73,7 +72,7 @@ func (c *Conn) Routes(ctx context.Context, family uint8, begin func(), each func
 			each(r)
 		}
 		return err
-	}, msg)
+	}, familyHeader(family))
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil // a kernel without this family
 	}
@@ -81,6 +80,13 @@ func (c *Conn) Routes(ctx context.Context, family uint8, begin func(), each func
 		return fmt.Errorf("list routes: %w", err)
 	}
 	return nil
+}
+
+// familyHeader makes a header of a route or rule, with nothing but a family.
+func familyHeader(family uint8) []byte {
+	msg := make([]byte, unix.SizeofRtMsg)
+	msg[0] = family
+	return msg
 }
 
 func parseRoute(msg []byte) (r Route, err error) {
@@ -125,7 +131,7 @@ func parseRoute(msg []byte) (r Route, err error) {
 // parseHops reads RTA_MULTIPATH, a list of struct rtnexthop.
 func (r *Route) parseHops(b []byte) error {
 	for len(b) >= unix.SizeofRtNexthop {
-		size := int(nl.NativeEndian().Uint16(b))
+		size := int(binary.NativeEndian.Uint16(b))
 		if size < unix.SizeofRtNexthop || size > len(b) {
 			return fmt.Errorf("next hop of %d bytes in %d", size, len(b))
 		}
@@ -179,7 +185,7 @@ func (c *Conn) HasRoute(ctx context.Context, request string) (there bool, err er
 // AppendRoute adds a route behind those of the same destination and metric; one
 // that is there already is success.
 func (c *Conn) AppendRoute(request string) error {
-	_, err := c.execute(unix.RTM_NEWROUTE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_APPEND, 0, nlmsg.Raw(request))
+	err := c.change(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_APPEND, []byte(request))
 	if errors.Is(err, unix.EEXIST) {
 		return nil
 	}
@@ -188,7 +194,7 @@ func (c *Conn) AppendRoute(request string) error {
 
 // DeleteRoute deletes a route; already gone is success.
 func (c *Conn) DeleteRoute(request string) error {
-	err := c.change(unix.RTM_DELROUTE, nlmsg.Raw(request))
+	err := c.change(unix.RTM_DELROUTE, 0, []byte(request))
 	if nlmsg.Gone(err) || errors.Is(err, unix.ESRCH) {
 		return nil
 	}

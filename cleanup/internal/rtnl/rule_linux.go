@@ -12,10 +12,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // Rule is one rule of policy routing.
@@ -38,16 +37,12 @@ type RuleRequest string
 // Mark is a packet mark and the bits of it that count.
 type Mark struct{ Value, Mask uint32 }
 
-// struct fib_rule_hdr, and values in it.
-const (
-	sizeofRuleHdr = 12
-	ruleInvert    = 2 // FIB_RULE_INVERT
-	ruleToTable   = 1 // FR_ACT_TO_TBL
-)
+// sizeofRuleHdr is the size of struct fib_rule_hdr.
+const sizeofRuleHdr = unix.SizeofRtMsg
 
 // Rules lists the rules of a family.
 func (c *Conn) Rules(ctx context.Context, family uint8) ([]Rule, error) {
-	rules, err := list(ctx, c, unix.RTM_GETRULE, parseRule, &nl.RtMsg{RtMsg: unix.RtMsg{Family: family}})
+	rules, err := list(ctx, c, unix.RTM_GETRULE, parseRule, familyHeader(family))
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil, nil // a kernel without policy routing
 	}
@@ -62,30 +57,30 @@ func parseRule(msg []byte) (Rule, error) {
 		return Rule{}, fmt.Errorf("rule message of %d bytes is too short", len(msg))
 	}
 	r := Rule{Family: msg[0], Table: uint32(msg[4]), Request: ruleRequest(msg)}
-	r.Not, r.ToTable = nlmsg.U32(msg[8:])&ruleInvert != 0, msg[7] == ruleToTable
+	r.Not, r.ToTable = nlmsg.U32(msg[8:])&unix.FIB_RULE_INVERT != 0, msg[7] == unix.FR_ACT_TO_TBL
 	r.Plain = r.ToTable && msg[3] == 0 // its TOS
 	var from, to []byte
 	err := nlmsg.Attrs(msg[sizeofRuleHdr:], func(typ uint16, value []byte) error {
 		switch typ {
-		case nl.FRA_PRIORITY:
+		case unix.FRA_PRIORITY:
 			r.Priority = nlmsg.U32(value)
-		case nl.FRA_TABLE:
+		case unix.FRA_TABLE:
 			r.Table = nlmsg.U32(value)
-		case nl.FRA_FWMARK:
+		case unix.FRA_FWMARK:
 			r.Mark.Value = nlmsg.U32(value)
-		case nl.FRA_FWMASK:
+		case unix.FRA_FWMASK:
 			r.Mark.Mask = nlmsg.U32(value)
-		case nl.FRA_SRC:
+		case unix.FRA_SRC:
 			from = value
-		case nl.FRA_DST:
+		case unix.FRA_DST:
 			to = value
-		case nl.FRA_SUPPRESS_PREFIXLEN:
+		case unix.FRA_SUPPRESS_PREFIXLEN:
 			r.Plain = r.Plain && nlmsg.U32(value) == ^uint32(0)
-		case nl.FRA_PROTOCOL:
+		case unix.FRA_PROTOCOL:
 			if len(value) == 1 {
 				r.Protocol = value[0]
 			}
-		case nl.FRA_PAD:
+		case unix.FRA_PAD:
 		default:
 			r.Plain = false
 		}
@@ -104,11 +99,11 @@ func parseRule(msg []byte) (Rule, error) {
 // its links are, and without values that stand for any.
 func ruleRequest(msg []byte) RuleRequest {
 	out := append([]byte{}, msg[:sizeofRuleHdr]...)
-	binary.NativeEndian.PutUint32(out[8:], nlmsg.U32(msg[8:])&ruleInvert)
+	binary.NativeEndian.PutUint32(out[8:], nlmsg.U32(msg[8:])&unix.FIB_RULE_INVERT)
 	// parseRule reads the message, too, and returns the error.
 	_ = nlmsg.Attrs(msg[sizeofRuleHdr:], func(typ uint16, value []byte) error {
-		suppressesNone := typ == nl.FRA_SUPPRESS_PREFIXLEN && nlmsg.U32(value) == ^uint32(0)
-		if typ != nl.FRA_PAD && !suppressesNone {
+		suppressesNone := typ == unix.FRA_SUPPRESS_PREFIXLEN && nlmsg.U32(value) == ^uint32(0)
+		if typ != unix.FRA_PAD && !suppressesNone {
 			out = nlmsg.Append(out, typ, value)
 		}
 		return nil
@@ -121,12 +116,12 @@ func (q RuleRequest) WithPriority(priority uint32) RuleRequest {
 	out := []byte(q[:sizeofRuleHdr])
 	// It was made of a message whose attributes are whole.
 	_ = nlmsg.Attrs([]byte(q[sizeofRuleHdr:]), func(typ uint16, value []byte) error {
-		if typ != nl.FRA_PRIORITY {
+		if typ != unix.FRA_PRIORITY {
 			out = nlmsg.Append(out, typ, value)
 		}
 		return nil
 	})
-	return RuleRequest(nlmsg.Append(out, nl.FRA_PRIORITY, binary.NativeEndian.AppendUint32(nil, priority)))
+	return RuleRequest(append(out, nlmsg.Number(unix.FRA_PRIORITY, priority)...))
 }
 
 // Family returns the family of the rule.
@@ -154,7 +149,7 @@ func (q RuleRequest) CanMean(other RuleRequest) bool {
 // DeleteRule deletes the first rule that the kernel finds with all that the
 // request has; already gone is success.
 func (c *Conn) DeleteRule(q RuleRequest) error {
-	err := c.change(unix.RTM_DELRULE, nlmsg.Raw(q))
+	err := c.change(unix.RTM_DELRULE, 0, []byte(q))
 	if nlmsg.Gone(err) {
 		return nil
 	}
@@ -163,7 +158,7 @@ func (c *Conn) DeleteRule(q RuleRequest) error {
 
 // AddRule makes the rule of the request; one that is there already is success.
 func (c *Conn) AddRule(q RuleRequest) error {
-	_, err := c.execute(unix.RTM_NEWRULE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL, 0, nlmsg.Raw(q))
+	err := c.change(unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, []byte(q))
 	if errors.Is(err, unix.EEXIST) {
 		return nil
 	}

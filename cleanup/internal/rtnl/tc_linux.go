@@ -5,13 +5,13 @@ package rtnl
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // The parents of the filters of a clsact or ingress qdisc (linux/pkt_sched.h).
@@ -21,6 +21,19 @@ const (
 
 	plainIngress = 0xffff0000 // of the filters of an ingress qdisc
 	qdiscParent  = 0xfffffff1 // of both qdiscs themselves
+)
+
+// struct tcmsg, and attributes behind it, which x/sys does not name
+// (linux/rtnetlink.h, linux/pkt_cls.h).
+const (
+	sizeofTcMsg     = 20
+	tcaKind         = 1
+	tcaOptions      = 2
+	tcaChain        = 11
+	tcaIngressBlock = 13
+	tcaEgressBlock  = 14
+	tcaBPFName      = 7
+	tcaBPFID        = 11
 )
 
 // SharedBlock stands for the link in messages on filters of a shared block; the
@@ -77,20 +90,29 @@ type Filter struct {
 	Name string
 }
 
+// tcHeader makes struct tcmsg of where a filter or a qdisc is; the family is AF_UNSPEC.
+func tcHeader(at FilterID) []byte {
+	msg := make([]byte, 4, sizeofTcMsg)
+	for _, field := range []uint32{uint32(at.Link), at.Handle, at.Parent, at.Info} {
+		msg = binary.NativeEndian.AppendUint32(msg, field)
+	}
+	return msg
+}
+
 func parseFilter(msg []byte) (Filter, error) {
-	if len(msg) < nl.SizeofTcMsg {
+	if len(msg) < sizeofTcMsg {
 		return Filter{}, fmt.Errorf("filter message of %d bytes is too short", len(msg))
 	}
 	var f Filter
 	f.Link = int(int32(nlmsg.U32(msg[4:])))
 	f.Handle, f.Parent, f.Info = nlmsg.U32(msg[8:]), nlmsg.U32(msg[12:]), nlmsg.U32(msg[16:])
-	err := nlmsg.Attrs(msg[nl.SizeofTcMsg:], func(typ uint16, value []byte) error {
+	err := nlmsg.Attrs(msg[sizeofTcMsg:], func(typ uint16, value []byte) error {
 		switch typ {
-		case nl.TCA_KIND:
+		case tcaKind:
 			f.Kind = unix.ByteSliceToString(value)
-		case nl.TCA_CHAIN:
+		case tcaChain:
 			f.Chain = nlmsg.U32(value)
-		case nl.TCA_OPTIONS:
+		case tcaOptions:
 			if f.Kind == "bpf" {
 				return f.parseBPF(value)
 			}
@@ -103,9 +125,9 @@ func parseFilter(msg []byte) (Filter, error) {
 func (f *Filter) parseBPF(options []byte) error {
 	return nlmsg.Attrs(options, func(typ uint16, value []byte) error {
 		switch typ {
-		case nl.TCA_BPF_NAME:
+		case tcaBPFName:
 			f.Name = unix.ByteSliceToString(value)
-		case nl.TCA_BPF_ID:
+		case tcaBPFID:
 			f.Program = nlmsg.U32(value)
 		}
 		return nil
@@ -116,7 +138,7 @@ func (f *Filter) parseBPF(options []byte) error {
 // and protocol the kernel adds a message without a handle.
 func (c *Conn) Filters(ctx context.Context, link int, parent uint32) ([]Filter, error) {
 	filters, err := list(ctx, c, unix.RTM_GETTFILTER, parseFilter,
-		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link), Parent: parent})
+		tcHeader(FilterID{Link: link, Parent: parent}))
 	if nlmsg.Gone(err) {
 		return nil, nil
 	}
@@ -125,7 +147,7 @@ func (c *Conn) Filters(ctx context.Context, link int, parent uint32) ([]Filter, 
 
 // Qdiscs lists the clsact and ingress qdiscs of all links, in one dump.
 func (c *Conn) Qdiscs(ctx context.Context) (map[int]Qdisc, error) {
-	all, err := list(ctx, c, unix.RTM_GETQDISC, parseQdisc, &nl.TcMsg{Family: unix.AF_UNSPEC})
+	all, err := list(ctx, c, unix.RTM_GETQDISC, parseQdisc, tcHeader(FilterID{}))
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return nil, nil // a kernel without traffic control
 	}
@@ -142,15 +164,15 @@ func (c *Conn) Qdiscs(ctx context.Context) (map[int]Qdisc, error) {
 }
 
 func parseQdisc(msg []byte) (q Qdisc, err error) {
-	if len(msg) < nl.SizeofTcMsg {
+	if len(msg) < sizeofTcMsg {
 		return q, fmt.Errorf("qdisc message of %d bytes is too short", len(msg))
 	}
 	q.link, q.parent = int(int32(nlmsg.U32(msg[4:]))), nlmsg.U32(msg[12:])
-	err = nlmsg.Attrs(msg[nl.SizeofTcMsg:], func(typ uint16, value []byte) error {
+	err = nlmsg.Attrs(msg[sizeofTcMsg:], func(typ uint16, value []byte) error {
 		switch typ {
-		case nl.TCA_KIND:
+		case tcaKind:
 			q.Kind = unix.ByteSliceToString(value)
-		case nl.TCA_INGRESS_BLOCK, nl.TCA_EGRESS_BLOCK:
+		case tcaIngressBlock, tcaEgressBlock:
 			q.Shared = q.Shared || nlmsg.U32(value) != 0
 		}
 		return nil
@@ -160,14 +182,11 @@ func parseQdisc(msg []byte) (q Qdisc, err error) {
 
 // DeleteFilter deletes a BPF filter; already gone is success.
 func (c *Conn) DeleteFilter(f FilterID) error {
-	data := []nl.NetlinkRequestData{
-		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(f.Link), Handle: f.Handle, Parent: f.Parent, Info: f.Info},
-		nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("bpf")),
-	}
+	data := [][]byte{tcHeader(f), nlmsg.String(tcaKind, "bpf")}
 	if f.Chain != 0 {
-		data = append(data, nl.NewRtAttr(nl.TCA_CHAIN, nl.Uint32Attr(f.Chain)))
+		data = append(data, nlmsg.Number(tcaChain, f.Chain))
 	}
-	if err := c.change(unix.RTM_DELTFILTER, data...); err != nil && !nlmsg.Gone(err) {
+	if err := c.change(unix.RTM_DELTFILTER, 0, data...); err != nil && !nlmsg.Gone(err) {
 		return err
 	}
 	return nil
@@ -176,8 +195,7 @@ func (c *Conn) DeleteFilter(f FilterID) error {
 // hasClsact reports whether a link has a clsact qdisc. The request to delete
 // one that is not there fails as an invalid one.
 func (c *Conn) hasClsact(link int) bool {
-	msg, err := c.get(unix.RTM_GETQDISC,
-		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link), Parent: qdiscParent})
+	msg, err := c.get(unix.RTM_GETQDISC, tcHeader(FilterID{Link: link, Parent: qdiscParent}))
 	if err != nil {
 		return !nlmsg.Gone(err)
 	}
@@ -187,9 +205,7 @@ func (c *Conn) hasClsact(link int) bool {
 
 // DeleteClsact deletes a link's clsact qdisc; already gone is success.
 func (c *Conn) DeleteClsact(link int) error {
-	err := c.change(unix.RTM_DELQDISC,
-		&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link), Parent: qdiscParent},
-		nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("clsact")))
+	err := c.change(unix.RTM_DELQDISC, 0, tcHeader(FilterID{Link: link, Parent: qdiscParent}), nlmsg.String(tcaKind, "clsact"))
 	if err == nil || nlmsg.Gone(err) || !c.hasClsact(link) {
 		return nil
 	}

@@ -8,25 +8,27 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
+	"slices"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // Conn is one netlink socket for netfilter. Nil stands for a kernel without
 // netfilter's netlink, which has nothing to list.
-type Conn struct{ handle *nl.SocketHandle }
+type Conn struct{ socket *nlmsg.Conn }
 
 // bufferSize is room for one transaction, and for the answers to it.
 const bufferSize = 8 << 20
 
+// headerSize is the size of struct nfgenmsg, which each message begins with.
+const headerSize = 4
+
 // Open returns nil, and no error, on a kernel without netfilter's netlink.
 func Open() (*Conn, error) {
-	handle, err := nlmsg.Open(unix.NETLINK_NETFILTER)
+	socket, err := nlmsg.Open(unix.NETLINK_NETFILTER)
 	if errors.Is(err, unix.EPROTONOSUPPORT) {
 		return nil, nil
 	}
@@ -35,52 +37,45 @@ func Open() (*Conn, error) {
 	}
 	// Without these (CAP_NET_ADMIN in the first user namespace) there is room
 	// for some hundred answers.
-	sock := handle.Socket
-	_ = sock.SetReceiveBufferSize(bufferSize, true)
-	_ = unix.SetsockoptInt(sock.GetFd(), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, bufferSize)
-	_ = unix.SetsockoptInt(sock.GetFd(), unix.SOL_NETLINK, unix.NETLINK_CAP_ACK, 1)
-	return &Conn{handle}, nil
+	_ = socket.Set(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, bufferSize)
+	_ = socket.Set(unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, bufferSize)
+	return &Conn{socket}, nil
 }
 
 // Close closes the socket.
 func (c *Conn) Close() {
 	if c != nil {
-		c.handle.Close()
+		c.socket.Close()
 	}
 }
 
 // request is a message to a subsystem of netfilter.
-func request(subsystem, cmd, flags int, family uint8, data ...*nl.RtAttr) *nl.NetlinkRequest {
-	req := nl.NewNetlinkRequest(subsystem<<8|cmd, flags)
-	req.AddData(&nl.Nfgenmsg{NfgenFamily: family})
-	for _, attr := range data {
-		req.AddData(attr)
+func request(subsystem, cmd, flags uint16, family uint8, attrs ...[]byte) nlmsg.Request {
+	body := []byte{family, unix.NFNETLINK_V0, 0, 0}
+	for _, attr := range attrs {
+		body = append(body, attr...)
 	}
-	return req
+	return nlmsg.Request{Type: subsystem<<8 | cmd, Flags: flags, Body: body}
 }
 
 // dump lists objects: parse returns false for those that are of no interest.
 // Nothing is there where the kernel lacks the subsystem.
-func dump[T any](ctx context.Context, c *Conn, req *nl.NetlinkRequest, reply int, parse func(family uint8, b []byte) (T, bool, error)) ([]T, error) {
+func dump[T any](ctx context.Context, c *Conn, req nlmsg.Request, reply uint16, parse func(family uint8, b []byte) (T, bool, error)) (list []T, err error) {
 	if c == nil {
 		return nil, nil
 	}
-	req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_NETFILTER: c.handle}
-	list, err := nlmsg.Retry(ctx, func() ([]T, error) {
-		var out []T
-		var parseErr error
-		err := req.ExecuteIter(unix.NETLINK_NETFILTER, uint16(int(req.Type)&^0xff|reply), func(msg []byte) bool {
-			if len(msg) < nl.SizeofNfgenmsg {
-				parseErr = fmt.Errorf("netfilter message of %d bytes is too short", len(msg))
-				return false
+	err = nlmsg.Retry(ctx, func() error {
+		list = nil
+		return c.socket.Do(req, req.Type&^0xff|reply, func(msg []byte) error {
+			if len(msg) < headerSize {
+				return fmt.Errorf("netfilter message of %d bytes is too short", len(msg))
 			}
-			object, ok, err := parse(msg[0], msg[nl.SizeofNfgenmsg:])
-			if parseErr = err; ok {
-				out = append(out, object)
+			object, ok, err := parse(msg[0], msg[headerSize:])
+			if ok {
+				list = append(list, object)
 			}
-			return err == nil
+			return err
 		})
-		return out, errors.Join(err, parseErr)
 	})
 	if errors.Is(err, unix.EINVAL) {
 		return nil, nil
@@ -91,22 +86,12 @@ func dump[T any](ctx context.Context, c *Conn, req *nl.NetlinkRequest, reply int
 // transaction sends messages of one subsystem as a whole: either all take
 // effect or none. The result has an error for each message that the kernel
 // objects to, by its index; err is for the transaction.
-func (c *Conn) transaction(subsystem int, msgs []*nl.NetlinkRequest) (refused map[int]error, err error) {
-	first := atomic.AddUint32(&c.handle.Seq, uint32(len(msgs)+2)) - uint32(len(msgs)+1)
-	envelope := func(typ int) *nl.NetlinkRequest {
-		req := nl.NewNetlinkRequest(typ, 0)
-		req.AddData(&nl.Nfgenmsg{ResId: nl.Swap16(uint16(subsystem))})
-		return req
-	}
-	all := append([]*nl.NetlinkRequest{envelope(unix.NFNL_MSG_BATCH_BEGIN)}, msgs...)
-	all = append(all, envelope(unix.NFNL_MSG_BATCH_END))
-	var b []byte
-	for i, msg := range all {
-		msg.Seq = first + uint32(i)
-		b = append(b, msg.Serialize()...)
-	}
-	sock := c.handle.Socket
-	if err := unix.Sendto(sock.GetFd(), b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+func (c *Conn) transaction(subsystem uint16, msgs []nlmsg.Request) (refused map[int]error, err error) {
+	header := []byte{unix.AF_UNSPEC, unix.NFNETLINK_V0, byte(subsystem >> 8), byte(subsystem)}
+	begin := nlmsg.Request{Type: unix.NFNL_MSG_BATCH_BEGIN, Body: header}
+	end := nlmsg.Request{Type: unix.NFNL_MSG_BATCH_END, Body: header}
+	first, err := c.socket.Send(slices.Concat([]nlmsg.Request{begin}, msgs, []nlmsg.Request{end})...)
+	if err != nil {
 		return nil, os.NewSyscallError("netfilter transaction", err)
 	}
 	return c.answers(first, len(msgs))
@@ -117,7 +102,7 @@ func (c *Conn) transaction(subsystem int, msgs []*nl.NetlinkRequest) (refused ma
 func (c *Conn) answers(first uint32, count int) (map[int]error, error) {
 	refused := map[int]error{}
 	for seen := 0; seen < count; {
-		msgs, _, err := c.handle.Socket.Receive()
+		msgs, err := c.socket.Receive()
 		if err != nil {
 			return refused, os.NewSyscallError("netfilter answer", err)
 		}

@@ -4,7 +4,6 @@
 package cleanup
 
 import (
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -12,9 +11,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Things describe a part of a node, or a node in memory, for the test of an
-// [Ownership] without root and without Linux. [Ownership.Of] says which of them
-// are owned.
+// Things describe a part of a node, for the test of an [Ownership] without root and
+// without Linux, and beside what tools show. [Ownership.Of] says which of them are
+// owned.
 type Things struct {
 	Links  []Link
 	Routes []Route
@@ -50,35 +49,11 @@ type Link struct {
 	Programs, Filters []string
 }
 
-// Route is a route as ip-route(8) shows it.
-type Route struct {
-	// Table, Type and Protocol are as in [RouteRule].
-	Table    uint32
-	Type     string
-	Protocol uint8
-
-	// Dst is the destination; of no bits for the default route.
-	Dst netip.Prefix
-
-	// Links are the names of the links of its hops; Gateway is that of a route
-	// with one hop.
-	Links   []string
-	Gateway netip.Addr
-}
-
-// Rule is a rule of policy routing as ip-rule(8) shows it.
-type Rule struct {
-	Priority uint32
-	Mark     Mark
-	Not      bool
-	From, To netip.Prefix // the zero value, or of no bits, where it does not look at them
-	Table    uint32       // that it leads to; 0: it does something else
-
-	Protocol uint8 // who made it, as for a Route
-
-	// More says that it selects by something else, too, such as an interface.
-	More bool
-}
+// What Things have, of which the inventory makes the same.
+type (
+	Route = route
+	Rule  = rule
+)
 
 // Of returns those of the things that are owned, in their order. It decides by the
 // rules by which [Leftovers.Inventory] does, as far as names tell: on a node, a

@@ -10,11 +10,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // IPSet identifies an ipset.
@@ -22,22 +21,28 @@ type IPSet struct{ Name, Type string }
 
 // Numbers of linux/netfilter/ipset/ip_set.h.
 const (
+	ipsetProtocol       = 6
+	ipsetDestroy        = 3
+	ipsetList           = 7
+	ipsetAttrProtocol   = 1
+	ipsetAttrName       = 2
+	ipsetAttrType       = 3
+	ipsetAttrFlags      = 6
 	ipsetFlagListHeader = 1 << 2            // list sets without what is in them
 	ipsetErrBusy        = unix.Errno(4100)  // the set is used
 	ipsetBusyFor        = 2 * time.Second   // see destroyWhenUnused
 	ipsetBusyPoll       = time.Second / 100 // likewise
 )
 
-func ipsetRequest(cmd, flags int, data ...*nl.RtAttr) *nl.NetlinkRequest {
-	protocol := nl.NewRtAttr(nl.IPSET_ATTR_PROTOCOL, nl.Uint8Attr(nl.IPSET_PROTOCOL))
-	return request(unix.NFNL_SUBSYS_IPSET, cmd, flags, unix.NFPROTO_IPV4, append([]*nl.RtAttr{protocol}, data...)...)
+func ipsetRequest(cmd, flags uint16, attr []byte) nlmsg.Request {
+	return request(unix.NFNL_SUBSYS_IPSET, cmd, flags, unix.NFPROTO_IPV4, nlmsg.Append(nil, ipsetAttrProtocol, []byte{ipsetProtocol}), attr)
 }
 
 // IPSets lists the owned sets; none where the kernel has no ipset.
 func (c *Conn) IPSets(ctx context.Context, owned func(name string) bool) ([]IPSet, error) {
-	flags := nl.NewRtAttr(nl.IPSET_ATTR_FLAGS|unix.NLA_F_NET_BYTEORDER, binary.BigEndian.AppendUint32(nil, ipsetFlagListHeader))
-	req := ipsetRequest(nl.IPSET_CMD_LIST, unix.NLM_F_DUMP, flags)
-	return dump(ctx, c, req, nl.IPSET_CMD_LIST, func(_ uint8, b []byte) (IPSet, bool, error) {
+	flags := binary.BigEndian.AppendUint32(nil, ipsetFlagListHeader)
+	req := ipsetRequest(ipsetList, unix.NLM_F_DUMP, nlmsg.Append(nil, ipsetAttrFlags|unix.NLA_F_NET_BYTEORDER, flags))
+	return dump(ctx, c, req, ipsetList, func(_ uint8, b []byte) (IPSet, bool, error) {
 		set, err := parseIPSet(b)
 		return set, err == nil && owned(set.Name), err
 	})
@@ -46,9 +51,9 @@ func (c *Conn) IPSets(ctx context.Context, owned func(name string) bool) ([]IPSe
 func parseIPSet(b []byte) (set IPSet, err error) {
 	err = nlmsg.Attrs(b, func(typ uint16, value []byte) error {
 		switch typ {
-		case nl.IPSET_ATTR_SETNAME:
+		case ipsetAttrName:
 			set.Name = unix.ByteSliceToString(value)
-		case nl.IPSET_ATTR_TYPENAME:
+		case ipsetAttrType:
 			set.Type = unix.ByteSliceToString(value)
 		}
 		return nil
@@ -112,9 +117,8 @@ func (c *Conn) destroy(ctx context.Context, set IPSet) error {
 	if named[0] != set {
 		return fmt.Errorf("one of type %s is there: %w", named[0].Type, failure.ErrReplaced)
 	}
-	req := ipsetRequest(nl.IPSET_CMD_DESTROY, unix.NLM_F_ACK, nl.NewRtAttr(nl.IPSET_ATTR_SETNAME, nl.ZeroTerminated(set.Name)))
-	req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_NETFILTER: c.handle}
-	switch _, err := req.Execute(unix.NETLINK_NETFILTER, 0); {
+	req := ipsetRequest(ipsetDestroy, unix.NLM_F_ACK, nlmsg.String(ipsetAttrName, set.Name))
+	switch err := c.socket.Do(req, 0, nil); {
 	case errors.Is(err, ipsetErrBusy):
 		return fmt.Errorf("a rule or another set uses it: %w", busyErrno{ipsetErrBusy})
 	case nlmsg.Gone(err):

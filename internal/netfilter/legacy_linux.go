@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package gate
+package netfilter
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // The options of a socket that show a table (linux/netfilter_ipv4/ip_tables.h, and the
@@ -39,33 +34,23 @@ const (
 	maxTable = 256 << 20 // a few hundred bytes a rule
 )
 
-// inLegacyTables looks at the table nat, if it exists: asking for one makes it.
-func inLegacyTables(f family) (bool, error) {
-	const table = "nat"
-	names, err := input.ReadFile(context.Background(), f.tables, 4<<10)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil // the kernel has none
-	case err != nil:
-		return false, err
-	case !slices.Contains(strings.Fields(string(names)), table):
-		return false, nil
+// LegacyChains returns the names of the chains that have been made in a table of
+// legacy iptables; none where there is no such table.
+func (f Family) LegacyChains(ctx context.Context, table string) ([]string, error) {
+	tables, err := f.LegacyTables(ctx)
+	if err != nil || !slices.Contains(tables, table) {
+		return nil, err
 	}
 	fd, err := unix.Socket(f.socket, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0) // of any kind: a raw one takes CAP_NET_RAW
 	if err != nil {
-		return false, os.NewSyscallError("socket", err)
+		return nil, os.NewSyscallError("socket", err)
 	}
 	defer unix.Close(fd)
 	entries, err := legacyEntries(fd, f.level, table)
 	if err != nil {
-		return false, fmt.Errorf("table %s of legacy iptables: %w", table, err)
+		return nil, fmt.Errorf("table %s of legacy iptables: %w", table, err)
 	}
-	for name := range legacyChains(entries, f.offset) {
-		if slices.Contains(chains(), chain{table, name}) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return legacyChains(entries, f.target), nil
 }
 
 // legacyEntries reads a table. It is read again where it grew meanwhile.
@@ -112,35 +97,28 @@ func getOption(fd, level, name int, value []byte) error {
 	return nil
 }
 
-// legacyChains yields the names of a table's own chains: each starts with an entry whose
-// target is called ERROR, and has the name. So does the end of the table, with the name
-// ERROR.
-func legacyChains(entries []byte, offset int) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for len(entries) >= offset+4 {
-			target := int(binary.NativeEndian.Uint16(entries[offset:]))
-			next := int(binary.NativeEndian.Uint16(entries[offset+2:]))
-			if next < offset+4 || next > len(entries) {
-				return // nothing that a kernel writes
-			}
-			if name, ok := errorName(entries[min(target, next):next]); ok && !yield(name) {
-				return
-			}
-			entries = entries[next:]
+// legacyChains returns the names in the entries of a table: a chain that was made
+// starts with an entry whose target is called ERROR, and has the name. So does the
+// end of the table, with the name ERROR.
+func legacyChains(entries []byte, offset int) (names []string) {
+	for len(entries) >= offset+4 {
+		target := int(binary.NativeEndian.Uint16(entries[offset:]))
+		next := int(binary.NativeEndian.Uint16(entries[offset+2:]))
+		if next < offset+4 || next > len(entries) {
+			break // nothing that a kernel writes
 		}
+		if name, ok := errorName(entries[min(target, next):next]); ok {
+			names = append(names, name)
+		}
+		entries = entries[next:]
 	}
+	return names
 }
 
 // errorName returns the name in the data of a target that is called ERROR.
 func errorName(target []byte) (string, bool) {
-	if len(target) < targetSize+chainName || text(target[targetName:targetSize-1]) != errorTarget {
+	if len(target) < targetSize+chainName || unix.ByteSliceToString(target[targetName:targetSize-1]) != errorTarget {
 		return "", false
 	}
-	return text(target[targetSize : targetSize+chainName]), true
-}
-
-// text is a string of C.
-func text(b []byte) string {
-	s, _, _ := bytes.Cut(b, []byte{0})
-	return string(s)
+	return unix.ByteSliceToString(target[targetSize : targetSize+chainName]), true
 }

@@ -9,13 +9,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // Table names a table.
@@ -50,11 +49,11 @@ func (t Table) Family() string {
 }
 
 func (t Table) isIptables() bool {
-	return (t.family == unix.NFPROTO_IPV4 || t.family == unix.NFPROTO_IPV6) && slices.Contains(iptables.Tables(), t.name)
+	return (t.family == unix.NFPROTO_IPV4 || t.family == unix.NFPROTO_IPV6) && slices.Contains(Tables(), t.name)
 }
 
 // Object is a [Chain] or a [Rule].
-type Object interface{ deletion() *nl.NetlinkRequest }
+type Object interface{ deletion() nlmsg.Request }
 
 // Chain identifies a chain: handles are not used again in a table.
 type Chain struct {
@@ -113,6 +112,21 @@ func compareTables(a, b Table) int {
 	return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.name, b.name))
 }
 
+// HasChain reports whether there is a chain of that name. To ask for one makes none.
+func (c *Conn) HasChain(f Family, table, name string) (bool, error) {
+	if c == nil {
+		return false, nil
+	}
+	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETCHAIN, 0, f.protocol,
+		nlmsg.String(unix.NFTA_CHAIN_TABLE, table), nlmsg.String(unix.NFTA_CHAIN_NAME, name))
+	err := c.socket.Do(req, req.Type&^0xff|unix.NFT_MSG_NEWCHAIN, func([]byte) error { return nil })
+	switch err {
+	case unix.ENOENT, unix.EINVAL, unix.EOPNOTSUPP, unix.EAFNOSUPPORT: // no such chain or table, or no nf_tables
+		return false, nil
+	}
+	return err == nil, os.NewSyscallError("netlink", err)
+}
+
 // SortedChains returns the chains in the order of their names.
 func (s *Ruleset) SortedChains() []Chain {
 	return slices.SortedFunc(maps.Keys(s.Chains), func(a, b Chain) int {
@@ -124,7 +138,7 @@ func (s *Ruleset) SortedChains() []Chain {
 // others, of which a node may have 100,000.
 func (s *Ruleset) addRules(ctx context.Context, c *Conn, table Table, owned map[string]Chain) error {
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, table.family,
-		nl.NewRtAttr(unix.NFTA_RULE_TABLE, nl.ZeroTerminated(table.name)))
+		nlmsg.String(unix.NFTA_RULE_TABLE, table.name))
 	rules, err := dump(ctx, c, req, unix.NFT_MSG_NEWRULE, func(family uint8, b []byte) (Rule, bool, error) {
 		rule, err := parseRule(family, b)
 		_, inside := owned[rule.Chain]

@@ -9,47 +9,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
-
-// timeout is how long the kernel may take for one answer.
-const timeout = time.Minute
-
-// Open opens a socket in the network namespace of the calling thread.
-func Open(proto int) (*nl.SocketHandle, error) {
-	sock, err := nl.Subscribe(proto)
-	if err != nil {
-		return nil, fmt.Errorf("open a netlink socket: %w", err)
-	}
-	limit := unix.NsecToTimeval(int64(timeout))
-	if err := errors.Join(sock.SetSendTimeout(&limit), sock.SetReceiveTimeout(&limit)); err != nil {
-		sock.Close()
-		return nil, fmt.Errorf("set up a netlink socket: %w", err)
-	}
-	return &nl.SocketHandle{Socket: sock}, nil
-}
 
 // DumpTries is how often a dump is tried that changes interrupt.
 const DumpTries = 32
 
 // Retry repeats a dump that was interrupted by a change, and so may lack some
 // objects or have some twice.
-func Retry[T any](ctx context.Context, dump func() (T, error)) (T, error) {
-	var none T
+func Retry(ctx context.Context, dump func() error) error {
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
-			return none, err
+			return err
 		}
-		list, err := dump()
-		interrupted := errors.Is(err, nl.ErrDumpInterrupted) || errors.Is(err, unix.EINTR)
-		if !interrupted {
-			return list, os.NewSyscallError("netlink dump", err)
+		err := dump()
+		if !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("netlink dump", err)
 		}
 		if try == DumpTries {
-			return none, fmt.Errorf("netlink dump: interrupted by changes %d times: %w", try, err)
+			return fmt.Errorf("netlink dump: interrupted by changes %d times: %w", try, err)
 		}
 	}
 }
@@ -63,15 +42,15 @@ func Gone(err error) bool {
 // nested flags taken off.
 func Attrs(b []byte, f func(typ uint16, value []byte) error) error {
 	for len(b) >= unix.SizeofRtAttr {
-		size := int(nl.NativeEndian().Uint16(b))
+		size := int(binary.NativeEndian.Uint16(b))
 		if size < unix.SizeofRtAttr || size > len(b) {
 			return fmt.Errorf("netlink attribute of %d bytes in %d", size, len(b))
 		}
-		typ := nl.NativeEndian().Uint16(b[2:]) & nl.NLA_TYPE_MASK
+		typ := binary.NativeEndian.Uint16(b[2:]) &^ (unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER)
 		if err := f(typ, b[unix.SizeofRtAttr:size]); err != nil {
 			return err
 		}
-		b = b[min(len(b), (size+unix.RTA_ALIGNTO-1)&^(unix.RTA_ALIGNTO-1)):]
+		b = b[min(len(b), align(size)):]
 	}
 	return nil
 }
@@ -87,13 +66,24 @@ func Attr(b []byte, want uint16) (found []byte, err error) {
 	return found, err
 }
 
+// align returns the size with which the next message or attribute starts.
+func align(size int) int { return (size + unix.NLMSG_ALIGNTO - 1) &^ (unix.NLMSG_ALIGNTO - 1) }
+
 // Append appends an attribute.
 func Append(b []byte, typ uint16, value []byte) []byte {
 	size := unix.SizeofRtAttr + len(value)
 	b = binary.NativeEndian.AppendUint16(b, uint16(size))
 	b = binary.NativeEndian.AppendUint16(b, typ)
 	b = append(b, value...)
-	return append(b, make([]byte, (4-size%4)%4)...)
+	return append(b, make([]byte, align(size)-size)...)
+}
+
+// String makes an attribute of a string, with its end.
+func String(typ uint16, value string) []byte { return Append(nil, typ, append([]byte(value), 0)) }
+
+// Number makes an attribute of a number in the machine's byte order.
+func Number(typ uint16, value uint32) []byte {
+	return Append(nil, typ, binary.NativeEndian.AppendUint32(nil, value))
 }
 
 // U32 reads a number in the machine's byte order; 0 if there is none.
@@ -101,14 +91,5 @@ func U32(b []byte) uint32 {
 	if len(b) < 4 {
 		return 0
 	}
-	return nl.NativeEndian().Uint32(b)
+	return binary.NativeEndian.Uint32(b)
 }
-
-// Raw is a message that is sent as it is.
-type Raw string
-
-// Len returns the length in bytes.
-func (m Raw) Len() int { return len(m) }
-
-// Serialize returns the bytes.
-func (m Raw) Serialize() []byte { return []byte(m) }

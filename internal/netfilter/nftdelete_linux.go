@@ -10,10 +10,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -78,8 +77,8 @@ func busyHint(err error) error {
 
 // deletions returns the messages for those objects that are still there and
 // were not refused before, and which object each message is about.
-func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []*nl.NetlinkRequest, about []Object) {
-	add := func(object Object, msg *nl.NetlinkRequest) {
+func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []nlmsg.Request, about []Object) {
+	add := func(object Object, msg nlmsg.Request) {
 		msgs, about = append(msgs, msg), append(about, object)
 	}
 	var chains []Chain
@@ -109,17 +108,22 @@ func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []
 	return msgs, about
 }
 
-func (r Rule) deletion() *nl.NetlinkRequest {
+func (r Rule) deletion() nlmsg.Request {
 	return request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_DELRULE, unix.NLM_F_ACK, r.family,
-		nl.NewRtAttr(unix.NFTA_RULE_TABLE, nl.ZeroTerminated(r.name)),
-		nl.NewRtAttr(unix.NFTA_RULE_CHAIN, nl.ZeroTerminated(r.Chain)),
-		nl.NewRtAttr(unix.NFTA_RULE_HANDLE, binary.BigEndian.AppendUint64(nil, r.Handle)))
+		nlmsg.String(unix.NFTA_RULE_TABLE, r.name),
+		nlmsg.String(unix.NFTA_RULE_CHAIN, r.Chain),
+		handle(unix.NFTA_RULE_HANDLE, r.Handle))
 }
 
 // deletion is refused as EBUSY while a rule is in the chain (NLM_F_NONREC), as
 // one may be that came in between.
-func (c Chain) deletion() *nl.NetlinkRequest {
+func (c Chain) deletion() nlmsg.Request {
 	return request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_DELCHAIN, unix.NLM_F_ACK|unix.NLM_F_NONREC, c.family,
-		nl.NewRtAttr(unix.NFTA_CHAIN_TABLE, nl.ZeroTerminated(c.name)),
-		nl.NewRtAttr(unix.NFTA_CHAIN_HANDLE, binary.BigEndian.AppendUint64(nil, c.handle)))
+		nlmsg.String(unix.NFTA_CHAIN_TABLE, c.name),
+		handle(unix.NFTA_CHAIN_HANDLE, c.handle))
+}
+
+// handle makes an attribute of a handle.
+func handle(typ uint16, value uint64) []byte {
+	return nlmsg.Append(nil, typ, binary.BigEndian.AppendUint64(nil, value))
 }

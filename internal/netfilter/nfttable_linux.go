@@ -5,13 +5,11 @@ package netfilter
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cleanup/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 // nftaTableHandle is NFTA_TABLE_HANDLE, which x/sys does not name.
@@ -53,9 +51,9 @@ func parseTable(family uint8, b []byte) (OwnTable, error) {
 
 // DeleteTable deletes a table with everything in it; already gone is success.
 func (c *Conn) DeleteTable(t OwnTable) error {
-	refused, err := c.transaction(unix.NFNL_SUBSYS_NFTABLES, []*nl.NetlinkRequest{
+	refused, err := c.transaction(unix.NFNL_SUBSYS_NFTABLES, []nlmsg.Request{
 		request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_DELTABLE, unix.NLM_F_ACK, t.family,
-			nl.NewRtAttr(nftaTableHandle, binary.BigEndian.AppendUint64(nil, t.Handle))),
+			handle(nftaTableHandle, t.Handle)),
 	})
 	if err == nil {
 		err = refused[0]

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package nlmsg
+
+import "syscall"
+
+// Answer reads what the kernel sends to answer the request of a number. It reports
+// whether that is all of the answer.
+func Answer(sent []byte, sequence uint32, reply uint16, each func(body []byte) error) (whole bool, err error) {
+	messages, err := syscall.ParseNetlinkMessage(sent)
+	a := answer{sequence: sequence, reply: reply, each: each}
+	for _, m := range messages {
+		if whole, err = a.take(m); whole {
+			break
+		}
+	}
+	return whole, err
+}
