@@ -21,7 +21,7 @@ PACKAGES     = iproute2 bpftool iptables nftables ipset kmod util-linux e2fsprog
 LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 
 # Modules of their own, so that what they need reaches no user of the packages.
-NESTED       = bootstrap/otel bootstrap/prom internal/verify/kubernetes
+NESTED       = bootstrap/otel bootstrap/prom internal/verify/image internal/verify/kubernetes
 
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
 
@@ -49,10 +49,10 @@ fault-sample: tools ## some of the faults at calls of nodeinit's commands, full 
 	@$(GOTEST) -count 1 -timeout 25m ./internal/verify/faults
 
 embedders: tools ## projects of somebody else's, on the public packages alone; what else proves and takes no time
-	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts|image)(/|$$)')
+	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts)(/|$$)')
 
 image-same: ## the container images are the same bytes each time
-	@$(GOTEST) -count 1 ./internal/verify/image/...
+	@$(GOTEST) -C internal/verify/image -count 1 ./...
 
 KUBERNETES   = -C internal/verify/kubernetes
 
@@ -126,7 +126,7 @@ attack: ## each operation that touches a path 100,000 times beside an attacker, 
 	$(GO) run ./internal/verify/attack -n 100000 -target '$(TARGET)'
 
 image: ## nodeinit as a container image for amd64 and arm64, into bin/image, the same bytes each time (NAME=REPOSITORY:TAG)
-	$(GO) run ./internal/verify/image/pack $(addprefix -name ,$(NAME))
+	$(GO) run -C internal/verify/image ./pack -o $(CURDIR)/bin/image $(addprefix -name ,$(NAME))
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@internal/verify/install "the tests" "$(TOOLS)" $(PACKAGES)
