@@ -110,11 +110,16 @@ charts: ## the components of examples/deploy over the charts of others, rendered
 compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
 	$(GO) test $(KUBERNETES) -tags compare -count 1 -v -run Compa ./realkube/config
 
-storm: ## 5,000 nodes that boot at once, against one API server
-	cd internal/verify/kubernetes && $(GO) run ./realkube/bootstorm
+BENCH        = -run '^$$' -timeout 60m
 
-scale: ## cleanup of thousands of links, beside deletion one by one
-	$(GO) run ./internal/verify/bench/cleanupscale
+storm: ## 5,000 nodes that boot at once, against one API server, beside Cilium's requests
+	$(GO) test $(KUBERNETES) $(BENCH) -bench Storm -benchtime 1x ./realkube/bootstorm
+
+scale: ## cleanup of thousands of links, beside deletion one by one (CILIUM=1: and Cilium's own, built the first time: 3 CPU-minutes)
+	$(GO) test $(BENCH) -bench Cleanup -benchtime 3x ./internal/verify/bench $(if $(CILIUM),-cilium)
+
+growth: ## what a program grows by when it uses a package (OLDER=CHECKOUT: beside another one)
+	$(GO) test $(BENCH) -bench Growth -benchtime 1x ./internal/verify/bench $(if $(OLDER),-older $(abspath $(OLDER)))
 
 FAULTS ?= faults.json
 SHARD  ?= 0/1
@@ -174,8 +179,8 @@ fuzz: ## run each fuzz target for two minutes (FUZZTIME: for another time)
 fuzz-chain: ## run the fuzz target that reads other CNIs' files for 30 seconds
 	$(GO) test -run '^$$' -fuzz '^FuzzChain$$' -fuzztime 30s ./cniinstall
 
-bench: ## run all benchmarks
-	$(GO) test -run '^$$' -bench . -benchtime 200ms ./...
+bench: ## run the benchmarks of the packages and examples
+	$(GO) test -run '^$$' -bench . -benchtime 200ms $$($(GO) list ./... | grep -v /internal/verify/)
 
 ci: ## all checks
 	bash .ci/run
