@@ -21,7 +21,7 @@ PACKAGES     = iproute2 bpftool iptables nftables ipset kmod util-linux e2fsprog
 LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 
 # Modules of their own, so that what they need reaches no user of the packages.
-NESTED       = bootstrap/otel bootstrap/prom internal/verify/kubernetes
+NESTED       = bootstrap/otel bootstrap/prom internal/verify/image internal/verify/kubernetes
 
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
 
@@ -48,11 +48,11 @@ attack-sample: tools ## each operation that touches a path 2,000 times beside an
 fault-sample: tools ## some of the faults at calls of nodeinit's commands, full disks and power cuts
 	@$(GOTEST) -count 1 -timeout 25m ./internal/verify/faults
 
-embedders: tools ## projects of somebody else's, on the public packages alone; what else proves and takes no time
-	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts|image)(/|$$)')
+embedders: tools ## an agent of somebody else's, on the public packages alone; what else proves and takes no time
+	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts)(/|$$)')
 
 image-same: ## the container images are the same bytes each time
-	@$(GOTEST) -count 1 ./internal/verify/image/...
+	@$(GOTEST) -C internal/verify/image -count 1 ./...
 
 KUBERNETES   = -C internal/verify/kubernetes
 
@@ -110,11 +110,16 @@ charts: ## the components of examples/deploy over the charts of others, rendered
 compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
 	$(GO) test $(KUBERNETES) -tags compare -count 1 -v -run Compa ./realkube/config
 
-storm: ## 5,000 nodes that boot at once, against one API server
-	cd internal/verify/kubernetes && $(GO) run ./realkube/bootstorm
+BENCH        = -run '^$$' -timeout 60m
 
-scale: ## cleanup of thousands of links, beside deletion one by one
-	$(GO) run ./internal/verify/bench/cleanupscale
+storm: ## 5,000 nodes that boot at once, against one API server, beside Cilium's requests
+	$(GO) test $(KUBERNETES) $(BENCH) -bench Storm -benchtime 1x ./realkube/bootstorm
+
+scale: ## cleanup of thousands of links, beside deletion one by one (CILIUM=1: and Cilium's own, built the first time: 3 CPU-minutes)
+	$(GO) test $(BENCH) -bench Cleanup -benchtime 3x ./internal/verify/bench $(if $(CILIUM),-cilium)
+
+growth: ## what a program grows by when it uses a package (OLDER=CHECKOUT: beside another one)
+	$(GO) test $(BENCH) -bench Growth -benchtime 1x ./internal/verify/bench $(if $(OLDER),-older $(abspath $(OLDER)))
 
 FAULTS ?= faults.json
 SHARD  ?= 0/1
@@ -126,7 +131,7 @@ attack: ## each operation that touches a path 100,000 times beside an attacker, 
 	$(GO) run ./internal/verify/attack -n 100000 -target '$(TARGET)'
 
 image: ## nodeinit as a container image for amd64 and arm64, into bin/image, the same bytes each time (NAME=REPOSITORY:TAG)
-	$(GO) run ./internal/verify/image/pack $(addprefix -name ,$(NAME))
+	$(GO) run -C internal/verify/image ./pack -o $(CURDIR)/bin/image $(addprefix -name ,$(NAME))
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@internal/verify/install "the tests" "$(TOOLS)" $(PACKAGES)
@@ -174,8 +179,8 @@ fuzz: ## run each fuzz target for two minutes (FUZZTIME: for another time)
 fuzz-chain: ## run the fuzz target that reads other CNIs' files for 30 seconds
 	$(GO) test -run '^$$' -fuzz '^FuzzChain$$' -fuzztime 30s ./cniinstall
 
-bench: ## run all benchmarks
-	$(GO) test -run '^$$' -bench . -benchtime 200ms ./...
+bench: ## run the benchmarks of the packages and examples
+	$(GO) test -run '^$$' -bench . -benchtime 200ms $$($(GO) list ./... | grep -v /internal/verify/)
 
 ci: ## all checks
 	bash .ci/run

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package image writes container images from files, without a registry and
+// Package image makes container images from files, without a registry and
 // without a container engine: as an OCI image layout, for several platforms, and
 // as the archive that docker load, podman load and ctr images import read.
 //
@@ -16,12 +16,21 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"maps"
+	"os"
 	"path"
-	"slices"
 	"strings"
+	"testing/fstest"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // Image is an image of one layer, for Linux.
@@ -42,100 +51,120 @@ type File struct {
 	Link    string // where a symbolic link points
 }
 
-// blob is one of the content-addressed parts of an image.
-type blob struct {
-	mediaType string
-	content   []byte
+// Annotations of an image in a layout: the former is a tag by the OCI's
+// specification, the latter a whole name, which containerd reads.
+const (
+	annotationTag  = "org.opencontainers.image.ref.name"
+	annotationName = "io.containerd.image.name"
+)
+
+// WriteLayout makes an OCI image layout in the directory, which must not be
+// there: one image by the given name, such as example.com/agent:1, for each
+// platform of images.
+func WriteLayout(dir, reference string, images ...Image) error {
+	tag, err := parse(reference)
+	if err != nil {
+		return err
+	}
+	index := v1.ImageIndex(empty.Index)
+	for _, i := range images {
+		built, err := i.build()
+		if err != nil {
+			return err
+		}
+		platform := &v1.Platform{OS: "linux", Architecture: i.Architecture}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: built, Descriptor: v1.Descriptor{Platform: platform}})
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("write image layout: %w", err)
+	}
+	top, err := layout.Write(dir, empty.Index)
+	if err == nil {
+		err = top.AppendIndex(index, layout.WithAnnotations(map[string]string{annotationTag: tag.TagStr(), annotationName: reference}))
+	}
+	if err != nil {
+		return fmt.Errorf("write image layout: %w", err)
+	}
+	return nil
 }
 
-// built is an image ready to be written.
-type built struct {
-	platform                platform
-	manifest, config, layer blob
+// WriteArchive writes an image as docker save did before version 25: the form that
+// every reader of images knows.
+func WriteArchive(w io.Writer, reference string, i Image) error {
+	tag, err := parse(reference)
+	if err != nil {
+		return err
+	}
+	built, err := i.build()
+	if err != nil {
+		return err
+	}
+	if err := tarball.Write(tag, built, w); err != nil {
+		return fmt.Errorf("write image archive: %w", err)
+	}
+	return nil
 }
 
-func (i Image) build() (*built, error) {
+func parse(reference string) (name.Tag, error) {
+	tag, err := name.NewTag(reference, name.WithDefaultTag(""))
+	if err == nil && tag.TagStr() == "" {
+		err = fmt.Errorf("image name %q has no tag", reference)
+	}
+	return tag, err
+}
+
+func (i Image) build() (v1.Image, error) {
 	raw, err := i.tar()
 	if err != nil {
 		return nil, fmt.Errorf("make the layer for %s: %w", i.Architecture, err)
 	}
-	compressed, err := i.compress(raw)
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
+	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer),
+		tarball.WithCompressionLevel(cmp.Or(i.Compression, gzip.BestCompression)), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, fmt.Errorf("compress the layer for %s: %w", i.Architecture, err)
 	}
-	b := &built{platform: platform{Architecture: i.Architecture, OS: "linux"}, layer: blob{typeLayer, compressed}}
-	epoch := time.Unix(0, 0).UTC()
-	if b.config, err = encode(typeConfig, config{
-		Created: epoch, platform: b.platform,
-		Config:  settings{Entrypoint: i.Entrypoint, Env: i.Env, Labels: i.Labels, WorkingDir: "/"},
-		RootFS:  rootFS{Type: "layers", DiffIDs: []string{digest(raw)}},
-		History: []history{{Created: epoch, CreatedBy: "files"}},
-	}); err != nil {
-		return nil, err
-	}
-	b.manifest, err = encode(typeManifest, manifest{
-		SchemaVersion: 2, MediaType: typeManifest, Config: b.config.descriptor(), Layers: []descriptor{b.layer.descriptor()},
+	epoch := v1.Time{Time: time.Unix(0, 0).UTC()}
+	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	built, err := mutate.ConfigFile(base, &v1.ConfigFile{
+		Architecture: i.Architecture, OS: "linux", Created: epoch, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{Entrypoint: i.Entrypoint, Env: i.Env, Labels: i.Labels, WorkingDir: "/"},
 	})
-	return b, err
-}
-
-func (i Image) compress(raw []byte) ([]byte, error) {
-	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, cmp.Or(i.Compression, gzip.BestCompression))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		built, err = mutate.Append(built, mutate.Addendum{Layer: layer, History: v1.History{Created: epoch, CreatedBy: "files"}})
 	}
-	_, err = w.Write(raw)
-	err = errors.Join(err, w.Close())
-	return out.Bytes(), err
+	if err != nil {
+		return nil, fmt.Errorf("make the image for %s: %w", i.Architecture, err)
+	}
+	return built, nil
 }
 
+// tar returns the layer. Of files in memory, AddFS writes no time and no owner, in the
+// order of their paths.
 func (i Image) tar() ([]byte, error) {
-	all := map[string]File{}
+	all := fstest.MapFS{}
 	for _, f := range i.Files {
-		if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
+		inside, absolute := strings.CutPrefix(f.Path, "/")
+		if !absolute || !fs.ValidPath(inside) || inside == "." {
 			return nil, fmt.Errorf("%q is no clean absolute path of a file", f.Path)
 		}
-		if _, twice := all[f.Path]; twice {
+		if all[inside] != nil {
 			return nil, fmt.Errorf("%s is there twice", f.Path)
 		}
-		all[f.Path] = f
+		all[inside] = &fstest.MapFile{Mode: f.Mode, Data: f.Content}
+		if f.Link != "" {
+			all[inside] = &fstest.MapFile{Mode: fs.ModeSymlink | 0o777, Data: []byte(f.Link)}
+		}
 	}
 	for _, f := range i.Files {
-		for dir := path.Dir(f.Path); dir != "/"; dir = path.Dir(dir) {
-			if _, there := all[dir]; !there {
-				all[dir] = File{Path: dir, Mode: fs.ModeDir | 0o755}
+		for dir := path.Dir(f.Path)[1:]; dir != ""; dir = path.Dir("/" + dir)[1:] {
+			if all[dir] == nil {
+				all[dir] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
 			}
 		}
 	}
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if err := add(w, all[name]); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	err := w.Close()
+	err := errors.Join(w.AddFS(all), w.Close())
 	return out.Bytes(), err
-}
-
-func add(w *tar.Writer, f File) error {
-	h := &tar.Header{Name: strings.TrimPrefix(f.Path, "/"), Mode: int64(f.Mode.Perm()), ModTime: time.Unix(0, 0)}
-	if f.Mode&fs.ModeSticky != 0 {
-		h.Mode |= 0o1000
-	}
-	switch {
-	case f.Link != "":
-		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, f.Link, 0o777
-	case f.Mode.IsDir():
-		h.Typeflag = tar.TypeDir
-		h.Name += "/"
-	default:
-		h.Typeflag, h.Size = tar.TypeReg, int64(len(f.Content))
-	}
-	if err := w.WriteHeader(h); err != nil {
-		return err
-	}
-	_, err := w.Write(f.Content)
-	return err
 }

@@ -120,8 +120,7 @@ func (b *builder) programs() error {
 	if err != nil {
 		return err
 	}
-	downstream := filepath.Join(b.out, "downstream")
-	err = errors.Join(
+	return errors.Join(
 		os.WriteFile(filepath.Join(b.out, "lockmain.go"), []byte(lockMain), 0o644),
 		os.WriteFile(filepath.Join(b.out, "overlay.json"), overlay, 0o644),
 		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "go/go"), "./internal/verify/realkernels/guest"),
@@ -130,13 +129,8 @@ func (b *builder) programs() error {
 		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/agent"), "./examples/agent"),
 		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/attack"), "./internal/verify/attack"),
 		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/standin"), "./internal/verify/layouts/standin"),
-		os.CopyFS(downstream, os.DirFS(filepath.Join(b.root, "internal/verify/downstream/testdata/agent"))),
-		os.WriteFile(filepath.Join(downstream, "go.mod"), []byte(fmt.Sprintf("module acme.example/agent\n\ngo 1.25\n\nrequire github.com/slipway-dev/slipway v0.0.0\n\nreplace github.com/slipway-dev/slipway => %s\n", b.root)), 0o644),
+		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/downstream"), "./internal/verify/downstream"),
 	)
-	if err != nil {
-		return err
-	}
-	return errors.Join(b.goCommand("amd64", downstream, "mod", "tidy"), b.goCommand("amd64", downstream, "build", "-o", filepath.Join(b.out, "bin/downstream"), "."))
 }
 
 // tests builds the packages' tests, and lists them in the order in which they run.

@@ -27,8 +27,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	p := packer{}
-	flag.StringVar(&p.dir, "o", "bin/image", "folder to write to; what pack wrote there before is replaced")
-	flag.StringVar(&p.source, "source", ".", "folder of the module")
+	flag.StringVar(&p.dir, "o", "../../../bin/image", "folder to write to; what pack wrote there before is replaced")
+	flag.StringVar(&p.source, "source", "../../..", "folder of nodeinit's module")
 	flag.StringVar(&p.name, "name", "slipway/nodeinit:latest", "name and tag of the image")
 	architectures := flag.String("arch", "amd64,arm64", "architectures, separated by commas")
 	flag.Parse()

@@ -107,8 +107,8 @@ func importUnmodified(t *testing.T) {
 func importNodeinit(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./internal/verify/image/pack", "-name", nodeinitsImage, "-arch", runtime.GOARCH, "-o", dir)
-	cmd.Dir = "../../../.."
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./pack", "-name", nodeinitsImage, "-arch", runtime.GOARCH, "-o", dir)
+	cmd.Dir = "../../image"
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	archive, err := os.ReadFile(filepath.Join(dir, "nodeinit-"+runtime.GOARCH+".tar"))

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package secondagent_test
+package main
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -53,18 +54,23 @@ func prepareFiles(root string) error {
 	return nil
 }
 
-// memory is a node in a directory, with a kernel in memory.
+// memory is a node in a directory, with a kernel and a name in memory.
 type memory struct {
 	agent
 	t      *testing.T
 	kernel *bootstraptest.Kernel
 }
 
+func inMemoryHost() host {
+	name := "node"
+	return host{func() (string, error) { return name, nil }, func(to string) error { name = to; return nil }}
+}
+
 func inMemory(t *testing.T) memory {
 	t.Helper()
 	k := bootstraptest.NewKernel("eth0")
 	k.PutValue("net.ipv4.conf.all.rp_filter", "2")
-	a := agent{root: t.TempDir(), kernel: k, plugins: fstest.MapFS{"acme-cni": {Data: []byte(plugin)}}, owner: "pod-a"}
+	a := agent{root: t.TempDir(), kernel: k, host: inMemoryHost(), environ: []string{"ACME_HOSTNAME=memory"}, plugins: fstest.MapFS{"acme-cni": {Data: []byte(plugin)}}, owner: "pod-a"}
 	require.NoError(t, prepareFiles(a.root))
 	a, err := a.open()
 	require.NoError(t, err)
@@ -72,19 +78,34 @@ func inMemory(t *testing.T) memory {
 	return memory{a, t, k}
 }
 
-// state is all of the node, but for the lock, which stays.
+// Names that are others each time: a mount's source, and a configuration's folder.
+var ofOneTime = regexp.MustCompile(`slipway-[a-z0-9]{6,}|\.\.\d{4}_[\d_.]+`)
+
+// timeless is s, but for the lock, which stays, and what has another name each time.
+func timeless(s snapshot.Snapshot, root string) snapshot.Snapshot {
+	delete(s, "file "+filepath.Join(root, "/run/acme.lock"))
+	same := snapshot.Snapshot{}
+	for object, state := range s {
+		same[ofOneTime.ReplaceAllString(object, "*")] = ofOneTime.ReplaceAllString(state, "*")
+	}
+	return same
+}
+
+// state is all of the node.
 func (m memory) state() snapshot.Snapshot {
 	m.t.Helper()
 	s := snapshot.Snapshot{}
 	require.NoError(m.t, s.Files(m.root))
-	delete(s, "file "+m.path("/run/acme.lock"))
+	name, err := m.host.get()
+	require.NoError(m.t, err)
+	s["hostname"] = name
 	for key, value := range m.kernel.Values() {
 		s["sysctl "+key] = value
 	}
 	for _, path := range []string{"/run/acme/cgroup", "/run/acme/bpf"} {
 		s["mount "+path] = strings.Join(m.kernel.Mounts(m.path(path)), " ")
 	}
-	return s
+	return timeless(s, m.root)
 }
 
 func statuses(r *bootstrap.Report) map[bootstrap.Status]int {
@@ -100,12 +121,12 @@ func TestThePlanIsCheckedAppliedAndReverted(t *testing.T) {
 	before, plan := m.state(), m.plan()
 	report, err := plan.Check(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[bootstrap.Status]int{bootstrap.Skipped: 1, bootstrap.WouldChange: 7}, statuses(report))
+	require.Equal(t, map[bootstrap.Status]int{bootstrap.WouldChange: 9}, statuses(report))
 	require.Empty(t, before.Diff(m.state()), "a check changes nothing")
 
 	report, err = plan.Apply(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[bootstrap.Status]int{bootstrap.Skipped: 1, bootstrap.Changed: 7}, statuses(report))
+	require.Equal(t, map[bootstrap.Status]int{bootstrap.Changed: 9}, statuses(report))
 	require.Equal(t, "0", m.kernel.Values()["net.ipv4.conf.all.rp_filter"])
 	require.Equal(t, []string{"bpf"}, m.kernel.Mounts(m.path("/run/acme/bpf")))
 	chain, err := os.ReadFile(m.path("/etc/cni/net.d/05-acme.conflist"))
@@ -118,7 +139,7 @@ func TestThePlanIsCheckedAppliedAndReverted(t *testing.T) {
 
 	report, err = plan.Apply(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[bootstrap.Status]int{bootstrap.Skipped: 1, bootstrap.Unchanged: 7}, statuses(report))
+	require.Equal(t, map[bootstrap.Status]int{bootstrap.Unchanged: 9}, statuses(report))
 	require.Empty(t, applied.Diff(m.state()))
 
 	_, err = plan.Revert(t.Context())
@@ -130,9 +151,9 @@ func TestTheConfigurationIsTypedAndNamesWhatIsWrong(t *testing.T) {
 	m := inMemory(t)
 	put(t, m.path("/etc/acme/node/mtu"), "9000")
 	put(t, m.path("/etc/acme/node/network"), "mine")
-	s, err := m.resolve(t.Context())
+	s, _, err := m.resolve(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, settings{Network: "other", MTU: 9000, RPFilter: "0", Forwarding: true}, s)
+	require.Equal(t, settings{Network: "other", MTU: 9000, RPFilter: "0", Forwarding: true, Hostname: "memory"}, s)
 
 	put(t, m.path("/etc/acme/node/mtu"), "large")
 	require.NoError(t, os.Remove(m.path("/etc/acme/config/network")))
@@ -141,7 +162,7 @@ func TestTheConfigurationIsTypedAndNamesWhatIsWrong(t *testing.T) {
 	require.ErrorIs(t, err, configresolve.ErrUnset)
 	require.ErrorContains(t, err, `"mtu"`)
 	require.ErrorContains(t, err, m.path("/etc/acme/node"))
-	require.Equal(t, map[bootstrap.Status]int{bootstrap.Failed: 1, bootstrap.Blocked: 7}, statuses(report))
+	require.Equal(t, map[bootstrap.Status]int{bootstrap.Failed: 1, bootstrap.Blocked: 8}, statuses(report))
 	require.Empty(t, before.Diff(m.state()), "the node is not touched")
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package secondagent_test
+package main
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -30,11 +31,14 @@ type kernel interface {
 
 // agent is what acme's agent needs of a node.
 type agent struct {
-	root    string // of the node's files; empty: /
-	kernel  kernel
-	plugins fs.FS
-	owner   string
-	journal *journal.Journal
+	root     string // of the node's files; empty: /
+	kernel   kernel
+	host     host
+	plugins  fs.FS
+	environ  []string
+	owner    string
+	anyOwner bool
+	journal  *journal.Journal
 }
 
 // settings are the agent's configuration.
@@ -43,6 +47,7 @@ type settings struct {
 	MTU        int    `config:"mtu" default:"1500"`
 	RPFilter   string `config:"reverse-path-filter" default:"0"`
 	Forwarding bool   `config:"forwarding" default:"true"`
+	Hostname   string `config:"hostname" default:"acme-node"`
 }
 
 func (a agent) path(p string) string { return filepath.Join(a.root, p) }
@@ -52,37 +57,48 @@ func (a agent) values() sysctl.Kernel { return sysctl.Kernel{Files: a.kernel} }
 // open opens the agent's journal, with what undoes each of its steps.
 func (a agent) open() (agent, error) {
 	var err error
-	a.journal, err = journal.Open(a.path("/var/lib/acme"), journal.Options{Owner: a.owner, Handlers: []journal.Handler{
+	a.journal, err = journal.Open(a.path("/var/lib/acme"), journal.Options{Owner: a.owner, AnyOwner: a.anyOwner, Handlers: []journal.Handler{
 		hostpath.Handler{}, cgroup.Handler{Kernel: a.kernel}, bpffs.Handler{Kernel: a.kernel}, sysctl.Handler{Kernel: a.values()},
-		cniinstall.Handler{ConfDir: a.path("/etc/cni/net.d")}, identityFiles(a.path("/etc/acme/identity.json")),
+		cniinstall.Handler{ConfDir: a.path("/etc/cni/net.d")}, configdir.Handler{},
+		identityFiles(a.path("/etc/acme/identity.json")), hostnames{a.host},
 	}})
 	return a, err
 }
 
-// resolve reads the cluster's configuration, a mounted ConfigMap, and what one
-// node has of its own, which may not lead it into another network.
-func (a agent) resolve(ctx context.Context) (s settings, err error) {
-	resolver := configresolve.Resolver{
-		Sources: []configresolve.Source{
-			configresolve.Dir{Path: a.path("/etc/acme/config")},
-			configresolve.Optional(configresolve.Dir{Path: a.path("/etc/acme/node")}),
-		},
-		DenyKeys: []string{"network"},
-	}
-	config, err := resolver.Resolve(ctx)
+func (a agent) lock(ctx context.Context) (unlock func() error, err error) {
+	return flock.File{Path: a.path("/run/acme.lock"), Owner: a.owner, Timeout: 10 * time.Second}.Lock(ctx)
+}
+
+// resolve reads the cluster's configuration, a mounted ConfigMap, what one node has of
+// its own, which may not lead it into another network, and the environment.
+func (a agent) resolve(ctx context.Context) (s settings, config *configresolve.Config, err error) {
+	specs, err := configresolve.ParseSpecs([]string{"dir:" + a.path("/etc/acme/config"), "env:ACME_"}, configresolve.SpecDefaults{})
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
-	return s, configresolve.Decode(config, &s)
+	cluster, err := specs[0].Source(nil)
+	if err != nil {
+		return s, nil, err
+	}
+	environment, err := specs[1].Source(a.environ)
+	if err != nil {
+		return s, nil, err
+	}
+	node := configresolve.Optional(configresolve.Dir{Path: a.path("/etc/acme/node")})
+	resolver := configresolve.Resolver{Sources: []configresolve.Source{cluster, node, environment}, DenyKeys: []string{"network"}}
+	if config, err = resolver.Resolve(ctx); err != nil {
+		return s, nil, err
+	}
+	return s, config, configresolve.Decode(config, &s)
 }
 
 func (a agent) plan() *bootstrap.Plan {
 	return &bootstrap.Plan{
 		Journal: a.journal,
-		Lock:    flock.File{Path: a.path("/run/acme.lock"), Owner: a.owner, Timeout: 10 * time.Second}.Lock,
+		Lock:    a.lock,
 		Prepare: a.prepare,
 		Steps: []bootstrap.Step{
-			{Name: "config", Skip: true}, // only read
+			{Name: "config"},
 			{Name: "paths", Action: hostpath.Paths{Journal: a.journal, List: []hostpath.Path{
 				{Path: a.path("/etc/cni/net.d"), Type: hostpath.Directory},
 				{Path: a.path("/run/acme/state"), Type: hostpath.DirectoryOrCreate},
@@ -92,6 +108,7 @@ func (a agent) plan() *bootstrap.Plan {
 			{Name: "bpffs", Action: bpffs.Mount{Path: a.path("/run/acme/bpf"), Kernel: a.kernel, Journal: a.journal}},
 			{Name: "sysctl"},
 			{Name: "forwarding", After: []string{"sysctl"}},
+			{Name: "hostname"},
 			{Name: "identity"},
 			{Name: "cni", After: []string{"bpffs", "cgroup"}},
 		},
@@ -100,27 +117,30 @@ func (a agent) plan() *bootstrap.Plan {
 
 // prepare gives the steps what the configuration says.
 func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
-	s, err := a.resolve(ctx)
+	s, config, err := a.resolve(ctx)
 	if err != nil {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
-	plugin, err := json.Marshal(map[string]any{"type": "acme-cni", "mtu": s.MTU})
-	if err != nil {
-		return err
-	}
+	p.Step("config").Action = configdir.Dir{Path: a.path("/etc/acme/resolved"), Config: config, Journal: a.journal}
 	p.Step("sysctl").Action = sysctl.DropIn{
 		Dir: a.path("/etc/sysctl.d"), Name: "90-acme.conf", Kernel: a.values(), Journal: a.journal,
 		Settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: s.RPFilter}},
 	}
 	p.Step("forwarding").Action = sysctl.Settings{Values: sysctl.Forwarding(), Kernel: a.values(), Journal: a.journal}
 	p.Step("forwarding").Absent = !s.Forwarding
+	p.Step("hostname").Action = hostname{name: s.Hostname, host: a.host, journal: a.journal}
 	p.Step("identity").Action = identity{
 		path: a.path("/etc/acme/identity.json"), content: fmt.Appendf(nil, "{\"mtu\": %d}\n", s.MTU), journal: a.journal,
 	}
-	p.Step("cni").Action = cniinstall.Install{
+	p.Step("cni").Action, err = a.install(s)
+	return err
+}
+
+func (a agent) install(s settings) (cniinstall.Install, error) {
+	plugin, err := json.Marshal(map[string]any{"type": "acme-cni", "mtu": s.MTU})
+	return cniinstall.Install{
 		Plugins: a.plugins, Optional: []string{"loopback"}, BinDir: a.path("/opt/cni/bin"),
 		Config:  cniinstall.Chained{Target: s.Network, Plugin: plugin},
 		ConfDir: a.path("/etc/cni/net.d"), ConfName: "05-acme.conflist", Exclusive: true, Journal: a.journal,
-	}
-	return nil
+	}, err
 }

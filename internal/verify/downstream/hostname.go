@@ -6,22 +6,27 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 const kindHostname = "acme/hostname"
 
-// hostname is an action of this agent's own: the node has a name.
+// host gets and sets the node's name.
+type host struct {
+	get func() (string, error)
+	set func(name string) error
+}
+
+// hostname is an action of the agent's own, with a handler of its own: the node has a name.
 type hostname struct {
 	name    string
+	host    host
 	journal *journal.Journal
 }
 
 func (h hostname) Check(context.Context) ([]string, error) {
-	now, err := os.Hostname()
+	now, err := h.host.get()
 	if err != nil || now == h.name {
 		return nil, err
 	}
@@ -29,29 +34,24 @@ func (h hostname) Check(context.Context) ([]string, error) {
 }
 
 func (h hostname) Apply(ctx context.Context) error {
-	before, err := now()
-	if err != nil || before.Value == h.name {
+	before, err := h.host.get()
+	if err != nil || before == h.name {
 		return err
 	}
-	e := journal.Entry{Kind: kindHostname, Object: "hostname", Before: before, After: value(h.name), Boot: h.journal.Boot()}
+	e := journal.Entry{Kind: kindHostname, Object: "hostname", Before: value(before), After: value(h.name), Boot: h.journal.Boot()}
 	if err := h.journal.Begin(ctx, e); err != nil {
 		return err
 	}
-	if err := syscall.Sethostname([]byte(h.name)); err != nil {
+	if err := h.host.set(h.name); err != nil {
 		return err
 	}
 	return h.journal.Complete(ctx, e)
 }
 
-func now() (journal.State, error) {
-	name, err := os.Hostname()
-	return value(name), err
-}
-
 func value(v string) journal.State { return journal.State{Type: "value", Value: v} }
 
 // hostnames undoes what hostname has recorded.
-type hostnames struct{}
+type hostnames struct{ host }
 
 func (hostnames) Kinds() []string { return []string{kindHostname} }
 
@@ -62,8 +62,9 @@ func (hostnames) Owns(e journal.Entry) error {
 	return nil
 }
 
-func (hostnames) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	now, err := now()
+func (h hostnames) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	name, err := h.get()
+	now := value(name)
 	switch {
 	case err != nil || now.Same(e.Before):
 		return journal.Undo{}, err
@@ -72,6 +73,6 @@ func (hostnames) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (jour
 	}
 	return journal.Undo{
 		Change: "set the hostname back to " + e.Before.Value,
-		Run:    func(context.Context) error { return syscall.Sethostname([]byte(e.Before.Value)) },
+		Run:    func(context.Context) error { return h.set(e.Before.Value) },
 	}, nil
 }

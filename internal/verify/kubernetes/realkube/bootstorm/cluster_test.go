@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package main
+package bootstorm
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
@@ -29,10 +29,18 @@ const nodeObjects = 200
 
 type fields = map[string]any
 
+// plan says how large a storm is.
+type plan struct {
+	nodes, nodeConfigs int
+	over               time.Duration // all nodes boot
+	away               time.Duration // the API server, in the outage
+	spread             time.Duration // of the nodes' retries; 0: the default
+}
+
 type cluster struct {
+	plan
 	server     *realkube.Server
 	kubeconfig string
-	spread     time.Duration
 }
 
 const role = `apiVersion: rbac.authorization.k8s.io/v1
@@ -50,22 +58,21 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: agent}
 subjects: [{kind: ServiceAccount, namespace: kube-system, name: agent}]
 `
 
-func newCluster(ctx context.Context, p plan) (_ *cluster, err error) {
-	c := &cluster{spread: p.spread}
-	if c.server, err = realkube.Start(ctx, realkube.Options{Users: []realkube.User{agent}, NoAudit: true, Log: os.Stderr}); err != nil {
-		return nil, err
-	}
-	if err = c.fill(ctx, p); err == nil {
-		c.kubeconfig, err = c.server.Kubeconfig(c.server.Dir(), agent, "")
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.server.Close())
-	}
-	return c, nil
+func newCluster(tb testing.TB, p plan) *cluster {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context()) // the server ends by Close
+	server, err := realkube.Start(ctx, realkube.Options{Users: []realkube.User{agent}, NoAudit: true, Log: os.Stderr})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, server.Close()) })
+	c := &cluster{plan: p, server: server}
+	require.NoError(tb, c.fill(ctx))
+	c.kubeconfig, err = server.Kubeconfig(server.Dir(), agent, "")
+	require.NoError(tb, err)
+	return c
 }
 
 // fill makes what the nodes read.
-func (c *cluster) fill(ctx context.Context, p plan) error {
+func (c *cluster) fill(ctx context.Context) error {
 	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
 	admin := c.server.Admin()
 	for path, manifest := range map[string]string{
@@ -83,16 +90,16 @@ func (c *cluster) fill(ctx context.Context, p plan) error {
 		return err
 	}
 	for _, version := range []string{"v2", "v2alpha1"} {
-		if err := admin.WaitServed(ctx, nodeConfigs(version)); err != nil {
+		if err := admin.WaitServed(ctx, configsPath(version)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(parallel(p.nodeConfigs, func(i int) error {
-		return admin.Create(ctx, nodeConfigs("v2"), nodeConfig(i))
+	return errors.Join(parallel(c.nodeConfigs, func(i int) error {
+		return admin.Create(ctx, configsPath("v2"), nodeConfig(i))
 	}), parallel(nodeObjects, func(i int) error { return c.createNode(ctx, i) }))
 }
 
-func nodeConfigs(version string) string {
+func configsPath(version string) string {
 	return "/apis/cilium.io/" + version + "/namespaces/" + namespace + "/ciliumnodeconfigs"
 }
 
@@ -138,44 +145,29 @@ func parallel(n int, f func(int) error) error {
 	return errors.Join(errs...)
 }
 
-const fairness = "/apis/flowcontrol.apiserver.k8s.io/v1/"
-
-// applyFairness applies the manifests that ship with the deployment examples.
-func (c *cluster) applyFairness(ctx context.Context, file string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	for path, manifest := range split(string(text)) {
-		if err := c.server.Admin().ApplyYAML(ctx, path, []byte(manifest)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// split takes the two manifests apart, by their paths in the API.
-func split(text string) map[string]string {
+// fairness is what ships with the deployment examples, by its paths in the API.
+func fairness(tb testing.TB) map[string]string {
+	tb.Helper()
+	text, err := os.ReadFile("../../../../../examples/deploy/priority.yaml")
+	require.NoError(tb, err)
 	found := map[string]string{}
-	for manifest := range strings.SplitSeq(text, "\n---\n") {
-		name := "agent-nodeinit"
+	for manifest := range strings.SplitSeq(string(text), "\n---\n") {
+		kind := "prioritylevelconfigurations"
 		if strings.Contains(manifest, "kind: FlowSchema") {
-			found[fairness+"flowschemas/"+name] = manifest
-		} else {
-			found[fairness+"prioritylevelconfigurations/"+name] = manifest
+			kind = "flowschemas"
 		}
+		found["/apis/flowcontrol.apiserver.k8s.io/v1/"+kind+"/agent-nodeinit"] = manifest
 	}
+	require.Len(tb, found, 2)
 	return found
 }
 
-func (c *cluster) removeFairness(ctx context.Context) error {
-	var errs []error
-	for _, path := range slices.Sorted(maps.Keys(split("kind: FlowSchema\n---\n"))) {
-		err := c.server.Admin().Delete(ctx, path)
-		var status *realkube.Error
-		if !errors.As(err, &status) || status.Code != http.StatusNotFound {
-			errs = append(errs, err)
-		}
+// withFairness calls f while the API server has the manifests.
+func (c *cluster) withFairness(tb testing.TB, f func()) {
+	tb.Helper()
+	for path, manifest := range fairness(tb) {
+		require.NoError(tb, c.server.Admin().ApplyYAML(tb.Context(), path, []byte(manifest)))
+		defer func() { require.NoError(tb, c.server.Admin().Delete(tb.Context(), path)) }()
 	}
-	return errors.Join(errs...)
+	f()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package main
+package bootstorm
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func (c *cluster) asCilium(ctx context.Context, i int, t *traffic) error {
 	node := "/api/v1/nodes/" + nodeName(i)
 	for _, path := range []string{
 		"/api/v1/namespaces/kube-system", "/version", "/api/v1/namespaces/" + namespace + "/configmaps/cilium-config",
-		nodeConfigs("v2"), node, nodeConfigs("v2alpha1"), node, node,
+		configsPath("v2"), node, configsPath("v2alpha1"), node, node,
 	} {
 		if err := c.get(ctx, transport, path); err != nil {
 			return err
