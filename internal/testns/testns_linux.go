@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"testing"
 
 	"golang.org/x/sys/unix"
 
@@ -28,7 +27,7 @@ var cloneFlags = map[Namespace]int{
 }
 
 // Root skips the test unless it runs as root with CAP_SYS_ADMIN.
-func Root(t testing.TB) {
+func Root(t TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		Skip(t, "needs root")
@@ -44,7 +43,7 @@ func Root(t testing.TB) {
 }
 
 // Enter moves the test's goroutine into new namespaces until the test ends.
-func Enter(t testing.TB, ns Namespace) {
+func Enter(t TB, ns Namespace) {
 	t.Helper()
 	Root(t)
 	runtime.LockOSThread() // never unlocked: the runtime ends the thread with the goroutine
@@ -117,7 +116,7 @@ func loopbackUp() error {
 // TempDir returns a temporary directory for a test that mounts below it: at
 // the end it is removed only after every mount below it was detached, so that
 // nothing mounted there is ever deleted.
-func TempDir(t testing.TB) string {
+func TempDir(t TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-test-")
 	if err != nil {
