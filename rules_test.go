@@ -154,7 +154,7 @@ func TestLibrariesHaveNoEffectsOfTheirOwn(t *testing.T) {
 
 // isTestSupport reports whether the package serves tests only.
 func isTestSupport(dir string) bool {
-	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/throwaway" || dir == "internal/snapshot" || proves(dir)
+	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/snapshot" || proves(dir)
 }
 
 // proves reports whether the package proves the library, which does not know it.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // requireRootEnv names the variable that, set to 1, turns a skip into a failure.
@@ -31,7 +31,7 @@ const requireRootEnv = "SLIPWAY_TEST_REQUIRE_ROOT"
 // Programs still running when the test ends are killed. Several goroutines may
 // use a Node.
 type Node struct {
-	node *throwaway.Node
+	node *testns.Node
 	ctx  context.Context // the test's: programs end with it
 
 	mu        sync.Mutex
@@ -45,7 +45,7 @@ type Node struct {
 // instead if the environment variable SLIPWAY_TEST_REQUIRE_ROOT is 1.
 func NewNode(t testing.TB) *Node {
 	t.Helper()
-	n, err := throwaway.Start(t.Context(), throwaway.Options{})
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{})
 	switch {
 	case err == nil:
 	case os.Getenv(requireRootEnv) != "1" && (errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)):

@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
-	"github.com/slipway-dev/slipway/internal/throwaway"
 )
 
 func take(t *testing.T, dir string) snapshot.Snapshot {
@@ -97,7 +96,7 @@ func TestUnreadSeesWhatWasWritten(t *testing.T) {
 
 func TestCgroupsAreSeenAndNotWhatTheyHold(t *testing.T) {
 	testns.Root(t)
-	n, err := throwaway.Start(t.Context(), throwaway.Options{})
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error {

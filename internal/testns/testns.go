@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package testns puts a test into throw-away Linux namespaces, so that it can
-// use the real kernel as root and leave nothing behind.
+// Package testns makes Linux namespaces that are used once and thrown away, so
+// that a test or the demonstration can use the real kernel as root and leave
+// nothing behind: [Enter] gives them to a test's own thread, and [StartNode]
+// makes a node of them, for whoever needs more than a thread. It is no container
+// runtime and no sandbox.
+//
+// # A thread
 //
 // [Enter] locks the test's goroutine to its OS thread and gives that thread
 // namespaces of its own; the thread dies with the goroutine, and with it every
@@ -12,6 +17,36 @@
 //
 // It needs root with CAP_SYS_ADMIN. Without, a test skips, and where
 // SLIPWAY_TEST_REQUIRE_ROOT=1 it fails.
+//
+// # A node
+//
+// A [Node] is a process tree with namespaces, a file system and a cgroup of its
+// own. Its pid 1 is a shell that waits, in new mount, net, cgroup, pid, uts and ipc
+// namespaces. Its root is a new tmpfs, with
+//
+//   - empty folders at /etc, /opt, /run, /var, /boot, /mnt, /media and /srv, but
+//     for the few files in /etc that programs need to start;
+//   - a fresh /proc, where only the sysctls below /proc/sys/net are writable:
+//     the others are the machine's;
+//   - a fresh, read-only /sys that shows the node's own links, with an empty
+//     /sys/fs/bpf, and the node's cgroup2 at /sys/fs/cgroup;
+//   - a small /dev with device nodes of its own;
+//   - every other directory of the machine's root (/usr, /tmp, /home, ...) as it
+//     is there, /usr and its like read-only. What the node writes to /tmp is
+//     written to the machine's.
+//
+// Mounts are shared within the node, as on a host that runs systemd, and
+// private against the machine. lo is up; there is no other link.
+//
+// It needs root with the capabilities SYS_ADMIN, SYS_CHROOT, NET_ADMIN and MKNOD,
+// a mounted cgroup2 that may be written to, the programs sh(1) and mount(8), and
+// a root file system that is not the initramfs, which pivot_root(2) cannot
+// leave. Elsewhere StartNode returns an error matching [errors.ErrUnsupported].
+//
+// # What a program gets by it
+//
+// A program that links the package has its main goroutine on its main thread from
+// the start, as by [runtime.LockOSThread]: the main thread cannot be thrown away.
 package testns
 
 // Namespace is a set of kinds of namespaces.

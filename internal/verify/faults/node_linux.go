@@ -20,7 +20,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/snapshot"
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // runTimeout is far more than any of the commands takes, also when traced.
@@ -28,7 +28,7 @@ const runTimeout = time.Minute
 
 // node is a throw-away node with what an administrator would give to nodeinit.
 type node struct {
-	*throwaway.Node
+	*testns.Node
 	binary string
 	work   string // seen on the node by the same path
 	disk   bool   // some folders are on a disk: see mountDisk
@@ -42,7 +42,7 @@ func newNode(ctx context.Context, binary, work string) (*node, error) {
 	if err := writeInputs(work); err != nil {
 		return nil, err
 	}
-	t, err := throwaway.Start(ctx, throwaway.Options{})
+	t, err := testns.StartNode(ctx, testns.NodeOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package throwaway_test
+package testns_test
 
 import (
 	"bytes"
@@ -23,13 +23,12 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
-	"github.com/slipway-dev/slipway/internal/throwaway"
 )
 
-func start(t *testing.T) *throwaway.Node {
+func start(t *testing.T) *testns.Node {
 	t.Helper()
 	testns.Root(t)
-	n, err := throwaway.Start(t.Context(), throwaway.Options{})
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n
@@ -73,7 +72,7 @@ func look(t *testing.T) machine {
 
 // cgroupOf returns the directory of the node's cgroup on the machine. Nodes of
 // other tests may come and go beside it.
-func cgroupOf(t *testing.T, n *throwaway.Node) string {
+func cgroupOf(t *testing.T, n *testns.Node) string {
 	t.Helper()
 	mounts, err := mountinfo.Read()
 	require.NoError(t, err)
@@ -94,7 +93,7 @@ func cgroupOf(t *testing.T, n *throwaway.Node) string {
 func TestTheMachineStaysAsItIs(t *testing.T) {
 	testns.Root(t)
 	before := look(t)
-	n, err := throwaway.Start(t.Context(), throwaway.Options{Hostname: "other"})
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{Hostname: "other"})
 	require.NoError(t, err)
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
 		for _, dir := range []string{"/etc/cni/net.d", "/opt/cni/bin", "/run/cilium/cgroupv2", "/var/lib/slipway", "/hostproc", "/sys/fs/cgroup/below"} {
@@ -272,7 +271,7 @@ func TestStartIsCancelled(t *testing.T) {
 	testns.Root(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := throwaway.Start(ctx, throwaway.Options{})
+	_, err := testns.StartNode(ctx, testns.NodeOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -286,14 +285,14 @@ func TestNoCgroup2SaysWhatItTakes(t *testing.T) {
 			require.NoError(t, unix.Unmount(m.Point, unix.MNT_DETACH))
 		}
 	}
-	_, err = throwaway.Start(t.Context(), throwaway.Options{})
+	_, err = testns.StartNode(t.Context(), testns.NodeOptions{})
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorContains(t, err, "mount -t cgroup2 none /mnt")
 }
 
 func TestARootOfItsOwnMaking(t *testing.T) {
 	testns.Root(t)
-	node, err := throwaway.Start(t.Context(), throwaway.Options{Root: func(dir string) error {
+	node, err := testns.StartNode(t.Context(), testns.NodeOptions{Root: func(dir string) error {
 		for _, folder := range []string{"dev", "proc", "sys", "image"} {
 			if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
 				return err
@@ -311,6 +310,6 @@ func TestARootOfItsOwnMaking(t *testing.T) {
 		return nil
 	}))
 
-	_, err = throwaway.Start(t.Context(), throwaway.Options{Root: func(string) error { return errors.New("no root today") }})
+	_, err = testns.StartNode(t.Context(), testns.NodeOptions{Root: func(string) error { return errors.New("no root today") }})
 	require.ErrorContains(t, err, "no root today")
 }
