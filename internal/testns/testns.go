@@ -3,9 +3,9 @@
 
 // Package testns makes Linux namespaces that are used once and thrown away, so
 // that a test or the demonstration can use the real kernel as root and leave
-// nothing behind: [Enter] gives them to a test's own thread, and [StartNode]
-// makes a node of them, for whoever needs more than a thread. It is no container
-// runtime and no sandbox.
+// nothing behind: [Enter] gives them to a test's own thread, [Process] to one that
+// waits, and [StartNode] makes a node of them, for whoever needs more than that.
+// It is no container runtime and no sandbox.
 //
 // # A thread
 //
@@ -52,11 +52,12 @@ package testns
 // Namespace is a set of kinds of namespaces.
 type Namespace uint8
 
-// The kinds of namespaces that Enter makes.
+// The kinds of namespaces, as [Enter] makes them.
 const (
 	Mount  Namespace = 1 << iota // mounts are private; /proc/sys is read-only, but for net under Net
 	Net                          // lo is up
 	Cgroup                       // rooted at the cgroup that the test process is in
 	UTS
 	IPC
+	Peers // for [Process], in place of Mount: the mounts remain peers of the test's
 )

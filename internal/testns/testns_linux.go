@@ -19,12 +19,19 @@ import (
 // own, off it.
 func init() { runtime.LockOSThread() }
 
-var cloneFlags = map[Namespace]int{
-	Mount:  unix.CLONE_NEWNS | unix.CLONE_FS,
-	Net:    unix.CLONE_NEWNET,
-	Cgroup: unix.CLONE_NEWCGROUP,
-	UTS:    unix.CLONE_NEWUTS,
-	IPC:    unix.CLONE_NEWIPC,
+func cloneFlags(ns Namespace) (flags int) {
+	for kind, flag := range map[Namespace]int{
+		Mount:  unix.CLONE_NEWNS | unix.CLONE_FS,
+		Net:    unix.CLONE_NEWNET,
+		Cgroup: unix.CLONE_NEWCGROUP,
+		UTS:    unix.CLONE_NEWUTS,
+		IPC:    unix.CLONE_NEWIPC,
+	} {
+		if ns&kind != 0 {
+			flags |= flag
+		}
+	}
+	return flags
 }
 
 // Root skips the test unless it runs as root with CAP_SYS_ADMIN.
@@ -48,12 +55,7 @@ func Enter(t TB, ns Namespace) {
 	t.Helper()
 	Root(t)
 	runtime.LockOSThread() // never unlocked: the runtime ends the thread with the goroutine
-	flags := 0
-	for kind, flag := range cloneFlags {
-		if ns&kind != 0 {
-			flags |= flag
-		}
-	}
+	flags := cloneFlags(ns)
 	if err := unix.Unshare(flags); err != nil {
 		t.Fatalf("unshare %#x: %v", flags, err)
 	}

@@ -17,6 +17,13 @@ func Enter(t TB, _ Namespace) {
 	Root(t)
 }
 
+// Process skips the test: there are no namespaces here.
+func Process(t TB, _ Namespace, _ string) (procDir string) {
+	t.Helper()
+	Root(t)
+	return ""
+}
+
 // TempDir returns a temporary directory that is removed with the test.
 func TempDir(t TB) string {
 	t.Helper()
