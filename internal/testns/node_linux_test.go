@@ -6,7 +6,6 @@ package testns_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"net"
@@ -22,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -35,39 +35,16 @@ func start(t *testing.T) *testns.Node {
 }
 
 // machine is what a node must leave as it is.
-type machine struct {
-	mounts, links, hostname, sysctls string
-	etc, opt                         [sha256.Size]byte
-}
-
-func look(t *testing.T) machine {
+func machine(t *testing.T) snapshot.Snapshot {
 	t.Helper()
-	read := func(path string) string {
-		b, err := os.ReadFile(path)
-		require.NoError(t, err)
-		return string(b)
-	}
-	tree := func(dir string) [sha256.Size]byte {
-		var b strings.Builder
-		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil {
-				info, _ := e.Info()
-				b.WriteString(fs.FormatFileInfo(info) + path + "\n")
-			}
-			return nil
-		})
-		return sha256.Sum256([]byte(b.String()))
-	}
+	s := snapshot.Snapshot{}
+	require.NoError(t, s.Machine())
 	links, err := net.Interfaces()
 	require.NoError(t, err)
-	m := machine{mounts: read("/proc/self/mountinfo"), etc: tree("/etc"), opt: tree("/opt"), hostname: read("/proc/sys/kernel/hostname")}
 	for _, l := range links {
-		m.links += l.Name + l.Flags.String() + "\n"
+		s["link "+l.Name] = l.Flags.String()
 	}
-	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/rp_filter", "kernel/panic", "vm/overcommit_memory"} {
-		m.sysctls += read("/proc/sys/" + key)
-	}
-	return m
+	return s
 }
 
 // cgroupOf returns the directory of the node's cgroup on the machine. Nodes of
@@ -92,7 +69,7 @@ func cgroupOf(t *testing.T, n *testns.Node) string {
 
 func TestTheMachineStaysAsItIs(t *testing.T) {
 	testns.Root(t)
-	before := look(t)
+	before := machine(t)
 	n, err := testns.StartNode(t.Context(), testns.NodeOptions{Hostname: "other"})
 	require.NoError(t, err)
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
@@ -110,7 +87,7 @@ func TestTheMachineStaysAsItIs(t *testing.T) {
 	require.DirExists(t, filepath.Join(cgroup, "below"))
 	require.NoError(t, n.Close())
 	require.NoError(t, n.Close(), "again")
-	require.Equal(t, before, look(t))
+	require.Empty(t, before.Diff(machine(t)))
 	require.NoDirExists(t, cgroup)
 	require.NoDirExists(t, "/hostproc")
 }

@@ -184,8 +184,6 @@ func (d *demo) nothingLeft(ctx context.Context, before snapshot.Snapshot) error 
 
 func (d *demo) snapshot(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{}
-	err := d.node.Do(ctx, func(context.Context) error {
-		return errors.Join(s.Files("/etc", "/opt", "/run", "/var"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
-	})
+	err := d.node.Do(ctx, func(context.Context) error { return s.Node() })
 	return s, err
 }
