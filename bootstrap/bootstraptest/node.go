@@ -9,16 +9,12 @@ import (
 	"errors"
 	"io/fs"
 	"net"
-	"os"
 	"os/exec"
 	"sync"
 	"testing"
 
 	"github.com/slipway-dev/slipway/internal/testns"
 )
-
-// requireRootEnv names the variable that, set to 1, turns a skip into a failure.
-const requireRootEnv = "SLIPWAY_TEST_REQUIRE_ROOT"
 
 // Node is a throw-away node: a process tree with mount, net, cgroup, pid, uts
 // and ipc namespaces, a root file system and a cgroup of its own. The machine's
@@ -47,10 +43,9 @@ func NewNode(t testing.TB) *Node {
 	t.Helper()
 	n, err := testns.StartNode(t.Context(), testns.NodeOptions{})
 	switch {
-	case err == nil:
-	case os.Getenv(requireRootEnv) != "1" && (errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)):
-		t.Skip(err)
-	default:
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, fs.ErrPermission):
+		testns.Skip(t, err.Error())
+	case err != nil:
 		t.Fatal(err)
 	}
 	node := &Node{node: n, ctx: t.Context()}

@@ -3,9 +3,9 @@
 
 // Package testns makes Linux namespaces that are used once and thrown away, so
 // that a test or the demonstration can use the real kernel as root and leave
-// nothing behind: [Enter] gives them to a test's own thread, [Process] to one that
-// waits, and [StartNode] makes a node of them, for whoever needs more than that.
-// It is no container runtime and no sandbox.
+// nothing behind: [Enter] gives them to a test's own thread, [Process] to a process
+// that only waits, and [StartNode] makes a whole node of them. It is no container
+// runtime and no sandbox.
 //
 // # A thread
 //
