@@ -154,7 +154,7 @@ func TestLibrariesHaveNoEffectsOfTheirOwn(t *testing.T) {
 
 // isTestSupport reports whether the package serves tests only.
 func isTestSupport(dir string) bool {
-	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/throwaway" || dir == "internal/snapshot" || proves(dir)
+	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/snapshot" || proves(dir)
 }
 
 // proves reports whether the package proves the library, which does not know it.
@@ -224,8 +224,8 @@ func TestSEC11_OnePlaceExecutes(t *testing.T) {
 // A skip that CI cannot turn into a failure lets CI prove nothing.
 func TestSkipsFailWhereNothingMayBeSkipped(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.path == "internal/testns/testns.go" || s.path == "bootstrap/bootstraptest/node.go" {
-			continue // they look at the variable themselves
+		if s.path == "internal/testns/skip.go" {
+			continue // it looks at the variable itself
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
@@ -358,6 +358,17 @@ func TestBootstrapIsStandardLibraryOnly(t *testing.T) {
 		inside := strings.HasPrefix(dep, module+"/internal/") // so is what these link
 		if strings.Contains(first, ".") && dep != module+"/bootstrap" && !inside {
 			t.Errorf("bootstrap links %s", dep)
+		}
+	}
+}
+
+// The demonstration makes its node as tests do.
+func TestProgramsLinkNothingThatIsForTests(t *testing.T) {
+	for _, program := range []string{"examples/agent", "examples/nodeinit"} {
+		for _, dep := range dependencies(t, module+"/"+program) {
+			if dep == "testing" || strings.HasPrefix(dep, "github.com/stretchr/") {
+				t.Errorf("%s links %s", program, dep)
+			}
 		}
 	}
 }

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,12 +24,12 @@ import (
 // initIs is a kernel on which another process is pid 1.
 type initIs struct {
 	fsmount.Real
-	pid int
+	procDir string
 }
 
 func (k initIs) Open(name string) (fs.File, error) {
 	if name == mountinfo.InitPath {
-		name = fmt.Sprintf("/proc/%d/mountinfo", k.pid)
+		name = filepath.Join(k.procDir, "mountinfo")
 	}
 	return k.Real.Open(name)
 }
@@ -44,21 +41,13 @@ func TestBPF3_OnTheRealKernel(t *testing.T) {
 	private(t, m, n.Dir())
 
 	require.NoError(t, unix.Mount("", n.Dir(), "", unix.MS_SHARED, ""))
-	host := exec.Command("cat")
-	host.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
-	stdin, err := host.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, host.Start())
-	defer func() {
-		require.NoError(t, stdin.Close())
-		require.NoError(t, host.Wait())
-	}()
+	host := testns.Process(t, testns.Peers, "")
 	// Any peer group will not do: the machine's pid 1 is in none of these.
 	require.ErrorContains(t, m.Apply(t.Context()), "the mount on "+n.Dir()+" is shared, but not with pid 1")
-	m.Kernel = initIs{pid: host.Process.Pid}
+	m.Kernel = initIs{procDir: host}
 	require.NoError(t, m.Apply(t.Context()))
 
-	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(host.Process.Pid), "mountinfo"))
+	f, err := os.Open(filepath.Join(host, "mountinfo"))
 	require.NoError(t, err)
 	defer f.Close()
 	infos, err := mountinfo.Parse(f)

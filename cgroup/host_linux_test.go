@@ -5,10 +5,8 @@ package cgroup_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // host is a process in mount and cgroup namespaces of its own, the latter rooted
@@ -29,22 +28,7 @@ func host(t *testing.T, n fsmounttest.Node) (procDir, cgroupDir string) {
 	cgroupDir = filepath.Join(hierarchy, "slipway-test-host-"+strconv.Itoa(os.Getpid()))
 	require.NoError(t, os.Mkdir(cgroupDir, 0o755))
 	t.Cleanup(func() { require.NoError(t, os.Remove(cgroupDir)) })
-	dir, err := os.Open(cgroupDir)
-	require.NoError(t, err)
-	defer dir.Close()
-	cat := exec.Command("cat")
-	cat.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWNS, Unshareflags: unix.CLONE_NEWCGROUP,
-		UseCgroupFD: true, CgroupFD: int(dir.Fd()), Pdeathsig: unix.SIGKILL,
-	}
-	stdin, err := cat.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, cat.Start())
-	t.Cleanup(func() {
-		require.NoError(t, stdin.Close())
-		require.NoError(t, cat.Wait())
-	})
-	return filepath.Join("/proc", strconv.Itoa(cat.Process.Pid)), cgroupDir
+	return testns.Process(t, testns.Mount|testns.Cgroup, cgroupDir), cgroupDir
 }
 
 // From a container, the mount appears on the host, with the host's root, and

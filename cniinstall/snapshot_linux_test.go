@@ -89,10 +89,7 @@ func (s startingPoint) set(t *testing.T) {
 // lookAt describes the whole node.
 func lookAt(t *testing.T) snapshot.Snapshot {
 	s := snapshot.Snapshot{}
-	require.NoError(t, s.Files("/etc", "/opt", "/run", "/var"))
-	require.NoError(t, s.Mounts())
-	require.NoError(t, s.Links())
-	require.NoError(t, s.Values("net/ipv4/conf", "net/ipv6/conf"))
+	require.NoError(t, s.Node())
 	require.NotEmpty(t, s)
 	return s
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -51,17 +51,11 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// tree lists what is below dir, files with their content.
-func tree(t *testing.T, dir string) (all []string) {
+func filesOf(t *testing.T, dir string) snapshot.Snapshot {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			path += " " + read(t, path)
-		}
-		all = append(all, path)
-		return err
-	}))
-	return all
+	s := snapshot.Snapshot{}
+	require.NoError(t, s.Files(dir))
+	return s
 }
 
 // Wherever a process is killed, the next Apply comes to the same end, and the
@@ -74,7 +68,7 @@ func TestPLAN3_KilledAnywhere(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 			require.NoError(t, os.WriteFile(file, []byte("0\n"), 0o644))
 		}
-		before := tree(t, node)
+		before := filesOf(t, node)
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), nodeEnv+"="+node)
 		out, err := c.StdoutPipe()
@@ -95,6 +89,6 @@ func TestPLAN3_KilledAnywhere(t *testing.T) {
 			require.Empty(t, changes)
 		}
 		require.NoError(t, d.Revert(t.Context()))
-		require.Equal(t, before, tree(t, node), "killed after %d steps of 503µs", i)
+		require.Empty(t, before.Diff(filesOf(t, node)), "killed after %d steps of 503µs", i)
 	}
 }

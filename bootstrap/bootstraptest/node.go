@@ -9,16 +9,12 @@ import (
 	"errors"
 	"io/fs"
 	"net"
-	"os"
 	"os/exec"
 	"sync"
 	"testing"
 
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
-
-// requireRootEnv names the variable that, set to 1, turns a skip into a failure.
-const requireRootEnv = "SLIPWAY_TEST_REQUIRE_ROOT"
 
 // Node is a throw-away node: a process tree with mount, net, cgroup, pid, uts
 // and ipc namespaces, a root file system and a cgroup of its own. The machine's
@@ -31,7 +27,7 @@ const requireRootEnv = "SLIPWAY_TEST_REQUIRE_ROOT"
 // Programs still running when the test ends are killed. Several goroutines may
 // use a Node.
 type Node struct {
-	node *throwaway.Node
+	node *testns.Node
 	ctx  context.Context // the test's: programs end with it
 
 	mu        sync.Mutex
@@ -45,12 +41,11 @@ type Node struct {
 // instead if the environment variable SLIPWAY_TEST_REQUIRE_ROOT is 1.
 func NewNode(t testing.TB) *Node {
 	t.Helper()
-	n, err := throwaway.Start(t.Context(), throwaway.Options{})
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{})
 	switch {
-	case err == nil:
-	case os.Getenv(requireRootEnv) != "1" && (errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)):
-		t.Skip(err)
-	default:
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, fs.ErrPermission):
+		testns.Skip(t, err.Error())
+	case err != nil:
 		t.Fatal(err)
 	}
 	node := &Node{node: n, ctx: t.Context()}

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -258,15 +257,8 @@ func FuzzHolder(f *testing.F) {
 
 // The lock file is the host's; unlock finds it from the caller's side too.
 func TestPLAN2_OfTheHost(t *testing.T) {
-	testns.Root(t)
 	dir := t.TempDir()
-	host := exec.Command("cat")
-	host.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
-	stdin, err := host.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, host.Start())
-	t.Cleanup(func() { _ = stdin.Close(); _ = host.Wait() })
-	proc := filepath.Join("/proc", itoa(host.Process.Pid))
+	proc := testns.Process(t, testns.Mount, "")
 
 	plan := bootstrap.Plan{Lock: func(ctx context.Context) (unlock func() error, err error) {
 		err = hostns.Do(ctx, proc, hostns.Mount, func(ctx context.Context) (err error) {
@@ -286,7 +278,7 @@ func TestPLAN2_OfTheHost(t *testing.T) {
 		},
 		func(context.Context) error { return nil },
 	)}}
-	_, err = plan.Apply(t.Context())
+	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.True(t, seen)
 }

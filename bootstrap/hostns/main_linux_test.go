@@ -4,16 +4,13 @@
 package hostns_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,24 +74,7 @@ func helper(t *testing.T, mode string, without []uintptr, args ...string) string
 // in /proc. It ends with the test.
 func foreign(t testing.TB) string {
 	t.Helper()
-	testns.Root(t)
-	cmd := exec.Command("sh", "-c", "echo; exec cat")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Unshareflags: unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
-	}
-	stdin, err := cmd.StdinPipe() // cat ends with it, also if this process is killed
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_, _ = io.Copy(io.Discard, stdout)
-		_ = cmd.Wait()
-	})
-	_, err = bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err)
-	return filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid))
+	return testns.Process(t, testns.Mount|testns.Cgroup|testns.Net|testns.UTS|testns.IPC, "")
 }
 
 // namespaceOf returns an identity such as "mnt:[4026531841]".

@@ -6,10 +6,8 @@ package main_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -109,23 +107,16 @@ func (n *node) read(path string) (content string) {
 func (n *node) state() snapshot.Snapshot {
 	n.t.Helper()
 	s := snapshot.Snapshot{}
-	n.do(func() error {
-		return errors.Join(s.Files("/etc", "/opt", "/run", "/var"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
-	})
+	n.do(s.Node)
 	delete(s, "file /run/slipway.lock") // which stays
-	for object, state := range s {
-		s[object] = ownSource.ReplaceAllString(state, "slipway-") // drawn for each mount
-	}
+	s.DropSources()
 	return s
 }
-
-var ownSource = regexp.MustCompile(`slipway-[a-z0-9]{16}`)
 
 // machine is what no test may change.
 func machine(t testing.TB) snapshot.Snapshot {
 	t.Helper()
 	s := snapshot.Snapshot{}
-	require.NoError(t, errors.Join(s.Unread("/etc", "/opt"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6", "kernel")))
-	s.DropMoving()
+	require.NoError(t, s.Machine())
 	return s
 }

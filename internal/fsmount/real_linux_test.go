@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -148,8 +147,7 @@ func atOnce(t *testing.T, old bool) {
 		ready.Add(callers)
 		for range callers {
 			go func() {
-				runtime.LockOSThread()
-				err := errors.Join(unix.Unshare(unix.CLONE_FS), unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS))
+				err := testns.Join(ns)
 				if old {
 					err = errors.Join(err, refuseFsopen())
 				}

@@ -5,6 +5,10 @@
 // mounts, links and sysctls, so that two moments can be compared. It is what
 // the demonstration and the tests say "as it was before" by.
 //
+// A [Snapshot] starts empty, and methods add what it is to tell of: Node all that
+// an agent may change, Machine what tests leave alone, the others one kind of
+// object. What is expected to change is deleted from it.
+//
 // Files reads files whole and is for folders of a node's size, not for a disk's.
 package snapshot
 
@@ -17,6 +21,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -43,6 +48,18 @@ func (s Snapshot) Diff(after Snapshot) []string {
 		}
 	}
 	return lines
+}
+
+// Node adds what an agent may change on a node.
+func (s Snapshot) Node() error {
+	return errors.Join(s.Files("/etc", "/opt", "/run", "/var"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
+}
+
+// Machine adds what tests must leave as it is on the machine that they run on.
+func (s Snapshot) Machine() error {
+	err := errors.Join(s.Unread("/etc", "/opt"), s.Mounts(), s.Links(), s.Values("kernel", "net/ipv4", "net/ipv6", "vm"))
+	s.DropMoving()
+	return err
 }
 
 // Files adds every file below dirs, and dirs themselves, with type, mode,
@@ -185,6 +202,21 @@ func (s Snapshot) Links() error {
 		}
 	}
 	return nil
+}
+
+// Lines adds each line of what a tool says.
+func (s Snapshot) Lines(tool, says string) {
+	for line := range strings.Lines(says) {
+		s[tool+" "+strings.TrimSpace(line)] = "there"
+	}
+}
+
+// DropSources leaves out what the library draws for the source of each of its mounts.
+func (s Snapshot) DropSources() {
+	drawn := regexp.MustCompile(`slipway-[a-z0-9]{16}`)
+	for object, state := range s {
+		s[object] = drawn.ReplaceAllString(state, "slipway-")
+	}
 }
 
 // DropMoving leaves out values that the kernel itself changes all the time.

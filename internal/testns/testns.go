@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package testns puts a test into throw-away Linux namespaces, so that it can
-// use the real kernel as root and leave nothing behind.
+// Package testns makes Linux namespaces that are used once and thrown away, so
+// that a test or the demonstration can use the real kernel as root and leave
+// nothing behind: [Enter] gives them to a test's own thread, [Process] to a process
+// that only waits, and [StartNode] makes a whole node of them. It is no container
+// runtime and no sandbox.
+//
+// # A thread
 //
 // [Enter] locks the test's goroutine to its OS thread and gives that thread
 // namespaces of its own; the thread dies with the goroutine, and with it every
@@ -12,60 +17,47 @@
 //
 // It needs root with CAP_SYS_ADMIN. Without, a test skips, and where
 // SLIPWAY_TEST_REQUIRE_ROOT=1 it fails.
+//
+// # A node
+//
+// A [Node] is a process tree with namespaces, a file system and a cgroup of its
+// own. Its pid 1 is a shell that waits, in new mount, net, cgroup, pid, uts and ipc
+// namespaces. Its root is a new tmpfs, with
+//
+//   - empty folders at /etc, /opt, /run, /var, /boot, /mnt, /media and /srv, but
+//     for the few files in /etc that programs need to start;
+//   - a fresh /proc, where only the sysctls below /proc/sys/net are writable:
+//     the others are the machine's;
+//   - a fresh, read-only /sys that shows the node's own links, with an empty
+//     /sys/fs/bpf, and the node's cgroup2 at /sys/fs/cgroup;
+//   - a small /dev with device nodes of its own;
+//   - every other directory of the machine's root (/usr, /tmp, /home, ...) as it
+//     is there, /usr and its like read-only. What the node writes to /tmp is
+//     written to the machine's.
+//
+// Mounts are shared within the node, as on a host that runs systemd, and
+// private against the machine. lo is up; there is no other link.
+//
+// It needs root with the capabilities SYS_ADMIN, SYS_CHROOT, NET_ADMIN and MKNOD,
+// a mounted cgroup2 that may be written to, the programs sh(1) and mount(8), and
+// a root file system that is not the initramfs, which pivot_root(2) cannot
+// leave. Elsewhere StartNode returns an error matching [errors.ErrUnsupported].
+//
+// # What a program gets by it
+//
+// A program that links the package has its main goroutine on its main thread from
+// the start, as by [runtime.LockOSThread]: the main thread cannot be thrown away.
 package testns
-
-import (
-	"os"
-	"testing"
-)
 
 // Namespace is a set of kinds of namespaces.
 type Namespace uint8
 
-// The kinds of namespaces that Enter makes.
+// The kinds of namespaces, as [Enter] makes them.
 const (
 	Mount  Namespace = 1 << iota // mounts are private; /proc/sys is read-only, but for net under Net
 	Net                          // lo is up
 	Cgroup                       // rooted at the cgroup that the test process is in
 	UTS
 	IPC
+	Peers // for [Process], in place of Mount: the mounts remain peers of the test's
 )
-
-// RequireEnv names the variable that, set to 1, turns every skip into a failure.
-const RequireEnv = "SLIPWAY_TEST_REQUIRE_ROOT"
-
-// Skip skips the test for reason, or fails it where skips are not allowed.
-func Skip(t testing.TB, reason string) {
-	t.Helper()
-	if os.Getenv(RequireEnv) == "1" {
-		t.Fatalf("%s=1 allows no skip: %s", RequireEnv, reason)
-	}
-	t.Skip(reason)
-}
-
-// SkipKernel skips a test of a feature that the running kernel lacks, also where no
-// other skip is allowed: another kernel has it, or another layout of cgroups.
-func SkipKernel(t testing.TB, feature string) {
-	t.Helper()
-	t.Skip("this kernel has no " + feature)
-}
-
-// OwnKernelEnv is set in a virtual machine that is the tests' own.
-const OwnKernelEnv = "SLIPWAY_TEST_OWN_KERNEL"
-
-// OwnKernel skips a test that changes the kernel itself, such as its modules, where it
-// is the machine's.
-func OwnKernel(t testing.TB) {
-	t.Helper()
-	if os.Getenv(OwnKernelEnv) != "1" {
-		t.Skip("it changes the kernel: make kernels-short runs it in a virtual machine")
-	}
-}
-
-// SkipShort skips a test where only short ones are asked for.
-func SkipShort(t testing.TB, takes string) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("takes " + takes + ": make verify runs it")
-	}
-}

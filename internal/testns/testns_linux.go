@@ -4,10 +4,10 @@
 package testns
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
-	"testing"
 
 	"golang.org/x/sys/unix"
 
@@ -19,16 +19,23 @@ import (
 // own, off it.
 func init() { runtime.LockOSThread() }
 
-var cloneFlags = map[Namespace]int{
-	Mount:  unix.CLONE_NEWNS | unix.CLONE_FS,
-	Net:    unix.CLONE_NEWNET,
-	Cgroup: unix.CLONE_NEWCGROUP,
-	UTS:    unix.CLONE_NEWUTS,
-	IPC:    unix.CLONE_NEWIPC,
+func cloneFlags(ns Namespace) (flags int) {
+	for kind, flag := range map[Namespace]int{
+		Mount:  unix.CLONE_NEWNS | unix.CLONE_FS,
+		Net:    unix.CLONE_NEWNET,
+		Cgroup: unix.CLONE_NEWCGROUP,
+		UTS:    unix.CLONE_NEWUTS,
+		IPC:    unix.CLONE_NEWIPC,
+	} {
+		if ns&kind != 0 {
+			flags |= flag
+		}
+	}
+	return flags
 }
 
 // Root skips the test unless it runs as root with CAP_SYS_ADMIN.
-func Root(t testing.TB) {
+func Root(t TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		Skip(t, "needs root")
@@ -44,16 +51,11 @@ func Root(t testing.TB) {
 }
 
 // Enter moves the test's goroutine into new namespaces until the test ends.
-func Enter(t testing.TB, ns Namespace) {
+func Enter(t TB, ns Namespace) {
 	t.Helper()
 	Root(t)
 	runtime.LockOSThread() // never unlocked: the runtime ends the thread with the goroutine
-	flags := 0
-	for kind, flag := range cloneFlags {
-		if ns&kind != 0 {
-			flags |= flag
-		}
-	}
+	flags := cloneFlags(ns)
 	if err := unix.Unshare(flags); err != nil {
 		t.Fatalf("unshare %#x: %v", flags, err)
 	}
@@ -70,29 +72,37 @@ func Enter(t testing.TB, ns Namespace) {
 }
 
 // privateMounts cuts the new mount namespace off from the machine's, and
-// protects the machine's sysctls: only those below net have a namespace.
+// protects the machine's sysctls.
 func privateMounts(ownNet bool) error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make / private: %w", err)
+	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
 	}
-	binds := []string{"/proc/sys"}
+	return protectSysctls(ownNet)
+}
+
+// protectSysctls makes the machine's sysctls read-only: only those below net have
+// a namespace.
+func protectSysctls(ownNet bool) error {
+	if err := mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
 	if ownNet {
-		binds = append(binds, "/proc/sys/net")
-	}
-	for _, dir := range binds {
-		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("bind %s: %w", dir, err)
+		if err := mount("/proc/sys/net", "/proc/sys/net", "", unix.MS_BIND, ""); err != nil {
+			return err
 		}
 	}
-	if err := unix.Mount("", "/proc/sys", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
-		return fmt.Errorf("remount /proc/sys read-only: %w", err)
-	}
-	if !ownNet {
-		return nil
+	if err := mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|hardened, ""); err != nil || !ownNet {
+		return err
 	}
 	// In a container, /proc/sys was read-only before, and so is what is bound of it.
-	if err := unix.Mount("", "/proc/sys/net", "", unix.MS_REMOUNT|unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("remount /proc/sys/net read-write: %w", err)
+	return mount("", "/proc/sys/net", "", unix.MS_BIND|unix.MS_REMOUNT|hardened, "")
+}
+
+const hardened = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+
+func mount(source, target, fstype string, flags uintptr, data string) error {
+	if err := unix.Mount(source, target, fstype, flags, data); err != nil {
+		return fmt.Errorf("mount %s on %s (needs CAP_SYS_ADMIN): %w", cmp.Or(fstype, source, "with other flags"), target, err)
 	}
 	return nil
 }
@@ -100,16 +110,16 @@ func privateMounts(ownNet bool) error {
 func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("socket: %w", err)
+		return fmt.Errorf("set lo up: socket: %w", err)
 	}
 	defer unix.Close(fd)
-	ifr, err := unix.NewIfreq("lo")
+	lo, err := unix.NewIfreq("lo")
 	if err != nil {
-		return fmt.Errorf("lo: %w", err)
-	}
-	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr); err != nil {
 		return fmt.Errorf("set lo up: %w", err)
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
+		return fmt.Errorf("set lo up (needs CAP_NET_ADMIN): %w", err)
 	}
 	return nil
 }
@@ -117,7 +127,7 @@ func loopbackUp() error {
 // TempDir returns a temporary directory for a test that mounts below it: at
 // the end it is removed only after every mount below it was detached, so that
 // nothing mounted there is ever deleted.
-func TempDir(t testing.TB) string {
+func TempDir(t TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-test-")
 	if err != nil {

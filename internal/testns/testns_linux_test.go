@@ -73,3 +73,34 @@ func TestTempDirDetachesBeforeItRemoves(t *testing.T) {
 	require.NoDirExists(t, dir)
 	require.FileExists(t, kept)
 }
+
+func TestAProcessHasNamespacesOfItsOwn(t *testing.T) {
+	var dir string
+	t.Run("while the test runs", func(t *testing.T) {
+		dir = testns.Process(t, testns.Mount|testns.Net|testns.Cgroup|testns.UTS|testns.IPC, "")
+		for _, kind := range []string{"mnt", "net", "cgroup", "uts", "ipc"} {
+			own, err := os.Readlink(filepath.Join(dir, "ns", kind))
+			require.NoError(t, err)
+			require.NotEqual(t, namespace(t, "self", kind), own, kind)
+		}
+		same := testns.Process(t, testns.UTS, "")
+		own, err := os.Readlink(filepath.Join(same, "ns/net"))
+		require.NoError(t, err)
+		require.Equal(t, namespace(t, "self", "net"), own)
+	})
+	require.NoDirExists(t, dir)
+}
+
+func TestOnlyPeersShareWhatIsMounted(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	require.NoError(t, unix.Mount("", dir, "", unix.MS_SHARED, ""))
+	apart, peer := testns.Process(t, testns.Mount, ""), testns.Process(t, testns.Peers, "")
+	point := filepath.Join(dir, "point")
+	require.NoError(t, os.Mkdir(point, 0o700))
+	require.NoError(t, unix.Mount("tmpfs", point, "tmpfs", 0, ""))
+	require.NoError(t, os.WriteFile(filepath.Join(point, "file"), nil, 0o600))
+	require.FileExists(t, filepath.Join(peer, "root", point, "file"))
+	require.NoFileExists(t, filepath.Join(apart, "root", point, "file"))
+}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/snapshot"
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // What the demo breaks, at the places that nodeinit has without flags.
@@ -42,7 +42,7 @@ const (
 type demo struct {
 	out      io.Writer
 	nodeinit func(ctx context.Context, args ...string) (status int)
-	node     *throwaway.Node
+	node     *testns.Node
 	flags    string // a file of values for nodeinit's flags
 }
 
@@ -55,7 +55,7 @@ func Run(ctx context.Context, out io.Writer, data fs.FS, nodeinit func(ctx conte
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	node, err := throwaway.Start(ctx, throwaway.Options{Hostname: "demo-node"})
+	node, err := testns.StartNode(ctx, testns.NodeOptions{Hostname: "demo-node"})
 	if err != nil {
 		return fmt.Errorf("make a throw-away node: %w", err)
 	}
@@ -184,8 +184,6 @@ func (d *demo) nothingLeft(ctx context.Context, before snapshot.Snapshot) error 
 
 func (d *demo) snapshot(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{}
-	err := d.node.Do(ctx, func(context.Context) error {
-		return errors.Join(s.Files("/etc", "/opt", "/run", "/var"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
-	})
+	err := d.node.Do(ctx, func(context.Context) error { return s.Node() })
 	return s, err
 }

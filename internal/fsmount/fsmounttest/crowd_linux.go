@@ -6,7 +6,6 @@ package fsmounttest
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // Crowd sees to it that there are count mounts in a directory of the node's, on the
@@ -48,7 +48,7 @@ func TwoAtOnce(t *testing.T, rounds int, ensure func(path string) error) {
 		for range 2 {
 			ready.Add(1)
 			go func() {
-				err := join(ns)
+				err := testns.Join(ns)
 				ready.Done()
 				<-start
 				if err == nil {
@@ -65,13 +65,4 @@ func TwoAtOnce(t *testing.T, rounds int, ensure func(path string) error) {
 		require.NoError(t, err)
 		require.Len(t, mountinfo.On(infos, path), 1)
 	}
-}
-
-// join locks the thread and has it enter a mount namespace, for ever.
-func join(ns *os.File) error {
-	runtime.LockOSThread()
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return err
-	}
-	return unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)
 }

@@ -6,12 +6,10 @@ package fsmounttest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -127,33 +125,17 @@ func (n *Real) InCgroup(name string, f func()) {
 	cgroup := filepath.Join(hierarchy, "slipway-test-"+strconv.Itoa(os.Getpid())+strings.ReplaceAll(name, "/", "-"))
 	require.NoError(t, os.Mkdir(cgroup, 0o755))
 	t.Cleanup(func() { require.NoError(t, os.Remove(cgroup)) })
-	dir, err := os.Open(cgroup)
-	require.NoError(t, err)
-	defer dir.Close()
-
-	child := exec.Command("cat")
-	child.SysProcAttr = &syscall.SysProcAttr{
-		UseCgroupFD: true, CgroupFD: int(dir.Fd()),
-		Unshareflags: unix.CLONE_NEWCGROUP, Pdeathsig: unix.SIGKILL,
-	}
-	stdin, err := child.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, child.Start())
-	defer func() {
-		require.NoError(t, stdin.Close())
-		require.NoError(t, child.Wait())
-	}()
-	enter(t, child.Process.Pid, f)
+	enter(t, testns.Process(t, testns.Cgroup, cgroup), f)
 }
 
 // enter calls f in the cgroup namespace of a process.
-func enter(t testing.TB, pid int, f func()) {
+func enter(t testing.TB, procDir string, f func()) {
 	t.Helper()
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/cgroup")
 	require.NoError(t, err)
 	defer own.Close()
-	other, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/cgroup")
+	other, err := os.Open(procDir + "/ns/cgroup")
 	require.NoError(t, err)
 	defer other.Close()
 	require.NoError(t, unix.Setns(int(other.Fd()), unix.CLONE_NEWCGROUP))

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // Places on a throw-away node.
@@ -59,7 +59,7 @@ func playStandIn(part string) error {
 
 // node is where processes and sockets lie: a throw-away one, for all tries of a target.
 type node struct {
-	*throwaway.Node
+	*testns.Node
 	ends    []func() error
 	kubelet func() error // ends root's; nil: there is none
 	agent   func() error
@@ -67,7 +67,7 @@ type node struct {
 }
 
 func startNode() (*node, error) {
-	started, err := throwaway.Start(context.Background(), throwaway.Options{})
+	started, err := testns.StartNode(context.Background(), testns.NodeOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 	"github.com/slipway-dev/slipway/internal/testns"
-	"github.com/slipway-dev/slipway/internal/throwaway"
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
@@ -30,7 +29,7 @@ const (
 
 // node is a throw-away node on which nodeinit runs in a cgroup of its own.
 type node struct {
-	*throwaway.Node
+	*testns.Node
 	t      *testing.T
 	binary string
 	work   string
@@ -42,7 +41,7 @@ type node struct {
 func newNode(t *testing.T, binary string) *node {
 	t.Helper()
 	testns.Root(t)
-	machine, err := throwaway.Start(t.Context(), throwaway.Options{Controllers: true})
+	machine, err := testns.StartNode(t.Context(), testns.NodeOptions{Controllers: true})
 	if errors.Is(err, errors.ErrUnsupported) {
 		testns.SkipKernel(t, "memory controller for the node: "+err.Error())
 	}

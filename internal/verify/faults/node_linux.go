@@ -20,7 +20,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/snapshot"
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // runTimeout is far more than any of the commands takes, also when traced.
@@ -28,7 +28,7 @@ const runTimeout = time.Minute
 
 // node is a throw-away node with what an administrator would give to nodeinit.
 type node struct {
-	*throwaway.Node
+	*testns.Node
 	binary string
 	work   string // seen on the node by the same path
 	disk   bool   // some folders are on a disk: see mountDisk
@@ -42,7 +42,7 @@ func newNode(ctx context.Context, binary, work string) (*node, error) {
 	if err := writeInputs(work); err != nil {
 		return nil, err
 	}
-	t, err := throwaway.Start(ctx, throwaway.Options{})
+	t, err := testns.StartNode(ctx, testns.NodeOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +141,7 @@ func (n *node) state(ctx context.Context) (snapshot.Snapshot, error) {
 	maps.DeleteFunc(seen, func(object, _ string) bool { // what stays, and mount(8)'s own
 		return object == "file /run/slipway.lock" || strings.HasPrefix(object, "file /run/mount")
 	})
+	seen.DropSources()
 	return normal(seen), err
 }
 
@@ -156,7 +157,7 @@ func normal(seen snapshot.Snapshot) snapshot.Snapshot {
 		return fmt.Sprintf("%sDRAWN-%d", kind, slices.Index(names[kind], name)+1)
 	}
 	for _, object := range slices.Sorted(maps.Keys(seen)) {
-		text := ownSource.ReplaceAllString(seen[object], "slipway-")
+		text := seen[object]
 		if strings.HasPrefix(object, "file "+stateDir+"/") {
 			text, _, _ = strings.Cut(text, " ") // it tells the time as well
 		}
@@ -165,10 +166,8 @@ func normal(seen snapshot.Snapshot) snapshot.Snapshot {
 	return s
 }
 
-var (
-	ownSource = regexp.MustCompile(`slipway-[a-z0-9]{16}`)                          // of a mount
-	drawn     = regexp.MustCompile(`/blob\.[A-Za-z0-9]+$|\.\.\d{4}(_\d\d){5}\.\d+`) // kept content; a data directory
-)
+// drawn are names of kept content, and of a data directory.
+var drawn = regexp.MustCompile(`/blob\.[A-Za-z0-9]+$|\.\.\d{4}(_\d\d){5}\.\d+`)
 
 // wellFormed is an error if a file of JSON is none.
 func wellFormed() error {

@@ -84,9 +84,7 @@ func (s *stand) state(ctx context.Context) (snapshot.Snapshot, error) {
 	if err == nil && o.code != 0 {
 		err = errors.New(o.String())
 	}
-	for line := range strings.Lines(o.output) {
-		now["seen "+strings.TrimSpace(line)] = "there"
-	}
+	now.Lines("seen", o.output)
 	return now, err
 }
 

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // work is where the node has the programs of the test.
@@ -32,7 +32,7 @@ const work = "/tmp/work"
 
 // node is a throw-away node with a layout.
 type node struct {
-	*throwaway.Node
+	*testns.Node
 	t       testing.TB
 	layout  layout
 	plugins string // where the runtime has found ours
@@ -41,7 +41,7 @@ type node struct {
 // build makes the node. Programs are in dir, on the machine.
 func build(t testing.TB, l layout, dir string) *node {
 	t.Helper()
-	throwaway, err := throwaway.Start(t.Context(), throwaway.Options{Hostname: l.name, Root: func(root string) error { return l.root(root, dir) }})
+	throwaway, err := testns.StartNode(t.Context(), testns.NodeOptions{Hostname: l.name, Root: func(root string) error { return l.root(root, dir) }})
 	require.NoError(t, err)
 	n := &node{Node: throwaway, t: t, layout: l}
 	t.Cleanup(func() { require.NoError(t, n.Close()) })

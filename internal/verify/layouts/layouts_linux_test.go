@@ -301,24 +301,19 @@ func (n *node) state() snapshot.Snapshot {
 		return errors.Join(s.Files(n.layout.places()...), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
 	})
 	s.DropMoving()
+	s.DropSources()
 	for _, lock := range []string{"/run/slipway.lock", "/run/xtables.lock"} { // which stay
 		delete(s, "file "+lock)
 	}
-	for object, state := range s {
+	for object := range s {
 		for _, m := range n.layout.all("mount") {
 			if upper := option(m.args[2:], "upper"); upper != "" && strings.Contains(object, upper+"/") {
 				delete(s, object) // the overlay's own: what it shows is looked at
 			}
 		}
-		if _, there := s[object]; !there {
-			continue
-		}
-		s[object] = ownSource.ReplaceAllString(state, "slipway-") // drawn for each mount
 	}
 	return s
 }
-
-var ownSource = regexp.MustCompile(`slipway-[a-z0-9]{16}`)
 
 // reads says where the kubelet's runtime looks: the layout's first.
 func (l layout) reads() (confDir string, pluginDirs []string) {

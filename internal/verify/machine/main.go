@@ -19,7 +19,7 @@ import (
 
 func main() {
 	s := snapshot.Snapshot{}
-	if err := errors.Join(s.Files("/etc", "/opt"), s.Mounts(), s.Links(), s.Values("kernel", "net", "vm")); err != nil {
+	if err := errors.Join(s.Machine(), s.Files("/etc", "/opt"), s.Values("net")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

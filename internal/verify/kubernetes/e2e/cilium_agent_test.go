@@ -249,7 +249,7 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 	on(t, `for chain in "raw PREROUTING" "raw OUTPUT" "mangle PREROUTING" "mangle POSTROUTING"; do
 		iptables -t ${chain% *} -A ${chain#* } -j ACCEPT; iptables -t ${chain% *} -D ${chain#* } -j ACCEPT
 	done`)
-	snapshot(t) // looking for rules makes the kernel's tables
+	look(t) // looking for rules makes the kernel's tables
 	for _, c := range ciliums {
 		if c.component == "" {
 			continue
@@ -257,7 +257,7 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			begin(t)
 			nodeReady(t, "False")
-			before := snapshot(t)
+			before := look(t)
 			d := cilium(t, c.component)
 			d.base(t)
 			applyObjects(t, d.daemonSet())
@@ -295,7 +295,7 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 func takesNothingFromTheLiving(t *testing.T) {
 	t.Helper()
 	address := pingPods(t)
-	before := snapshot(t)
+	before := look(t)
 	signal := func(name string) {
 		on(t, "kill -"+name+" $(grep -lx cilium-agent /proc/[0-9]*/comm | cut -d/ -f3)")
 	}

@@ -46,7 +46,7 @@ func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
 	// provider's, and differs with each pod.
 	const forget = "touch /run/xtables.lock; chmod 600 /run/xtables.lock; rm /var/lib/cni/networks/cloud/last_reserved_ip.0"
 	on(t, forget)
-	before := snapshot(t)
+	before := look(t)
 
 	d := agent(t)
 	d.objects = append(d.objects[:len(d.objects)-1], configMap("cilium-config", "cni-config", conflist(t, provider, agents)))

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
 )
 
@@ -82,7 +82,7 @@ func TestAClusterEndsWithItsStarter(t *testing.T) {
 	require.Eventually(t, func() bool { return len(processesIn(t, name)) == 0 }, 20*time.Second, 10*time.Millisecond)
 	require.NoDirExists(t, init)
 
-	next, err := throwaway.Start(t.Context(), throwaway.Options{})
+	next, err := testns.StartNode(t.Context(), testns.NodeOptions{})
 	require.NoError(t, err)
 	require.NoError(t, next.Close())
 	require.Empty(t, cgroups(t, name), "the next node takes away the cgroups")

@@ -26,9 +26,9 @@ func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
 	begin(t)
 	on(t, natTable)
 	on(t, script(t, "foreign.sh"))
-	snapshot(t) // looking for rules makes the kernel's tables
+	look(t) // looking for rules makes the kernel's tables
 	nodeReady(t, "False")
-	before := snapshot(t)
+	before := look(t)
 	kubectl(t, "taint", "node", "--all", taint+"=:NoSchedule")
 
 	d := embedding(t)
@@ -47,7 +47,7 @@ func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
 	}})
 	kubectl(t, "wait", "pod", "stays", "--for=condition=Ready", "--timeout=60s")
 	address := kubectl(t, "get", "pod", "stays", "--output=jsonpath={.status.podIP}")
-	installed := snapshot(t)
+	installed := look(t)
 	on(t, "cd /var/lib/cni/networks/slipway-agent; printf 'gone\\r\\neth0' >10.244.0.99; touch -d '1 hour ago' 10.*")
 
 	kubectl(t, "delete", "pod", first, "--namespace=kube-system")

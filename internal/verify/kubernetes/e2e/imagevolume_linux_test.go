@@ -34,7 +34,7 @@ func TestAnImageVolumeBesideAnUnmodifiedAgent(t *testing.T) {
 	importNodeinit(t)
 	on(t, script(t, "foreign.sh"))
 	on(t, "mkdir -p /run/cilium/netns; touch /run/xtables.lock; chmod 600 /run/xtables.lock") // which the kubelet makes where hostPath names it
-	snapshot(t)                                                                               // looking for rules makes the kernel's tables
+	look(t)                                                                                   // looking for rules makes the kernel's tables
 	life(t, imageVolume(t))
 }
 

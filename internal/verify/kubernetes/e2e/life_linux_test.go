@@ -4,7 +4,6 @@
 package e2e_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -34,7 +34,7 @@ func TestLifeOfANode(t *testing.T) {
 	begin(t)
 	on(t, script(t, "foreign.sh"))
 	on(t, "cd /var/lib/cni/networks && ls | grep -vx other | xargs rm -rf") // of tests before this one
-	snapshot(t)                                                             // looking for rules makes the kernel's tables
+	look(t)                                                                 // looking for rules makes the kernel's tables
 	for i, a := range arrangements {
 		if i > 0 && testing.Short() {
 			break
@@ -48,13 +48,13 @@ func TestLifeOfANode(t *testing.T) {
 
 func life(t *testing.T, d *deployment) {
 	nodeReady(t, "False")
-	before := snapshot(t)
+	before := look(t)
 
 	d.apply(t)
 	first := d.ready(t)
 	nodeReady(t, "True")
 	pingEachOther(t)
-	installed := snapshot(t)
+	installed := look(t)
 	require.NotEqual(t, before, installed)
 
 	kubectl(t, "delete", "pod", first, "--namespace=kube-system")
@@ -86,9 +86,9 @@ func TestANodeIsPutRight(t *testing.T) {
 	testns.SkipShort(t, "half a minute")
 	begin(t)
 	on(t, "mkdir -p /var/lib/cni/networks; touch /run/xtables.lock; chmod 600 /run/xtables.lock; "+natTable)
-	snapshot(t) // looking for rules makes the kernel's tables
+	look(t) // looking for rules makes the kernel's tables
 	nodeReady(t, "False")
-	before := snapshot(t)
+	before := look(t)
 	d := agent(t)
 	d.apply(t)
 	d.ready(t)
@@ -109,25 +109,26 @@ func pingEachOther(t *testing.T) {
 	removePingPods(t)
 }
 
-// snapshot is the node as other tools show it, a line for each object.
-func snapshot(t *testing.T) map[string]bool {
+// look is the node as other tools show it, a line for each object.
+func look(t *testing.T) snapshot.Snapshot {
 	t.Helper()
-	lines := map[string]bool{}
-	for line := range strings.Lines(on(t, script(t, "node.sh"))) {
-		lines[strings.TrimSpace(line)] = true
-	}
-	require.Greater(t, len(lines), 500)
-	return lines
+	s := snapshot.Snapshot{}
+	s.Lines("node", on(t, script(t, "node.sh")))
+	require.Greater(t, len(s), 500)
+	return s
 }
+
+// lockStays is what there is of the lock afterwards: running programs may hold it.
+const lockStays = "new: node file: run/slipway.lock f 0600 0:0"
 
 // settles waits until the node is as it was, but for lines with one of the texts: links
 // and mounts of a pod go a moment after it.
-func settles(t *testing.T, want map[string]bool, what string, but ...string) {
+func settles(t *testing.T, want snapshot.Snapshot, what string, but ...string) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		differs := slices.DeleteFunc(difference(want, snapshot(t)), func(line string) bool {
-			return slices.ContainsFunc(but, func(text string) bool { return strings.Contains(line, text) })
+		differs := slices.DeleteFunc(want.Diff(look(t)), func(line string) bool {
+			return line == lockStays || slices.ContainsFunc(but, func(text string) bool { return strings.Contains(line, text) })
 		})
 		if len(differs) == 0 {
 			return
@@ -136,19 +137,4 @@ func settles(t *testing.T, want map[string]bool, what string, but ...string) {
 			t.Fatalf("%s, but:\n%s", what, strings.Join(differs, "\n"))
 		}
 	}
-}
-
-func difference(before, after map[string]bool) (lines []string) {
-	for line := range before {
-		if !after[line] {
-			lines = append(lines, fmt.Sprintf("gone: %s", line))
-		}
-	}
-	for line := range after {
-		// Running programs may hold the lock, so it stays, as documented.
-		if !before[line] && line != "file: run/slipway.lock f 0600 0:0" {
-			lines = append(lines, fmt.Sprintf("new: %s", line))
-		}
-	}
-	return lines
 }

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realcri"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
@@ -33,7 +33,7 @@ const (
 
 // Cluster is a running Kubernetes of one node.
 type Cluster struct {
-	node     *throwaway.Node
+	node     *testns.Node
 	programs programs
 	services map[string]*service
 	ca       *realkube.Authority
@@ -55,7 +55,7 @@ func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err
 	if c.programs, err = findPrograms(ctx, log, cmp.Or(options.Containerd, realcri.Debian)); err != nil {
 		return nil, err
 	}
-	if c.node, err = throwaway.Start(ctx, throwaway.Options{Hostname: NodeName, Controllers: true}); err != nil {
+	if c.node, err = testns.StartNode(ctx, testns.NodeOptions{Hostname: NodeName, Controllers: true}); err != nil {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{c.prepare, c.startAll} {

@@ -7,7 +7,7 @@
 // plugins, which are downloaded and unpacked but not installed; another containerd
 // is built from its module (package realcri).
 //
-// All of it is on a throw-away node (package throwaway), with its files in
+// All of it is on a throw-away node (package testns), with its files in
 // memory, and so goes with it: at [Cluster.Close], and when the process that
 // started it dies. Only empty cgroups stay then, which the next one removes.
 //

@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 	"github.com/slipway-dev/slipway/internal/verify/programs"
@@ -90,7 +91,7 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 	h.write(store+"10.9.0.2", "alive\r\neth0")
 	h.write(store+"10.9.0.3", "gone\r\neth0")
 	h.write(store+"10.9.0.4", "")
-	before := snapshot(h)
+	before := h.state()
 	start := func(until string) (stop func() string) {
 		cmd := exec.Command(binary, "--host-proc="+h.Proc(), "--kubeconfig="+kubeconfig, "--node="+name, "--taint="+notReady,
 			"--daemonset=kube-system/agent", "--gates=file:/run/go", "--cni=ptp", "--subnet=10.9.0.0/24", "--plugins=/usr/lib/cni",
@@ -166,38 +167,13 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 	require.Regexp(t, regexp.MustCompile(`decision="?uninstall \(not-matching\)`), stop())
 	require.False(t, h.has(conflist))
 	require.False(t, h.has("/var/lib/slipway"))
-	require.Equal(t, before, snapshot(h))
+	require.Empty(t, before.Diff(h.state()))
 }
 
-// snapshot is what the agent changes of a node, but for the addresses.
-func snapshot(h host) (state []string) {
-	h.do(func() error {
-		for _, file := range []string{"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv4/conf/all/rp_filter"} {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			state = append(state, file+" "+string(content))
-		}
-		mounts, err := os.ReadFile("/proc/thread-self/mountinfo")
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(string(mounts)) {
-			state = append(state, strings.Fields(line)[4])
-		}
-		for _, dir := range []string{"/etc/cni", "/etc/sysctl.d", "/opt"} {
-			err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-				if !os.IsNotExist(err) {
-					state = append(state, path)
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return state
+// state is what the agent changes of a node, but for the addresses.
+func (h host) state() snapshot.Snapshot {
+	h.t.Helper()
+	s := snapshot.Snapshot{}
+	h.do(func() error { return errors.Join(s.Files("/etc", "/opt"), s.Mounts(), s.Links(), s.Values("net/ipv4")) })
+	return s
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package throwaway
+package testns
 
 import (
 	"bufio"
@@ -43,7 +43,7 @@ type node struct {
 	close1 func() error
 }
 
-func (n *node) start(ctx context.Context, options Options) (err error) {
+func (n *node) start(ctx context.Context, options NodeOptions) (err error) {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("needs root: %w", unix.EPERM)
 	}

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package throwaway_test
+package testns_test
 
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"net"
@@ -22,58 +21,35 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
-	"github.com/slipway-dev/slipway/internal/throwaway"
 )
 
-func start(t *testing.T) *throwaway.Node {
+func start(t *testing.T) *testns.Node {
 	t.Helper()
 	testns.Root(t)
-	n, err := throwaway.Start(t.Context(), throwaway.Options{})
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n
 }
 
 // machine is what a node must leave as it is.
-type machine struct {
-	mounts, links, hostname, sysctls string
-	etc, opt                         [sha256.Size]byte
-}
-
-func look(t *testing.T) machine {
+func machine(t *testing.T) snapshot.Snapshot {
 	t.Helper()
-	read := func(path string) string {
-		b, err := os.ReadFile(path)
-		require.NoError(t, err)
-		return string(b)
-	}
-	tree := func(dir string) [sha256.Size]byte {
-		var b strings.Builder
-		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil {
-				info, _ := e.Info()
-				b.WriteString(fs.FormatFileInfo(info) + path + "\n")
-			}
-			return nil
-		})
-		return sha256.Sum256([]byte(b.String()))
-	}
+	s := snapshot.Snapshot{}
+	require.NoError(t, s.Machine())
 	links, err := net.Interfaces()
 	require.NoError(t, err)
-	m := machine{mounts: read("/proc/self/mountinfo"), etc: tree("/etc"), opt: tree("/opt"), hostname: read("/proc/sys/kernel/hostname")}
 	for _, l := range links {
-		m.links += l.Name + l.Flags.String() + "\n"
+		s["link "+l.Name] = l.Flags.String()
 	}
-	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/rp_filter", "kernel/panic", "vm/overcommit_memory"} {
-		m.sysctls += read("/proc/sys/" + key)
-	}
-	return m
+	return s
 }
 
 // cgroupOf returns the directory of the node's cgroup on the machine. Nodes of
 // other tests may come and go beside it.
-func cgroupOf(t *testing.T, n *throwaway.Node) string {
+func cgroupOf(t *testing.T, n *testns.Node) string {
 	t.Helper()
 	mounts, err := mountinfo.Read()
 	require.NoError(t, err)
@@ -93,8 +69,8 @@ func cgroupOf(t *testing.T, n *throwaway.Node) string {
 
 func TestTheMachineStaysAsItIs(t *testing.T) {
 	testns.Root(t)
-	before := look(t)
-	n, err := throwaway.Start(t.Context(), throwaway.Options{Hostname: "other"})
+	before := machine(t)
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{Hostname: "other"})
 	require.NoError(t, err)
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
 		for _, dir := range []string{"/etc/cni/net.d", "/opt/cni/bin", "/run/cilium/cgroupv2", "/var/lib/slipway", "/hostproc", "/sys/fs/cgroup/below"} {
@@ -111,7 +87,7 @@ func TestTheMachineStaysAsItIs(t *testing.T) {
 	require.DirExists(t, filepath.Join(cgroup, "below"))
 	require.NoError(t, n.Close())
 	require.NoError(t, n.Close(), "again")
-	require.Equal(t, before, look(t))
+	require.Empty(t, before.Diff(machine(t)))
 	require.NoDirExists(t, cgroup)
 	require.NoDirExists(t, "/hostproc")
 }
@@ -272,7 +248,7 @@ func TestStartIsCancelled(t *testing.T) {
 	testns.Root(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := throwaway.Start(ctx, throwaway.Options{})
+	_, err := testns.StartNode(ctx, testns.NodeOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -286,14 +262,14 @@ func TestNoCgroup2SaysWhatItTakes(t *testing.T) {
 			require.NoError(t, unix.Unmount(m.Point, unix.MNT_DETACH))
 		}
 	}
-	_, err = throwaway.Start(t.Context(), throwaway.Options{})
+	_, err = testns.StartNode(t.Context(), testns.NodeOptions{})
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorContains(t, err, "mount -t cgroup2 none /mnt")
 }
 
 func TestARootOfItsOwnMaking(t *testing.T) {
 	testns.Root(t)
-	node, err := throwaway.Start(t.Context(), throwaway.Options{Root: func(dir string) error {
+	node, err := testns.StartNode(t.Context(), testns.NodeOptions{Root: func(dir string) error {
 		for _, folder := range []string{"dev", "proc", "sys", "image"} {
 			if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
 				return err
@@ -311,6 +287,6 @@ func TestARootOfItsOwnMaking(t *testing.T) {
 		return nil
 	}))
 
-	_, err = throwaway.Start(t.Context(), throwaway.Options{Root: func(string) error { return errors.New("no root today") }})
+	_, err = testns.StartNode(t.Context(), testns.NodeOptions{Root: func(string) error { return errors.New("no root today") }})
 	require.ErrorContains(t, err, "no root today")
 }

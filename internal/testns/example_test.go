@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package throwaway_test
+package testns_test
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/slipway-dev/slipway/internal/throwaway"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 func Example() {
 	ctx := context.Background()
-	node, err := throwaway.Start(ctx, throwaway.Options{})
+	node, err := testns.StartNode(ctx, testns.NodeOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

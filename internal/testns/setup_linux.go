@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package throwaway
+package testns
 
 import (
 	"context"
@@ -17,8 +17,6 @@ import (
 // stage is where the new root is put together: every machine has this
 // directory, and the node gets a /sys of its own.
 const stage = "/sys"
-
-const hardened = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 
 // setup makes the node's file system and name. It runs inside, where what it
 // mounts is private.
@@ -45,23 +43,6 @@ func (s setup) run(context.Context) error {
 		}
 	}
 	return mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "") // among the node's processes: the parent of / is no peer
-}
-
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("set lo up: socket: %w", err)
-	}
-	defer unix.Close(fd)
-	lo, err := unix.NewIfreq("lo")
-	if err != nil {
-		return fmt.Errorf("set lo up: %w", err)
-	}
-	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
-		return fmt.Errorf("set lo up (needs CAP_NET_ADMIN): %w", err)
-	}
-	return nil
 }
 
 // ownFolders are the node's own. Every other directory of the machine's root is
@@ -244,16 +225,9 @@ func enterRoot() error {
 	return unix.Chdir("/")
 }
 
-// protectMachine makes read-only what in /proc is the machine's: of the
-// sysctls only those below net have a namespace.
+// protectMachine makes read-only what in /proc is the machine's.
 func protectMachine() error {
-	if err := mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
-		return err
-	}
-	if err := mount("/proc/sys/net", "/proc/sys/net", "", unix.MS_BIND, ""); err != nil {
-		return err
-	}
-	if err := mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|hardened, ""); err != nil {
+	if err := protectSysctls(true); err != nil {
 		return err
 	}
 	for _, path := range []string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
@@ -269,18 +243,4 @@ func protectMachine() error {
 		}
 	}
 	return nil
-}
-
-func mount(source, target, fstype string, flags uintptr, data string) error {
-	if err := unix.Mount(source, target, fstype, flags, data); err != nil {
-		return fmt.Errorf("mount %s on %s (needs CAP_SYS_ADMIN): %w", cmpSource(source, fstype), target, err)
-	}
-	return nil
-}
-
-func cmpSource(source, fstype string) string {
-	if fstype != "" {
-		return fstype
-	}
-	return source
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package throwaway_test
+package testns_test
 
 import (
 	"bufio"
@@ -17,17 +17,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/testns"
-	"github.com/slipway-dev/slipway/internal/throwaway"
 )
 
-const helperEnv = "SLIPWAY_THROWAWAY_TEST_HELPER"
+const helperEnv = "SLIPWAY_TESTNS_TEST_HELPER"
 
 // TestMain plays the program that starts a node and dies.
 func TestMain(m *testing.M) {
 	if os.Getenv(helperEnv) == "" {
 		os.Exit(m.Run())
 	}
-	n, err := throwaway.Start(context.Background(), throwaway.Options{})
+	n, err := testns.StartNode(context.Background(), testns.NodeOptions{})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

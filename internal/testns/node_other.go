@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package throwaway
+package testns
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func unsupported() error {
 	return fmt.Errorf("%s has no namespaces: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-func (*node) start(context.Context, Options) error                  { return unsupported() }
+func (*node) start(context.Context, NodeOptions) error              { return unsupported() }
 func (*node) proc() string                                          { return "" }
 func (*node) do(context.Context, func(context.Context) error) error { return unsupported() }
 func (*node) startCommand(*exec.Cmd) error                          { return unsupported() }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package throwaway_test
+package testns_test
 
 import (
 	"bytes"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
-	"github.com/slipway-dev/slipway/internal/throwaway"
 )
 
 // v1 are the mount points of the machine's hierarchies of version 1.
@@ -40,7 +39,7 @@ func TestANodeHasACgroupInEachHierarchy(t *testing.T) {
 	if len(points) == 0 {
 		testns.SkipKernel(t, "hierarchy of cgroup version 1")
 	}
-	n, err := throwaway.Start(t.Context(), throwaway.Options{Controllers: true})
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{Controllers: true})
 	require.NoError(t, err)
 	defer n.Close()
 
@@ -96,12 +95,12 @@ func TestANodeOfAUnifiedMachineHasControllers(t *testing.T) {
 	const root = "/sys/fs/cgroup"
 	before, err := os.ReadFile(root + "/cgroup.subtree_control")
 	require.NoError(t, err)
-	n, err := throwaway.Start(t.Context(), throwaway.Options{Controllers: true})
+	n, err := testns.StartNode(t.Context(), testns.NodeOptions{Controllers: true})
 	if len(strings.Fields(string(before))) == 0 {
 		require.ErrorIs(t, err, errors.ErrUnsupported)
 		require.NoError(t, os.WriteFile(root+"/cgroup.subtree_control", []byte("+memory"), 0))
 		t.Cleanup(func() { require.NoError(t, os.WriteFile(root+"/cgroup.subtree_control", []byte("-memory"), 0)) })
-		n, err = throwaway.Start(t.Context(), throwaway.Options{Controllers: true})
+		n, err = testns.StartNode(t.Context(), testns.NodeOptions{Controllers: true})
 	}
 	require.NoError(t, err)
 	defer n.Close()

@@ -1,38 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package throwaway makes a node that is used once and thrown away: a process
-// tree with namespaces, a file system and a cgroup of its own on a machine that
-// stays as it is. It serves the demonstration and the tests; it is no
-// container runtime and no sandbox.
-//
-// # What a node is
-//
-// Its pid 1 is a shell that waits, in new mount, net, cgroup, pid, uts and ipc
-// namespaces. Its root is a new tmpfs, with
-//
-//   - empty folders at /etc, /opt, /run, /var, /boot, /mnt, /media and /srv, but
-//     for the few files in /etc that programs need to start;
-//   - a fresh /proc, where only the sysctls below /proc/sys/net are writable:
-//     the others are the machine's;
-//   - a fresh, read-only /sys that shows the node's own links, with an empty
-//     /sys/fs/bpf, and the node's cgroup2 at /sys/fs/cgroup;
-//   - a small /dev with device nodes of its own;
-//   - every other directory of the machine's root (/usr, /tmp, /home, ...) as it
-//     is there, /usr and its like read-only. What the node writes to /tmp is
-//     written to the machine's.
-//
-// Mounts are shared within the node, as on a host that runs systemd, and
-// private against the machine. lo is up; there is no other link.
-//
-// # What it needs
-//
-// Linux, root with the capabilities SYS_ADMIN, SYS_CHROOT, NET_ADMIN and MKNOD,
-// a mounted cgroup2 that may be written to, the programs sh(1) and mount(8), and
-// a root file system that is not the initramfs, which pivot_root(2) cannot
-// leave. Elsewhere [Start] returns an error matching
-// [errors.ErrUnsupported].
-package throwaway
+package testns
 
 import (
 	"context"
@@ -41,9 +10,9 @@ import (
 	"os/exec"
 )
 
-// Options say how a node is to be. The zero value is a node named
+// NodeOptions say how a node is to be. The zero value is a node named
 // "slipway-node".
-type Options struct {
+type NodeOptions struct {
 	// Hostname of the node; empty: "slipway-node".
 	Hostname string
 	// Controllers: the node has those of cgroups, as a container runtime and a kubelet
@@ -59,13 +28,14 @@ type Options struct {
 	Root func(dir string) error
 }
 
-// Node is a running throw-away node. Several goroutines may use it.
+// Node is a running throw-away node; the package's documentation says what it has.
+// Several goroutines may use it.
 type Node struct{ node }
 
-// Start makes a node. The caller closes it; if the caller's process dies, pid 1
+// StartNode makes a node. The caller closes it; if the caller's process dies, pid 1
 // of the node sees it and ends the node, and only its empty cgroup stays.
-// Cancelling ctx ends Start, not the node.
-func Start(ctx context.Context, options Options) (*Node, error) {
+// Cancelling ctx ends StartNode, not the node.
+func StartNode(ctx context.Context, options NodeOptions) (*Node, error) {
 	n := &Node{}
 	if err := n.start(ctx, options); err != nil {
 		return nil, fmt.Errorf("start throw-away node: %w", err)
