@@ -20,7 +20,7 @@ import (
 
 var (
 	// ErrChanged says that an object is no longer as the step left it: it belongs to
-	// somebody else by now, and is not touched.
+	// somebody else by now, and is not touched. Its entry remains recorded as kept.
 	ErrChanged = errors.New("no longer as it was left")
 
 	// ErrKept says that an object was not undone because the caller wants to keep
@@ -59,6 +59,11 @@ type Options struct {
 	// AnyOwner lets reverts undo changes on a node that somebody else owns. Make
 	// sure that the owner's agent is not running: see [Journal.OwnerAlive].
 	AnyOwner bool
+
+	// AcceptKept makes it no error that something is kept because it is no longer as it
+	// was left. Once all else is undone, such entries are dropped, and the journal
+	// remembers which objects are left for good: see [Journal.LeftForGood].
+	AcceptKept bool
 
 	// Boot names the running boot. If empty, the kernel is asked.
 	Boot string
@@ -292,7 +297,8 @@ func (e unrecorded) Unwrap() error { return e.error }
 func Namespace() string { return mountNamespace() }
 
 // Lookup finds the entry of an object that the context's step has changed. An entry
-// that a reboot has undone is not found.
+// that a reboot has undone is not found, nor one that is kept: what is there now is the
+// original for the next change.
 func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, known bool, err error) {
 	if j == nil {
 		return e, false, nil
@@ -306,14 +312,14 @@ func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, kno
 		return e, false, err
 	}
 	i := p.index(Entry{Kind: kind, Object: object, Step: step})
-	if i < 0 || j.outlived(p.Entries[i]) {
+	if i < 0 || j.passed(p.Entries[i]) {
 		return e, false, nil
 	}
 	return p.Entries[i], true, nil
 }
 
 // Recorded lists the entries of the context's step, oldest first. Entries that a
-// reboot has undone are left out.
+// reboot has undone are left out, and those that are kept.
 func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
 	if j == nil {
 		return nil, nil
@@ -323,12 +329,12 @@ func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	entries, err := j.Entries()
-	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.outlived(e) }), err
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.passed(e) }), err
 }
 
 // Empty reports whether there is nothing to revert: nothing is recorded, nobody
 // owns the node, and no run that was cut short has left behind the journal's
-// directory or anything in it.
+// directory or anything in it. What is left for good does not count.
 func (j *Journal) Empty() (bool, error) {
 	if j == nil {
 		return true, nil
@@ -337,7 +343,7 @@ func (j *Journal) Empty() (bool, error) {
 	if err != nil || len(p.Entries)+len(p.Owners) > 0 {
 		return false, err
 	}
-	left, err := j.remains()
+	left, err := j.remains(p)
 	return err == nil && !left, err
 }
 
@@ -353,5 +359,22 @@ func (j *Journal) Entries() ([]Entry, error) {
 	return slices.Clone(p.Entries), nil
 }
 
+// LeftForGood lists the objects that ForgetObject, or a revert with
+// [Options].AcceptKept, has left where they are and dropped from the record. An object
+// that is recorded anew is no longer among them, and of very many the oldest are not.
+func (j *Journal) LeftForGood() ([]Left, error) {
+	if j == nil {
+		return nil, nil
+	}
+	p, err := j.load()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(p.Left), nil
+}
+
 // outlived reports whether a reboot has taken away what e records.
 func (j *Journal) outlived(e Entry) bool { return e.Boot != "" && e.Boot != j.boot }
+
+// passed reports whether what is at e's object now is no longer what e records.
+func (j *Journal) passed(e Entry) bool { return e.Kept || j.outlived(e) }

@@ -27,8 +27,19 @@ type page struct {
 	ID      string  `json:"id,omitempty"`     // drawn when the journal is made
 	Owners  []owner `json:"owners,omitempty"` // the last one is the node's
 	Entries []Entry `json:"entries"`          // oldest first
+	Left    []Left  `json:"left,omitempty"`   // for good, oldest first
 
 	unknown map[string]json.RawMessage
+}
+
+// maxLeft is how many objects are remembered that are left for good.
+const maxLeft = 1000
+
+// Left is an object that was changed and is left so for good.
+type Left struct {
+	Kind   string    `json:"kind"`
+	Object string    `json:"object"`
+	Time   time.Time `json:"time,omitzero"` // when that was said
 }
 
 // owner is somebody who has claimed the node.
@@ -123,6 +134,19 @@ func (p *page) begin(boot string, entries ...Entry) {
 		}
 	}
 	p.Entries = last
+	p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { return slices.ContainsFunc(entries, l.is) })
+}
+
+func (l Left) is(e Entry) bool { return l.Kind == e.Kind && l.Object == e.Object }
+
+// leave drops entries, and remembers their objects.
+func (p *page) leave(forGood ...Entry) {
+	p.forget(forGood...)
+	for _, e := range forGood {
+		p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { return l.is(e) })
+		p.Left = append(p.Left, Left{e.Kind, e.Object, time.Now().UTC().Truncate(time.Second)})
+	}
+	p.Left = p.Left[max(0, len(p.Left)-maxLeft):]
 }
 
 func (p *page) forget(gone ...Entry) {
@@ -135,6 +159,6 @@ func (p *page) forget(gone ...Entry) {
 
 func (p *page) clone() *page {
 	c := *p
-	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries)
+	c.Owners, c.Entries, c.Left = slices.Clone(p.Owners), slices.Clone(p.Entries), slices.Clone(p.Left)
 	return &c
 }

@@ -174,8 +174,9 @@ func (j *Journal) clear() error {
 	return j.sweep(d)
 }
 
-// remains reports whether there is something for discard to remove.
-func (j *Journal) remains() (bool, error) {
+// remains reports whether there is something for discard to remove, beside what p
+// says that is left for good.
+func (j *Journal) remains(p *page) (bool, error) {
 	d, err := j.openDir()
 	if d == nil || err != nil {
 		return false, err
@@ -190,7 +191,7 @@ func (j *Journal) remains() (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("look at the state directory: %w", err)
 		}
-		if name == fileName || name == lockName || isBlob(name) || durable.IsTemporary(name) {
+		if name == fileName && len(p.Left) == 0 || name == lockName || isBlob(name) || durable.IsTemporary(name) {
 			return true, nil
 		}
 		empty = false
@@ -244,15 +245,26 @@ func (j *Journal) tidy() error {
 }
 
 // discard removes the journal with everything that belongs to it, and the directory
-// if a journal made it and nothing else is in it.
+// if a journal made it and nothing else is in it. What is left for good is remembered
+// in a journal of nobody's.
 func (j *Journal) discard() error {
 	d, err := j.openDir()
 	if d == nil || err != nil {
 		return err
 	}
 	defer d.Close()
+	p, err := j.refresh(d)
+	if err != nil {
+		return err
+	}
 	j.page, j.seen, j.fresh = &page{Schema: schema}, nil, nil
 	j.applied, j.id, j.generation = false, "", 0
+	if len(p.Left) > 0 {
+		if p.ID != "" {
+			err = j.save(d, &page{Schema: schema, Entries: []Entry{}, Left: p.Left})
+		}
+		return errors.Join(err, j.sweepBlobs(d, j.page), d.Remove(lockName))
+	}
 	// The lock goes last: who makes it anew finds no journal any more.
 	if err := errors.Join(j.sweepBlobs(d, j.page), d.Sweep(), d.Remove(fileName), d.Remove(lockName)); err != nil {
 		return fmt.Errorf("remove the journal: %w", remedy.File(err))

@@ -45,7 +45,7 @@ type options struct {
 	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint            string
 	waitLoaded                                                     time.Duration
 	stateDir, owner                                                string
-	takeOver, anyOwner, force                                      bool
+	takeOver, anyOwner, force, acceptKept                          bool
 	timeout, lockTimeout                                           time.Duration
 	skip, only                                                     []string
 }

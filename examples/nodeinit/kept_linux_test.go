@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const dropIn = "/etc/sysctl.d/99-zzz-override_cilium.conf"
+
+// A kubelet sees the exit status of the last try only.
+func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	require.Zero(t, n.run(n.args("apply")...).code)
+	n.shell("echo '# ours' >> " + dropIn)
+	kept := dropIn + " is no longer as it was left, so it is kept"
+	for _, args := range [][]string{{"uninstall", "--dry-run"}, {"uninstall"}, {"uninstall"}, {"uninstall", "--only", "sysctl"}} {
+		o := n.run(args...)
+		require.Equal(t, 1, o.code, args)
+		require.Contains(t, o.stderr, kept, args)
+		require.Contains(t, o.stderr, "nodeinit journal forget OBJECT leaves one thing for good, nodeinit uninstall --accept-kept all of them")
+	}
+	require.Regexp(t, `sysctl +sysctl/file +"`+dropIn+`" +kept`, n.run("journal").stdout)
+
+	o := n.run("uninstall", "--accept-kept")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "leave sysctl/file "+dropIn+" for good: "+kept)
+	require.Regexp(t, `sysctl/file +"`+dropIn+`" +left for good`, n.run("journal").stdout, "what was accepted is on record")
+	o = n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, n.read(dropIn), "# ours")
+}
+
+// Apply replaces what was kept, and uninstall then gives that back.
+func TestPLAN6_ApplyGoesOnBesideWhatIsKept(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("mkdir -p /etc/sysctl.d")
+	require.Zero(t, n.run(n.args("apply")...).code)
+	n.write(dropIn, "# theirs\n")
+	require.Equal(t, 1, n.run("uninstall").code)
+	for range 2 {
+		o := n.run(n.args("apply")...)
+		require.Zero(t, o.code, o.stderr)
+	}
+	o := n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "# theirs\n", n.read(dropIn))
+}
+
+func TestPLAN6_WhatIsForgottenIsOnRecord(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	require.Zero(t, n.run("mount-bpffs", "/run/some/bpf").code)
+	require.Zero(t, n.run("journal", "forget", "/run/some/bpf").code)
+	require.Regexp(t, `bpffs/mount +"/run/some/bpf" +left for good`, n.run("journal").stdout)
+	n.shell("umount /run/some/bpf; rmdir /run/some/bpf")
+	o := n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Zero(t, n.run("mount-bpffs", "/run/some/bpf").code)
+	require.NotContains(t, n.run("journal").stdout, "left for good", "it is recorded again")
+	require.Zero(t, n.run("uninstall").code)
+	require.Equal(t, "gone", n.shell("test -e /var/lib/slipway && echo there || echo gone"))
+}
