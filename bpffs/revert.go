@@ -44,6 +44,9 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	return h.inner().Look(ctx, p, e)
 }
 
+// Find finds the mounts that a Mount has made, by their sources.
+func (h Handler) Find(ctx context.Context) ([]journal.Marked, error) { return h.inner().Find(ctx) }
+
 // Revert unmounts what Apply has mounted according to Journal, whatever Path is
 // now, and removes the directories that Apply made if they are empty.
 //

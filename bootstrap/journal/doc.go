@@ -52,6 +52,12 @@
 //   - The journal's directory is removed with the last entry, if the journal made
 //     it, and unless it is to remember what is left for good.
 //
+// # Marks
+//
+// What can say of itself who made it does: the source of a mount, the first line of a
+// drop-in. [Journal.Orphans] finds such objects that are not recorded: the journal that
+// had them is another, or was lost.
+//
 // # Owner
 //
 // The first apply of a process claims the node for [Options].Owner; later applies

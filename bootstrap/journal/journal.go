@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -49,6 +50,11 @@ var errNoJournal error = unsupported.Error("no journal was given, so nothing was
 
 // Options say on whose behalf a journal is used, and how its entries are undone.
 type Options struct {
+	// Agent is the name of the agent on whose objects the journal's [Mark] is written:
+	// small letters and digits, with single -, . and _ between them. If empty, they name
+	// none, and another journal of the node's cannot be told by it.
+	Agent string
+
 	// Owner says on whose behalf the node is changed, such as a pod's UID; it must be
 	// UTF-8. If empty, the process claims nothing.
 	Owner string
@@ -73,6 +79,12 @@ type Options struct {
 	Handlers []Handler
 }
 
+// maxAgent is the length of an agent's name in bytes, such that a mount's source can
+// have it.
+const maxAgent = 63
+
+var agentName = regexp.MustCompile(`^[a-z0-9]+([-._][a-z0-9]+)*$`)
+
 // Journal is the record of what was changed on one node. A nil *Journal records
 // nothing: the methods that record then succeed without doing so, and those that
 // revert return an error that matches [errors.ErrUnsupported].
@@ -94,6 +106,7 @@ type shared struct {
 
 	mu         sync.Mutex
 	page       *page
+	next       string          // the id of the journal that is made next
 	seen       fs.FileInfo     // the file that page was read from; nil: there was none
 	swept      bool            // of what a killed process left
 	applied    bool            // this process has applied before
@@ -116,6 +129,9 @@ func Open(dir string, o Options) (*Journal, error) {
 	if !utf8.ValidString(o.Owner) {
 		return nil, fmt.Errorf("owner %q is not UTF-8, which is all that a journal can hold", o.Owner)
 	}
+	if o.Agent != "" && (len(o.Agent) > maxAgent || !agentName.MatchString(o.Agent)) {
+		return nil, fmt.Errorf("agent %q: want at most %d small letters and digits, with single -, . and _ between them", o.Agent, maxAgent)
+	}
 	if err := complete(o.Handlers); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
@@ -129,13 +145,16 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
-	j := &Journal{shared: &shared{options: o, dir: dir, parent: parent, missing: missing, name: filepath.Base(dir), boot: o.Boot}}
+	j := &Journal{shared: &shared{options: o, dir: dir, parent: parent, missing: missing, name: filepath.Base(dir), boot: o.Boot, next: newID()}}
 	if j.boot == "" {
 		j.boot, err = bootID()
 	}
 	var p *page
 	if err == nil {
 		p, err = j.load()
+	}
+	if err == nil {
+		err = j.refuseOlder()
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())

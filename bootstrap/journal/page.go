@@ -39,7 +39,8 @@ const maxLeft = 1000
 type Left struct {
 	Kind   string    `json:"kind"`
 	Object string    `json:"object"`
-	Time   time.Time `json:"time,omitzero"` // when that was said
+	Value  string    `json:"value,omitempty"` // of the entry's After
+	Time   time.Time `json:"time,omitzero"`   // when that was said
 }
 
 // owner is somebody who has claimed the node.
@@ -144,7 +145,7 @@ func (p *page) leave(forGood ...Entry) {
 	p.forget(forGood...)
 	for _, e := range forGood {
 		p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { return l.is(e) })
-		p.Left = append(p.Left, Left{e.Kind, e.Object, time.Now().UTC().Truncate(time.Second)})
+		p.Left = append(p.Left, Left{e.Kind, e.Object, e.After.Value, time.Now().UTC().Truncate(time.Second)})
 	}
 	p.Left = p.Left[max(0, len(p.Left)-maxLeft):]
 }

@@ -5,7 +5,6 @@ package journal
 
 import (
 	"cmp"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,6 +102,45 @@ func read(d *durable.Dir) (*page, error) {
 	return p, nil
 }
 
+// refuseOlder returns an error if the directory has no journal but what builds kept
+// there that had none: a record for each package, schema 1.
+func (j *Journal) refuseOlder() error {
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, err := d.Lstat(fileName); !errors.Is(err, fs.ErrNotExist) {
+		return nil // it was read
+	}
+	for name, err := range d.All() {
+		if err != nil {
+			return fmt.Errorf("look at the state directory: %w", err)
+		}
+		if isOlder(d, name) {
+			return fmt.Errorf("%w: %s was recorded by a build that kept no journal: uninstall with that build, or undo by hand what the file says, and remove it", ErrUnreadable, d.Path(name))
+		}
+	}
+	return nil
+}
+
+// isOlder reports whether a file is such a record.
+func isOlder(d *durable.Dir, name string) bool {
+	switch name {
+	case "owner.json", "bpffs.json", "cgroup.json", "cni.json", "config.json", "hostpath.json":
+	default:
+		if !strings.HasPrefix(name, "sysctl") || !strings.HasSuffix(name, ".json") {
+			return false
+		}
+	}
+	var p struct {
+		Schema  int
+		Entries json.RawMessage
+	}
+	raw, err := d.ReadFile(name, maxJournal)
+	return err == nil && json.Unmarshal(raw, &p) == nil && p.Schema == 1 && p.Entries != nil
+}
+
 // change changes the journal, durably.
 func (j *Journal) change(f func(*page) error) error {
 	j.mu.Lock()
@@ -115,7 +153,7 @@ func (j *Journal) change(f func(*page) error) error {
 	p, err := j.refresh(d)
 	if err == nil {
 		p = p.clone()
-		p.ID = cmp.Or(p.ID, rand.Text())
+		p.ID = cmp.Or(p.ID, j.next)
 		err = f(p)
 	}
 	if err == nil {
@@ -258,7 +296,7 @@ func (j *Journal) discard() error {
 		return err
 	}
 	j.page, j.seen, j.fresh = &page{Schema: schema}, nil, nil
-	j.applied, j.id, j.generation = false, "", 0
+	j.applied, j.id, j.generation, j.next = false, "", 0, newID()
 	if len(p.Left) > 0 {
 		if p.ID != "" {
 			err = j.save(d, &page{Schema: schema, Entries: []Entry{}, Left: p.Left})

@@ -66,7 +66,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 				}
 				steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
 			}
-			return a.takeBack(cmd, steps, dryRun, nil)
+			return a.uninstall(cmd, steps, dryRun)
 		},
 	}
 	a.planFlags(c)

@@ -119,7 +119,7 @@ func (n *node) state() snapshot.Snapshot {
 	return s
 }
 
-var ownSource = regexp.MustCompile(`slipway-[a-z0-9]{16}`)
+var ownSource = regexp.MustCompile(`slipway-[-._a-z0-9]{16,}`)
 
 // machine is what no test may change.
 func machine(t testing.TB) snapshot.Snapshot {

@@ -166,7 +166,7 @@ func normal(seen snapshot.Snapshot) snapshot.Snapshot {
 }
 
 var (
-	ownSource = regexp.MustCompile(`slipway-[a-z0-9]{16}`)                          // of a mount
+	ownSource = regexp.MustCompile(`slipway-[-._a-z0-9]{16,}`)                      // of a mount
 	drawn     = regexp.MustCompile(`/blob\.[A-Za-z0-9]+$|\.\.\d{4}(_\d\d){5}\.\d+`) // kept content; a data directory
 )
 

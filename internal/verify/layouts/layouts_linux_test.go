@@ -318,7 +318,7 @@ func (n *node) state() snapshot.Snapshot {
 	return s
 }
 
-var ownSource = regexp.MustCompile(`slipway-[a-z0-9]{16}`)
+var ownSource = regexp.MustCompile(`slipway-[-._a-z0-9]{16,}`)
 
 // reads says where the kubelet's runtime looks: the layout's first.
 func (l layout) reads() (confDir string, pluginDirs []string) {

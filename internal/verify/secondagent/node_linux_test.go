@@ -109,7 +109,7 @@ func tell(report *bootstrap.Report, err error) {
 }
 
 // mountSource tells one mount from another.
-var mountSource = regexp.MustCompile(`slipway-[a-z0-9]+`)
+var mountSource = regexp.MustCompile(`slipway-[-._a-z0-9]+`)
 
 // real is a node on the running kernel.
 type real struct {
