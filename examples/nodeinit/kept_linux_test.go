@@ -4,6 +4,7 @@
 package main_test
 
 import (
+	"encoding/base64"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,4 +66,37 @@ func TestPLAN6_WhatIsForgottenIsOnRecord(t *testing.T) {
 	require.NotContains(t, n.run("journal").stdout, "left for good", "it is recorded again")
 	require.Zero(t, n.run("uninstall").code)
 	require.Equal(t, "gone", n.shell("test -e /var/lib/slipway && echo there || echo gone"))
+}
+
+// Nobody has recorded what the agent's own installer brought: pods of it can still be
+// deleted after a cleanup, and the cleanup ends when they are.
+func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	const conf, cni, result = "/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/cilium-cni", "/var/lib/cni/results/cilium-0123-eth0"
+	n.shell("mkdir -p /etc/cni/net.d /opt/cni/bin /var/lib/cni/results /run/cilium/state; touch " + cni)
+	n.write(conf, `{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni"}]}`)
+	n.write(result, `{"kind":"cniCacheV1","containerId":"0123","networkName":"cilium","config":"`+
+		base64.StdEncoding.EncodeToString([]byte(n.read(conf)))+`"}`)
+	for range 2 {
+		o := n.run("cleanup", "--all-state", "-f")
+		require.Equal(t, 1, o.code, o.stdout)
+		for _, file := range []string{conf, cni} {
+			require.Contains(t, o.stderr, file+" is kept: sandboxes need it to be deleted: 1, by /var/lib/cni/results")
+			n.shell("test -e " + file + " -a ! -e /run/cilium")
+		}
+	}
+	n.shell("mv " + result + " /run/result")
+	o := n.run("cleanup", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("test ! -e " + conf + " -a ! -e " + cni)
+
+	n.shell("mv /run/result " + result + "; touch " + cni)
+	require.Zero(t, n.run("cleanup", "--all-state", "-f", "--while-alive").code)
+	n.shell("test ! -e " + cni)
+
+	// Apply brings it again.
+	n.shell("touch " + cni)
+	o = n.runEnv(cleanState, "apply", "--only", "cleanup")
+	require.Zero(t, o.code, o.stderr)
 }

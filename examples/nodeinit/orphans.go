@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
@@ -19,18 +20,15 @@ import (
 // either that says of itself that it was made here: else the state directory is another,
 // or lost.
 func (a *app) uninstall(cmd *cobra.Command, steps []string, dryRun bool) error {
-	if err := a.needJournal(cmd); err != nil {
-		return err
-	}
-	before, err := a.journal.Empty()
+	var before bool
+	err := a.takeBack(cmd, steps, dryRun, func(context.Context) (more []bootstrap.Step, err error) {
+		before, err = a.journal.Empty()
+		return nil, err
+	})
 	if err != nil {
 		return err
 	}
-	if err := a.takeBack(cmd, steps, dryRun, nil); err != nil {
-		return err
-	}
-	now, err := a.journal.Empty()
-	if err != nil || !now {
+	if now, err := a.journal.Empty(); err != nil || !now {
 		return err
 	}
 	return a.unrecorded(cmd.Context(), before)
