@@ -5,16 +5,13 @@ package cleanup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/failure"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // fileObject is a file.
@@ -70,24 +67,12 @@ func (o fileObject) remove(ctx context.Context, r *removal) error {
 	if aside := r.unrestored[t.Dir]; aside != "" {
 		return fmt.Errorf("left as it is, because %s beside it did not get its name back", aside)
 	}
-	if err := o.inUse(ctx, r); err != nil {
-		return err
+	if !r.strandPods && r.own.isCNIFolder(filepath.Dir(o.path)) {
+		if err := cniresult.FileInUse(ctx, o.path); err != nil {
+			return err
+		}
 	}
 	return t.Remove()
-}
-
-// inUse returns an error if sandboxes need the file to be deleted: a plugin by its name, or
-// the configuration of their network.
-func (o fileObject) inUse(ctx context.Context, r *removal) error {
-	if r.strandPods || !r.own.isCNIFolder(filepath.Dir(o.path)) {
-		return nil
-	}
-	var conf struct{ Name string }
-	content, err := input.ReadFile(ctx, o.path, input.MaxNetwork)
-	isConf := err == nil && json.Unmarshal(content, &conf) == nil && conf.Name != ""
-	return cniresult.InUse(ctx, cniresult.Dir, o.path, func(c cniresult.Result) bool {
-		return isConf && c.NetworkName == conf.Name || slices.Contains(c.Plugins, filepath.Base(o.path))
-	})
 }
 
 // open returns nil, and no error, where the file is gone.

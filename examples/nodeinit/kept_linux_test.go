@@ -95,6 +95,16 @@ func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
 	require.Zero(t, n.run("cleanup", "--all-state", "-f", "--while-alive").code)
 	n.shell("test ! -e " + cni)
 
+	// So does the configuration that the agent wrote by itself, but where plugins stay.
+	n.write(conf, `{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni"}]}`)
+	written := "--write-cni-conf-when-ready=/host" + conf
+	o = n.run("uninstall-cni", written)
+	require.Equal(t, 1, o.code, o.stdout)
+	require.Contains(t, o.stderr, conf+" is kept: sandboxes need it to be deleted: 1")
+	o = n.run("uninstall-cni", written, "--keep-plugins")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("test ! -e " + conf)
+
 	// Apply brings it again.
 	n.shell("touch " + cni)
 	o = n.runEnv(cleanState, "apply", "--only", "cleanup")
