@@ -379,8 +379,9 @@ func (j *Journal) Entries() ([]Entry, error) {
 }
 
 // LeftForGood lists the objects that ForgetObject, or a revert with
-// [Options].AcceptKept, has left where they are and dropped from the record. An object
-// that is recorded anew is no longer among them, and of very many the oldest are not.
+// [Options].AcceptKept, has left where they are and dropped from the record, and those
+// that were kept and then changed again, since their originals come back. Objects that
+// are recorded are not among them, and of very many the oldest are not.
 func (j *Journal) LeftForGood() ([]Left, error) {
 	if j == nil {
 		return nil, nil
@@ -389,7 +390,7 @@ func (j *Journal) LeftForGood() ([]Left, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(p.Left), nil
+	return slices.DeleteFunc(slices.Clone(p.Left), func(l Left) bool { return slices.ContainsFunc(p.Entries, l.is) }), nil
 }
 
 // outlived reports whether a reboot has taken away what e records.

@@ -123,6 +123,9 @@ func (p *page) begin(boot string, entries ...Entry) {
 	at := p.positions()
 	for _, e := range entries {
 		if i, known := at[e.id()]; known {
+			if p.Entries[i].Kept && e.Before.Type != "" { // it comes back, and is left then
+				p.remember(e)
+			}
 			e = p.Entries[i].again(e, boot)
 		}
 		at[e.id()] = len(p.Entries)
@@ -135,7 +138,9 @@ func (p *page) begin(boot string, entries ...Entry) {
 		}
 	}
 	p.Entries = last
-	p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { return slices.ContainsFunc(entries, l.is) })
+	p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { // what has gone since
+		return slices.ContainsFunc(entries, func(e Entry) bool { return l.is(e) && e.Before.Type == "" })
+	})
 }
 
 func (l Left) is(e Entry) bool { return l.Kind == e.Kind && l.Object == e.Object }
@@ -143,7 +148,12 @@ func (l Left) is(e Entry) bool { return l.Kind == e.Kind && l.Object == e.Object
 // leave drops entries, and remembers their objects.
 func (p *page) leave(forGood ...Entry) {
 	p.forget(forGood...)
-	for _, e := range forGood {
+	p.remember(forGood...)
+}
+
+// remember adds the objects of entries to those that are left.
+func (p *page) remember(entries ...Entry) {
+	for _, e := range entries {
 		p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { return l.is(e) })
 		p.Left = append(p.Left, Left{e.Kind, e.Object, e.After.Value, time.Now().UTC().Truncate(time.Second)})
 	}

@@ -34,6 +34,15 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	o = n.run("uninstall")
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, n.read(dropIn), "# ours")
+
+	// It still says that it was made here, and is no orphan after the next agent either.
+	for range 2 {
+		require.Zero(t, n.run(n.args("apply")...).code)
+		require.NotContains(t, n.read(dropIn), "# ours")
+		o = n.run("uninstall")
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, n.read(dropIn), "# ours")
+	}
 }
 
 // Apply replaces what was kept, and uninstall then gives that back.
@@ -42,7 +51,7 @@ func TestPLAN6_ApplyGoesOnBesideWhatIsKept(t *testing.T) {
 	n := newNode(t)
 	n.shell("mkdir -p /etc/sysctl.d")
 	require.Zero(t, n.run(n.args("apply")...).code)
-	n.write(dropIn, "# theirs\n")
+	n.shell("echo '# theirs' >> " + dropIn)
 	require.Equal(t, 1, n.run("uninstall").code)
 	for range 2 {
 		o := n.run(n.args("apply")...)
@@ -50,7 +59,7 @@ func TestPLAN6_ApplyGoesOnBesideWhatIsKept(t *testing.T) {
 	}
 	o := n.run("uninstall")
 	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "# theirs\n", n.read(dropIn))
+	require.Contains(t, n.read(dropIn), "# theirs\n")
 }
 
 func TestPLAN6_WhatIsForgottenIsOnRecord(t *testing.T) {
