@@ -98,6 +98,21 @@ func isCannotSay(err error) bool { return errors.As(err, new(cannotSay)) }
 
 func (e cannotSayError) Unwrap() error { return e.error }
 
+// onlyKept marks an error that says of nothing but what was kept because it is no
+// longer as it was left.
+type onlyKept interface{ OnlyKept() }
+
+// isOnlyKept reports whether err says nothing else: with another error joined to it, it
+// does.
+func isOnlyKept(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if _, ok := err.(onlyKept); ok {
+			return true
+		}
+	}
+	return false
+}
+
 // concernsAll marks an error that the other steps would meet too, such as that of a
 // journal that cannot be written.
 type concernsAll interface{ ConcernsAllSteps() }

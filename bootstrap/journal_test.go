@@ -181,11 +181,46 @@ func TestPLAN12_WhatCannotBeUndoneStopsOnlyWhatNeedsIt(t *testing.T) {
 	}}
 	_, err := (&bootstrap.Plan{Journal: j, Steps: p.Steps[:1]}).Apply(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(dir+"/off/somebody else's", nil, 0o644))
+	require.NoError(t, os.Rename(dir+"/off", dir+"/aside"))
+	require.NoError(t, os.Symlink("off", dir+"/off"))
 	p.Steps[0] = bootstrap.Step{Name: "off", Absent: true}
 	report, err := p.Apply(t.Context())
-	require.ErrorContains(t, err, "it holds somebody else's")
+	require.ErrorContains(t, err, dir+"/off")
 	require.Equal(t, map[string]bootstrap.Status{"off": "failed", "wanted": "changed", "after": "blocked"}, byStep(report))
+}
+
+// What somebody has changed is kept, recorded, and said: at each apply as advice, and
+// by an uninstall as an error, also the second one.
+func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
+	dir := t.TempDir()
+	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
+	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
+		{Name: "off", Action: file{dir + "/off/file", j}},
+		{Name: "after", After: []string{"off"}, Action: file{dir + "/after", j}},
+	}}
+	_, err := (&bootstrap.Plan{Journal: j, Steps: p.Steps[:1]}).Apply(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(dir+"/off/file", []byte("edited"), 0o644))
+	p.Steps[0] = bootstrap.Step{Name: "off", Absent: true}
+	kept := dir + "/off/file is no longer as it was left, so it is kept"
+	report, err := p.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]bootstrap.Status{"off": "unchanged", "after": "would-change"}, byStep(report))
+	require.Equal(t, []string{kept}, report.Results[0].Advice)
+	for _, want := range []bootstrap.Status{bootstrap.Changed, bootstrap.Unchanged} {
+		report, err = p.Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, map[string]bootstrap.Status{"off": "unchanged", "after": want}, byStep(report))
+		require.Equal(t, []string{kept}, report.Results[0].Advice)
+	}
+	for range 2 {
+		_, err = p.Revert(t.Context())
+		require.EqualError(t, err, "step off: revert: "+kept)
+	}
+	require.NoError(t, os.Remove(dir+"/off/file"))
+	_, err = p.Revert(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, j.Dir())
 }
 
 func TestEverythingIsNotUndoneFromWithinAnApply(t *testing.T) {

@@ -50,7 +50,8 @@ type Step struct {
 	// journal has recorded for it, and what the action, if there is one, can revert.
 	// Set it only on purpose: a missing configuration does not mean that the step is
 	// unwanted. Absent steps run before all others, the last one first. A failure to
-	// undo is an error, and stops only the steps that name this one in After.
+	// undo is an error, and stops only the steps that name this one in After; what is
+	// kept, since it is no longer as it was left, is advice.
 	Absent bool
 }
 

@@ -74,7 +74,7 @@ func (s *Step) verify(ctx context.Context, changes []string, check func(context.
 // failed; none if that cannot be told.
 func madeOf(ctx context.Context, planned []string, check func(context.Context) ([]string, error)) []string {
 	left, err := check(ctx)
-	if err != nil {
+	if err != nil && !isOnlyKept(err) {
 		return nil
 	}
 	return made(planned, left)
@@ -144,6 +144,29 @@ func notFor(err error) Status {
 		return Skipped
 	}
 	return Failed
+}
+
+// onlyKept reports whether the step failed for nothing else than that something is
+// kept, since it belongs to somebody else by now.
+func (r Result) onlyKept() bool {
+	failure, ok := r.Err.(*StepError)
+	return ok && isOnlyKept(failure.Err)
+}
+
+// keeping is such a result of a step that is no longer wanted: no failure, but worth
+// saying.
+func (r Result) keeping() Result {
+	failure := r.Err.(*StepError)
+	switch {
+	case len(r.Changes) == 0:
+		r.Status = Unchanged
+	case failure.Op == "check-revert":
+		r.Status = WouldChange
+	default:
+		r.Status = Changed
+	}
+	r.Advice, r.Err = append(r.Advice, strings.Split(failure.Err.Error(), "\n")...), nil
+	return r
 }
 
 // foreseen is the result of a dry run.

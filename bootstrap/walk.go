@@ -261,6 +261,8 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
 	case r.Status != Failed:
 	case w.pending[s.Name] && ctx.Err() == nil, s.Absent && w.op == OpCheck && len(w.pending) > 0: // what goes before it is still there
 		r.Status = Unknown
+	case s.Absent && !w.reverse && r.onlyKept():
+		return r.keeping()
 	default:
 		w.cause[s.Name] = s.Name
 		r.Excused = s.Optional && !w.reverse

@@ -4,6 +4,7 @@
 package bpffs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -22,10 +23,14 @@ const maxNamed = 10
 type Handler struct {
 	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Kernel
+
+	// Remedy is added to the error for a mount that is left because of its pins. It
+	// should say how to remove those, for example by which command of the program.
+	Remedy string
 }
 
 func (h Handler) inner() fsmount.Handler {
-	return fsmount.Handler{Kind: kind, FSType: fstype, Kernel: fsmount.Or(h.Kernel), Keep: holdsPins}
+	return fsmount.Handler{Kind: kind, FSType: fstype, Kernel: fsmount.Or(h.Kernel), Keep: h.holdsPins}
 }
 
 // Kinds lists the kinds of entries of bpffs.
@@ -39,25 +44,30 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	return h.inner().Look(ctx, p, e)
 }
 
+// Find finds the mounts that a Mount has made, by their sources.
+func (h Handler) Find(ctx context.Context) ([]journal.Marked, error) { return h.inner().Find(ctx) }
+
 // Revert unmounts what Apply has mounted according to Journal, whatever Path is
 // now, and removes the directories that Apply made if they are empty.
 //
 // A mount is not unmounted if it contains pins, which would be lost, or is in use.
 // The error names the pins, and the mount remains recorded, so that Revert can be
-// tried again. A mount that is no longer the recorded one is not touched; it is
-// reported once, and its entry is dropped. If nothing is recorded, Revert succeeds.
+// tried again. A mount that is no longer the recorded one is not touched, and
+// remains recorded as kept. If nothing is recorded, Revert succeeds.
 // Without a Journal, it returns an error that matches errors.ErrUnsupported.
-func (m Mount) Revert(ctx context.Context) error { return m.Journal.Undo(ctx, Handler{m.Kernel}) }
+func (m Mount) Revert(ctx context.Context) error {
+	return m.Journal.Undo(ctx, Handler{Kernel: m.Kernel})
+}
 
 // CheckRevert lists what Revert would do. Its errors are those that Revert
 // would return.
 func (m Mount) CheckRevert(ctx context.Context) (changes []string, err error) {
-	return m.Journal.CheckUndo(ctx, Handler{m.Kernel})
+	return m.Journal.CheckUndo(ctx, Handler{Kernel: m.Kernel})
 }
 
 // holdsPins returns an error if the bpffs on path contains more than the two files
 // that the kernel puts into each bpffs, and what goes before it.
-func holdsPins(k fsmount.Kernel, path string, goes func(path string) bool) error {
+func (h Handler) holdsPins(k fsmount.Kernel, path string, goes func(path string) bool) error {
 	found := pins{goes: goes}
 	if err := found.walk(k, path, "", 0); err != nil {
 		return fmt.Errorf("unmount bpf from %s: %w", path, err)
@@ -69,8 +79,8 @@ func holdsPins(k fsmount.Kernel, path string, goes func(path string) bool) error
 	if n := found.n - len(found.first); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("bpffs on %s is left mounted: it holds pins, which would be lost: %s%s (remove them first, as package cleanup does)",
-		path, strings.Join(found.first, ", "), more)
+	return fmt.Errorf("bpffs on %s is left mounted: it holds pins, which would be lost: %s%s (%s)",
+		path, strings.Join(found.first, ", "), more, cmp.Or(h.Remedy, "remove them first"))
 }
 
 // pins are the pins in a bpffs: the names of the first ones, and how many there

@@ -108,16 +108,17 @@ func TestBPF5_CoveredIsKept(t *testing.T) {
 	})
 }
 
-func TestBPF5_AnothersMountIsLeftAndForgotten(t *testing.T) {
+func TestBPF5_AnothersMountIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := applied(t, n)
 		n.Unmount(m.Path)
 		n.Put(m.Path, "bpf", "")
-		err := m.Revert(t.Context())
-		require.ErrorIs(t, err, journal.ErrChanged)
-		require.ErrorContains(t, err, m.Path)
-		require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
-		require.NotErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "reported once")
+		for range 2 {
+			err := m.Revert(t.Context())
+			require.ErrorIs(t, err, journal.ErrChanged)
+			require.ErrorContains(t, err, m.Path)
+			require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+		}
 		n.Unmount(m.Path)
 		require.NoError(t, os.Remove(m.Path))
 		require.NoError(t, m.Revert(t.Context()), "the directory above it is empty now")

@@ -32,12 +32,15 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	return h.inner().Look(ctx, p, e)
 }
 
+// Find finds the mounts that a Mount has made, by their sources.
+func (h Handler) Find(ctx context.Context) ([]journal.Marked, error) { return h.inner().Find(ctx) }
+
 // Revert unmounts what Apply has mounted according to Journal, whatever Path is
 // now, and removes the directories that Apply made if they are empty.
 //
 // A mount that is in use is not unmounted, and remains recorded, so that Revert can
-// be tried again. A mount that is no longer the recorded one is not touched; it is
-// reported once, and its entry is dropped. If nothing is recorded, Revert succeeds.
+// be tried again. A mount that is no longer the recorded one is not touched, and
+// remains recorded as kept. If nothing is recorded, Revert succeeds.
 // Without a Journal, it returns an error that matches errors.ErrUnsupported.
 func (m Mount) Revert(ctx context.Context) error { return m.Journal.Undo(ctx, Handler{m.Kernel}) }
 

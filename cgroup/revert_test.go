@@ -62,9 +62,10 @@ func TestPLAN6_MountedAnewBySomebody(t *testing.T) {
 		require.NoError(t, os.Mkdir(m.Path+"-aside", 0o755)) // takes the identity that older kernels give again
 		n.Put(m.Path+"-aside", "tmpfs", "")
 		n.Put(m.Path, "cgroup2", "")
-		require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged)
-		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
-		require.NotErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "reported once")
+		for range 2 {
+			require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged)
+			require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
+		}
 	})
 }
 

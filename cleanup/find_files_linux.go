@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
@@ -56,7 +58,7 @@ func (s *search) foundFile(path, detail string) error {
 
 // remove removes no file beside a configuration that was set aside and did not
 // get its name back: the file may be the last configuration that is loaded.
-func (o fileObject) remove(_ context.Context, r *removal) error {
+func (o fileObject) remove(ctx context.Context, r *removal) error {
 	t, err := o.open()
 	if t == nil {
 		return err
@@ -64,6 +66,11 @@ func (o fileObject) remove(_ context.Context, r *removal) error {
 	defer t.Close()
 	if aside := r.unrestored[t.Dir]; aside != "" {
 		return fmt.Errorf("left as it is, because %s beside it did not get its name back", aside)
+	}
+	if !r.strandPods && r.own.isCNIFolder(filepath.Dir(o.path)) {
+		if err := cniresult.FileInUse(ctx, o.path); err != nil {
+			return err
+		}
 	}
 	return t.Remove()
 }

@@ -54,6 +54,11 @@ type Leftovers struct {
 	// [Ownership.AgentAlive], of which Journal is the argument.
 	WhileAlive bool
 
+	// StrandPods says that Remove also takes the plugins and the configuration that
+	// sandboxes need to be deleted, by libcni's cached results: their pods are then stuck.
+	// Otherwise these stay, and their errors say how many sandboxes there are.
+	StrandPods bool
+
 	// Progress, if set, is called after each item that Remove dealt with, on
 	// the calling goroutine: err is nil for one that is gone.
 	Progress func(done, total int, item string, err error)

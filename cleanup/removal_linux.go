@@ -14,6 +14,7 @@ import (
 // removal is one Remove: what objects leave for those that go after them.
 type removal struct {
 	*node
+	strandPods bool
 	slowLinks  map[int]bool              // that take long to delete
 	remaining  lazy[map[int]bool]        // links, after some were removed
 	unrestored map[filetree.Inode]string // by directory, what was set aside and did not get its name back
@@ -62,7 +63,7 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 		return err
 	}
 	defer n.close()
-	r := &removal{node: n, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}}
+	r := &removal{node: n, strandPods: l.StrandPods, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}}
 	t := &tally{progress: l.Progress, total: len(items)}
 	steps, unlisted := plan(items)
 	for _, item := range unlisted {

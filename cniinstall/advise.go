@@ -16,8 +16,8 @@ import (
 
 // Advise lists what an administrator should know even though Check finds nothing to
 // change, one line for each item: that the container runtime looks elsewhere, or does
-// not say where (see [Install.For]); an optional plugin that is nowhere to be found; a
-// folder in which others than root may put something that a runtime will run, and the
+// not say where (see [Install.For]); an optional plugin that is nowhere to be found; what
+// somebody has changed of what was installed elsewhere; a folder in which others than root may put something that a runtime will run, and the
 // plugins that are not asked for their versions because of that;
 // an invalid file among those searched for a network to chain onto; and why
 // runtimes will not use the configuration: another file sorts before it, perhaps
@@ -28,7 +28,11 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice := slices.Concat(i.Misplaced(), i.assumed(), i.lacking(), i.shared())
+	advice, err := i.keptElsewhere(ctx)
+	if err != nil {
+		return nil, err
+	}
+	advice = slices.Concat(i.Misplaced(), i.assumed(), i.lacking(), i.shared(), advice)
 	if i.Config == nil {
 		return advice, nil
 	}

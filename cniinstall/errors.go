@@ -6,6 +6,7 @@ package cniinstall
 import (
 	"errors"
 
+	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -21,6 +22,11 @@ var ErrNoLoopback = errors.New("container runtimes run loopback for every pod")
 // ErrTargetMissing says that the network which a [Chained] is to join is not in the
 // folder, or not valid. It may still appear, since the other CNI may be starting.
 var ErrTargetMissing = errors.New("network to chain onto is missing")
+
+// ErrInUse is matched by the error of an undo that leaves what sandboxes need to be
+// deleted: without the plugins that gave a pod its network the runtime cannot take it
+// back, and containerd not without a configuration either, so pods would be stuck.
+var ErrInUse = cniresult.ErrInUse
 
 // hint adds to a permission error what is missing. It returns nil for nil.
 func hint(err error) error { return remedy.File(err) }

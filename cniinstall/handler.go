@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -135,7 +136,15 @@ func (h Handler) confInUse(ctx context.Context, conf journal.Entry) error {
 	if err != nil {
 		return nil
 	}
-	return h.inUse(ctx, conf.Object, func(r cachedResult) bool { return r.NetworkName == n.name })
+	return h.inUse(ctx, conf.Object, func(r cniresult.Result) bool { return r.NetworkName == n.name })
+}
+
+// inUse returns an error if sandboxes need the object.
+func (h Handler) inUse(ctx context.Context, object string, needs func(cniresult.Result) bool) error {
+	if h.Force {
+		return nil
+	}
+	return cniresult.InUse(ctx, cmp.Or(h.Results, cniresult.Dir), object, needs)
 }
 
 // isBackup reports whether the file at path is the original of e's object, in the
@@ -280,7 +289,7 @@ func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entr
 			err = neededBy(ctx, p, e, isConf)
 		}
 		if err == nil {
-			err = h.inUse(ctx, e.Object, func(r cachedResult) bool { return slices.Contains(r.plugins, filepath.Base(e.Object)) })
+			err = h.inUse(ctx, e.Object, func(r cniresult.Result) bool { return slices.Contains(r.Plugins, filepath.Base(e.Object)) })
 		}
 		return err
 	})

@@ -219,8 +219,7 @@ func (h elsewhere) concerns(e journal.Entry) bool {
 	return false
 }
 
-// Look keeps what is recorded here. What somebody has changed elsewhere stays there,
-// and the record of it goes.
+// Look keeps what is recorded here, and what somebody has changed elsewhere.
 func (h elsewhere) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
 	kept := fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
 	switch {
@@ -233,13 +232,32 @@ func (h elsewhere) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (
 	default:
 		u, err = h.Handler.Look(ctx, p, e)
 	}
-	switch {
-	case errors.Is(err, journal.ErrKept), e.Kind == kindDir && err != nil:
+	if errors.Is(err, journal.ErrKept) || errors.Is(err, journal.ErrChanged) || e.Kind == kindDir && err != nil {
 		return journal.Undo{}, kept
-	case errors.Is(err, journal.ErrChanged):
-		return journal.Undo{Change: "leave " + e.Object + ", which is " + journal.ErrChanged.Error(), Run: func(context.Context) error { return nil }}, nil
 	}
 	return u, hint(err)
+}
+
+// keptElsewhere names what was installed elsewhere, and changed by somebody since.
+func (i Install) keptElsewhere(ctx context.Context) (advice []string, err error) {
+	h, some, err := i.movedFrom(ctx)
+	if err != nil || !some {
+		return nil, err
+	}
+	entries, err := i.Journal.Recorded(ctx)
+	for _, e := range entries {
+		if !h.concerns(e) {
+			continue
+		}
+		now, err := journal.Snapshot(ctx, e.Object)
+		if err != nil {
+			return advice, err
+		}
+		if !now.Same(e.Before) && !e.Left(now) {
+			advice = append(advice, fmt.Sprintf("%s, installed before, is %v: it is kept, and recorded until it is gone", e.Object, journal.ErrChanged))
+		}
+	}
+	return advice, err
 }
 
 // checkMove says what is undone elsewhere.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -145,13 +146,19 @@ func TestForAMoveLeavesWhatSomebodyChanged(t *testing.T) {
 	i := n.auto(n.at("new"))
 	changes, err := i.Check(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, changes, "leave "+plugin+", which is no longer as it was left")
+	require.NotContains(t, strings.Join(changes, "\n"), plugin)
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
+	advice, err := i.Advise(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, advice, plugin+", installed before, is no longer as it was left: it is kept, and recorded until it is gone")
 	left, err := os.ReadFile(plugin)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(left))
 	require.NoFileExists(t, filepath.Join(old.BinDir, "cilium-cni"))
+	for range 2 {
+		require.ErrorContains(t, i.Revert(t.Context()), plugin+" is no longer as it was left, so it is kept")
+	}
 }
 
 // A configuration that somebody has changed keeps the plugins that it names.

@@ -83,8 +83,8 @@ func TestCNI8_ConfigurationFirst(t *testing.T) {
 	}, changes)
 }
 
-// What was changed since stays, is reported, and is not asked about again; a
-// directory that holds it is ours still, and goes when it is empty.
+// What was changed since stays, and is reported each time; a directory that holds it
+// is ours still, and goes when it is empty.
 func TestCNI8_ChangedSinceStays(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -103,8 +103,8 @@ func TestCNI8_ChangedSinceStays(t *testing.T) {
 
 	for range 2 {
 		err = i.Revert(t.Context())
-		require.NotContains(t, err.Error(), "no longer as it was left")
-		require.ErrorContains(t, err, "directory "+n.conf+" is kept: it holds 05-cilium.conflist")
+		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left")
+		require.NotContains(t, err.Error(), "holds 05-cilium.conflist", "that was said")
 		require.ErrorContains(t, err, "directory "+n.bin+" is kept: it holds foreign")
 	}
 	require.NoError(t, os.Remove(n.confFile()))

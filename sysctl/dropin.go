@@ -67,7 +67,11 @@ func (d DropIn) content() ([]byte, error) {
 	case d.Name != filepath.Base(d.Name) || filepath.Ext(d.Name) != ".conf" || d.Name[0] == '.':
 		return nil, fmt.Errorf("drop-in name %q is not that of a file that ends with .conf", d.Name)
 	}
-	return encode(d.Settings)
+	header, err := headerOf(d.Journal)
+	if err != nil {
+		return nil, err
+	}
+	return encode(header, d.Settings)
 }
 
 func (d DropIn) dirs() []string {
@@ -140,10 +144,12 @@ func (d DropIn) Apply(ctx context.Context) error {
 // Revert removes the file, or restores the one that was there before, and puts back
 // the values that are still as the step left them. Anything that somebody else has
 // changed since is not touched, and the error names it.
-func (d DropIn) Revert(ctx context.Context) error { return d.Journal.Undo(ctx, Handler{d.Kernel}) }
+func (d DropIn) Revert(ctx context.Context) error {
+	return d.Journal.Undo(ctx, Handler{Kernel: d.Kernel})
+}
 
 // CheckRevert lists what Revert would do, and returns the errors that Revert would
 // return.
 func (d DropIn) CheckRevert(ctx context.Context) ([]string, error) {
-	return d.Journal.CheckUndo(ctx, Handler{d.Kernel})
+	return d.Journal.CheckUndo(ctx, Handler{Kernel: d.Kernel})
 }

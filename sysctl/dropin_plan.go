@@ -115,6 +115,9 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 	if now.Type == "dir" || now.Type == "other" {
 		return fmt.Errorf("%s is in the way, and not a file: move it away", p.path)
 	}
+	if now.Type == "file" {
+		p.content = keepMark(ctx, p.path, p.content)
+	}
 	sum := sha256.Sum256(p.content)
 	p.file = journal.State{
 		Type: "file", Mode: 0o644, UID: max(os.Geteuid(), 0), GID: now.GID, // the directory may decide the group

@@ -582,6 +582,9 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	require.EqualError(t, n.dropIn().Revert(t.Context()), err.Error())
 	require.Equal(t, "# edited\n", read(t, n.file()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.EqualError(t, n.dropIn().Revert(t.Context()), err.Error(), "each time")
+	require.NoError(t, os.Remove(n.file()))
+	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.NoDirExists(t, n.state())
 	d := n.dropIn()
 	d.Journal = nil

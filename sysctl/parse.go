@@ -93,12 +93,12 @@ func parseLine(line string) (s Setting, err error) {
 	return s, err
 }
 
-// encode writes settings as a sysctl.d file, such that Parse returns the same
-// settings.
-func encode(settings []Setting) ([]byte, error) {
+// encode writes settings as a sysctl.d file below a line of comment, such that Parse
+// returns the same settings.
+func encode(header string, settings []Setting) ([]byte, error) {
 	var errs []error
 	var b bytes.Buffer
-	b.WriteString("# Written by slipway, which puts changes back.\n")
+	b.WriteString(header + "\n")
 	for _, s := range settings {
 		key, err := ParseKey(string(s.Key))
 		s.Key, s.Value, s.IfExists = key, strings.TrimSpace(s.Value), false

@@ -44,13 +44,13 @@ func (s Settings) Apply(ctx context.Context) error {
 // that are still as the step left them. The others are not touched, and the error
 // names them.
 func (s Settings) Revert(ctx context.Context) error {
-	return s.Journal.Undo(ctx, Handler{s.Kernel})
+	return s.Journal.Undo(ctx, Handler{Kernel: s.Kernel})
 }
 
 // CheckRevert lists what Revert would do, and returns the errors that Revert would
 // return.
 func (s Settings) CheckRevert(ctx context.Context) ([]string, error) {
-	return s.Journal.CheckUndo(ctx, Handler{s.Kernel})
+	return s.Journal.CheckUndo(ctx, Handler{Kernel: s.Kernel})
 }
 
 func lines(changes []Change) []string {

@@ -236,6 +236,8 @@ func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 	require.EqualError(t, s.Revert(t.Context()), err.Error())
 	require.Equal(t, "2", fake.Values()["net.ipv4.conf.eth0.rp_filter"])
 	require.Equal(t, "0", fake.Values()["net.ipv4.fib_multipath_use_neigh"])
+	require.EqualError(t, s.Revert(t.Context()), err.Error(), "each time")
+	fake.PutValue("net.ipv4.conf.eth0.rp_filter", "0")
 	require.NoError(t, s.Revert(t.Context()))
 	require.NoDirExists(t, state)
 }

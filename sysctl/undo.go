@@ -24,6 +24,9 @@ var dropIns = journal.Files{Kind: "sysctl"}
 type Handler struct {
 	// Kernel is where values are put back. The zero value is the calling thread's.
 	Kernel Kernel
+
+	// Dir is where Find looks for drop-ins. If empty, it is /etc/sysctl.d.
+	Dir string
 }
 
 // Kinds lists the kinds of entries of sysctl.

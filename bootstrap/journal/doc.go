@@ -36,9 +36,12 @@
 //     or could not read what it had changed), the object itself shows whether there
 //     is something to undo.
 //   - An object that is no longer as the step left it belongs to somebody else: it
-//     is not touched, reported as [ErrChanged], and its entry is dropped. An entry
-//     that cannot be undone now remains recorded, and so do the entries of the
-//     objects that it needs.
+//     is not touched, and reported as [ErrChanged]. Its entry remains recorded as kept,
+//     and each undoing reports it, until the object is as it was before, or somebody
+//     says that it is left for good: [Journal.ForgetObject], [Options].AcceptKept. If
+//     the step changes it again, what is there then is what undoing restores.
+//   - An entry that cannot be undone now remains recorded, and so do the entries of
+//     the objects that it needs.
 //   - Entries are undone newest first, and an entry before the objects that it
 //     needs.
 //   - Steps never undo each other's changes. If two steps have changed the same
@@ -47,7 +50,13 @@
 //   - An entry whose kind no handler knows remains recorded, and the error names
 //     it.
 //   - The journal's directory is removed with the last entry, if the journal made
-//     it.
+//     it, and unless it is to remember what is left for good.
+//
+// # Marks
+//
+// What can say of itself who made it does: the source of a mount, the first line of a
+// drop-in. [Journal.Orphans] finds such objects that are not recorded: the journal that
+// had them is another, or was lost.
 //
 // # Owner
 //

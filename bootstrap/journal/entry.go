@@ -46,6 +46,10 @@ type Entry struct {
 	Was    *State `json:"was,omitempty"`
 	Done   bool   `json:"done"`
 
+	// Kept says that a revert has found the object in a state that is neither: it is
+	// somebody else's by now. Later reverts say so again, until it is as before.
+	Kept bool `json:"kept,omitempty"`
+
 	// Needs lists objects that this one depends on: they are undone after it, and
 	// not undone if it cannot be.
 	Needs []string `json:"needs,omitempty"`
@@ -99,9 +103,9 @@ type id struct{ kind, object, step string }
 func (e Entry) id() id { return id{e.Kind, e.Object, e.Step} }
 
 // again returns e, begun again as now, in the running boot. An entry that a reboot
-// has undone starts afresh, with the present state as its Before.
+// has undone, or that is kept, starts afresh, with the present state as its Before.
 func (e Entry) again(now Entry, boot string) Entry {
-	if e.Boot != "" && e.Boot != boot {
+	if e.Kept || e.Boot != "" && e.Boot != boot {
 		return now
 	}
 	if e.Boot == "" {

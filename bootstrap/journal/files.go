@@ -683,13 +683,23 @@ func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 		}
 	}
 	if other != "" {
-		return fmt.Errorf("directory %s is kept: it holds %s", dir, other)
+		return notEmpty{dir, other}
 	}
 	if stays {
 		return errBelow
 	}
 	return nil
 }
+
+// notEmpty is the error for a directory that holds what others have put there. It
+// stays recorded as what it is, ours, and so do the directories above it.
+type notEmpty struct{ dir, other string }
+
+func (e notEmpty) Error() string {
+	return fmt.Sprintf("directory %s is kept: it holds %s", e.dir, e.other)
+}
+
+func (notEmpty) Is(target error) bool { return target == ErrChanged || target == ErrKept }
 
 // spellings returns path and, if symbolic links lead there, its name without them:
 // two steps may have recorded the same file by different names.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +22,7 @@ import (
 
 var (
 	// ErrChanged says that an object is no longer as the step left it: it belongs to
-	// somebody else by now, and is not touched.
+	// somebody else by now, and is not touched. Its entry remains recorded as kept.
 	ErrChanged = errors.New("no longer as it was left")
 
 	// ErrKept says that an object was not undone because the caller wants to keep
@@ -50,6 +51,11 @@ var errNoJournal error = unsupported.Error("no journal was given, so nothing was
 
 // Options say on whose behalf a journal is used, and how its entries are undone.
 type Options struct {
+	// Agent is the name of the agent on whose objects the journal's [Mark] is written:
+	// small letters and digits, with single -, . and _ between them. If empty, they name
+	// none, and another journal of the node's cannot be told by it.
+	Agent string
+
 	// Owner says on whose behalf the node is changed, such as a pod's UID; it must be
 	// UTF-8. If empty, the process claims nothing.
 	Owner string
@@ -61,6 +67,11 @@ type Options struct {
 	// sure that the owner's agent is not running: see [Journal.OwnerAlive].
 	AnyOwner bool
 
+	// AcceptKept makes it no error that something is kept because it is no longer as it
+	// was left. Once all else is undone, such entries are dropped, and the journal
+	// remembers which objects are left for good: see [Journal.LeftForGood].
+	AcceptKept bool
+
 	// Boot names the running boot. If empty, the kernel is asked.
 	Boot string
 
@@ -68,6 +79,12 @@ type Options struct {
 	// objects are in other namespaces.
 	Handlers []Handler
 }
+
+// maxAgent is the length of an agent's name in bytes, such that a mount's source can
+// have it.
+const maxAgent = 63
+
+var agentName = regexp.MustCompile(`^[a-z0-9]+([-._][a-z0-9]+)*$`)
 
 // Journal is the record of what was changed on one node. A nil *Journal records
 // nothing: the methods that record then succeed without doing so, and those that
@@ -90,6 +107,7 @@ type shared struct {
 
 	mu         sync.Mutex
 	page       *page
+	next       string          // the id of the journal that is made next
 	seen       fs.FileInfo     // the file that page was read from; nil: there was none
 	swept      bool            // of what a killed process left
 	applied    bool            // this process has applied before
@@ -112,6 +130,9 @@ func Open(dir string, o Options) (*Journal, error) {
 	if !utf8.ValidString(o.Owner) {
 		return nil, fmt.Errorf("owner %q is not UTF-8, which is all that a journal can hold", o.Owner)
 	}
+	if o.Agent != "" && (len(o.Agent) > maxAgent || !agentName.MatchString(o.Agent)) {
+		return nil, fmt.Errorf("agent %q: want at most %d small letters and digits, with single -, . and _ between them", o.Agent, maxAgent)
+	}
 	if err := complete(o.Handlers); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
@@ -125,13 +146,16 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
-	j := &Journal{shared: &shared{options: o, dir: dir, parent: parent, missing: missing, name: filepath.Base(dir), boot: o.Boot}}
+	j := &Journal{shared: &shared{options: o, dir: dir, parent: parent, missing: missing, name: filepath.Base(dir), boot: o.Boot, next: newID()}}
 	if j.boot == "" {
 		j.boot, err = bootID()
 	}
 	var p *page
 	if err == nil {
 		p, err = j.load()
+	}
+	if err == nil {
+		err = j.refuseOlder()
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -289,7 +313,8 @@ func (unrecorded) ConcernsAllSteps() {}
 func (e unrecorded) Unwrap() error { return e.error }
 
 // Lookup finds the entry of an object that the context's step has changed. An entry
-// that a reboot has undone is not found.
+// that a reboot has undone is not found, nor one that is kept: what is there now is the
+// original for the next change.
 func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, known bool, err error) {
 	if j == nil {
 		return e, false, nil
@@ -303,14 +328,14 @@ func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, kno
 		return e, false, err
 	}
 	i := p.index(Entry{Kind: kind, Object: object, Step: step})
-	if i < 0 || j.outlived(p.Entries[i]) {
+	if i < 0 || j.passed(p.Entries[i]) {
 		return e, false, nil
 	}
 	return p.Entries[i], true, nil
 }
 
 // Recorded lists the entries of the context's step, oldest first. Entries that a
-// reboot has undone are left out.
+// reboot has undone are left out, and those that are kept.
 func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
 	if j == nil {
 		return nil, nil
@@ -320,12 +345,12 @@ func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	entries, err := j.Entries()
-	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.outlived(e) }), err
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.passed(e) }), err
 }
 
 // Empty reports whether there is nothing to revert: nothing is recorded, nobody
 // owns the node, and no run that was cut short has left behind the journal's
-// directory or anything in it.
+// directory or anything in it. What is left for good does not count.
 func (j *Journal) Empty() (bool, error) {
 	if j == nil {
 		return true, nil
@@ -334,7 +359,7 @@ func (j *Journal) Empty() (bool, error) {
 	if err != nil || len(p.Entries)+len(p.Owners) > 0 {
 		return false, err
 	}
-	left, err := j.remains()
+	left, err := j.remains(p)
 	return err == nil && !left, err
 }
 
@@ -350,5 +375,23 @@ func (j *Journal) Entries() ([]Entry, error) {
 	return slices.Clone(p.Entries), nil
 }
 
+// LeftForGood lists the objects that ForgetObject, or a revert with
+// [Options].AcceptKept, has left where they are and dropped from the record, and those
+// that were kept and then changed again, since their originals come back. Objects that
+// are recorded are not among them, and of very many the oldest are not.
+func (j *Journal) LeftForGood() ([]Left, error) {
+	if j == nil {
+		return nil, nil
+	}
+	p, err := j.load()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(p.Left), func(l Left) bool { return slices.ContainsFunc(p.Entries, l.is) }), nil
+}
+
 // outlived reports whether a reboot has taken away what e records.
 func (j *Journal) outlived(e Entry) bool { return e.Boot != "" && e.Boot != j.boot }
+
+// passed reports whether what is at e's object now is no longer what e records.
+func (j *Journal) passed(e Entry) bool { return e.Kept || j.outlived(e) }

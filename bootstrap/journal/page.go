@@ -27,8 +27,20 @@ type page struct {
 	ID      string  `json:"id,omitempty"`     // drawn when the journal is made
 	Owners  []owner `json:"owners,omitempty"` // the last one is the node's
 	Entries []Entry `json:"entries"`          // oldest first
+	Left    []Left  `json:"left,omitempty"`   // for good, oldest first
 
 	unknown map[string]json.RawMessage
+}
+
+// maxLeft is how many objects are remembered that are left for good.
+const maxLeft = 1000
+
+// Left is an object that was changed and is left so for good.
+type Left struct {
+	Kind   string    `json:"kind"`
+	Object string    `json:"object"`
+	Value  string    `json:"value,omitempty"` // of the entry's After
+	Time   time.Time `json:"time,omitzero"`   // when that was said
 }
 
 // owner is somebody who has claimed the node.
@@ -111,6 +123,9 @@ func (p *page) begin(boot string, entries ...Entry) {
 	at := p.positions()
 	for _, e := range entries {
 		if i, known := at[e.id()]; known {
+			if p.Entries[i].Kept && e.Before.Type != "" { // it comes back, and is left then
+				p.remember(e)
+			}
 			e = p.Entries[i].again(e, boot)
 		}
 		at[e.id()] = len(p.Entries)
@@ -123,6 +138,26 @@ func (p *page) begin(boot string, entries ...Entry) {
 		}
 	}
 	p.Entries = last
+	p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { // what has gone since
+		return slices.ContainsFunc(entries, func(e Entry) bool { return l.is(e) && e.Before.Type == "" })
+	})
+}
+
+func (l Left) is(e Entry) bool { return l.Kind == e.Kind && l.Object == e.Object }
+
+// leave drops entries, and remembers their objects.
+func (p *page) leave(forGood ...Entry) {
+	p.forget(forGood...)
+	p.remember(forGood...)
+}
+
+// remember adds the objects of entries to those that are left.
+func (p *page) remember(entries ...Entry) {
+	for _, e := range entries {
+		p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { return l.is(e) })
+		p.Left = append(p.Left, Left{e.Kind, e.Object, e.After.Value, time.Now().UTC().Truncate(time.Second)})
+	}
+	p.Left = p.Left[max(0, len(p.Left)-maxLeft):]
 }
 
 func (p *page) forget(gone ...Entry) {
@@ -135,6 +170,6 @@ func (p *page) forget(gone ...Entry) {
 
 func (p *page) clone() *page {
 	c := *p
-	c.Owners, c.Entries = slices.Clone(p.Owners), slices.Clone(p.Entries)
+	c.Owners, c.Entries, c.Left = slices.Clone(p.Owners), slices.Clone(p.Entries), slices.Clone(p.Left)
 	return &c
 }

@@ -5,7 +5,6 @@ package journal
 
 import (
 	"cmp"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,6 +102,45 @@ func read(d *durable.Dir) (*page, error) {
 	return p, nil
 }
 
+// refuseOlder returns an error if the directory has no journal but what builds kept
+// there that had none: a record for each package, schema 1.
+func (j *Journal) refuseOlder() error {
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, err := d.Lstat(fileName); !errors.Is(err, fs.ErrNotExist) {
+		return nil // it was read
+	}
+	for name, err := range d.All() {
+		if err != nil {
+			return fmt.Errorf("look at the state directory: %w", err)
+		}
+		if isOlder(d, name) {
+			return fmt.Errorf("%w: %s was recorded by a build that kept no journal: uninstall with that build, or undo by hand what the file says, and remove it", ErrUnreadable, d.Path(name))
+		}
+	}
+	return nil
+}
+
+// isOlder reports whether a file is such a record.
+func isOlder(d *durable.Dir, name string) bool {
+	switch name {
+	case "owner.json", "bpffs.json", "cgroup.json", "cni.json", "config.json", "hostpath.json":
+	default:
+		if !strings.HasPrefix(name, "sysctl") || !strings.HasSuffix(name, ".json") {
+			return false
+		}
+	}
+	var p struct {
+		Schema  int
+		Entries json.RawMessage
+	}
+	raw, err := d.ReadFile(name, maxJournal)
+	return err == nil && json.Unmarshal(raw, &p) == nil && p.Schema == 1 && p.Entries != nil
+}
+
 // change changes the journal, durably.
 func (j *Journal) change(f func(*page) error) error {
 	j.mu.Lock()
@@ -115,7 +153,7 @@ func (j *Journal) change(f func(*page) error) error {
 	p, err := j.refresh(d)
 	if err == nil {
 		p = p.clone()
-		p.ID = cmp.Or(p.ID, rand.Text())
+		p.ID = cmp.Or(p.ID, j.next)
 		err = f(p)
 	}
 	if err == nil {
@@ -174,8 +212,9 @@ func (j *Journal) clear() error {
 	return j.sweep(d)
 }
 
-// remains reports whether there is something for discard to remove.
-func (j *Journal) remains() (bool, error) {
+// remains reports whether there is something for discard to remove, beside what p
+// says that is left for good.
+func (j *Journal) remains(p *page) (bool, error) {
 	d, err := j.openDir()
 	if d == nil || err != nil {
 		return false, err
@@ -190,7 +229,7 @@ func (j *Journal) remains() (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("look at the state directory: %w", err)
 		}
-		if name == fileName || name == lockName || isBlob(name) || durable.IsTemporary(name) {
+		if name == fileName && len(p.Left) == 0 || name == lockName || isBlob(name) || durable.IsTemporary(name) {
 			return true, nil
 		}
 		empty = false
@@ -244,15 +283,26 @@ func (j *Journal) tidy() error {
 }
 
 // discard removes the journal with everything that belongs to it, and the directory
-// if a journal made it and nothing else is in it.
+// if a journal made it and nothing else is in it. What is left for good is remembered
+// in a journal of nobody's.
 func (j *Journal) discard() error {
 	d, err := j.openDir()
 	if d == nil || err != nil {
 		return err
 	}
 	defer d.Close()
+	p, err := j.refresh(d)
+	if err != nil {
+		return err
+	}
 	j.page, j.seen, j.fresh = &page{Schema: schema}, nil, nil
-	j.applied, j.id, j.generation = false, "", 0
+	j.applied, j.id, j.generation, j.next = false, "", 0, newID()
+	if len(p.Left) > 0 {
+		if p.ID != "" {
+			err = j.save(d, &page{Schema: schema, Entries: []Entry{}, Left: p.Left})
+		}
+		return errors.Join(err, j.sweepBlobs(d, j.page), d.Remove(lockName))
+	}
 	// The lock goes last: who makes it anew finds no journal any more.
 	if err := errors.Join(j.sweepBlobs(d, j.page), d.Sweep(), d.Remove(fileName), d.Remove(lockName)); err != nil {
 		return fmt.Errorf("remove the journal: %w", remedy.File(err))

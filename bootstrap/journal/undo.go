@@ -26,8 +26,9 @@ func (u Undone) Counts() bool { return counts(u.Err) }
 // not. The reason for that one has been reported.
 var errBelow = errors.New("something else that is recorded is kept")
 
-// stays reports whether an entry whose undoing returned err remains recorded.
-func stays(err error) bool {
+// holds reports whether err, of undoing an entry, keeps what the entry needs from
+// being undone too. An object that is somebody else's by now does not.
+func holds(err error) bool {
 	return err != nil && (!errors.Is(err, ErrChanged) || errors.Is(err, ErrKept))
 }
 
@@ -129,7 +130,7 @@ func (j *Journal) CheckRevertAll(ctx context.Context) ([]Undone, error) {
 func changes(all []Undone) (lines []string) {
 	said := map[string]bool{}
 	for _, u := range all {
-		if u.Change != "" && !stays(u.Err) && !said[u.Change] {
+		if u.Change != "" && !holds(u.Err) && !said[u.Change] {
 			lines, said[u.Change] = append(lines, u.Change), true
 		}
 	}
@@ -137,14 +138,28 @@ func changes(all []Undone) (lines []string) {
 }
 
 func failures(all []Undone, err error) error {
-	errs, said := []error{err}, map[string]bool{}
+	errs, said, kept := []error{err}, map[string]bool{}, err == nil
 	for _, u := range all {
 		if counts(u.Err) && !said[u.Err.Error()] {
 			errs, said[u.Err.Error()] = append(errs, u.Err), true
+			kept = kept && errors.Is(u.Err, ErrChanged)
 		}
 	}
-	return errors.Join(errs...)
+	joined := errors.Join(errs...)
+	if joined != nil && kept {
+		return onlyKept{joined}
+	}
+	return joined
 }
+
+// onlyKept tells a plan that all that could be undone was: what is left belongs to
+// somebody else by now.
+type onlyKept struct{ error }
+
+// OnlyKept marks the error, for package bootstrap.
+func (onlyKept) OnlyKept() {}
+
+func (e onlyKept) Unwrap() error { return e.error }
 
 // undoing is one pass.
 type undoing struct {
@@ -188,6 +203,8 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 	}
 	if run {
 		err = u.run(ctx)
+	} else {
+		u.accept()
 	}
 	var all []Undone
 	for _, w := range u.works {
@@ -227,7 +244,7 @@ func (u *undoing) take(pick func(Entry) bool) {
 func (u *undoing) heirs() map[int]int {
 	heirs, next := map[int]int{}, map[id]int{}
 	for i, e := range slices.Backward(u.page.Entries) {
-		if u.journal.outlived(e) {
+		if u.journal.passed(e) {
 			continue
 		}
 		object := Entry{Kind: e.Kind, Object: e.Object}.id()
@@ -284,16 +301,17 @@ func (u *undoing) settle(w *work, err error) {
 			delete(u.gone, path)
 		}
 	}
-	if stays(err) {
+	if err != nil {
 		u.stays[w.Entry.Object] = true
+	}
+	if holds(err) {
 		for _, object := range w.Entry.Needs {
 			u.needs[object] = w.Entry.id()
 		}
 	}
 }
 
-// run undoes the entries that were looked at, and drops those that are undone or
-// belong to somebody else.
+// run undoes the entries that were looked at, and drops those that are undone.
 func (u *undoing) run(ctx context.Context) error {
 	var gone []Entry
 	var ended error
@@ -306,11 +324,36 @@ func (u *undoing) run(ctx context.Context) error {
 			continue
 		}
 		u.runOne(ctx, w)
-		if !stays(w.Err) {
+		if w.Err == nil {
 			gone = append(gone, w.Entry)
 		}
 	}
-	return u.forget(gone)
+	return u.forget(gone, u.accept())
+}
+
+// accept makes what is kept no error, if that is asked for and nothing else is wrong:
+// it is left where it is for good.
+func (u *undoing) accept() (accepted []Entry) {
+	if !u.journal.options.AcceptKept || slices.ContainsFunc(u.works, func(w *work) bool { return counts(w.Err) && !errors.Is(w.Err, ErrChanged) }) {
+		return nil
+	}
+	for _, w := range u.works {
+		if w.Err != nil {
+			accepted = append(accepted, w.Entry)
+			w.Change, w.Err = fmt.Sprintf("leave %s for good: %v", w.Entry, w.Err), nil
+		}
+	}
+	return accepted
+}
+
+// kept lists the entries whose objects are somebody else's by now.
+func (u *undoing) kept() (kept []Entry) {
+	for _, w := range u.works {
+		if w.Err != nil && !holds(w.Err) && !w.Entry.Kept {
+			kept = append(kept, w.Entry)
+		}
+	}
+	return kept
 }
 
 func (u *undoing) runOne(ctx context.Context, w *work) {
@@ -325,10 +368,10 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 }
 
 // forget drops entries, with the content that was stored for them, and saves what
-// became of the others.
-func (u *undoing) forget(gone []Entry) error {
-	j := u.journal
-	if len(gone) == 0 {
+// became of the others. Those that are left for good are remembered as that.
+func (u *undoing) forget(gone, forGood []Entry) error {
+	j, kept := u.journal, u.kept()
+	if len(gone)+len(forGood)+len(kept) == 0 {
 		return j.tidy()
 	}
 	if err := j.change(func(p *page) error {
@@ -338,7 +381,13 @@ func (u *undoing) forget(gone []Entry) error {
 				p.Entries[i].Before, p.Entries[i].Boot = u.page.Entries[from].Before, u.page.Entries[from].Boot
 			}
 		}
+		for _, e := range kept {
+			if i := p.index(e); i >= 0 {
+				p.Entries[i].Kept = true
+			}
+		}
 		p.forget(gone...)
+		p.leave(forGood...)
 		return nil
 	}); err != nil {
 		return err
@@ -347,7 +396,8 @@ func (u *undoing) forget(gone []Entry) error {
 }
 
 // ForgetObject drops the entries of an object without undoing them, for changes
-// that can never be undone. It returns the entries that it dropped.
+// that can never be undone, and remembers that the object is left for good. It returns
+// the entries that it dropped.
 func (j *Journal) ForgetObject(ctx context.Context, object string) (dropped []Entry, err error) {
 	if j == nil {
 		return nil, errNoJournal
@@ -364,5 +414,5 @@ func (j *Journal) ForgetObject(ctx context.Context, object string) (dropped []En
 		return nil, fmt.Errorf("%s is not recorded in %s", object, j.Dir())
 	}
 	u := &undoing{Pass: &Pass{journal: j}, page: &page{}}
-	return dropped, u.forget(dropped)
+	return dropped, u.forget(nil, dropped)
 }

@@ -26,7 +26,7 @@ import (
 // earlier configuration that Apply was killed before replacing stays.
 //
 // A configuration that is no longer the one that Apply wrote is not touched, but
-// reported, and its entry is dropped; the same goes for whatever has replaced a
+// reported, and remains recorded as kept; the same goes for whatever has replaced a
 // key's link since. What Apply wrote to a file system in memory (tmpfs) is gone
 // after a reboot: what is there now is somebody else's, and is not touched. If
 // undoing is killed at any point, it can be repeated.

@@ -244,12 +244,10 @@ func TestPLAN6_RevertLeavesWhatSomebodyChanged(t *testing.T) {
 		writeDir(t, dir, theirs)
 		lines, err := action.CheckRevert(t.Context())
 		require.Empty(t, lines, "Revert would do nothing")
-		for _, err := range []error{err, action.Revert(t.Context())} {
+		for _, err := range []error{err, action.Revert(t.Context()), action.Revert(t.Context())} {
 			require.EqualError(t, err, "revert configuration in "+dir+": it is no longer as it was left, so it is kept")
 		}
 		requireLayout(t, dir, theirs)
-		require.NoDirExists(t, stateDir)
-		require.NoError(t, action.Revert(t.Context()), "reported once")
 	}
 }
 

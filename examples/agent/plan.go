@@ -148,7 +148,7 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 // on the host, and so is all that it holds.
 func (a *agent) openJournal(ctx context.Context) error {
 	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
-	o := journal.Options{Owner: a.owner, Handlers: []journal.Handler{
+	o := journal.Options{Agent: network, Owner: a.owner, Handlers: []journal.Handler{
 		journal.In(a.host.On(mount|hostns.Cgroup), cgroup.Handler{}),
 		journal.In(a.host.On(mount), bpffs.Handler{}),
 		journal.In(a.host.On(mount), bpfmap.Handler{}),

@@ -90,13 +90,14 @@ func (n *node) listen() (end func()) {
 	return func() { require.NoError(n.t, unix.Close(fd)) }
 }
 
-// fromAPod runs the program in a container that has of the host only its /proc.
+// fromAPod runs the program in a container that has of the host only its /proc, and the
+// capabilities of examples/deploy.
 func (n *node) fromAPod(args ...string) (out string) {
 	n.t.Helper()
 	args = append([]string{binary}, args...)
-	return n.shell("set -- " + strings.Join(args, " ") + "\n" + strings.Replace(container, `"$@"
-'`, `"$@" 2>&1 || echo "exit $?"
-'`, 1))
+	return n.shell("set -- " + strings.Join(args, " ") + "\n" + strings.NewReplacer(
+		`"$bin" `, `setpriv --bounding-set=-all,+sys_admin,+sys_chroot,+sys_ptrace --inh-caps=-all "$bin" `,
+		"\"$@\"\n'", "\"$@\" 2>&1 || echo \"exit $?\"\n'").Replace(container))
 }
 
 var cleanState = []string{"CLEAN_CILIUM_STATE=true"}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 )
@@ -65,11 +66,12 @@ func (a *app) uninstallCommand() *cobra.Command {
 				}
 				steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
 			}
-			return a.takeBack(cmd, steps, dryRun, nil)
+			return a.uninstall(cmd, steps, dryRun)
 		},
 	}
 	a.planFlags(c)
 	a.undoFlags(c)
+	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good what is kept because somebody has changed it, once all else is undone: it is no error, and journal shows it")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
 	return c
 }
@@ -96,9 +98,17 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more fun
 			return err
 		}
 	}
-	return a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
+	return withKept(a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
 		return a.undo(ctx, steps, dryRun, first...)
-	})
+	}))
+}
+
+// withKept says what ends it that something is kept.
+func withKept(err error) error {
+	if !errors.Is(err, journal.ErrChanged) {
+		return err
+	}
+	return errors.Join(err, errors.New("what is kept stays recorded until it is gone: nodeinit journal forget OBJECT leaves one thing for good, nodeinit uninstall --accept-kept all of them"))
 }
 
 // undoFlags say whose changes may be undone.

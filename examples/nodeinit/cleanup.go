@@ -53,7 +53,7 @@ func (a *app) cleanupCommand() *cobra.Command {
 	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: that of another agent, which this YAML `file` describes: its links, routes, chains, files and so on (there is one for Calico in examples/ownership)")
 	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, though it is known as another agent's or lies where agents have nothing: link, chain, ipset, file or folder, with its whole name; or let mount or cni-folder:PATH be one of the agent's")
 	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
-	f.BoolVar(&o.whileAlive, "while-alive", false, "also while the agent is running")
+	f.BoolVar(&o.whileAlive, "while-alive", false, "also while the agent is running, and what sandboxes still need to be deleted")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be removed, and change nothing")
 	a.bpfFlags(f)
 	a.sysctlPlaceFlags(f)
@@ -100,7 +100,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return err
 	}
 	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removing(),
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removing(), StrandPods: o.whileAlive,
 	}
 	for _, path := range slices.Concat(own.StateDirs, c.BPFRoots) {
 		if err := a.host().CheckFile(path); err != nil {

@@ -32,12 +32,12 @@ func (a *app) openJournal(ctx context.Context) error {
 		return nil
 	}
 	o := journal.Options{
-		Owner: a.owner, TakeOver: a.takeOver, AnyOwner: a.anyOwner,
+		Agent: a.agent, Owner: a.owner, TakeOver: a.takeOver, AnyOwner: a.anyOwner, AcceptKept: a.acceptKept,
 		Handlers: []journal.Handler{
 			journal.In(a.host().On(hostns.Mount), hostpath.Handler{}),
 			journal.In(a.host().On(hostns.Mount|hostns.Cgroup), cgroup.Handler{}),
-			journal.In(a.host().On(hostns.Mount), bpffs.Handler{}),
-			journal.In(a.host().On(hostns.Mount|hostns.Net), sysctl.Handler{}),
+			journal.In(a.host().On(hostns.Mount), bpffs.Handler{Remedy: "nodeinit cleanup --all-state removes what an agent has left there"}),
+			journal.In(a.host().On(hostns.Mount|hostns.Net), sysctl.Handler{Dir: a.sysctlConfDir}),
 			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force}),
 			configdir.Handler{}, // its directory is on this side
 		},

@@ -79,6 +79,7 @@ type journalView struct {
 	Owner      string          `json:"owner"`
 	Generation int             `json:"generation"`
 	Entries    []journal.Entry `json:"entries"`
+	Left       []journal.Left  `json:"left,omitempty"` // for good
 }
 
 func (a *app) showJournal() (err error) {
@@ -87,6 +88,9 @@ func (a *app) showJournal() (err error) {
 		return err
 	}
 	if v.Entries, err = a.journal.Entries(); err != nil {
+		return err
+	}
+	if v.Left, err = a.journal.LeftForGood(); err != nil {
 		return err
 	}
 	for i := range v.Entries {
@@ -110,10 +114,16 @@ func (a *app) writeJournal(v journalView) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, e := range v.Entries {
 		state := "done"
-		if !e.Done {
+		switch {
+		case e.Kept:
+			state = "kept"
+		case !e.Done:
 			state = "begun"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", oneLine(e.Step), oneLine(e.Kind), e.Object, state, elapsed(time.Since(e.Time).Round(time.Second)))
+	}
+	for _, l := range v.Left {
+		fmt.Fprintf(w, "\t%s\t%q\tleft for good\t%s\n", oneLine(l.Kind), l.Object, elapsed(time.Since(l.Time).Round(time.Second)))
 	}
 	return w.Flush()
 }

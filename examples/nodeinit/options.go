@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -44,8 +45,8 @@ type options struct {
 	keepPlugins                                                    bool
 	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint            string
 	waitLoaded                                                     time.Duration
-	stateDir, owner                                                string
-	takeOver, anyOwner, force                                      bool
+	stateDir, agent, owner                                         string
+	takeOver, anyOwner, force, acceptKept                          bool
 	timeout, lockTimeout                                           time.Duration
 	skip, only                                                     []string
 }
@@ -157,8 +158,11 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.writeWhenReady, "write-cni-conf-when-ready", "", "path where the agent itself writes the CNI configuration once it is ready; if set, nodeinit does not write one")
 }
 
+const defaultStateDir = "/var/lib/slipway"
+
 func (a *app) stateFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "directory of the journal that uninstall undoes, on the host; empty: record nothing")
+	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent, which mounts and the sysctl drop-in say who made them; uninstall looks for its own")
+	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing")
 	f.StringVar(&a.owner, "owner", "", "on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: nobody in particular")
 	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
 	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node to finish; 0: do not wait")

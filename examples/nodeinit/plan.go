@@ -227,7 +227,8 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	}
 	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal,
-		Keep: []string{a.cgroupRoot, a.bpfRoot},
+		Keep:       []string{a.cgroupRoot, a.bpfRoot},
+		StrandPods: true, // until the plan has installed what they need
 	}
 	// This node gets an agent again: to give it to another CNI until then, by
 	// bringing back what was set aside, is for the cleanup command.

@@ -22,11 +22,28 @@ import (
 
 const dirMode = 0o755
 
-// sourcePrefix starts the source of every mount that is made here. The rest is
-// drawn for each: what the kernel tells a mount by otherwise, it gives again.
+// sourcePrefix starts the source of every mount that is made here. It goes on with the
+// agent, if it has a name, and the journal, if there is one; the rest is drawn for each:
+// what the kernel tells a mount by otherwise, it gives again.
 const sourcePrefix = "slipway-"
 
-func newSource() string { return sourcePrefix + strings.ToLower(rand.Text()[:16]) }
+func newSource(m journal.Mark) string {
+	source := sourcePrefix
+	if m.Journal != "" {
+		source += strings.TrimPrefix(m.Agent+"-"+m.Journal+"-", "-")
+	}
+	return source + strings.ToLower(rand.Text()[:16])
+}
+
+// markOf reads the mark of a source; ours is false if the mount was not made here.
+func markOf(source string) (m journal.Mark, ours bool) {
+	rest, ours := strings.CutPrefix(source, sourcePrefix)
+	parts := strings.Split(rest, "-")
+	if n := len(parts); n > 1 {
+		m = journal.Mark{Agent: strings.Join(parts[:n-2], "-"), Journal: parts[n-2]}
+	}
+	return m, ours
+}
 
 // Request is a mount to be made by the package Kind, and recorded in Journal.
 type Request struct {
@@ -44,9 +61,13 @@ func mountKind(kind string) string { return kind + "/mount" }
 // the journal. When it returns an error that matches EBUSY, another made such a
 // mount meanwhile.
 func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
+	mark, err := r.Journal.Mark()
+	if err != nil {
+		return err
+	}
 	e := journal.Entry{
 		Kind: mountKind(r.Kind), Object: p.Path, Boot: r.Journal.Boot(),
-		After: journal.State{Type: "mount", Value: newSource()},
+		After: journal.State{Type: "mount", Value: newSource(mark)},
 	}
 	_, known, err := r.Journal.Lookup(ctx, e.Kind, e.Object)
 	if err != nil {

@@ -43,6 +43,17 @@ func (h Handler) Owns(e journal.Entry) error {
 	return nil
 }
 
+// Find finds the mounts that were made here, by whichever agent.
+func (h Handler) Find(context.Context) (found []journal.Marked, err error) {
+	mounts, err := Mounts(h.Kernel)
+	for _, m := range mounts {
+		if mark, ours := markOf(m.Source); ours && m.FSType == h.FSType {
+			found = append(found, journal.Marked{Mark: mark, Kind: mountKind(h.Kind), Object: m.Point, Value: m.Source, Remove: "umount " + m.Point})
+		}
+	}
+	return found, err
+}
+
 // Look says what there is to undo about e.
 func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if e.Kind != mountKind(h.Kind) {

@@ -213,7 +213,7 @@ func (s Snapshot) Lines(tool, says string) {
 
 // DropSources leaves out what the library draws for the source of each of its mounts.
 func (s Snapshot) DropSources() {
-	drawn := regexp.MustCompile(`slipway-[a-z0-9]{16}`)
+	drawn := regexp.MustCompile(`slipway-[-._a-z0-9]{16,}`)
 	for object, state := range s {
 		s[object] = drawn.ReplaceAllString(state, "slipway-")
 	}

@@ -79,7 +79,7 @@ func inMemory(t *testing.T) memory {
 }
 
 // Names that are others each time: a mount's source, and a configuration's folder.
-var ofOneTime = regexp.MustCompile(`slipway-[a-z0-9]{6,}|\.\.\d{4}_[\d_.]+`)
+var ofOneTime = regexp.MustCompile(`slipway-[-._a-z0-9]{6,}|\.\.\d{4}_[\d_.]+`)
 
 // timeless is s, but for the lock, which stays, and what has another name each time.
 func timeless(s snapshot.Snapshot, root string) snapshot.Snapshot {

@@ -41,9 +41,9 @@ type node struct {
 // build makes the node. Programs are in dir, on the machine.
 func build(t testing.TB, l layout, dir string) *node {
 	t.Helper()
-	throwaway, err := testns.StartNode(t.Context(), testns.NodeOptions{Hostname: l.name, Root: func(root string) error { return l.root(root, dir) }})
+	started, err := testns.StartNode(t.Context(), testns.NodeOptions{Hostname: l.name, Root: func(root string) error { return l.root(root, dir) }})
 	require.NoError(t, err)
-	n := &node{Node: throwaway, t: t, layout: l}
+	n := &node{Node: started, t: t, layout: l}
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	n.do(func() error {
 		for _, m := range l.all("mount") {

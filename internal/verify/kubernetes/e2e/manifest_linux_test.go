@@ -175,18 +175,13 @@ func nodeReady(t *testing.T, want string) {
 	kubectl(t, "wait", "node", "--all", "--for=condition=Ready="+want, "--timeout=60s")
 }
 
-// uninstaller is the deployment that takes all back, with the other init container
-// that it proposes before it: cleanup, of what the tests' CNI plugins leave.
+// uninstaller is the deployment that takes all back, with the cleanup of what the tests'
+// CNI plugins leave in place of Cilium's.
 func uninstaller(t *testing.T) *deployment {
 	t.Helper()
 	d := load(t, "uninstall.yaml")
 	d.objects = append(d.objects, configMap("ownership", "ownership.yaml", script(t, "ownership.yaml")))
-	cleanup := load(t, "uninstall.yaml").init
-	cleanup["name"] = "cleanup"
-	cleanup["command"] = []any{"nodeinit", "cleanup", "--all-state", "--force", "--host-proc=/hostproc", "--ownership=/ownership/ownership.yaml"}
-	d.pod["initContainers"] = []any{cleanup, d.init}
-	d.init = cleanup
-	d.capabilities("NET_ADMIN", "NET_RAW")
+	d.flags("--ownership=/ownership/ownership.yaml")
 	d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
 	return d
 }

@@ -1,48 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package cniinstall
+// Package cniresult reads what libcni has cached of sandboxes: which of them need a plugin
+// or a network to be deleted.
+package cniresult
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// ErrInUse is matched by the error of an undo that leaves what sandboxes need to be
-// deleted: without the plugins that gave a pod its network the runtime cannot take it
-// back, and containerd not without a configuration either, so pods would be stuck.
+// ErrInUse is matched by the error for what sandboxes need to be deleted: without the
+// plugins that gave a pod its network the runtime cannot take it back, and containerd not
+// without a configuration either, so pods would be stuck.
 var ErrInUse = errors.New("sandboxes need it to be deleted")
 
-// defaultResults is where libcni keeps what each sandbox was given (CacheDir in
-// libcni/api.go), until the sandbox is deleted.
-const defaultResults = "/var/lib/cni/results"
+// Dir is where libcni keeps what each sandbox was given (CacheDir in libcni/api.go),
+// until the sandbox is deleted.
+const Dir = "/var/lib/cni/results"
 
 // maxResult bounds one of these files: a configuration and a result.
 const maxResult = 4 << 20
 
-// cachedResult is what libcni caches of a network of a sandbox (cniCacheV1).
-type cachedResult struct {
+// Result is what libcni caches of a network of a sandbox (cniCacheV1).
+type Result struct {
 	ContainerID string `json:"containerId"`
 	NetworkName string `json:"networkName"`
 	Config      []byte `json:"config"`
 
-	plugins []string
+	// Plugins are the names of those in Config.
+	Plugins []string `json:"-"`
 }
 
-// inUse returns an error if sandboxes have a result that needs the object, as one may
-// that cannot be read.
-func (h Handler) inUse(ctx context.Context, object string, needs func(cachedResult) bool) error {
-	if h.Force {
-		return nil
-	}
-	dir := cmp.Or(h.Results, defaultResults)
+// InUse returns an error that matches [ErrInUse] if sandboxes have a result in dir that
+// needs the object, as one may that cannot be read.
+func InUse(ctx context.Context, dir, object string, needs func(Result) bool) error {
 	names, err := input.ReadNames(ctx, dir, func(string) bool { return true })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -69,7 +68,18 @@ func (h Handler) inUse(ctx context.Context, object string, needs func(cachedResu
 	return fmt.Errorf("%s is kept: %w: %d, by %s: delete the pods with a network of it, and undo this again", object, ErrInUse, len(sandboxes), dir)
 }
 
-func readResult(ctx context.Context, path string) (cached cachedResult, err error) {
+// FileInUse returns an error that matches [ErrInUse] if sandboxes have a result in [Dir]
+// that needs the file: a plugin by its name, or the configuration of their network.
+func FileInUse(ctx context.Context, path string) error {
+	var conf struct{ Name string }
+	content, err := input.ReadFile(ctx, path, input.MaxNetwork)
+	isConf := err == nil && json.Unmarshal(content, &conf) == nil && conf.Name != ""
+	return InUse(ctx, Dir, path, func(r Result) bool {
+		return isConf && r.NetworkName == conf.Name || slices.Contains(r.Plugins, filepath.Base(path))
+	})
+}
+
+func readResult(ctx context.Context, path string) (cached Result, err error) {
 	content, err := input.ReadFile(ctx, path, maxResult)
 	if err != nil {
 		return cached, err
@@ -84,9 +94,9 @@ func readResult(ctx context.Context, path string) (cached cachedResult, err erro
 	if err := json.Unmarshal(cached.Config, &conf); err != nil {
 		return cached, err
 	}
-	cached.plugins = []string{conf.Type}
+	cached.Plugins = []string{conf.Type}
 	for _, p := range conf.Plugins {
-		cached.plugins = append(cached.plugins, p.Type)
+		cached.Plugins = append(cached.Plugins, p.Type)
 	}
 	return cached, nil
 }

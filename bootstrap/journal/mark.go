@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Mark is what an object says of itself, where it can: which agent made it, and which
+// journal has it on record. Of objects of older builds both are empty.
+type Mark struct {
+	Agent   string // [Options].Agent
+	Journal string // drawn when the journal is made, of small letters and digits; empty where Marked.Dir says it
+}
+
+// Marked is an object on the node that has a mark.
+type Marked struct {
+	Mark
+	Kind   string // as that of the entry that records it
+	Object string // likewise
+	Value  string // as that of the entry's After; empty where the object alone tells
+	Dir    string // the journal's directory, if the object says that
+	Remove string // the command that removes it
+}
+
+// Finder is a [Handler] that finds objects by their marks, recorded or not.
+type Finder interface {
+	Handler
+	Find(ctx context.Context) ([]Marked, error)
+}
+
+// Find is that of the handler, if it has one.
+func (h elsewhere) Find(ctx context.Context) (found []Marked, err error) {
+	f, ok := h.Handler.(Finder)
+	if !ok {
+		return nil, nil
+	}
+	err = h.run(ctx, func(ctx context.Context) (err error) {
+		found, err = f.Find(ctx)
+		return err
+	})
+	return found, err
+}
+
+func newID() string { return strings.ToLower(rand.Text()) }
+
+// Mark returns what is written on objects that this journal records, also before it has
+// recorded the first.
+func (j *Journal) Mark() (Mark, error) {
+	if j == nil {
+		return Mark{}, nil
+	}
+	p, err := j.load()
+	if err != nil {
+		return Mark{}, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return Mark{j.options.Agent, strings.ToLower(cmp.Or(p.ID, j.next))}, nil
+}
+
+// Orphans lists the objects on the node with the mark of this journal's agent, or of
+// none, that are neither recorded in this journal nor left for good. Another journal may
+// have recorded them: in another directory, or in this one before it was lost. The
+// handlers that are a [Finder] find them.
+func (j *Journal) Orphans(ctx context.Context) (orphans []Marked, err error) {
+	if j == nil {
+		return nil, errNoJournal
+	}
+	p, err := j.load()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, h := range j.options.Handlers {
+		f, ok := h.(Finder)
+		if !ok {
+			continue
+		}
+		found, err := f.Find(ctx)
+		errs = append(errs, err)
+		for _, m := range found {
+			ofAnother := m.Agent != "" && j.options.Agent != "" && m.Agent != j.options.Agent
+			if !ofAnother && !p.knows(m) && !slices.ContainsFunc(orphans, m.same) {
+				orphans = append(orphans, m)
+			}
+		}
+	}
+	return orphans, errors.Join(errs...)
+}
+
+// Knows reports whether the object is recorded in the journal, or left for good.
+func (j *Journal) Knows(m Marked) (bool, error) {
+	if j == nil {
+		return false, nil
+	}
+	p, err := j.load()
+	return err == nil && p.knows(m), err
+}
+
+// same reports whether two found objects are one, such as a mount that is seen twice.
+func (m Marked) same(o Marked) bool { return m.Kind == o.Kind && m.is(o.Object, o.Value) }
+
+func (m Marked) is(object, value string) bool {
+	return m.Object == object || m.Value != "" && m.Value == value
+}
+
+// knows reports whether the object is recorded, or left for good.
+func (p *page) knows(m Marked) bool {
+	return slices.ContainsFunc(p.Entries, func(e Entry) bool {
+		return e.Kind == m.Kind && (m.is(e.Object, e.After.Value) || e.Was != nil && m.is(e.Object, e.Was.Value))
+	}) || slices.ContainsFunc(p.Left, func(l Left) bool { return l.Kind == m.Kind && m.is(l.Object, l.Value) })
+}

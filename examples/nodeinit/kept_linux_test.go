@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"encoding/base64"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const dropIn = "/etc/sysctl.d/99-zzz-override_cilium.conf"
+
+// A kubelet sees the exit status of the last try only.
+func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	require.Zero(t, n.run(n.args("apply")...).code)
+	n.shell("echo '# ours' >> " + dropIn)
+	kept := dropIn + " is no longer as it was left, so it is kept"
+	for _, args := range [][]string{{"uninstall", "--dry-run"}, {"uninstall"}, {"uninstall"}, {"uninstall", "--only", "sysctl"}} {
+		o := n.run(args...)
+		require.Equal(t, 1, o.code, args)
+		require.Contains(t, o.stderr, kept, args)
+		require.Contains(t, o.stderr, "nodeinit journal forget OBJECT leaves one thing for good, nodeinit uninstall --accept-kept all of them")
+	}
+	require.Regexp(t, `sysctl +sysctl/file +"`+dropIn+`" +kept`, n.run("journal").stdout)
+
+	o := n.run("uninstall", "--accept-kept")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "leave sysctl/file "+dropIn+" for good: "+kept)
+	require.Regexp(t, `sysctl/file +"`+dropIn+`" +left for good`, n.run("journal").stdout, "what was accepted is on record")
+	o = n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, n.read(dropIn), "# ours")
+
+	// It still says that it was made here, and is no orphan after the next agent either.
+	for range 2 {
+		require.Zero(t, n.run(n.args("apply")...).code)
+		require.NotContains(t, n.read(dropIn), "# ours")
+		o = n.run("uninstall")
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, n.read(dropIn), "# ours")
+	}
+}
+
+// Apply replaces what was kept, and uninstall then gives that back.
+func TestPLAN6_ApplyGoesOnBesideWhatIsKept(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("mkdir -p /etc/sysctl.d")
+	require.Zero(t, n.run(n.args("apply")...).code)
+	n.shell("echo '# theirs' >> " + dropIn)
+	require.Equal(t, 1, n.run("uninstall").code)
+	for range 2 {
+		o := n.run(n.args("apply")...)
+		require.Zero(t, o.code, o.stderr)
+	}
+	o := n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, n.read(dropIn), "# theirs\n")
+}
+
+func TestPLAN6_WhatIsForgottenIsOnRecord(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	require.Zero(t, n.run("mount-bpffs", "/run/some/bpf").code)
+	require.Zero(t, n.run("journal", "forget", "/run/some/bpf").code)
+	require.Regexp(t, `bpffs/mount +"/run/some/bpf" +left for good`, n.run("journal").stdout)
+	n.shell("umount /run/some/bpf; rmdir /run/some/bpf")
+	o := n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Zero(t, n.run("mount-bpffs", "/run/some/bpf").code)
+	require.NotContains(t, n.run("journal").stdout, "left for good", "it is recorded again")
+	require.Zero(t, n.run("uninstall").code)
+	require.Equal(t, "gone", n.shell("test -e /var/lib/slipway && echo there || echo gone"))
+}
+
+// Nobody has recorded what the agent's own installer brought: pods of it can still be
+// deleted after a cleanup, and the cleanup ends when they are.
+func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	const conf, cni, result = "/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/cilium-cni", "/var/lib/cni/results/cilium-0123-eth0"
+	n.shell("mkdir -p /etc/cni/net.d /opt/cni/bin /var/lib/cni/results /run/cilium/state; touch " + cni)
+	n.write(conf, `{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni"}]}`)
+	n.write(result, `{"kind":"cniCacheV1","containerId":"0123","networkName":"cilium","config":"`+
+		base64.StdEncoding.EncodeToString([]byte(n.read(conf)))+`"}`)
+	for range 2 {
+		o := n.run("cleanup", "--all-state", "-f")
+		require.Equal(t, 1, o.code, o.stdout)
+		for _, file := range []string{conf, cni} {
+			require.Contains(t, o.stderr, file+" is kept: sandboxes need it to be deleted: 1, by /var/lib/cni/results")
+			n.shell("test -e " + file + " -a ! -e /run/cilium")
+		}
+	}
+	n.shell("mv " + result + " /run/result")
+	o := n.run("cleanup", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("test ! -e " + conf + " -a ! -e " + cni)
+
+	n.shell("mv /run/result " + result + "; touch " + cni)
+	require.Zero(t, n.run("cleanup", "--all-state", "-f", "--while-alive").code)
+	n.shell("test ! -e " + cni)
+
+	// So does the configuration that the agent wrote by itself, but where plugins stay.
+	n.write(conf, `{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni"}]}`)
+	written := "--write-cni-conf-when-ready=/host" + conf
+	o = n.run("uninstall-cni", written)
+	require.Equal(t, 1, o.code, o.stdout)
+	require.Contains(t, o.stderr, conf+" is kept: sandboxes need it to be deleted: 1")
+	o = n.run("uninstall-cni", written, "--keep-plugins")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("test ! -e " + conf)
+
+	// Apply brings it again.
+	n.shell("touch " + cni)
+	o = n.runEnv(cleanState, "apply", "--only", "cleanup")
+	require.Zero(t, o.code, o.stderr)
+}

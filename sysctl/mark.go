@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+const headerStart = "# Written by slipway, which puts changes back"
+
+// header matches the first line of a drop-in, with the agent and the journal's
+// directory. Older builds wrote neither.
+var header = regexp.MustCompile(`^` + headerStart + `(?:: agent ("[^"]*"), journal in (".*"))?\.$`)
+
+// headerOf is the first line of a drop-in that the journal records.
+func headerOf(j *journal.Journal) (string, error) {
+	m, err := j.Mark()
+	if err != nil || j == nil {
+		return headerStart + ".", err
+	}
+	return fmt.Sprintf("%s: agent %q, journal in %q.", headerStart, m.Agent, j.Dir()), nil
+}
+
+// readHeader reads the first line of a drop-in; ours is false if it is another's.
+func readHeader(line string) (m journal.Marked, ours bool) {
+	in := header.FindStringSubmatch(line)
+	if in == nil || in[1] == "" {
+		return m, in != nil
+	}
+	agent, errAgent := strconv.Unquote(in[1])
+	dir, errDir := strconv.Unquote(in[2])
+	return journal.Marked{Mark: journal.Mark{Agent: agent}, Dir: dir}, errAgent == nil && errDir == nil
+}
+
+// keepMark returns the wanted content with the first line that the file has, if nothing
+// else differs: which journal wrote it first makes no other file of it.
+func keepMark(ctx context.Context, path string, want []byte) []byte {
+	now, err := input.ReadFile(ctx, path, int64(len(want)+longestHeader))
+	if err != nil {
+		return want // it is another, and writing it tells what is wrong
+	}
+	line, rest, _ := bytes.Cut(now, []byte("\n"))
+	_, wanted, _ := bytes.Cut(want, []byte("\n"))
+	if _, ours := readHeader(string(line)); ours && bytes.Equal(rest, wanted) {
+		return now
+	}
+	return want
+}
+
+// longestHeader is more than the first line has, in bytes.
+const longestHeader = 32 << 10
+
+// maxDropIn bounds the files whose first line is read.
+const maxDropIn = 1 << 20
+
+// Find finds the drop-ins of whichever agent that a [DropIn] has written to Dir.
+func (h Handler) Find(ctx context.Context) (found []journal.Marked, err error) {
+	dir := cmp.Or(h.Dir, DropIn{}.dir())
+	names, err := input.ReadNames(ctx, dir, func(name string) bool { return filepath.Ext(name) == ".conf" })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		content, err := input.ReadFile(ctx, path, maxDropIn)
+		if ctx.Err() != nil {
+			return found, context.Cause(ctx)
+		}
+		if err != nil {
+			continue // none that was written here
+		}
+		line, _, _ := strings.Cut(string(content), "\n")
+		if m, ours := readHeader(line); ours {
+			m.Kind, m.Object, m.Remove = kindFile, path, "rm "+path
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
