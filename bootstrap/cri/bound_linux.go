@@ -68,8 +68,11 @@ func (p *processes) bound(ctx context.Context) iter.Seq2[bound, error] {
 			defer unix.Close(fd)
 			err = dump(ctx, fd, func(b bound) bool { return yield(b, nil) })
 		}
-		if err != nil {
-			yield(bound{}, fmt.Errorf("ask the kernel which sockets listen: %w", err))
+		switch {
+		case ctx.Err() != nil:
+			yield(bound{}, context.Cause(ctx))
+		case err != nil:
+			yield(bound{}, fmt.Errorf("%w: ask the kernel which sockets do: %w", ErrUnproven, err))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // listenAs makes a socket on a node, which the given program has open.
@@ -250,4 +252,22 @@ func TestARuntimeIsProvenByEachOfItsPaths(t *testing.T) {
 		_, err := cri.Endpoint{HostProc: node.Proc(), Path: path}.Status(t.Context())
 		require.NoError(t, err, path)
 	}
+}
+
+// Without unix_diag, here by a seccomp filter, nothing is believed, and nothing assumed.
+func TestSEC11_AKernelThatDoesNotSayWhoListens(t *testing.T) {
+	h := newHost(t)
+	h.serve(critest.Runtime{})
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends with the goroutine
+		err := testns.Refuse(unix.EPROTONOSUPPORT, testns.Call{Number: unix.SYS_SOCKET})
+		if err == nil {
+			_, err = cri.Find(t.Context(), h.proc)
+		}
+		done <- err
+	}()
+	err := <-done
+	require.ErrorIs(t, err, cri.ErrUnproven)
+	require.ErrorContains(t, err, "(needs the kernel's module unix_diag)")
 }
