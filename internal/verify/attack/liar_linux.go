@@ -205,7 +205,7 @@ func plant() (end func() error, about uint64, err error) {
 	}
 	for line := range strings.Lines(string(table)) {
 		f := strings.Fields(line)
-		if len(f) != 8 || f[7] != named {
+		if len(f) != 8 || f[3] != "00010000" || !filepath.IsAbs(f[7]) {
 			continue
 		}
 		l, err := net.Listen("unix", fmt.Sprintf("@\n0: 2 0 10000 1 1 %s %s", f[6], planted))
