@@ -135,6 +135,7 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 		prepare func(t *testing.T, path string)
 		attr    *syscall.SysProcAttr
 		by      []string // what runs it, if not the test itself
+		after   func(path string) error
 		users   string
 	}{
 		"su, by a link named kubelet": {program: "su", mode: 0o755 | os.ModeSetuid, attr: asNobody(), users: roots},
@@ -148,6 +149,13 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 		}},
 		"root's, that a group may change": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
 			require.NoError(t, errors.Join(os.Chown(path, 0, nobody), os.Chmod(path, 0o775)))
+		}},
+		"su, removed while it runs": {mode: 0o755 | os.ModeSetuid, attr: asNobody(), users: roots, after: os.Remove},
+		"root's, removed from everybody's folder": {mode: 0o755, users: roots, after: func(path string) error {
+			return errors.Join(os.Remove(path), os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky))
+		}},
+		"root's, replaced by a user's": {mode: 0o755, users: roots, after: func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o755), os.Chown(filepath.Dir(path), nobody, nobody))
 		}},
 		"a container's":                  {mode: 0o755, by: []string{"unshare", "--pid", "--fork", "--kill-child"}, users: roots},
 		"root of another user namespace": {mode: 0o755, by: []string{"unshare", "--user", "--map-root-user"}, users: roots},
@@ -173,6 +181,9 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 			cmd.SysProcAttr = tc.attr
 			start(t, cmd)
 			require.Equal(t, tc.users, of(t, cmd.Process.Pid, "Uid"))
+			if tc.after != nil {
+				require.NoError(t, tc.after(path))
+			}
 			found, err := cri.Find(t.Context(), node.Proc())
 			require.NoError(t, err)
 			require.Equal(t, usual, found.Path)
