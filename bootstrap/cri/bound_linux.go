@@ -63,12 +63,14 @@ func allListening() diagRequest {
 // to files.
 func (p *processes) bound(ctx context.Context) iter.Seq2[bound, error] {
 	return func(yield func(bound, error) bool) {
+		ended := false
 		fd, err := p.diag(ctx)
 		if err == nil {
 			defer unix.Close(fd)
-			err = dump(ctx, fd, func(b bound) bool { return yield(b, nil) })
+			err = dump(ctx, fd, func(b bound) bool { ended = !yield(b, nil); return !ended })
 		}
 		switch {
+		case ended:
 		case ctx.Err() != nil:
 			yield(bound{}, context.Cause(ctx))
 		case err != nil:
@@ -102,17 +104,22 @@ func dump(ctx context.Context, fd int, yield func(bound) bool) error {
 	if err == nil {
 		err = os.NewSyscallError("sendto", unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 	}
+	if err != nil {
+		return err
+	}
 	answer := make([]byte, 64<<10) // more than the kernel sends at once
-	for err == nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		var n int
-		if n, _, err = unix.Recvfrom(fd, answer, 0); err != nil {
+	for ctx.Err() == nil {
+		n, from, err := unix.Recvfrom(fd, answer, 0)
+		if err != nil {
 			return os.NewSyscallError("recvfrom", err)
 		}
-		var messages []syscall.NetlinkMessage
-		messages, err = syscall.ParseNetlinkMessage(answer[:n])
+		if kernel, ok := from.(*unix.SockaddrNetlink); !ok || kernel.Pid != 0 {
+			continue // from a process with CAP_NET_ADMIN, such as a pod's in the host's network
+		}
+		messages, err := syscall.ParseNetlinkMessage(answer[:n])
+		if err != nil {
+			return err
+		}
 		for _, m := range messages {
 			switch m.Header.Type {
 			case unix.NLMSG_DONE:
@@ -125,7 +132,7 @@ func dump(ctx context.Context, fd int, yield func(bound) bool) error {
 			}
 		}
 	}
-	return err
+	return context.Cause(ctx)
 }
 
 // refusal is the error in a struct nlmsgerr.
