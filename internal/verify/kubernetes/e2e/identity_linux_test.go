@@ -53,7 +53,7 @@ ln -s $PWD/su `+liarsFolder+`/su/kubelet; ln -s $PWD/attack `+liarsFolder+`/plai
 chown 65534:65534 `+liarsFolder+`
 mkdir -p /run/e2e
 for lie in kubelet sockets; do
-	(echo; exec sleep 900) | setpriv --reuid 65534 --regid 65534 --clear-groups ./attack -as liar $lie >/dev/null 2>&1 &
+	(echo; exec sleep 900) 2>/dev/null | setpriv --reuid 65534 --regid 65534 --clear-groups ./attack -as liar $lie >/dev/null 2>&1 &
 	echo $! >> /run/e2e/liars
 done`)
 	pods := []object{liarInAPod("liar-runtime", "planted"), liarInAPod("liar-kubelet", "kubelet of a pod")}
