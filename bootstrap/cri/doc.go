@@ -36,17 +36,21 @@
 // capability that pid 1 passes on, is in no pod by its cgroup and in the pid and user
 // namespaces of pid 1, and whose program has no set-id bit and no capabilities and lies
 // where only root can have put it, or lay, if it was replaced meanwhile. Its mount
-// namespace may be its own. Of a socket, that is the process which has it open, by the
-// inode in the host's /proc/1/net/unix, and root has called listen(2) for it; its
+// namespace may be its own. Of a socket, that is the process which has it open, and root
+// has called listen(2) for it; which socket is bound to a file is what the kernel says
+// (unix_diag), since a name in /proc/1/net/unix may look like lines of others. Its
 // place too is root's alone. This holds for each connection, also for a path that is
 // given. Where it cannot be shown, the error matches [ErrUnproven].
 //
 // # What it needs
 //
-// Linux, the host's /proc, and a runtime with version v1 of the CRI, which the kubelet
-// needs since 1.26: containerd 1.6 or newer, CRI-O, cri-dockerd, or iSulad where its
-// enable-cri-v1 is set. Version v1alpha2, all that containerd 1.4 and 1.5 have, is not
-// asked for. The socket is root's, and it is reached through
+// Linux with unix_diag (a module in most kernels, loaded on demand), the host's /proc,
+// and a runtime with version v1 of the CRI, which the kubelet needs since 1.26:
+// containerd 1.6 or newer, CRI-O, cri-dockerd, or iSulad where its enable-cri-v1 is set.
+// Version v1alpha2, all that containerd 1.4 and 1.5 have, is not asked for.
+//
+// Outside of the host's network namespace it takes CAP_SYS_ADMIN to ask who listens
+// there. The socket is root's, and it is reached through
 // /proc/1/root, which takes CAP_SYS_PTRACE where pid 1 has capabilities that this
 // process lacks (proc_pid_root(5), ptrace(2)), and so does what other processes have
 // open; and under SELinux a type that may connect to the runtime, such as spc_t. On other systems every call returns an

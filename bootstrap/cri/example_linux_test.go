@@ -54,16 +54,21 @@ func somebodysNode() (hostProc string, stop func()) {
 		for name, text := range map[string]string{"status": "Uid:\t0\t0\t0\t0\nCapEff:\t1ff\nCapBnd:\t1ff\n", "cgroup": "0::/k3s\n", "maps": "0-1\n"} {
 			must(os.WriteFile(filepath.Join(at, name), []byte(text), 0o644))
 		}
-		for name, target := range map[string]string{"root": root, "exe": root + "/k3s", "ns/user": root, "ns/pid": root} {
+		for name, target := range map[string]string{"root": root, "exe": root + "/k3s", "ns/user": root, "ns/pid": root, "ns/net": "/proc/self/ns/net"} {
 			must(os.Symlink(target, filepath.Join(at, name)))
 		}
 	}
 	must(os.Mkdir(filepath.Join(proc, "500/fd"), 0o755))
-	must(os.Symlink("socket:[16390]", filepath.Join(proc, "500/fd/7")))
 	must(os.Mkdir(filepath.Join(proc, "1/net"), 0o755))
 	must(os.WriteFile(filepath.Join(proc, "1/net/unix"), []byte("0: 00000002 00000000 00010000 0001 01 16390 "+socket+"\n"), 0o644))
 	l, err := net.Listen("unix", filepath.Join(root, socket))
 	must(err)
+	raw, err := l.(*net.UnixListener).SyscallConn()
+	must(err)
+	must(raw.Control(func(fd uintptr) {
+		opened, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		must(errors.Join(err, os.Symlink(opened, filepath.Join(proc, "500/fd/7"))))
+	}))
 	k3s := &http.Server{
 		Handler:   critest.Runtime{Info: critest.Containerd("/var/lib/rancher/k3s/agent/etc/cni/net.d", "/var/lib/rancher/k3s/data/cni")},
 		Protocols: &http.Protocols{},

@@ -87,35 +87,38 @@ func withCRI(ctx context.Context, proc string, paths []string) (with []string) {
 // listening lists the sockets on the host that are named as a runtime's, and at
 // which a process of the host's root listens, each once.
 func (p *processes) listening(ctx context.Context, h host) (paths []string, err error) {
-	holders, denied := p.sockets(ctx)
+	held, denied, err := p.held(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var seen []os.FileInfo
 	var unproven []string
-	for l, err := range p.listeners(ctx) {
+	for path, err := range p.names(ctx) {
 		switch {
 		case err != nil:
 			return nil, err
-		case !isRuntime(l.path):
+		case !isRuntime(path):
 			continue
 		}
-		if !p.anyHolds(ctx, holders[l.inode], l.inode) {
-			if len(unproven) < maxUnproven && !slices.Contains(unproven, l.path) && h.answers(ctx, l.path) == nil {
-				unproven = append(unproven, l.path)
-			}
-			continue
-		}
-		f, err := h.vetted(l.path)
+		f, err := h.vetted(path)
 		if err != nil {
 			continue // another container's, removed, or where others may exchange it
 		}
+		isRoots := p.rootListens(ctx, h, held, f)
 		info, err := f.Stat()
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) || h.answers(ctx, l.path) != nil {
-			continue
-		}
-		if seen, paths = append(seen, info), append(paths, l.path); len(paths) > maxSockets {
-			return nil, fmt.Errorf("more than %d sockets are named as a runtime's", maxSockets)
+		switch {
+		case isRoots && slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }):
+		case !isRoots && (len(unproven) == maxUnproven || slices.Contains(unproven, path)):
+		case h.answers(ctx, path) != nil:
+		case !isRoots:
+			unproven = append(unproven, path)
+		default:
+			if seen, paths = append(seen, info), append(paths, path); len(paths) > maxSockets {
+				return nil, fmt.Errorf("more than %d sockets are named as a runtime's", maxSockets)
+			}
 		}
 	}
 	slices.Sort(paths)

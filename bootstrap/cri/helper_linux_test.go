@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
@@ -24,7 +25,6 @@ import (
 type host struct {
 	t          *testing.T
 	proc, root string
-	inode      int // of the last socket
 }
 
 func newHost(t *testing.T) *host {
@@ -32,7 +32,7 @@ func newHost(t *testing.T) *host {
 	dir, err := os.MkdirTemp("", "cri") // the path of a socket has room for 107 bytes
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	h := &host{t, filepath.Join(dir, "proc"), filepath.Join(dir, "root"), 30000}
+	h := &host{t, filepath.Join(dir, "proc"), filepath.Join(dir, "root")}
 	require.NoError(t, os.Mkdir(h.root, 0o755))
 	h.process("1", "init")
 	h.process(runtimes, "containerd")
@@ -49,13 +49,12 @@ func (h *host) write(path, content string) {
 	require.NoError(h.t, os.WriteFile(path, []byte(content), 0o644))
 }
 
-// list adds a line for a socket that listens, and that no process has.
+// list adds a line for a socket that listens, or so its name says.
 func (h *host) list(path string) {
 	h.t.Helper()
-	h.inode++
 	f, err := os.OpenFile(filepath.Join(h.proc, "1/net/unix"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(h.t, err)
-	_, err = fmt.Fprintf(f, "0000000000000000: 00000002 00000000 00010000 0001 01 %d %s\n", h.inode, path)
+	_, err = fmt.Fprintf(f, "0000000000000000: 00000002 00000000 00010000 0001 01 30000 %s\n", path)
 	require.NoError(h.t, err)
 	require.NoError(h.t, f.Close())
 }
@@ -74,14 +73,19 @@ func (h *host) listenAs(pid, path string) net.Listener {
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = l.Close() }) // who serves has closed it already
 	h.list(path)
-	h.holds(pid)
+	h.holds(pid, l)
 	return l
 }
 
-// holds lets a process have the socket that was listed last.
-func (h *host) holds(pid string) {
+// holds lets a process have a socket.
+func (h *host) holds(pid string, l net.Listener) {
 	h.t.Helper()
-	require.NoError(h.t, os.Symlink(fmt.Sprintf("socket:[%d]", h.inode), filepath.Join(h.proc, pid, "fd", strconv.Itoa(h.inode))))
+	raw, err := l.(*net.UnixListener).SyscallConn()
+	require.NoError(h.t, err)
+	var st unix.Stat_t
+	require.NoError(h.t, raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &st) }))
+	require.NoError(h.t, err)
+	require.NoError(h.t, os.Symlink(fmt.Sprintf("socket:[%d]", st.Ino), filepath.Join(h.proc, pid, "fd", strconv.FormatUint(st.Ino, 10))))
 }
 
 // process adds one of root's with a command line, whose program has the name. It has
@@ -103,6 +107,7 @@ func (h *host) process(pid, name string, args ...string) {
 		require.NoError(h.t, os.MkdirAll(filepath.Dir(filepath.Join(at, ns)), 0o755))
 		require.NoError(h.t, os.Link(filepath.Join(h.proc, "1", ns), filepath.Join(at, ns)))
 	}
+	require.NoError(h.t, os.Symlink("/proc/self/ns/net", filepath.Join(at, "ns/net")))
 	require.NoError(h.t, os.Symlink(h.root, filepath.Join(at, "root")))
 	h.write(filepath.Join(h.root, "usr/bin", name), "")
 	require.NoError(h.t, os.Symlink(filepath.Join(h.root, "usr/bin", name), filepath.Join(at, "exe")))

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ const (
 	waits      = "waits"
 	listens    = "listens"      // at the path that is its argument
 	listensAt3 = "listens at 3" // a socket
+	finds      = "finds"        // the runtime, and ends
 )
 
 func TestMain(m *testing.M) {
@@ -51,6 +53,10 @@ func TestMain(m *testing.M) {
 		// what is run by root, or has no such bit, stays who it is.
 		_ = syscall.Setresgid(0, 0, 0)
 		_ = syscall.Setresuid(0, 0, 0)
+	case finds:
+		found, err := cri.Find(context.Background(), "")
+		fmt.Print(found.Path, err)
+		return
 	case listens:
 		_, err = net.Listen("unix", os.Args[1])
 	case listensAt3:
@@ -129,6 +135,7 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 		prepare func(t *testing.T, path string)
 		attr    *syscall.SysProcAttr
 		by      []string // what runs it, if not the test itself
+		after   func(path string) error
 		users   string
 	}{
 		"su, by a link named kubelet": {program: "su", mode: 0o755 | os.ModeSetuid, attr: asNobody(), users: roots},
@@ -142,6 +149,13 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 		}},
 		"root's, that a group may change": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
 			require.NoError(t, errors.Join(os.Chown(path, 0, nobody), os.Chmod(path, 0o775)))
+		}},
+		"su, removed while it runs": {mode: 0o755 | os.ModeSetuid, attr: asNobody(), users: roots, after: os.Remove},
+		"root's, removed from everybody's folder": {mode: 0o755, users: roots, after: func(path string) error {
+			return errors.Join(os.Remove(path), os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky))
+		}},
+		"root's, replaced by a user's": {mode: 0o755, users: roots, after: func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o755), os.Chown(filepath.Dir(path), nobody, nobody))
 		}},
 		"a container's":                  {mode: 0o755, by: []string{"unshare", "--pid", "--fork", "--kill-child"}, users: roots},
 		"root of another user namespace": {mode: 0o755, by: []string{"unshare", "--user", "--map-root-user"}, users: roots},
@@ -167,6 +181,9 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 			cmd.SysProcAttr = tc.attr
 			start(t, cmd)
 			require.Equal(t, tc.users, of(t, cmd.Process.Pid, "Uid"))
+			if tc.after != nil {
+				require.NoError(t, tc.after(path))
+			}
 			found, err := cri.Find(t.Context(), node.Proc())
 			require.NoError(t, err)
 			require.Equal(t, usual, found.Path)
@@ -179,6 +196,23 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 			require.Equal(t, other, found.Path)
 		})
 	}
+}
+
+// With the kubelet's driver cgroupfs, what a pod sees of the cgroup of another pod beside
+// it, from its own cgroup namespace, has no kubepods in it.
+func TestSEC11_APodBesideOursIsAPod(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{})
+	in := func(pod string, program ...string) *bootstraptest.Cmd {
+		const enter = `mkdir -p $1; echo $$ > $1/cgroup.procs; shift; exec "$@"`
+		return node.Command("sh", append([]string{"-ec", enter, "sh", "/sys/fs/cgroup/kubepods/besteffort/" + pod + "/c"}, program...)...)
+	}
+	start(t, in("pod0f5d1e3a-7a0c-4d7e-9b51-5c0f7a3d2b11", program(t, "kubelet", 0o755), "--container-runtime-endpoint=unix:///run/acme.socket"))
+	ours := in("pod7c3b9d44-11fe-4b0d-8a3e-c9d0e1f2a3b4", "unshare", "--cgroup", program(t, "agent", 0o755))
+	ours.Env = []string{"PATH=" + os.Getenv("PATH"), standIn + "=" + finds}
+	found, err := ours.Output()
+	require.NoError(t, err)
+	require.Equal(t, usual+"<nil>", string(found))
 }
 
 // A kubelet is one also while it is upgraded, in a mount namespace of its own, and as a
@@ -228,6 +262,7 @@ func TestSEC11_AKubeletIsTheHostsRoots(t *testing.T) {
 			h.write(at+"/cgroup", "0::/kubepods.slice/kubepods-pod12.slice/cri-containerd-34.scope\n")
 		},
 		"in a pod, of cgroups of version 1": func(h *host, at string) { h.write(at+"/cgroup", "12:pids:/kubepods/pod12/34\n0::/\n") },
+		"in a static pod beside ours":       func(h *host, at string) { h.write(at+"/cgroup", "0::/../../pod0f5d1e3a7a0c4d7e9b515c0f7a3d2b11/34\n") },
 		"in another pid namespace":          func(h *host, at string) { h.replace(at + "/ns/pid") },
 		"in another user namespace":         func(h *host, at string) { h.replace(at + "/ns/user") },
 		"another program by now":            func(h *host, at string) { h.write(at+"/maps", "") },

@@ -26,21 +26,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// listener is a unix socket that accepts connections.
-type listener struct {
-	inode uint64 // in the kernel's list of sockets, not that of its file
-	path  string // by which it was bound, in whatever mount namespace
-}
-
-// passes is how often the kernel is asked for its list. It gives it a page at a time,
-// and finds its place again by counting: it passes over a socket where others before it
-// were closed meanwhile (unix_seq_next in net/unix/af_unix.c). A user who goes on
-// opening and closing sockets has one missing in a few thousand lists.
+// passes is how often the kernel is asked for its lists of sockets. It gives one a page
+// at a time, and finds its place again by counting: it passes over a socket where others
+// before it were closed meanwhile (unix_seq_next in net/unix/af_unix.c). A user who goes
+// on opening and closing sockets has one missing in a few thousand lists.
 const passes = 4
 
-// listeners lists those in the network namespace of pid 1, each several times.
-func (p *processes) listeners(ctx context.Context) iter.Seq2[listener, error] {
-	return func(yield func(listener, error) bool) {
+// names lists the paths by which sockets that accept connections were bound, in the
+// network namespace of pid 1 and whatever mount namespace, each several times.
+//
+// Who makes a socket chooses its path, also one with ends of lines in it that looks
+// like lines of others: that a path is listed proves nothing.
+func (p *processes) names(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		for range passes {
 			if !p.list(ctx, yield) {
 				return
@@ -49,15 +47,15 @@ func (p *processes) listeners(ctx context.Context) iter.Seq2[listener, error] {
 	}
 }
 
-func (p *processes) list(ctx context.Context, yield func(listener, error) bool) bool {
+func (p *processes) list(ctx context.Context, yield func(string, error) bool) bool {
 	table, err := os.Open(filepath.Join(p.proc, "1", "net", "unix"))
 	if err != nil {
-		yield(listener{}, err)
+		yield("", err)
 		return false
 	}
 	defer table.Close()
-	for l, err := range listed(input.WithContext(ctx, table)) {
-		if !yield(l, err) || err != nil {
+	for path, err := range listed(input.WithContext(ctx, table)) {
+		if !yield(path, err) || err != nil {
 			return false
 		}
 	}
@@ -70,31 +68,45 @@ const accepting = 1 << 16
 // listed reads a table in the form of /proc/net/unix (proc_pid_net(5)):
 //
 //	Num RefCount Protocol Flags Type St Inode Path
-//
-// Who makes a socket chooses its path, also one with ends of lines in it, which may
-// look like another's line: the inode still has to be one of the host's root's.
-func listed(table io.Reader) iter.Seq2[listener, error] {
-	return func(yield func(listener, error) bool) {
+func listed(table io.Reader) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		lines := bufio.NewScanner(table)
 		for lines.Scan() {
 			f := strings.SplitN(strings.TrimLeft(lines.Text(), " "), " ", 7)
 			if len(f) < 7 {
 				continue
 			}
-			number, path, _ := strings.Cut(strings.TrimLeft(f[6], " "), " ")
+			_, path, _ := strings.Cut(strings.TrimLeft(f[6], " "), " ")
 			flags, err := strconv.ParseUint(f[3], 16, 64)
-			inode, also := strconv.ParseUint(number, 10, 64)
-			if err != nil || also != nil || flags&accepting == 0 || !filepath.IsAbs(path) {
+			if err != nil || flags&accepting == 0 || !filepath.IsAbs(path) {
 				continue
 			}
-			if !yield(listener{inode, path}, nil) {
+			if !yield(path, nil) {
 				return
 			}
 		}
 		if lines.Err() != nil {
-			yield(listener{}, lines.Err())
+			yield("", lines.Err())
 		}
 	}
+}
+
+// held lists the sockets that listen and that processes which may be the host's root's
+// have open; denied says of which processes that could not be told.
+func (p *processes) held(ctx context.Context) (all []bound, denied, err error) {
+	holders, denied := p.sockets(ctx)
+	seen := map[uint64]bool{}
+	for range passes {
+		for b, err := range p.bound(ctx) {
+			if err != nil {
+				return nil, denied, err
+			}
+			if b.holders = holders[b.socket]; len(b.holders) > 0 && !seen[b.socket] {
+				seen[b.socket], all = true, append(all, b)
+			}
+		}
+	}
+	return all, denied, nil
 }
 
 // sockets returns which processes that may be the host's root's have which sockets
@@ -151,10 +163,12 @@ func (p *process) sockets() iter.Seq2[uint64, error] {
 	}
 }
 
-// anyHolds reports whether one of the processes is the host's root's, and has the
-// socket open.
-func (p *processes) anyHolds(ctx context.Context, pids []string, inode uint64) bool {
-	return slices.ContainsFunc(pids, func(pid string) bool { return p.holds(ctx, pid, inode) == nil })
+// rootListens reports whether one of the sockets is bound to what f is a place of, and
+// is open in a process that is the host's root's.
+func (p *processes) rootListens(ctx context.Context, h host, held []bound, f *os.File) bool {
+	return slices.ContainsFunc(held, func(b bound) bool {
+		return b.isTo(h, f) && slices.ContainsFunc(b.holders, func(pid string) bool { return p.holds(ctx, pid, b.socket) == nil })
+	})
 }
 
 func (p *processes) holds(ctx context.Context, pid string, inode uint64) error {
@@ -294,14 +308,9 @@ func (e Endpoint) prove(ctx context.Context, h host, f *os.File) error {
 	if err != nil {
 		return err
 	}
-	holders, denied := p.sockets(ctx)
-	for l, err := range p.listeners(ctx) {
-		if err != nil {
-			return err
-		}
-		if len(holders[l.inode]) > 0 && h.isAt(l.path, f) && p.anyHolds(ctx, holders[l.inode], l.inode) {
-			return nil
-		}
+	held, denied, err := p.held(ctx)
+	if err != nil || p.rootListens(ctx, h, held, f) {
+		return err
 	}
 	return errors.Join(errUnproven(), denied)
 }

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // listenAs makes a socket on a node, which the given program has open.
@@ -90,6 +93,30 @@ func TestSEC11_APodsSocketIsNotTheRuntime(t *testing.T) {
 	refused(t, node, planted)
 }
 
+// Who makes a socket chooses its name, also one with the end of a line in it, and then
+// with what looks like the line of another socket: one of root's, which is said to
+// listen where a pod does. A user does that for a pod that is root in its container.
+func TestSEC11_ANameIsNoLineOfTheList(t *testing.T) {
+	node := bootstraptest.NewNode(t)
+	const planted, roots = "/var/lib/app/containerd.sock", "/run/acme.socket"
+	critest.Serve(t, listenAs(t, node, planted, inAPod(program(t, "app", 0o755))...), liar(t))
+	critest.Serve(t, listenOn(t, node, roots), critest.Runtime{})
+	table, err := os.ReadFile(filepath.Join(node.Proc(), "1/net/unix"))
+	require.NoError(t, err)
+	line := regexp.MustCompile(`(?m)^.* ([0-9]+) ` + roots + `$`).FindSubmatch(table)
+	require.NotNil(t, line, "%s", table)
+	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
+		l, err := net.Listen("unix", fmt.Sprintf("@\n0: 2 0 10000 1 1 %s %s", line[1], planted))
+		if err == nil {
+			t.Cleanup(func() { _ = l.Close() })
+		}
+		return err
+	}))
+	_, err = cri.Find(t.Context(), node.Proc())
+	require.ErrorIs(t, err, cri.ErrUnproven)
+	refused(t, node, planted)
+}
+
 // A user makes more sockets than are ever looked at.
 func TestSEC11_AUsersSocketsAreNotCounted(t *testing.T) {
 	node := bootstraptest.NewNode(t)
@@ -126,24 +153,20 @@ func TestSEC11_ASocketThatOneListLacksIsFound(t *testing.T) {
 	table := filepath.Join(h.proc, "1/net/unix")
 	without, err := os.ReadFile(table)
 	require.NoError(t, err)
-	e := h.serve(critest.Runtime{})
+	h.serve(critest.Runtime{})
 	with, err := os.ReadFile(table)
 	require.NoError(t, err)
-	for name, ask := range map[string]func(context.Context) error{
-		"find": func(ctx context.Context) error { _, err := cri.Find(ctx, h.proc); return err },
-		"ask":  func(ctx context.Context) error { _, err := e.Status(ctx); return err },
-	} {
-		h.write(table, string(without))
-		h.write(table+".next", string(with))
-		exchanged := false
-		require.NoError(t, ask(asked{t.Context(), func() {
-			if !exchanged && isOpen(t, table) { // who reads it goes on reading the first one
-				require.NoError(t, os.Rename(table+".next", table))
-				exchanged = true
-			}
-		}}), name)
-		require.True(t, exchanged, name)
-	}
+	h.write(table, string(without))
+	h.write(table+".next", string(with))
+	exchanged := false
+	_, err = cri.Find(asked{t.Context(), func() {
+		if !exchanged && isOpen(t, table) { // who reads it goes on reading the first one
+			require.NoError(t, os.Rename(table+".next", table))
+			exchanged = true
+		}
+	}}, h.proc)
+	require.NoError(t, err)
+	require.True(t, exchanged)
 }
 
 // asked is a context that calls a function whenever it is asked whether it is done.
@@ -229,4 +252,22 @@ func TestARuntimeIsProvenByEachOfItsPaths(t *testing.T) {
 		_, err := cri.Endpoint{HostProc: node.Proc(), Path: path}.Status(t.Context())
 		require.NoError(t, err, path)
 	}
+}
+
+// Without unix_diag, here by a seccomp filter, nothing is believed, and nothing assumed.
+func TestSEC11_AKernelThatDoesNotSayWhoListens(t *testing.T) {
+	h := newHost(t)
+	h.serve(critest.Runtime{})
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends with the goroutine
+		err := testns.Refuse(unix.EPROTONOSUPPORT, testns.Call{Number: unix.SYS_SOCKET})
+		if err == nil {
+			_, err = cri.Find(t.Context(), h.proc)
+		}
+		done <- err
+	}()
+	err := <-done
+	require.ErrorIs(t, err, cri.ErrUnproven)
+	require.ErrorContains(t, err, "(needs the kernel's module unix_diag)")
 }

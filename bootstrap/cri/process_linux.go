@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -272,12 +273,16 @@ func capabilities(status []byte, set string) (uint64, error) {
 	return caps, nil
 }
 
-// pods counts how deep in the cgroups of pods a process is. Kubelets give these names
-// with kubepods in it, below whatever cgroup they are told.
+// ofPods finds the names of the cgroups that a kubelet makes, below whatever cgroup it is
+// told: kubepods is in all but those of single pods with its driver cgroupfs, and these
+// are what a pod sees of others, from its own cgroup namespace: /../podUID.
+var ofPods = regexp.MustCompile(`kubepods|/pod[0-9a-f]{8}`)
+
+// pods counts how deep in the cgroups of pods a process is.
 func pods(ctx context.Context, dir string) (deepest int, err error) {
 	cgroups, err := input.ReadFile(ctx, filepath.Join(dir, "cgroup"), maxStatus)
 	for line := range strings.Lines(string(cgroups)) {
-		deepest = max(deepest, strings.Count(line, "kubepods"))
+		deepest = max(deepest, len(ofPods.FindAllString(line, -1)))
 	}
 	return deepest, err
 }

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -189,6 +190,9 @@ func holds(d *durable.Dir, name string, info fs.FileInfo, value string) (bool, e
 		return false, nil
 	}
 	f, err := d.Open(name)
+	if errors.Is(err, syscall.EAGAIN) { // whoever has put it there has a lease on it (F_SETLEASE)
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -107,7 +107,7 @@ func (w *walker) step(name string) error {
 	}
 	var st unix.Stat_t
 	if err = unix.Fstat(fd, &st); err == nil && w.vetted {
-		err = w.vet(name, &st)
+		err = w.vet(name, fd, &st)
 	}
 	switch kind := st.Mode & unix.S_IFMT; {
 	case err != nil:
@@ -130,21 +130,22 @@ func (w *walker) atRoot() bool {
 
 // vet is an error if others may change what has the name in the directory reached, or
 // may put something else there. To write to a socket is to connect to it.
-func (w *walker) vet(name string, st *unix.Stat_t) error {
+func (w *walker) vet(name string, fd int, st *unix.Stat_t) error {
 	var dir unix.Stat_t
 	if err := unix.Fstat(w.fd, &dir); err != nil {
 		return err
 	}
 	why := others(int(st.Uid), int(st.Gid), 0)
 	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFREG || kind == unix.S_IFDIR && len(w.rest) == 0 {
-		why = others(int(st.Uid), int(st.Gid), st.Mode)
+		why = othersOf(fd, st)
 	}
 	if why != "" {
 		return fmt.Errorf("%q: %w: %s", name, ErrShared, why)
 	}
 	// In a sticky directory others may give a file of root's a name of theirs (link(2)).
-	if !trusted(&dir, st) || st.Mode&unix.S_IFMT == unix.S_IFREG && writableByOthers(&dir) {
-		return fmt.Errorf("the directory with %q: %w: %s", name, ErrShared, others(int(dir.Uid), int(dir.Gid), dir.Mode))
+	why = othersOf(w.fd, &dir)
+	if !trusted(&dir, st, why) || st.Mode&unix.S_IFMT == unix.S_IFREG && why != "" {
+		return fmt.Errorf("the directory with %q: %w: %s", name, ErrShared, why)
 	}
 	return nil
 }
@@ -195,7 +196,7 @@ func trustLink(dir int, name string, link *unix.Stat_t) error {
 	if err := unix.Fstat(dir, &st); err != nil {
 		return err
 	}
-	if !trusted(&st, link) {
+	if !trusted(&st, link, othersOf(dir, &st)) {
 		return fmt.Errorf("%q on the way is %w", name, ErrUntrusted)
 	}
 	return nil
@@ -225,16 +226,25 @@ func (d *Dir) Follow(name string) (string, error) {
 }
 
 // trusted reports whether nobody but root and this process's user can have put
-// the link into the directory, or can exchange it.
-func trusted(dir, link *unix.Stat_t) bool {
+// the link into the directory, or can exchange it; why is what othersOf says of that.
+func trusted(dir, link *unix.Stat_t, why string) bool {
 	ours := func(st *unix.Stat_t) bool { return st.Uid == 0 || int(st.Uid) == os.Geteuid() }
-	return ours(dir) && ours(link) && (!writableByOthers(dir) || dir.Mode&unix.S_ISVTX != 0)
+	return ours(dir) && ours(link) && (why == "" || dir.Mode&unix.S_ISVTX != 0)
 }
 
-// writableByOthers reports whether anybody but the owner may write: the group
-// counts unless it is root's or this process's own.
-func writableByOthers(st *unix.Stat_t) bool {
-	return others(0, int(st.Gid), st.Mode) != ""
+// othersOf says why others than root and this process's user may change what is open as
+// fd: "" if they may not. What has an access control list shows as its group's
+// permissions the most that any user in it has (acl(5)).
+func othersOf(fd int, st *unix.Stat_t) string {
+	why := others(int(st.Uid), int(st.Gid), st.Mode)
+	if why != "" || st.Mode&unix.S_IWGRP == 0 {
+		return why
+	}
+	_, err := unix.Getxattr(fmt.Sprintf("/proc/self/fd/%d", fd), "system.posix_acl_access", nil)
+	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) {
+		return ""
+	}
+	return fmt.Sprintf("it has mode %04o and an access control list", st.Mode&0o7777)
 }
 
 // renameNew is atomic where the file system can (renameat2(2)).

@@ -5,6 +5,7 @@ package durable_test
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -186,6 +187,24 @@ func TestSEC1_TheLastElementIsNeverFollowed(t *testing.T) {
 	require.ErrorContains(t, err, "larger than 5 bytes")
 }
 
+// letWrite gives a stranger the right to write, by an access control list (acl(5); struct
+// posix_acl_xattr_entry in linux/posix_acl_xattr.h).
+func letWrite(t *testing.T, path string) {
+	t.Helper()
+	type entry struct {
+		Tag, Perm uint16
+		ID        uint32
+	}
+	const user, mask, none = 0x02, 0x10, 1<<32 - 1
+	list, err := binary.Append([]byte{2, 0, 0, 0}, binary.LittleEndian, []entry{{0x01, 7, none}, {user, 7, stranger}, {0x04, 5, none}, {mask, 7, none}, {0x20, 5, none}})
+	require.NoError(t, err)
+	err = unix.Setxattr(path, "system.posix_acl_access", list, 0)
+	if errors.Is(err, unix.ENOTSUP) {
+		testns.SkipKernel(t, "access control lists on the file system of temporary files")
+	}
+	require.NoError(t, err)
+}
+
 // What is vetted is what nobody but root and the caller can change or exchange.
 func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 	testns.Root(t)
@@ -207,11 +226,14 @@ func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 		"a group's folder": {spoil: func(t *testing.T, root string) {
 			require.NoError(t, errors.Join(os.Chown(root+"/dir", 0, stranger), os.Chmod(root+"/dir", 0o775)))
 		}, says: "it has mode 0775 and group 65534"},
-		"a stranger's link":       {spoil: func(t *testing.T, root string) { require.NoError(t, os.Lchown(root+"/dir/link", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a stranger's file":       {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin/file", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a file of everybody's":   {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin/file", 0o757)) }, says: "it has mode 0757"},
-		"a link to a stranger's":  {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a folder of everybody's": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }, path: "dir", says: "it has mode 1777"},
+		"a folder of root's group":             {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o775)) }},
+		"a folder with an access control list": {spoil: func(t *testing.T, root string) { letWrite(t, root+"/dir") }, says: "it has mode 0775 and an access control list"},
+		"a file with an access control list":   {spoil: func(t *testing.T, root string) { letWrite(t, root+"/bin/file") }, says: "it has mode 0775 and an access control list"},
+		"a stranger's link":                    {spoil: func(t *testing.T, root string) { require.NoError(t, os.Lchown(root+"/dir/link", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a stranger's file":                    {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin/file", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a file of everybody's":                {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin/file", 0o757)) }, says: "it has mode 0757"},
+		"a link to a stranger's":               {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a folder of everybody's":              {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }, path: "dir", says: "it has mode 1777"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,7 +38,7 @@ func allLies() map[string]lie {
 		"kubelet of a pod": {tell: pretend("kubelet", programs, "--container-runtime-endpoint=unix://"+his), at: his, pod: true},
 		"agent":            {tell: pretend("cilium-agent", liars+"/su")},
 		"sockets":          {tell: listenOften},
-		"planted":          {tell: func() (func() error, uint64, error) { return listenAt(planted) }, pod: true},
+		"planted":          {tell: plant, pod: true},
 		"stale":            {tell: listenElsewhere, pod: true},
 		"locks":            {tell: lockAll, each: true},
 	}
@@ -186,6 +187,39 @@ func listenAt(path string) (func() error, uint64, error) {
 	return serve(l, critest.Runtime{
 		Info: critest.Containerd("/etc/ssh/sshd_config.d", liars), Sandboxes: func() []string { return []string{"a liar's"} },
 	}), 0, nil
+}
+
+// plant is a runtime in a folder of the host's, which by the names of other sockets of his
+// is where each of root's listens.
+func plant() (end func() error, about uint64, err error) {
+	ends := []func() error{}
+	end = func() (err error) {
+		for _, e := range ends {
+			err = errors.Join(err, e())
+		}
+		return err
+	}
+	table, err := os.ReadFile("/proc/1/net/unix")
+	if err != nil {
+		return nil, 0, err
+	}
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if len(f) != 8 || f[3] != "00010000" || !filepath.IsAbs(f[7]) {
+			continue
+		}
+		l, err := net.Listen("unix", fmt.Sprintf("@\n0: 2 0 10000 1 1 %s %s", f[6], planted))
+		if err != nil {
+			return nil, 0, errors.Join(err, end())
+		}
+		ends = append(ends, l.Close)
+	}
+	serving, about, err := listenAt(planted)
+	if err != nil {
+		return nil, 0, errors.Join(err, end())
+	}
+	ends = append(ends, serving)
+	return end, about, nil
 }
 
 // listenElsewhere listens at the usual path, where his mount namespace has it.

@@ -4,7 +4,7 @@ cd /
 section() { sed "s|^|$1: |"; }
 find etc opt run srv var boot media mnt -xdev \( -path run/containerd -o -path run/netns -o -path run/e2e \
 	-o -path var/lib/kubelet -o -path var/lib/containerd -o -path var/lib/etcd -o -path var/lib/cni/results -o -path var/lib/cni/cache \
-	-o -path var/log -o -path etc/kubernetes \) -prune \
+	-o -path var/log -o -path var/liar -o -path var/lib/app -o -path etc/kubernetes \) -prune \
 	-o -printf '%p %y %#m %U:%G %l\n' | sort | section file
 find etc opt srv run/foreign var/lib/foreign var/lib/cni -path var/lib/cni/results -prune -o -path etc/kubernetes -prune -o -type f -print 2>/dev/null | sort | xargs -r sha256sum | section content
 findmnt -rno TARGET,SOURCE,FSTYPE,OPTIONS,PROPAGATION | grep -vE '^/(run/(containerd|netns)|var/lib/(kubelet|containerd))/' | section mount
