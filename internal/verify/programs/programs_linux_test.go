@@ -78,6 +78,7 @@ func TestWhatCouldNotBeMadeIsMadeAnew(t *testing.T) {
 		return broken
 	})
 	require.ErrorIs(t, err, broken)
+	require.NoError(t, os.MkdirAll(filepath.Join(cache, "slipway/group/name.new/half"), 0o755), "as a process that is killed leaves it")
 	dir, err := programs.Kept(t.Context(), io.Discard, "group", "name", func(string) error { return nil })
 	require.NoError(t, err)
 	entries, err := os.ReadDir(dir)
