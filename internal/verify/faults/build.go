@@ -3,21 +3,11 @@
 
 package faults
 
-import (
-	"context"
+import "github.com/slipway-dev/slipway/internal/verify/programs"
 
-	"github.com/slipway-dev/slipway/internal/verify/programs"
-)
-
-// lockMain keeps main, and with it all that nodeinit does in turn, on one thread.
-const lockMain = `package main
-
-import "runtime"
-
-func init() { runtime.LockOSThread() }
-`
-
-// Build compiles nodeinit for faults that are counted by thread.
-func Build(ctx context.Context) (binary string, err error) {
-	return programs.Program{Package: "./examples/nodeinit", Added: map[string]string{"examples/nodeinit/lockmain.go": lockMain}}.Build(ctx)
+// Nodeinit is the program for faults that are counted by thread: one more file keeps
+// main, and with it all that nodeinit does in turn, on one thread.
+var Nodeinit = programs.Program{
+	Package: "./examples/nodeinit",
+	Added:   map[string]string{"examples/nodeinit/lockmain.go": "package main\n\nimport \"runtime\"\n\nfunc init() { runtime.LockOSThread() }\n"},
 }
