@@ -116,23 +116,34 @@ func exchange(args []string) error {
 		}
 		pairs = append(pairs, pair{one, other})
 	}
+	return obey(func() (exchanges uint64, err error) {
+		pub, err := unix.Openat(3, "pub", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return 0, err
+		}
+		defer unix.Close(pub)
+		return exchangeUntilTold(pub, pairs), nil
+	})
+}
+
+// obey calls attack at each order to begin, and answers with what that returns after the
+// order to stop, until there are no more orders.
+func obey(attack func() (uint64, error)) error {
+	order := make([]byte, 1)
 	for {
-		switch _, err := os.Stdin.Read(make([]byte, 1)); {
-		case err == io.EOF:
+		if _, err := os.Stdin.Read(order); err == io.EOF {
 			return nil
-		case err != nil:
+		} else if err != nil {
 			return err
 		}
-		pub, err := unix.Openat(3, "pub", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		count, err := attack()
 		if err != nil {
 			return err
 		}
-		exchanges := exchangeUntilTold(pub, pairs)
-		_ = unix.Close(pub)
-		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+		if _, err := os.Stdin.Read(order); err != nil {
 			return err
 		}
-		if err := binary.Write(os.Stdout, binary.LittleEndian, exchanges); err != nil {
+		if err := binary.Write(os.Stdout, binary.LittleEndian, count); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -81,50 +80,53 @@ func lieUntilEnd(name string) error {
 			return err
 		}
 	}
-	var end func() error
-	var about, lies uint64
-	again := func() error {
-		if end != nil {
-			if err := end(); err != nil {
-				return err
-			}
-		}
-		var err error
-		end, about, err = l.tell()
-		lies++
-		return err
+	him := &liar{lie: l}
+	err := obey(him.attack)
+	if him.end != nil {
+		err = errors.Join(err, him.end())
 	}
-	for {
-		switch _, err := os.Stdin.Read(make([]byte, 1)); {
-		case err == io.EOF && end != nil:
-			return end()
-		case err != nil:
+	return err
+}
+
+// liar tells his lie again and again.
+type liar struct {
+	lie
+	end   func() error // of the lie that was told last; nil: he has not begun
+	about uint64
+	lies  uint64 // that he has told in this attack
+}
+
+func (l *liar) again() (err error) {
+	if l.end != nil {
+		if err := l.end(); err != nil {
 			return err
 		}
-		if end == nil || l.each || sometimes(2) {
-			if err := again(); err != nil {
-				return err
-			}
-		}
-		if err := binary.Write(os.Stdout, binary.LittleEndian, about); err != nil {
-			return err
-		}
-		for !told(time.Duration(rand.IntN(10_000)) * time.Microsecond) {
-			if l.each {
-				continue
-			}
-			if err := again(); err != nil {
-				return err
-			}
-		}
-		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
-			return err
-		}
-		if err := binary.Write(os.Stdout, binary.LittleEndian, lies); err != nil {
-			return err
-		}
-		lies = 0
 	}
+	l.end, l.about, err = l.tell()
+	l.lies++
+	return err
+}
+
+// attack says what the lie is about, and returns when an order has come.
+func (l *liar) attack() (lies uint64, err error) {
+	l.lies = 0
+	if l.end == nil || l.each || sometimes(2) {
+		if err := l.again(); err != nil {
+			return 0, err
+		}
+	}
+	if err := binary.Write(os.Stdout, binary.LittleEndian, l.about); err != nil {
+		return 0, err
+	}
+	for !told(time.Duration(rand.IntN(10_000)) * time.Microsecond) {
+		if l.each {
+			continue
+		}
+		if err := l.again(); err != nil {
+			return 0, err
+		}
+	}
+	return l.lies, nil
 }
 
 // pretend runs a program of that name: mostly the one in the folder, which may be a link

@@ -5,12 +5,12 @@ package main_test
 
 import (
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
 // No operation does anything for one who exchanges names beside it, or lies about who he
@@ -36,8 +36,7 @@ func TestNothingToTryIsAnError(t *testing.T) {
 
 func build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "attack")
-	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	program, err := programs.Program{Package: "./internal/verify/attack"}.Build(t.Context())
+	require.NoError(t, err)
 	return program
 }

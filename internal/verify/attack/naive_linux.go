@@ -72,13 +72,18 @@ func makeDirOfMode(a *arena) error {
 	return os.Chmod(a.path("pub/x"), 0o755)
 }
 
-// undoWrite puts back what was there, if there is what was left.
-func undoWrite(path string) error {
+// leftByUs looks whether a file has what was left.
+func leftByUs(path string) error {
 	content, err := os.ReadFile(path)
 	if err == nil && string(content) != left {
 		err = errRefused
 	}
-	if err != nil {
+	return err
+}
+
+// undoWrite puts back what was there, if there is what was left.
+func undoWrite(path string) error {
+	if err := leftByUs(path); err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(earlier), 0o644)
@@ -86,11 +91,7 @@ func undoWrite(path string) error {
 
 // undoMake removes what was left.
 func undoMake(path string) error {
-	content, err := os.ReadFile(path)
-	if err == nil && string(content) != left {
-		err = errRefused
-	}
-	if err != nil {
+	if err := leftByUs(path); err != nil {
 		return err
 	}
 	return os.Remove(path)

@@ -3,11 +3,7 @@
 
 package faults
 
-import (
-	"context"
-
-	"github.com/slipway-dev/slipway/internal/verify/programs"
-)
+import "github.com/slipway-dev/slipway/internal/verify/programs"
 
 // lockMain runs nodeinit before its main function would, on the main thread: all that it
 // does in turn is that thread's.
@@ -24,7 +20,8 @@ func init() {
 }
 `
 
-// Build compiles nodeinit for faults that are counted by thread.
-func Build(ctx context.Context) (binary string, err error) {
-	return programs.Program{Package: "./examples/nodeinit", Added: map[string]string{"examples/nodeinit/lockmain.go": lockMain}}.Build(ctx)
+// Nodeinit is the program for faults that are counted by thread.
+var Nodeinit = programs.Program{
+	Package: "./examples/nodeinit",
+	Added:   map[string]string{"examples/nodeinit/lockmain.go": lockMain},
 }

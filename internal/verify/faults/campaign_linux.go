@@ -14,7 +14,7 @@ import (
 
 // Campaign plays points of scenarios.
 type Campaign struct {
-	Binary string              // by Build
+	Binary string              // of Nodeinit
 	Work   string              // a folder below /tmp, or of another place that nodes see
 	Limit  int                 // points of each scenario; 0: all
 	For    time.Duration       // no point of a scenario begins later; 0: whenever

@@ -25,7 +25,7 @@ func build(t *testing.T, tools ...string) (binary, work string) {
 		}
 	}
 	work = t.TempDir()
-	binary, err := faults.Build(t.Context())
+	binary, err := faults.Nodeinit.Build(t.Context())
 	require.NoError(t, err)
 	return binary, work
 }
@@ -40,22 +40,11 @@ func TestPLAN3_FaultsAtCalls(t *testing.T) {
 	for _, s := range faults.Scenarios(work) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			reached := 0
 			limit := points
 			if strings.HasPrefix(s.Name, "leaf-") {
 				limit = kills
 			}
-			c := faults.Campaign{Binary: binary, Work: work, Limit: limit, Done: func(v faults.Verdict) error {
-				if v.Line != "" {
-					reached++
-				}
-				if v.Violation != "" {
-					t.Errorf("%s: %s\nexit status %d: %s\n%s", v.Point, v.Line, v.Code, v.Output, v.Violation)
-				}
-				return nil
-			}}
-			require.NoError(t, c.Play(t.Context(), s.Name))
-			require.Greater(t, reached, limit*3/4)
+			require.Greater(t, play(t, s.Name, faults.Campaign{Binary: binary, Work: work, Limit: limit}), limit*3/4)
 		})
 	}
 }
@@ -63,22 +52,24 @@ func TestPLAN3_FaultsAtCalls(t *testing.T) {
 // Each call that configures a mount, out of memory: no cgroup stays behind.
 func TestCG1_NoMemoryToConfigureAMount(t *testing.T) {
 	binary, work := build(t, "strace")
-	reached := 0
-	c := faults.Campaign{
-		Binary: binary, Work: work,
-		Wanted: func(p faults.Point) bool { return p.Call == "fsconfig" && p.Fault == "ENOMEM" },
-		Done: func(v faults.Verdict) error {
-			if v.Line != "" {
-				reached++
-			}
-			if v.Violation != "" {
-				t.Errorf("%s: %s\nexit status %d: %s\n%s", v.Point, v.Line, v.Code, v.Output, v.Violation)
-			}
-			return nil
-		},
+	noMemory := func(p faults.Point) bool { return p.Call == "fsconfig" && p.Fault == "ENOMEM" }
+	require.GreaterOrEqual(t, play(t, "apply", faults.Campaign{Binary: binary, Work: work, Wanted: noMemory}), 4)
+}
+
+// play plays a scenario, and counts the points that were reached.
+func play(t *testing.T, scenario string, c faults.Campaign) (reached int) {
+	t.Helper()
+	c.Done = func(v faults.Verdict) error {
+		if v.Line != "" {
+			reached++
+		}
+		if v.Violation != "" {
+			t.Errorf("%s: %s\nexit status %d: %s\n%s", v.Point, v.Line, v.Code, v.Output, v.Violation)
+		}
+		return nil
 	}
-	require.NoError(t, c.Play(t.Context(), "apply"))
-	require.GreaterOrEqual(t, reached, 4)
+	require.NoError(t, c.Play(t.Context(), scenario))
+	return reached
 }
 
 func TestTroubleIsNamedAndMended(t *testing.T) {

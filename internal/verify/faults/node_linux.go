@@ -4,7 +4,6 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
 // runTimeout is far more than any of the commands takes, also when traced.
@@ -89,21 +89,15 @@ func (o outcome) String() string {
 func (n *node) run(ctx context.Context, name string, args ...string) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
-	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	// With one processor, what is not main's is one other thread's, and counts too.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1"}
-	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.WaitDelay = time.Second // for what a killed strace leaves running
-	if err := n.StartCommand(cmd); err != nil {
+	output, err := process.Output(cmd, n.StartCommand)
+	if cmd.ProcessState == nil { // it was not started
 		return outcome{}, err
 	}
-	err := cmd.Wait()
-	exit := (*exec.ExitError)(nil)
-	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
-		return outcome{}, fmt.Errorf("%s: %w", name, err)
-	}
-	return outcome{cmd.ProcessState.ExitCode(), output.String(), errors.Is(ctx.Err(), context.DeadlineExceeded)}, nil
+	return outcome{cmd.ProcessState.ExitCode(), output, errors.Is(ctx.Err(), context.DeadlineExceeded)}, nil
 }
 
 // command runs a command of nodeinit, or a script: sh TEXT.

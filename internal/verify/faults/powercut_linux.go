@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
 // PowerCuts cuts the power at calls of a command of nodeinit that writes to a
@@ -19,7 +21,7 @@ import (
 // moment is all that the node has when it starts again. What was not synced is
 // still in memory then, and lost.
 type PowerCuts struct {
-	Binary     string // by Build
+	Binary     string // of Nodeinit
 	Work       string // a folder below /tmp, or of another place that nodes see
 	FileSystem string // ext4 or xfs
 	Command    string // the scenario apply, update or install-cni
@@ -154,12 +156,9 @@ func (c PowerCuts) format(ctx context.Context, image string) error {
 
 // makeImage makes an empty file system in a file.
 func makeImage(ctx context.Context, system, image string) error {
-	o, err := exec.CommandContext(ctx, "sh", "-euc", `truncate -s "$1" "$2" && $3 "$2"`,
-		"sh", mkfs[system].size, image, mkfs[system].make).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("make a file system: %w: %s", err, o)
-	}
-	return nil
+	const script = `truncate -s "$1" "$2" && $3 "$2"`
+	_, err := process.Output(exec.CommandContext(ctx, "sh", "-euc", script, "sh", mkfs[system].size, image, mkfs[system].make), nil)
+	return err
 }
 
 // rehearse runs the command undisturbed, and cuts the power after it: what it
@@ -246,9 +245,6 @@ func (c PowerCuts) judge(ctx context.Context, image string, r *stand) error {
 
 // copyImage copies what was written to an image up to now.
 func copyImage(ctx context.Context, from, to string) error {
-	o, err := exec.CommandContext(ctx, "cp", "--reflink=auto", "--sparse=always", from, to).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("copy an image: %w: %s", err, o)
-	}
-	return nil
+	_, err := process.Output(exec.CommandContext(ctx, "cp", "--reflink=auto", "--sparse=always", from, to), nil)
+	return err
 }

@@ -18,16 +18,16 @@ const modulePath = "github.com/slipway-dev/slipway"
 
 // digest is what is known of the tests so far.
 type digest struct {
-	out              io.Writer
-	start, said      time.Time
-	idleSince        time.Time // no package's tests run since; zero: some do
-	idle             time.Duration
-	running          map[string]*suite
-	done             []*suite
-	passed, skipped  int
-	failed           []string
-	why              map[string]int // skipped tests by reason
-	broken, building bool
+	out             io.Writer
+	start, said     time.Time
+	idleSince       time.Time // no package's tests run since; zero: some do
+	idle            time.Duration
+	running         map[string]*suite
+	done            []*suite
+	passed, skipped int
+	failed          []string
+	why             map[string]int // skipped tests by reason
+	broken          bool
 }
 
 // suite is one package's tests.
@@ -52,7 +52,6 @@ func (d *digest) say(line string, now time.Time) {
 // event takes one event of go test in.
 func (d *digest) event(e event, now time.Time) {
 	if e.Package == "" {
-		d.building = true
 		if text := strings.TrimSuffix(e.Output, "\n"); text != "" {
 			d.say(text, now)
 		}

@@ -70,45 +70,27 @@ func run(ctx context.Context, d *digest, args []string) error {
 	if err != nil {
 		return err
 	}
-	lines, stderr := make(chan string), &lineWriter{}
-	stderr.lines = lines
-	cmd.Stderr = stderr
+	events, ended := make(chan event), make(chan error)
+	cmd.Stderr = &lineWriter{events: events}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	events, read := make(chan event), make(chan error, 1)
-	go func() { defer close(events); read <- decode(stdout, events) }()
+	go func() { ended <- errors.Join(decode(stdout, events), cmd.Wait()) }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for events != nil {
+	for {
 		select {
-		case e, ok := <-events:
-			if !ok {
-				events = nil
-				continue
-			}
+		case e := <-events:
 			d.event(e, time.Now())
-		case line := <-lines:
-			d.say(line, time.Now())
 		case now := <-tick.C:
 			d.tick(now)
+		case err := <-ended:
+			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && d.failures() > 0 {
+				return nil // which the failures say better
+			}
+			return err
 		}
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for waiting := true; waiting; {
-		select {
-		case line := <-lines:
-			d.say(line, time.Now())
-		case err = <-ended:
-			waiting = false
-		}
-	}
-	err = errors.Join(<-read, err)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && d.failures() > 0 {
-		return nil // which the failures say better
-	}
-	return err
 }
 
 // event is what go test -json prints (cmd/test2json).
@@ -138,10 +120,10 @@ func decode(r io.Reader, events chan<- event) error {
 	}
 }
 
-// lineWriter passes whole lines on.
+// lineWriter passes whole lines on, as what no package has printed.
 type lineWriter struct {
-	lines chan<- string
-	rest  string
+	events chan<- event
+	rest   string
 }
 
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -152,7 +134,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 			w.rest = text
 			return len(p), nil
 		}
-		w.lines <- line
+		w.events <- event{Output: line}
 		text = rest
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,16 +26,17 @@ import (
 type Program struct {
 	Package string            // from the repository's root, such as ./examples/nodeinit
 	Added   map[string]string // files that are compiled with it, by their paths from the root
+	Arch    string            // it is for Linux on this architecture; empty: for where this process runs
 }
 
-// Build returns the program's path. It is built for the platform that this process runs
-// on, without cgo, and built again when its sources have changed.
+// Build returns the program's path. It is built without cgo, and built again when its
+// sources have changed.
 func (p Program) Build(ctx context.Context) (path string, err error) {
 	root, err := Root()
 	if err != nil {
 		return "", err
 	}
-	state, err := json.Marshal([]any{root, runtime.Version(), runtime.GOARCH, p})
+	state, err := json.Marshal([]any{root, runtime.Version(), runtime.GOOS, runtime.GOARCH, p})
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +50,10 @@ func (p Program) Build(ctx context.Context) (path string, err error) {
 	}
 	defer unlock()
 	path = filepath.Join(dir, filepath.Base(p.Package))
-	args := []string{"build", "-C", filepath.Join(root, p.Package), "-ldflags=-s -w", "-o", path}
+	args, env := []string{"build", "-ldflags=-s -w", "-o", path}, []string(nil)
+	if p.Arch != "" {
+		env = []string{"GOOS=linux", "GOARCH=" + p.Arch}
+	}
 	if len(p.Added) > 0 {
 		overlay, err := p.overlay(root, dir)
 		if err != nil {
@@ -56,14 +61,23 @@ func (p Program) Build(ctx context.Context) (path string, err error) {
 		}
 		args = append(args, "-overlay", overlay)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil { // go build leaves the file as it is if nothing has changed
-		return "", fmt.Errorf("build %s: %w: %s", p.Package, err, stderr.Bytes())
+	// go build leaves the file as it is if nothing has changed.
+	return path, Go(ctx, io.Discard, filepath.Join(root, p.Package), env, append(args, ".")...)
+}
+
+// Go runs the go command in dir, as all that is built here is built: without cgo,
+// workspaces and the caller's flags. What it prints goes to log, and into the error.
+func Go(ctx context.Context, log io.Writer, dir string, env []string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off"), env...)
+	var said bytes.Buffer
+	out := io.MultiWriter(log, &said)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s in %s: %w: %s", cmd, dir, err, said.Bytes())
 	}
-	return path, nil
+	return nil
 }
 
 // overlay writes what is added into dir, and the file that tells the compiler so.
@@ -118,12 +132,9 @@ func Kept(ctx context.Context, log io.Writer, group, name string, fill func(dir 
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	temp, err := os.MkdirTemp(parent, "new-")
-	if err != nil {
-		return "", err
-	}
+	temp := dir + ".new" // a process that was killed may have left some of it
 	defer os.RemoveAll(temp)
-	if err := os.Chmod(temp, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o755)); err != nil {
 		return "", err
 	}
 	if err := fill(temp); err != nil {

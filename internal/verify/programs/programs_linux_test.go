@@ -5,6 +5,7 @@ package programs_test
 
 import (
 	"bytes"
+	"debug/elf"
 	"errors"
 	"io"
 	"os"
@@ -78,6 +79,7 @@ func TestWhatCouldNotBeMadeIsMadeAnew(t *testing.T) {
 		return broken
 	})
 	require.ErrorIs(t, err, broken)
+	require.NoError(t, os.MkdirAll(filepath.Join(cache, "slipway/group/name.new/half"), 0o755), "as a process that is killed leaves it")
 	dir, err := programs.Kept(t.Context(), io.Discard, "group", "name", func(string) error { return nil })
 	require.NoError(t, err)
 	entries, err := os.ReadDir(dir)
@@ -98,4 +100,22 @@ func TestAProgramWithAnAddedFile(t *testing.T) {
 	again, err := programs.Program{Package: "./internal/verify/machine", Added: added}.Build(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, path, again)
+}
+
+func TestAProgramForAnotherArchitecture(t *testing.T) {
+	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
+		path, err := programs.Program{Package: "./internal/verify/machine", Arch: arch}.Build(t.Context())
+		require.NoError(t, err)
+		f, err := elf.Open(path)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.Equal(t, machine, f.Machine)
+	}
+}
+
+func TestWhatTheGoCommandSaysIsInTheErrorAndInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	err := programs.Go(t.Context(), &log, t.TempDir(), nil, "build", "./no/such/package")
+	require.ErrorContains(t, err, "exit status 1: "+log.String())
+	require.NotEmpty(t, log.String())
 }

@@ -5,27 +5,31 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/verify/faults"
+	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// lockMain is what internal/verify/faults adds to nodeinit.
-const lockMain = `package main
-
-import (
-	"os"
-	"runtime"
+// Programs of this repository: pid 1 of the virtual machines, and what runs there.
+var (
+	guest    = programs.Program{Package: "./internal/verify/realkernels/guest"}
+	nodeinit = programs.Program{Package: "./examples/nodeinit"}
 )
 
-func init() {
-	runtime.LockOSThread()
-	os.Exit(run())
+// built are those that tests build, by their places: guest, as go, hands them out.
+var built = map[string]programs.Program{
+	"go/go": guest, "bin/nodeinit": nodeinit, "bin/nodeinit-locked": faults.Nodeinit,
+	"bin/agent":      {Package: "./examples/agent"},
+	"bin/attack":     {Package: "./internal/verify/attack"},
+	"bin/downstream": {Package: "./internal/verify/downstream"},
+	"bin/standin":    {Package: "./internal/verify/layouts/standin"},
 }
-`
 
 // build makes what a virtual machine starts with, and an image of the tests of packages
 // (none: an empty one) with their sources and the programs that tests build: there is no
@@ -35,11 +39,11 @@ func (m *machines) build(ctx context.Context, kernels, packages []string) (err e
 	if m.images, err = m.work(); err != nil {
 		return err
 	}
-	mod, err := command(ctx, "", nil, "go", "env", "GOMOD")
+	root, err := programs.Root()
 	if err != nil {
 		return err
 	}
-	b := &builder{ctx: ctx, root: filepath.Dir(strings.TrimSpace(string(mod))), out: filepath.Join(m.images, "tree")}
+	b := &builder{ctx: ctx, root: root, out: filepath.Join(m.images, "tree")}
 	for _, dir := range []string{"bin", "tests", "go"} {
 		if err := os.MkdirAll(filepath.Join(b.out, dir), 0o755); err != nil {
 			return err
@@ -70,9 +74,9 @@ type builder struct {
 	root, out string
 }
 
-func (b *builder) goCommand(arch, dir string, args ...string) error {
-	_, err := command(b.ctx, dir, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS=", "GOWORK=off"}, "go", args...)
-	return err
+// goCommand is for what runs on the machine that all tests run on.
+func (b *builder) goCommand(dir string, args ...string) error {
+	return programs.Go(b.ctx, io.Discard, dir, []string{"GOOS=linux", "GOARCH=amd64"}, args...)
 }
 
 // initial makes the archive with which a virtual machine starts: its pid 1, nodeinit,
@@ -82,14 +86,14 @@ func (b *builder) initial(m *machines, arch string) error {
 	if _, err := os.Stat(archive); err == nil {
 		return nil
 	}
-	guest, nodeinit := filepath.Join(m.images, "guest"), filepath.Join(m.images, "nodeinit")
-	if err := errors.Join(
-		b.goCommand(arch, b.root, "build", "-trimpath", "-o", guest, "./internal/verify/realkernels/guest"),
-		b.goCommand(arch, b.root, "build", "-trimpath", "-ldflags=-s -w", "-o", nodeinit, "./examples/nodeinit"),
-	); err != nil {
-		return err
+	files := map[string]string{}
+	for name, p := range map[string]programs.Program{"init": guest, "bin/nodeinit": nodeinit} {
+		p.Arch = arch
+		var err error
+		if files[name], err = p.Build(b.ctx); err != nil {
+			return err
+		}
 	}
-	files := map[string]string{"init": guest, "bin/nodeinit": nodeinit}
 	if arch == arm64 {
 		busybox, err := one(m.path("busybox", "usr/bin/busybox"), m.path("busybox", "bin/busybox"))
 		if err != nil {
@@ -112,25 +116,19 @@ func (b *builder) initial(m *machines, arch string) error {
 	return c.write(archive)
 }
 
-// programs builds what tests build; guest, as go, hands it out.
+// programs builds what tests build.
 func (b *builder) programs() error {
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(b.root, "examples/nodeinit/lockmain.go"): filepath.Join(b.out, "lockmain.go"),
-	}})
-	if err != nil {
-		return err
+	for place, p := range built {
+		p.Arch = "amd64"
+		path, err := p.Build(b.ctx)
+		if err == nil {
+			err = copyFile(path, filepath.Join(b.out, place), 0o755)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(b.out, "lockmain.go"), []byte(lockMain), 0o644),
-		os.WriteFile(filepath.Join(b.out, "overlay.json"), overlay, 0o644),
-		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "go/go"), "./internal/verify/realkernels/guest"),
-		b.goCommand("amd64", b.root, "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(b.out, "bin/nodeinit"), "./examples/nodeinit"),
-		b.goCommand("amd64", b.root, "build", "-trimpath", "-overlay", filepath.Join(b.out, "overlay.json"), "-o", filepath.Join(b.out, "bin/nodeinit-locked"), "./examples/nodeinit"),
-		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/agent"), "./examples/agent"),
-		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/attack"), "./internal/verify/attack"),
-		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/standin"), "./internal/verify/layouts/standin"),
-		b.goCommand("amd64", b.root, "build", "-trimpath", "-o", filepath.Join(b.out, "bin/downstream"), "./internal/verify/downstream"),
-	)
+	return nil
 }
 
 // tests builds the packages' tests, and lists them in the order in which they run.
@@ -151,7 +149,7 @@ func (b *builder) tests(packages []string) error {
 			return err
 		}
 		binary := filepath.Join(b.out, "tests", name, "test")
-		if err := errors.Join(os.MkdirAll(filepath.Dir(binary), 0o755), b.goCommand("amd64", b.root, "test", "-c", "-ldflags=-s -w", "-o", binary, path)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(binary), 0o755), b.goCommand(b.root, "test", "-c", "-ldflags=-s -w", "-o", binary, path)); err != nil {
 			return err
 		}
 		order.WriteString(name + "\n")
@@ -174,13 +172,17 @@ func (b *builder) sources() error {
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(filepath.Join(b.root, name))
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, data, info.Mode().Perm())); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), copyFile(filepath.Join(b.root, name), to, info.Mode().Perm())); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func copyFile(from, to string, mode os.FileMode) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, mode)
 }

@@ -15,7 +15,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
+
+// group is the folder of what is kept, in the cache.
+const group = "kernels"
 
 const (
 	newest = "newest"
@@ -58,20 +63,24 @@ func (m *machines) install(ctx context.Context, kernels []string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("needs root, for a Debian is installed")
 	}
-	if err := m.once(m.path("root"), func(dir string) error { return m.installRoot(ctx, dir) }); err != nil {
+	if err := m.once(ctx, "root", m.installRoot); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(kernels, isArm) {
-		if err := m.once(m.path("busybox"), func(dir string) error { return m.installBusybox(ctx, dir) }); err != nil {
+		if err := m.once(ctx, "busybox", m.installBusybox); err != nil {
 			return err
 		}
 	}
 	for _, kernel := range kernels {
 		arch := architecture(kernel)
-		if err := m.once(m.emulator(arch), func(dir string) error { return debian(ctx, emulatorRelease, dir, emulatorPackages[arch]) }); err != nil {
+		emulator := func(ctx context.Context, dir string) error {
+			return debian(ctx, emulatorRelease, dir, emulatorPackages[arch])
+		}
+		if err := m.once(ctx, "qemu-"+arch, emulator); err != nil {
 			return err
 		}
-		if err := m.once(m.kernelDir(kernel), func(dir string) error { return m.installKernel(ctx, kernel, dir) }); err != nil {
+		linux := func(ctx context.Context, dir string) error { return m.installKernel(ctx, kernel, dir) }
+		if err := m.once(ctx, "linux-"+kernel, linux); err != nil {
 			return err
 		}
 	}
@@ -84,27 +93,19 @@ func (m *machines) path(names ...string) string {
 	return filepath.Join(append([]string{m.cache}, names...)...)
 }
 
-// once makes the directory as a whole, unless it is there.
-func (m *machines) once(dir string, fill func(dir string) error) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
-	fmt.Println("installing", dir)
-	unfinished, err := m.work()
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(unfinished)
-	if err := fill(unfinished); err != nil {
-		return fmt.Errorf("install %s: %w", dir, err)
-	}
-	return os.Rename(unfinished, dir)
+// once makes the directory of this name in the cache as a whole, unless it is there.
+func (m *machines) once(ctx context.Context, name string, fill func(ctx context.Context, dir string) error) error {
+	_, err := programs.Kept(ctx, os.Stdout, group, name, func(dir string) error {
+		fmt.Println("installing", m.path(name))
+		return fill(ctx, dir)
+	})
+	return err
 }
 
 const working = ".work-"
 
-// work makes a directory of this process, and removes those of processes that were
-// killed.
+// work makes a directory of this process in the cache, and removes those of processes
+// that were killed.
 func (m *machines) work() (string, error) {
 	entries, err := os.ReadDir(m.cache)
 	if err != nil {
@@ -138,14 +139,9 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 
 // mirror is the machine's own.
 func mirror() (string, error) {
-	files, err := filepath.Glob("/etc/apt/sources.list*")
-	if err == nil {
-		var below []string
-		below, err = filepath.Glob("/etc/apt/sources.list.d/*")
-		files = append(files, below...)
-	}
+	files, err := filepath.Glob("/etc/apt/sources.list.d/*")
 	found := regexp.MustCompile(`(?m)^[^#\n]*?(https?://[^ ]+/debian)/?(\s|$)`)
-	for _, file := range files {
+	for _, file := range append(files, "/etc/apt/sources.list") {
 		if text, err := os.ReadFile(file); err == nil {
 			if match := found.FindSubmatch(text); match != nil {
 				return string(match[1]), nil
@@ -194,9 +190,9 @@ func (m *machines) installBusybox(ctx context.Context, dir string) error {
 // apt is the environment of an apt that knows the suites of kernels. It has lists and
 // a state of its own.
 func (m *machines) apt(ctx context.Context, arch string) ([]string, error) {
-	dir := m.path("apt-" + arch)
-	env := []string{"APT_CONFIG=" + filepath.Join(dir, "conf")}
-	err := m.once(dir, func(dir string) error {
+	final := m.path("apt-" + arch)
+	env := []string{"APT_CONFIG=" + filepath.Join(final, "conf")}
+	err := m.once(ctx, "apt-"+arch, func(_ context.Context, dir string) error {
 		from, err := mirror()
 		if err != nil {
 			return err
@@ -205,7 +201,6 @@ func (m *machines) apt(ctx context.Context, arch string) ([]string, error) {
 		for _, suite := range suites {
 			fmt.Fprintf(&sources, "deb [check-valid-until=no signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "+suite+" main\n", from)
 		}
-		final := m.path("apt-" + arch)
 		for name, path := range map[string]string{
 			"Dir::Etc::sourcelist": "sources.list", "Dir::Etc::sourceparts": "none", "Dir::Etc::preferencesparts": "none",
 			"Dir::State": "state", "Dir::State::status": "status", "Dir::Cache": "cache",

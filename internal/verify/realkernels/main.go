@@ -79,7 +79,7 @@ func run(ctx context.Context, o order, table string) error {
 	if err != nil {
 		return err
 	}
-	cache := filepath.Join(dir, "slipway", "kernels")
+	cache := filepath.Join(dir, "slipway", group)
 	logs := filepath.Join(cache, "logs")
 	if table != "" {
 		return writeTable(table, logs)

@@ -28,7 +28,7 @@ func (c campaign) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	binary, err := faults.Build(ctx)
+	binary, err := faults.Nodeinit.Build(ctx)
 	if err != nil {
 		return err
 	}

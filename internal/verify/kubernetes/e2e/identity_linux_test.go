@@ -32,7 +32,7 @@ func TestSEC11_LifeOfANodeBesideLiars(t *testing.T) {
 	on(t, script(t, "foreign.sh"))
 	on(t, "cd /var/lib/cni/networks && ls | grep -vx other | xargs rm -rf") // of tests before this one
 	lie(t)
-	snapshot(t) // looking for rules makes the kernel's tables
+	look(t) // looking for rules makes the kernel's tables
 	life(t, agent(t))
 	require.Empty(t, on(t, "find "+liarsFolder+" /etc/ssh -type f 2>/dev/null -newer "+liarsProgram+"/attack || true"))
 }

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/slipway-dev/slipway/internal/verify/process"
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
@@ -52,8 +53,11 @@ func Unpack(ctx context.Context, log io.Writer, name string, packages ...string)
 	return root(ctx, log, name, func(dir string) error {
 		fmt.Fprintf(log, "downloading Debian's %s\n", strings.Join(packages, ", "))
 		list := strings.Join(packages, " ")
-		return run(ctx, log, dir, "sh", "-euc", "get() { apt-get download -qq -o APT::Sandbox::User=root "+list+
+		cmd := exec.CommandContext(ctx, "sh", "-euc", "get() { apt-get download -qq -o APT::Sandbox::User=root "+list+
 			"; }; get || { apt-get update -qq; get; }; for package in *.deb; do dpkg-deb -x $package root; done")
+		cmd.Dir = dir
+		_, err := process.Output(cmd, nil)
+		return err
 	})
 }
 
@@ -80,20 +84,9 @@ func build(ctx context.Context, log io.Writer, dir, version string) error {
 		return err
 	}
 	for _, args := range [][]string{{"mod", "init", "containerd"}, {"get", module + "@v" + version}, build} {
-		if err := run(ctx, log, dir, "go", args...); err != nil {
+		if err := programs.Go(ctx, log, dir, nil, args...); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func run(ctx context.Context, log io.Writer, dir, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
 	}
 	return nil
 }

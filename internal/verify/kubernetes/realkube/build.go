@@ -11,17 +11,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
-
-// moduleDir is the module of the server, from this module's root. It is a
-// module of its own, so that what Kubernetes requires stays there.
-const moduleDir = "testdata/server"
 
 // Binary returns the path of the program that is etcd, each part of Kubernetes
 // and kubectl, by the name that it is called by. It builds it where the cache
@@ -30,41 +25,68 @@ const moduleDir = "testdata/server"
 // slipway/realkube of os.UserCacheDir, with a name for each state of the
 // module; log gets a line when something is built.
 func Binary(ctx context.Context, log io.Writer) (string, error) {
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
-	}
-	return buildOnce(ctx, log, program{
-		dir: filepath.Join(root, moduleDir), name: "server", what: "etcd and Kubernetes (once: 8 CPU-minutes)",
-		flags: func(mod string) []string { return []string{"-ldflags=-s -w " + versionFlags(mod)} },
-	})
+	return program{module: "server", name: "server", what: "etcd and Kubernetes (once: 8 CPU-minutes)", flags: kubernetesFlags}.once(ctx, log)
 }
 
 // Cilium returns the path of Cilium's own cilium-dbg, which has the build-config
 // that ours is compared with. It is built as the servers are, in 3 CPU-minutes.
 func Cilium(ctx context.Context, log io.Writer) (string, error) {
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
-	}
-	return buildOnce(ctx, log, program{
-		dir: filepath.Join(root, "testdata/cilium"), name: "cilium-dbg", what: "cilium-dbg (once: 3 CPU-minutes)",
-		flags: ciliumFlags,
-	})
+	return program{module: "cilium", name: "cilium-dbg", what: "cilium-dbg (once: 3 CPU-minutes)", flags: ciliumFlags}.once(ctx, log)
 }
 
 // CiliumProgram returns the path of another of Cilium's programs, by the folder of
 // its package, such as tools/mount. The folder daemon is the agent, and operator the
 // one that assigns addresses; the two are built in 8 CPU-minutes.
 func CiliumProgram(ctx context.Context, log io.Writer, folder string) (string, error) {
-	root, err := moduleRoot()
+	return program{
+		module: "cilium", pkg: "github.com/cilium/cilium/" + folder, name: filepath.Base(folder), what: "Cilium's " + folder, flags: ciliumFlags,
+	}.once(ctx, log)
+}
+
+// program is something to build from a module of its own, so that what that requires
+// stays there.
+type program struct {
+	module     string                    // its folder in testdata
+	pkg        string                    // empty: the module's own
+	name, what string                    // of the file; for who waits
+	flags      func(mod string) []string // from the text of go.mod
+}
+
+// once builds the program, unless it is there for this state of its module.
+func (p program) once(ctx context.Context, log io.Writer) (string, error) {
+	root, err := programs.Root()
 	if err != nil {
 		return "", err
 	}
-	return buildOnce(ctx, log, program{
-		dir: filepath.Join(root, "testdata/cilium"), name: filepath.Base(folder), what: "Cilium's " + folder,
-		pkg: "github.com/cilium/cilium/" + folder, flags: ciliumFlags,
+	source := filepath.Join(root, "internal/verify/kubernetes/realkube/testdata", p.module)
+	key, mod, err := stateOf(source)
+	if err != nil {
+		return "", err
+	}
+	dir, err := programs.Kept(ctx, log, "realkube", p.name+"-"+key, func(dir string) error {
+		fmt.Fprintf(log, "building %s\n", p.what)
+		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, p.name)}, p.flags(mod)...)
+		return programs.Go(ctx, log, source, nil, append(args, cmp.Or(p.pkg, "."))...)
 	})
+	return filepath.Join(dir, p.name), err
+}
+
+// stateOf names what is built of a module, and returns its go.mod.
+func stateOf(source string) (key, mod string, err error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
+		text, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			return "", "", err
+		}
+		if name == "go.mod" {
+			mod = string(text)
+		}
+		fmt.Fprintln(sum, name, len(text))
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], mod, nil
 }
 
 var ciliumVersion = regexp.MustCompile(`github\.com/cilium/cilium v(\S+)`)
@@ -76,69 +98,11 @@ func ciliumFlags(mod string) []string {
 	return []string{"-tags=ipam_provider_operator", "-ldflags=-s -w -X github.com/cilium/cilium/pkg/version.ciliumVersion=" + version}
 }
 
-// program is something to build from a module of its own.
-type program struct {
-	dir, name, what string
-	pkg             string                    // empty: the module's own
-	flags           func(mod string) []string // from the text of go.mod
-}
-
-func buildOnce(ctx context.Context, log io.Writer, p program) (string, error) {
-	key, mod, err := stateOf(p)
-	if err != nil {
-		return "", err
-	}
-	dir, err := programs.Kept(ctx, log, "realkube", p.name+"-"+key, func(dir string) error {
-		fmt.Fprintf(log, "building %s\n", p.what)
-		return p.build(ctx, log, filepath.Join(dir, p.name), mod)
-	})
-	return filepath.Join(dir, p.name), err
-}
-
-func (p program) build(ctx context.Context, log io.Writer, path, mod string) error {
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", path}, p.flags(mod)...)
-	cmd := exec.CommandContext(ctx, "go", append(args, cmp.Or(p.pkg, "."))...)
-	cmd.Dir = p.dir
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("build %s: %w", p.what, err)
-	}
-	return nil
-}
-
-// stateOf names what the binary is made of.
-func stateOf(p program) (key, mod string, err error) {
-	sum := sha256.New()
-	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		text, err := os.ReadFile(filepath.Join(p.dir, name))
-		if err != nil {
-			return "", "", fmt.Errorf("read the module of %s: %w", p.what, err)
-		}
-		if name == "go.mod" {
-			mod = string(text)
-		}
-		fmt.Fprintln(sum, name, len(text))
-		sum.Write(text)
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:16], mod, nil
-}
-
 var kubernetesVersion = regexp.MustCompile(`k8s\.io/kubernetes v(\d+)\.(\d+)(\.\d+)`)
 
-// versionFlags makes the API server say what it is, as a release build does.
-func versionFlags(mod string) string {
-	v := kubernetesVersion.FindStringSubmatch(mod)
-	if v == nil {
-		return ""
-	}
+// kubernetesFlags make the API server say what it is, as a release build does.
+func kubernetesFlags(mod string) []string {
 	const pkg = "-X k8s.io/component-base/version."
-	return fmt.Sprintf("%sgitVersion=v%s.%s%s %sgitMajor=%s %sgitMinor=%s", pkg, v[1], v[2], v[3], pkg, v[1], pkg, v[2])
-}
-
-// moduleRoot is where the modules of the servers lie.
-func moduleRoot() (string, error) {
-	root, err := programs.Root()
-	return filepath.Join(root, "internal", "verify", "kubernetes", "realkube"), err
+	v := kubernetesVersion.FindStringSubmatch(mod) // the module requires it
+	return []string{fmt.Sprintf("-ldflags=-s -w %sgitVersion=v%s.%s%s %sgitMajor=%s %sgitMinor=%s", pkg, v[1], v[2], v[3], pkg, v[1], pkg, v[2])}
 }

@@ -10,9 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/big"
 	"net"
 	"os"
@@ -60,8 +58,8 @@ func (a *Authority) Server(until time.Time, hosts ...string) (certPEM, keyPEM []
 	if err != nil {
 		return nil, nil, err
 	}
-	keyPEM, err = keyBlock(key)
-	return block("CERTIFICATE", der), keyPEM, err
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	return block("CERTIFICATE", der), block("EC PRIVATE KEY", keyDER), err
 }
 
 func template(name string) *x509.Certificate {
@@ -88,42 +86,29 @@ func sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.
 	return key, der, nil
 }
 
-func keyBlock(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encode a key: %w", err)
-	}
-	return block("EC PRIVATE KEY", der), nil
-}
-
 func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// credentials are the files that the API server starts with: ca.crt, tls.crt,
-// tls.key and sa.key. A later start on the same directory keeps them.
-func credentials(dir string) (caPEM []byte, err error) {
-	caPEM, err = os.ReadFile(filepath.Join(dir, "ca.crt"))
-	if !errors.Is(err, fs.ErrNotExist) {
-		return caPEM, err
-	}
+// WriteCredentials writes what an API server of the given hosts starts with into dir:
+// ca.crt, tls.crt, tls.key, sa.key, and tokens.csv with the users.
+func WriteCredentials(dir string, users []User, hosts ...string) (caPEM []byte, err error) {
 	ca, err := NewAuthority("realkube")
 	if err != nil {
 		return nil, err
 	}
-	cert, key, err := ca.Server(time.Now().Add(24*time.Hour), "127.0.0.1", "localhost")
+	until := time.Now().Add(24 * time.Hour)
+	cert, key, err := ca.Server(until, hosts...)
 	if err != nil {
 		return nil, err
 	}
-	serviceAccount, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
-	}
-	saKey, err := keyBlock(serviceAccount)
+	_, accountKey, err := ca.Server(until) // its certificate is not needed
 	if err != nil {
 		return nil, err
 	}
-	for name, content := range map[string][]byte{"tls.crt": cert, "tls.key": key, "sa.key": saKey, "ca.crt": ca.PEM} {
+	for name, content := range map[string][]byte{
+		"ca.crt": ca.PEM, "tls.crt": cert, "tls.key": key, "sa.key": accountKey, "tokens.csv": tokens(users),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return nil, err
 		}

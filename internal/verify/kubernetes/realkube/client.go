@@ -14,6 +14,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
 // Client sends raw requests to the API server, as one user. It is what tests
@@ -82,19 +84,13 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 func Eventually(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := ask(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
+	return process.Until(ctx, "the API server has learnt of it", ask)
+}
+
+// Ready returns an error that says what the API server still waits for.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.Get(ctx, "/readyz")
+	return err
 }
 
 // WaitServed asks for what is at the path until the API server serves it.

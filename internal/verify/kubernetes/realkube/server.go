@@ -5,39 +5,21 @@ package realkube
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/verify/process"
 )
-
-// User is one that the API server knows by a token, which is the name again.
-type User struct {
-	Name   string
-	Groups []string
-}
-
-// Admin may do everything.
-var Admin = User{Name: "admin", Groups: []string{"system:masters"}}
-
-// ServiceAccount is the user that a ServiceAccount is.
-func ServiceAccount(namespace, name string) User {
-	return User{
-		Name:   "system:serviceaccount:" + namespace + ":" + name,
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace},
-	}
-}
 
 // Options say what to start. The zero value is a server with the user [Admin].
 type Options struct {
-	Dir     string    // data, certificates and logs; empty: a temporary one that Close removes
 	Users   []User    // beside Admin
 	Flags   []string  // more flags of kube-apiserver
 	NoAudit bool      // without the audit log, which costs some processor time
@@ -50,11 +32,11 @@ type Server struct {
 	CAPEM []byte // what its certificate is signed by
 
 	dir, binary     string
-	temporary       bool
 	options         Options
-	etcd, apiserver *process
-	port, etcdPort  int
-	peerPort        int
+	etcd, apiserver *process.Process
+	address         string // as the others, an IP and a port
+	etcdAddress     string
+	peerAddress     string
 	admin           *Client
 }
 
@@ -64,22 +46,19 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	s := &Server{dir: o.Dir, options: o}
+	s := &Server{options: o}
 	if s.binary, err = Binary(ctx, o.Log); err != nil {
 		return nil, err
 	}
-	if s.dir == "" {
-		s.temporary = true
-		if s.dir, err = os.MkdirTemp("", "realkube-"); err != nil {
-			return nil, err
-		}
+	if s.dir, err = os.MkdirTemp("", "realkube-"); err != nil {
+		return nil, err
 	}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	const attempts = 3 // another process may take a port between the look and the start
 	for range attempts {
-		if err = s.choosePorts(); err != nil {
+		if err = s.chooseAddresses(); err != nil {
 			break
 		}
 		if err = s.startBoth(ctx); err == nil {
@@ -90,35 +69,22 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 }
 
 func (s *Server) prepare() (err error) {
-	if s.CAPEM, err = credentials(s.dir); err != nil {
+	if s.CAPEM, err = WriteCredentials(s.dir, append([]User{Admin}, s.options.Users...), "127.0.0.1", "localhost"); err != nil {
 		return err
 	}
-	var tokens strings.Builder
-	for _, u := range append([]User{Admin}, s.options.Users...) {
-		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", u.Token(), u.Name, u.Name, strings.Join(u.Groups, ","))
-	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(s.dir, "tokens.csv"), []byte(tokens.String()), 0o600),
-		os.WriteFile(filepath.Join(s.dir, "audit.yaml"), []byte(auditPolicy), 0o600))
+	return os.WriteFile(filepath.Join(s.dir, "audit.yaml"), []byte(auditPolicy), 0o600)
 }
 
-// Token is the user's bearer token.
-func (u User) Token() string { return "token-of-" + strings.ReplaceAll(u.Name, ":", "-") }
-
-func (s *Server) choosePorts() error {
-	var listeners []net.Listener
-	for _, port := range []*int{&s.port, &s.etcdPort, &s.peerPort} {
+func (s *Server) chooseAddresses() error {
+	for _, address := range []*string{&s.address, &s.etcdAddress, &s.peerAddress} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return fmt.Errorf("find a free port: %w", err)
 		}
-		listeners = append(listeners, l)
-		*port = l.Addr().(*net.TCPAddr).Port
+		defer l.Close() // in the end, so that none is found twice
+		*address = l.Addr().String()
 	}
-	for _, l := range listeners {
-		l.Close()
-	}
-	s.URL = fmt.Sprintf("https://127.0.0.1:%d", s.port)
+	s.URL = "https://" + s.address
 	s.admin = s.Client(Admin)
 	return nil
 }
@@ -132,89 +98,59 @@ func (s *Server) startBoth(ctx context.Context) error {
 
 // StartEtcd starts etcd again, on the data that it had.
 func (s *Server) StartEtcd() (err error) {
-	s.etcd.end(syscall.SIGKILL)
-	client, peer := fmt.Sprintf("http://127.0.0.1:%d", s.etcdPort), fmt.Sprintf("http://127.0.0.1:%d", s.peerPort)
-	s.etcd, err = start(s.binary, s.dir, "etcd",
-		"--name=one", "--data-dir="+filepath.Join(s.dir, "etcd"), "--unsafe-no-fsync", "--log-level=warn",
-		"--listen-client-urls="+client, "--advertise-client-urls="+client,
-		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=one="+peer)
+	s.etcd.End(syscall.SIGKILL)
+	s.etcd, err = s.start("etcd", EtcdFlags(filepath.Join(s.dir, "etcd"), s.etcdAddress, s.peerAddress))
 	return err
+}
+
+// start runs a part of Kubernetes.
+func (s *Server) start(role string, flags []string) (*process.Process, error) {
+	cmd := exec.Command(s.binary, flags...)
+	cmd.Args[0], cmd.Dir = role, s.dir
+	return process.Start(role, cmd, filepath.Join(s.dir, role+".log"), nil)
 }
 
 // StartAPIServer starts the API server again, at the address and on the data
 // that it had, and waits until it is ready.
 func (s *Server) StartAPIServer(ctx context.Context) (err error) {
-	s.apiserver.end(syscall.SIGKILL)
-	file := func(name string) string { return filepath.Join(s.dir, name) }
-	args := []string{
-		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", s.etcdPort),
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.port),
-		"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
-		"--tls-cert-file=" + file("tls.crt"), "--tls-private-key-file=" + file("tls.key"),
-		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file=" + file("sa.key"), "--service-account-signing-key-file=" + file("sa.key"),
-		"--token-auth-file=" + file("tokens.csv"), "--authorization-mode=RBAC",
-		"--service-cluster-ip-range=10.96.0.0/16", "--profiling=false",
-	}
+	s.apiserver.End(syscall.SIGKILL)
+	flags := APIServerFlags(s.dir, s.address, s.etcdAddress)
 	if !s.options.NoAudit {
-		args = append(args, "--audit-policy-file="+file("audit.yaml"), "--audit-log-path="+file(auditFile))
+		flags = append(flags, "--audit-policy-file="+filepath.Join(s.dir, "audit.yaml"), "--audit-log-path="+filepath.Join(s.dir, auditFile))
 	}
-	if s.apiserver, err = start(s.binary, s.dir, "kube-apiserver", append(args, s.options.Flags...)...); err != nil {
+	if s.apiserver, err = s.start("kube-apiserver", append(flags, s.options.Flags...)); err != nil {
 		return err
 	}
-	return s.waitReady(ctx)
-}
-
-func (s *Server) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if body, err := s.admin.Do(ctx, http.MethodGet, "/readyz", "", nil); err == nil && string(body) == "ok" {
-			return nil
-		}
-		for name, p := range map[string]*process{"etcd": s.etcd, "kube-apiserver": s.apiserver} {
-			if !p.running() {
-				return fmt.Errorf("%s has ended before it was ready: %s", name, p.tail())
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("kube-apiserver is not ready: %w: %s", ctx.Err(), s.apiserver.tail())
-		}
-	}
+	return process.Until(ctx, "kube-apiserver is ready", s.admin.Ready, s.etcd, s.apiserver)
 }
 
-// Dir is where its data, certificates and logs are.
+// Dir is where its data, certificates and logs are, until Close.
 func (s *Server) Dir() string { return s.dir }
 
 // StopAPIServer lets the API server end by itself (SIGTERM).
-func (s *Server) StopAPIServer() { s.apiserver.end(syscall.SIGTERM) }
+func (s *Server) StopAPIServer() { s.apiserver.End(syscall.SIGTERM) }
 
 // KillAPIServer ends the API server at once (SIGKILL).
-func (s *Server) KillAPIServer() { s.apiserver.end(syscall.SIGKILL) }
+func (s *Server) KillAPIServer() { s.apiserver.End(syscall.SIGKILL) }
 
 // KillEtcd ends etcd at once (SIGKILL).
-func (s *Server) KillEtcd() { s.etcd.end(syscall.SIGKILL) }
+func (s *Server) KillEtcd() { s.etcd.End(syscall.SIGKILL) }
 
 // CPU is the processor time that the API server and etcd have used since they
 // were started last.
 func (s *Server) CPU() (apiserver, etcd time.Duration, err error) {
-	apiserver, err1 := s.apiserver.cpu()
-	etcd, err2 := s.etcd.cpu()
+	apiserver, err1 := s.apiserver.CPU()
+	etcd, err2 := s.etcd.CPU()
 	return apiserver, etcd, errors.Join(err1, err2)
 }
 
-// Close kills both servers and removes a temporary directory.
+// Close kills both servers and removes the directory.
 func (s *Server) Close() error {
-	s.apiserver.end(syscall.SIGKILL)
-	s.etcd.end(syscall.SIGKILL)
-	if s.temporary {
-		return os.RemoveAll(s.dir)
-	}
-	return nil
+	s.apiserver.End(syscall.SIGKILL)
+	s.etcd.End(syscall.SIGKILL)
+	return os.RemoveAll(s.dir)
 }
 
 // Kubeconfig writes a kubeconfig file for the user and returns its path. server
@@ -224,27 +160,4 @@ func (s *Server) Kubeconfig(dir string, u User, server string) (string, error) {
 		server = s.URL
 	}
 	return WriteKubeconfig(dir, server, s.CAPEM, u.Token())
-}
-
-// WriteKubeconfig writes a kubeconfig file into dir under a name that is not
-// taken, and returns its path.
-func WriteKubeconfig(dir, server string, caPEM []byte, token string) (string, error) {
-	f, err := os.CreateTemp(dir, "kubeconfig-")
-	if err != nil {
-		return "", err
-	}
-	_, err = fmt.Fprintf(f, `apiVersion: v1
-kind: Config
-clusters:
-- name: real
-  cluster: {server: %q, certificate-authority-data: %s}
-users:
-- name: user
-  user: {token: %q}
-contexts:
-- name: real
-  context: {cluster: real, user: user}
-current-context: real
-`, server, base64.StdEncoding.EncodeToString(caPEM), token)
-	return f.Name(), errors.Join(err, f.Close())
 }

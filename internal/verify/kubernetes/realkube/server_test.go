@@ -79,7 +79,7 @@ func TestServerKeepsItsDataOverAKill(t *testing.T) {
 func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	var log bytes.Buffer
 	_, err := realkube.Start(t.Context(), realkube.Options{Flags: []string{"--no-such-flag"}, Log: &log})
-	require.ErrorContains(t, err, "kube-apiserver has ended before it was ready")
+	require.ErrorContains(t, err, "until kube-apiserver is ready: kube-apiserver has ended")
 	require.ErrorContains(t, err, "unknown flag: --no-such-flag")
 }
 

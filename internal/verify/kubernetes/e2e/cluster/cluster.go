@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,24 +18,26 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realcri"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
 // NodeName is the node's name in Kubernetes.
 const NodeName = "node-1"
 
-// Folders of the node that are ours.
+// Folders of the node.
 const (
 	ownDir = "/run/e2e"
 	binDir = ownDir + "/bin"
 	logDir = "/var/log/e2e"
+
+	credentials = "/etc/kubernetes"
 )
 
 // Cluster is a running Kubernetes of one node.
 type Cluster struct {
 	node     *testns.Node
 	programs programs
-	services map[string]*service
-	ca       *realkube.Authority
+	services map[string]service
 	admin    *realkube.Client
 }
 
@@ -51,7 +52,7 @@ type Options struct {
 // log gets a line when something has to be built or downloaded. On a machine that
 // cannot have a node, the error matches [errors.ErrUnsupported].
 func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err error) {
-	c := &Cluster{services: map[string]*service{}}
+	c := &Cluster{services: map[string]service{}}
 	if c.programs, err = findPrograms(ctx, log, cmp.Or(options.Containerd, realcri.Debian)); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err
 func (c *Cluster) Close() error {
 	err := c.node.Kill()
 	for _, s := range c.services {
-		<-s.done
+		_ = s.Wait() // it was killed
 	}
 	return errors.Join(err, c.node.Close())
 }
@@ -95,7 +96,7 @@ func (c *Cluster) WriteFile(name, content string) error {
 func (c *Cluster) env() []string {
 	return []string{
 		"PATH=" + binDir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"LD_LIBRARY_PATH=" + c.programs.libraries(), "HOME=" + ownDir, "KUBECONFIG=" + kubeconfig("admin"),
+		"LD_LIBRARY_PATH=" + c.programs.libraries(), "HOME=" + ownDir, "KUBECONFIG=" + kubeconfig(realkube.Admin),
 	}
 }
 
@@ -117,22 +118,16 @@ func (c *Cluster) start(cmd *exec.Cmd) error {
 // Output runs a program on the node and returns what it printed, on both
 // streams.
 func (c *Cluster) Output(cmd *exec.Cmd) (string, error) {
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := c.start(cmd); err != nil {
-		return "", err
+	out, err := process.Output(cmd, c.start)
+	if err != nil {
+		err = fmt.Errorf("on the node: %w", err)
 	}
-	err := cmd.Wait()
-	return out.String(), err
+	return out, err
 }
 
 // Run runs a program on the node and returns what it printed, on both streams.
 func (c *Cluster) Run(ctx context.Context, name string, args ...string) (string, error) {
-	out, err := c.Output(exec.CommandContext(ctx, name, args...))
-	if err != nil {
-		err = fmt.Errorf("on the node: %s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(out))
-	}
-	return out, err
+	return c.Output(exec.CommandContext(ctx, name, args...))
 }
 
 // Kubectl runs kubectl as the cluster's administrator.
@@ -144,10 +139,8 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
 func (c *Cluster) Apply(ctx context.Context, manifest string) error {
 	cmd := exec.CommandContext(ctx, "kubectl", "apply", "-f", "-")
 	cmd.Stdin = strings.NewReader(manifest)
-	if out, err := c.Output(cmd); err != nil {
-		return fmt.Errorf("kubectl apply: %w: %s", err, out)
-	}
-	return nil
+	_, err := c.Output(cmd)
+	return err
 }
 
 // Admin sends requests to the API server as its administrator.

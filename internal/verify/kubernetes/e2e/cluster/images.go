@@ -81,8 +81,8 @@ func (c *Cluster) Import(ctx context.Context, name string, entrypoint []string, 
 func (c *Cluster) ImportArchive(ctx context.Context, name string, archive []byte) error {
 	cmd := exec.CommandContext(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "-")
 	cmd.Stdin = bytes.NewReader(archive)
-	if out, err := c.Output(cmd); err != nil {
-		return fmt.Errorf("import image %s: %w: %s", name, err, out)
+	if _, err := c.Output(cmd); err != nil {
+		return fmt.Errorf("import image %s: %w", name, err)
 	}
 	return nil
 }

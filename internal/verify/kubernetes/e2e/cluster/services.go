@@ -5,9 +5,7 @@ package cluster
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -17,41 +15,28 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
-// service is a program that runs as long as the node does.
+// service is a program with its arguments, to be started again.
 type service struct {
-	cmd  *exec.Cmd
+	*process.Process
 	args []string
-	done chan struct{}
 }
 
-// serve starts a service, whose output goes to a file in logDir.
+// serve starts a service, a program that runs as long as the node does. Its output goes
+// to a file in logDir.
 func (c *Cluster) serve(name string, args ...string) error {
-	log, err := os.OpenFile(c.path(filepath.Join(logDir, name+".log")), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	p, err := process.Start(name, exec.Command(name, args...), c.path(filepath.Join(logDir, name+".log")), c.start)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	s := &service{cmd: exec.Command(name, args...), args: args, done: make(chan struct{})}
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	if err := c.start(s.cmd); err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	go func() {
-		s.cmd.Wait()
-		close(s.done)
-	}()
-	c.services[name] = s
+	c.services[name] = service{p, args}
 	return nil
 }
 
 // Kill ends a service at once, by the name of its program.
-func (c *Cluster) Kill(name string) {
-	s := c.services[name]
-	s.cmd.Process.Kill()
-	<-s.done
-}
+func (c *Cluster) Kill(name string) { c.services[name].End(os.Kill) }
 
 // Restart starts a service that was killed, on the data that it had.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
@@ -61,59 +46,38 @@ func (c *Cluster) Restart(ctx context.Context, name string) error {
 	if name != "kube-apiserver" {
 		return nil
 	}
-	return c.waitFor(ctx, "kube-apiserver is ready", c.apiReady)
+	return c.waitFor(ctx, "kube-apiserver is ready", c.admin.Ready)
 }
 
 const apiURL = "https://" + nodeAddress + ":" + apiPort
 
-// users are the cluster's, with their tokens and groups.
-var users = map[string]string{
-	"admin": "system:masters", "system:kube-controller-manager": "", "system:kube-scheduler": "", "system:node:" + NodeName: "system:nodes",
+// users are those that have a kubeconfig on the node.
+var users = []realkube.User{realkube.Admin, controllers, scheduler, kubelet}
+
+var (
+	controllers = realkube.User{Name: "system:kube-controller-manager"}
+	scheduler   = realkube.User{Name: "system:kube-scheduler"}
+	kubelet     = realkube.User{Name: "system:node:" + NodeName, Groups: []string{"system:nodes"}}
+)
+
+func kubeconfig(user realkube.User) string {
+	return credentials + "/" + strings.ReplaceAll(user.Name, ":", "-") + ".conf"
 }
 
-func token(user string) string { return "token-of-" + strings.ReplaceAll(user, ":", "-") }
-
-func kubeconfig(user string) string {
-	return "/etc/kubernetes/" + strings.ReplaceAll(user, ":", "-") + ".conf"
-}
-
-// credentials writes certificates, tokens and kubeconfig files on the node.
-func (c *Cluster) credentials() (err error) {
-	if c.ca, err = realkube.NewAuthority("e2e"); err != nil {
-		return err
-	}
-	until := time.Now().Add(24 * time.Hour)
-	cert, key, err := c.ca.Server(until, nodeAddress, serviceAddress, "127.0.0.1", "localhost", "kubernetes.default.svc")
+// writeCredentials writes certificates, tokens and kubeconfig files on the node.
+func (c *Cluster) writeCredentials() error {
+	ca, err := realkube.WriteCredentials(c.path(credentials), users, nodeAddress, serviceAddress, "127.0.0.1", "localhost", "kubernetes.default.svc")
 	if err != nil {
 		return err
 	}
-	_, accountKey, err := c.ca.Server(until)
-	if err != nil {
-		return err
-	}
-	var tokens strings.Builder
-	files := map[string]string{"ca.crt": string(c.ca.PEM), "tls.crt": string(cert), "tls.key": string(key), "sa.key": string(accountKey)}
-	for user, group := range users {
-		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token(user), user, user, group)
-		files[filepath.Base(kubeconfig(user))] = fmt.Sprintf(kubeconfigText, apiURL, base64.StdEncoding.EncodeToString(c.ca.PEM), token(user))
-	}
-	files["tokens.csv"] = tokens.String()
-	for name, content := range files {
-		if err := c.WriteFile("/etc/kubernetes/"+name, content); err != nil {
+	for _, user := range users {
+		if err := c.WriteFile(kubeconfig(user), string(realkube.Kubeconfig(apiURL, ca, user.Token()))); err != nil {
 			return err
 		}
 	}
-	c.admin = realkube.NewClient(apiURL, c.ca.PEM, token("admin"), c.dial)
+	c.admin = realkube.NewClient(apiURL, ca, realkube.Admin.Token(), c.dial)
 	return nil
 }
-
-const kubeconfigText = `apiVersion: v1
-kind: Config
-clusters: [{name: e2e, cluster: {server: %q, certificate-authority-data: %s}}]
-users: [{name: user, user: {token: %q}}]
-contexts: [{name: e2e, context: {cluster: e2e, user: user}}]
-current-context: e2e
-`
 
 // dial connects from the node. The address is no name, so nothing but this
 // thread is at work.
@@ -151,7 +115,7 @@ syncFrequency: 5s
 )
 
 func (c *Cluster) startAll(ctx context.Context) error {
-	if err := c.credentials(); err != nil {
+	if err := c.writeCredentials(); err != nil {
 		return err
 	}
 	if err := errors.Join(
@@ -166,7 +130,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	if err := c.importBasics(ctx); err != nil {
 		return err
 	}
-	if err := c.waitFor(ctx, "kube-apiserver is ready", c.apiReady); err != nil {
+	if err := c.waitFor(ctx, "kube-apiserver is ready", c.admin.Ready); err != nil {
 		return err
 	}
 	if err := errors.Join(c.serveControllers(), c.serveScheduler(), c.serveKubelet()); err != nil {
@@ -180,64 +144,30 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return nil
 }
 
-func (c *Cluster) apiReady(ctx context.Context) error {
-	_, err := c.admin.Get(ctx, "/readyz")
-	return err
-}
-
-// waitFor looks until look returns nil.
-func (c *Cluster) waitFor(ctx context.Context, what string, look func(context.Context) error) error {
+// waitFor asks until ask returns nil, for two minutes, as long as all services run.
+func (c *Cluster) waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	for {
-		err := look(ctx)
-		if err == nil {
-			return nil
-		}
-		for name, s := range c.services {
-			select {
-			case <-s.done:
-				return fmt.Errorf("%s has ended: %s", name, c.tail(name))
-			default:
-			}
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("waited in vain until %s: %w", what, err)
-		}
+	var all []*process.Process
+	for _, s := range c.services {
+		all = append(all, s.Process)
 	}
+	return process.Until(ctx, what, ask, all...)
 }
 
-// tail is the end of a service's log.
-func (c *Cluster) tail(name string) string {
-	text, err := os.ReadFile(c.path(filepath.Join(logDir, name+".log")))
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(0, len(text)-3000):])
-}
+const etcdAddress = "127.0.0.1:2379"
 
 func (c *Cluster) serveEtcd() error {
-	const client, peer = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
-	return c.serve("etcd", "--name=one", "--data-dir=/var/lib/etcd", "--unsafe-no-fsync", "--log-level=warn",
-		"--listen-client-urls="+client, "--advertise-client-urls="+client,
-		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=one="+peer)
+	return c.serve("etcd", realkube.EtcdFlags("/var/lib/etcd", etcdAddress, "127.0.0.1:2380")...)
 }
 
 func (c *Cluster) serveAPI() error {
-	const issuer = "https://kubernetes.default.svc"
-	return c.serve("kube-apiserver", "--etcd-servers=http://127.0.0.1:2379",
-		"--bind-address="+nodeAddress, "--secure-port="+apiPort, "--advertise-address="+nodeAddress, "--endpoint-reconciler-type=none",
-		"--tls-cert-file=/etc/kubernetes/tls.crt", "--tls-private-key-file=/etc/kubernetes/tls.key",
-		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true", "--authorization-mode=Node,RBAC",
-		"--token-auth-file=/etc/kubernetes/tokens.csv", "--service-account-issuer="+issuer,
-		"--service-account-key-file=/etc/kubernetes/sa.key", "--service-account-signing-key-file=/etc/kubernetes/sa.key",
-		"--kubelet-preferred-address-types=InternalIP", "--profiling=false")
+	return c.serve("kube-apiserver", append(realkube.APIServerFlags(credentials, nodeAddress+":"+apiPort, etcdAddress),
+		"--allow-privileged=true", "--authorization-mode=Node", "--kubelet-preferred-address-types=InternalIP")...)
 }
 
 // access are the flags by which a part of Kubernetes reaches the API server.
-func access(user string) []string {
+func access(user realkube.User) []string {
 	file := kubeconfig(user)
 	return []string{
 		"--kubeconfig=" + file, "--authentication-kubeconfig=" + file, "--authorization-kubeconfig=" + file,
@@ -246,16 +176,16 @@ func access(user string) []string {
 }
 
 func (c *Cluster) serveControllers() error {
-	return c.serve("kube-controller-manager", append(access("system:kube-controller-manager"),
+	return c.serve("kube-controller-manager", append(access(controllers),
 		"--service-account-private-key-file=/etc/kubernetes/sa.key", "--root-ca-file=/etc/kubernetes/ca.crt",
 		"--use-service-account-credentials", "--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16", "--cert-dir=/etc/kubernetes/controllers")...)
 }
 
 func (c *Cluster) serveScheduler() error {
-	return c.serve("kube-scheduler", append(access("system:kube-scheduler"), "--cert-dir=/etc/kubernetes/scheduler")...)
+	return c.serve("kube-scheduler", append(access(scheduler), "--cert-dir=/etc/kubernetes/scheduler")...)
 }
 
 func (c *Cluster) serveKubelet() error {
-	return c.serve("kubelet", "--config=/etc/kubernetes/kubelet.yaml", "--kubeconfig="+kubeconfig("system:node:"+NodeName),
+	return c.serve("kubelet", "--config=/etc/kubernetes/kubelet.yaml", "--kubeconfig="+kubeconfig(kubelet),
 		"--hostname-override="+NodeName, "--node-ip="+nodeAddress, "--v=2")
 }

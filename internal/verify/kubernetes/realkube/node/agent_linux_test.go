@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+	"github.com/slipway-dev/slipway/internal/verify/process"
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
@@ -96,30 +97,20 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 		cmd := exec.Command(binary, "--host-proc="+h.Proc(), "--kubeconfig="+kubeconfig, "--node="+name, "--taint="+notReady,
 			"--daemonset=kube-system/agent", "--gates=file:/run/go", "--cni=ptp", "--subnet=10.9.0.0/24", "--plugins=/usr/lib/cni",
 			"--health=127.0.0.1:0", "--interval=200ms", "--dest="+filepath.Join(t.TempDir(), "config"), "--owner=me")
-		log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+		agent, err := process.Start("agent", cmd, filepath.Join(t.TempDir(), "log"), nil)
 		require.NoError(t, err)
-		defer log.Close()
-		said := func() string {
-			text, err := os.ReadFile(log.Name())
-			require.NoError(t, err)
-			return string(text)
-		}
-		cmd.Stdout, cmd.Stderr = log, log
-		require.NoError(t, cmd.Start())
-		t.Cleanup(func() { _ = cmd.Process.Kill() }) // unless it was stopped
+		t.Cleanup(func() { agent.End(syscall.SIGKILL) }) // unless it was stopped
 		eventually(t, func(context.Context) error {
-			if text := said(); !strings.Contains(text, until) {
+			if text := agent.Log(); !strings.Contains(text, until) {
 				return errors.New(text)
 			}
 			return nil
 		})
-		stop = func() string {
-			_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-			err := cmd.Wait()
-			require.NoError(t, err, "%s", said())
-			return said()
+		return func() string {
+			agent.End(syscall.SIGTERM) // it may have ended
+			require.NoError(t, agent.Wait(), "%s", agent.Log())
+			return agent.Log()
 		}
-		return stop
 	}
 	untilReady := func() {
 		eventually(t, func(context.Context) error {
