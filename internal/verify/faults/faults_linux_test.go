@@ -34,7 +34,7 @@ func build(t *testing.T, tools ...string) (binary, work string) {
 func TestPLAN3_FaultsAtCalls(t *testing.T) {
 	points, kills := 75, 15 // of each scenario, and of each leaf's
 	if testing.Short() {
-		points, kills = 4, 1
+		points, kills = 5, 1
 	}
 	binary, work := build(t, "strace", "ip", "tc")
 	for _, s := range faults.Scenarios(work) {
