@@ -63,12 +63,16 @@ func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
 	d.remove(t)
 	u := load(t, "uninstall.yaml")
 	u.apply(t)
+	message := kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app="+u.name, "--timeout=60s",
+		"--for=jsonpath={.status.initContainerStatuses[1].lastState.terminated.exitCode}=1",
+		"--output=jsonpath={.status.initContainerStatuses[1].lastState.terminated.message}")
+	require.Contains(t, message, "sandboxes need it to be deleted: 2")
+	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss", "pods that were there stay connected")
+	removePingPods(t)
 	u.ready(t)
 	u.remove(t)
 	require.NotContains(t, on(t, "ls /etc/cni/net.d /opt/cni/bin"), "agent")
 	require.JSONEq(t, conflist(t, provider), on(t, "cat "+own), "the provider's own is back")
-	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss", "pods that were there stay connected")
-	removePingPods(t)
 	on(t, forget)
 	settles(t, before, "the node is the provider's again")
 	address = pingPods(t)
