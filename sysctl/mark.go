@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -20,10 +19,6 @@ import (
 )
 
 const headerStart = "# Written by slipway, which puts changes back"
-
-// header matches the first line of a drop-in, with the agent and the journal's
-// directory. Older builds wrote neither.
-var header = regexp.MustCompile(`^` + headerStart + `(?:: agent ("[^"]*"), journal in (".*"))?\.$`)
 
 // headerOf is the first line of a drop-in that the journal records.
 func headerOf(j *journal.Journal) (string, error) {
@@ -36,13 +31,24 @@ func headerOf(j *journal.Journal) (string, error) {
 
 // readHeader reads the first line of a drop-in; ours is false if it is another's.
 func readHeader(line string) (m journal.Marked, ours bool) {
-	in := header.FindStringSubmatch(line)
-	if in == nil || in[1] == "" {
-		return m, in != nil
+	rest, ours := strings.CutPrefix(line, headerStart)
+	if !ours || rest == "." { // as older builds wrote it
+		return m, ours
 	}
-	agent, errAgent := strconv.Unquote(in[1])
-	dir, errDir := strconv.Unquote(in[2])
-	return journal.Marked{Mark: journal.Mark{Agent: agent}, Dir: dir}, errAgent == nil && errDir == nil
+	agent, rest, isAgent := quotedAfter(rest, ": agent ")
+	dir, rest, isDir := quotedAfter(rest, ", journal in ")
+	return journal.Marked{Mark: journal.Mark{Agent: agent}, Dir: dir}, isAgent && isDir && rest == "."
+}
+
+// quotedAfter cuts what precedes a quoted string, and the string, off the text.
+func quotedAfter(text, precedes string) (value, rest string, ok bool) {
+	text, ok = strings.CutPrefix(text, precedes)
+	quoted, err := strconv.QuotedPrefix(text)
+	if !ok || err != nil {
+		return "", text, false
+	}
+	value, err = strconv.Unquote(quoted)
+	return value, text[len(quoted):], err == nil
 }
 
 // keepMark returns the wanted content with the first line that the file has, if nothing

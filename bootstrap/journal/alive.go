@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -113,11 +112,24 @@ func (j *Journal) OwnerAlive(ctx context.Context) (seen string, err error) {
 	return "", nil
 }
 
-// podUID matches a pod's UID as the API server draws it, and as the kubelet does for
-// one that it has from a file.
-var podUID = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$`)
+// isPod reports whether the owner is a pod's UID, as the API server draws it, or as the
+// kubelet does for a pod that it has from a file.
+func isPod(owner string) bool {
+	return hasForm(owner, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") || hasForm(owner, strings.Repeat("x", 32))
+}
 
-func isPod(owner string) bool { return podUID.MatchString(owner) }
+// hasForm reports whether s is form, with a hexadecimal digit in the place of each x.
+func hasForm(s, form string) bool {
+	if len(s) != len(form) {
+		return false
+	}
+	for i := range len(s) {
+		if form[i] == 'x' && strings.IndexByte("0123456789abcdef", s[i]) < 0 || form[i] != 'x' && s[i] != form[i] {
+			return false
+		}
+	}
+	return true
+}
 
 // podAlive looks for processes in the pod's cgroups.
 func podAlive(ctx context.Context, uid string) (seen string, err error) {

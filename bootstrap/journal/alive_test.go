@@ -4,6 +4,8 @@
 package journal_test
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +17,11 @@ func TestCLN7_CgroupsOfAPod(t *testing.T) {
 	const uid, static = "0123abcd-4567-89ab-cdef-0123456789ab", "0123456789abcdef0123456789abcdef"
 	const systemd = "0123abcd_4567_89ab_cdef_0123456789ab"
 	const other, otherSystemd = "fedcba98-4567-89ab-cdef-0123456789ab", "fedcba98_4567_89ab_cdef_0123456789ab"
+	for owner, is := range map[string]bool{
+		uid: true, static: true, systemd: false, "": false, uid + "0": false, "x" + uid[1:]: false, "0123ABCD" + uid[8:]: false, static[1:]: false,
+	} {
+		require.Equal(t, is, journal.IsPod(owner), owner)
+	}
 	for path, want := range map[string]string{
 		"/kubepods/burstable/pod" + uid + "/3a4f":     uid,
 		"/kubepods/pod" + uid + "/3a4f/agents":        uid,
@@ -36,5 +43,15 @@ func TestCLN7_CgroupsOfAPod(t *testing.T) {
 		for _, pod := range []string{uid, static, other} {
 			require.Equal(t, pod == want, journal.PodOf(path, pod), "%s in %s", path, pod)
 		}
+	}
+}
+
+func TestAgentNames(t *testing.T) {
+	for name, good := range map[string]bool{
+		"": true, "cilium": true, "a": true, "7": true, "my-agent.v2_x": true, strings.Repeat("a", 63): true,
+		strings.Repeat("a", 64): false, "Cilium": false, "-a": false, "a-": false, "a--b": false, "a._b": false, "a b": false, "ä": false, "a/b": false, "a\n": false,
+	} {
+		_, err := journal.Open(filepath.Join(t.TempDir(), "state"), journal.Options{Agent: name})
+		require.Equal(t, good, err == nil, "%q: %v", name, err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -84,7 +84,19 @@ type Options struct {
 // have it.
 const maxAgent = 63
 
-var agentName = regexp.MustCompile(`^[a-z0-9]+([-._][a-z0-9]+)*$`)
+// isAgentName reports whether name is words of lower-case letters and digits, with one
+// dash, dot or underscore between two.
+func isAgentName(name string) bool {
+	between := true
+	for _, c := range []byte(name) {
+		separator := strings.IndexByte("-._", c) >= 0
+		if separator && between || !separator && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+		between = separator
+	}
+	return !between
+}
 
 // Journal is the record of what was changed on one node. A nil *Journal records
 // nothing: the methods that record then succeed without doing so, and those that
@@ -130,7 +142,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if !utf8.ValidString(o.Owner) {
 		return nil, fmt.Errorf("owner %q is not UTF-8, which is all that a journal can hold", o.Owner)
 	}
-	if o.Agent != "" && (len(o.Agent) > maxAgent || !agentName.MatchString(o.Agent)) {
+	if o.Agent != "" && (len(o.Agent) > maxAgent || !isAgentName(o.Agent)) {
 		return nil, fmt.Errorf("agent %q: want at most %d small letters and digits, with single -, . and _ between them", o.Agent, maxAgent)
 	}
 	if err := complete(o.Handlers); err != nil {

@@ -87,12 +87,13 @@ func gated(gate string) func(*testing.T) *deployment {
 	}
 }
 
-// surging starts the newer pod before the older one ends.
+// surging starts the newer pod, and has it become the agent, before the older one ends.
 func surging(agent func(*testing.T) *deployment) func(*testing.T) *deployment {
 	return func(t *testing.T) *deployment {
 		t.Helper()
 		d := agent(t)
 		at(d.daemonSet(), "spec")["updateStrategy"] = object{"rollingUpdate": object{"maxSurge": 1, "maxUnavailable": 0}}
+		d.init["readinessProbe"] = object{"periodSeconds": 1, "exec": object{"command": []any{"/bin/sh", "-c", "read name < /proc/1/comm && [ $name = standin ]"}}}
 		return d
 	}
 }
