@@ -283,7 +283,7 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 			nodeReady(t, "False")
 			// Of these there is no record: a folder that the kubelet made for the chart, and
 			// what only the agent has set.
-			on(t, "rmdir /run/cilium; echo 0 > /proc/sys/net/ipv4/fib_multipath_use_neigh")
+			on(t, "find /run/cilium >&2; rmdir /run/cilium; echo 0 > /proc/sys/net/ipv4/fib_multipath_use_neigh")
 			settles(t, before, "the node is as it was before")
 		})
 	}
