@@ -17,7 +17,7 @@ import (
 func Example() {
 	env := map[string]string{"CILIUM_BPF_STATE": "true"}
 	lookup := func(name string) (string, bool) { value, ok := env[name]; return value, ok }
-	fmt.Println(cleanup.ScopeFromEnv(lookup))
+	fmt.Println(cleanup.CiliumScopeFromEnv(lookup))
 
 	c := cleanup.Leftovers{Ownership: cleanup.Cilium()}
 	_, err := c.Inventory(context.Background())

@@ -46,23 +46,23 @@ func (s Scope) validate() error {
 	return fmt.Errorf("cleanup: %w: %s is unknown", ErrNoScope, s)
 }
 
-// ScopeFromEnv returns the scope that the environment selects, as Cilium's
+// CiliumScopeFromEnv returns the scope that the environment selects, as Cilium's
 // init container reads it: CILIUM_ALL_STATE or CLEAN_CILIUM_STATE equal to
 // "true" is [AllState], CILIUM_BPF_STATE or CLEAN_CILIUM_BPF_STATE equal to
 // "true" is [BPFState], and anything else selects nothing. The function lookup
 // is [os.LookupEnv] or one like it.
-func ScopeFromEnv(lookup func(string) (string, bool)) Scope {
+func CiliumScopeFromEnv(lookup func(string) (string, bool)) Scope {
 	return scopeFrom(lookup,
 		[]string{"CILIUM_ALL_STATE", "CLEAN_CILIUM_STATE"},
 		[]string{"CILIUM_BPF_STATE", "CLEAN_CILIUM_BPF_STATE"})
 }
 
-// ScopeFromConfig returns the scope that a resolved configuration selects by
+// CiliumScopeFromConfig returns the scope that a resolved configuration selects by
 // its keys clean-cilium-state ([AllState]) and clean-cilium-bpf-state
 // ([BPFState]), where they are "true". The function lookup is that of a
 // configuration that is whole in trusted hands; where Nodes are among its sources, it
 // is configresolve.Config.Trusted.
-func ScopeFromConfig(lookup func(string) (string, bool)) Scope {
+func CiliumScopeFromConfig(lookup func(string) (string, bool)) Scope {
 	return scopeFrom(lookup, []string{"clean-cilium-state"}, []string{"clean-cilium-bpf-state"})
 }
 

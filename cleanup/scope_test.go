@@ -37,7 +37,7 @@ func TestCLN8_ScopeFromEnv(t *testing.T) {
 		{map[string]string{"CILIUM_ALL_STATE": "True"}, 0},
 		{map[string]string{"clean-cilium-state": "true"}, 0},
 	} {
-		require.Equal(t, c.want, cleanup.ScopeFromEnv(lookup(c.env)), c.env)
+		require.Equal(t, c.want, cleanup.CiliumScopeFromEnv(lookup(c.env)), c.env)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestCLN8_ScopeFromConfig(t *testing.T) {
 		{map[string]string{"clean-cilium-state": "true", "clean-cilium-bpf-state": "true"}, cleanup.AllState},
 		{map[string]string{"CILIUM_ALL_STATE": "true"}, 0},
 	} {
-		require.Equal(t, c.want, cleanup.ScopeFromConfig(lookup(c.config)), c.config)
+		require.Equal(t, c.want, cleanup.CiliumScopeFromConfig(lookup(c.config)), c.config)
 	}
 }
 

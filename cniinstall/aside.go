@@ -165,7 +165,7 @@ func (j *job) isAsLeft(ctx context.Context, path string) (bool, error) {
 		return false, nil
 	}
 	now, err := journal.Snapshot(ctx, path)
-	return err == nil && e.Left(now), err
+	return err == nil && e.MatchesAfter(now), err
 }
 
 // setAside sets the others aside, and records that in the journal before and after.

@@ -61,7 +61,7 @@ func (f folder) wrote(ctx context.Context, name string) bool {
 		return known
 	}
 	now, err := journal.Snapshot(ctx, e.Object)
-	return err == nil && now.Type != "" && e.Left(now)
+	return err == nil && now.Type != "" && e.MatchesAfter(now)
 }
 
 // setAside finds the last backup of each file that has been set aside.

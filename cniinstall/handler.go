@@ -187,7 +187,7 @@ func putBack(ctx context.Context, backup string, e journal.Entry, restore func(c
 // lookBackup removes a backup whose original was restored in another way. If
 // somebody else's file is at the original's path, the backup is not removed.
 func lookBackup(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	if p.Goes(e.Object) { // it is put back
+	if p.WillRemove(e.Object) { // it is put back
 		return journal.Undo{}, nil
 	}
 	u, err := files.Look(ctx, p, e)
@@ -220,7 +220,7 @@ func placeIsTaken(ctx context.Context, p *journal.Pass, backup journal.Entry) er
 		if err != nil {
 			return err
 		}
-		if !now.Same(e.Before) && !e.Left(now) {
+		if !now.Same(e.Before) && !e.MatchesAfter(now) {
 			return told{backup.Object + ", which was set aside, is kept beside it", journal.ErrChanged}
 		}
 	}
@@ -354,14 +354,14 @@ func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry, counts
 		return err
 	}
 	for _, conf := range entries {
-		if conf.Step != plugin.Step || !isConf(conf) || !counts(conf) || isAside(conf) || !p.Stays(conf.Object) {
+		if conf.Step != plugin.Step || !isConf(conf) || !counts(conf) || isAside(conf) || !p.WillKeep(conf.Object) {
 			continue
 		}
 		now, err := journal.Snapshot(ctx, conf.Object)
 		if err != nil {
 			return err
 		}
-		if now.Type != "" && conf.Left(now) || names(ctx, conf.Object, plugin) {
+		if now.Type != "" && conf.MatchesAfter(now) || names(ctx, conf.Object, plugin) {
 			return stays(plugin, conf.Object)
 		}
 	}

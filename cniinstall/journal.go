@@ -177,7 +177,7 @@ func (j *job) settle(ctx context.Context) error {
 			errs = append(errs, err)
 		case now.Same(e.Before):
 			gone = append(gone, e)
-		case e.Left(now):
+		case e.MatchesAfter(now):
 			if e.After = now; e.Was != nil && now.Same(*e.Was) {
 				e.After.File = e.Was.File // it was not published
 			} else if info, err := os.Lstat(e.Object); err == nil && info.Mode().IsRegular() {

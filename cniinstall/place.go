@@ -253,7 +253,7 @@ func (i Install) keptElsewhere(ctx context.Context) (advice []string, err error)
 		if err != nil {
 			return advice, err
 		}
-		if !now.Same(e.Before) && !e.Left(now) {
+		if !now.Same(e.Before) && !e.MatchesAfter(now) {
 			advice = append(advice, fmt.Sprintf("%s, installed before, is %v: it is kept, and recorded until it is gone", e.Object, journal.ErrChanged))
 		}
 	}

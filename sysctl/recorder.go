@@ -200,5 +200,5 @@ func (r *recorder) outlast(ctx context.Context, k Kernel, as []assignment) error
 			}
 		}
 	}
-	return r.journal.Outlast(ctx, lasting...)
+	return r.journal.SurvivesReboot(ctx, lasting...)
 }

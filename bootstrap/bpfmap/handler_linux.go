@@ -70,7 +70,7 @@ func left(dir *durable.Dir, e journal.Entry) error {
 	}
 	defer m.Close()
 	id, err := identity(m)
-	if err == nil && !e.Left(journal.State{Type: "map", Value: id}) {
+	if err == nil && !e.MatchesAfter(journal.State{Type: "map", Value: id}) {
 		err = fmt.Errorf("the pin %s is %w: it is another map's", e.Object, journal.ErrChanged)
 	}
 	return err

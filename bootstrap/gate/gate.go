@@ -51,13 +51,13 @@ const (
 
 // Gate is something that a plan waits for.
 type Gate struct {
-	// For names it in one line, such as "the file /run/agent/ready".
-	For string
+	// Name names it in one line, such as "the file /run/agent/ready".
+	Name string
 
-	// Look looks once. Seen says in one line what is wrong, such as "it is not
+	// Probe looks once. Seen says in one line what is wrong, such as "it is not
 	// there"; empty: the gate is open. An error is one that does not pass by waiting.
 	// The context ends after three seconds.
-	Look func(ctx context.Context) (seen string, err error)
+	Probe func(ctx context.Context) (seen string, err error)
 
 	// Timeout is how long Apply waits. Zero means five minutes.
 	Timeout time.Duration
@@ -77,7 +77,7 @@ func (g Gate) Check(ctx context.Context) ([]string, error) {
 	if err != nil || seen == "" {
 		return nil, err
 	}
-	return []string{"wait for " + printable.Line(g.For+": "+seen)}, nil
+	return []string{"wait for " + printable.Line(g.Name+": "+seen)}, nil
 }
 
 // Apply waits until the gate is open. Its error says what was last seen. If that took
@@ -102,7 +102,7 @@ func (g Gate) Apply(ctx context.Context) error {
 			return g.gaveUp(ctx, seen)
 		}
 		if tries++; time.Since(said) >= sayEvery {
-			g.say(ctx, bootstrap.Wait{For: g.For, Tries: tries, Err: errors.New(printable.Line(seen)), Pause: (timeout - time.Since(start)).Round(time.Second)})
+			g.say(ctx, bootstrap.Wait{For: g.Name, Tries: tries, Err: errors.New(printable.Line(seen)), Pause: (timeout - time.Since(start)).Round(time.Second)})
 			said = time.Now()
 		}
 		select {
@@ -114,7 +114,7 @@ func (g Gate) Apply(ctx context.Context) error {
 }
 
 func (g Gate) gaveUp(ctx context.Context, seen string) error {
-	return fmt.Errorf("wait for %s: last seen: %s: %w", g.For, printable.Line(seen), context.Cause(ctx))
+	return fmt.Errorf("wait for %s: last seen: %s: %w", g.Name, printable.Line(seen), context.Cause(ctx))
 }
 
 func (g Gate) say(ctx context.Context, w bootstrap.Wait) {
@@ -126,16 +126,16 @@ func (g Gate) say(ctx context.Context, w bootstrap.Wait) {
 
 // look looks once, for a short time only, so that it can be said what is waited for.
 func (g Gate) look(ctx context.Context) (seen string, err error) {
-	if g.For == "" || g.Look == nil {
+	if g.Name == "" || g.Probe == nil {
 		return "", errors.New("a gate needs a name of what it waits for, and a function that looks: see File, TCP and KubeProxy")
 	}
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("wait for %s: %w", g.For, context.Cause(ctx))
+		return "", fmt.Errorf("wait for %s: %w", g.Name, context.Cause(ctx))
 	}
 	short, cancel := context.WithTimeoutCause(ctx, longestLook, errors.New("no answer"))
 	defer cancel()
-	if seen, err = g.Look(short); err != nil {
-		return "", fmt.Errorf("wait for %s: %w", g.For, err)
+	if seen, err = g.Probe(short); err != nil {
+		return "", fmt.Errorf("wait for %s: %w", g.Name, err)
 	}
 	return seen, nil
 }

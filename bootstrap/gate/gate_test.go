@@ -28,8 +28,8 @@ func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var alone, traced []time.Duration
-		g := gate.Gate{For: "the moon", Timeout: 12 * time.Second,
-			Look: func(context.Context) (string, error) {
+		g := gate.Gate{Name: "the moon", Timeout: 12 * time.Second,
+			Probe: func(context.Context) (string, error) {
 				if time.Since(start) > 8*time.Second {
 					return "it is red\x1b[2J", nil
 				}
@@ -61,8 +61,8 @@ func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 func TestRDY1_ALookThatHangsHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := 0
-		g := gate.Gate{For: "an answer", Timeout: 20 * time.Second, Waiting: func(bootstrap.Wait) { said++ },
-			Look: func(ctx context.Context) (string, error) {
+		g := gate.Gate{Name: "an answer", Timeout: 20 * time.Second, Waiting: func(bootstrap.Wait) { said++ },
+			Probe: func(ctx context.Context) (string, error) {
 				<-ctx.Done()
 				return context.Cause(ctx).Error(), nil
 			}}
@@ -73,21 +73,21 @@ func TestRDY1_ALookThatHangsHoldsNothingUp(t *testing.T) {
 
 func TestRDY1_EachEndOfAGate(t *testing.T) {
 	final := errors.New("never")
-	g := gate.Gate{For: "x", Look: func(context.Context) (string, error) { return "", final }}
+	g := gate.Gate{Name: "x", Probe: func(context.Context) (string, error) { return "", final }}
 	require.ErrorIs(t, g.Apply(t.Context()), final)
 	_, err := g.Check(t.Context())
 	require.ErrorIs(t, err, final)
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	told := errors.New("told to end")
-	g = gate.Gate{For: "x", Look: func(context.Context) (string, error) {
+	g = gate.Gate{Name: "x", Probe: func(context.Context) (string, error) {
 		cancel(told)
 		return "not yet", nil
 	}}
 	require.EqualError(t, g.Apply(ctx), "wait for x: last seen: not yet: told to end")
 	require.ErrorIs(t, g.Apply(ctx), told)
 
-	for _, g := range []gate.Gate{{}, {For: "x"}, {Look: func(context.Context) (string, error) { return "", nil }}} {
+	for _, g := range []gate.Gate{{}, {Name: "x"}, {Probe: func(context.Context) (string, error) { return "", nil }}} {
 		require.ErrorContains(t, g.Apply(t.Context()), "a gate needs a name")
 	}
 }
@@ -135,7 +135,7 @@ func TestRDY1_TCP(t *testing.T) {
 func TestRDY1_TheContract(t *testing.T) {
 	open := false
 	bootstraptest.Conform(t, func() bootstrap.Action {
-		return gate.Gate{For: "x", Waiting: func(bootstrap.Wait) { open = true }, Look: func(context.Context) (string, error) {
+		return gate.Gate{Name: "x", Waiting: func(bootstrap.Wait) { open = true }, Probe: func(context.Context) (string, error) {
 			if open {
 				return "", nil
 			}

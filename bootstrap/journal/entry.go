@@ -79,11 +79,11 @@ func (s State) Same(o State) bool {
 		s.SHA256 == o.SHA256 && s.Target == o.Target && s.Value == o.Value
 }
 
-// Left reports whether the step left its object in the state now, going by e. As
+// MatchesAfter reports whether the step left its object in the state now, going by e. As
 // long as e is not completed, that is the intended state with any mode and owner,
 // since these are set last, or the state in which the step had left the object
 // before it began e again.
-func (e Entry) Left(now State) bool {
+func (e Entry) MatchesAfter(now State) bool {
 	if e.Done {
 		return now.Same(e.After)
 	}

@@ -209,7 +209,7 @@ func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err
 		return true, fmt.Errorf("record %s: %w", e.Object, err)
 	case now.Same(e.Before):
 		return true, nil
-	case e.Left(now):
+	case e.MatchesAfter(now):
 		e.After = now
 		return true, j.Complete(ctx, e)
 	case e.Was == nil:
@@ -513,7 +513,7 @@ func (e Entry) changed(now State) (bool, error) {
 	switch {
 	case now.Same(e.Before):
 		return false, nil
-	case !e.Left(now):
+	case !e.MatchesAfter(now):
 		return false, fmt.Errorf("%s is %w, so it is kept", e.Object, ErrChanged)
 	}
 	return true, nil
@@ -610,9 +610,9 @@ func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 		Run: func(ctx context.Context) error { return f.removeDir(ctx, p, e) },
 	}
 	switch {
-	case p.Goes(e.Object): // it is covered by a mount now
+	case p.WillRemove(e.Object): // it is covered by a mount now
 		return u, nil
-	case p.Stays(e.Object): // by one that stays
+	case p.WillKeep(e.Object): // by one that stays
 		return Undo{}, errBelow
 	}
 	there, err := e.compare(ctx)
@@ -632,7 +632,7 @@ func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 
 // removeDir removes a directory that is empty.
 func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
-	if p.Stays(e.Object) { // the mount on it
+	if p.WillKeep(e.Object) { // the mount on it
 		return errBelow
 	}
 	above, name, err := openParent(e.Object)
@@ -675,8 +675,8 @@ func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 			paths[i] = filepath.Join(filepath.Dir(path), name)
 		}
 		switch {
-		case durable.IsTemporary(name), slices.ContainsFunc(paths, p.Goes):
-		case slices.ContainsFunc(paths, p.Stays):
+		case durable.IsTemporary(name), slices.ContainsFunc(paths, p.WillRemove):
+		case slices.ContainsFunc(paths, p.WillKeep):
 			stays = true
 		case other == "" || name < other:
 			other = name

@@ -52,13 +52,13 @@ type Pass struct {
 	stays   map[string]bool // objects that were to be undone but could not be
 }
 
-// Goes reports whether this pass removes or unmounts what is at path before it
+// WillRemove reports whether this pass removes or unmounts what is at path before it
 // undoes the present entry.
-func (p *Pass) Goes(path string) bool { return p.gone[path] }
+func (p *Pass) WillRemove(path string) bool { return p.gone[path] }
 
-// Stays reports whether object has an entry too that was not undone. If so, the
+// WillKeep reports whether object has an entry too that was not undone. If so, the
 // reason has been reported.
-func (p *Pass) Stays(object string) bool { return p.stays[object] }
+func (p *Pass) WillKeep(object string) bool { return p.stays[object] }
 
 // Journal returns the journal that is being undone, for the content that it stores.
 func (p *Pass) Journal() *Journal { return p.journal }

@@ -268,10 +268,10 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 	})
 }
 
-// Outlast records, durably, that the changes of entries return after a reboot, so
+// SurvivesReboot records, durably, that the changes of entries return after a reboot, so
 // that from now on a reboot no longer counts as undoing them. Nothing else about
 // the entries changes.
-func (j *Journal) Outlast(ctx context.Context, entries ...Entry) error {
+func (j *Journal) SurvivesReboot(ctx context.Context, entries ...Entry) error {
 	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		at := p.positions()
 		for _, e := range entries {

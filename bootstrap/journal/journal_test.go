@@ -41,7 +41,7 @@ func (v values) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (journ
 	switch {
 	case now.Same(e.Before):
 		return journal.Undo{}, nil
-	case !e.Left(now):
+	case !e.MatchesAfter(now):
 		return journal.Undo{}, journal.ErrChanged
 	}
 	return journal.Undo{Change: "set " + e.Object, Run: func(context.Context) error {
@@ -195,18 +195,18 @@ func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
 		require.NoError(t, first.Complete(ctx, e))
 	}
 	lasting := journal.Entry{Kind: "acme/value", Object: "b"}
-	require.Error(t, first.Outlast(step(t, first, "two"), lasting))
+	require.Error(t, first.SurvivesReboot(step(t, first, "two"), lasting))
 	want := entries(t, first)[1]
 	want.Boot = ""
-	require.NoError(t, first.Outlast(ctx, lasting))
+	require.NoError(t, first.SurvivesReboot(ctx, lasting))
 	require.Equal(t, want, entries(t, first)[1])
 
 	second := open(t, dir, journal.Options{Boot: "second", Handlers: []journal.Handler{v}})
-	require.Error(t, second.Outlast(step(t, second, "one"), journal.Entry{Kind: "acme/value", Object: "a"}), "a reboot has undone it")
+	require.Error(t, second.SurvivesReboot(step(t, second, "one"), journal.Entry{Kind: "acme/value", Object: "a"}), "a reboot has undone it")
 	_, err := second.RevertAll(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "1", "b": "0"}, v.now)
-	require.NoError(t, (*journal.Journal)(nil).Outlast(t.Context(), lasting))
+	require.NoError(t, (*journal.Journal)(nil).SurvivesReboot(t.Context(), lasting))
 }
 
 func TestANilJournalKeepsNoContent(t *testing.T) {

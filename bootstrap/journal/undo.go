@@ -17,10 +17,10 @@ type Undone struct {
 	Err    error  // why the object was not undone; nil if it was
 }
 
-// Counts reports whether Err is a failure to report. It is not if the caller asked
+// IsFailure reports whether Err is a failure to report. It is not if the caller asked
 // to keep the object, or if the only reason is that another recorded object was not
 // undone: the error of that one is reported.
-func (u Undone) Counts() bool { return counts(u.Err) }
+func (u Undone) IsFailure() bool { return counts(u.Err) }
 
 // errBelow says that an object is not undone because another recorded object is
 // not. The reason for that one has been reported.
@@ -225,7 +225,7 @@ func (u *undoing) take(pick func(Entry) bool) {
 		}
 		heir, inherited := heirs[i]
 		settled[e.id()] = inherited || u.journal.outlived(e)
-		if !inherited || u.journal.outlived(e) || !e.Left(u.page.Entries[heir].Before) {
+		if !inherited || u.journal.outlived(e) || !e.MatchesAfter(u.page.Entries[heir].Before) {
 			continue
 		}
 		u.page.Entries[heir].Before = e.Before

@@ -31,7 +31,7 @@ const (
 // /readyz, which the default rules let everybody ask. Config is one of the caller's,
 // such as configresolve/kube.Connection.Config returns. It asks about once a second.
 func APIServer(config *rest.Config) gate.Gate {
-	return gate.Gate{For: "the API server", Every: askEvery, Look: func(ctx context.Context) (string, error) {
+	return gate.Gate{Name: "the API server", Every: askEvery, Probe: func(ctx context.Context) (string, error) {
 		if config == nil {
 			return "", errNoClient
 		}
@@ -79,7 +79,7 @@ func failing(body string) (checks []string) {
 // Established is the gate that is open when the custom resources are served: their
 // definitions, named as PLURAL.GROUP, are established. It needs get on them.
 func Established(client dynamic.Interface, names ...string) gate.Gate {
-	return gate.Gate{For: "the custom resources " + strings.Join(names, ", "), Every: askEvery, Look: func(ctx context.Context) (string, error) {
+	return gate.Gate{Name: "the custom resources " + strings.Join(names, ", "), Every: askEvery, Probe: func(ctx context.Context) (string, error) {
 		var missing []string
 		for _, name := range names {
 			seen, err := established(ctx, client, name)

@@ -70,7 +70,7 @@ func (j job) complete(ctx context.Context) error {
 		return nil
 	}
 	e, known, err := j.journal.Lookup(ctx, kindLayout, filepath.Join(j.dir, dataLink))
-	if err != nil || !known || e.Done || !e.Left(stateOf(j.want)) {
+	if err != nil || !known || e.Done || !e.MatchesAfter(stateOf(j.want)) {
 		return err
 	}
 	e.After = stateOf(j.want)

@@ -87,7 +87,7 @@ func (l *layout) leftBy(ctx context.Context, d *durable.Dir, e journal.Entry) (b
 		return false, nil
 	}
 	now, err := l.state(ctx, d)
-	return err == nil && e.Left(now), err
+	return err == nil && e.MatchesAfter(now), err
 }
 
 // state describes the layout, whose size must be known.

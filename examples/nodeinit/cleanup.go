@@ -120,7 +120,7 @@ func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
 	case f.Changed("all-state"), f.Changed("bpf-state"), o.ownership != "": // the environment speaks of Cilium
 		return 0
 	}
-	return cleanup.ScopeFromEnv(a.getenv)
+	return cleanup.CiliumScopeFromEnv(a.getenv)
 }
 
 // cleanupOwnership is whose state the flags ask for, with what they except.

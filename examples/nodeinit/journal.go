@@ -164,7 +164,7 @@ func resultOf(step string, all []journal.Undone, done bootstrap.Status) bootstra
 	for _, u := range all {
 		switch {
 		case u.Entry.Step != step:
-		case u.Counts():
+		case u.IsFailure():
 			errs = append(errs, u.Err)
 		case u.Err == nil && u.Change != "":
 			r.Status = done

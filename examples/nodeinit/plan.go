@@ -217,9 +217,9 @@ func (a *app) configStep(config *configresolve.Config) bootstrap.Action {
 // cleanupStep runs where the environment or the configuration asks for it.
 // What this plan makes stays: it is uninstall's.
 func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) {
-	scope := cleanup.ScopeFromEnv(a.getenv)
+	scope := cleanup.CiliumScopeFromEnv(a.getenv)
 	if config != nil {
-		scope = max(scope, cleanup.ScopeFromConfig(func(key string) (string, bool) { return a.destroys(config, key) }))
+		scope = max(scope, cleanup.CiliumScopeFromConfig(func(key string) (string, bool) { return a.destroys(config, key) }))
 	}
 	own, err := a.ownership()
 	if err != nil {

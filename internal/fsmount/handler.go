@@ -59,7 +59,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	if e.Kind != mountKind(h.Kind) {
 		return h.lookDir(ctx, p, e)
 	}
-	there, err := h.there(e, p.Goes)
+	there, err := h.there(e, p.WillRemove)
 	if err != nil || !there {
 		return journal.Undo{}, err
 	}
@@ -71,7 +71,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 
 // lookDir leaves a directory alone that is somebody's mount.
 func (h Handler) lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	if !p.Goes(e.Object) && !p.Stays(e.Object) {
+	if !p.WillRemove(e.Object) && !p.WillKeep(e.Object) {
 		if err := h.uncovered(e); err != nil {
 			return journal.Undo{}, err
 		}
@@ -79,7 +79,7 @@ func (h Handler) lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) 
 	u, err := h.files().Look(ctx, p, e)
 	if remove := u.Run; remove != nil {
 		u.Run = func(ctx context.Context) error {
-			if p.Stays(e.Object) {
+			if p.WillKeep(e.Object) {
 				return remove(ctx)
 			}
 			if err := h.uncovered(e); err != nil {

@@ -68,7 +68,7 @@ func (h hostnames) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (jo
 	switch {
 	case err != nil || now.Same(e.Before):
 		return journal.Undo{}, err
-	case !e.Left(now):
+	case !e.MatchesAfter(now):
 		return journal.Undo{}, fmt.Errorf("the hostname is %w, so it is kept %s", journal.ErrChanged, now.Value)
 	}
 	return journal.Undo{
