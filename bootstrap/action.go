@@ -54,3 +54,55 @@ type CheckReverter interface {
 	// means that there is nothing to undo.
 	CheckRevert(ctx context.Context) (changes []string, err error)
 }
+
+// Recorder is an Action that says what it records in a plan's journal.
+type Recorder interface {
+	Action
+
+	// Kinds lists the kinds of journal entries that Apply may make. Each needs a
+	// handler that undoes it. None means that Apply makes nothing that could be undone:
+	// it waits for something, or looks at it.
+	Kinds() []string
+}
+
+// Hosted is an Action whose objects are in namespaces of the host.
+type Hosted interface {
+	Action
+
+	// Namespaces lists those that a plan enters to call the other methods, by their
+	// names in /proc/PID/ns: "mnt", "net", "cgroup". None means that the objects are on
+	// this side: in the process's own namespaces, or in memory.
+	Namespaces() []string
+}
+
+// Placed is an Action that makes files or mounts on the host.
+type Placed interface {
+	Action
+
+	// Places lists the paths at which Apply makes something, each with the type of
+	// the file system that it mounts there, or "" for files. A plan refuses an action
+	// that would make them in the container that the process is in.
+	Places() map[string]string
+}
+
+// Wrapper is an Action around another one: a plan asks that one what it records, and
+// where its objects are, unless the wrapper says so itself.
+type Wrapper interface {
+	Action
+	Unwrap() Action
+}
+
+// as finds the outermost of the actions wrapped in a that is a T.
+func as[T Action](a Action) (found T, ok bool) {
+	for a != nil {
+		if found, ok = a.(T); ok {
+			return found, true
+		}
+		w, wraps := a.(Wrapper)
+		if !wraps {
+			break
+		}
+		a = w.Unwrap()
+	}
+	return found, false
+}

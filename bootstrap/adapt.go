@@ -12,23 +12,50 @@ import (
 
 // Func returns an Action made of two functions. It has no Revert. If a function is
 // nil, its method returns an error that matches [errors.ErrUnsupported].
-func Func(check func(context.Context) ([]string, error), apply func(context.Context) error) Action {
-	return funcs{check, apply}
+func Func(check func(context.Context) ([]string, error), apply func(context.Context) error) FuncAction {
+	return FuncAction{check: check, apply: apply}
 }
 
-type funcs struct {
-	check func(context.Context) ([]string, error)
-	apply func(context.Context) error
+// FuncAction is an Action made of functions by [Func]. What it records, and where its
+// objects are, is said by [FuncAction.Recording] and [FuncAction.In].
+type FuncAction struct {
+	check      func(context.Context) ([]string, error)
+	apply      func(context.Context) error
+	namespaces []string
 }
 
-func (f funcs) Check(ctx context.Context) ([]string, error) {
+// Recording returns f as a [Recorder] of these kinds of entries. Of none, it is one
+// that makes nothing that could be undone.
+func (f FuncAction) Recording(kinds ...string) RecordingFunc { return RecordingFunc{f, kinds} }
+
+// In returns f with its functions called in these namespaces of the host.
+func (f FuncAction) In(namespaces ...string) FuncAction {
+	f.namespaces = namespaces
+	return f
+}
+
+// Namespaces returns those that [FuncAction.In] was given.
+func (f FuncAction) Namespaces() []string { return f.namespaces }
+
+// RecordingFunc is a FuncAction that says what it records.
+type RecordingFunc struct {
+	FuncAction
+	kinds []string
+}
+
+// Kinds returns those that [FuncAction.Recording] was given.
+func (f RecordingFunc) Kinds() []string { return f.kinds }
+
+// Check calls the function.
+func (f FuncAction) Check(ctx context.Context) ([]string, error) {
 	if f.check == nil {
 		return nil, fmt.Errorf("the action has no function to check with: %w", errors.ErrUnsupported)
 	}
 	return f.check(ctx)
 }
 
-func (f funcs) Apply(ctx context.Context) error {
+// Apply calls the function.
+func (f FuncAction) Apply(ctx context.Context) error {
 	if f.apply == nil {
 		return fmt.Errorf("the action has no function to apply with: %w", errors.ErrUnsupported)
 	}
@@ -43,7 +70,10 @@ func (f funcs) Apply(ctx context.Context) error {
 //
 // A wait ends when the context does, and no further call is made.
 //
-// The result is always an [Adviser] and a [CheckReverter]. If a lacks the method,
+// It is for what passes by itself in a moment. In a plan's step, the waits may take
+// [MaxWaits] together: the node is locked meanwhile. To wait for others, use a gate.
+//
+// The result is a [Wrapper]. It is always an [Adviser] and a [CheckReverter]. If a lacks the method,
 // Advise returns nothing, and Revert and CheckRevert return an error that matches
 // errors.ErrUnsupported.
 func Retry(a Action, retryable func(error) bool, waits ...time.Duration) Action {
@@ -68,6 +98,16 @@ type retry struct {
 	action    Action
 	retryable func(error) bool
 	waits     []time.Duration
+}
+
+func (r retry) Unwrap() Action { return r.action }
+
+// lasts is how long the waits may take together.
+func (r retry) lasts() (all time.Duration) {
+	for _, wait := range r.waits {
+		all += wait
+	}
+	return all
 }
 
 func (r retry) Check(ctx context.Context) (changes []string, err error) {

@@ -18,6 +18,11 @@ import (
 // but its check still names changes. The error that wraps it lists them.
 var ErrNotConverged = errors.New("still not as it should be")
 
+// ErrUnrecorded means that an action changed something, and did not record it in the
+// plan's journal as it says: it cannot be undone. A wrapper that does not pass the
+// context on is a reason.
+var ErrUnrecorded = errors.New("it was changed, and not recorded")
+
 var (
 	errNoRevert      = unsupported.Error("the action cannot be reverted")
 	errNoCheckRevert = cannotSayError{unsupported.Error("the action cannot say beforehand what it would revert")}
@@ -86,38 +91,41 @@ func nothingToRevert(err error) bool {
 	return false
 }
 
-// cannotSay marks the error that a wrapper's CheckRevert returns if the wrapped
-// action can be reverted but is not a [CheckReverter].
-type cannotSay interface{ CannotSay() }
-
+// cannotSayError is what a wrapper's CheckRevert returns if the wrapped action can be
+// reverted but is not a [CheckReverter].
 type cannotSayError struct{ error }
 
-func (cannotSayError) CannotSay() {}
-
-func isCannotSay(err error) bool { return errors.As(err, new(cannotSay)) }
+func isCannotSay(err error) bool { return errors.As(err, new(cannotSayError)) }
 
 func (e cannotSayError) Unwrap() error { return e.error }
 
-// onlyKept marks an error that says of nothing but what was kept because it is no
-// longer as it was left.
-type onlyKept interface{ OnlyKept() }
+// KeptError is an error of a revert that says nothing but that something is kept,
+// because it is no longer as it was left. Of a step that is no longer wanted, it is
+// advice.
+type KeptError interface {
+	error
+	OnlyKept()
+}
 
 // isOnlyKept reports whether err says nothing else: with another error joined to it, it
 // does.
 func isOnlyKept(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
-		if _, ok := err.(onlyKept); ok {
+		if _, ok := err.(KeptError); ok {
 			return true
 		}
 	}
 	return false
 }
 
-// concernsAll marks an error that the other steps would meet too, such as that of a
-// journal that cannot be written.
-type concernsAll interface{ ConcernsAllSteps() }
+// PlanEnder is an error that the other steps would meet too, such as that of a journal
+// that cannot be written: the plan ends with it.
+type PlanEnder interface {
+	error
+	EndsPlan()
+}
 
 // endsPlan reports whether err, of one step, says enough for those that remain.
 func endsPlan(ctx context.Context, err error) bool {
-	return errors.As(err, new(concernsAll)) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+	return errors.As(err, new(PlanEnder)) || ctx.Err() != nil && errors.Is(err, ctx.Err())
 }

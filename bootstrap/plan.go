@@ -6,7 +6,6 @@ package bootstrap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -35,6 +34,15 @@ type Step struct {
 	// for it. Revert treats its failure like any other.
 	Optional bool
 
+	// NoUndo says that nothing that the step changes is to be undone: it is not
+	// recorded. In a plan with a journal, an action that cannot be undone needs it.
+	NoUndo bool
+
+	// Local says that the action is meant for this side, where the process is, and not
+	// for the host: no namespace is entered. What it changes is recorded only if the
+	// process is on the host.
+	Local bool
+
 	// SkipVerify trusts Apply, and does not check the step again afterwards. It is
 	// for an action that has itself verified its changes, or makes all of them by
 	// system calls that cannot fail silently. Do not set it for something that
@@ -55,37 +63,100 @@ type Step struct {
 	Absent bool
 }
 
-// Journal is what a plan needs from a journal. *journal.Journal of package
-// bootstrap/journal implements it.
+// Host is the node that a plan changes, and how the process reaches it. hostns.Host of
+// package bootstrap/hostns implements it.
+type Host interface {
+	// Enter calls f in the host's namespaces with these names in /proc/PID/ns.
+	Enter(ctx context.Context, namespaces []string, f func(context.Context) error) error
+
+	// IsHere reports whether the process is on the host, so that nothing is entered.
+	IsHere() bool
+
+	// CheckPlaces returns an error if what is made at one of the places would stay in
+	// the container that the process is in: see [Placed].
+	CheckPlaces(places map[string]string) error
+
+	// Lock takes the node's lock on behalf of owner, who may be empty. It calls waiting
+	// if it has to wait, with what for and how long at most.
+	Lock(ctx context.Context, owner string, waiting func(what string, atMost time.Duration)) (unlock func() error, err error)
+}
+
+// Journal remembers what a plan changes on its host, and for whom. *journal.Node of
+// package bootstrap/journal implements it.
 type Journal interface {
-	// Enter returns an error unless this process may do op on this node: "check",
-	// "apply", "check-revert" or "revert". Until leave is called, it keeps out every
-	// process that must not run at the same time. The steps get the context inside.
-	Enter(ctx context.Context, op string) (inside context.Context, leave func() error, err error)
+	// Validate says what is wrong with the journal's own fields.
+	Validate() error
+
+	// Handles reports whether it can undo entries of this kind, and in which
+	// namespaces.
+	Handles(kind string) (namespaces []string, ok bool)
+
+	// Enter opens the journal on the host that enter enters, and returns an error
+	// unless this process may do op there: "check", "apply", "check-revert" or
+	// "revert". The methods below get a context that is made of the one inside.
+	Enter(ctx context.Context, op string, enter func(ctx context.Context, namespaces []string, f func(context.Context) error) error) (inside context.Context, leave func() error, err error)
+
+	// Identity says for whom it was entered: an agent, an owner (empty: nobody in
+	// particular), and the generation that this one has claimed (0: none).
+	Identity(inside context.Context) (agent, owner string, generation int)
+
+	// Claims reports whether an apply would claim the node for a new owner.
+	Claims(inside context.Context) (bool, error)
 
 	// WithStep returns a context in which whatever actions record belongs to the
-	// named step.
-	WithStep(ctx context.Context, step string) context.Context
+	// named step. Noted reports whether they have recorded anything.
+	WithStep(inside context.Context, step string) context.Context
+	Noted(step context.Context) bool
 
 	// Revert undoes what is recorded for the context's step. CheckRevert says what
 	// Revert would undo.
-	Revert(ctx context.Context) error
-	CheckRevert(ctx context.Context) (changes []string, err error)
+	Revert(step context.Context) error
+	CheckRevert(step context.Context) (changes []string, err error)
+
+	// RevertAll undoes, or in a dry run says that it would, everything that is
+	// recorded for all steps, and reports each change, or why it was not made.
+	RevertAll(inside context.Context, dryRun bool, report func(step, change string, err error)) error
 }
+
+// MaxWaits bounds what the waits of a [Retry] in a plan's step may take together.
+const MaxWaits = 10 * time.Second
 
 // Plan is a list of steps in the order in which they run.
 //
-// Check, Apply, CheckRevert and Revert always return a report, even with an error.
-// The error joins one [*StepError] for each failure that counts, and the errors of
-// Validate and Lock. A plan may be run any number of times, but not by several
-// goroutines at once.
+// Check, Apply, CheckRevert, Revert and the methods that revert all always return a
+// report, even with an error. The error joins one [*StepError] for each failure that
+// counts, and the errors of the plan itself. A plan may be run any number of times, but
+// not by several goroutines at once.
+//
+// # What excludes what
+//
+// A plan with a Host holds the node's lock while it changes something: in Apply after
+// the gates, Prepare and the check, and in Revert. So at any time one process changes
+// the node, whichever plan it has and whether it has a journal. Check and CheckRevert
+// take no lock.
 type Plan struct {
+	// Host is the node that is changed. Actions that name namespaces or places, and
+	// plans with a Journal, need one: hostns.Host{} is for a process that runs on it.
+	Host Host
+
+	// Journal remembers what the steps change, and who owns the node: Apply claims
+	// the node, and neither Apply nor Revert changes anything on a node that
+	// somebody else owns. Revert undoes what each step has recorded in the journal,
+	// which actions get with their context. If it is nil, nothing is recorded, and each
+	// action reverts only what it knows of itself.
+	Journal Journal
+
+	// Gates are waited for by Apply before anything else: before Prepare, and while
+	// the node is neither locked nor claimed, so that others can go on. Nothing
+	// that they do is recorded. Check says what would be waited for.
+	Gates []Step
+
 	// Steps run in this order; Revert runs them backwards.
 	Steps []Step
 
 	// Prepare completes the steps with what has to be read first, such as a
 	// configuration: it sets their actions, and which of them are skipped or absent.
-	// Check and Apply call it before anything else, without the lock, on a copy of
+	// Check and Apply call it after the gates, without the lock, on a copy of
 	// the plan that is made for this one run. Until then actions may be nil. If it
 	// returns a [*StepError], the step named there has failed; with any other error,
 	// the first step has. All other steps are then [Blocked], and the node is not
@@ -96,30 +167,11 @@ type Plan struct {
 	// Trace is told about the run while it goes on. It may be nil.
 	Trace *Trace
 
-	// Journal remembers what the steps change, and who owns the node: Apply claims
-	// the node, and neither Apply nor Revert changes anything on a node that
-	// somebody else owns. Revert undoes what each step has recorded in the journal.
-	// Give the same journal to the steps' actions. If it is nil, each action reverts
-	// only what it knows of itself.
-	Journal Journal
-
-	// Lock is called by Apply and Revert before their first step, and the unlock
-	// that it returns after their last, so that two runs on one node do not overlap.
-	// If it is nil, there is no lock. Check and CheckRevert never take it.
-	Lock func(ctx context.Context) (unlock func() error, err error)
-
-	// CheckFirst makes Apply check the node before it takes the lock. If no step
-	// would change anything, Apply is done, and the results are those of the check.
-	// It is for a plan that is applied at every start of a pod, or on a timer. If
-	// the journal has a method Claims() (bool, error) and that says that an apply
-	// would give the node a new owner, Apply runs in full.
-	CheckFirst bool
-
 	// KeepGoing makes Apply go on after a failure with the steps that do not need
-	// the failed one, as Check does, so that one run shows all that is wrong. It is
-	// for a plan whose steps name in After all that they need; without it, a step may
-	// rely on its place in the list. Apply stops all the same if the journal cannot
-	// be written (the error has a method ConcernsAllSteps).
+	// the failed one, as Check does, so that one run does all that can be done, and shows
+	// all that is wrong. It is for a plan whose steps name in After all that they need.
+	// Apply stops all the same if the journal cannot be written (the error is a
+	// [PlanEnder]).
 	KeepGoing bool
 }
 
@@ -133,50 +185,6 @@ func (p *Plan) Step(name string) *Step {
 	return &p.Steps[i]
 }
 
-// Validate says what is wrong with the plan itself: a step that has no name, or the
-// name of another step; that has no action and no Prepare to give it one; that has
-// a negative timeout; or whose After names a step that does not exist or comes
-// later. The methods that run the plan call Validate first.
-func (p *Plan) Validate() error {
-	var errs []error
-	places := make(map[string]int, len(p.Steps))
-	for i, s := range p.Steps {
-		if _, twice := places[s.Name]; !twice {
-			places[s.Name] = i
-		} else if s.Name != "" {
-			errs = append(errs, fmt.Errorf("step %q is in the plan twice", s.Name))
-		}
-	}
-	for i, s := range p.Steps {
-		errs = append(errs, s.validate(i, places, p.Prepare == nil)...)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("invalid plan: %w", err)
-	}
-	return nil
-}
-
-func (s *Step) validate(place int, places map[string]int, complete bool) (errs []error) {
-	if s.Name == "" {
-		errs = append(errs, fmt.Errorf("step %d has no name", place+1))
-	}
-	if s.Action == nil && !s.Skip && !s.Absent && complete {
-		errs = append(errs, fmt.Errorf("step %q has no action", s.Name))
-	}
-	if s.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("step %q has a negative timeout: %s", s.Name, s.Timeout))
-	}
-	for _, name := range s.After {
-		switch other, known := places[name]; {
-		case !known:
-			errs = append(errs, fmt.Errorf("step %q is after %q, which is not in the plan", s.Name, name))
-		case other >= place:
-			errs = append(errs, fmt.Errorf("step %q is after %q, which does not come before it", s.Name, name))
-		}
-	}
-	return errs
-}
-
 // Check says what Apply would do, and changes nothing: each step is [WouldChange]
 // or [Unchanged]. If the journal says that somebody else owns the node, Apply would
 // refuse it, and Check looks at no step.
@@ -184,14 +192,18 @@ func (s *Step) validate(place int, places map[string]int, complete bool) (errs [
 // Otherwise it looks at every step that it can. A step whose Check returns an error
 // is [Failed], and the steps that need it are [Blocked]. But if that step itself
 // needs one that would change, the error may only mean that this change has not
-// been made yet: the step is then [Unknown], and Check returns no error for it.
+// been made yet: the step is then [Unknown], and Check returns no error for it. So is
+// every step while a gate is not open.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
-	return p.run(ctx, pass{op: OpCheck, do: (*walk).check}, prepared((*Plan).entered))
+	return p.run(ctx, OpCheck, (*walk).checkPlan)
 }
 
-// Apply brings the node to the state of each step in turn: it checks the action,
-// applies it if anything would change, and checks it again, unless the step sets
-// SkipVerify. The step is then [Changed] or [Unchanged]; if the second check still
+// Apply brings the node to the state of each step in turn. First it waits for the
+// gates, and checks all steps as [Plan.Check] does. If a step fails by that, or the
+// journal refuses, nothing is changed; if nothing would change, nothing is locked, and
+// the results are those of the check. Else it locks the node, and in each step checks
+// the action, applies it if anything would change, and checks it again, unless the step
+// sets SkipVerify. The step is then [Changed] or [Unchanged]; if the second check still
 // names changes, it is [Failed] with [ErrNotConverged].
 //
 // Apply stops at the first failure of a step that is not Optional, unless KeepGoing
@@ -199,14 +211,14 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // [NotRun]. It undoes nothing, and may be run again. When ctx is done, the remaining
 // steps are NotRun and the error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.run(ctx, pass{op: OpApply, do: (*walk).apply, stops: !p.KeepGoing}, prepared((*Plan).applied))
+	return p.run(ctx, OpApply, (*walk).applyPlan)
 }
 
 // CheckRevert says what Revert would undo, and changes nothing. The report starts
 // with the last step. A step whose action cannot be reverted is [Skipped]. A step
 // whose action can be reverted, but is not a [CheckReverter], is [Unknown].
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
-	return p.run(ctx, pass{op: OpCheckRevert, do: (*walk).checkRevert, reverse: true}, (*Plan).entered)
+	return p.run(ctx, OpCheckRevert, (*walk).revertPlan)
 }
 
 // Revert undoes what Apply did, in this or another process, last step first. It
@@ -216,8 +228,7 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 //
 // With a journal, what is recorded there for a step is undone first, and then
 // whatever else the step's action, if there is one, can revert. Recorded steps that
-// are not in the plan are left alone; the journal has its own method that undoes
-// everything.
+// are not in the plan are left alone: see [Plan.RevertAll].
 //
 // A step is [Skipped], with the reason as its error, if its action is not a
 // [Reverter], or says with an error matching [errors.ErrUnsupported] that it has
@@ -227,5 +238,40 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 // [ErrNotConverged]. A step whose Reverter cannot say what it would undo is
 // [Changed] once it has run.
 func (p *Plan) Revert(ctx context.Context) (*Report, error) {
-	return p.run(ctx, pass{op: OpRevert, do: (*walk).revert, reverse: true}, (*Plan).locked)
+	return p.run(ctx, OpRevert, (*walk).revertPlan)
+}
+
+// CheckRevertAll says what RevertAll would undo, and changes nothing.
+func (p *Plan) CheckRevertAll(ctx context.Context) (*Report, error) {
+	return p.run(ctx, OpCheckRevert, (*walk).revertAll)
+}
+
+// RevertAll undoes everything that the journal has recorded, also for steps that are
+// not in the plan: they are in the report after the plan's own, last step first. It is
+// what uninstalls an agent, and needs none of the plan's steps.
+func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
+	return p.run(ctx, OpRevert, (*walk).revertAll)
+}
+
+// Inside calls f as an action of the named step is called: in these namespaces of the
+// host, and with the journal to ask what is recorded for the step, but without the
+// node's lock. Prepare may use it, and what goes on beside the plan, such as a guard.
+func (p *Plan) Inside(ctx context.Context, step string, namespaces []string, f func(context.Context) error) (err error) {
+	if p.Journal != nil {
+		inside, leave, err := p.Journal.Enter(ctx, string(OpCheck), p.enter)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, leave()) }()
+		ctx = p.Journal.WithStep(inside, step)
+	}
+	return p.enter(ctx, namespaces, f)
+}
+
+// enter calls f in namespaces of the host, if there is one.
+func (p *Plan) enter(ctx context.Context, namespaces []string, f func(context.Context) error) error {
+	if p.Host == nil || len(namespaces) == 0 {
+		return f(ctx)
+	}
+	return p.Host.Enter(ctx, namespaces, f)
 }

@@ -41,6 +41,12 @@ type Report struct {
 	Start   time.Time
 	Elapsed time.Duration
 
+	// Agent is whose plan it is, and Owner on whose behalf it ran: empty if nobody is
+	// named. Generation is that of the ownership; 0 if nobody owns the node. All three
+	// come from the plan's journal.
+	Agent, Owner string
+	Generation   int
+
 	// Results has one entry for each step.
 	Results []Result
 

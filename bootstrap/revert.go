@@ -11,7 +11,9 @@ import (
 
 // reverter returns what reverts everything about s.
 func (w *walk) reverter(s *Step) undoer {
-	u := undoer{journal: w.journal}
+	u := undoer{journal: w.plan.Journal, enter: func(ctx context.Context, f func(context.Context) error) error {
+		return w.plan.enter(ctx, s.namespaces(), f)
+	}}
 	if !s.Skip {
 		u.action = s.Action
 	}
@@ -23,6 +25,7 @@ func (w *walk) reverter(s *Step) undoer {
 type undoer struct {
 	journal Journal // may be nil
 	action  Action  // may be nil, or no Reverter
+	enter   func(context.Context, func(context.Context) error) error
 }
 
 func (undoer) Check(context.Context) ([]string, error) { return nil, nil }
@@ -30,10 +33,10 @@ func (undoer) Apply(context.Context) error             { return nil }
 
 func (u undoer) CheckRevert(ctx context.Context) ([]string, error) {
 	if u.journal == nil {
-		return checkRevert(ctx, u.action)
+		return u.checkOwn(ctx)
 	}
 	changes, recorded := u.journal.CheckRevert(ctx)
-	more, own := checkRevert(ctx, u.action)
+	more, own := u.checkOwn(ctx)
 	for _, change := range more {
 		if !slices.Contains(changes, change) {
 			changes = append(changes, change)
@@ -44,10 +47,10 @@ func (u undoer) CheckRevert(ctx context.Context) ([]string, error) {
 
 func (u undoer) Revert(ctx context.Context) error {
 	if u.journal == nil {
-		return revert(ctx, u.action)
+		return u.revertOwn(ctx)
 	}
 	recorded := u.journal.Revert(ctx)
-	return both(recorded, revert(ctx, u.action))
+	return both(recorded, u.revertOwn(ctx))
 }
 
 // both joins the errors of the journal and of the action. If only one of them has
@@ -63,21 +66,27 @@ func both(recorded, own error) error {
 	return errors.Join(recorded, own)
 }
 
-func checkRevert(ctx context.Context, a Action) ([]string, error) {
-	if _, ok := a.(Reverter); !ok {
+// checkOwn says what the action itself would revert.
+func (u undoer) checkOwn(ctx context.Context) (changes []string, err error) {
+	if _, ok := u.action.(Reverter); !ok {
 		return nil, errNoRevert
 	}
-	r, ok := a.(CheckReverter)
+	r, ok := u.action.(CheckReverter)
 	if !ok {
 		return nil, errNoCheckRevert
 	}
-	return r.CheckRevert(ctx)
+	err = u.enter(ctx, func(ctx context.Context) (err error) {
+		changes, err = r.CheckRevert(ctx)
+		return err
+	})
+	return changes, err
 }
 
-func revert(ctx context.Context, a Action) error {
-	r, ok := a.(Reverter)
+// revertOwn has the action revert what it can.
+func (u undoer) revertOwn(ctx context.Context) error {
+	r, ok := u.action.(Reverter)
 	if !ok {
 		return errNoRevert
 	}
-	return r.Revert(ctx)
+	return u.enter(ctx, r.Revert)
 }

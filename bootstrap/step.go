@@ -5,9 +5,11 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // check is what Plan.Check does with one step.
@@ -15,11 +17,31 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 	if s.Absent {
 		return w.checkRevert(ctx, s)
 	}
-	changes, err := s.Action.Check(ctx)
-	if err != nil {
-		return s.result(Failed, "check", changes, err)
+	return w.onHost(ctx, s, func(ctx context.Context) Result {
+		changes, err := s.Action.Check(ctx)
+		if err != nil {
+			return s.result(Failed, "check", changes, err)
+		}
+		return s.advised(ctx, foreseen(changes))
+	})
+}
+
+// onHost calls f in the namespaces of what the step is about, unless what it makes
+// would stay in a container.
+func (w *walk) onHost(ctx context.Context, s *Step, f func(context.Context) Result) (r Result) {
+	if places := s.places(); len(places) > 0 && w.plan.Host != nil {
+		if err := w.plan.Host.CheckPlaces(places); err != nil {
+			return s.result(Failed, "check", nil, err)
+		}
 	}
-	return s.advised(ctx, foreseen(changes))
+	err := w.plan.enter(ctx, s.namespaces(), func(ctx context.Context) error {
+		r = f(ctx)
+		return nil
+	})
+	if err != nil {
+		return s.result(Failed, "check", nil, err)
+	}
+	return r
 }
 
 // advised returns r with the action's advice added.
@@ -41,6 +63,10 @@ func (w *walk) apply(ctx context.Context, s *Step) Result {
 	if s.Absent {
 		return w.revert(ctx, s)
 	}
+	return w.onHost(ctx, s, func(ctx context.Context) Result { return w.applyHere(ctx, s) })
+}
+
+func (w *walk) applyHere(ctx context.Context, s *Step) Result {
 	changes, err := s.Action.Check(ctx)
 	if err != nil {
 		return s.result(Failed, "check", changes, err)
@@ -48,13 +74,27 @@ func (w *walk) apply(ctx context.Context, s *Step) Result {
 	if len(changes) == 0 {
 		return Result{Status: Unchanged}
 	}
-	if err := s.Action.Apply(ctx); err != nil {
+	err = s.Action.Apply(ctx)
+	if err == nil {
+		err = w.unrecorded(ctx, s)
+	}
+	if err != nil {
 		return s.result(Failed, "apply", madeOf(ctx, changes, s.Action.Check), err)
 	}
 	if s.SkipVerify {
 		return s.advised(ctx, Result{Status: Changed, Changes: changes})
 	}
 	return s.advised(ctx, s.verify(ctx, changes, s.Action.Check))
+}
+
+// unrecorded returns an error if the action has recorded nothing of what it changed,
+// although it says that it does.
+func (w *walk) unrecorded(ctx context.Context, s *Step) error {
+	r, ok := as[Recorder](s.Action)
+	if !ok || len(r.Kinds()) == 0 || w.plan.Journal == nil || !s.recorded(w.plan.Host) || w.plan.Journal.Noted(ctx) {
+		return nil
+	}
+	return fmt.Errorf("%w: a %T, which says that it records %s", ErrUnrecorded, s.Action, strings.Join(r.Kinds(), ", "))
 }
 
 // verify checks the action again, after changes have been made.
@@ -117,7 +157,7 @@ func (w *walk) revert(ctx context.Context, s *Step) Result {
 	switch {
 	case isCannotSay(err), nothingToRevert(err):
 		return s.revertBlind(ctx, r, changes)
-	case err != nil && w.journal == nil:
+	case err != nil && w.plan.Journal == nil:
 		return s.result(Failed, "check-revert", changes, err)
 	}
 	if err := r.Revert(ctx); err != nil {
@@ -179,4 +219,68 @@ func foreseen(changes []string) Result {
 
 func (s *Step) result(status Status, op string, changes []string, err error) Result {
 	return Result{Status: status, Changes: changes, Err: &StepError{Step: s.Name, Op: op, Err: err}}
+}
+
+// revertAll is Plan.RevertAll and Plan.CheckRevertAll.
+func (w *walk) revertAll(ctx context.Context) error {
+	if w.plan.Journal == nil {
+		return w.report.fail(errors.New("the plan has no journal, so nothing is recorded that could be undone"))
+	}
+	dryRun, locked := w.op == OpCheckRevert, w.locked
+	if dryRun {
+		locked = open
+	}
+	return locked(ctx, func(ctx context.Context) error {
+		return w.inside(ctx, w.op, func(ctx context.Context) error { return w.undoAll(ctx, dryRun) })
+	})
+}
+
+// undoAll undoes everything, and reports it by steps.
+func (w *walk) undoAll(ctx context.Context, dryRun bool) error {
+	start := time.Now()
+	steps, order := map[string]*Result{}, []string{}
+	for _, s := range slices.Backward(w.plan.Steps) {
+		steps[s.Name], order = &Result{Step: s.Name, Status: Unchanged}, append(order, s.Name)
+	}
+	done := Changed
+	if dryRun {
+		done = WouldChange
+	}
+	err := w.plan.Journal.RevertAll(ctx, dryRun, func(step, change string, err error) {
+		r := steps[step]
+		if r == nil {
+			r = &Result{Step: step, Status: Unchanged}
+			steps[step], order = r, append(order, step)
+		}
+		r.add(done, change, err)
+	})
+	if err != nil && !slices.ContainsFunc(order, func(name string) bool { return steps[name].Err != nil || len(steps[name].Changes) > 0 }) {
+		return w.report.fail(err) // it came before the first
+	}
+	for _, name := range order {
+		r := *steps[name]
+		if r.Status != Unchanged {
+			r.Elapsed = time.Since(start)
+		}
+		w.done(ctx, r)
+	}
+	return err
+}
+
+// add adds what became of one entry to the result of a step that is undone.
+func (r *Result) add(done Status, change string, err error) {
+	switch {
+	case err != nil:
+		failure, _ := r.Err.(*StepError)
+		if failure == nil {
+			failure = &StepError{Step: r.Step, Op: "revert"}
+		}
+		failure.Err = errors.Join(failure.Err, err)
+		r.Status, r.Err = Failed, failure
+	case change != "" && r.Status != Failed:
+		r.Status = done
+	}
+	if change != "" {
+		r.Changes = append(r.Changes, change)
+	}
 }

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// pass is one way to go over a plan.
+// pass is one way to go over steps.
 type pass struct {
-	op      Op
 	do      func(w *walk, ctx context.Context, s *Step) Result // leaves Step and Elapsed to the walk
 	reverse bool                                               // last step first; no failure is excused
 	stops   bool                                               // at the first failure that counts
@@ -37,67 +36,168 @@ func (p pass) order(steps []Step) iter.Seq[Step] {
 	}
 }
 
-// walk is the state of one pass.
+// walk is one run of a plan.
 type walk struct {
 	pass
-	journal Journal // nil: none
+	plan    Plan // complete, once it is prepared
+	op      Op
 	trace   *Trace
 	report  *Report
-	errs    []error
 	stopped bool // no further step is run
 
 	cause   map[string]string // step -> the failed step that blocks what comes after it
 	pending map[string]bool   // steps that are, or come after, one that would change
+	waits   bool              // a gate is not open
 }
 
-func (p *Plan) newWalk(how pass) *walk {
-	return &walk{
-		pass:    how,
-		journal: p.Journal,
-		trace:   p.Trace,
-		report:  &Report{Results: make([]Result, 0, len(p.Steps))},
-		cause:   make(map[string]string),
-		pending: make(map[string]bool),
-	}
-}
-
-// run goes over the plan, in one of the ways below.
-func (p *Plan) run(ctx context.Context, how pass, by func(*Plan, context.Context, pass) (*Report, error)) (*Report, error) {
+// run runs the plan by one of the methods below.
+func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
-	ctx = p.Trace.planStart(ctx, how.op)
-	report, err := by(p, ctx, how)
-	report.Op, report.Start, report.Elapsed = how.op, start, time.Since(start)
-	p.Trace.planDone(ctx, report)
-	return report, err
+	ctx = p.Trace.planStart(ctx, op)
+	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{Results: make([]Result, 0, len(p.Gates)+len(p.Steps))}}
+	w.reverse = op == OpRevert || op == OpCheckRevert
+	w.begin()
+	err := p.Validate()
+	if err == nil {
+		err = by(w, ctx)
+	} else {
+		w.report.fail(err)
+	}
+	w.rest(ctx)
+	w.report.Op, w.report.Start, w.report.Elapsed = op, start, time.Since(start)
+	p.Trace.planDone(ctx, w.report)
+	return w.report, err
 }
 
-// prepared calls by with the steps complete.
-func prepared(by func(*Plan, context.Context, pass) (*Report, error)) func(*Plan, context.Context, pass) (*Report, error) {
-	return func(p *Plan, ctx context.Context, how pass) (*Report, error) {
-		if p.Prepare == nil || p.Validate() != nil {
-			return by(p, ctx, how)
+func (w *walk) begin() {
+	w.cause, w.pending, w.stopped = make(map[string]string), make(map[string]bool), false
+}
+
+// rest ends the report: steps of which it does not tell have not run.
+func (w *walk) rest(ctx context.Context) {
+	told := make(map[string]bool, len(w.report.Results))
+	for _, r := range w.report.Results {
+		told[r.Step] = true
+	}
+	var gates []Step
+	if !w.reverse {
+		gates = w.plan.Gates
+	}
+	for _, s := range slices.Concat(gates, slices.Collect(w.order(w.plan.Steps))) {
+		if !told[s.Name] {
+			w.done(ctx, Result{Step: s.Name, Status: NotRun})
 		}
-		complete := *p
-		complete.Steps, complete.Prepare = slices.Clone(p.Steps), nil
-		if err := p.Prepare(ctx, &complete); err != nil {
-			return p.unprepared(ctx, how, err)
-		}
-		return by(&complete, ctx, how)
 	}
 }
 
-// unprepared is the report of a plan whose steps could not be completed.
-func (p *Plan) unprepared(ctx context.Context, how pass, err error) (*Report, error) {
+// checkPlan is Plan.Check.
+func (w *walk) checkPlan(ctx context.Context) error {
+	err := w.over(ctx, w.plan.Gates, pass{do: (*walk).check})
+	w.waits = w.report.Changed() || err != nil
+	if more := w.prepare(ctx); more != nil {
+		return errors.Join(err, more)
+	}
+	return errors.Join(err, w.inside(ctx, OpCheck, w.checkSteps))
+}
+
+func (w *walk) checkSteps(ctx context.Context) error {
+	return w.over(ctx, w.plan.Steps, pass{do: (*walk).check})
+}
+
+// applyPlan is Plan.Apply.
+func (w *walk) applyPlan(ctx context.Context) error {
+	waited := w.over(ctx, w.plan.Gates, pass{do: (*walk).apply, stops: true})
+	if waited != nil && w.stopped {
+		return waited
+	}
+	if err := w.prepare(ctx); err != nil {
+		return err
+	}
+	needed, err := w.foresee(ctx)
+	if !needed {
+		return err
+	}
+	return w.locked(ctx, func(ctx context.Context) error {
+		return w.inside(ctx, OpApply, func(ctx context.Context) error {
+			return w.over(ctx, w.plan.Steps, pass{do: (*walk).apply, stops: !w.plan.KeepGoing})
+		})
+	})
+}
+
+// foresee checks the plan before it is applied. Unless it is to be applied, the report
+// tells what was found.
+func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
+	check := &walk{plan: w.plan, op: OpCheck, report: &Report{}}
+	check.begin()
+	claims := false
+	err = check.inside(ctx, OpCheck, func(ctx context.Context) error {
+		err := check.checkSteps(ctx)
+		if w.plan.Journal != nil && err == nil {
+			claims, err = w.plan.Journal.Claims(ctx)
+			w.identify(ctx)
+		}
+		return err
+	})
+	switch {
+	case err == nil && (claims || check.report.Changed() || check.report.Count(Failed, Blocked) > 0):
+		return true, nil
+	case err != nil && w.plan.KeepGoing && check.report.Err == nil && ctx.Err() == nil:
+		return true, nil
+	}
+	for _, r := range check.report.Results {
+		if err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status) {
+			r = Result{Step: r.Step, Status: NotRun, Elapsed: r.Elapsed}
+		}
+		w.done(w.trace.stepStart(ctx, w.op, r.Step), r)
+	}
+	if check.report.Err != nil {
+		w.report.fail(check.report.Err)
+	}
+	return false, err
+}
+
+// revertPlan is Plan.Revert and Plan.CheckRevert.
+func (w *walk) revertPlan(ctx context.Context) error {
+	how, locked := pass{do: (*walk).revert, reverse: true}, w.locked
+	if w.op == OpCheckRevert {
+		how.do, locked = (*walk).checkRevert, open
+	}
+	return locked(ctx, func(ctx context.Context) error {
+		return w.inside(ctx, w.op, func(ctx context.Context) error { return w.over(ctx, w.plan.Steps, how) })
+	})
+}
+
+// open calls f without the lock.
+func open(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
+
+// prepare completes the plan. If that fails, the report tells.
+func (w *walk) prepare(ctx context.Context) error {
+	if w.plan.Prepare == nil {
+		return nil
+	}
+	w.plan.Steps = slices.Clone(w.plan.Steps)
+	prepare := w.plan.Prepare
+	w.plan.Prepare = nil
+	if err := prepare(ctx, &w.plan); err != nil {
+		return w.unprepared(ctx, err)
+	}
+	if err := w.plan.Validate(); err != nil {
+		return w.report.fail(err)
+	}
+	return nil
+}
+
+// unprepared reports that the steps could not be completed.
+func (w *walk) unprepared(ctx context.Context, err error) error {
 	var failure *StepError
-	if !errors.As(err, &failure) || p.Step(failure.Step) == nil {
+	if !errors.As(err, &failure) || w.plan.Step(failure.Step) == nil {
 		failure = &StepError{Op: "prepare", Err: err}
-		if len(p.Steps) > 0 {
-			failure.Step = p.Steps[0].Name
+		if len(w.plan.Steps) > 0 {
+			failure.Step = w.plan.Steps[0].Name
 		}
 		err = failure
 	}
-	w := p.newWalk(how)
-	for _, s := range p.Steps {
+	for _, s := range w.plan.Steps {
 		switch {
 		case s.Name == failure.Step:
 			w.done(ctx, Result{Step: s.Name, Status: Failed, Err: failure})
@@ -107,97 +207,67 @@ func (p *Plan) unprepared(ctx context.Context, how pass, err error) (*Report, er
 			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(failure.Step)})
 		}
 	}
-	return w.report, err
+	return err
 }
 
-// applied is locked, unless CheckFirst is set and there is nothing to do.
-func (p *Plan) applied(ctx context.Context, how pass) (*Report, error) {
-	if report := p.unchanged(ctx); report != nil {
-		for _, r := range report.Results {
-			p.Trace.stepDone(p.Trace.stepStart(ctx, how.op, r.Step), how.op, r)
-		}
-		return report, nil
+// locked calls f with the node's lock held, if there is a host.
+func (w *walk) locked(ctx context.Context, f func(context.Context) error) (err error) {
+	if w.plan.Host == nil {
+		return f(ctx)
 	}
-	return p.locked(ctx, how)
-}
-
-// unchanged is the report of a node on which Apply has nothing to do. It is nil if
-// Apply may have something to do, or CheckFirst is not set.
-func (p *Plan) unchanged(ctx context.Context) *Report {
-	if !p.CheckFirst {
-		return nil
+	owner := ""
+	if w.plan.Journal != nil {
+		_, owner, _ = w.plan.Journal.Identity(ctx)
 	}
-	if j, ok := p.Journal.(interface{ Claims() (bool, error) }); ok {
-		if claims, err := j.Claims(); claims || err != nil {
-			return nil
-		}
-	}
-	silent := *p
-	silent.Trace = nil
-	report, err := silent.entered(ctx, pass{op: OpCheck, do: (*walk).check})
-	if err != nil || report.Changed() || report.Count(Failed, Blocked) > 0 {
-		return nil
-	}
-	return report
-}
-
-// locked is entered with the plan's lock held.
-func (p *Plan) locked(ctx context.Context, how pass) (report *Report, err error) {
-	if p.Lock == nil || p.Validate() != nil {
-		return p.entered(ctx, how)
-	}
-	unlock, err := p.Lock(ctx)
+	unlock, err := w.plan.Host.Lock(ctx, owner, func(what string, atMost time.Duration) {
+		Waiting(ctx, Wait{For: what, Pause: atMost})
+	})
 	if err != nil {
-		return p.standStill(ctx, how, fmt.Errorf("take the plan's lock: %w", err))
+		return w.report.fail(fmt.Errorf("take the node's lock: %w", err))
 	}
-	if unlock != nil {
-		defer func() {
-			if uerr := unlock(); uerr != nil {
-				err = errors.Join(err, report.fail(fmt.Errorf("give back the plan's lock: %w", uerr)))
-			}
-		}()
-	}
-	return p.entered(ctx, how)
+	defer func() {
+		if uerr := unlock(); uerr != nil {
+			err = errors.Join(err, w.report.fail(fmt.Errorf("give back the node's lock: %w", uerr)))
+		}
+	}()
+	return f(ctx)
 }
 
-// entered is walk, once the journal has let this process in.
-func (p *Plan) entered(ctx context.Context, how pass) (report *Report, err error) {
-	if p.Journal == nil || p.Validate() != nil {
-		return p.walk(ctx, how)
+// inside calls f once the journal, if there is one, has let this process in.
+func (w *walk) inside(ctx context.Context, op Op, f func(context.Context) error) (err error) {
+	if w.plan.Journal == nil {
+		return f(ctx)
 	}
-	inside, leave, err := p.Journal.Enter(ctx, string(how.op))
+	inside, leave, err := w.plan.Journal.Enter(ctx, string(op), w.plan.enter)
 	if err != nil {
-		return p.standStill(ctx, how, err)
+		return w.report.fail(err)
 	}
-	defer func() { err = errors.Join(err, report.fail(leave())) }()
-	return p.walk(inside, how)
+	w.identify(inside)
+	defer func() {
+		if lerr := leave(); lerr != nil {
+			err = errors.Join(err, w.report.fail(lerr))
+		}
+	}()
+	return f(inside)
 }
 
-func (p *Plan) walk(ctx context.Context, how pass) (*Report, error) {
-	if err := p.Validate(); err != nil {
-		return p.standStill(ctx, how, err)
+// over goes over steps. Its error joins those of the failures that count.
+func (w *walk) over(ctx context.Context, steps []Step, how pass) error {
+	w.pass = how
+	w.begin()
+	var errs []error
+	for s := range how.order(steps) {
+		errs = append(errs, w.step(ctx, &s))
 	}
-	w := p.newWalk(how)
-	for s := range how.order(p.Steps) {
-		w.step(ctx, &s)
-	}
-	return w.report, errors.Join(w.errs...)
+	return errors.Join(errs...)
 }
 
-// standStill is the report of a plan that did not run, because of err.
-func (p *Plan) standStill(ctx context.Context, how pass, err error) (*Report, error) {
-	w := p.newWalk(how)
-	for s := range how.order(p.Steps) {
-		w.done(ctx, Result{Step: s.Name, Status: NotRun})
-	}
-	return w.report, w.report.fail(err)
-}
-
-// step decides whether s runs at all, and runs it.
-func (w *walk) step(ctx context.Context, s *Step) {
+// step decides whether s runs at all, and runs it. The error is that of a failure that
+// counts.
+func (w *walk) step(ctx context.Context, s *Step) error {
 	w.inherit(s)
 	switch cause, blocked := w.cause[s.Name]; {
-	case s.Skip && (w.journal == nil || !w.reverse):
+	case s.Skip && (w.plan.Journal == nil || !w.reverse):
 		w.done(ctx, Result{Step: s.Name, Status: Skipped})
 	case blocked:
 		w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
@@ -205,11 +275,12 @@ func (w *walk) step(ctx context.Context, s *Step) {
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	case ctx.Err() != nil:
 		w.stopped = true
-		w.errs = append(w.errs, &StepError{Step: s.Name, Op: "start", Err: ended(ctx)})
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
+		return &StepError{Step: s.Name, Op: "start", Err: ended(ctx)}
 	default:
-		w.run(ctx, s)
+		return w.run(ctx, s)
 	}
+	return nil
 }
 
 // inherit marks s as blocked or pending if a step named in its After is. The list
@@ -226,16 +297,25 @@ func (w *walk) inherit(s *Step) {
 	}
 }
 
-func (w *walk) run(ctx context.Context, s *Step) {
+func (w *walk) run(ctx context.Context, s *Step) error {
 	ctx = w.trace.stepStart(ctx, w.op, s.Name)
-	if w.journal != nil {
-		ctx = w.journal.WithStep(ctx, s.Name)
-	}
 	start := time.Now()
-	r := w.bounded(ctx, s)
+	r := w.bounded(w.recording(ctx, s), s)
 	r.Step = s.Name
 	r.Elapsed = time.Since(start)
-	w.done(ctx, w.account(ctx, s, r))
+	r, err := w.account(ctx, s, r)
+	w.done(ctx, r)
+	return err
+}
+
+// recording returns the context for a step: with the journal, if what it changes is
+// recorded or undone.
+func (w *walk) recording(ctx context.Context, s *Step) context.Context {
+	j := w.plan.Journal
+	if j == nil || !w.reverse && !s.Absent && !s.recorded(w.plan.Host) || slices.ContainsFunc(w.plan.Gates, func(g Step) bool { return g.Name == s.Name }) {
+		return ctx
+	}
+	return j.WithStep(ctx, s.Name)
 }
 
 // bounded does s within its timeout.
@@ -254,27 +334,33 @@ func (w *walk) bounded(ctx context.Context, s *Step) Result {
 }
 
 // account settles what a result means for the rest of the walk.
-func (w *walk) account(ctx context.Context, s *Step, r Result) Result {
+func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 	switch {
 	case r.Status == WouldChange:
 		w.pending[s.Name] = true
 	case r.Status != Failed:
-	case w.pending[s.Name] && ctx.Err() == nil, s.Absent && w.op == OpCheck && len(w.pending) > 0: // what goes before it is still there
+	case (w.pending[s.Name] || w.waits) && ctx.Err() == nil, s.Absent && w.op == OpCheck && len(w.pending) > 0: // what goes before it is still there
 		r.Status = Unknown
 	case s.Absent && !w.reverse && r.onlyKept():
-		return r.keeping()
+		return r.keeping(), nil
 	default:
 		w.cause[s.Name] = s.Name
 		r.Excused = s.Optional && !w.reverse
 		if !r.Excused {
-			w.errs = append(w.errs, r.Err)
 			w.stopped = w.stops && !s.Absent || w.op == OpApply && endsPlan(ctx, r.Err)
+			return r, r.Err
 		}
 	}
-	return r
+	return r, nil
 }
 
 func (w *walk) done(ctx context.Context, r Result) {
 	w.report.Results = append(w.report.Results, r)
 	w.trace.stepDone(ctx, w.op, r)
+}
+
+// identify tells the report for whom the plan runs.
+func (w *walk) identify(inside context.Context) {
+	r := w.report
+	r.Agent, r.Owner, r.Generation = w.plan.Journal.Identity(inside)
 }

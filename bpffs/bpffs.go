@@ -34,7 +34,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
@@ -92,7 +91,8 @@ func EnsureMounted(path string) error {
 }
 
 // Mount is the state of a node that has a BPF file system mounted on a path.
-// It is a bootstrap.CheckReverter. The zero value is the node's own bpffs.
+// It is a bootstrap.Action, whose changes [Handler] undoes. The zero value is the node's
+// own bpffs.
 type Mount struct {
 	// Path is where to mount; a relative path, "..", and symbolic links are resolved
 	// first. Missing directories are made with mode 0755. If empty, it is
@@ -112,16 +112,38 @@ type Mount struct {
 	// namespace in which it is made. The zero value is AnyPropagation.
 	Propagation Propagation
 
-	// Journal is where Apply records what it makes, for Revert. If nil, nothing is
-	// recorded.
-	Journal *journal.Journal
-
 	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Kernel
 }
 
+// Kinds lists the kinds of entries that Apply makes in the context's journal.
+func (Mount) Kinds() []string { return fsmount.Kinds(kind) }
+
+// Namespaces lists those of the host that a plan enters; none for another Kernel than
+// the running one.
+func (m Mount) Namespaces() []string { return namespaces(m.Kernel) }
+
+// Places lists where Apply may mount.
+func (m Mount) Places() map[string]string {
+	if m.Kernel != nil {
+		return nil
+	}
+	places := map[string]string{cmp.Or(m.Path, DefaultPath): fstype}
+	if m.Fallback != "" {
+		places[m.Fallback] = fstype
+	}
+	return places
+}
+
+func namespaces(k Kernel) []string {
+	if k != nil {
+		return nil
+	}
+	return []string{"mnt"}
+}
+
 func (m Mount) request() fsmount.Request {
-	return fsmount.Request{Kind: kind, Journal: m.Journal, FSType: fstype, Options: m.options()}
+	return fsmount.Request{Kind: kind, FSType: fstype, Options: m.options()}
 }
 
 // options are the options of a new mount: nothing on it can be executed, opened as

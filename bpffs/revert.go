@@ -18,8 +18,12 @@ import (
 // maxNamed is how many pins an error names.
 const maxNamed = 10
 
-// Handler undoes what a [Mount] has recorded: mounts that hold no pins and are
-// not in use, and directories that are empty.
+// Handler undoes what a [Mount] has recorded, whatever its Path is now: mounts that
+// hold no pins and are not in use, and directories that are empty.
+//
+// A mount that is left because it contains pins, which would be lost, or is in use,
+// remains recorded, so that it can be tried again; the error names the pins. A mount
+// that is no longer the recorded one is not touched, and remains recorded as kept.
 type Handler struct {
 	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Kernel
@@ -36,6 +40,10 @@ func (h Handler) inner() fsmount.Handler {
 // Kinds lists the kinds of entries of bpffs.
 func (h Handler) Kinds() []string { return h.inner().Kinds() }
 
+// Namespaces lists those of the host that the objects are in; none for another Kernel
+// than the running one.
+func (h Handler) Namespaces() []string { return namespaces(h.Kernel) }
+
 // Owns returns an error if no Mount can have recorded e.
 func (h Handler) Owns(e journal.Entry) error { return h.inner().Owns(e) }
 
@@ -46,24 +54,6 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 
 // Find finds the mounts that a Mount has made, by their sources.
 func (h Handler) Find(ctx context.Context) ([]journal.Marked, error) { return h.inner().Find(ctx) }
-
-// Revert unmounts what Apply has mounted according to Journal, whatever Path is
-// now, and removes the directories that Apply made if they are empty.
-//
-// A mount is not unmounted if it contains pins, which would be lost, or is in use.
-// The error names the pins, and the mount remains recorded, so that Revert can be
-// tried again. A mount that is no longer the recorded one is not touched, and
-// remains recorded as kept. If nothing is recorded, Revert succeeds.
-// Without a Journal, it returns an error that matches errors.ErrUnsupported.
-func (m Mount) Revert(ctx context.Context) error {
-	return m.Journal.Undo(ctx, Handler{Kernel: m.Kernel})
-}
-
-// CheckRevert lists what Revert would do. Its errors are those that Revert
-// would return.
-func (m Mount) CheckRevert(ctx context.Context) (changes []string, err error) {
-	return m.Journal.CheckUndo(ctx, Handler{Kernel: m.Kernel})
-}
 
 // holdsPins returns an error if the bpffs on path contains more than the two files
 // that the kernel puts into each bpffs, and what goes before it.

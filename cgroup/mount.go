@@ -34,7 +34,6 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
@@ -76,7 +75,7 @@ func EnsureMounted(path string) error {
 }
 
 // Mount is the state of a node that has cgroup2 mounted on a path with the host's
-// root. It is a bootstrap.CheckReverter. The zero value is the node's own mount on
+// root. It is a bootstrap.Action, whose changes [Handler] undoes. The zero value is the node's own mount on
 // Root; on nodes that have something else mounted there, such as cgroup v1, that is
 // ErrForeign.
 type Mount struct {
@@ -89,12 +88,30 @@ type Mount struct {
 	// Revert does not restore the old one. If false, such a mount is ErrNotRoot.
 	Repair bool
 
-	// Journal is where Apply records what it makes, for Revert. If nil, nothing is
-	// recorded.
-	Journal *journal.Journal
-
 	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Kernel
+}
+
+// Kinds lists the kinds of entries that Apply makes in the context's journal.
+func (Mount) Kinds() []string { return fsmount.Kinds(kind) }
+
+// Namespaces lists those of the host that a plan enters; none for another Kernel than
+// the running one.
+func (m Mount) Namespaces() []string { return namespaces(m.Kernel) }
+
+// Places lists where Apply mounts.
+func (m Mount) Places() map[string]string {
+	if m.Kernel != nil {
+		return nil
+	}
+	return map[string]string{cmp.Or(m.Path, Root): fstype}
+}
+
+func namespaces(k Kernel) []string {
+	if k != nil {
+		return nil
+	}
+	return []string{"mnt", "cgroup"}
 }
 
 // Cilium returns the mount that Cilium's agent looks for. It is separate from the
@@ -213,7 +230,7 @@ func (m Mount) Apply(ctx context.Context) error {
 }
 
 func (m Mount) request() fsmount.Request {
-	return fsmount.Request{Kind: kind, Journal: m.Journal, FSType: fstype, Options: options}
+	return fsmount.Request{Kind: kind, FSType: fstype, Options: options}
 }
 
 // clearWrong unmounts the cgroup2 mounts on path, and nothing else.

@@ -24,6 +24,10 @@ func (h Handler) inner() fsmount.Handler {
 // Kinds lists the kinds of entries of cgroup.
 func (h Handler) Kinds() []string { return h.inner().Kinds() }
 
+// Namespaces lists those of the host that the objects are in; none for another Kernel
+// than the running one.
+func (h Handler) Namespaces() []string { return namespaces(h.Kernel) }
+
 // Owns returns an error if no Mount can have recorded e.
 func (h Handler) Owns(e journal.Entry) error { return h.inner().Owns(e) }
 
@@ -34,18 +38,3 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 
 // Find finds the mounts that a Mount has made, by their sources.
 func (h Handler) Find(ctx context.Context) ([]journal.Marked, error) { return h.inner().Find(ctx) }
-
-// Revert unmounts what Apply has mounted according to Journal, whatever Path is
-// now, and removes the directories that Apply made if they are empty.
-//
-// A mount that is in use is not unmounted, and remains recorded, so that Revert can
-// be tried again. A mount that is no longer the recorded one is not touched, and
-// remains recorded as kept. If nothing is recorded, Revert succeeds.
-// Without a Journal, it returns an error that matches errors.ErrUnsupported.
-func (m Mount) Revert(ctx context.Context) error { return m.Journal.Undo(ctx, Handler{m.Kernel}) }
-
-// CheckRevert lists what Revert would do. Its errors are those that Revert
-// would return.
-func (m Mount) CheckRevert(ctx context.Context) (changes []string, err error) {
-	return m.Journal.CheckUndo(ctx, Handler{m.Kernel})
-}

@@ -43,15 +43,8 @@ type Leftovers struct {
 	// themselves, while what is in them is.
 	Keep, KeepDirs []string
 
-	// Journal is where the other packages of this module record their changes on
-	// this node. Its directory and the paths that it records are kept, as if they
-	// were in Keep; directories that it records are kept as if they were in
-	// KeepDirs. One that cannot be read is an error, and nothing is removed. Nil:
-	// nothing is looked up.
-	Journal *journal.Journal
-
 	// WhileAlive says that Remove does not look whether the agent runs, as by
-	// [Ownership.AgentAlive], of which Journal is the argument.
+	// [Ownership.AgentAlive], with the context's journal.
 	WhileAlive bool
 
 	// StrandPods says that Remove also takes the plugins and the configuration that
@@ -85,7 +78,7 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 		return err
 	}
 	if !l.WhileAlive {
-		if err := l.Ownership.AgentAlive(ctx, l.Journal); err != nil {
+		if err := l.Ownership.AgentAlive(ctx, journal.OnNode(ctx)); err != nil {
 			return err
 		}
 	}
@@ -108,6 +101,19 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 // namespace, which should be the host's; that takes CAP_SYS_PTRACE.
 func (o Ownership) AgentAlive(ctx context.Context, j *journal.Journal) error {
 	return o.agentAlive(ctx, j)
+}
+
+// Namespaces lists those of the host that a plan enters.
+func (Leftovers) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
+
+// Places lists the directories and the file systems whose content is removed: in a
+// container that does not have the host's, nothing would be found.
+func (l Leftovers) Places() map[string]string {
+	places := map[string]string{}
+	for _, path := range slices.Concat(l.Ownership.StateDirs, l.BPFRoots) {
+		places[path] = ""
+	}
+	return places
 }
 
 // Check lists what Apply would remove, one line for each item, long lists

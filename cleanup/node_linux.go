@@ -30,7 +30,7 @@ type node struct {
 
 // newNode fails where a journal cannot be read: nothing may be removed then.
 func newNode(l Leftovers, own *owned) (*node, error) {
-	keep, err := l.paths()
+	keep, err := l.paths(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cleanup: what to keep: %w", err)
 	}
@@ -122,7 +122,7 @@ func (n *node) ownsLink(l rtnl.Link) bool {
 }
 
 // paths returns what is to be kept.
-func (l Leftovers) paths() (*filetree.Keep, error) {
+func (l Leftovers) paths(ctx context.Context) (*filetree.Keep, error) {
 	keep := &filetree.Keep{}
 	for _, path := range l.Keep {
 		keep.AddAll(path)
@@ -130,7 +130,7 @@ func (l Leftovers) paths() (*filetree.Keep, error) {
 	for _, path := range l.KeepDirs {
 		keep.AddDir(path)
 	}
-	return keep, keepRecorded(keep, l.Journal)
+	return keep, keepRecorded(keep, journal.OnNode(ctx))
 }
 
 // keepRecorded keeps the files, mount points and directories that a journal

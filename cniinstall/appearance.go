@@ -16,8 +16,8 @@ import (
 // appearance describes what is guarded without reading files: any change of the
 // node's owner or of a file that decides changes it, and so does an uninstall.
 func (r *guarding) appearance(ctx context.Context) string {
-	owner, generation, err := r.Install.Journal.Owner()
-	_, recorded, errOne := r.Install.Journal.Lookup(ctx, kindFile, r.one)
+	owner, generation, err := journal.From(ctx).Owner()
+	_, recorded, errOne := journal.From(ctx).Lookup(ctx, kindFile, r.one)
 	return fmt.Sprintln(owner, generation, err, recorded, errOne, r.files(ctx))
 }
 

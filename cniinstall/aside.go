@@ -187,7 +187,7 @@ func (j *job) setAside(ctx context.Context) error {
 			forgotten = append(forgotten, e)
 		}
 	}
-	return hint(errors.Join(j.Journal.Forget(ctx, forgotten...), j.Journal.Complete(ctx, left...)))
+	return hint(errors.Join(j.journal.Forget(ctx, forgotten...), j.journal.Complete(ctx, left...)))
 }
 
 // renameAll stops at the first failure: to go on could let a file be first that
@@ -223,7 +223,7 @@ func (j *job) rename(a aside) error {
 // noteAsides records, all at once, the files that are about to go, with their
 // content, and the backups that are about to appear.
 func (j *job) noteAsides(ctx context.Context) ([]journal.Entry, error) {
-	if j.Journal == nil {
+	if j.journal == nil {
 		return nil, nil
 	}
 	if err := j.forgetOlder(ctx); err != nil {
@@ -240,7 +240,7 @@ func (j *job) noteAsides(ctx context.Context) ([]journal.Entry, error) {
 	if all = j.link(all); len(all) == 0 {
 		return nil, nil
 	}
-	return all, j.Journal.Begin(ctx, all...)
+	return all, j.journal.Begin(ctx, all...)
 }
 
 // forgetOlder drops the entry of a file that was set aside earlier if its owner has
@@ -261,13 +261,13 @@ func (j *job) forgetOlder(ctx context.Context) error {
 			delete(j.known, a.from)
 		}
 	}
-	return j.Journal.Forget(ctx, older...)
+	return j.journal.Forget(ctx, older...)
 }
 
 // entriesOf returns the entries of a file and its backup, or none if the file has
 // gone.
 func (j *job) entriesOf(ctx context.Context, a aside) ([]journal.Entry, error) {
-	e, err := files.Entry(ctx, j.Journal, a.from, journal.State{})
+	e, err := files.Entry(ctx, j.journal, a.from, journal.State{})
 	if err != nil {
 		return nil, err
 	}

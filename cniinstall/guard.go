@@ -41,8 +41,8 @@ var ErrContested = errors.New("somebody else undoes each repair")
 // second, provided that the repair itself takes at most half a second.
 //
 // It only guards what has already been applied, and installs nothing new. If
-// Install has a Journal, the entries there say what has been applied; either the
-// context or the Journal must name the step. The guard ends if there is an
+// the context has a journal, the entries there of its step say what has been applied
+// (see bootstrap.Plan.Inside). The guard ends if there is an
 // uninstall ([ErrUninstalled]), if other content is installed
 // ([journal.ErrRevoked]), or if another owner claims the node
 // ([journal.ErrNotOwner]).
@@ -175,18 +175,14 @@ func (r *guarding) trouble(err error) {
 
 // differs compares without the lock.
 func (r *guarding) differs(ctx context.Context) (bool, error) {
-	leave, err := r.enter(ctx)
-	if err != nil {
+	if err := r.verify(ctx); err != nil {
 		return false, err
 	}
 	j, err := r.survey(ctx)
 	if err != nil {
-		return false, errors.Join(err, leave())
-	}
-	defer j.close()
-	if err := leave(); err != nil {
 		return false, err
 	}
+	defer j.close()
 	if len(j.changes()) > 0 {
 		return true, nil
 	}
@@ -216,11 +212,9 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	leave, err := r.enter(ctx)
-	if err != nil {
+	if err := r.verify(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, leave()) }()
 	j, err := r.survey(ctx)
 	if err != nil {
 		return err

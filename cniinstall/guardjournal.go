@@ -15,30 +15,26 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// enter keeps uninstalls out until leave is called. Its error may be a reason for
-// the guard to end, which takes precedence over other errors: somebody else owns
-// the node by now, or what is guarded was undone.
-func (r *guarding) enter(ctx context.Context) (leave func() error, err error) {
-	_, leave, err = r.Install.Journal.Enter(ctx, journal.Verify)
-	gone := r.gone(ctx)
-	if gone == nil && errors.Is(err, journal.ErrRevoked) && !errors.Is(err, journal.ErrNotOwner) {
-		return nil, fmt.Errorf("%w: %w", ErrUninstalled, err)
+// verify returns an error if what is guarded is no longer this one's. It may be a reason
+// for the guard to end, which takes precedence over other errors: somebody else owns the
+// node by now, or what is guarded was undone.
+func (r *guarding) verify(ctx context.Context) error {
+	err := journal.From(ctx).Verify(ctx)
+	if gone := r.gone(ctx); gone != nil {
+		return gone
 	}
-	switch {
-	case gone == nil:
-		return leave, err
-	case err == nil:
-		return nil, errors.Join(gone, leave())
+	if errors.Is(err, journal.ErrRevoked) && !errors.Is(err, journal.ErrNotOwner) {
+		return fmt.Errorf("%w: %w", ErrUninstalled, err)
 	}
-	return nil, gone
+	return err
 }
 
 // gone returns an error if the journal no longer knows what is guarded.
 func (r *guarding) gone(ctx context.Context) error {
-	if r.Install.Journal == nil {
+	if journal.From(ctx) == nil {
 		return nil
 	}
-	known, err := recorded(ctx, r.Install.Journal)
+	known, err := recorded(ctx, journal.From(ctx))
 	if err != nil {
 		return err
 	}
@@ -52,7 +48,7 @@ func (r *guarding) gone(ctx context.Context) error {
 
 // mayRepair returns an error if something differs that is not to be repaired.
 func (r *guarding) mayRepair(ctx context.Context, j *job) error {
-	if j.Journal == nil {
+	if j.journal == nil {
 		return nil
 	}
 	for _, t := range j.pending(attributes, content) {
@@ -73,7 +69,7 @@ func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
 		if t.plugin != "" && j.policyOf(t.plugin) == IfMissing {
 			return nil // another may have been there before
 		}
-		return fmt.Errorf("%w: %s differs, and is not recorded in %s", ErrUninstalled, t.path, j.Journal.Dir())
+		return fmt.Errorf("%w: %s differs, and is not recorded in %s", ErrUninstalled, t.path, j.journal.Dir())
 	case t.plugin == "" && !isFixed(j.Config):
 		return nil // it may be another each time
 	case r.known != nil && !seen:
@@ -104,7 +100,7 @@ func (r *guarding) remember(ctx context.Context, j *job) error {
 	if r.known == nil {
 		r.known = map[string]string{}
 	}
-	known, err := recorded(ctx, j.Journal)
+	known, err := recorded(ctx, j.journal)
 	if err != nil {
 		return err
 	}

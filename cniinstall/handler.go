@@ -54,6 +54,9 @@ type Handler struct {
 	Force bool
 }
 
+// Namespaces lists the mount namespace.
+func (Handler) Namespaces() []string { return []string{"mnt"} }
+
 // Kinds lists the kinds of entries of cniinstall.
 func (Handler) Kinds() []string { return append(files.Kinds(), kindBackup) }
 

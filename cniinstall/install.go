@@ -69,12 +69,26 @@ type Install struct {
 	Exclusive    bool
 	BackupSuffix string
 
-	// Journal is where the previous state is recorded before each change, for
-	// Revert. If nil, nothing is recorded, and Revert returns an error that matches
-	// [errors.ErrUnsupported].
-	Journal *journal.Journal
-
 	place *place // nil: For was not called
+}
+
+// Kinds lists the kinds of entries that Apply makes in the context's journal.
+func (Install) Kinds() []string { return Handler{}.Kinds() }
+
+// Namespaces lists those of the host that a plan enters: plugins that are asked for their
+// versions run in its network namespace.
+func (Install) Namespaces() []string { return []string{"mnt", "net"} }
+
+// Places lists the folders.
+func (i Install) Places() map[string]string {
+	places := map[string]string{}
+	if i.Plugins != nil {
+		places[cmp.Or(i.BinDir, defaultBinDir)] = ""
+	}
+	if i.Config != nil {
+		places[cmp.Or(i.ConfDir, defaultConfDir)] = ""
+	}
+	return places
 }
 
 // Check says what Apply would change. A plugin that Apply would install counts as

@@ -24,6 +24,7 @@ type job struct {
 	net     *network
 	asides  []aside                  // in the order in which they go
 	dirs    []string                 // that are missing, outermost first
+	journal *journal.Journal         // nil: nothing is recorded
 	known   map[string]journal.Entry // files that are recorded, by path
 
 	binDir, confDir *durable.Dir // nil: not there, or not needed
@@ -39,7 +40,7 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 	if err := i.checkExclusive(); err != nil {
 		return nil, err
 	}
-	j := &job{Install: i}
+	j := &job{Install: i, journal: journal.From(ctx)}
 	if err := j.look(ctx); err != nil {
 		j.close()
 		return nil, err
@@ -48,7 +49,7 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 }
 
 func (j *job) look(ctx context.Context) (err error) {
-	if j.known, err = recorded(ctx, j.Journal); err != nil {
+	if j.known, err = recorded(ctx, j.journal); err != nil {
 		return err
 	}
 	if err := j.openDirs(); err != nil {
@@ -350,7 +351,7 @@ func (j *job) sweep() error {
 // prepare does everything that can fail before the files are put in their places.
 func (j *job) prepare(ctx context.Context) error {
 	for _, dir := range j.dirs {
-		if err := files.MkdirAll(ctx, j.Journal, dir, dirMode); err != nil {
+		if err := files.MkdirAll(ctx, j.journal, dir, dirMode); err != nil {
 			return fmt.Errorf("make directory %s: %w", dir, hint(err))
 		}
 	}

@@ -58,7 +58,7 @@ func backupsOf(e journal.Entry, known map[string]journal.Entry) []string {
 // written under temporary names: so Revert also removes what a killed run has left
 // of those.
 func (j *job) note(ctx context.Context) error {
-	if j.Journal == nil {
+	if j.journal == nil {
 		return nil
 	}
 	var all []journal.Entry
@@ -72,7 +72,7 @@ func (j *job) note(ctx context.Context) error {
 			after.SHA256 = now.SHA256
 		}
 		var err error
-		if t.entry, err = files.Entry(ctx, j.Journal, t.path, after, j.needs(t)...); err != nil {
+		if t.entry, err = files.Entry(ctx, j.journal, t.path, after, j.needs(t)...); err != nil {
 			return err
 		}
 		all = append(all, t.entry)
@@ -80,7 +80,7 @@ func (j *job) note(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return j.Journal.Begin(ctx, all...)
+	return j.journal.Begin(ctx, all...)
 }
 
 // noted returns the targets to record. Our configuration is the newest, and so the
@@ -115,7 +115,7 @@ func (j *job) needs(t *target) (paths []string) {
 
 // noteSums records the hash of each file's content, now that it is known.
 func (j *job) noteSums(ctx context.Context) error {
-	if j.Journal == nil {
+	if j.journal == nil {
 		return nil
 	}
 	var all []journal.Entry
@@ -128,11 +128,11 @@ func (j *job) noteSums(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return j.Journal.Begin(ctx, all...)
+	return j.journal.Begin(ctx, all...)
 }
 
 func (j *job) complete(ctx context.Context) error {
-	if j.Journal == nil {
+	if j.journal == nil {
 		return nil
 	}
 	var all []journal.Entry
@@ -144,7 +144,7 @@ func (j *job) complete(ctx context.Context) error {
 		t.entry.After.File = identity(info)
 		all = append(all, t.entry)
 	}
-	return j.Journal.Complete(ctx, all...)
+	return j.journal.Complete(ctx, all...)
 }
 
 // isSuccessor reports whether the file is another than the one that was left, though
@@ -160,7 +160,7 @@ func isSuccessor(e journal.Entry, info fs.FileInfo) bool {
 // settle looks at what a killed or failed run has begun, and decides what became of
 // it, so that it can be begun again.
 func (j *job) settle(ctx context.Context) error {
-	known, err := recorded(ctx, j.Journal)
+	known, err := recorded(ctx, j.journal)
 	if err != nil {
 		return err
 	}
@@ -187,8 +187,8 @@ func (j *job) settle(ctx context.Context) error {
 		}
 	}
 	if len(done)+len(gone) > 0 {
-		errs = append(errs, j.Journal.Complete(ctx, done...), j.Journal.Forget(ctx, gone...))
-		j.known, err = recorded(ctx, j.Journal)
+		errs = append(errs, j.journal.Complete(ctx, done...), j.journal.Forget(ctx, gone...))
+		j.known, err = recorded(ctx, j.journal)
 	}
 	return hint(errors.Join(append(errs, err)...))
 }

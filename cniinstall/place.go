@@ -81,7 +81,7 @@ type place struct {
 
 // installed are the folders in which the step has installed last. Empty: none.
 func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }, err error) {
-	entries, err := i.Journal.Recorded(ctx)
+	entries, err := journal.From(ctx).Recorded(ctx)
 	for _, e := range entries {
 		switch {
 		case !isOurs(e):
@@ -204,7 +204,7 @@ func (i Install) movedFrom(ctx context.Context) (h elsewhere, ok bool, err error
 		return h, false, nil
 	}
 	h = elsewhere{Handler{ConfDir: i.ConfDir}, i}
-	entries, err := i.Journal.Recorded(ctx)
+	entries, err := journal.From(ctx).Recorded(ctx)
 	return h, slices.ContainsFunc(entries, func(e journal.Entry) bool { return h.concerns(e) }), err
 }
 
@@ -244,7 +244,7 @@ func (i Install) keptElsewhere(ctx context.Context) (advice []string, err error)
 	if err != nil || !some {
 		return nil, err
 	}
-	entries, err := i.Journal.Recorded(ctx)
+	entries, err := journal.From(ctx).Recorded(ctx)
 	for _, e := range entries {
 		if !h.concerns(e) {
 			continue
@@ -266,7 +266,7 @@ func (i Install) checkMove(ctx context.Context) ([]string, error) {
 	if err != nil || !some {
 		return nil, err
 	}
-	return i.Journal.CheckUndo(ctx, h)
+	return journal.From(ctx).CheckUndo(ctx, h)
 }
 
 // finishMove undoes it.
@@ -275,7 +275,7 @@ func (i Install) finishMove(ctx context.Context) error {
 	if err != nil || !some {
 		return err
 	}
-	if err := i.Journal.Undo(ctx, h); err != nil {
+	if err := journal.From(ctx).Undo(ctx, h); err != nil {
 		return fmt.Errorf("undo what was installed elsewhere: %w", err)
 	}
 	return nil

@@ -40,9 +40,9 @@ func (j *job) removeDirs(ctx context.Context) error {
 		if err := durable.Remove(dir); err != nil {
 			continue // somebody else has put something there: it stays, and recorded
 		}
-		e, begun, err := j.Journal.Lookup(ctx, kindDir, dir)
+		e, begun, err := j.journal.Lookup(ctx, kindDir, dir)
 		if errs = append(errs, err); begun {
-			errs = append(errs, j.Journal.Forget(ctx, journal.Entry{Kind: e.Kind, Object: e.Object}))
+			errs = append(errs, j.journal.Forget(ctx, journal.Entry{Kind: e.Kind, Object: e.Object}))
 		}
 	}
 	return errors.Join(errs...)

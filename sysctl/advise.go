@@ -20,7 +20,7 @@ import (
 // root may write in the directory, or Reload needs systemd and there is none. Each item
 // is one line for an administrator. Advise changes nothing.
 func (d DropIn) Advise(ctx context.Context) ([]string, error) {
-	content, err := d.content()
+	content, err := d.content(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (cs companions) begin(ctx context.Context, j *journal.Journal) error {
 			c.After = state(c.next)
 			entries = append(entries, c.Entry)
 		}
-		ctx := j.WithStep(ctx, step)
+		ctx := journal.With(ctx, j.Step(step))
 		if err := j.Complete(ctx, finished...); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) err
 				held = append(held, c.Entry)
 			}
 		}
-		errs = append(errs, j.Complete(j.WithStep(ctx, step), held...))
+		errs = append(errs, j.Complete(journal.With(ctx, j.Step(step)), held...))
 	}
 	return errors.Join(errs...)
 }

@@ -39,10 +39,6 @@ type DropIn struct {
 	// Kernel is where values are read and set. The zero value is the calling
 	// thread's.
 	Kernel Kernel
-	// Journal is where the previous file and previous values are recorded before
-	// they change. If nil, nothing is recorded, and Revert returns an error that
-	// matches [errors.ErrUnsupported].
-	Journal *journal.Journal
 }
 
 func (d DropIn) dir() string {
@@ -56,7 +52,7 @@ func (d DropIn) path() string { return filepath.Join(d.dir(), d.Name) }
 
 // content is the file's wanted content, or an error if the settings cannot be
 // written as a file.
-func (d DropIn) content() ([]byte, error) {
+func (d DropIn) content(ctx context.Context) ([]byte, error) {
 	switch {
 	case d.Name == "" && len(d.Settings) == 0:
 		return nil, errors.New("drop-in: no name and no settings given")
@@ -67,7 +63,7 @@ func (d DropIn) content() ([]byte, error) {
 	case d.Name != filepath.Base(d.Name) || filepath.Ext(d.Name) != ".conf" || d.Name[0] == '.':
 		return nil, fmt.Errorf("drop-in name %q is not that of a file that ends with .conf", d.Name)
 	}
-	header, err := headerOf(d.Journal)
+	header, err := headerOf(journal.From(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +111,7 @@ func (d DropIn) Check(ctx context.Context) ([]string, error) {
 // not write the values but a Reloader may.
 //
 // If Apply is killed at any point and run again, the result is the same; with a
-// Journal that includes the reload.
+// journal that includes the reload.
 func (d DropIn) Apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -124,7 +120,7 @@ func (d DropIn) Apply(ctx context.Context) error {
 	if p == nil || errors.Is(err, errRouter) || !p.any() {
 		return err
 	}
-	r := newRecorder(d.Journal)
+	r := newRecorder(journal.From(ctx))
 	if err := d.Kernel.converge(ctx, p.own, r); err != nil && !p.leftToReloader(err) {
 		return p.unwritten(err)
 	}
@@ -138,18 +134,20 @@ func (d DropIn) Apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.complete(ctx, d.Journal)
+	return p.complete(ctx, journal.From(ctx))
 }
 
-// Revert removes the file, or restores the one that was there before, and puts back
-// the values that are still as the step left them. Anything that somebody else has
-// changed since is not touched, and the error names it.
-func (d DropIn) Revert(ctx context.Context) error {
-	return d.Journal.Undo(ctx, Handler{Kernel: d.Kernel})
-}
+// Kinds lists the kinds of entries that Apply makes in the context's journal.
+func (DropIn) Kinds() []string { return Handler{}.Kinds() }
 
-// CheckRevert lists what Revert would do, and returns the errors that Revert would
-// return.
-func (d DropIn) CheckRevert(ctx context.Context) ([]string, error) {
-	return d.Journal.CheckUndo(ctx, Handler{Kernel: d.Kernel})
+// Namespaces lists those of the host that a plan enters; none for another Kernel than
+// the running one.
+func (d DropIn) Namespaces() []string { return d.Kernel.namespaces() }
+
+// Places lists the directory of the file.
+func (d DropIn) Places() map[string]string {
+	if !d.Kernel.isRunning() {
+		return nil
+	}
+	return map[string]string{d.dir(): ""}
 }

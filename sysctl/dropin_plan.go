@@ -51,7 +51,7 @@ type otherChange struct {
 func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	p := &dropInPlan{path: d.path(), dirs: d.dirs()}
 	var err error
-	if p.content, err = d.content(); err != nil {
+	if p.content, err = d.content(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.lookAtFile(ctx, d); err != nil {
@@ -126,7 +126,7 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 	if now.Type == "" {
 		p.file.GID = max(os.Getegid(), 0)
 	}
-	entry, ours, err := d.Journal.Lookup(ctx, kindFile, p.path)
+	entry, ours, err := journal.From(ctx).Lookup(ctx, kindFile, p.path)
 	p.write = !now.Same(p.file) || ours && !entry.Done // an earlier run did not get to its end
 	if p.write {
 		p.refused = refusedIn(d.dir(), p.path)

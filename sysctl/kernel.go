@@ -35,10 +35,20 @@ type Kernel struct {
 	// Root is the directory that shows the values. If empty, it is /proc/sys. In a
 	// container whose /proc/sys is read-only, the host's (/hostproc/sys) may be
 	// writable; what is below net there still belongs to the calling thread's
-	// network namespace.
+	// network namespace. A plan enters no namespace for another Root.
 	Root string
 	// Files, if not nil, is used instead of Root.
 	Files Files
+}
+
+// isRunning reports whether k is the running kernel, in the calling thread's namespaces.
+func (k Kernel) isRunning() bool { return k.Root == "" && k.Files == nil }
+
+func (k Kernel) namespaces() []string {
+	if !k.isRunning() {
+		return nil
+	}
+	return []string{"mnt", "net"}
 }
 
 func (k Kernel) files() Files {

@@ -18,10 +18,6 @@ type Settings struct {
 	Values []Setting
 	// Kernel is where values are set. The zero value is the calling thread's.
 	Kernel Kernel
-	// Journal is where previous values are recorded before they change. If nil,
-	// nothing is recorded, and Revert returns an error that matches
-	// [errors.ErrUnsupported].
-	Journal *journal.Journal
 }
 
 // Check lists the values that Apply would set (see [Kernel.Diff]).
@@ -37,21 +33,15 @@ func (s Settings) Apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.Kernel.converge(ctx, assignments(s.Values), newRecorder(s.Journal))
+	return s.Kernel.converge(ctx, assignments(s.Values), newRecorder(journal.From(ctx)))
 }
 
-// Revert puts back the values that the step has changed since the last boot and
-// that are still as the step left them. The others are not touched, and the error
-// names them.
-func (s Settings) Revert(ctx context.Context) error {
-	return s.Journal.Undo(ctx, Handler{Kernel: s.Kernel})
-}
+// Kinds lists the kinds of entries that Apply makes in the context's journal.
+func (Settings) Kinds() []string { return Handler{}.Kinds() }
 
-// CheckRevert lists what Revert would do, and returns the errors that Revert would
-// return.
-func (s Settings) CheckRevert(ctx context.Context) ([]string, error) {
-	return s.Journal.CheckUndo(ctx, Handler{Kernel: s.Kernel})
-}
+// Namespaces lists those of the host that a plan enters; none for another Kernel than
+// the running one.
+func (s Settings) Namespaces() []string { return s.Kernel.namespaces() }
 
 func lines(changes []Change) []string {
 	var all []string

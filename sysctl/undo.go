@@ -32,6 +32,10 @@ type Handler struct {
 // Kinds lists the kinds of entries of sysctl.
 func (Handler) Kinds() []string { return append(dropIns.Kinds(), kindValue) }
 
+// Namespaces lists those of the host that the objects are in; none for another Kernel
+// than the running one.
+func (h Handler) Namespaces() []string { return h.Kernel.namespaces() }
+
 // Owns returns an error if e is about neither a kernel value nor a file that could
 // be a drop-in.
 func (Handler) Owns(e journal.Entry) error {

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
-
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // Pinned is the state in which each map is pinned in a directory, as its spec says.
@@ -25,9 +23,6 @@ type Pinned struct {
 	// Maps are what is pinned, each by its Name: the agent's own, since a map that
 	// does not fit is replaced. Their Pinning has no meaning here.
 	Maps []*ebpf.MapSpec
-
-	// Journal is where Apply records what it pins. If it is nil, nothing is recorded.
-	Journal *journal.Journal
 }
 
 // Check lists the maps that Apply would make or replace, and why.
@@ -49,13 +44,14 @@ func (p Pinned) Apply(ctx context.Context) error {
 	return p.apply(ctx)
 }
 
-// Revert removes the pins that Apply has recorded in Journal.
-func (p Pinned) Revert(ctx context.Context) error { return p.Journal.Undo(ctx, Handler{}) }
+// Kinds lists the kinds of entries that Apply makes in the context's journal.
+func (Pinned) Kinds() []string { return Handler{}.Kinds() }
 
-// CheckRevert names what Revert would remove.
-func (p Pinned) CheckRevert(ctx context.Context) (changes []string, err error) {
-	return p.Journal.CheckUndo(ctx, Handler{})
-}
+// Namespaces lists the host's mount namespace.
+func (Pinned) Namespaces() []string { return Handler{}.Namespaces() }
+
+// Places lists the directory.
+func (p Pinned) Places() map[string]string { return map[string]string{p.Dir: ""} }
 
 func (p Pinned) validate() error {
 	var errs []error

@@ -24,6 +24,9 @@ type Handler struct{}
 // Kinds lists the kinds of entries of bpfmap.
 func (Handler) Kinds() []string { return []string{kindPin, kindDir} }
 
+// Namespaces lists the mount namespace.
+func (Handler) Namespaces() []string { return []string{"mnt"} }
+
 // Owns returns an error if no Pinned can have recorded e.
 func (Handler) Owns(e journal.Entry) error {
 	switch {

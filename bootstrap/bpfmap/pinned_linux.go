@@ -96,8 +96,8 @@ func (p Pinned) openOrMake(ctx context.Context) (*durable.Dir, error) {
 	if err != nil || dir != nil {
 		return dir, err
 	}
-	e := p.dirEntry()
-	if err := p.Journal.Begin(ctx, e); err != nil {
+	e := p.dirEntry(ctx)
+	if err := journal.From(ctx).Begin(ctx, e); err != nil {
 		return nil, err
 	}
 	above, err := durable.OpenDir(filepath.Dir(p.Dir))
@@ -105,9 +105,9 @@ func (p Pinned) openOrMake(ctx context.Context) (*durable.Dir, error) {
 		err = errors.Join(above.Mkdir(filepath.Base(p.Dir), dirMode), above.Close())
 	}
 	if errors.Is(err, fs.ErrExist) { // somebody else's
-		err = p.Journal.Forget(ctx, e)
+		err = journal.From(ctx).Forget(ctx, e)
 	} else if err == nil {
-		err = p.Journal.Complete(ctx, e)
+		err = journal.From(ctx).Complete(ctx, e)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("pin maps: %w", remedy.File(err))
@@ -222,15 +222,15 @@ func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, r
 		return err
 	}
 	defer m.Close()
-	e, err := p.entry(spec.Name, m)
+	e, err := p.entry(ctx, spec.Name, m)
 	if err != nil {
 		return err
 	}
-	_, known, err := p.Journal.Lookup(ctx, e.Kind, e.Object)
+	_, known, err := journal.From(ctx).Lookup(ctx, e.Kind, e.Object)
 	if err != nil {
 		return err
 	}
-	if err := p.Journal.Begin(ctx, e); err != nil {
+	if err := journal.From(ctx).Begin(ctx, e); err != nil {
 		return err
 	}
 	if replaces {
@@ -242,25 +242,25 @@ func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, r
 	}
 	if err != nil {
 		if !known {
-			err = errors.Join(err, p.Journal.Forget(ctx, e))
+			err = errors.Join(err, journal.From(ctx).Forget(ctx, e))
 		}
 		return remedy.File(err)
 	}
-	return p.Journal.Complete(ctx, e)
+	return journal.From(ctx).Complete(ctx, e)
 }
 
 // entry is that of a map in its place, told by its id: no other map has it until the
 // next boot.
-func (p Pinned) entry(name string, m *ebpf.Map) (journal.Entry, error) {
+func (p Pinned) entry(ctx context.Context, name string, m *ebpf.Map) (journal.Entry, error) {
 	id, err := identity(m)
 	return journal.Entry{
-		Kind: kindPin, Object: p.path(name), Boot: p.Journal.Boot(), Needs: []string{p.Dir},
+		Kind: kindPin, Object: p.path(name), Boot: journal.From(ctx).Boot(), Needs: []string{p.Dir},
 		After: journal.State{Type: "map", Value: id},
 	}, err
 }
 
 func (p Pinned) dirEntry() journal.Entry {
-	return journal.Entry{Kind: kindDir, Object: p.Dir, Boot: p.Journal.Boot(), After: journal.State{Type: "dir"}}
+	return journal.Entry{Kind: kindDir, Object: p.Dir, Boot: journal.From(ctx).Boot(), After: journal.State{Type: "dir"}}
 }
 
 func identity(m *ebpf.Map) (string, error) {

@@ -71,6 +71,9 @@ type Loaded struct {
 	Conf func(context.Context) ([]byte, error)
 }
 
+// Kinds returns none: it makes nothing that could be undone.
+func (Loaded) Kinds() []string { return nil }
+
 // Check says that the runtime has still to load the configuration, or nothing if it
 // has. A runtime that is not there, or does not answer, is to load it too.
 func (l Loaded) Check(ctx context.Context) ([]string, error) {

@@ -19,7 +19,7 @@ import (
 // File is the gate that is open when there is something at path, which is absolute: a
 // file, a directory or a socket, or a link to one.
 func File(path string) Gate {
-	return Gate{Name: "the file " + printable.Line(path), Probe: func(context.Context) (string, error) {
+	return Gate{Name: "the file " + printable.Line(path), Where: []string{"mnt"}, Probe: func(context.Context) (string, error) {
 		if !filepath.IsAbs(path) {
 			return "", fmt.Errorf("%q is no absolute path", path)
 		}
@@ -38,7 +38,7 @@ func File(path string) Gate {
 // 10.96.0.1:443. Inside of hostns.Do, its host has to be an IP address: a name would be
 // looked up from outside.
 func TCP(address string) Gate {
-	return Gate{Name: "the TCP port " + printable.Line(address), Probe: func(ctx context.Context) (string, error) {
+	return Gate{Name: "the TCP port " + printable.Line(address), Where: []string{"net"}, Probe: func(ctx context.Context) (string, error) {
 		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
 			return "", fmt.Errorf("%q: want HOST:PORT", address)
 		}

@@ -6,18 +6,17 @@
 //
 //	g := gate.TCP("10.96.0.1:443")
 //	g.Timeout = time.Minute
-//	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "api-server-port", Action: g}, ...}}
+//	plan := bootstrap.Plan{Gates: []bootstrap.Step{{Name: "api-server-port", Action: g}}, ...}
 //	err := g.Apply(ctx) // or alone
 //
 // A [Gate] is a bootstrap.Action that changes nothing: its Apply looks again and again
 // until the gate is open, says every five seconds what it waits for, and fails at its
-// deadline with what it saw last. Gates come first in a plan. Those that ask a cluster
-// are in package bootstrap/kube.
+// deadline with what it saw last. It is made for Plan.Gates, which are waited for while the
+// node is not locked. Those that ask a cluster are in package bootstrap/kube.
 //
 // # Where it looks
 //
-// In the calling thread's namespaces: the host's, if the gate is wrapped by
-// hostns.Host.In, with hostns.Mount for a file and hostns.Net for a port or for rules.
+// In a plan, in the host's namespaces: see [Gate].Where. Alone, in the calling thread's.
 //
 // # What it needs
 //
@@ -59,6 +58,10 @@ type Gate struct {
 	// The context ends after three seconds.
 	Probe func(ctx context.Context) (seen string, err error)
 
+	// Where are the host's namespaces in which a plan calls Probe, by their names in
+	// /proc/PID/ns: "mnt" for a file, "net" for a port. None: those of the process.
+	Where []string
+
 	// Timeout is how long Apply waits. Zero means five minutes.
 	Timeout time.Duration
 
@@ -70,6 +73,12 @@ type Gate struct {
 	// bootstrap.Trace is told, in any case.
 	Waiting func(bootstrap.Wait)
 }
+
+// Namespaces returns Where.
+func (g Gate) Namespaces() []string { return g.Where }
+
+// Kinds returns none: a gate makes nothing that could be undone.
+func (Gate) Kinds() []string { return nil }
 
 // Check says what Apply would wait for, or nothing if the gate is open.
 func (g Gate) Check(ctx context.Context) ([]string, error) {

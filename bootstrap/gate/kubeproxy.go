@@ -22,7 +22,7 @@ func chains() []chain {
 // network namespace, in whichever mode: nftables, iptables or ipvs, with nf_tables or
 // legacy iptables, for IPv4 or IPv6. It looks once a second.
 func KubeProxy() Gate {
-	return Gate{Name: "kube-proxy's rules", Every: time.Second, Probe: func(ctx context.Context) (string, error) {
+	return Gate{Name: "kube-proxy's rules", Where: []string{"net"}, Every: time.Second, Probe: func(ctx context.Context) (string, error) {
 		found, err := kubeProxy(ctx)
 		if err != nil || found {
 			return "", err

@@ -35,9 +35,10 @@ type Store struct {
 	// cri.Endpoint.SandboxIDs. It is not called where there is nothing to release.
 	Sandboxes func(context.Context) ([]string, error)
 
-	// On calls its argument where DataDir is, such as hostns.Host.On(hostns.Mount).
-	// Sandboxes is called outside of it. Nil: the process's own namespaces.
-	On func(context.Context, func(context.Context) error) error
+	// Enter calls its last argument in the host's namespaces of the given names, such as
+	// hostns.Host.Enter, for DataDir is the host's. Sandboxes is called outside of it.
+	// Nil: the process's own namespaces.
+	Enter func(ctx context.Context, namespaces []string, f func(context.Context) error) error
 
 	// MinAge keeps the addresses of sandboxes that are being made: no runtime lists
 	// them yet. Zero means 10 minutes, more than twice as long as the kubelet waits
@@ -103,10 +104,10 @@ func (s Store) on(ctx context.Context, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("host-local's store of %q: %w", s.Network, err)
 	}
-	if s.On == nil {
+	if s.Enter == nil {
 		return f(ctx)
 	}
-	return s.On(ctx, f)
+	return s.Enter(ctx, []string{"mnt"}, f)
 }
 
 // open opens the network's directory; nil: there is none.

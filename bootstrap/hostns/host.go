@@ -4,28 +4,50 @@
 package hostns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/flock"
 )
 
+// DefaultLockFile is the lock of a node, whichever directories a run uses.
+const DefaultLockFile = flock.DefaultPath
+
+// ErrLocked is matched by the error of a [Host.Lock] that waited too long.
+var ErrLocked = flock.ErrHeld
+
 // Host is the node that a program changes, whether the program runs directly on it
-// or in one of its containers. The zero value is for a process that runs directly
-// on the host.
+// or in one of its containers. It is the Host of a bootstrap.Plan. The zero value is
+// for a process that runs directly on the host.
 type Host struct {
 	// Proc is where the host's /proc is mounted, such as /hostproc, so that pid 1
 	// there is the host's. "/proc" stands for the pid 1 that this process sees. If
-	// Proc is empty, no namespace is entered.
+	// Proc is empty, no namespace is entered, and what would stay in a container is
+	// refused: see [Host.CheckPlaces].
 	Proc string
 
 	// Here says, if Proc is empty, that changes are meant for the container that the
-	// process is in: [Host.Files] and [Host.Mounts] then refuse nothing.
+	// process is in: nothing is then refused.
 	Here bool
 
 	// Remedy is added to errors that match [ErrNotHost]. It should say how to set
 	// Proc and Here, for example by which flags of the program.
 	Remedy string
+
+	// LockFile is the path of the node's lock, on the host. If empty, it is
+	// DefaultLockFile, in whose directory only root may make it: others name a file
+	// beside their journal. It is made with mode 0600, and never removed.
+	LockFile string
+
+	// LockTimeout is how long Lock waits for another holder. Zero means 60 seconds, a
+	// negative value not at all.
+	LockTimeout time.Duration
 }
 
 // Check returns an error unless Proc is empty or shows a host (see [CheckProc]).
@@ -40,90 +62,74 @@ func (h Host) Check() error {
 	return err
 }
 
-// Do runs f in the host's namespaces (see [Do]). If Proc is empty, it just calls f.
+// IsHere reports whether the process is on the host: nothing is entered.
+func (h Host) IsHere() bool { return h.Proc == "" }
+
+// Do runs f in the host's namespaces (see [Do]). If Proc is empty, or the calling
+// thread is in all of these already by a Do around this one, it just calls f.
 func (h Host) Do(ctx context.Context, ns Namespace, f func(context.Context) error) error {
-	if h.Proc == "" {
+	if h.Proc == "" || inside(ctx, h.init(), ns) {
 		return f(ctx)
 	}
 	return Do(ctx, h.init(), ns, f)
 }
 
-// On returns a function that runs its argument in the host's namespaces, as
-// journal.In needs it.
-func (h Host) On(ns Namespace) func(context.Context, func(context.Context) error) error {
-	return func(ctx context.Context, f func(context.Context) error) error { return h.Do(ctx, ns, f) }
-}
-
-// Lock returns a function that calls lock, such as the Lock method of a flock.File,
-// in the host's mount namespace.
-func (h Host) Lock(lock func(context.Context) (unlock func() error, err error)) func(context.Context) (unlock func() error, err error) {
-	return func(ctx context.Context) (unlock func() error, err error) {
-		err = h.Do(ctx, Mount, func(ctx context.Context) (err error) {
-			unlock, err = lock(ctx)
-			return err
-		})
-		return unlock, err
+// Enter is Do for namespaces that are given by the names of their files in
+// /proc/PID/ns: "mnt", "net", "cgroup", "uts", "ipc". A plan enters those that an action
+// names.
+func (h Host) Enter(ctx context.Context, namespaces []string, f func(context.Context) error) error {
+	ns, err := byName(namespaces)
+	if err != nil {
+		return err
 	}
-}
-
-// In returns an action that runs a in the host's namespaces (see [In]). If Proc is
-// empty, it returns a itself.
-func (h Host) In(ns Namespace, a Action) Action {
-	if h.Proc == "" {
-		return a
+	if ns == 0 {
+		return f(ctx)
 	}
-	return In(h.init(), ns, a)
+	return h.Do(ctx, ns, f)
 }
 
-// Files is In for an action that makes files at paths. If the files would exist
-// only in the container (see [CheckFile]), the action fails with an error that says
-// so.
-func (h Host) Files(ns Namespace, a Action, paths ...string) Action {
-	var errs []error
-	for _, path := range paths {
-		errs = append(errs, h.CheckFile(path))
-	}
-	return orRefused(h.In(ns, a), errors.Join(errs...))
-}
-
-// Mounts is In for an action that mounts a file system of type fstype on one of
-// paths. If only the container would see a mount there (see [CheckMount]), the
-// action fails with an error that says so.
-func (h Host) Mounts(ns Namespace, a Action, fstype string, paths ...string) Action {
-	var errs []error
-	for _, path := range paths {
-		errs = append(errs, h.refusal(CheckMount(path, fstype)))
-	}
-	return orRefused(h.In(ns, a), errors.Join(errs...))
-}
-
-// CheckFile returns the error with which the action of [Host.Files] would fail for
-// path.
-func (h Host) CheckFile(path string) error { return h.refusal(CheckFile(path)) }
-
-// refusal returns err, unless the change is made on the host or is meant for the
-// container.
-func (h Host) refusal(err error) error {
-	switch {
-	case err == nil, h.Proc != "", h.Here:
+// CheckPlaces returns an error, which matches [ErrNotHost], if what is made at one of
+// the places would stay in the container that the process is in: files (see
+// [CheckFile]) or, where a type of file system is given, a mount (see [CheckMount]). It
+// returns nil if the host is entered, or the container is meant.
+func (h Host) CheckPlaces(places map[string]string) error {
+	if h.Proc != "" || h.Here {
 		return nil
-	case h.Remedy == "":
+	}
+	var errs []error
+	for _, path := range slices.Sorted(maps.Keys(places)) {
+		if fstype := places[path]; fstype != "" {
+			errs = append(errs, h.refusal(CheckMount(path, fstype)))
+		} else {
+			errs = append(errs, h.refusal(CheckFile(path)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (h Host) refusal(err error) error {
+	if err == nil || h.Remedy == "" {
 		return err
 	}
 	return fmt.Errorf("%w (%s)", err, h.Remedy)
 }
 
-func (h Host) init() string { return filepath.Join(h.Proc, "1") }
-
-// orRefused returns a or, if err is not nil, an action that fails with err.
-func orRefused(a Action, err error) Action {
-	if err == nil {
-		return a
-	}
-	return refused{err}
+// Lock takes the node's lock: see [Host].LockFile. A plan holds it while it changes the
+// node, and so does whoever changes it without one. Owner tells those who wait on whose
+// behalf; waiting, which may be nil, is called when it is not free, with who holds it,
+// and the longest that the wait may take. The error of a wait that was too long matches
+// [ErrLocked] and names the holder.
+//
+// The kernel releases the lock when its holder dies. Unlock may be called in any
+// namespace; a second call does nothing. Of two Locks in one process, the second waits
+// too: do not call it inside a plan.
+func (h Host) Lock(ctx context.Context, owner string, waiting func(what string, atMost time.Duration)) (unlock func() error, err error) {
+	file := flock.File{Path: cmp.Or(h.LockFile, DefaultLockFile), Timeout: h.LockTimeout, Owner: owner, Waiting: waiting}
+	err = h.Do(ctx, Mount, func(ctx context.Context) (err error) {
+		unlock, err = file.Lock(ctx)
+		return err
+	})
+	return unlock, err
 }
 
-type refused struct{ err error }
-
-func (r refused) Check(context.Context) ([]string, error) { return nil, r.err }
-func (r refused) Apply(context.Context) error             { return r.err }
+func (h Host) init() string { return filepath.Join(h.Proc, "1") }

@@ -54,6 +54,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -71,15 +72,17 @@ const (
 
 // kinds lists what can be entered, in the order of entry. The mount namespace comes
 // last: once it is entered, the caller's /proc is out of sight.
-var kinds = [...]struct {
-	ns         Namespace
-	name, file string
-}{
+var kinds = [...]kind{
 	{Cgroup, "cgroup", "cgroup"},
 	{Net, "net", "net"},
 	{UTS, "uts", "uts"},
 	{IPC, "ipc", "ipc"},
 	{Mount, "mount", "mnt"},
+}
+
+type kind struct {
+	ns         Namespace
+	name, file string
 }
 
 const all = Mount | Cgroup | Net | UTS | IPC
@@ -99,6 +102,18 @@ func (ns Namespace) String() string {
 		return "none"
 	}
 	return strings.Join(names, "|")
+}
+
+// byName returns the kinds with the given file names.
+func byName(names []string) (ns Namespace, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(kinds[:], func(k kind) bool { return k.file == name })
+		if i < 0 {
+			return 0, fmt.Errorf("enter namespaces: there is no kind %q, or it cannot be entered", name)
+		}
+		ns |= kinds[i].ns
+	}
+	return ns, nil
 }
 
 // Error says which namespace could not be entered, and why. The function was then

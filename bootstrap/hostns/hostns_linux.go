@@ -31,9 +31,24 @@ func do(ctx context.Context, procDir string, ns Namespace, f func(context.Contex
 			result = err
 			return
 		}
-		result = f(ctx)
+		result = f(context.WithValue(ctx, threadKey{}, thread{procDir, ns, unix.Gettid()}))
 	})
 	return result
+}
+
+// threadKey is the context key of the thread that is in namespaces.
+type threadKey struct{}
+
+type thread struct {
+	procDir string
+	ns      Namespace
+	tid     int
+}
+
+// inside reports whether the calling thread is in all of the namespaces already.
+func inside(ctx context.Context, procDir string, ns Namespace) bool {
+	t, _ := ctx.Value(threadKey{}).(thread)
+	return t.tid == unix.Gettid() && t.procDir == procDir && ns&^t.ns == 0
 }
 
 func panicError(p any) error {

@@ -12,6 +12,8 @@ import (
 	"runtime"
 )
 
+func inside(context.Context, string, Namespace) bool { return false }
+
 func do(_ context.Context, procDir string, ns Namespace, _ func(context.Context) error) error {
 	return fmt.Errorf("enter %v namespaces of %s: %s has none: %w", ns, procDir, runtime.GOOS, errors.ErrUnsupported)
 }

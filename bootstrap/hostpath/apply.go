@@ -57,12 +57,12 @@ func (p Paths) make(ctx context.Context, what Path) error {
 	path := what.clean()
 	switch {
 	case what.Type == DirectoryOrCreate:
-		return files.MkdirAll(ctx, p.Journal, path, dirMode)
+		return files.MkdirAll(ctx, journal.From(ctx), path, dirMode)
 	case kept(path):
 		_, err := createFile(path)
 		return err
 	}
-	return files.Make(ctx, p.Journal, path, emptyFile(), func() (bool, error) { return createFile(path) })
+	return files.Make(ctx, journal.From(ctx), path, emptyFile(), func() (bool, error) { return createFile(path) })
 }
 
 func emptyFile() journal.State {

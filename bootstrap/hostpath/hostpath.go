@@ -10,8 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // Type says what must be at a path. The names are those of a hostPath volume.
@@ -41,10 +39,21 @@ type Paths struct {
 	// List is worked through in order: a path that needs another one must come after
 	// it.
 	List []Path
+}
 
-	// Journal is where Apply records what it makes, for Revert. If nil, nothing is
-	// recorded, and Revert returns an error that matches [errors.ErrUnsupported].
-	Journal *journal.Journal
+// Kinds lists the kinds of entries that Apply makes in the context's journal.
+func (Paths) Kinds() []string { return files.Kinds() }
+
+// Namespaces lists the host's mount namespace.
+func (Paths) Namespaces() []string { return files.Namespaces() }
+
+// Places lists the paths.
+func (p Paths) Places() map[string]string {
+	places := map[string]string{}
+	for _, path := range p.List {
+		places[path.Path] = ""
+	}
+	return places
 }
 
 // Check names the directories and files that Apply would make. If a path is of the

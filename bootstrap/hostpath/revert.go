@@ -23,6 +23,9 @@ type Handler struct{}
 // Kinds lists the kinds of entries of hostpath.
 func (Handler) Kinds() []string { return files.Kinds() }
 
+// Namespaces lists the mount namespace.
+func (Handler) Namespaces() []string { return files.Namespaces() }
+
 // Owns returns an error if e cannot be an entry of hostpath.
 func (Handler) Owns(e journal.Entry) error { return files.Owns(e) }
 
@@ -32,17 +35,4 @@ func (Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jour
 		return journal.Undo{}, nil
 	}
 	return files.Look(ctx, p, e)
-}
-
-// Revert undoes what Apply has recorded in Journal.
-func (p Paths) Revert(ctx context.Context) error {
-	if err := p.Journal.Undo(ctx, Handler{}); err != nil {
-		return hint("revert host paths", err)
-	}
-	return nil
-}
-
-// CheckRevert names what Revert would remove.
-func (p Paths) CheckRevert(ctx context.Context) (changes []string, err error) {
-	return p.Journal.CheckUndo(ctx, Handler{})
 }

@@ -38,6 +38,10 @@ type Entry struct {
 	// in.
 	Namespace string `json:"namespace,omitempty"`
 
+	// Namespaces are those of the host that the object is in, which are entered to undo
+	// it: those of its kind's handler. Begin fills them in.
+	Namespaces []string `json:"namespaces,omitempty"`
+
 	// Before is the object's state at the first Begin. After is the state in which
 	// the step left it or, until Done, means to leave it. Was is the state in which
 	// the step had left it before the entry was begun again.

@@ -33,8 +33,7 @@ const (
 // of the kinds Kind/file and Kind/dir, so that each package has its own, and their
 // object is a path. A path is reached through open directories, and a symbolic link
 // at its end is never followed. The process that undoes resolves the path in its
-// own mount namespace: to undo what was recorded on the host, wrap the handler with
-// [In].
+// own mount namespace, or the host's: see [Handler].
 type Files struct {
 	// Kind is the package's name, such as "acme".
 	Kind string
@@ -47,6 +46,9 @@ type Files struct {
 
 func (f Files) file() string { return f.Kind + "/file" }
 func (f Files) dir() string  { return f.Kind + "/dir" }
+
+// Namespaces lists the mount namespace.
+func (f Files) Namespaces() []string { return []string{"mnt"} }
 
 // Kinds lists Kind/file and Kind/dir.
 func (f Files) Kinds() []string { return []string{f.file(), f.dir()} }

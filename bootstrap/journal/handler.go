@@ -3,16 +3,18 @@
 
 package journal
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Handler undoes entries of certain kinds. Each package whose actions record
 // something has one. For files that your own actions write, use [Files].
 type Handler interface {
 	// Kinds lists the kinds of entries that the handler knows.
 	Kinds() []string
+
+	// Namespaces names those of the host that the objects are in, by their names in
+	// /proc/PID/ns: "mnt", "net", "cgroup". All other methods but Kinds and Owns are
+	// called in these. None: the objects are on this side, in the process's own.
+	Namespaces() []string
 
 	// Owns returns an error if no action of this kind can have recorded e. Somebody
 	// else has written such an entry, and it is not undone.
@@ -62,41 +64,3 @@ func (p *Pass) WillKeep(object string) bool { return p.stays[object] }
 
 // Journal returns the journal that is being undone, for the content that it stores.
 func (p *Pass) Journal() *Journal { return p.journal }
-
-// In returns a handler that calls h's methods through run, which enters the
-// namespaces that the objects are in. It is made for hostns.Do:
-//
-//	onHost := func(ctx context.Context, f func(context.Context) error) error {
-//		return hostns.Do(ctx, "/hostproc/1", hostns.Mount, f)
-//	}
-//	handlers = append(handlers, journal.In(onHost, bpffs.Handler{}))
-func In(run func(context.Context, func(context.Context) error) error, h Handler) Handler {
-	return elsewhere{h, run}
-}
-
-type elsewhere struct {
-	Handler
-	run func(context.Context, func(context.Context) error) error
-}
-
-// complete returns an error if one of the handlers is nil.
-func complete(handlers []Handler) error {
-	for i, h := range handlers {
-		e, wrapped := h.(elsewhere)
-		if h == nil || wrapped && (e.Handler == nil || e.run == nil) {
-			return fmt.Errorf("handler %d of %d is nil", i+1, len(handlers))
-		}
-	}
-	return nil
-}
-
-func (h elsewhere) Look(ctx context.Context, p *Pass, e Entry) (u Undo, err error) {
-	err = h.run(ctx, func(ctx context.Context) (err error) {
-		u, err = h.Handler.Look(ctx, p, e)
-		return err
-	})
-	if inside := u.Run; inside != nil {
-		u.Run = func(ctx context.Context) error { return h.run(ctx, inside) }
-	}
-	return u, err
-}

@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -47,18 +49,33 @@ var (
 	ErrUnknownKind = errors.New("recorded by something that this program does not know")
 )
 
-var errNoJournal error = unsupported.Error("no journal was given, so nothing was recorded")
+var errNoJournal error = unsupported.Error("there is no journal, so nothing was recorded")
 
-// Options say on whose behalf a journal is used, and how its entries are undone.
-type Options struct {
-	// Agent is the name of the agent on whose objects the journal's [Mark] is written:
-	// small letters and digits, with single -, . and _ between them. If empty, they name
-	// none, and another journal of the node's cannot be told by it.
+// DefaultDir is where a [Node] is recorded that names no directory.
+const DefaultDir = "/var/lib/slipway"
+
+// Node says what remembers the changes on one node: in which directory, on whose
+// behalf, and how they are undone. It is the Journal of a bootstrap.Plan, by pointer,
+// and nothing is read or written before the plan runs. The plan opens the directory on
+// its host, so Dir is a path of the node's and not of the container's. [Node.Open] is
+// for whoever has no plan.
+//
+// A Node remembers which journal this process has applied to: use one for all plans of
+// a process, and let no two goroutines use it for the first time at once.
+type Node struct {
+	// Dir is the directory, an absolute path. If empty, it is DefaultDir.
+	Dir string
+
+	// Agent is the name of the agent whose changes are recorded: small letters and
+	// digits, with single -, . and _ between them. The [Mark] of the objects has it. It
+	// must not be empty.
 	Agent string
 
 	// Owner says on whose behalf the node is changed, such as a pod's UID; it must be
-	// UTF-8. If empty, the process claims nothing.
-	Owner string
+	// UTF-8. NoOwner says that there is nobody in particular: the process then claims
+	// nothing, and keeps nobody from changing the node. One of them must be set.
+	Owner   string
+	NoOwner bool
 
 	// TakeOver lets an owner who was superseded claim the node again.
 	TakeOver bool
@@ -75,9 +92,57 @@ type Options struct {
 	// Boot names the running boot. If empty, the kernel is asked.
 	Boot string
 
-	// Handlers undo the entries that the program makes. Wrap those with [In] whose
-	// objects are in other namespaces.
+	// Handlers undo what is recorded. Undoing needs nothing else: it is done by another
+	// process, which may know no step of the plan that has made the changes.
 	Handlers []Handler
+
+	opened *Journal
+}
+
+// Enter calls f in the host's namespaces of the given names, which are those of the
+// files in /proc/PID/ns: "mnt", "net", "cgroup". Method Enter of a hostns.Host is one.
+type Enter = func(ctx context.Context, namespaces []string, f func(context.Context) error) error
+
+// here is an Enter for a process that is on the host.
+func here(ctx context.Context, _ []string, f func(context.Context) error) error { return f(ctx) }
+
+// Validate says what is wrong with n itself.
+func (n *Node) Validate() error {
+	if n == nil {
+		return errors.New("the journal is a nil *Node")
+	}
+	dir := n.dir()
+	switch {
+	case !filepath.IsAbs(dir) || dir == "/":
+		return fmt.Errorf("state directory %q is not an absolute path below /", n.Dir)
+	case !utf8.ValidString(n.Owner):
+		return fmt.Errorf("owner %q is not UTF-8, which is all that a journal can hold", n.Owner)
+	case n.Owner == "" && !n.NoOwner:
+		return fmt.Errorf("state directory %s: nobody is named as the owner: set Owner, such as a pod's UID, or NoOwner", dir)
+	case n.Owner != "" && n.NoOwner:
+		return fmt.Errorf("state directory %s: there is an owner, %q, and NoOwner is set", dir, n.Owner)
+	case n.Agent == "":
+		return fmt.Errorf("state directory %s: the agent has no name: set Agent", dir)
+	case len(n.Agent) > maxAgent || !isAgentName(n.Agent):
+		return fmt.Errorf("agent %q: want at most %d small letters and digits, with single -, . and _ between them", n.Agent, maxAgent)
+	}
+	if i := slices.Index(n.Handlers, nil); i >= 0 {
+		return fmt.Errorf("state directory %s: handler %d of %d is nil", dir, i+1, len(n.Handlers))
+	}
+	return nil
+}
+
+func (n *Node) dir() string { return filepath.Clean(cmp.Or(n.Dir, DefaultDir)) }
+
+// Handles reports whether one of the handlers undoes entries of a kind, and in which
+// namespaces.
+func (n *Node) Handles(kind string) (namespaces []string, ok bool) {
+	for _, h := range n.Handlers {
+		if slices.Contains(h.Kinds(), kind) {
+			return h.Namespaces(), true
+		}
+	}
+	return nil, false
 }
 
 // maxAgent is the length of an agent's name in bytes, such that a mount's source can
@@ -103,13 +168,15 @@ func isAgentName(name string) bool {
 // revert return an error that matches [errors.ErrUnsupported].
 type Journal struct {
 	*shared
-	step string // where the context names none
+	step  string       // for which is recorded; empty: for none
+	noted *atomic.Bool // something is recorded for the step
 }
 
 // shared is the part of a journal that all steps have in common.
 type shared struct {
-	options Options
+	options Node
 	dir     string
+	enter   Enter
 	parent  *durable.Dir // nil: there was none
 	missing error
 	name    string // of the directory in parent
@@ -128,27 +195,31 @@ type shared struct {
 	generation int             // that it has claimed; 0: none
 }
 
-// Open opens the journal in the directory dir, an absolute path in the calling
-// thread's mount namespace. The directory may be missing: it is then made when
+// Open opens the journal for a program that has no plan, or beside its plan. It enters
+// the host's mount namespace for that, and those of the handlers to undo. If enter is
+// nil, the process is on the host. The directory may be missing: it is then made when
 // something is recorded. If the directories above it are missing too, recording
 // returns an error until the journal is opened again. Close closes it.
 //
 // The error matches [ErrUntrusted] if others may write to the directory, and
 // [ErrUnreadable] if the journal cannot be understood.
-func Open(dir string, o Options) (*Journal, error) {
-	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
-		return nil, fmt.Errorf("state directory %q is not an absolute path below /", dir)
+func (n *Node) Open(ctx context.Context, enter Enter) (j *Journal, err error) {
+	if err := n.Validate(); err != nil {
+		return nil, err
 	}
-	if !utf8.ValidString(o.Owner) {
-		return nil, fmt.Errorf("owner %q is not UTF-8, which is all that a journal can hold", o.Owner)
+	if enter == nil {
+		enter = here
 	}
-	if o.Agent != "" && (len(o.Agent) > maxAgent || !isAgentName(o.Agent)) {
-		return nil, fmt.Errorf("agent %q: want at most %d small letters and digits, with single -, . and _ between them", o.Agent, maxAgent)
-	}
-	if err := complete(o.Handlers); err != nil {
-		return nil, fmt.Errorf("state directory %s: %w", dir, err)
-	}
-	dir = filepath.Clean(dir)
+	err = enter(ctx, []string{"mnt"}, func(context.Context) (err error) {
+		j, err = open(*n, enter)
+		return err
+	})
+	return j, err
+}
+
+func open(n Node, enter Enter) (*Journal, error) {
+	n.opened = nil
+	dir := n.dir()
 	parent, err := durable.OpenDir(filepath.Dir(dir))
 	var missing error // told when something is to be recorded
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +229,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
 	}
-	j := &Journal{shared: &shared{options: o, dir: dir, parent: parent, missing: missing, name: filepath.Base(dir), boot: o.Boot, next: newID()}}
+	j := &Journal{shared: &shared{options: n, dir: dir, enter: enter, parent: parent, missing: missing, name: filepath.Base(dir), boot: n.Boot, next: newID()}}
 	if j.boot == "" {
 		j.boot, err = bootID()
 	}
@@ -201,31 +272,53 @@ func (j *Journal) Boot() string {
 	return j.boot
 }
 
-type stepKey struct{}
+type journalKey struct{}
 
-// WithStep returns a context in which everything that is recorded or reverted
-// belongs to the named step. A plan calls it for each of its steps.
-func (j *Journal) WithStep(ctx context.Context, step string) context.Context {
-	return context.WithValue(ctx, stepKey{}, step)
+// With returns a context in which actions record in j.
+func With(ctx context.Context, j *Journal) context.Context {
+	return context.WithValue(ctx, journalKey{}, j)
 }
 
-// Step returns the same journal for an action that is used without a plan:
-// everything that it records or reverts belongs to the named step.
+// From returns the journal in which an action records what it changes. It is nil if
+// there is none: the action is used alone, or its step in the plan says that nothing is
+// to be recorded.
+func From(ctx context.Context) *Journal {
+	j, _ := ctx.Value(journalKey{}).(*Journal)
+	return j
+}
+
+// Step returns the same journal for one step: everything that is recorded or reverted
+// through it belongs to that. A plan does so for each of its steps.
 func (j *Journal) Step(name string) *Journal {
 	if j == nil {
 		return nil
 	}
-	return &Journal{j.shared, name}
+	return &Journal{j.shared, name, new(atomic.Bool)}
 }
 
-func (j *Journal) stepOf(ctx context.Context) (string, error) {
-	if step, ok := ctx.Value(stepKey{}).(string); ok && step != "" {
-		return step, nil
+// of returns j for the step that is recorded or reverted: that of the context's journal,
+// if it is the same one, or else j's own.
+func (j *Journal) of(ctx context.Context) (*Journal, error) {
+	if in := From(ctx); in != nil && in.shared == j.shared && in.step != "" {
+		return in, nil
 	}
 	if j.step == "" {
-		return "", errors.New("no step to record for: run the action in a plan that has the journal, or give it Journal.Step")
+		return nil, errors.New("no step to record for: run the action in a plan that has the journal, or give it Journal.Step")
 	}
-	return j.step, nil
+	return j, nil
+}
+
+// Noted reports whether something is recorded for the context's step, as far as its
+// action has recorded or asked in this run: package bootstrap asks.
+func (n *Node) Noted(ctx context.Context) bool {
+	j := From(ctx)
+	return j != nil && j.noted != nil && j.noted.Load()
+}
+
+func (j *Journal) note() {
+	if j.noted != nil {
+		j.noted.Store(true)
+	}
 }
 
 // Begin records, durably, that the objects of entries are about to be changed. If
@@ -235,6 +328,7 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	return j.record(ctx, entries, func(p *page, entries []Entry) error {
 		for i := range entries {
 			e := &entries[i]
+			e.Namespaces, _ = j.options.Handles(e.Kind)
 			e.Namespace, e.Time, e.Done = mountinfo.Namespace(), time.Now().UTC().Truncate(time.Second), false
 			if current := p.current(); j.options.Owner != "" && current.Name == j.options.Owner {
 				e.Generation = current.Generation
@@ -302,14 +396,15 @@ func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []E
 	if j == nil || len(entries) == 0 {
 		return nil
 	}
-	step, err := j.stepOf(ctx)
+	j, err := j.of(ctx)
 	if err != nil {
 		return err
 	}
 	entries = slices.Clone(entries)
 	for i := range entries {
-		entries[i].Step = step
+		entries[i].Step = j.step
 	}
+	j.note()
 	if err := j.change(func(p *page) error { return f(p, entries) }); err != nil {
 		return unrecorded{err}
 	}
@@ -319,8 +414,8 @@ func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []E
 // unrecorded tells a plan that no other step can record anything either.
 type unrecorded struct{ error }
 
-// ConcernsAllSteps marks the error, for package bootstrap.
-func (unrecorded) ConcernsAllSteps() {}
+// EndsPlan makes the error a bootstrap.PlanEnder.
+func (unrecorded) EndsPlan() {}
 
 func (e unrecorded) Unwrap() error { return e.error }
 
@@ -331,33 +426,36 @@ func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, kno
 	if j == nil {
 		return e, false, nil
 	}
-	step, err := j.stepOf(ctx)
-	if err != nil {
+	if j, err = j.of(ctx); err != nil {
 		return e, false, err
 	}
 	p, err := j.load()
 	if err != nil {
 		return e, false, err
 	}
-	i := p.index(Entry{Kind: kind, Object: object, Step: step})
+	i := p.index(Entry{Kind: kind, Object: object, Step: j.step})
 	if i < 0 || j.passed(p.Entries[i]) {
 		return e, false, nil
 	}
+	j.note()
 	return p.Entries[i], true, nil
 }
 
 // Recorded lists the entries of the context's step, oldest first. Entries that a
 // reboot has undone are left out, and those that are kept.
-func (j *Journal) Recorded(ctx context.Context) ([]Entry, error) {
+func (j *Journal) Recorded(ctx context.Context) (entries []Entry, err error) {
 	if j == nil {
 		return nil, nil
 	}
-	step, err := j.stepOf(ctx)
-	if err != nil {
+	if j, err = j.of(ctx); err != nil {
 		return nil, err
 	}
-	entries, err := j.Entries()
-	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != step || j.passed(e) }), err
+	entries, err = j.Entries()
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Step != j.step || j.passed(e) })
+	if len(entries) > 0 {
+		j.note()
+	}
+	return entries, err
 }
 
 // Empty reports whether there is nothing to revert: nothing is recorded, nobody

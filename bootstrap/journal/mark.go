@@ -15,7 +15,7 @@ import (
 // Mark is what an object says of itself, where it can: which agent made it, and which
 // journal has it on record. Of objects of older builds both are empty.
 type Mark struct {
-	Agent   string // [Options].Agent
+	Agent   string // [Node].Agent
 	Journal string // drawn when the journal is made, of small letters and digits; empty where Marked.Dir says it
 }
 
@@ -35,13 +35,9 @@ type Finder interface {
 	Find(ctx context.Context) ([]Marked, error)
 }
 
-// Find is that of the handler, if it has one.
-func (h elsewhere) Find(ctx context.Context) (found []Marked, err error) {
-	f, ok := h.Handler.(Finder)
-	if !ok {
-		return nil, nil
-	}
-	err = h.run(ctx, func(ctx context.Context) (err error) {
+// find has the handler find its objects, in their namespaces.
+func (j *Journal) find(ctx context.Context, f Finder) (found []Marked, err error) {
+	err = j.enter(ctx, f.Namespaces(), func(ctx context.Context) (err error) {
 		found, err = f.Find(ctx)
 		return err
 	})
@@ -83,7 +79,7 @@ func (j *Journal) Orphans(ctx context.Context) (orphans []Marked, err error) {
 		if !ok {
 			continue
 		}
-		found, err := f.Find(ctx)
+		found, err := j.find(ctx, f)
 		errs = append(errs, err)
 		for _, m := range found {
 			ofAnother := m.Agent != "" && j.options.Agent != "" && m.Agent != j.options.Agent

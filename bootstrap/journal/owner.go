@@ -5,45 +5,43 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
-
-	"github.com/slipway-dev/slipway/internal/remedy"
 )
-
-// Verify is an operation for [Journal.Enter] that no plan has.
-const Verify = "verify"
 
 // The operations of plans, as package bootstrap names them.
 const (
+	opVerify      = "verify"
 	opCheck       = "check"
 	opApply       = "apply"
 	opCheckRevert = "check-revert"
 	opRevert      = "revert"
 )
 
-const (
-	enterTimeout  = time.Minute // far more than undoing a node takes
-	enterInterval = 50 * time.Millisecond
-)
+// Enter opens the journal, if this is the first time, and enters it, for a plan: see
+// [Journal.Enter].
+func (n *Node) Enter(ctx context.Context, op string, host Enter) (inside context.Context, leave func() error, err error) {
+	if n.opened == nil || n.opened.parent == nil {
+		if n.opened, err = n.Open(ctx, host); err != nil {
+			return nil, nil, err
+		}
+	}
+	return n.opened.Enter(ctx, op)
+}
 
 // Enter returns an error unless this process may do op on the node: one of the
-// operations of a plan (bootstrap.Op), or [Verify].
+// operations of a plan (bootstrap.Op), or "verify".
 //
 //	apply         claims the node for the owner, the first time
-//	check         fails where apply would; changes nothing and keeps nobody out
+//	check         fails where apply would, and changes nothing
 //	revert        must be the owner
-//	check-revert  fails where revert would; changes nothing and keeps nobody out
+//	check-revert  fails where revert would, and changes nothing
 //	verify        fails unless the owner still has the node
 //
-// Until leave is called, an apply and a revert exclude each other, in other processes
-// too: the one that comes second waits for up to a minute. A plan enters the journal
-// before its first step and leaves it after its last; its steps get the context that
-// Enter returns.
+// The node's lock, which keeps others out of it until leave is called, is the caller's:
+// a plan takes it for apply and revert. A plan enters the journal before its first step
+// and leaves it after its last; its steps get the context that Enter returns.
 //
 // The error matches [ErrNotOwner] if somebody else owns the node, and [ErrRevoked]
 // if the node was this process's and no longer is.
@@ -51,10 +49,21 @@ func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context,
 	if j == nil {
 		return ctx, nothing, ctx.Err()
 	}
-	inside, leave = context.WithValue(ctx, enteredKey{j.shared}, op), nothing
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	inside, leave = context.WithValue(ctx, enteredKey{}, entered{j, op}), nothing
 	switch op {
-	case opApply, Verify, opRevert:
-		leave, err = j.enter(ctx, op)
+	case opApply:
+		leave = j.remember
+		if err = j.claim(); err == nil {
+			err = j.clear()
+		}
+	case opRevert:
+		leave = j.endRevert
+		err = j.mayRevert(inside)
+	case opVerify:
+		err = j.verify()
 	case opCheck:
 		err = j.mayApply()
 	case opCheckRevert:
@@ -68,169 +77,129 @@ func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context,
 	return inside, leave, nil
 }
 
-// enteredKey is the context key of the operation for which a journal was entered.
-type enteredKey struct{ *shared }
+// Verify returns the error that entering for "verify" would: for what goes on beside a
+// plan, such as a guard, each time before it changes something.
+func (j *Journal) Verify(ctx context.Context) error {
+	_, _, err := j.Enter(ctx, opVerify)
+	return err
+}
+
+// enteredKey is the context key of the journal that was entered, and for what.
+type enteredKey struct{}
+
+type entered struct {
+	journal *Journal
+	op      string
+}
 
 func (j *Journal) entered(ctx context.Context) string {
-	op, _ := ctx.Value(enteredKey{j.shared}).(string)
-	return op
+	if in, _ := ctx.Value(enteredKey{}).(entered); in.journal != nil && in.journal.shared == j.shared {
+		return in.op
+	}
+	return ""
+}
+
+// in is the journal that a plan has entered. Nil: none.
+func in(ctx context.Context) *Journal {
+	e, _ := ctx.Value(enteredKey{}).(entered)
+	return e.journal
+}
+
+// OnNode returns the journal to ask what is recorded on the node: the one that a plan has
+// entered, also for a step that records nothing, or that of [With]. Nil: there is none.
+func OnNode(ctx context.Context) *Journal {
+	if j := in(ctx); j != nil {
+		return j
+	}
+	return From(ctx)
+}
+
+// WithStep returns a context in which actions record, or revert, for the named step
+// in the journal that was entered.
+func (n *Node) WithStep(ctx context.Context, step string) context.Context {
+	return With(ctx, in(ctx).Step(step))
+}
+
+// Claims reports whether an apply would give the node a new owner: see
+// [Journal.Claims].
+func (n *Node) Claims(ctx context.Context) (bool, error) { return in(ctx).Claims() }
+
+// Identity says in whose name the journal was entered: the agent, the owner (empty:
+// nobody in particular), and the generation that it has claimed (0: none).
+func (n *Node) Identity(ctx context.Context) (agent, owner string, generation int) {
+	if j := in(ctx); j != nil {
+		j.mu.Lock()
+		generation = j.generation
+		j.mu.Unlock()
+	}
+	return n.Agent, n.Owner, generation
+}
+
+// Revert undoes what is recorded for the context's step: see [Journal.Revert].
+func (n *Node) Revert(ctx context.Context) error { return From(ctx).Revert(ctx) }
+
+// CheckRevert says what Revert would undo.
+func (n *Node) CheckRevert(ctx context.Context) ([]string, error) { return From(ctx).CheckRevert(ctx) }
+
+// RevertAll undoes everything or, in a dry run, says what that would be: see
+// [Journal.RevertAll]. It reports each entry.
+func (n *Node) RevertAll(ctx context.Context, dryRun bool, report func(step, change string, err error)) error {
+	undo := in(ctx).RevertAll
+	if dryRun {
+		undo = in(ctx).CheckRevertAll
+	}
+	all, err := undo(ctx)
+	for _, u := range all {
+		failure := u.Err
+		if !u.IsFailure() {
+			failure = nil
+		}
+		change := u.Change
+		if u.Err != nil {
+			change = ""
+		}
+		report(u.Entry.Step, change, failure)
+	}
+	return err
 }
 
 func nothing() error { return nil }
 
-func (j *Journal) enter(ctx context.Context, op string) (leave func() error, err error) {
-	lock, err := j.lock(ctx, op)
-	if err != nil {
-		return nil, err
-	}
-	switch op {
-	case opApply:
-		if err = j.claim(lock); err == nil {
-			err = j.clear()
-		}
-	case Verify:
-		err = j.verify()
-	case opRevert:
-		err = j.mayRevert(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, unlock(lock))
-	}
-	return func() error {
-		err := j.leave(op, lock)
-		return errors.Join(err, unlock(lock))
-	}, nil
-}
-
-func unlock(lock *os.File) error {
-	if lock == nil {
-		return nil
-	}
-	return lock.Close()
-}
-
-// lock waits until no process that excludes this one is at work: a revert excludes
-// all others, and so does an apply while it claims the node. The lock is nil if
-// there is no journal yet, and so nobody to exclude.
-func (j *Journal) lock(ctx context.Context, op string) (*os.File, error) {
-	deadline := time.NewTimer(enterTimeout)
-	defer deadline.Stop()
-	tick := time.NewTicker(enterInterval)
-	defer tick.Stop()
-	for {
-		lock, busy, err := j.tryLock(op)
-		if err != nil || !busy {
-			return lock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%s is in use by another apply or revert: %w", j.Dir(), context.Cause(ctx))
-		case <-deadline.C:
-			return nil, fmt.Errorf("%s is in use by another apply or revert, and was not free within %s", j.Dir(), enterTimeout)
-		case <-tick.C:
-		}
-	}
-}
-
-// tryLock opens and locks the lock file, which nobody else can open.
-func (j *Journal) tryLock(op string) (lock *os.File, busy bool, err error) {
-	if op == opApply {
-		if err := j.mayApply(); err != nil {
-			return nil, false, err // before anything is made: it may have been uninstalled
-		}
-	}
-	d, err := j.openDir()
-	if d == nil && err == nil && op == opApply && j.options.Owner != "" {
-		d, _, err = j.makeDir()
-	}
-	if d == nil || err != nil {
-		return nil, false, err
-	}
-	defer d.Close()
-	open := func() (*os.File, error) { return d.Open(lockName) }
-	makes := op == opRevert || op == opApply && j.options.Owner != ""
-	if makes {
-		open = func() (*os.File, error) { return d.OpenOrCreate(lockName, 0o600) }
-	}
-	lock, err = open()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, makes, nil // who reverts removes the directory
-	case err != nil:
-		return nil, false, fmt.Errorf("lock the journal: %w", remedy.File(err))
-	}
-	if err := ownLock(d.Path(lockName), lock.Stat); err != nil {
-		return nil, false, errors.Join(err, lock.Close())
-	}
-	locked, err := flock(lock, op != Verify)
-	if err == nil && locked {
-		locked, err = j.inPlace(lock)
-	}
-	if err != nil || !locked {
-		return nil, err == nil, errors.Join(err, lock.Close())
-	}
-	return lock, false, nil
-}
-
-// inPlace reports whether lock is still the journal's.
-func (j *Journal) inPlace(lock *os.File) (bool, error) {
-	d, err := j.openDir()
-	if d == nil || err != nil {
-		return false, err
-	}
-	defer d.Close()
-	named, err := d.Lstat(lockName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	open, errOpen := lock.Stat()
-	if err := errors.Join(err, errOpen); err != nil {
-		return false, err
-	}
-	return os.SameFile(named, open), nil
-}
-
-// leave remembers which journal this process has applied to. After a revert, a
-// journal without entries is removed, and its owners with it.
-func (j *Journal) leave(op string, lock *os.File) error {
-	if op == opRevert && lock == nil {
-		return nil
-	}
+// remember remembers which journal this process has applied to.
+func (j *Journal) remember() error {
 	p, err := j.load()
 	if err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if op == opRevert {
-		if len(p.Entries) > 0 {
-			return nil
-		}
-		return j.discard()
-	}
 	if j.id == "" {
 		j.id = p.ID
 	}
 	return nil
 }
 
-// claim makes Options.Owner the node's owner, unless that owner was superseded.
-// Once it is done, other processes may apply at the same time.
-func (j *Journal) claim(lock *os.File) error {
+// endRevert removes a journal that has no entries any more, and its owners with it.
+func (j *Journal) endRevert() error {
 	p, err := j.load()
-	if err != nil {
+	if err != nil || len(p.Entries) > 0 {
 		return err
 	}
-	if j.hasApplied() {
-		err = j.revoked(p)
-	} else {
-		err = j.claimFirst(p)
-	}
-	if err != nil || lock == nil {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.discard()
+}
+
+// claim makes the owner the node's, unless that owner was superseded.
+func (j *Journal) claim() error {
+	p, err := j.load()
+	switch {
+	case err != nil:
 		return err
+	case j.hasApplied():
+		return j.revoked(p)
 	}
-	_, err = flock(lock, false)
-	return err
+	return j.claimFirst(p)
 }
 
 func (j *Journal) claimFirst(p *page) error {

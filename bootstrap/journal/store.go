@@ -19,7 +19,6 @@ import (
 
 const (
 	fileName   = "journal.json"
-	lockName   = "lock"
 	blobPrefix = "blob."
 	maxJournal = 64 << 20 // bytes
 )
@@ -229,7 +228,7 @@ func (j *Journal) remains(p *page) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("look at the state directory: %w", err)
 		}
-		if name == fileName && len(p.Left) == 0 || name == lockName || isBlob(name) || durable.IsTemporary(name) {
+		if name == fileName && len(p.Left) == 0 || isBlob(name) || durable.IsTemporary(name) {
 			return true, nil
 		}
 		empty = false
@@ -301,10 +300,9 @@ func (j *Journal) discard() error {
 		if p.ID != "" {
 			err = j.save(d, &page{Schema: schema, Entries: []Entry{}, Left: p.Left})
 		}
-		return errors.Join(err, j.sweepBlobs(d, j.page), d.Remove(lockName))
+		return errors.Join(err, j.sweepBlobs(d, j.page))
 	}
-	// The lock goes last: who makes it anew finds no journal any more.
-	if err := errors.Join(j.sweepBlobs(d, j.page), d.Sweep(), d.Remove(fileName), d.Remove(lockName)); err != nil {
+	if err := errors.Join(j.sweepBlobs(d, j.page), d.Sweep(), d.Remove(fileName)); err != nil {
 		return fmt.Errorf("remove the journal: %w", remedy.File(err))
 	}
 	info, err := d.Stat()

@@ -41,19 +41,6 @@ func trusted(path string, stat func() (fs.FileInfo, error)) error {
 	return nil
 }
 
-// ownLock is trusted, and returns an error too if anybody else may open the file at
-// path: they could hold a lock on it for ever.
-func ownLock(path string, stat func() (fs.FileInfo, error)) error {
-	if err := trusted(path, stat); err != nil {
-		return err
-	}
-	info, err := stat()
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		err = fmt.Errorf("%s has mode %04o, so others could hold it for ever (chmod 600 it)", path, filemode.Unix(info.Mode()))
-	}
-	return err
-}
-
 func ids(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid), int(st.Gid)

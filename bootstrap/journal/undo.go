@@ -76,11 +76,11 @@ func (j *Journal) undoStep(ctx context.Context, handlers []Handler, pick func(En
 	if j == nil {
 		return nil, errNoJournal
 	}
-	step, err := j.stepOf(ctx)
+	j, err := j.of(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return j.undo(ctx, handlers, run, func(e Entry) bool { return e.Step == step && pick(e) })
+	return j.undo(ctx, handlers, run, func(e Entry) bool { return e.Step == j.step && pick(e) })
 }
 
 func all(Entry) bool { return true }
@@ -156,7 +156,7 @@ func failures(all []Undone, err error) error {
 // somebody else by now.
 type onlyKept struct{ error }
 
-// OnlyKept marks the error, for package bootstrap.
+// OnlyKept makes the error a bootstrap.KeptError.
 func (onlyKept) OnlyKept() {}
 
 func (e onlyKept) Unwrap() error { return e.error }
@@ -283,9 +283,31 @@ func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
 		if err := h.Owns(e); err != nil {
 			return Undo{}, fmt.Errorf("%s is recorded, and nothing of this kind can be: %w", e, err)
 		}
-		return h.Look(ctx, u.Pass, e)
+		return u.lookIn(ctx, h, e)
 	}
 	return Undo{}, fmt.Errorf("%s: %w (step %s of %s did): it is kept recorded, for who knows how to undo it", e, ErrUnknownKind, e.Step, u.page.ownerOf(e))
+}
+
+// lookIn calls the handler in the namespaces that the object is in.
+func (u *undoing) lookIn(ctx context.Context, h Handler, e Entry) (undo Undo, err error) {
+	namespaces := h.Namespaces()
+	if len(namespaces) > 0 && len(e.Namespaces) > 0 {
+		namespaces = e.Namespaces
+	}
+	enter := func(ctx context.Context, f func(context.Context) error) error {
+		if len(namespaces) == 0 {
+			return f(ctx)
+		}
+		return u.journal.enter(ctx, namespaces, f)
+	}
+	err = enter(ctx, func(ctx context.Context) (err error) {
+		undo, err = h.Look(ctx, u.Pass, e)
+		return err
+	})
+	if inside := undo.Run; inside != nil {
+		undo.Run = func(ctx context.Context) error { return enter(ctx, inside) }
+	}
+	return undo, err
 }
 
 // needed reports whether an object that is not undone needs e.

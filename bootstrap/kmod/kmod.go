@@ -28,6 +28,9 @@ type Modules struct {
 	root string // of the node, in tests
 }
 
+// Namespaces lists the mount namespace, for the host's modules.
+func (Modules) Namespaces() []string { return []string{"mnt"} }
+
 // Check names the modules that Apply would load. An error says which modules the
 // kernel does not have or cannot load, and what to do; the errors of several are
 // joined.

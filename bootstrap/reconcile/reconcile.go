@@ -42,8 +42,8 @@ const (
 // Loop applies a plan again and again.
 type Loop struct {
 	// Plan is what is applied. Its Prepare is called for each run, to read anew what
-	// the steps depend on. The first run claims the node; later runs take the plan's
-	// lock only if there is something to do.
+	// the steps depend on. The first run claims the node. Its Gates are waited for until
+	// a run succeeds, and not any more after that.
 	Plan *bootstrap.Plan
 
 	// Interval is the longest time from one run to the next. Zero means 5 minutes.
@@ -88,9 +88,8 @@ func (l Loop) Run(ctx context.Context) error {
 		case err != nil:
 			failures++
 		default:
-			failures = 0
+			failures, plan.Gates = 0, nil // they are open, or nothing would have been done
 		}
-		plan.CheckFirst = err == nil
 		if trigger, err = wait(ctx, l.pause(failures), trigger); err != nil {
 			return err
 		}

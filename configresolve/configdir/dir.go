@@ -21,14 +21,13 @@ type Dir struct {
 	Path   string                // on the caller's side, usually an emptyDir that the agent mounts
 	Config *configresolve.Config // resolved before the plan is built
 
-	// Journal is where Apply records what it writes, for Revert. If nil, nothing is
-	// recorded, and Revert returns an error that matches [errors.ErrUnsupported].
-	Journal *journal.Journal
-
 	// AllowEmpty lets a Config without keys replace one that has some. If it is
 	// false, that is an error, [ErrEmpty], and nothing is changed.
 	AllowEmpty bool
 }
+
+// Kinds lists the kinds of entries that Apply makes in the context's journal.
+func (Dir) Kinds() []string { return Handler{}.Kinds() }
 
 var errNoConfig = errors.New("no configuration given: resolve one first")
 
@@ -38,7 +37,7 @@ func (d Dir) Check(ctx context.Context) ([]string, error) {
 	if d.Config == nil {
 		return nil, hint(d.Path, errNoConfig)
 	}
-	j := d.job()
+	j := d.job(ctx)
 	l, err := j.look(ctx)
 	if err != nil {
 		return nil, hint(d.Path, err)
@@ -46,8 +45,8 @@ func (d Dir) Check(ctx context.Context) ([]string, error) {
 	return l.changes(d.Path, j.want), nil
 }
 
-func (d Dir) job() job {
-	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty, journal: d.Journal}
+func (d Dir) job(ctx context.Context) job {
+	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty, journal: journal.From(ctx)}
 }
 
 // Apply writes the directory.
@@ -55,7 +54,7 @@ func (d Dir) Apply(ctx context.Context) error {
 	if d.Config == nil {
 		return hint(d.Path, errNoConfig)
 	}
-	_, err := d.job().run(ctx)
+	_, err := d.job(ctx).run(ctx)
 	return err
 }
 

@@ -37,6 +37,9 @@ type Handler struct {
 // Kinds lists the kinds of entries of a configuration.
 func (Handler) Kinds() []string { return []string{kindDir, kindLayout} }
 
+// Namespaces returns none: the directory is on this side.
+func (Handler) Namespaces() []string { return nil }
+
 // Owns returns an error if e's object cannot be part of a configuration.
 func (Handler) Owns(e journal.Entry) error {
 	if e.Kind == kindLayout && filepath.Base(e.Object) != dataLink {
@@ -179,14 +182,4 @@ func revertHint(e journal.Entry, err error) error {
 		return nil
 	}
 	return remedy(fmt.Errorf("revert configuration in %s: %w", filepath.Dir(e.Object), err))
-}
-
-// Revert removes what Apply has written, as described at [Handler]. It does not
-// look at Path and Config.
-func (d Dir) Revert(ctx context.Context) error { return d.Journal.Undo(ctx, Handler{}) }
-
-// CheckRevert says what Revert would do, and returns those errors that can be
-// foreseen.
-func (d Dir) CheckRevert(ctx context.Context) ([]string, error) {
-	return d.Journal.CheckUndo(ctx, Handler{})
 }

@@ -45,10 +45,10 @@ func markOf(source string) (m journal.Mark, ours bool) {
 	return m, ours
 }
 
-// Request is a mount to be made by the package Kind, and recorded in Journal.
+// Request is a mount to be made by the package Kind, and recorded in the context's
+// journal.
 type Request struct {
 	Kind            string // of entries: Kind/mount, and those of journal.Files
-	Journal         *journal.Journal
 	FSType, Options string
 	Clear           func(place string) error // called when all else is ready, to free the place; may be nil
 }
@@ -61,15 +61,16 @@ func mountKind(kind string) string { return kind + "/mount" }
 // the journal. When it returns an error that matches EBUSY, another made such a
 // mount meanwhile.
 func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
-	mark, err := r.Journal.Mark()
+	record := journal.From(ctx)
+	mark, err := record.Mark()
 	if err != nil {
 		return err
 	}
 	e := journal.Entry{
-		Kind: mountKind(r.Kind), Object: p.Path, Boot: r.Journal.Boot(),
+		Kind: mountKind(r.Kind), Object: p.Path, Boot: record.Boot(),
 		After: journal.State{Type: "mount", Value: newSource(mark)},
 	}
-	_, known, err := r.Journal.Lookup(ctx, e.Kind, e.Object)
+	_, known, err := record.Lookup(ctx, e.Kind, e.Object)
 	if err != nil {
 		return err
 	}
@@ -85,11 +86,11 @@ func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
 		return nil
 	})
 	if err == nil {
-		return r.Journal.Complete(ctx, e)
+		return record.Complete(ctx, e)
 	}
 	err = hint(r.FSType, err)
 	if begun && !known { // else what an earlier run mounted may still be there
-		err = errors.Join(err, r.Journal.Forget(ctx, e))
+		err = errors.Join(err, journal.From(ctx).Forget(ctx, e))
 	}
 	if begun && !errors.Is(err, syscall.EBUSY) { // else another's mount is on them
 		err = errors.Join(err, r.removeDirs(ctx, p))
@@ -99,9 +100,9 @@ func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
 
 // prepare makes the directories and begins the entry.
 func (r Request) prepare(ctx context.Context, p Place, e journal.Entry) error {
-	err := dirHint(p.Path, r.files().MkdirAll(ctx, r.Journal, p.Path, dirMode))
+	err := dirHint(p.Path, r.files().MkdirAll(ctx, journal.From(ctx), p.Path, dirMode))
 	if err == nil {
-		err = r.Journal.Begin(ctx, e)
+		err = journal.From(ctx).Begin(ctx, e)
 	}
 	if err != nil {
 		// What cannot be removed or forgotten now is a directory begun in the
@@ -121,7 +122,7 @@ func (r Request) removeDirs(ctx context.Context, p Place) error {
 		if err := durable.Remove(dir); err != nil {
 			return nil // in use
 		}
-		if err := r.Journal.Forget(ctx, journal.Entry{Kind: r.Kind + "/dir", Object: dir}); err != nil {
+		if err := journal.From(ctx).Forget(ctx, journal.Entry{Kind: r.Kind + "/dir", Object: dir}); err != nil {
 			return err
 		}
 	}
@@ -131,7 +132,7 @@ func (r Request) removeDirs(ctx context.Context, p Place) error {
 // Adopt completes the entry of a mount that was attached by a process that was
 // killed before it could.
 func Adopt(ctx context.Context, k Kernel, p Place, r Request) error {
-	e, known, err := r.Journal.Lookup(ctx, mountKind(r.Kind), p.Path)
+	e, known, err := journal.From(ctx).Lookup(ctx, mountKind(r.Kind), p.Path)
 	if err != nil || !known || e.Done {
 		return err
 	}
@@ -139,7 +140,7 @@ func Adopt(ctx context.Context, k Kernel, p Place, r Request) error {
 	if err != nil || len(on) == 0 || find(k, on, r.FSType, e.After.Value) != len(on)-1 {
 		return err
 	}
-	return r.Journal.Complete(ctx, e)
+	return journal.From(ctx).Complete(ctx, e)
 }
 
 // find returns which of the mounts on a path was made with the source; -1: none.

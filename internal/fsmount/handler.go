@@ -28,7 +28,10 @@ type Handler struct {
 func (h Handler) files() journal.Files { return journal.Files{Kind: h.Kind} }
 
 // Kinds lists those of the mounts and of the directories under them.
-func (h Handler) Kinds() []string { return append(h.files().Kinds(), mountKind(h.Kind)) }
+func (h Handler) Kinds() []string { return Kinds(h.Kind) }
+
+// Kinds lists the kinds of entries that the package kind makes.
+func Kinds(kind string) []string { return append(journal.Files{Kind: kind}.Kinds(), mountKind(kind)) }
 
 // Owns is an error for a mount that cannot have been made here.
 func (h Handler) Owns(e journal.Entry) error {

@@ -2,11 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Package flock prevents two runs on one node at the same time, by an advisory lock
-// on a file (flock(2)).
-//
-// The method value [File.Lock] can be assigned to bootstrap.Plan.Lock:
-//
-//	plan.Lock = flock.File{Owner: podUID}.Lock
+// on a file (flock(2)): it is the lock of hostns.Host.
 //
 // The kernel releases the lock when its holder dies, however it dies: there are no
 // stale locks, and nothing to clean up by hand. The lock belongs to the open file,
@@ -18,8 +14,7 @@
 // Linux, and the right to write to the file's directory: CAP_DAC_OVERRIDE or the
 // same owner. The file system must be a local one; over NFS flock(2) has other
 // semantics. If the file is the host's, call Lock inside hostns.Do; the returned
-// unlock may be called anywhere. On systems other than Linux, Lock returns an error
-// matching [errors.ErrUnsupported].
+// unlock may be called anywhere. On systems other than Linux, nothing is locked.
 //
 // # When not to use it
 //
@@ -30,6 +25,7 @@ package flock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -58,7 +54,14 @@ type File struct {
 	// Owner tells those who wait on whose behalf the lock is held; for example a
 	// pod's UID. It may be empty.
 	Owner string
+
+	// Waiting is called once, if somebody else holds the lock, with who that is and how
+	// long Lock will wait. It may be nil.
+	Waiting func(what string, atMost time.Duration)
 }
+
+// ErrHeld is matched by a [*HeldError].
+var ErrHeld = errors.New("held by somebody else")
 
 // Holder says who holds a lock, as the holder itself wrote it into the file.
 type Holder struct {
@@ -84,6 +87,9 @@ func (e *HeldError) Error() string {
 	}
 	return text
 }
+
+// Is reports that the error is an ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // Unwrap returns the context's error, if that ended the wait.
 func (e *HeldError) Unwrap() error { return e.Err }

@@ -13,18 +13,13 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/slipway-dev/slipway/bootstrap"
 )
 
 // maxVanished bounds how often in a row somebody may remove the file between two
 // calls before Lock gives up.
 const maxVanished = 1000
 
-var (
-	errHeld     = errors.New("held by somebody else")
-	errVanished = errors.New("somebody goes on removing the lock file")
-)
+var errVanished = errors.New("somebody goes on removing the lock file")
 
 func (f File) lock(ctx context.Context) (func() error, error) {
 	start := time.Now()
@@ -41,7 +36,7 @@ func (f File) lock(ctx context.Context) (func() error, error) {
 				continue
 			}
 			return nil, fmt.Errorf("lock %s: %w", f.Path, err)
-		case !errors.Is(err, errHeld):
+		case !errors.Is(err, ErrHeld):
 			return nil, fmt.Errorf("lock %s: %w", f.Path, err)
 		}
 		vanished = 0
@@ -50,10 +45,10 @@ func (f File) lock(ctx context.Context) (func() error, error) {
 		if wait <= 0 {
 			return nil, held
 		}
-		if !told {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: fmt.Sprintf("the lock %s, held by %v", f.Path, holder), Pause: timeout - held.Waited})
-			told = true
+		if !told && f.Waiting != nil {
+			f.Waiting(fmt.Sprintf("the lock %s, held by %v", f.Path, holder), timeout-held.Waited)
 		}
+		told = true
 		if err := sleep(ctx, wait); err != nil {
 			held.Waited, held.Err = time.Since(start), err
 			return nil, held
@@ -72,7 +67,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// try takes the lock if it is free. If it is not, it returns errHeld and the
+// try takes the lock if it is free. If it is not, it returns ErrHeld and the
 // holder.
 func (f File) try() (*lock, Holder, error) {
 	l, err := open(f.Path)
@@ -80,10 +75,10 @@ func (f File) try() (*lock, Holder, error) {
 		return nil, Holder{}, err
 	}
 	switch err := l.flock(); {
-	case errors.Is(err, errHeld):
+	case errors.Is(err, ErrHeld):
 		holder := l.holder()
 		l.close()
-		return nil, holder, errHeld
+		return nil, holder, ErrHeld
 	case err != nil:
 		l.close()
 		return nil, Holder{}, err

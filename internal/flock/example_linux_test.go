@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/internal/flock"
 )
 
 // Two runs on one node do not overlap: the second one waits, or says who is at

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/internal/flock"
 )
 
 func TestLockIsUnsupported(t *testing.T) {

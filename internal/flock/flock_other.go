@@ -5,13 +5,8 @@
 
 package flock
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"runtime"
-)
+import "context"
 
 func (f File) lock(context.Context) (func() error, error) {
-	return nil, fmt.Errorf("lock %s: not on %s: %w", f.Path, runtime.GOOS, errors.ErrUnsupported)
+	return func() error { return nil }, nil
 }

@@ -98,7 +98,7 @@ func (l *lock) flock() error {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EWOULDBLOCK):
-			return errHeld
+			return ErrHeld
 		case err != nil:
 			return fmt.Errorf("flock: %w", err)
 		case !l.inPlace():

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/internal/flock"
 )
 
 const helperEnv = "SLIPWAY_FLOCK_TEST_HELPER"

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/internal/flock"
 )
 
 func ExampleHeldError() {

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Validate says what is wrong with the plan itself: a step that has no name, or the
+// name of another step; that has no action and no Prepare to give it one; that has
+// a negative timeout; or whose After names a step that does not exist or comes
+// later; an action that needs a Host where there is none, that waits longer than
+// [MaxWaits], or that the journal could not undo although the step does not say that
+// this is meant: see [Step].NoUndo. The methods that run the plan call Validate first,
+// and again once it is prepared.
+func (p *Plan) Validate() error {
+	var errs []error
+	places := make(map[string]int, len(p.Steps))
+	for i, s := range slices.Concat(p.Gates, p.Steps) {
+		if _, twice := places[s.Name]; !twice {
+			places[s.Name] = i - len(p.Gates)
+		} else if s.Name != "" {
+			errs = append(errs, fmt.Errorf("step %q is in the plan twice", s.Name))
+		}
+	}
+	for i, s := range p.Gates {
+		errs = append(errs, p.validateGate(i, s)...)
+	}
+	for i, s := range p.Steps {
+		errs = append(errs, s.validate(i, places, p.Prepare == nil)...)
+		if s.Action != nil && !s.Skip && !s.Absent {
+			errs = append(errs, p.validateAction(s))
+		}
+	}
+	errs = append(errs, p.validateJournal())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("invalid plan: %w", err)
+	}
+	return nil
+}
+
+func (p *Plan) validateJournal() error {
+	switch {
+	case p.Journal == nil:
+		return nil
+	case p.Host == nil:
+		return errors.New("it has a journal and no Host (hostns.Host{} is for a process that runs on the host)")
+	}
+	return p.Journal.Validate()
+}
+
+func (s *Step) validate(place int, places map[string]int, complete bool) (errs []error) {
+	if s.Name == "" {
+		errs = append(errs, fmt.Errorf("step %d has no name", place+1))
+	}
+	if s.Action == nil && !s.Skip && !s.Absent && complete {
+		errs = append(errs, fmt.Errorf("step %q has no action", s.Name))
+	}
+	if s.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("step %q has a negative timeout: %s", s.Name, s.Timeout))
+	}
+	for _, name := range s.After {
+		switch other, known := places[name]; {
+		case !known:
+			errs = append(errs, fmt.Errorf("step %q is after %q, which is not in the plan", s.Name, name))
+		case other >= place:
+			errs = append(errs, fmt.Errorf("step %q is after %q, which does not come before it", s.Name, name))
+		}
+	}
+	return errs
+}
+
+func (p *Plan) validateGate(place int, s Step) (errs []error) {
+	switch {
+	case s.Name == "":
+		errs = append(errs, fmt.Errorf("gate %d has no name", place+1))
+	case s.Absent || len(s.After) > 0:
+		errs = append(errs, fmt.Errorf("gate %q can neither be absent nor after others", s.Name))
+	case s.Timeout < 0:
+		errs = append(errs, fmt.Errorf("gate %q has a negative timeout: %s", s.Name, s.Timeout))
+	}
+	if s.Action == nil {
+		if !s.Skip {
+			errs = append(errs, fmt.Errorf("gate %q has no action", s.Name))
+		}
+		return errs
+	}
+	return append(errs, p.validateHost(s))
+}
+
+// waiter is an action that may wait: a Retry.
+type waiter interface {
+	Action
+	lasts() time.Duration
+}
+
+// validateAction says what is wrong with a step's action in this plan.
+func (p *Plan) validateAction(s Step) error {
+	if r, ok := as[waiter](s.Action); ok && r.lasts() > MaxWaits {
+		return fmt.Errorf("step %q waits for up to %s, and holds the node's lock meanwhile: at most %s, or make it one of Gates", s.Name, r.lasts(), MaxWaits)
+	}
+	if err := p.validateHost(s); err != nil {
+		return err
+	}
+	if p.Journal == nil || p.Host == nil || s.NoUndo || !s.recorded(p.Host) {
+		return nil
+	}
+	return s.validateKinds(p.Journal)
+}
+
+func (p *Plan) validateHost(s Step) error {
+	if p.Host == nil && (len(s.namespaces()) > 0 || len(s.places()) > 0) {
+		return fmt.Errorf("step %q acts on a host (%T), and the plan has none: set Host (hostns.Host{} is for a process that runs on it)", s.Name, s.Action)
+	}
+	return nil
+}
+
+// validateKinds returns an error if what the action records could not be undone.
+func (s *Step) validateKinds(j Journal) error {
+	r, records := as[Recorder](s.Action)
+	_, reverts := as[Reverter](s.Action)
+	if !records && !reverts {
+		return fmt.Errorf("step %q could not be undone: a %T says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant", s.Name, s.Action)
+	}
+	if !records {
+		return nil
+	}
+	for _, kind := range r.Kinds() {
+		inside, ok := j.Handles(kind)
+		if !ok {
+			return fmt.Errorf("step %q could not be undone: the journal has no handler for what it records, %s (add the handler of its package, or set NoUndo)", s.Name, kind)
+		}
+		for _, ns := range inside {
+			if !slices.Contains(s.namespaces(), ns) {
+				return fmt.Errorf("step %q could not be undone: the handler of %s acts in the host's namespace %s, and the action does not", s.Name, kind, ns)
+			}
+		}
+	}
+	return nil
+}
+
+// namespaces are those of the host in which the step's action is called.
+func (s *Step) namespaces() []string {
+	if h, ok := as[Hosted](s.Action); ok && !s.Local {
+		return h.Namespaces()
+	}
+	return nil
+}
+
+// places are where the step's action makes something on the host.
+func (s *Step) places() map[string]string {
+	if p, ok := as[Placed](s.Action); ok && !s.Local {
+		return p.Places()
+	}
+	return nil
+}
+
+// recorded reports whether what the step changes is recorded: the host's objects, and
+// those of this side where this is the host.
+func (s *Step) recorded(h Host) bool {
+	return !s.NoUndo && (h.IsHere() || len(s.namespaces()) > 0)
+}
