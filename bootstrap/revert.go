@@ -12,7 +12,7 @@ import (
 // reverter returns what reverts everything about s.
 func (w *walk) reverter(s *Step) undoer {
 	u := undoer{journal: w.plan.Journal, enter: func(ctx context.Context, f func(context.Context) error) error {
-		return w.plan.enter(ctx, s.namespaces(), f)
+		return w.enter(ctx, s, f)
 	}}
 	if !s.Skip {
 		u.action = s.Action

@@ -26,15 +26,9 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 	})
 }
 
-// onHost calls f in the namespaces of what the step is about, unless what it makes
-// would stay in a container.
+// onHost calls f where the step's objects are.
 func (w *walk) onHost(ctx context.Context, s *Step, f func(context.Context) Result) (r Result) {
-	if places := s.places(); len(places) > 0 && w.plan.Host != nil {
-		if err := w.plan.Host.CheckPlaces(places); err != nil {
-			return s.result(Failed, "check", nil, err)
-		}
-	}
-	err := w.plan.enter(ctx, s.namespaces(), func(ctx context.Context) error {
+	err := w.enter(ctx, s, func(ctx context.Context) error {
 		r = f(ctx)
 		return nil
 	})
@@ -42,6 +36,17 @@ func (w *walk) onHost(ctx context.Context, s *Step, f func(context.Context) Resu
 		return s.result(Failed, "check", nil, err)
 	}
 	return r
+}
+
+// enter calls f in the namespaces of the step's objects, unless what the step makes would
+// stay in a container.
+func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error) error {
+	if places := s.places(); len(places) > 0 && w.plan.Host != nil {
+		if err := w.plan.Host.CheckPlaces(places); err != nil {
+			return err
+		}
+	}
+	return w.plan.enter(ctx, s.namespaces(), f)
 }
 
 // advised returns r with the action's advice added.

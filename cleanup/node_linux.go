@@ -29,7 +29,7 @@ type node struct {
 }
 
 // newNode fails where a journal cannot be read: nothing may be removed then.
-func newNode(l Leftovers, own *owned) (*node, error) {
+func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
 	keep, err := l.paths(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cleanup: what to keep: %w", err)

@@ -58,7 +58,7 @@ func together[T object](remove func(ctx context.Context, r *removal, objects []T
 }
 
 func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
-	n, err := newNode(l, own)
+	n, err := newNode(ctx, l, own)
 	if err != nil {
 		return err
 	}

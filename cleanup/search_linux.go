@@ -111,7 +111,7 @@ func (s *search) again(t *filetree.Tree) bool {
 }
 
 func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error) {
-	n, err := newNode(l, own)
+	n, err := newNode(ctx, l, own)
 	if err != nil {
 		return &Inventory{}, err
 	}

@@ -4,11 +4,11 @@
 package cniinstall
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
-
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // The defaults: the folders where containerd and CRI-O look, and a suffix that
@@ -108,6 +108,16 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
 	return append(j.changes(), moves...), nil
+}
+
+// Missing says what others have still to bring before i can be installed: a plugin that
+// the configuration names, or the configuration that it is chained to. Empty: nothing. It is
+// made for the Probe of a gate.Gate, so that a plan waits while the node is not locked.
+func (i Install) Missing(ctx context.Context) (seen string, err error) {
+	if _, err := i.Check(ctx); errors.Is(err, ErrPluginMissing) || errors.Is(err, ErrTargetMissing) {
+		return err.Error(), nil
+	}
+	return "", nil // any other error is for the step to tell
 }
 
 // Apply makes missing folders (mode 0755), installs the plugins, and then publishes

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -91,7 +92,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return err
 	}
 	if o.ownership == "" && !o.aws { // flags that are not given may be known by now
-		if _, err := a.placed(cmd.Context(), cniinstall.Install{Journal: a.journal}); err != nil {
+		if _, err := a.placed(cmd.Context(), cniinstall.Install{}); err != nil {
 			return err
 		}
 	}
@@ -100,12 +101,10 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return err
 	}
 	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal, Progress: a.removing(), StrandPods: o.whileAlive,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: o.whileAlive,
 	}
-	for _, path := range slices.Concat(own.StateDirs, c.BPFRoots) {
-		if err := a.host().CheckFile(path); err != nil {
-			return err
-		}
+	if err := a.host().CheckPlaces(c.Places()); err != nil {
+		return err
 	}
 	return a.cleanUp(cmd, c, o)
 }
@@ -210,9 +209,9 @@ func (a *app) bpfRoots() []string {
 // cleanUp shows what it found, asks, and removes exactly that: an item that
 // has become another one meanwhile is left.
 func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions) error {
-	ctx := cmd.Context()
+	ctx := journal.With(cmd.Context(), a.journal) // what is recorded there is kept
 	var found *cleanup.Inventory
-	findErr := a.host().Do(ctx, cleanupNamespaces, func(ctx context.Context) (err error) {
+	findErr := a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
 		return err
 	})
@@ -240,7 +239,7 @@ func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions,
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	return a.host().Do(ctx, cleanupNamespaces, func(ctx context.Context) error {
+	return a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) error {
 		if err := a.notAlive(ctx, c.Ownership, o); err != nil {
 			return err
 		}

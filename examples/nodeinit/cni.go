@@ -10,14 +10,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/gate"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -37,7 +36,7 @@ func (a *app) installCNICommand() *cobra.Command {
 				return err
 			}
 			defer closeAll()
-			return a.showPlan(cmd.Context(), a.cniPlan(install), a.apply)
+			return a.showPlan(cmd.Context(), a.cniPlan(cmd.Context(), install), a.apply)
 		},
 	}
 	a.sourceFlags(c.Flags())
@@ -131,15 +130,13 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 // guard ends well when it is told to end, or when there is nothing to guard
 // any more.
 func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
-	for _, folder := range cniFolders(install) {
-		if err := a.host().CheckFile(folder); err != nil {
-			return err
-		}
+	if err := a.host().CheckPlaces(install.Places()); err != nil {
+		return err
 	}
 	log := a.logger()
 	g := cniinstall.Guard{
 		Install: install,
-		Lock:    a.lockFile().Lock, // it runs on the host already
+		Lock:    a.lock,
 		Done: func(changes []string, err error) {
 			for _, change := range changes {
 				fmt.Fprintln(a.stdout, oneLine(change))
@@ -149,7 +146,7 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 			}
 		},
 	}
-	err := a.host().Do(a.journal.WithStep(ctx, stepCNI), hostns.Mount, g.Run)
+	err := a.plan(ctx).Inside(ctx, stepCNI, install.Namespaces(), g.Run)
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -160,13 +157,23 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	return err
 }
 
-// cniPlan is the plan of the one step, and of waiting for what comes of it.
-func (a *app) cniPlan(i cniinstall.Install) *bootstrap.Plan {
-	return a.plan(a.cniSteps(bootstrap.Step{Name: stepCNI, Action: a.cniStep(i)}, i)...)
+// cniPlan is the plan of the one step, of what it waits for, and of waiting for what comes
+// of it.
+func (a *app) cniPlan(ctx context.Context, i cniinstall.Install) *bootstrap.Plan {
+	p := a.plan(ctx, a.cniSteps(bootstrap.Step{Name: stepCNI, Action: installing{i}}, i)...)
+	p.Gates = a.cniGates(i)
+	return p
 }
 
-func (a *app) cniStep(i cniinstall.Install) bootstrap.Action {
-	return a.waiting(a.host().Files(hostns.Mount, installing{i}, cniFolders(i)...))
+// cniGates wait for what others bring, if --cni-wait asks for it. What has not come by
+// then, the step tells.
+func (a *app) cniGates(i cniinstall.Install) []bootstrap.Step {
+	if a.cniWait <= 0 || i.Plugins == nil && i.Config == nil || a.leftOut(stepCNI) {
+		return nil
+	}
+	return []bootstrap.Step{{Name: "cni-wait", Optional: true, Action: gate.Gate{
+		Name: "the plugins and configurations of others", Probe: i.Missing, Where: i.Namespaces(), Timeout: a.cniWait, Every: 500 * time.Millisecond,
+	}}}
 }
 
 // installing adds the flags that help: where loopback is missing, where a folder is
@@ -199,16 +206,6 @@ func withCNIFlags(err error) error {
 }
 
 // cniFolders are those that something goes into.
-func cniFolders(i cniinstall.Install) (folders []string) {
-	if i.Plugins != nil {
-		folders = append(folders, i.BinDir)
-	}
-	if i.Config != nil {
-		folders = append(folders, i.ConfDir)
-	}
-	return folders
-}
-
 // install says what goes into the CNI folders. Its sources are on this side,
 // so they are opened here, before anything runs in the host's namespaces.
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
@@ -216,7 +213,6 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 	i = cniinstall.Cilium("")
 	i.ConfName = cmp.Or(a.cniConfName, i.ConfName)
 	i.Exclusive, i.BackupSuffix = a.cniExclusive, cmp.Or(a.cniBackupSuffix, i.BackupSuffix)
-	i.Journal = a.journal
 	if i.Config, err = a.cniConfig(ctx, config); err != nil {
 		return i, closeAll, err
 	}
@@ -295,18 +291,6 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 		return agent, nil
 	}
 	return nil, nil
-}
-
-// waiting makes an installation wait for what another CNI's installer brings.
-func (a *app) waiting(action bootstrap.Action) bootstrap.Action {
-	if a.cniWait <= 0 {
-		return action
-	}
-	const step = 500 * time.Millisecond
-	waits := slices.Repeat([]time.Duration{step}, int(max(a.cniWait/step, 1)))
-	return bootstrap.Retry(action, func(err error) bool {
-		return errors.Is(err, cniinstall.ErrPluginMissing) || errors.Is(err, cniinstall.ErrTargetMissing)
-	}, waits...)
 }
 
 // addPolicies says for each plugin in the folder when it is installed.

@@ -5,15 +5,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -25,28 +21,35 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// openJournal opens the node's journal, on the host, with a handler for all that
-// this program records. Nil: nothing is recorded.
-func (a *app) openJournal(ctx context.Context) error {
-	if a.stateDir == "" || a.journal != nil {
-		return nil
+// node is what remembers the changes on the node, with a handler for all that this
+// program records. Nil: nothing is recorded.
+func (a *app) node(ctx context.Context) *journal.Node {
+	if a.stateDir == "" || a.remembers != nil {
+		return a.remembers
 	}
-	o := journal.Options{
-		Agent: a.agent, Owner: a.owner, TakeOver: a.takeOver, AnyOwner: a.anyOwner, AcceptKept: a.acceptKept,
+	a.remembers = &journal.Node{
+		Dir: a.stateDir, Agent: a.agent, Owner: a.owner, NoOwner: a.owner == "",
+		TakeOver: a.takeOver, AnyOwner: a.anyOwner, AcceptKept: a.acceptKept,
 		Handlers: []journal.Handler{
-			journal.In(a.host().On(hostns.Mount), hostpath.Handler{}),
-			journal.In(a.host().On(hostns.Mount|hostns.Cgroup), cgroup.Handler{}),
-			journal.In(a.host().On(hostns.Mount), bpffs.Handler{Remedy: "nodeinit cleanup --all-state removes what an agent has left there"}),
-			journal.In(a.host().On(hostns.Mount|hostns.Net), sysctl.Handler{Dir: a.sysctlConfDir}),
-			journal.In(a.host().On(hostns.Mount), cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force}),
-			configdir.Handler{}, // its directory is on this side
+			hostpath.Handler{},
+			cgroup.Handler{},
+			bpffs.Handler{Remedy: "nodeinit cleanup --all-state removes what an agent has left there"},
+			sysctl.Handler{Dir: a.sysctlConfDir},
+			cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force},
+			configdir.Handler{},
 		},
 	}
-	err := a.host().Do(ctx, hostns.Mount, func(context.Context) (err error) {
-		a.journal, err = journal.Open(a.stateDir, o)
-		return err
-	})
-	if err == nil {
+	return a.remembers
+}
+
+// openJournal opens the node's journal, to ask what is recorded there.
+func (a *app) openJournal(ctx context.Context) error {
+	n := a.node(ctx)
+	if n == nil || a.journal != nil {
+		return nil
+	}
+	var err error
+	if a.journal, err = n.Open(ctx, a.host().Enter); err == nil {
 		a.cleanups = append(a.cleanups, func() { _ = a.journal.Close() }) // nothing was written through it
 	}
 	return err
@@ -61,120 +64,47 @@ func (a *app) handlersConfDir(ctx context.Context) string {
 	return folderOr(a.cniConfDir, usualConfDir)
 }
 
-// lockFile is the node's lock, for who is on the host already.
-func (a *app) lockFile() flock.File {
-	file := flock.File{Timeout: a.lockTimeout, Owner: a.owner}
-	if file.Timeout == 0 {
-		file.Timeout = -1 // not at all; there zero is the default
-	}
-	return file
-}
-
 // lock is the node's lock: one run at a time.
 func (a *app) lock(ctx context.Context) (unlock func() error, err error) {
-	unlock, err = a.host().Lock(a.lockFile().Lock)(ctx)
-	if errors.Is(err, fs.ErrNotExist) && a.hostProc == "" {
-		err = fmt.Errorf("%w; in a container, give --host-proc", err)
-	}
-	return unlock, err
+	return a.host().Lock(ctx, a.owner, nil)
 }
 
 // plan is a plan of this node.
-func (a *app) plan(steps ...bootstrap.Step) *bootstrap.Plan {
-	p := &bootstrap.Plan{Lock: a.lock, Steps: steps}
-	if a.journal != nil {
-		p.Journal = a.journal
+func (a *app) plan(ctx context.Context, steps ...bootstrap.Step) *bootstrap.Plan {
+	p := &bootstrap.Plan{Host: a.host(), Steps: steps}
+	if n := a.node(ctx); n != nil {
+		p.Journal = n
 	}
 	return p
 }
 
-// undo undoes what is recorded for the steps, or everything if steps is nil, and
-// reports it by steps. More steps are undone first.
+// undo undoes what is recorded for the steps, or everything if steps is nil. More steps
+// are undone first.
 func (a *app) undo(ctx context.Context, steps []string, dryRun bool, more ...bootstrap.Step) (*bootstrap.Report, error) {
-	if steps != nil {
-		return a.undoSteps(ctx, steps, dryRun, more...)
+	p := a.plan(ctx)
+	p.Trace = a.trace
+	all := steps == nil
+	if all {
+		steps = stepNames
 	}
-	if dryRun {
-		all, err := a.journal.CheckRevertAll(ctx)
-		return a.byStep(ctx, all, err, bootstrap.WouldChange), err
-	}
-	if empty, err := a.journal.Empty(); err != nil || empty {
-		return a.byStep(ctx, nil, err, bootstrap.Unchanged), err // nothing to lock, and nothing to do
-	}
-	unlock, err := a.lock(ctx)
-	if err != nil {
-		return a.byStep(ctx, nil, err, bootstrap.NotRun), err
-	}
-	end := a.timeline.Begin("undo all that is recorded")
-	all, err := a.journal.RevertAll(ctx)
-	end(undone(all, err))
-	return a.byStep(ctx, all, err, bootstrap.Changed), errors.Join(err, unlock())
-}
-
-func undone(all []journal.Undone, err error) bootstrap.Status {
-	switch {
-	case err != nil:
-		return bootstrap.Failed
-	case len(all) == 0:
-		return bootstrap.Unchanged
-	}
-	return bootstrap.Changed
-}
-
-// undoSteps needs no actions for the names: the journal knows what to undo.
-func (a *app) undoSteps(ctx context.Context, names []string, dryRun bool, more ...bootstrap.Step) (*bootstrap.Report, error) {
-	p := a.plan()
-	for _, name := range names {
+	for _, name := range steps { // the journal knows what to undo, without their actions
 		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: true})
 	}
 	p.Steps = append(p.Steps, more...)
-	p.Trace = a.trace
-	if dryRun {
+	if all && !dryRun {
+		empty, err := a.journal.Empty()
+		if err == nil && !empty {
+			return p.RevertAll(ctx)
+		}
+		dryRun = true // nothing to lock, and nothing to do
+	}
+	switch {
+	case all:
+		return p.CheckRevertAll(ctx)
+	case dryRun:
 		return p.CheckRevert(ctx)
 	}
 	return p.Revert(ctx)
-}
-
-// byStep reports what became of the entries: the steps of this program's plan,
-// last first, then those of others. An error that came before the first entry
-// left them all as they are.
-func (a *app) byStep(ctx context.Context, all []journal.Undone, err error, done bootstrap.Status) *bootstrap.Report {
-	names := slices.Clone(stepNames)
-	slices.Reverse(names)
-	for _, u := range all {
-		if !slices.Contains(names, u.Entry.Step) {
-			names = append(names, u.Entry.Step)
-		}
-	}
-	report := &bootstrap.Report{}
-	for _, name := range names {
-		r := resultOf(name, all, done)
-		if len(all) == 0 && err != nil {
-			r.Status = bootstrap.NotRun
-		}
-		report.Results = append(report.Results, r)
-		a.trace.StepDone(ctx, bootstrap.OpRevert, r)
-	}
-	return report
-}
-
-func resultOf(step string, all []journal.Undone, done bootstrap.Status) bootstrap.Result {
-	r := bootstrap.Result{Step: step, Status: bootstrap.Unchanged}
-	var errs []error
-	for _, u := range all {
-		switch {
-		case u.Entry.Step != step:
-		case u.IsFailure():
-			errs = append(errs, u.Err)
-		case u.Err == nil && u.Change != "":
-			r.Status = done
-			r.Changes = append(r.Changes, u.Change)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		r.Status, r.Err = bootstrap.Failed, &bootstrap.StepError{Step: step, Op: "revert", Err: err}
-	}
-	return r
 }
 
 // mayUndo refuses to take the node away from an agent that runs, unless the owner asks

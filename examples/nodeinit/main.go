@@ -94,7 +94,8 @@ type app struct {
 	getenv         func(string) (string, bool)
 	cleanups       []func()         // to be called when the command has ended
 	shown          bool             // the one document has been printed
-	journal        *journal.Journal // nil: nothing is recorded
+	remembers      *journal.Node    // nil: not yet, or nothing is recorded
+	journal        *journal.Journal // it, open to be asked; nil: not yet
 	misplaced      []string         // what says that the container runtime looks elsewhere
 	trace          *bootstrap.Trace // set while a plan is shown
 	step           atomic.Value     // string: the one that is being worked on

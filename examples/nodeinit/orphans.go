@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
@@ -68,22 +67,15 @@ func (a *app) recordedIn(ctx context.Context, m journal.Marked, orphans []journa
 		dirs = append(dirs, o.Dir)
 	}
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" || dir == a.stateDir })
-	err = a.host().Do(ctx, hostns.Mount, func(context.Context) error {
-		for _, other := range dirs {
-			j, err := journal.Open(other, journal.Options{})
-			if err != nil {
-				continue // it is no journal that uninstall could undo
-			}
-			known, err := j.Knows(m)
-			if err = errors.Join(err, j.Close()); err != nil {
-				return err
-			}
-			if known {
-				dir = other
-				return nil
-			}
+	for _, other := range dirs {
+		j, err := (&journal.Node{Dir: other, Agent: a.agent, NoOwner: true}).Open(ctx, a.host().Enter)
+		if err != nil {
+			continue // it is no journal that uninstall could undo
 		}
-		return nil
-	})
-	return dir, err
+		known, err := j.Knows(m)
+		if err = errors.Join(err, j.Close()); err != nil || known {
+			return other, err
+		}
+	}
+	return "", nil
 }

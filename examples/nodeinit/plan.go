@@ -38,7 +38,7 @@ const (
 var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, stepSysctl, stepBPFFS, stepCNI}
 
 // stepModules comes before sysctl, where --kernel-modules asks for it: some keys are a
-// module's. It leaves nothing to undo.
+// module's. Nothing of it is undone.
 const stepModules = "modules"
 
 // hostPaths are what an agent's pod mounts from the host and expects to exist.
@@ -67,23 +67,25 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	// comes when everything that an agent needs is there.
 	cni := bootstrap.Step{
 		Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
-		Action: a.cniStep(install), Skip: install.Plugins == nil && install.Config == nil,
+		Action: installing{install}, Skip: install.Plugins == nil && install.Config == nil,
 	}
 	steps := []bootstrap.Step{
-		{Name: stepConfig, Action: a.configStep(config), Skip: len(a.sources) == 0},
+		{Name: stepConfig, Action: configdir.Dir{Path: a.dest, Config: config}, Skip: len(a.sources) == 0},
 		cleaning,
-		{Name: stepHostPaths, After: []string{stepCleanup}, Action: a.hostPathStep()},
-		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupStep()},
+		{Name: stepHostPaths, After: []string{stepCleanup}, Action: hostpath.Paths{List: hostPaths}},
+		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupMount()},
 		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
-		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsStep()},
+		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsMount()},
 	}
 	if len(a.modules) > 0 {
 		before := slices.IndexFunc(steps, func(s bootstrap.Step) bool { return s.Name == stepSysctl })
 		steps[before].After = append(steps[before].After, stepModules)
-		steps = slices.Insert(steps, before, bootstrap.Step{Name: stepModules, Action: a.moduleStep()})
+		steps = slices.Insert(steps, before, bootstrap.Step{
+			Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}, NoUndo: true,
+		})
 	}
-	p = a.plan(append(steps, a.cniSteps(cni, install)...)...)
-	p.KeepGoing = true // for all that a step needs is in its After
+	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
+	p.Gates = a.cniGates(install)
 	return p, closeAll, a.choose(p)
 }
 
@@ -121,6 +123,8 @@ func (a *app) host() hostns.Host {
 	return hostns.Host{
 		Proc: a.hostProc, Here: a.here,
 		Remedy: "the flag for the host's /proc is --host-proc; --here says that this container is meant",
+
+		LockTimeout: cmp.Or(a.lockTimeout, -1), // zero: not at all; there it is the default
 	}
 }
 
@@ -132,29 +136,12 @@ func (a *app) checkHost() error {
 	return nil
 }
 
-func (a *app) hostPathStep() bootstrap.Action {
-	var paths []string
-	for _, p := range hostPaths {
-		paths = append(paths, p.Path)
-	}
-	return a.host().Files(hostns.Mount, hostpath.Paths{List: hostPaths, Journal: a.journal}, paths...)
-}
-
-func (a *app) moduleStep() bootstrap.Action {
-	return a.host().In(hostns.Mount, kmod.Modules{List: a.modules, Load: true})
-}
-
-func (a *app) cgroupStep() bootstrap.Action {
-	m := cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair, Journal: a.journal}
-	return a.host().Mounts(hostns.Mount|hostns.Cgroup, m, "cgroup2", a.cgroupRoot)
-}
-
-func (a *app) bpffsStep() bootstrap.Action {
-	return a.host().Mounts(hostns.Mount, a.bpffsMount(), "bpf", a.bpfRoots()...)
+func (a *app) cgroupMount() cgroup.Mount {
+	return cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair}
 }
 
 func (a *app) bpffsMount() bpffs.Mount {
-	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Journal: a.journal}
+	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback}
 	if a.bpfShared {
 		m.Propagation = bpffs.Shared
 	}
@@ -162,12 +149,11 @@ func (a *app) bpffsMount() bpffs.Mount {
 }
 
 func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
-	const where = hostns.Mount | hostns.Net
 	d, err := a.sysctlDropIn(reload)
 	if a.sysctlConfDir == "" {
-		return a.host().In(where, sysctl.Settings{Values: d.Settings, Journal: d.Journal}), err
+		return sysctl.Settings{Values: d.Settings}, err
 	}
-	return a.host().Files(where, dropIn{d}, a.sysctlConfDir), err
+	return dropIn{d}, err
 }
 
 // dropIn adds the flags that help to what cannot be written.
@@ -190,7 +176,7 @@ func flagged(err error) error {
 
 func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	d := sysctl.Cilium()
-	d.Dir, d.Name, d.Reload, d.Journal = a.sysctlConfDir, cmp.Or(a.sysctlConfFile, d.Name), reload, a.journal
+	d.Dir, d.Name, d.Reload = a.sysctlConfDir, cmp.Or(a.sysctlConfFile, d.Name), reload
 	if len(a.sysctls) == 0 {
 		return d, nil
 	}
@@ -202,16 +188,6 @@ func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 		d.Settings = settings
 	}
 	return d, nil
-}
-
-// configStep writes the resolved configuration. Its directory is on this side:
-// it is the node's, and so recorded, only where there is no other side.
-func (a *app) configStep(config *configresolve.Config) bootstrap.Action {
-	w := configdir.Dir{Path: a.dest, Config: config}
-	if a.hostProc == "" {
-		w.Journal = a.journal
-	}
-	return w
 }
 
 // cleanupStep runs where the environment or the configuration asks for it.
@@ -226,7 +202,7 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 		return bootstrap.Step{}, err
 	}
 	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Journal: a.journal,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(),
 		Keep:       []string{a.cgroupRoot, a.bpfRoot},
 		StrandPods: true, // until the plan has installed what they need
 	}
@@ -244,8 +220,7 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 		c.KeepDirs = append(c.KeepDirs, p.Path)
 	}
 	return bootstrap.Step{
-		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0,
-		Action: a.host().Files(cleanupNamespaces, c, slices.Concat(c.Ownership.StateDirs, c.BPFRoots)...),
+		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0, Action: c, NoUndo: true,
 	}, nil
 }
 
@@ -260,8 +235,6 @@ func (a *app) destroys(config *configresolve.Config, key string) (string, bool) 
 	}
 	return value, trusted
 }
-
-const cleanupNamespaces = hostns.Mount | hostns.Net | hostns.Cgroup
 
 // needsRoot explains what would otherwise fail in the middle.
 func needsRoot(euid int, command string) error {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/cniresult"
@@ -29,6 +28,10 @@ type agentsConf struct {
 
 func (agentsConf) Check(context.Context) ([]string, error) { return nil, nil }
 func (agentsConf) Apply(context.Context) error             { return nil }
+
+// Namespaces and Places say where it is.
+func (agentsConf) Namespaces() []string        { return []string{"mnt"} }
+func (c agentsConf) Places() map[string]string { return map[string]string{c.dir: ""} }
 
 func (c agentsConf) CheckRevert(ctx context.Context) (changes []string, err error) {
 	err = c.found(ctx, func(*durable.Dir) error {
@@ -74,7 +77,7 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	if a.writeWhenReady == "" || a.userManagedConf {
 		return nil, nil
 	}
-	i, err := a.placed(ctx, cniinstall.Install{Journal: a.journal})
+	i, err := a.placed(ctx, cniinstall.Install{})
 	if err != nil {
 		return nil, err
 	}
@@ -86,5 +89,5 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	if err := own.Validate(); err != nil {
 		return nil, usageError{fmt.Errorf("--write-cni-conf-when-ready: %w", err)}
 	}
-	return []bootstrap.Step{{Name: "agents-conf", Action: a.host().Files(hostns.Mount, c, c.dir)}}, nil
+	return []bootstrap.Step{{Name: "agents-conf", Action: c}}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/input"
 )
@@ -44,7 +45,7 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 		return i, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", r.Err)
 	}
 	err := a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
-		i, err = i.For(a.journal.WithStep(ctx, stepCNI), r)
+		i, err = i.For(journal.With(ctx, a.journal.Step(stepCNI)), r)
 		a.misplaced = i.Misplaced()
 		return err
 	})

@@ -21,7 +21,7 @@ func (a *app) mountCgroupCommand() *cobra.Command {
 			if err := argument(args, &a.cgroupRoot); err != nil {
 				return err
 			}
-			return a.single(cmd, stepCgroup, func() (bootstrap.Action, error) { return a.cgroupStep(), nil })
+			return a.single(cmd, stepCgroup, func() (bootstrap.Action, error) { return a.cgroupMount(), nil })
 		},
 	}
 	a.cgroupFlags(c.Flags())
@@ -37,7 +37,7 @@ func (a *app) mountBPFFSCommand() *cobra.Command {
 			if err := argument(args, &a.bpfRoot); err != nil {
 				return err
 			}
-			return a.single(cmd, stepBPFFS, func() (bootstrap.Action, error) { return a.bpffsStep(), nil })
+			return a.single(cmd, stepBPFFS, func() (bootstrap.Action, error) { return a.bpffsMount(), nil })
 		},
 	}
 	a.bpfMountFlags(c.Flags())
@@ -90,14 +90,9 @@ func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.A
 	if err := a.checkHost(); err != nil {
 		return err
 	}
-	if err := a.openJournal(cmd.Context()); err != nil {
-		return err
-	}
 	do, err := action()
 	if err != nil {
 		return err
 	}
-	plan := a.plan(bootstrap.Step{Name: name, Action: do})
-	plan.CheckFirst = true
-	return a.showPlan(cmd.Context(), plan, (*bootstrap.Plan).Apply)
+	return a.showPlan(cmd.Context(), a.plan(cmd.Context(), bootstrap.Step{Name: name, Action: do}), (*bootstrap.Plan).Apply)
 }
