@@ -87,13 +87,13 @@ func TestSentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(t.TempDir(), "dir", "file")
 	open := func(owner string) *journal.Journal {
-		j, err := journal.Open(state, journal.Options{Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}})
+		j, err := (&journal.Node{Dir: state, Agent: "test", Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}}).Open(context.Background(), nil)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, j.Close()) })
 		return j
 	}
 	plan := func(j *journal.Journal) *bootstrap.Plan {
-		paths := hostpath.Paths{List: []hostpath.Path{{Path: filepath.Dir(path), Type: hostpath.DirectoryOrCreate}, {Path: path, Type: hostpath.FileOrCreate}}, Journal: j}
+		paths := recorded{hostpath.Paths{List: []hostpath.Path{{Path: filepath.Dir(path), Type: hostpath.DirectoryOrCreate}, {Path: path, Type: hostpath.FileOrCreate}}}, j}
 		return &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "paths", Action: paths}}}
 	}
 	older, newer := plan(open("older")), plan(open("newer"))

@@ -30,7 +30,7 @@ func ExamplePlan_Revert() {
 	if err := os.WriteFile(motd, []byte("hello"), 0o644); err != nil {
 		log.Fatal(err)
 	}
-	j, err := journal.Open(filepath.Join(node, "state"), journal.Options{Owner: "pod-1", Handlers: []journal.Handler{files}})
+	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "test", Owner: "pod-1", Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (r reverting) CheckRevert(context.Context) ([]string, error) {
 
 func openJournal(t *testing.T, dir, owner string) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(dir, journal.Options{Owner: owner, Handlers: []journal.Handler{acme}})
+	j, err := (&journal.Node{Dir: dir, Agent: "test", Owner: owner, Handlers: []journal.Handler{acme}}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j

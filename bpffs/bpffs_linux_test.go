@@ -93,7 +93,7 @@ func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
 				require.NoError(t, fsmounttest.OldCallsOnly())
 			}
 			capabilities(t)
-			m := bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf"), Journal: journaltest.Open(t, filepath.Join(dir, "state"))}
+			m := recorded{bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf")}, journaltest.Open(t, filepath.Join(dir, "state"))}
 			changes, err := m.Check(t.Context())
 			require.NoError(t, err, "looking needs none")
 			require.Len(t, changes, 3)
@@ -150,7 +150,7 @@ func BenchmarkEnsureMounted(b *testing.B) {
 // it.
 func TestBPF5_EmptyDirectoriesAreNoPins(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
-	m := bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf"), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+	m := recorded{bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf")}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 	require.NoError(t, m.Apply(t.Context()))
 	require.NoError(t, os.MkdirAll(filepath.Join(m.Path, "tc/globals"), 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(m.Path, "cilium"), 0o700))

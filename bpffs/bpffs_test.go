@@ -88,7 +88,7 @@ func TestBPF1_Conforms(t *testing.T) {
 		state := filepath.Join(n.Dir(), "state")
 		path := filepath.Join(n.Dir(), "sys", "bpf")
 		bootstraptest.Conform(t, func() bootstrap.Action {
-			return bpffs.Mount{Path: path, Journal: journaltest.Open(t, state), Kernel: n.Kernel()}
+			return recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)}
 		})
 		require.Empty(t, n.Mounts(path))
 		require.NoDirExists(t, filepath.Dir(path))
@@ -101,7 +101,7 @@ func TestBPF1_ForeignIsNamed(t *testing.T) {
 		for _, fstype := range []string{"tmpfs", "sysfs", "cgroup2", "proc"} {
 			path := fsmounttest.Mkdir(t, n, fstype)
 			n.Put(path, fstype, "")
-			m := bpffs.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+			m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 			_, err := m.Check(t.Context())
 			require.ErrorIs(t, err, bpffs.ErrForeign)
 			_, err = m.Mounted(t.Context())
@@ -122,7 +122,7 @@ func TestBPF1_VolumeOfAContainerIsNotForeign(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		n.Put(path, "tmpfs", "root=/fs/bpf")
-		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"tmpfs", "bpf"}, n.Mounts(path))
 		remarks, err := m.Advise(t.Context())
@@ -187,7 +187,7 @@ func TestBPF1_File(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
 		for _, path := range []string{file, filepath.Join(n.Dir(), "link"), filepath.Join(file, "below")} {
-			m := bpffs.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+			m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 			_, err := m.Check(t.Context())
 			require.ErrorContains(t, err, file)
 			err = m.Apply(t.Context())
@@ -234,7 +234,7 @@ func TestBPF4_Fallback(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		fallback := filepath.Join(n.Dir(), "run", "bpffs")
-		m := bpffs.Mount{Path: path, Fallback: fallback, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := recorded{bpffs.Mount{Path: path, Fallback: fallback, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		n.Put(path, "tmpfs", "")
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
@@ -265,7 +265,7 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		n.Put(path, "bpf", "ro,nosuid,mode=755")
-		m := bpffs.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, changes)

@@ -26,13 +26,13 @@ func ExampleMount() {
 	ctx := context.Background()
 	kernel := &bootstraptest.Kernel{}
 	path := filepath.Join(dir, "bpf")
-	j, err := journal.Open(filepath.Join(dir, "state"), journal.Options{})
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer j.Close()
-	m := bpffs.Mount{Path: path, Journal: j.Step("bpffs"), Kernel: kernel}
+	m := recorded{bpffs.Mount{Path: path, Kernel: kernel}, j.Step("bpffs")}
 
 	changes, err := m.Check(ctx)
 	fmt.Println(len(changes), err)

@@ -22,9 +22,9 @@ import (
 // applied mounts with a record and returns what did.
 func applied(t *testing.T, n fsmounttest.Node) bpffs.Mount {
 	t.Helper()
-	m := bpffs.Mount{
-		Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state")),
-	}
+	m := recorded{bpffs.Mount{
+		Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel(),
+	}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 	require.NoError(t, m.Apply(t.Context()))
 	return m
 }
@@ -211,7 +211,7 @@ func TestPLAN3_KilledAndRunAgain(t *testing.T) {
 	for _, at := range []string{"made", "begun", "attached"} {
 		t.Run(at, func(t *testing.T) {
 			onEach(t, func(t *testing.T, n fsmounttest.Node) {
-				m := bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+				m := recorded{bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 				applyAndDie(t, m, at)
 				require.NoError(t, m.Apply(t.Context()))
 				require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
@@ -226,7 +226,7 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 	for _, at := range []string{"made", "begun", "attached"} {
 		t.Run(at, func(t *testing.T) {
 			onEach(t, func(t *testing.T, n fsmounttest.Node) {
-				m := bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+				m := recorded{bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 				applyAndDie(t, m, at)
 				require.NoError(t, m.Revert(t.Context()))
 				clean(t, n)
@@ -237,7 +237,7 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 
 func TestAnUnreadableJournalStopsApply(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel(), Journal: journaltest.Open(t, fsmounttest.Mkdir(t, n, "state"))}
+		m := recorded{bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel()}, journaltest.Open(t, fsmounttest.Mkdir(t, n, "state"))}
 		require.NoError(t, os.Chmod(m.Journal.Dir(), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(m.Journal.Dir(), "journal.json"), []byte("{"), 0o600))
 		require.ErrorIs(t, m.Apply(t.Context()), journal.ErrUnreadable)

@@ -40,7 +40,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 			procDir, cgroupDir := host(t, n)
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
 			state := filepath.Join(n.Dir(), "state")
-			action := hostns.In(procDir, hostns.Mount|hostns.Cgroup, cgroup.Mount{Path: path, Journal: journaltest.Open(t, state), Kernel: n.Kernel()})
+			action := hostns.In(procDir, hostns.Mount|hostns.Cgroup, recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)})
 
 			require.NoError(t, action.Apply(t.Context()))
 			changes, err := action.Check(t.Context())

@@ -60,7 +60,7 @@ func TestCG1_Conforms(t *testing.T) {
 		state := filepath.Join(n.Dir(), "state")
 		path := filepath.Join(n.Dir(), "run", "cgroupv2")
 		bootstraptest.Conform(t, func() bootstrap.Action {
-			return cgroup.Mount{Path: path, Journal: journaltest.Open(t, state), Kernel: n.Kernel()}
+			return recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)}
 		})
 		require.Empty(t, n.Mounts(path))
 		require.NoDirExists(t, filepath.Dir(path))
@@ -89,7 +89,7 @@ func TestCG1_NotTheHostsRoot(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "root=/container")
-		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		_, err := m.Check(t.Context())
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
 		err = m.Apply(t.Context())
@@ -119,7 +119,7 @@ func TestCG1_RepairOfABusyMount(t *testing.T) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "root=/container")
 		release := n.Hold(path)
-		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true, Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		err := m.Apply(t.Context())
 		require.ErrorContains(t, err, "busy")
 		require.ErrorContains(t, err, path)
@@ -182,7 +182,7 @@ func TestCG2_File(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
 		for _, path := range []string{file, filepath.Join(n.Dir(), "link"), filepath.Join(file, "below")} {
-			m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+			m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 			_, err := m.Check(t.Context())
 			require.ErrorContains(t, err, file)
 			err = m.Apply(t.Context())

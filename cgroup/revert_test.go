@@ -20,9 +20,9 @@ import (
 
 func applied(t *testing.T, n fsmounttest.Node) cgroup.Mount {
 	t.Helper()
-	m := cgroup.Mount{
-		Path: filepath.Join(n.Dir(), "run", "cgroupv2"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state")),
-	}
+	m := recorded{cgroup.Mount{
+		Path: filepath.Join(n.Dir(), "run", "cgroupv2"), Kernel: n.Kernel(),
+	}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 	require.NoError(t, m.Apply(t.Context()))
 	return m
 }
@@ -37,7 +37,7 @@ func TestPLAN6_RevertTakesBackItsOwn(t *testing.T) {
 			"remove directory " + m.Path + "",
 			"remove directory " + filepath.Dir(m.Path) + "",
 		}, changes)
-		require.NoError(t, cgroup.Mount{Journal: m.Journal, Kernel: m.Kernel}.Revert(t.Context()), "the record knows the path")
+		require.NoError(t, recorded{cgroup.Mount{Kernel: m.Kernel}, m.Journal}.Revert(t.Context()), "the record knows the path")
 		require.NoDirExists(t, filepath.Dir(m.Path))
 		require.NoDirExists(t, m.Journal.Dir())
 	})
@@ -47,7 +47,7 @@ func TestPLAN6_OthersMountStays(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "")
-		m := cgroup.Mount{Path: path, Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		require.NoError(t, m.Apply(t.Context()))
 		require.NoDirExists(t, m.Journal.Dir())
 		require.NoError(t, m.Revert(t.Context()))
@@ -95,9 +95,9 @@ func TestPLAN6_AnotherBoot(t *testing.T) {
 // A repair that fails keeps the record of what Apply mounted before.
 func TestPLAN6_FailedRepairForgetsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := cgroup.Mount{
-			Path: filepath.Join(n.Dir(), "cgroupv2"), Kernel: n.Kernel(), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state")), Repair: true,
-		}
+		m := recorded{cgroup.Mount{
+			Path: filepath.Join(n.Dir(), "cgroupv2"), Kernel: n.Kernel(), Repair: true,
+		}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		n.InCgroup("/container", func() { require.NoError(t, m.Apply(t.Context())) })
 		release := n.Hold(m.Path)
 		require.ErrorContains(t, m.Apply(t.Context()), "busy")
@@ -126,10 +126,9 @@ func (k racing) Mount(path, fstype, options string, before func(root string) err
 
 func TestCG2_SomebodyElseIsFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := cgroup.Mount{
-			Path: fsmounttest.Mkdir(t, n, "cgroupv2"), Journal: journaltest.Open(t, filepath.Join(n.Dir(), "state")),
-			Kernel: racing{fsmount.Or(n.Kernel()), n},
-		}
+		m := recorded{cgroup.Mount{
+			Path: fsmounttest.Mkdir(t, n, "cgroupv2"), Kernel: racing{fsmount.Or(n.Kernel()), n},
+		}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
 		require.NoDirExists(t, m.Journal.Dir(), "it is not ours")

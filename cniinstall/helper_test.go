@@ -74,7 +74,7 @@ func chainedOf(c cniinstall.Chained) cniinstall.Chained {
 // ownedBy lets the installation be that of an owner who claims the node.
 func (n node) ownedBy(owner string, i cniinstall.Install) cniinstall.Install {
 	n.t.Helper()
-	j, err := journal.Open(n.state, journal.Options{Owner: owner})
+	j, err := (&journal.Node{Dir: n.state, Agent: "test", Owner: owner}).Open(context.Background(), nil)
 	require.NoError(n.t, err)
 	n.t.Cleanup(func() { j.Close() })
 	_, leave, err := j.Enter(n.t.Context(), "apply")

@@ -5,6 +5,7 @@ package cniinstall_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -352,7 +353,7 @@ func installOnce(version int) int {
 
 func recordedFleet(dir string, program []byte, version int) cniinstall.Install {
 	i := fleet(dir, program, version)
-	j, err := journal.Open(filepath.Join(dir, "state"), journal.Options{})
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -476,9 +477,9 @@ func killedAndUndone(t *testing.T, path string, program []byte, upgrade bool, af
 		defer timer.Stop()
 	}
 	took := waitFor(t, cmd, out, dir)
-	j, err := journal.Open(filepath.Join(dir, "state"), journal.Options{
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true, 
 		Handlers: []journal.Handler{cniinstall.Handler{ConfDir: filepath.Join(dir, "net.d")}},
-	})
+	}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 	_, err = j.RevertAll(t.Context())

@@ -90,7 +90,7 @@ func TestSYS8_RealRouterLearntRoute(t *testing.T) {
 	learnRouter(t, "ra0", "eth0")
 	before := values(t)
 
-	s := sysctl.Settings{Values: sysctl.Forwarding(), Journal: journaltest.Temp(t)}
+	s := recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, journaltest.Temp(t)}
 	changes := check(t, s)
 	require.Equal(t, "set net.ipv6.conf.eth0.accept_ra = 2 (is 1), to keep the default route of eth0 when IPv6 forwarding is on", changes[0])
 	require.NoError(t, s.Apply(t.Context()))

@@ -46,10 +46,10 @@ func loTag(t *testing.T) string {
 
 func bootedDropIn(t *testing.T) sysctl.DropIn {
 	t.Helper()
-	return sysctl.DropIn{
+	return recordedFile{sysctl.DropIn{
 		Name: "50-x.conf", Settings: []sysctl.Setting{{Key: bad, Value: "2"}},
-		Reload: sysctl.Systemd{}, Journal: journaltest.Open(t, filepath.Join(t.TempDir(), "state")),
-	}
+		Reload: sysctl.Systemd{},
+	}, journaltest.Open(t, filepath.Join(t.TempDir(), "state"))}
 }
 
 func TestSYS4_BootedSystemdReloads(t *testing.T) {

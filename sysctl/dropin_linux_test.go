@@ -33,7 +33,7 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 		sysctl.Setting{Key: "net.ipv4.conf.eth1.rp_filter", Value: "1"}))
 	before := values(t)
 	root := t.TempDir()
-	d := cilium(sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state"))})
+	d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d")}, journaltest.Open(t, filepath.Join(root, "state"))})
 	require.NoError(t, d.Apply(t.Context()))
 
 	want := map[string]string{}
@@ -80,7 +80,7 @@ func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
 	before := values(t)
 	root := t.TempDir()
 	bootstraptest.Conform(t, func() bootstrap.Action {
-		return cilium(sysctl.DropIn{Dir: root, Journal: journaltest.Open(t, filepath.Join(root, "state")), Reload: sysctl.Systemd{Root: root}})
+		return cilium(recordedFile{sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}, journaltest.Open(t, filepath.Join(root, "state"))})
 	})
 	require.Empty(t, differing(before, values(t)))
 }
@@ -97,10 +97,9 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(host, "root"), 0o755))
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
-	dropIn := cilium(sysctl.DropIn{
-		Dir: filepath.Join(host, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(host, "state")),
-		Reload: sysctl.Systemd{Root: filepath.Join(host, "root")},
-	})
+	dropIn := cilium(recordedFile{sysctl.DropIn{
+		Dir: filepath.Join(host, "sysctl.d"), Reload: sysctl.Systemd{Root: filepath.Join(host, "root")},
+	}, journaltest.Open(t, filepath.Join(host, "state"))})
 	target, err := os.Readlink("/proc/thread-self")
 	require.NoError(t, err)
 
@@ -220,7 +219,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
 	higher := "/usr/lib/sysctl.d/99-zzzz.conf"
 	require.NoError(t, os.WriteFile(higher, []byte("net.ipv4.conf.all.rp_filter = 1\n"), 0o644))
-	d := cilium(sysctl.DropIn{Reload: sysctl.Systemd{}, Journal: journaltest.Open(t, "/run/state")})
+	d := cilium(recordedFile{sysctl.DropIn{Reload: sysctl.Systemd{}}, journaltest.Open(t, "/run/state")})
 	changes := check(t, d)
 	require.Equal(t, "write /etc/sysctl.d/99-zzz-override_cilium.conf", changes[0])
 	require.Contains(t, changes[1], "set the values directly, without a reload: no systemd")
@@ -250,11 +249,11 @@ func TestPLAN6_RevertAllUndoesEverythingOnTheRealKernel(t *testing.T) {
 	root := t.TempDir()
 	j := journaltest.Open(t, filepath.Join(root, "state"), sysctl.Handler{})
 	for _, a := range []bootstrap.Action{
-		cilium(sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: j.Step("cilium")}),
-		sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Name: "90-x.conf", Journal: j.Step("x"), Settings: []sysctl.Setting{
+		cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d")}, j.Step("cilium")}),
+		recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Name: "90-x.conf", Settings: []sysctl.Setting{
 			{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"}, {Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"},
-		}},
-		sysctl.Settings{Values: sysctl.Forwarding(), Journal: j.Step("forwarding")},
+		}}, j.Step("x")},
+		recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, j.Step("forwarding")},
 	} {
 		require.NoError(t, a.Apply(t.Context()))
 	}
@@ -286,9 +285,9 @@ func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	before := values(t)
 	root := t.TempDir()
-	d := cilium(sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Journal: journaltest.Open(t, filepath.Join(root, "state")), Settings: []sysctl.Setting{
+	d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Settings: []sysctl.Setting{
 		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.ip_default_ttl", Value: "999"},
-	}})
+	}}, journaltest.Open(t, filepath.Join(root, "state"))})
 	require.ErrorIs(t, d.Apply(t.Context()), unix.EINVAL)
 	require.NoDirExists(t, d.Dir)
 	require.NoError(t, d.Revert(t.Context()))
@@ -315,7 +314,7 @@ func TestSYS3_AReadOnlyDirectoryIsSaidBeforehand(t *testing.T) {
 	require.NoError(t, unix.Mount("", etc, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 
 	for _, dir := range []string{"sysctl.d", "none/sysctl.d"} {
-		d := cilium(sysctl.DropIn{Dir: filepath.Join(etc, dir), Journal: journaltest.Open(t, filepath.Join(root, "state", filepath.Base(filepath.Dir(dir))))})
+		d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(etc, dir)}, journaltest.Open(t, filepath.Join(root, "state", filepath.Base(filepath.Dir(dir))))})
 		changes, err := d.Check(t.Context())
 		require.ErrorIs(t, err, sysctl.ErrReadOnlyDir)
 		require.ErrorIs(t, err, unix.EROFS)
@@ -353,10 +352,10 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 	require.NoError(t, unix.Mount("", "/proc/sys/net", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 
 	j := journaltest.Open(t, filepath.Join(root, "state"))
-	d := sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: o, Journal: j, Settings: []sysctl.Setting{
+	d := recordedFile{sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: o, Settings: []sysctl.Setting{
 		{Key: bad, Value: "0", IgnoreFailure: true},
 		{Key: "kernel.random.boot_id", Value: "0", IgnoreFailure: true}, // no reload sets it
-	}}
+	}}, j}
 	require.Contains(t, check(t, d), "set "+bad+" = 0 (is 2)")
 	require.NoError(t, d.Apply(t.Context()))
 	require.Equal(t, "0", values(t)["net/ipv4/conf/all/rp_filter"])

@@ -66,10 +66,10 @@ func (n node) journal(step string) *journal.Journal {
 }
 func (n node) dropIn() sysctl.DropIn { return n.dropInWith(nil) }
 func (n node) dropInWith(reload sysctl.Reloader) sysctl.DropIn {
-	return cilium(sysctl.DropIn{
+	return cilium(recordedFile{sysctl.DropIn{
 		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
-		Kernel: sysctl.Kernel{Files: n.Kernel}, Journal: n.journal("drop-in"), Reload: reload,
-	})
+		Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
+	}, n.journal("drop-in")})
 }
 
 // cilium fills in what d leaves out.
@@ -595,7 +595,7 @@ func TestSYS9_TwoActionsShareAJournal(t *testing.T) {
 	n := newNode(t, "lxc1")
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	before := n.Values()
-	s := sysctl.Settings{Values: sysctl.Datapath()[:3], Kernel: sysctl.Kernel{Files: n.Kernel}, Journal: n.journal("datapath")}
+	s := recordedValues{sysctl.Settings{Values: sysctl.Datapath()[:3], Kernel: sysctl.Kernel{Files: n.Kernel}}, n.journal("datapath")}
 	f := forwarding(t, n.Kernel, n.state())
 	actions := []bootstrap.Reverter{n.dropIn(), s, f}
 	for _, a := range actions {

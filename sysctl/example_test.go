@@ -24,7 +24,7 @@ func Example() {
 	kernel := bootstraptest.NewKernel("eth0", "lxc1")
 	kernel.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
 	ctx := context.Background()
-	j, err := journal.Open(filepath.Join(dir, "journal"), journal.Options{})
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "journal"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		panic(err)
 	}

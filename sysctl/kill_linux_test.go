@@ -27,14 +27,13 @@ const nodeEnv = "SLIPWAY_TEST_SYSCTL_NODE"
 
 // killed is an action on a node whose kernel is a directory.
 func killed(node string) sysctl.DropIn {
-	j, err := journal.Open(node+"/slipway", journal.Options{})
+	j, err := (&journal.Node{Dir: node+"/slipway", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		panic(err)
 	}
-	return sysctl.DropIn{
-		Dir: node + "/etc/sysctl.d", Name: "90-agent.conf", Kernel: sysctl.Kernel{Root: node + "/proc/sys"}, Journal: j.Step("test"),
-		Settings: []sysctl.Setting{{Key: "kernel.a", Value: "1"}, {Key: "kernel.b", Value: "2"}},
-	}
+	return recordedFile{sysctl.DropIn{
+		Dir: node + "/etc/sysctl.d", Name: "90-agent.conf", Kernel: sysctl.Kernel{Root: node + "/proc/sys"}, Settings: []sysctl.Setting{{Key: "kernel.a", Value: "1"}, {Key: "kernel.b", Value: "2"}},
+	}, j.Step("test")}
 }
 
 func TestMain(m *testing.M) {

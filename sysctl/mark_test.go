@@ -4,6 +4,7 @@
 package sysctl_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // marked opens a journal of an agent's, in a directory that is none yet.
 func (n node) marked(t *testing.T, agent, dir string) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(dir, journal.Options{Agent: agent, Handlers: []journal.Handler{sysctl.Handler{Kernel: sysctl.Kernel{Files: n.Kernel}, Dir: n.dir()}}})
+	j, err := (&journal.Node{Dir: dir, NoOwner: true, Agent: agent, Handlers: []journal.Handler{sysctl.Handler{Kernel: sysctl.Kernel{Files: n.Kernel}, Dir: n.dir()}}}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j

@@ -194,7 +194,7 @@ func TestSYS8_RealKernelForwarding(t *testing.T) {
 	))
 	before := values(t)
 	state := filepath.Join(t.TempDir(), "state")
-	s := sysctl.Settings{Values: sysctl.Forwarding(), Journal: journaltest.Open(t, state)}
+	s := recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, journaltest.Open(t, state)}
 	require.NoError(t, s.Apply(t.Context()))
 
 	book, err := os.ReadFile(filepath.Join(state, "journal.json"))
@@ -221,7 +221,7 @@ func TestSettingsKeepTheContractOnTheRealKernel(t *testing.T) {
 	values4 := append(sysctl.Forwarding(),
 		sysctl.Setting{Key: "net.ipv4.conf.default.rp_filter", Value: "2"},
 		sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})
-	bootstraptest.Conform(t, func() bootstrap.Action { return sysctl.Settings{Values: values4, Journal: journaltest.Open(t, state)} })
+	bootstraptest.Conform(t, func() bootstrap.Action { return recordedValues{sysctl.Settings{Values: values4}, journaltest.Open(t, state)} })
 	require.Empty(t, differing(before, values(t)))
 }
 

@@ -46,9 +46,9 @@ func recorded(t *testing.T, fake *bootstraptest.Kernel, state, step string) *jou
 func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysctl.Files) *journal.Journal {
 	t.Helper()
 	handler := sysctl.Handler{Kernel: sysctl.Kernel{Files: files}}
-	j, err := journal.Open(state, journal.Options{
+	j, err := (&journal.Node{Dir: state, Agent: "test", NoOwner: true, 
 		Boot: fake.Values()["kernel.random.boot_id"], Handlers: []journal.Handler{handler},
-	})
+	}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j
@@ -56,7 +56,7 @@ func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysct
 
 func forwarding(t *testing.T, fake *bootstraptest.Kernel, state string) sysctl.Settings {
 	t.Helper()
-	return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values")}
+	return recordedValues{sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
 }
 
 func TestSettingsKeepTheContract(t *testing.T) {
@@ -191,7 +191,7 @@ func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
 			fake, state := bootstraptest.NewKernel("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
 			fake.LearnRouter("eth0")
 			tc.prepare(fake)
-			s := sysctl.Settings{Values: tc.values, Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values")}
+			s := recordedValues{sysctl.Settings{Values: tc.values, Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
 			err := s.Apply(t.Context())
 			require.ErrorContains(t, err, "eth0")
 			require.ErrorContains(t, err, tc.text)
@@ -222,11 +222,11 @@ func (n noIPv6) ReadFile(name string) ([]byte, error) {
 
 func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
-	s := sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
+	s := recordedValues{sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
 		{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"},
 		{Key: "net.ipv4.conf.all.rp_filter", Value: "1"},
 		{Key: "net.ipv4.fib_multipath_use_neigh", Value: "1"},
-	}}
+	}}, recorded(t, fake, state, "values")}
 	require.NoError(t, s.Apply(t.Context()))
 	fake.PutValue("net.ipv4.conf.eth0.rp_filter", "2")
 	fake.PutValue("net.ipv4.conf.all.rp_filter", "0") // back already
@@ -246,9 +246,9 @@ func TestSYS9_TheFirstValueComesBackAfterManyApplies(t *testing.T) {
 	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
 	before := fake.Values()
 	for i := range 50 {
-		s := sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
+		s := recordedValues{sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
 			{Key: "net.ipv4.conf.eth0.rp_filter", Value: []string{"1", "2"}[i%2]},
-		}}
+		}}, recorded(t, fake, state, "values")}
 		require.NoError(t, s.Apply(t.Context()))
 	}
 	require.NoError(t, forwarding(t, fake, state).Revert(t.Context()))
@@ -271,7 +271,7 @@ func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
 
 func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 	fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
-	s := sysctl.Settings{Values: sysctl.Datapath(), Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values")}
+	s := recordedValues{sysctl.Settings{Values: sysctl.Datapath(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
 	require.NoError(t, s.Apply(t.Context()))
 	require.Contains(t, checkRevert(t, s),
 		"leave kernel.unprivileged_bpf_disabled = 1 until the next boot (was 2): the kernel does not take it back")
@@ -290,10 +290,10 @@ func TestSYS2_WhatMayFailIsTriedEachTime(t *testing.T) {
 			fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
 			prepare(fake)
 			before := fake.Values()
-			s := sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Journal: recorded(t, fake, state, "values"), Values: []sysctl.Setting{
+			s := recordedValues{sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
 				{Key: "kernel.timer_migration", Value: "0", IgnoreFailure: true},
 				{Key: "net.ipv4.conf.all.rp_filter", Value: "2"},
-			}}
+			}}, recorded(t, fake, state, "values")}
 			require.Len(t, check(t, s), 2)
 			for range 2 {
 				require.NoError(t, s.Apply(t.Context()))

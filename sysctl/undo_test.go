@@ -29,7 +29,7 @@ const shared = "net.ipv4.conf.eth0.rp_filter"
 
 // settings are those of a step of that name.
 func (n node) settings(step string, values ...sysctl.Setting) sysctl.Settings {
-	return sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}, Journal: n.journal(step)}
+	return recordedValues{sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}}, n.journal(step)}
 }
 
 // many are actions of all sorts over one journal, each a step. They set shared

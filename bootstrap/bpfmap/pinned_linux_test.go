@@ -41,7 +41,7 @@ func newNode(t *testing.T) *node {
 	dir := testns.TempDir(t)
 	n := &node{t: t, root: filepath.Join(dir, "bpf"), state: filepath.Join(dir, "state")}
 	n.j = journaltest.Open(t, n.state, bpffs.Handler{}, bpfmap.Handler{})
-	require.NoError(t, bpffs.Mount{Path: n.root, Journal: n.j}.Apply(t.Context()))
+	require.NoError(t, recorded{bpffs.Mount{Path: n.root}, n.j}.Apply(t.Context()))
 	return n
 }
 
@@ -52,7 +52,7 @@ func hash(name string, entries uint32) *ebpf.MapSpec {
 }
 
 func (n *node) pinned(specs ...*ebpf.MapSpec) bpfmap.Pinned {
-	return bpfmap.Pinned{Dir: filepath.Join(n.root, "agent"), Maps: specs, Journal: n.j}
+	return recorded{bpfmap.Pinned{Dir: filepath.Join(n.root, "agent"), Maps: specs}, n.j}
 }
 
 func (n *node) apply(p bpfmap.Pinned) {

@@ -23,19 +23,18 @@ func Example() {
 	}
 	defer os.RemoveAll(node)
 
-	j, err := journal.Open(filepath.Join(node, "state"), journal.Options{})
+	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer j.Close()
-	paths := hostpath.Paths{
+	paths := recorded{hostpath.Paths{
 		List: []hostpath.Path{
 			{Path: filepath.Join(node, "run/agent"), Type: hostpath.DirectoryOrCreate},
 			{Path: filepath.Join(node, "run/agent/pid"), Type: hostpath.FileOrCreate},
 		},
-		Journal: j.Step("host-paths"),
-	}
+	}, j.Step("host-paths")}
 	ctx := context.Background()
 	show := func(changes []string, err error) {
 		fmt.Println(strings.ReplaceAll(strings.Join(changes, ", "), node, ""), err)

@@ -53,15 +53,14 @@ func TestHP1_TypesOnTheKernel(t *testing.T) {
 func TestHP1_ConformOnTheKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
-	a := hostpath.Paths{
-		Journal: journaltest.Open(t, t.TempDir()+"/slipway"),
+	a := recorded{hostpath.Paths{
 		List: []hostpath.Path{
 			{"/run", hostpath.Directory},
 			{"/run/slipway-agent/state", hostpath.DirectoryOrCreate},
 			{"/run/slipway-agent/pid", hostpath.FileOrCreate},
 			{"/dev/null", hostpath.CharDevice},
 		},
-	}
+	}, journaltest.Open(t, t.TempDir()+"/slipway")}
 	bootstraptest.Conform(t, func() bootstrap.Action { return a })
 
 	lock := one("/run/xtables.lock", hostpath.FileOrCreate)
@@ -77,9 +76,9 @@ func TestUmaskDoesNotMatter(t *testing.T) {
 	unix.Umask(0o077)
 	for _, j := range []*journal.Journal{nil, journaltest.Open(t, node+"/slipway")} {
 		dir := t.TempDir()
-		a := hostpath.Paths{Journal: j, List: []hostpath.Path{
+		a := recorded{hostpath.Paths{List: []hostpath.Path{
 			{dir + "/a/b", hostpath.DirectoryOrCreate}, {dir + "/a/f", hostpath.FileOrCreate},
-		}}
+		}}, j}
 		require.NoError(t, a.Apply(t.Context()))
 		for path, mode := range map[string]fs.FileMode{"/a": 0o755, "/a/b": 0o755, "/a/f": 0o644} {
 			info, err := os.Stat(dir + path)
@@ -122,12 +121,12 @@ func TestPLAN6_RevertAfterReboot(t *testing.T) {
 	var st unix.Statfs_t
 	require.NoError(t, unix.Statfs(disk, &st))
 	onDisk := uint32(st.Type) != unix.TMPFS_MAGIC // where /tmp is on one, it is as with /run
-	a := hostpath.Paths{Journal: journaltest.Open(t, t.TempDir()+"/slipway"), List: []hostpath.Path{
+	a := recorded{hostpath.Paths{List: []hostpath.Path{
 		{Path: "/run/agent", Type: hostpath.DirectoryOrCreate},
 		{Path: "/run/agent/pid", Type: hostpath.FileOrCreate},
 		{Path: node + "/x", Type: hostpath.DirectoryOrCreate},
 		{Path: disk + "/x", Type: hostpath.DirectoryOrCreate},
-	}}
+	}}, journaltest.Open(t, t.TempDir()+"/slipway")}
 	require.NoError(t, a.Apply(t.Context()))
 	journaltest.Reboot(t, a.Journal.Dir())
 

@@ -40,7 +40,7 @@ func TestHP1_Conform(t *testing.T) {
 		{node + "/run/agent/lock", hostpath.FileOrCreate},
 		{node + "/nowhere", hostpath.Any},
 	}
-	recorded := hostpath.Paths{List: paths, Journal: journaltest.Open(t, filepath.Join(node, "slipway"))}
+	recorded := recorded{hostpath.Paths{List: paths}, journaltest.Open(t, filepath.Join(node, "slipway"))}
 	bootstraptest.Conform(t, func() bootstrap.Action { return recorded })
 	left, err := os.ReadDir(node)
 	require.NoError(t, err)
@@ -85,9 +85,9 @@ func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
 	dir, file := filepath.Join(node, "dir"), filepath.Join(node, "file")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(file, []byte("theirs"), 0o600))
-	a := hostpath.Paths{Journal: journaltest.Open(t, state), List: []hostpath.Path{
+	a := recorded{hostpath.Paths{List: []hostpath.Path{
 		{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
-	}}
+	}}, journaltest.Open(t, state)}
 	require.NoError(t, a.Apply(t.Context()))
 	require.NoDirExists(t, state, "nothing changed, nothing recorded")
 	require.NoError(t, a.Revert(t.Context()))
@@ -138,7 +138,7 @@ func TestHP1_Refuses(t *testing.T) {
 		"zero byte":                {hostpath.Path{dir + "/\x00", hostpath.DirectoryOrCreate}, "holds a zero byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := hostpath.Paths{List: []hostpath.Path{tc.path}, Journal: journaltest.Open(t, filepath.Join(node, "slipway"))}
+			a := recorded{hostpath.Paths{List: []hostpath.Path{tc.path}}, journaltest.Open(t, filepath.Join(node, "slipway"))}
 			changes, err := a.Check(t.Context())
 			require.ErrorContains(t, err, tc.want)
 			require.Empty(t, changes)
@@ -189,10 +189,10 @@ func TestFollowsLinks(t *testing.T) {
 	node := t.TempDir()
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))
 	require.NoError(t, os.Symlink(node+"/run", node+"/var-run"))
-	a := hostpath.Paths{Journal: journaltest.Open(t, node+"/slipway"), List: []hostpath.Path{
+	a := recorded{hostpath.Paths{List: []hostpath.Path{
 		{node + "/var-run", hostpath.Directory},
 		{node + "/var-run/agent", hostpath.DirectoryOrCreate},
-	}}
+	}}, journaltest.Open(t, node+"/slipway")}
 	require.NoError(t, a.Apply(t.Context()))
 	require.DirExists(t, node+"/run/agent")
 	require.NoError(t, a.Revert(t.Context()))

@@ -23,15 +23,15 @@ import (
 const nodeEnv = "SLIPWAY_TEST_HOSTPATH_NODE"
 
 func killed(node string) hostpath.Paths {
-	j, err := journal.Open(node+"/slipway", journal.Options{})
+	j, err := (&journal.Node{Dir: node+"/slipway", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		panic(err)
 	}
-	return hostpath.Paths{Journal: j.Step("test"), List: []hostpath.Path{
+	return recorded{hostpath.Paths{List: []hostpath.Path{
 		{Path: node + "/a/b/c", Type: hostpath.DirectoryOrCreate},
 		{Path: node + "/a/file", Type: hostpath.FileOrCreate},
 		{Path: node + "/d", Type: hostpath.DirectoryOrCreate},
-	}}
+	}}, j.Step("test")}
 }
 
 func TestMain(m *testing.M) {

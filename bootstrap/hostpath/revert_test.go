@@ -20,11 +20,11 @@ import (
 func applied(t *testing.T) (node string, a hostpath.Paths) {
 	t.Helper()
 	node = t.TempDir()
-	a = hostpath.Paths{Journal: journaltest.Open(t, filepath.Join(node, "slipway")), List: []hostpath.Path{
+	a = recorded{hostpath.Paths{List: []hostpath.Path{
 		{node + "/var/agent", hostpath.DirectoryOrCreate},
 		{node + "/var/agent/lock", hostpath.FileOrCreate},
 		{node + "/opt", hostpath.DirectoryOrCreate},
-	}}
+	}}, journaltest.Open(t, filepath.Join(node, "slipway"))}
 	require.NoError(t, a.Apply(t.Context()))
 	return node, a
 }
@@ -41,7 +41,7 @@ func TestHP1_RevertRemovesOnlyWhatItMade(t *testing.T) {
 	}, changes)
 	write(t, node+"/theirs")
 
-	another := hostpath.Paths{Journal: journaltest.Open(t, a.Journal.Dir())} // another process, which knows of no paths
+	another := recorded{hostpath.Paths{}, journaltest.Open(t, a.Journal.Dir())} // another process, which knows of no paths
 	require.NoError(t, another.Revert(t.Context()))
 	require.Equal(t, []string{node, node + "/theirs"}, names(t, node))
 }
@@ -81,11 +81,11 @@ func TestHP1_RevertOfWhatIsGone(t *testing.T) {
 func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	node := t.TempDir()
 	lock := node + "/run/xtables.lock"
-	a := hostpath.Paths{Journal: journaltest.Open(t, filepath.Join(node, "slipway")), List: []hostpath.Path{
+	a := recorded{hostpath.Paths{List: []hostpath.Path{
 		{node + "/run", hostpath.DirectoryOrCreate},
 		{lock, hostpath.FileOrCreate},
 		{node + "/run/other.lock", hostpath.FileOrCreate},
-	}}
+	}}, journaltest.Open(t, filepath.Join(node, "slipway"))}
 	require.NoError(t, a.Apply(t.Context()))
 	require.FileExists(t, lock)
 	changes, err := a.CheckRevert(t.Context())
@@ -130,9 +130,9 @@ func TestPLAN6_RevertAfterKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := t.TempDir()
 			dir, file := node+"/dir", node+"/dir/file"
-			a := hostpath.Paths{Journal: journaltest.Open(t, node+"/slipway"), List: []hostpath.Path{
+			a := recorded{hostpath.Paths{List: []hostpath.Path{
 				{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
-			}}
+			}}, journaltest.Open(t, node+"/slipway")}
 			require.NoError(t, a.Apply(t.Context()))
 			journaltest.Begun(t, a.Journal.Dir())
 			require.NoError(t, os.RemoveAll(dir))

@@ -4,6 +4,7 @@
 package journal_test
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestAgentNames(t *testing.T) {
 		"": true, "cilium": true, "a": true, "7": true, "my-agent.v2_x": true, strings.Repeat("a", 63): true,
 		strings.Repeat("a", 64): false, "Cilium": false, "-a": false, "a-": false, "a--b": false, "a._b": false, "a b": false, "ä": false, "a/b": false, "a\n": false,
 	} {
-		_, err := journal.Open(filepath.Join(t.TempDir(), "state"), journal.Options{Agent: name})
+		_, err := (&journal.Node{Dir: filepath.Join(t.TempDir(), "state"), NoOwner: true, Agent: name}).Open(context.Background(), nil)
 		require.Equal(t, good, err == nil, "%q: %v", name, err)
 	}
 }

@@ -79,7 +79,7 @@ func ExampleFiles() {
 		}
 		return nil
 	}}
-	j, err := journal.Open(filepath.Join(node, "state"), journal.Options{Handlers: []journal.Handler{files}})
+	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

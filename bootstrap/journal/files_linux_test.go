@@ -356,7 +356,7 @@ func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
 			v.set(t, step(t, j, "s"), j, "a", "1")
 			spoil(t, dir)
 			start := time.Now()
-			_, err := journal.Open(dir, journal.Options{})
+			_, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUntrusted)
 			require.ErrorContains(t, err, dir)
 			require.Less(t, time.Since(start), 10*time.Second, "it does not wait for the pipe's other end")
@@ -368,7 +368,7 @@ func TestSEC1_AStateDirectoryThatIsALinkIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(dir+"/real", 0o700))
 	require.NoError(t, os.Symlink("real", dir+"/state"))
-	_, err := journal.Open(dir+"/state", journal.Options{})
+	_, err := (&journal.Node{Dir: dir+"/state", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, "not a directory")
 }
 
@@ -438,7 +438,7 @@ func TestSEC3_NamesOfContentAreBare(t *testing.T) {
 		journaltest.Edit(t, state, func(e *journal.Entry) {
 			e.Before.Blob, e.Before.SHA256, e.Before.Mode = blob, hex.EncodeToString(sum[:]), 0o644
 		})
-		_, err := journal.Open(state, journal.Options{Handlers: []journal.Handler{acme}})
+		_, err := (&journal.Node{Dir: state, Agent: "test", NoOwner: true, Handlers: []journal.Handler{acme}}).Open(context.Background(), nil)
 		require.ErrorIs(t, err, journal.ErrUnreadable, blob)
 		require.ErrorContains(t, err, "is not a file beside the journal")
 		require.NoError(t, os.RemoveAll(state))

@@ -455,7 +455,7 @@ func TestUnreadableJournalsAreErrors(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "journal.json")
 			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-			_, err := journal.Open(dir, journal.Options{})
+			_, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUnreadable)
 			require.ErrorContains(t, err, path)
 		})
@@ -497,7 +497,7 @@ func TestPLAN6_FieldsOfALaterVersionAreKept(t *testing.T) {
 }
 
 func TestStateDirectoryErrorsNameIt(t *testing.T) {
-	_, err := journal.Open("relative", journal.Options{})
+	_, err := (&journal.Node{Dir: "relative", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, `"relative"`)
 	parent := filepath.Join(t.TempDir(), "missing")
 	j := open(t, filepath.Join(parent, "state"), journal.Options{})
@@ -507,7 +507,7 @@ func TestStateDirectoryErrorsNameIt(t *testing.T) {
 	require.ErrorContains(t, err, "create "+parent)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = journal.Open(file, journal.Options{})
+	_, err = (&journal.Node{Dir: file, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, file)
 }
 
@@ -554,7 +554,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.json"), content, 0o600))
-		j, err := journal.Open(dir, journal.Options{})
+		j, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 		if err != nil {
 			require.ErrorIs(t, err, journal.ErrUnreadable)
 			return

@@ -37,7 +37,7 @@ func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
 			for name, content := range files {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 			}
-			j, err := journal.Open(dir, journal.Options{})
+			j, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 			require.NoError(t, err)
 			defer j.Close()
 			empty, err := j.Empty()
@@ -60,7 +60,7 @@ func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
 }
 
 func TestADirectoryOfAnAdministratorsIsAnEmptyJournal(t *testing.T) {
-	j, err := journal.Open(t.TempDir(), journal.Options{})
+	j, err := (&journal.Node{Dir: t.TempDir(), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 	empty, err := j.Empty()
@@ -73,7 +73,7 @@ func TestPLAN3_AnApplyClearsTheStateDirectory(t *testing.T) {
 	dir := t.TempDir()
 	temporary := filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp")
 	require.NoError(t, os.WriteFile(temporary, []byte("{"), 0o600))
-	j, err := journal.Open(dir, journal.Options{})
+	j, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 	_, leave, err := j.Enter(context.Background(), "apply")
@@ -89,7 +89,7 @@ func TestPLAN3_WhatAKilledUndoLeavesBesideAFileGoes(t *testing.T) {
 	files, path := journal.Files{Kind: "acme"}, filepath.Join(dir, "file")
 	temporary := filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp")
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
-	j, err := journal.Open(filepath.Join(t.TempDir(), "state"), journal.Options{Handlers: []journal.Handler{files}})
+	j, err := (&journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 	after, err := journal.Snapshot(t.Context(), path)

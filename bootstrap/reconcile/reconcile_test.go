@@ -210,7 +210,7 @@ func TestLoopTouchesNothingWhereTheConfigurationIsMissing(t *testing.T) {
 
 func open(t *testing.T, dir, owner string) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(dir, journal.Options{Owner: owner, Handlers: []journal.Handler{journal.Files{Kind: "acme"}}})
+	j, err := (&journal.Node{Dir: dir, Agent: "test", Owner: owner, Handlers: []journal.Handler{journal.Files{Kind: "acme"}}}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j

@@ -46,7 +46,7 @@ func TestWriteConforms(t *testing.T) {
 				}
 				before := tree(t, root)
 				bootstraptest.Conform(t, func() bootstrap.Action {
-					return configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": "2"}), Journal: j}
+					return recorded{configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": "2"})}, j}
 				})
 				if recorded {
 					require.Equal(t, before, tree(t, root))
@@ -104,7 +104,7 @@ func TestWriteCheckNamesKeys(t *testing.T) {
 
 func TestWriteUnchangedApplyWritesNothing(t *testing.T) {
 	root := t.TempDir()
-	action := configdir.Dir{Path: filepath.Join(root, "d"), Config: wholeConfig(t), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+	action := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: wholeConfig(t)}, journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, action.Apply(t.Context()))
 	before := state(t, root)
 	require.NoError(t, action.Apply(t.Context()))

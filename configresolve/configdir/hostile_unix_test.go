@@ -69,9 +69,9 @@ func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
 		for _, name := range []string{"a", "..data/a", "..data/another"} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				root := t.TempDir()
-				w := configdir.Dir{
-					Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(root, "state")),
-				}
+				w := recorded{configdir.Dir{
+					Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}),
+				}, journaltest.Open(t, filepath.Join(root, "state"))}
 				require.NoError(t, w.Apply(t.Context()))
 				path := filepath.Join(w.Path, name)
 				require.NoError(t, os.RemoveAll(path))
@@ -99,7 +99,7 @@ func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
 			require.NoError(t, os.Chmod(filepath.Join(outside, key), 0o600))
 		}
 		before := tree(t, outside)
-		w := configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": ""}), Journal: journaltest.Open(t, filepath.Join(root, "state"))}
+		w := recorded{configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": ""})}, journaltest.Open(t, filepath.Join(root, "state"))}
 		other(t, dir, "..2017", values{"a": "older", "gone": ""}, 0o644)
 
 		step, left := 0, n
@@ -158,7 +158,7 @@ func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
 	require.NoError(t, os.Lchown(filepath.Join(theirs, "link"), 4242, 4242))
 	for _, dir := range []string{"link", "link/below"} {
 		for _, j := range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(root, "state"))} {
-			w := configdir.Dir{Path: filepath.Join(theirs, dir), Config: config(t, values{"a": "1"}), Journal: j}
+			w := recorded{configdir.Dir{Path: filepath.Join(theirs, dir), Config: config(t, values{"a": "1"})}, j}
 			_, err := w.Check(t.Context())
 			for _, err := range []error{err, w.Apply(t.Context())} {
 				require.ErrorContains(t, err, "write configuration to "+w.Path)

@@ -43,7 +43,7 @@ func victim(dir, stateDir string) {
 	var j *journal.Journal
 	if stateDir != "" {
 		var err error
-		if j, err = journal.Open(stateDir, journal.Options{}); err != nil {
+		if j, err = (&journal.Node{Dir: stateDir, Agent: "test", NoOwner: true}).Open(context.Background(), nil); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
@@ -54,7 +54,7 @@ func victim(dir, stateDir string) {
 			_, err = configdir.WriteStep(context.Background(), dir, c, func(step string) { fmt.Println(step) })
 		} else if err == nil {
 			fmt.Println("apply")
-			err = configdir.Dir{Path: dir, Config: c, Journal: j.Step("test")}.Apply(context.Background())
+			err = recorded{configdir.Dir{Path: dir, Config: c}, j.Step("test")}.Apply(context.Background())
 		}
 		if err != nil {
 			fmt.Println("error:", err)
@@ -118,7 +118,7 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 		before, was := tree(t, root), shown(dir)
 		killed(t, 1+rand.IntN(6), dir, stateDir)
 
-		action := configdir.Dir{Path: dir, Config: config(t, variant(0)), Journal: journaltest.Open(t, stateDir)}
+		action := recorded{configdir.Dir{Path: dir, Config: config(t, variant(0))}, journaltest.Open(t, stateDir)}
 		if rand.IntN(2) == 0 {
 			require.NoError(t, action.Apply(t.Context()))
 			requireLayout(t, dir, action.Config)

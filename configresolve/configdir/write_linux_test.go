@@ -88,9 +88,9 @@ func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
 	memory := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
 	for _, start := range []func(t *testing.T, dir string){func(*testing.T, string) {}, earlier["of this package"]} {
-		w := configdir.Dir{
-			Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(testns.TempDir(t), "state")),
-		}
+		w := recorded{configdir.Dir{
+			Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}),
+		}, journaltest.Open(t, filepath.Join(testns.TempDir(t), "state"))}
 		start(t, w.Path)
 		require.NoError(t, w.Apply(t.Context()))
 		journaltest.Reboot(t, w.Journal.Dir())
@@ -113,9 +113,9 @@ func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	memory := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
-	w := configdir.Dir{
-		Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}), Journal: journaltest.Open(t, filepath.Join(testns.TempDir(t), "state")),
-	}
+	w := recorded{configdir.Dir{
+		Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}),
+	}, journaltest.Open(t, filepath.Join(testns.TempDir(t), "state"))}
 	other(t, w.Path, "..data_17", values{"a": "before the reboot"}, 0o644)
 	require.NoError(t, w.Apply(t.Context()))
 	journaltest.Reboot(t, w.Journal.Dir())

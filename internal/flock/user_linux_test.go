@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -56,7 +56,7 @@ func TestPLAN2_AUserThatIsNotRootLocksBesideItsJournal(t *testing.T) {
 func runAsUser(t *testing.T, dir string) {
 	require.NotZero(t, os.Geteuid())
 	files := journal.Files{Kind: "acme"}
-	j, err := journal.Open(filepath.Join(dir, "journal"), journal.Options{Owner: "me", Handlers: []journal.Handler{files}})
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "journal"), Agent: "test", Owner: "me", Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 

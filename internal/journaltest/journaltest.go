@@ -20,7 +20,7 @@ import (
 // Open opens the journal in dir for a step called "test", until the test ends.
 func Open(t testing.TB, dir string, handlers ...journal.Handler) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(dir, journal.Options{Handlers: handlers})
+	j, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true, Handlers: handlers}).Open(t.Context(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j.Step("test")

@@ -374,7 +374,7 @@ func lockable(a *arena) {
 
 func claim(a *arena) error {
 	return a.within(func(ctx context.Context) error {
-		j, err := journal.Open(a.path("run/journal"), journal.Options{Owner: "root's"})
+		j, err := (&journal.Node{Dir: a.path("run/journal"), Agent: "test", Owner: "root's"}).Open(context.Background(), nil)
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func mountTargets() []target {
 func mounted(a *arena) {
 	besideLink(holdingDir)(a)
 	a.undone(bpffs.Handler{}, func(j *journal.Journal) error {
-		return bpffs.Mount{Path: a.path("pub/p/x"), Journal: j}.Apply(a.ctx)
+		return recorded{bpffs.Mount{Path: a.path("pub/p/x")}, j}.Apply(a.ctx)
 	})
 	a.do(unix.Mount("root's", a.path("victim/x"), "tmpfs", 0, ""))
 }

@@ -61,7 +61,7 @@ func recordTargets() []target {
 
 // recorded calls f with a journal.
 func (a *arena) recorded(h journal.Handler, f func(*journal.Journal) error) error {
-	j, err := journal.Open(a.path("state/journal"), journal.Options{Handlers: []journal.Handler{h}})
+	j, err := (&journal.Node{Dir: a.path("state/journal"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{h}}).Open(context.Background(), nil)
 	if err != nil {
 		return err
 	}

@@ -57,11 +57,11 @@ func (a agent) values() sysctl.Kernel { return sysctl.Kernel{Files: a.kernel} }
 // open opens the agent's journal, with what undoes each of its steps.
 func (a agent) open() (agent, error) {
 	var err error
-	a.journal, err = journal.Open(a.path("/var/lib/acme"), journal.Options{Owner: a.owner, AnyOwner: a.anyOwner, Handlers: []journal.Handler{
+	a.journal, err = (&journal.Node{Dir: a.path("/var/lib/acme"), Agent: "test", Owner: a.owner, AnyOwner: a.anyOwner, Handlers: []journal.Handler{
 		hostpath.Handler{}, cgroup.Handler{Kernel: a.kernel}, bpffs.Handler{Kernel: a.kernel}, sysctl.Handler{Kernel: a.values()},
 		cniinstall.Handler{ConfDir: a.path("/etc/cni/net.d")}, configdir.Handler{},
 		identityFiles(a.path("/etc/acme/identity.json")), hostnames{a.host},
-	}})
+	}}).Open(context.Background(), nil)
 	return a, err
 }
 
@@ -99,13 +99,13 @@ func (a agent) plan() *bootstrap.Plan {
 		Prepare: a.prepare,
 		Steps: []bootstrap.Step{
 			{Name: "config"},
-			{Name: "paths", Action: hostpath.Paths{Journal: a.journal, List: []hostpath.Path{
+			{Name: "paths", Action: recorded{hostpath.Paths{List: []hostpath.Path{
 				{Path: a.path("/etc/cni/net.d"), Type: hostpath.Directory},
 				{Path: a.path("/run/acme/state"), Type: hostpath.DirectoryOrCreate},
 				{Path: a.path("/run/acme/lock"), Type: hostpath.FileOrCreate},
-			}}},
-			{Name: "cgroup", Action: cgroup.Mount{Path: a.path("/run/acme/cgroup"), Kernel: a.kernel, Journal: a.journal}},
-			{Name: "bpffs", Action: bpffs.Mount{Path: a.path("/run/acme/bpf"), Kernel: a.kernel, Journal: a.journal}},
+			}}, a.journal}},
+			{Name: "cgroup", Action: recorded{cgroup.Mount{Path: a.path("/run/acme/cgroup"), Kernel: a.kernel}, a.journal}},
+			{Name: "bpffs", Action: recorded{bpffs.Mount{Path: a.path("/run/acme/bpf"), Kernel: a.kernel}, a.journal}},
 			{Name: "sysctl"},
 			{Name: "forwarding", After: []string{"sysctl"}},
 			{Name: "hostname"},
@@ -121,12 +121,11 @@ func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
-	p.Step("config").Action = configdir.Dir{Path: a.path("/etc/acme/resolved"), Config: config, Journal: a.journal}
-	p.Step("sysctl").Action = sysctl.DropIn{
-		Dir: a.path("/etc/sysctl.d"), Name: "90-acme.conf", Kernel: a.values(), Journal: a.journal,
-		Settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: s.RPFilter}},
-	}
-	p.Step("forwarding").Action = sysctl.Settings{Values: sysctl.Forwarding(), Kernel: a.values(), Journal: a.journal}
+	p.Step("config").Action = recorded{configdir.Dir{Path: a.path("/etc/acme/resolved"), Config: config}, a.journal}
+	p.Step("sysctl").Action = recordedFile{sysctl.DropIn{
+		Dir: a.path("/etc/sysctl.d"), Name: "90-acme.conf", Kernel: a.values(), Settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: s.RPFilter}},
+	}, a.journal}
+	p.Step("forwarding").Action = recordedValues{sysctl.Settings{Values: sysctl.Forwarding(), Kernel: a.values()}, a.journal}
 	p.Step("forwarding").Absent = !s.Forwarding
 	p.Step("hostname").Action = hostname{name: s.Hostname, host: a.host, journal: a.journal}
 	p.Step("identity").Action = identity{
@@ -138,9 +137,9 @@ func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 
 func (a agent) install(s settings) (cniinstall.Install, error) {
 	plugin, err := json.Marshal(map[string]any{"type": "acme-cni", "mtu": s.MTU})
-	return cniinstall.Install{
+	return recorded{cniinstall.Install{
 		Plugins: a.plugins, Optional: []string{"loopback"}, BinDir: a.path("/opt/cni/bin"),
 		Config:  cniinstall.Chained{Target: s.Network, Plugin: plugin},
-		ConfDir: a.path("/etc/cni/net.d"), ConfName: "05-acme.conflist", Exclusive: true, Journal: a.journal,
-	}, err
+		ConfDir: a.path("/etc/cni/net.d"), ConfName: "05-acme.conflist", Exclusive: true,
+	}, a.journal}, err
 }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath_test
+
+import (
+	"context"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+)
+
+// recorded is a Paths that is used with a journal and without a plan.
+type recorded struct {
+	hostpath.Paths
+	Journal *journal.Journal
+}
+
+func (r recorded) Check(ctx context.Context) ([]string, error) {
+	return r.Paths.Check(journal.With(ctx, r.Journal))
+}
+
+func (r recorded) Apply(ctx context.Context) error { return r.Paths.Apply(journal.With(ctx, r.Journal)) }
+
+func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, hostpath.Handler{}) }
+
+func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
+	return r.Journal.CheckUndo(ctx, hostpath.Handler{})
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configdir_test
+
+import (
+	"context"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+)
+
+// recorded is a Dir that is used with a journal and without a plan.
+type recorded struct {
+	configdir.Dir
+	Journal *journal.Journal
+}
+
+func (r recorded) Check(ctx context.Context) ([]string, error) {
+	return r.Dir.Check(journal.With(ctx, r.Journal))
+}
+
+func (r recorded) Apply(ctx context.Context) error { return r.Dir.Apply(journal.With(ctx, r.Journal)) }
+
+func (r recorded) Advise(ctx context.Context) ([]string, error) {
+	return r.Dir.Advise(journal.With(ctx, r.Journal))
+}
+
+func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, configdir.Handler{}) }
+
+func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
+	return r.Journal.CheckUndo(ctx, configdir.Handler{})
+}
