@@ -79,7 +79,9 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"zero wrapped":              {hostns.Wrapped{}.Apply, "no action given"},
 		"no function inside":        {func(ctx context.Context) error { return hostns.Do(ctx, "/proc/self", hostns.UTS, nil) }, "no function given"},
 		"loop without plan":         {reconcile.Loop{}.Run, "a loop needs a plan"},
-		"journal without directory": {func(context.Context) error { return second((&journal.Node{Dir: "", Agent: "test", NoOwner: true}).Open(context.Background(), nil)) }, "is not an absolute path"},
+		"journal without directory": {func(context.Context) error {
+			return second((&journal.Node{Dir: "", Agent: "test", NoOwner: true}).Open(context.Background(), nil))
+		}, "is not an absolute path"},
 		"nil handler": {func(context.Context) error {
 			return second((&journal.Node{Dir: "/nowhere", Agent: "test", NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{}, nil}}).Open(context.Background(), nil))
 		}, "handler 2 of 2 is nil"},

@@ -20,13 +20,13 @@ func (r recorded) Check(ctx context.Context) ([]string, error) {
 	return r.Mount.Check(journal.With(ctx, r.Journal))
 }
 
-func (r recorded) Apply(ctx context.Context) error { return r.Mount.Apply(journal.With(ctx, r.Journal)) }
-
-func (r recorded) Advise(ctx context.Context) ([]string, error) {
-	return r.Mount.Advise(journal.With(ctx, r.Journal))
+func (r recorded) Apply(ctx context.Context) error {
+	return r.Mount.Apply(journal.With(ctx, r.Journal))
 }
 
-func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, cgroup.Handler{Kernel: r.Kernel}) }
+func (r recorded) Revert(ctx context.Context) error {
+	return r.Journal.Undo(ctx, cgroup.Handler{Kernel: r.Kernel})
+}
 
 func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, cgroup.Handler{Kernel: r.Kernel})

@@ -56,7 +56,7 @@ func ExampleInstall_managedCloud() {
 		log.Fatal(err)
 	}
 	whole, _ := config.Lookup("cni-config")
-	record, err := (&journal.Node{Dir: node+"/state", Agent: "test", NoOwner: true}).Open(context.Background(), nil) // on a node, where it outlives reboots
+	record, err := (&journal.Node{Dir: node + "/state", Agent: "test", NoOwner: true}).Open(context.Background(), nil) // on a node, where it outlives reboots
 	if err != nil {
 		log.Fatal(err)
 	}

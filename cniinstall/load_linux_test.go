@@ -477,7 +477,7 @@ func killedAndUndone(t *testing.T, path string, program []byte, upgrade bool, af
 		defer timer.Stop()
 	}
 	took := waitFor(t, cmd, out, dir)
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true, 
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true,
 		Handlers: []journal.Handler{cniinstall.Handler{ConfDir: filepath.Join(dir, "net.d")}},
 	}).Open(context.Background(), nil)
 	require.NoError(t, err)

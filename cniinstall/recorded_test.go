@@ -20,13 +20,17 @@ func (r recorded) Check(ctx context.Context) ([]string, error) {
 	return r.Install.Check(journal.With(ctx, r.Journal))
 }
 
-func (r recorded) Apply(ctx context.Context) error { return r.Install.Apply(journal.With(ctx, r.Journal)) }
+func (r recorded) Apply(ctx context.Context) error {
+	return r.Install.Apply(journal.With(ctx, r.Journal))
+}
 
 func (r recorded) Advise(ctx context.Context) ([]string, error) {
 	return r.Install.Advise(journal.With(ctx, r.Journal))
 }
 
-func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, cniinstall.Handler{ConfDir: r.ConfDir}) }
+func (r recorded) Revert(ctx context.Context) error {
+	return r.Journal.Undo(ctx, cniinstall.Handler{ConfDir: r.ConfDir})
+}
 
 func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, cniinstall.Handler{ConfDir: r.ConfDir})

@@ -221,7 +221,9 @@ func TestSettingsKeepTheContractOnTheRealKernel(t *testing.T) {
 	values4 := append(sysctl.Forwarding(),
 		sysctl.Setting{Key: "net.ipv4.conf.default.rp_filter", Value: "2"},
 		sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})
-	bootstraptest.Conform(t, func() bootstrap.Action { return recordedValues{sysctl.Settings{Values: values4}, journaltest.Open(t, state)} })
+	bootstraptest.Conform(t, func() bootstrap.Action {
+		return recordedValues{sysctl.Settings{Values: values4}, journaltest.Open(t, state)}
+	})
 	require.Empty(t, differing(before, values(t)))
 }
 

@@ -20,13 +20,17 @@ func (r recordedFile) Check(ctx context.Context) ([]string, error) {
 	return r.DropIn.Check(journal.With(ctx, r.Journal))
 }
 
-func (r recordedFile) Apply(ctx context.Context) error { return r.DropIn.Apply(journal.With(ctx, r.Journal)) }
+func (r recordedFile) Apply(ctx context.Context) error {
+	return r.DropIn.Apply(journal.With(ctx, r.Journal))
+}
 
 func (r recordedFile) Advise(ctx context.Context) ([]string, error) {
 	return r.DropIn.Advise(journal.With(ctx, r.Journal))
 }
 
-func (r recordedFile) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, sysctl.Handler{Kernel: r.Kernel}) }
+func (r recordedFile) Revert(ctx context.Context) error {
+	return r.Journal.Undo(ctx, sysctl.Handler{Kernel: r.Kernel})
+}
 
 func (r recordedFile) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, sysctl.Handler{Kernel: r.Kernel})
@@ -42,9 +46,13 @@ func (r recordedValues) Check(ctx context.Context) ([]string, error) {
 	return r.Settings.Check(journal.With(ctx, r.Journal))
 }
 
-func (r recordedValues) Apply(ctx context.Context) error { return r.Settings.Apply(journal.With(ctx, r.Journal)) }
+func (r recordedValues) Apply(ctx context.Context) error {
+	return r.Settings.Apply(journal.With(ctx, r.Journal))
+}
 
-func (r recordedValues) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, sysctl.Handler{Kernel: r.Kernel}) }
+func (r recordedValues) Revert(ctx context.Context) error {
+	return r.Journal.Undo(ctx, sysctl.Handler{Kernel: r.Kernel})
+}
 
 func (r recordedValues) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, sysctl.Handler{Kernel: r.Kernel})

@@ -46,7 +46,7 @@ func recorded(t *testing.T, fake *bootstraptest.Kernel, state, step string) *jou
 func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysctl.Files) *journal.Journal {
 	t.Helper()
 	handler := sysctl.Handler{Kernel: sysctl.Kernel{Files: files}}
-	j, err := (&journal.Node{Dir: state, Agent: "test", NoOwner: true, 
+	j, err := (&journal.Node{Dir: state, Agent: "test", NoOwner: true,
 		Boot: fake.Values()["kernel.random.boot_id"], Handlers: []journal.Handler{handler},
 	}).Open(context.Background(), nil)
 	require.NoError(t, err)

@@ -6,8 +6,8 @@ package hostpath_test
 import (
 	"context"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // recorded is a Paths that is used with a journal and without a plan.
@@ -20,7 +20,9 @@ func (r recorded) Check(ctx context.Context) ([]string, error) {
 	return r.Paths.Check(journal.With(ctx, r.Journal))
 }
 
-func (r recorded) Apply(ctx context.Context) error { return r.Paths.Apply(journal.With(ctx, r.Journal)) }
+func (r recorded) Apply(ctx context.Context) error {
+	return r.Paths.Apply(journal.With(ctx, r.Journal))
+}
 
 func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, hostpath.Handler{}) }
 

@@ -368,7 +368,7 @@ func TestSEC1_AStateDirectoryThatIsALinkIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(dir+"/real", 0o700))
 	require.NoError(t, os.Symlink("real", dir+"/state"))
-	_, err := (&journal.Node{Dir: dir+"/state", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	_, err := (&journal.Node{Dir: dir + "/state", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, "not a directory")
 }
 
