@@ -21,7 +21,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-var _ bootstrap.CheckReverter = bpffs.Mount{}
+var (
+	_ bootstrap.Recorder = bpffs.Mount{}
+	_ bootstrap.Hosted   = bpffs.Mount{}
+	_ bootstrap.Placed   = bpffs.Mount{}
+)
 
 var onEach = fsmounttest.OnEach
 
@@ -85,14 +89,10 @@ func TestBPF1_ModeAndOptions(t *testing.T) {
 
 func TestBPF1_Conforms(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		state := filepath.Join(n.Dir(), "state")
 		path := filepath.Join(n.Dir(), "sys", "bpf")
-		bootstraptest.Conform(t, func() bootstrap.Action {
-			return recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)}
-		})
+		bootstraptest.Conform(t, func() bootstrap.Action { return bpffs.Mount{Path: path, Kernel: n.Kernel()} }, bpffs.Handler{Kernel: n.Kernel()})
 		require.Empty(t, n.Mounts(path))
 		require.NoDirExists(t, filepath.Dir(path))
-		require.NoDirExists(t, state)
 	})
 }
 
@@ -286,7 +286,7 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 func TestBPF1_WithoutTheCapability(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	n.K.Fail = fsmounttest.Denied
-	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.K}
+	m := recorded{Mount: bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.K}}
 	for _, m.Journal = range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(n.Dir(), "state"))} {
 		err := m.Apply(t.Context())
 		require.ErrorIs(t, err, os.ErrPermission)

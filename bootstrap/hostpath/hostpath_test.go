@@ -19,11 +19,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-var _ bootstrap.CheckReverter = hostpath.Paths{}
+var (
+	_ bootstrap.Recorder = hostpath.Paths{}
+	_ bootstrap.Hosted   = hostpath.Paths{}
+	_ bootstrap.Placed   = hostpath.Paths{}
+)
 
 // one is the action for a single path.
-func one(path string, t hostpath.Type) hostpath.Paths {
-	return hostpath.Paths{List: []hostpath.Path{{Path: path, Type: t}}}
+func one(path string, t hostpath.Type) recorded {
+	return recorded{Paths: hostpath.Paths{List: []hostpath.Path{{Path: path, Type: t}}}}
 }
 
 func write(t *testing.T, path string) string {
@@ -40,13 +44,10 @@ func TestHP1_Conform(t *testing.T) {
 		{node + "/run/agent/lock", hostpath.FileOrCreate},
 		{node + "/nowhere", hostpath.Any},
 	}
-	recorded := recorded{hostpath.Paths{List: paths}, journaltest.Open(t, filepath.Join(node, "slipway"))}
-	bootstraptest.Conform(t, func() bootstrap.Action { return recorded })
+	bootstraptest.Conform(t, func() bootstrap.Action { return hostpath.Paths{List: paths} }, hostpath.Handler{})
 	left, err := os.ReadDir(node)
 	require.NoError(t, err)
 	require.Empty(t, left, "neither paths nor the record")
-
-	bootstraptest.Conform(t, func() bootstrap.Action { return hostpath.Paths{List: paths} })
 }
 
 func TestHP1_Makes(t *testing.T) {
@@ -200,7 +201,7 @@ func TestFollowsLinks(t *testing.T) {
 }
 
 func TestZeroValueDoesNothing(t *testing.T) {
-	var a hostpath.Paths
+	var a recorded
 	changes, err := a.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
