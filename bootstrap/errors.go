@@ -33,6 +33,10 @@ type StepError struct {
 	// check after a change), "check-revert" or "revert".
 	Op string
 
+	// Code is the stable code of the failure, as [Code] finds it in Err. The plan
+	// fills it.
+	Code string
+
 	// Err is the action's own error, the context's cause, or an error that wraps
 	// ErrNotConverged.
 	Err error

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Step is an Action with its name and its place in a Plan.
@@ -45,6 +47,11 @@ type Step struct {
 	// done, and they then need the steps that it names in its own After. If the plan
 	// has a journal, Revert still undoes what is recorded there for the step.
 	Skip bool
+
+	// SkipReason says in one short line why Skip is set, such as "asked for" or
+	// "nothing to do: no sources". It is the [Result.Reason] of the step. It may be
+	// empty.
+	SkipReason string
 
 	// Absent says that the step is no longer wanted: Apply undoes what the plan's
 	// journal has recorded for it, and what the action, if there is one, can revert.
@@ -151,7 +158,7 @@ func (p *Plan) Validate() error {
 		errs = append(errs, s.validate(i, places, p.Prepare == nil)...)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("invalid plan: %w", err)
+		return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
 	}
 	return nil
 }

@@ -178,5 +178,5 @@ func foreseen(changes []string) Result {
 }
 
 func (s *Step) result(status Status, op string, changes []string, err error) Result {
-	return Result{Status: status, Changes: changes, Err: &StepError{Step: s.Name, Op: op, Err: err}}
+	return Result{Status: status, Changes: changes, Err: newStepError(s.Name, op, err)}
 }

@@ -10,6 +10,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // pass is one way to go over a plan.
@@ -90,19 +92,20 @@ func prepared(by func(*Plan, context.Context, pass) (*Report, error)) func(*Plan
 func (p *Plan) unprepared(ctx context.Context, how pass, err error) (*Report, error) {
 	var failure *StepError
 	if !errors.As(err, &failure) || p.Step(failure.Step) == nil {
-		failure = &StepError{Op: "prepare", Err: err}
+		failure = newStepError("", "prepare", err)
 		if len(p.Steps) > 0 {
 			failure.Step = p.Steps[0].Name
 		}
 		err = failure
 	}
+	failure.Code = Code(failure)
 	w := p.newWalk(how)
 	for _, s := range p.Steps {
 		switch {
 		case s.Name == failure.Step:
 			w.done(ctx, Result{Step: s.Name, Status: Failed, Err: failure})
 		case s.Skip:
-			w.done(ctx, Result{Step: s.Name, Status: Skipped})
+			w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.SkipReason})
 		default:
 			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(failure.Step)})
 		}
@@ -198,15 +201,16 @@ func (w *walk) step(ctx context.Context, s *Step) {
 	w.inherit(s)
 	switch cause, blocked := w.cause[s.Name]; {
 	case s.Skip && (w.journal == nil || !w.reverse):
-		w.done(ctx, Result{Step: s.Name, Status: Skipped})
+		w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.SkipReason})
 	case blocked:
 		w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
 	case w.stopped:
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	case ctx.Err() != nil:
 		w.stopped = true
-		w.errs = append(w.errs, &StepError{Step: s.Name, Op: "start", Err: ended(ctx)})
-		w.done(ctx, Result{Step: s.Name, Status: NotRun})
+		failure := newStepError(s.Name, "start", ended(ctx))
+		w.errs = append(w.errs, failure)
+		w.done(ctx, Result{Step: s.Name, Status: NotRun, Err: failure})
 	default:
 		w.run(ctx, s)
 	}
@@ -249,6 +253,9 @@ func (w *walk) bounded(ctx context.Context, s *Step) Result {
 	var failure *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failure) {
 		failure.Err = fmt.Errorf("%w (the step's timeout is %s)", failure.Err, s.Timeout)
+		if failure.Code == code.PlanFailed {
+			failure.Code = code.PlanTimeout
+		}
 	}
 	return r
 }
