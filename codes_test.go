@@ -39,7 +39,7 @@ var codePackages = []string{
 func TestPLAN18_CodesAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Codes\n\nWhat a failure has as its `code` in a report, in its JSON and in logs: a stable name of the cause, by which the failures of many nodes can be grouped. " +
-		"The error's text says which object, and what is missing here. Those of `plan` that are general stand where nothing more special is known; " +
+		"The error's text says which object, and what is missing here. Those of `plan` that are general stand where nothing more specific is known; " +
 		"the programs that use the packages may have codes of their own. A code never gets another meaning. This page is made from the code, by `make codes`.\n\n" +
 		"| code | cause | remedy |\n|---|---|---|\n")
 	for _, m := range code.Table() {

@@ -92,9 +92,9 @@ func Table() []Meaning {
 	return []Meaning{
 		{PlanInvalid, "The plan contradicts itself: a name twice, no action, or steps in a wrong order.", "Correct the program that built the plan."},
 		{PlanNotConverged, "A change was made without an error, and afterwards the node is still not as it should be.", "Look for another program that sets the same thing back."},
-		{PlanTimeout, "The time for the step or for the run was over, and no more special cause is known.", "See in the error what was waited for, or give more time."},
+		{PlanTimeout, "The time for the step or for the run was over, and nothing more specific is known.", "See in the error what was waited for, or give more time."},
 		{PlanCanceled, "The run was told to end, as by SIGTERM.", "Run it again."},
-		{PlanPermission, "The kernel denied something, and no more special cause is known.", "Grant the capability that the error names, or look for a security module that denies it."},
+		{PlanPermission, "The kernel denied something, and nothing more specific is known.", "Grant the capability that the error names, or look for a security module that denies it."},
 		{PlanReadOnly, "A file system that has to be written is read-only.", "Mount it read-write, or name another place."},
 		{PlanNoSpace, "A file system has no free space or inodes, or a quota is used up.", "Make room: see df and df -i."},
 		{PlanUnsupported, "The kernel or the operating system lacks what the step needs.", "Use a kernel that has it, or leave the step out."},
