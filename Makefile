@@ -104,6 +104,9 @@ machine-tools:
 kernels-table: ## write the table of what make kernels has shown into the README
 	$(GO) run ./internal/verify/realkernels -table README.md
 
+codes: ## write the table of codes into CODES.md
+	UPDATE_GOLDEN=1 $(GO) test -count=1 -run PLAN18_CodesAreDocumented .
+
 charts: ## the components of examples/deploy over the charts of others, rendered by helm, before a real API server (helm is built the first time: 4 CPU-minutes)
 	$(GO) test $(KUBERNETES) -tags charts -count 1 -run Charts ./realkube/config
 

@@ -47,11 +47,19 @@
 // examples/nodeinit, a command that replaces a chain of init containers, and
 // examples/agent, an agent that embeds the packages.
 //
+// # Errors
+//
+// Errors name operation, object and remedy, and match what a caller branches on. A
+// cause that is worth telling apart on many nodes has a stable code too, such as
+// "sysctl.read-only", which a plan's report has: CODES.md lists them. See
+// [bootstrap.Code].
+//
 // # What it needs
 //
 // Linux 5.10 or newer, and for each package the capabilities that its
 // documentation names. On other systems everything compiles, and what touches
 // the kernel returns errors that match [errors.ErrUnsupported].
 //
+// [bootstrap.Code]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Code
 // [bootstrap.Action]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Action
 package slipway

@@ -31,6 +31,12 @@
 // rewrote the value, a security module dropped the write, or somebody else writes
 // to the same object.
 //
+// A failure has a stable code, such as "sysctl.read-only", in the StepError, in the
+// report and its JSON, and in what [LogTrace] logs: it names the cause, so that those
+// of many nodes can be grouped, whatever their texts say. It is that of a [Coder]
+// among the action's errors, or a general one of the plan; see [Code]. CODES.md of
+// this module lists its own, with cause and remedy.
+//
 // # Needs
 //
 // The package itself needs no capability, imports only the standard library and

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Step is an Action with its name and its place in a Plan.
@@ -53,6 +55,11 @@ type Step struct {
 	// done, and they then need the steps that it names in its own After. If the plan
 	// has a journal, Revert still undoes what is recorded there for the step.
 	Skip bool
+
+	// SkipReason says in one short line why Skip is set, such as "asked for" or
+	// "nothing to do: no sources". It is the [Result.Reason] of the step. It may be
+	// empty.
+	SkipReason string
 
 	// Absent says that the step is no longer wanted: Apply undoes what the plan's
 	// journal has recorded for it, and what the action, if there is one, can revert.

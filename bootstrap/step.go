@@ -223,7 +223,7 @@ func foreseen(changes []string) Result {
 }
 
 func (s *Step) result(status Status, op string, changes []string, err error) Result {
-	return Result{Status: status, Changes: changes, Err: &StepError{Step: s.Name, Op: op, Err: err}}
+	return Result{Status: status, Changes: changes, Err: newStepError(s.Name, op, err)}
 }
 
 // revertAll is Plan.RevertAll and Plan.CheckRevertAll.
@@ -278,9 +278,11 @@ func (r *Result) add(done Status, change string, err error) {
 	case err != nil:
 		failure, _ := r.Err.(*StepError)
 		if failure == nil {
-			failure = &StepError{Step: r.Step, Op: "revert"}
+			failure = newStepError(r.Step, "revert", err)
 		}
-		failure.Err = errors.Join(failure.Err, err)
+		if failure.Err != err {
+			failure.Err = errors.Join(failure.Err, err)
+		}
 		r.Status, r.Err = Failed, failure
 	case change != "" && r.Status != Failed:
 		r.Status = done

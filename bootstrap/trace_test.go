@@ -190,7 +190,7 @@ func TestLogTrace(t *testing.T) {
 		`level=DEBUG msg="step started" op=apply step=a`,
 		`level=INFO msg="step done" op=apply step=a status=changed changes="[do it]"`,
 		`level=DEBUG msg="step started" op=apply step=b`,
-		`level=ERROR msg="step done" op=apply step=b status=failed error="step b: apply: boom"`,
+		`level=ERROR msg="step done" op=apply step=b status=failed error="step b: apply: boom" code=plan.failed`,
 		`level=WARN msg="step done" op=apply step=c status=blocked error="it comes after step b, which failed"`,
 		`level=DEBUG msg="step started" op=apply step=d`,
 		`level=DEBUG msg="step done" op=apply step=d status=unchanged`,

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Validate says what is wrong with the plan itself: a step that has no name, or the
@@ -38,7 +40,7 @@ func (p *Plan) Validate() error {
 	}
 	errs = append(errs, p.validateJournal())
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("invalid plan: %w", err)
+		return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
 	}
 	return nil
 }

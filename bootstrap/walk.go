@@ -10,6 +10,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // pass is one way to go over steps.
@@ -191,18 +193,19 @@ func (w *walk) prepare(ctx context.Context) error {
 func (w *walk) unprepared(ctx context.Context, err error) error {
 	var failure *StepError
 	if !errors.As(err, &failure) || w.plan.Step(failure.Step) == nil {
-		failure = &StepError{Op: "prepare", Err: err}
+		failure = newStepError("", "prepare", err)
 		if len(w.plan.Steps) > 0 {
 			failure.Step = w.plan.Steps[0].Name
 		}
 		err = failure
 	}
+	failure.Code = Code(failure)
 	for _, s := range w.plan.Steps {
 		switch {
 		case s.Name == failure.Step:
 			w.done(ctx, Result{Step: s.Name, Status: Failed, Err: failure})
 		case s.Skip:
-			w.done(ctx, Result{Step: s.Name, Status: Skipped})
+			w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.SkipReason})
 		default:
 			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(failure.Step)})
 		}
@@ -268,15 +271,16 @@ func (w *walk) step(ctx context.Context, s *Step) error {
 	w.inherit(s)
 	switch cause, blocked := w.cause[s.Name]; {
 	case s.Skip && (w.plan.Journal == nil || !w.reverse):
-		w.done(ctx, Result{Step: s.Name, Status: Skipped})
+		w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.SkipReason})
 	case blocked:
 		w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
 	case w.stopped:
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	case ctx.Err() != nil:
 		w.stopped = true
-		w.done(ctx, Result{Step: s.Name, Status: NotRun})
-		return &StepError{Step: s.Name, Op: "start", Err: ended(ctx)}
+		failure := newStepError(s.Name, "start", ended(ctx))
+		w.done(ctx, Result{Step: s.Name, Status: NotRun, Err: failure})
+		return failure
 	default:
 		return w.run(ctx, s)
 	}
@@ -329,6 +333,9 @@ func (w *walk) bounded(ctx context.Context, s *Step) Result {
 	var failure *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failure) {
 		failure.Err = fmt.Errorf("%w (the step's timeout is %s)", failure.Err, s.Timeout)
+		if failure.Code == code.PlanFailed {
+			failure.Code = code.PlanTimeout
+		}
 	}
 	return r
 }

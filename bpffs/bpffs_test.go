@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
@@ -104,6 +105,7 @@ func TestBPF1_ForeignIsNamed(t *testing.T) {
 			m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 			_, err := m.Check(t.Context())
 			require.ErrorIs(t, err, bpffs.ErrForeign)
+			require.Equal(t, "bpffs.foreign", code.Of(err))
 			_, err = m.Mounted(t.Context())
 			require.ErrorIs(t, err, bpffs.ErrForeign)
 			err = m.Apply(t.Context())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
@@ -69,6 +70,7 @@ func TestBPF5_PinsKeepIt(t *testing.T) {
 		for range 2 { // the record stays
 			_, err := m.CheckRevert(t.Context())
 			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")
+			require.Equal(t, "bpffs.holds-pins", code.Of(err))
 			err = m.Revert(t.Context())
 			require.ErrorContains(t, err, m.Path)
 			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")

@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 const agentConf = `{
@@ -200,6 +201,7 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	_, err := i.Check(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
 	require.ErrorIs(t, err, cniinstall.ErrNoLoopback)
+	require.Equal(t, "cni.no-loopback", code.Of(err))
 	require.EqualError(t, err, "check CNI: container runtimes run loopback for every pod: plugin missing: loopback is not in "+n.bin)
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
 	require.NoFileExists(t, n.confFile())

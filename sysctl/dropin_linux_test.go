@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
@@ -317,6 +318,7 @@ func TestSYS3_AReadOnlyDirectoryIsSaidBeforehand(t *testing.T) {
 		d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(etc, dir)}, journaltest.Open(t, filepath.Join(root, "state", filepath.Base(filepath.Dir(dir))))})
 		changes, err := d.Check(t.Context())
 		require.ErrorIs(t, err, sysctl.ErrReadOnlyDir)
+		require.Equal(t, "sysctl.directory-read-only", code.Of(err))
 		require.ErrorIs(t, err, unix.EROFS)
 		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written: its directory is read-only: "+etc)
 		require.Contains(t, changes, "set "+bad+" = 0 (is 2)")

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -185,6 +186,7 @@ func TestRDY4_WhatIsNoMapIsAnError(t *testing.T) {
 	p.Dir = filepath.Join(filepath.Dir(n.root), "agent")
 	_, err = p.Check(t.Context())
 	require.ErrorContains(t, err, "is on no BPF file system (mount one first)")
+	require.Equal(t, "bpfmap.no-bpffs", code.Of(err))
 	require.ErrorContains(t, p.Apply(t.Context()), "is on no BPF file system")
 	p.Dir = filepath.Join(n.root, "missing", "agent")
 	require.ErrorIs(t, p.Apply(t.Context()), os.ErrNotExist)

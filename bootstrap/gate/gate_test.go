@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 var _ bootstrap.Action = gate.Gate{}
@@ -51,6 +52,7 @@ func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 		report, err := plan.Apply(t.Context())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, `step gate: apply: wait for the moon: last seen: it is red\x1b[2J: not within 12s`)
+		require.Equal(t, "gate.timeout", code.Of(err))
 		require.Equal(t, bootstrap.NotRun, report.Results[1].Status)
 		require.Equal(t, []time.Duration{0, 5 * time.Second, 10 * time.Second}, alone)
 		require.Equal(t, alone, traced)

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -68,6 +69,7 @@ func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {
 	} {
 		_, err := refused.Check(t.Context())
 		require.ErrorIs(t, err, hostns.ErrNotHost, name)
+		require.Equal(t, "host.not-host", code.Of(err))
 		require.ErrorContains(t, err, dir, name)
 		require.ErrorContains(t, err, "(give --proc)", name)
 		require.ErrorIs(t, refused.Apply(t.Context()), hostns.ErrNotHost, name)

@@ -54,8 +54,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Namespace is a set of kinds of namespaces, joined by the or-operator.
@@ -150,6 +153,18 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Code returns "host.entry-denied" where permission is missing, and "host.no-process"
+// where a process or its namespace is not there; else nothing.
+func (e *Error) Code() string {
+	switch {
+	case errors.Is(e.Err, fs.ErrPermission):
+		return code.HostEntryDenied
+	case errors.Is(e.Err, fs.ErrNotExist):
+		return code.HostNoProcess
+	}
+	return ""
+}
 
 // Do calls f in the namespaces ns of the process whose directory in a proc file
 // system is procDir, such as /hostproc/1, and returns what f returns. The

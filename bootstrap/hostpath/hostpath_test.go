@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
@@ -143,10 +145,22 @@ func TestHP1_Refuses(t *testing.T) {
 			changes, err := a.Check(t.Context())
 			require.ErrorContains(t, err, tc.want)
 			require.Empty(t, changes)
+			require.Equal(t, codeOf(err.Error()), code.Of(err))
 			require.ErrorContains(t, a.Apply(t.Context()), tc.want)
 			require.Equal(t, before, names(t, node))
 		})
 	}
+}
+
+// codeOf is the code of an error with the text.
+func codeOf(text string) string {
+	switch {
+	case strings.Contains(text, "does not exist"):
+		return "hostpath.missing"
+	case strings.Contains(text, "must be a"), strings.Contains(text, "not a directory"):
+		return "hostpath.wrong-type"
+	}
+	return ""
 }
 
 // names lists what is at and below dir.

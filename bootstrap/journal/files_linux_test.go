@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/snapshot"
@@ -358,6 +359,7 @@ func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
 			start := time.Now()
 			_, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUntrusted)
+			require.Equal(t, "journal.untrusted", code.Of(err))
 			require.ErrorContains(t, err, dir)
 			require.Less(t, time.Since(start), 10*time.Second, "it does not wait for the pipe's other end")
 		})

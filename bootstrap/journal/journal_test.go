@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // values is a handler of kernel-like values: what a third party would write.
@@ -382,6 +383,7 @@ func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	v.set(t, step(t, j, "one"), j, "a", "1")
 	_, err = j.RevertAll(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnknownKind)
+	require.Equal(t, "journal.unknown-kind", code.Of(err))
 	require.ErrorContains(t, err, `other/thing x: recorded by something that this program does not know (step theirs of owner "pod-a" did)`)
 	require.Equal(t, []string{"x"}, objects(t, j))
 
@@ -457,6 +459,7 @@ func TestUnreadableJournalsAreErrors(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 			_, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUnreadable)
+			require.Equal(t, "journal.unreadable", code.Of(err))
 			require.ErrorContains(t, err, path)
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -84,8 +85,10 @@ func TestPLAN11_Overlaps(t *testing.T) {
 				require.ErrorContains(t, err, event[1], "event %d: %s", i, event[0])
 				if event[1] == revoked {
 					require.ErrorIs(t, err, journal.ErrRevoked)
+					require.Equal(t, "journal.revoked", code.Of(err))
 				} else {
 					require.ErrorIs(t, err, journal.ErrNotOwner)
+					require.Equal(t, "journal.not-owner", code.Of(err))
 				}
 				require.Equal(t, before, entries(t, j), "who is refused changes nothing")
 				require.Equal(t, made, exists(t, dir), "nor makes the directory anew")

@@ -19,6 +19,12 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/prom"
 )
 
+// held is an error with a code.
+type held struct{}
+
+func (held) Error() string { return "held" }
+func (held) Code() string  { return "lock.held" }
+
 func TestTraceCountsRunsAndSteps(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	trace, err := prom.Trace(registry)
@@ -37,7 +43,7 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 		require.NoError(t, err)
 	}
 	plan.Trace = again
-	plan.Lock = func(context.Context) (func() error, error) { return nil, errors.New("held") }
+	plan.Lock = func(context.Context) (func() error, error) { return nil, held{} }
 	_, err = plan.Apply(t.Context())
 	require.Error(t, err)
 	plan.Lock, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
@@ -45,6 +51,10 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 	require.Error(t, err)
 
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP slipway_plan_failures_total Runs of plans that failed, by the code of their cause.
+# TYPE slipway_plan_failures_total counter
+slipway_plan_failures_total{code="lock.held",op="apply"} 1
+slipway_plan_failures_total{code="plan.unsupported",op="check"} 1
 # HELP slipway_plan_runs_total Runs of plans, by what came of them.
 # TYPE slipway_plan_runs_total counter
 slipway_plan_runs_total{op="apply",outcome="changed"} 1
@@ -66,7 +76,7 @@ slipway_step_runs_total{op="check",status="skipped",step="b"} 1
 # HELP slipway_waits_total Waits for locks and for further tries.
 # TYPE slipway_waits_total counter
 slipway_waits_total{step="a"} 1
-`), "slipway_plan_runs_total", "slipway_step_runs_total", "slipway_waits_total"))
+`), "slipway_plan_failures_total", "slipway_plan_runs_total", "slipway_step_runs_total", "slipway_waits_total"))
 
 	values := map[string]float64{}
 	counts := map[string]uint64{}

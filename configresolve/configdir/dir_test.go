@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
@@ -145,6 +146,7 @@ func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 		_, writeErr := configdir.Write(t.Context(), w.Path, none)
 		for _, err := range []error{checkErr, writeErr, w.Apply(t.Context())} {
 			require.ErrorIs(t, err, configdir.ErrEmpty)
+			require.Equal(t, "config.empty", code.Of(err))
 			require.ErrorContains(t, err, w.Path)
 			require.ErrorContains(t, err, "2 keys would be removed")
 		}

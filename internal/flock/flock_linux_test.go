@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -67,6 +68,7 @@ func TestSEC7_AFileThatOthersCanHoldIsRefused(t *testing.T) {
 		require.NoError(t, spoil())
 		_, err := flock.File{Path: path}.Lock(t.Context())
 		require.ErrorContains(t, err, want)
+		require.Equal(t, "host.untrusted", code.Of(err))
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, "precious", string(content))
@@ -100,6 +102,7 @@ func TestPLAN2_TimeoutNamesTheHolder(t *testing.T) {
 			_, err = file.Lock(t.Context())
 			held := new(flock.HeldError)
 			require.ErrorAs(t, err, &held)
+			require.Equal(t, "lock.held", code.Of(err))
 			require.Equal(t, c.want, time.Since(start))
 			require.Equal(t, flock.HeldError{Path: file.Path, Waited: c.want, Holder: holder}, *held)
 			require.Equal(t, holder, read(t, file.Path), "the waiter wrote nothing")

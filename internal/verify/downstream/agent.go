@@ -100,11 +100,11 @@ func (a agent) plan() *bootstrap.Plan {
 		Prepare: a.prepare,
 		Steps: []bootstrap.Step{
 			{Name: "config"},
-			{Name: "paths", Action: recorded{hostpath.Paths{List: []hostpath.Path{
+			{Name: "paths", Action: hostpath.Paths{List: []hostpath.Path{
 				{Path: a.path("/etc/cni/net.d"), Type: hostpath.Directory},
 				{Path: a.path("/run/acme/state"), Type: hostpath.DirectoryOrCreate},
 				{Path: a.path("/run/acme/lock"), Type: hostpath.FileOrCreate},
-			}}, a.journal}},
+			}}},
 			{Name: "cgroup", Action: cgroup.Mount{Path: a.path("/run/acme/cgroup"), Kernel: a.kernel}},
 			{Name: "bpffs", Action: bpffs.Mount{Path: a.path("/run/acme/bpf"), Kernel: a.kernel}},
 			{Name: "sysctl"},
@@ -123,9 +123,9 @@ func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
 	p.Step("config").Action = configdir.Dir{Path: a.path("/etc/acme/resolved"), Config: config}
-	p.Step("sysctl").Action = recordedFile{sysctl.DropIn{
+	p.Step("sysctl").Action = sysctl.DropIn{
 		Dir: a.path("/etc/sysctl.d"), Name: "90-acme.conf", Kernel: a.values(), Settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: s.RPFilter}},
-	}, a.journal}
+	}
 	p.Step("forwarding").Action = sysctl.Settings{Values: sysctl.Forwarding(), Kernel: a.values()}
 	p.Step("forwarding").Absent = !s.Forwarding
 	p.Step("hostname").Action = hostname{name: s.Hostname, host: a.host}
