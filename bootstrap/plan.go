@@ -8,8 +8,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Step is an Action with its name and its place in a Plan.
@@ -152,6 +150,10 @@ type Plan struct {
 	// which actions get with their context. If it is nil, nothing is recorded, and each
 	// action reverts only what it knows of itself.
 	Journal Journal
+
+	// Node is the node's name, and Version that of the program, for the report. They may
+	// be empty.
+	Node, Version string
 
 	// Gates are waited for by Apply before anything else: before Prepare, and while
 	// the node is neither locked nor claimed, so that others can go on. Nothing

@@ -56,7 +56,9 @@ type walk struct {
 func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
 	ctx = p.Trace.planStart(ctx, op)
-	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{Results: make([]Result, 0, len(p.Gates)+len(p.Steps))}}
+	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{
+		Node: p.Node, Version: p.Version, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
+	}}
 	w.reverse = op == OpRevert || op == OpCheckRevert
 	w.begin()
 	err := p.Validate()

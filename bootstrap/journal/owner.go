@@ -228,14 +228,14 @@ func (j *Journal) claimable(p *page) error {
 	return fmt.Errorf("%w: %s, after %q; nothing is changed (take it over explicitly if that is meant)", ErrNotOwner, current, who)
 }
 
-// Claims reports whether an apply would give the node a new owner: this process's
-// owner does not have it yet.
+// Claims reports whether an apply would record this process as the one that claimed the
+// node: its owner does not have it yet, or has it by another process.
 func (j *Journal) Claims() (bool, error) {
 	if j == nil || j.options.Owner == "" {
 		return false, nil
 	}
 	p, err := j.load()
-	return err == nil && p.current().Name != j.options.Owner, err
+	return err == nil && (p.current().Name != j.options.Owner || j.claimedByAnother(p.current())), err
 }
 
 // mayApply returns the error that an apply would get.
