@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -42,8 +43,8 @@ const (
 // Loop applies a plan again and again.
 type Loop struct {
 	// Plan is what is applied. Its Prepare is called for each run, to read anew what
-	// the steps depend on. The first run claims the node. Its Gates are waited for until
-	// a run succeeds, and not any more after that.
+	// the steps depend on. The first run claims the node. Each of its Gates is
+	// passed once: what has been waited for at the start is not waited for again.
 	Plan *bootstrap.Plan
 
 	// Interval is the longest time from one run to the next. Zero means 5 minutes.
@@ -88,12 +89,22 @@ func (l Loop) Run(ctx context.Context) error {
 		case err != nil:
 			failures++
 		default:
-			failures, plan.Gates = 0, nil // they are open, or nothing would have been done
+			failures = 0
 		}
+		plan.Gates = closed(plan.Gates, report)
 		if trigger, err = wait(ctx, l.pause(failures), trigger); err != nil {
 			return err
 		}
 	}
+}
+
+// closed returns the gates that have not been passed yet.
+func closed(gates []bootstrap.Step, report *bootstrap.Report) []bootstrap.Step {
+	passed := map[string]bool{}
+	for _, r := range report.Results {
+		passed[r.Step] = r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged
+	}
+	return slices.DeleteFunc(slices.Clone(gates), func(g bootstrap.Step) bool { return passed[g.Name] })
 }
 
 // pause is how long to wait after so many failures in a row.
