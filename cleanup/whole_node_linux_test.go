@@ -149,6 +149,20 @@ func settled(links string) bool {
 	return true
 }
 
+func TestSettledStates(t *testing.T) {
+	for line, want := range map[string]bool{
+		"1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT":                                 true,
+		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UNKNOWN mode DEFAULT \\    veth ":          false,
+		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP mode DEFAULT \\    veth ":               true,
+		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noop state LOWERLAYERDOWN mode DEFAULT \\    veth ":      false,
+		"2: a@b: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noop state UNKNOWN mode DEFAULT \\    veth ":           false,
+		"2: a@b: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue state LOWERLAYERDOWN mode DEFAULT \\    veth ": true,
+		"3: v: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UNKNOWN mode DEFAULT \\    vxlan external ":  true,
+	} {
+		require.Equal(t, want, settled("1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 state UNKNOWN mode DEFAULT\n"+line+"\n"), line)
+	}
+}
+
 // waitUntil runs a tool until what it says is enough.
 func waitUntil(t testing.TB, enough func(said string) bool, args ...string) {
 	t.Helper()
