@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func machine() error {
 	fmt.Println("@@LINUX", unix.ByteSliceToString(name.Release[:]), unix.ByteSliceToString(name.Version[:]))
 	for _, part := range strings.Split(options["run"], ",") {
 		if part == "tests" {
-			err = errors.Join(err, tests(strings.Split(options["packages"], ","), options["skip"]))
+			err = errors.Join(err, tests(strings.Split(options["packages"], ","), options["skip"], options["test"]))
 			continue
 		}
 		script, readErr := parts.ReadFile("parts/" + part + ".sh")
@@ -110,8 +111,8 @@ const ofTheNode = "TestSentinels|TestWhatWasNotGiven|TestNoZeroValue"
 var compiling = []string{"internal/verify/programs"}
 
 // tests runs each package's tests in its directory, if its name has one of the
-// prefixes, but for those that match skip.
-func tests(prefixes []string, skip string) error {
+// prefixes: those that match only, but for those that match skip.
+func tests(prefixes []string, skip, only string) error {
 	order, err := os.ReadFile("/t/tests/order")
 	if err == nil {
 		err = exec.Command("modprobe", "-a", "tun", "loop").Run() // whose devices are in /dev only then
@@ -126,10 +127,11 @@ func tests(prefixes []string, skip string) error {
 		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			continue
 		}
-		args := []string{"2400", "/t/tests/" + name + "/test", "-test.v", "-test.short", "-test.timeout", "39m", "-test.skip", skip}
+		chosen := only
 		if name == "." {
-			args = append(args, "-test.run", ofTheNode)
+			chosen = cmp.Or(only, ofTheNode)
 		}
+		args := []string{"2400", "/t/tests/" + name + "/test", "-test.v", "-test.short", "-test.timeout", "39m", "-test.skip", skip, "-test.run", chosen}
 		cmd := exec.Command("timeout", args...)
 		cmd.Dir = filepath.Join("/t/src", name)
 		cmd.Env = append(os.Environ(), "PATH=/t/go:"+os.Getenv("PATH"), "PWD="+cmd.Dir, testns.RequireEnv+"=1", testns.OwnKernelEnv+"=1")
