@@ -23,7 +23,7 @@
 // mirror the first time, into slipway/kernels of the user's cache directory (2.3 GB);
 // without that directory the next run installs the newest again. It keeps what each
 // virtual machine printed there too, in logs, and -table makes the README's table of
-// that. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,
+// that; of one that failed it prints what tells why. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,
 // mmdebstrap, xz-utils and zstd.
 package main
 
@@ -158,6 +158,7 @@ func (m *machines) repeat(ctx context.Context, kernel string, b boot, times int)
 			return fmt.Errorf("%s %s: %w", kernel, b.name, err)
 		}
 		fmt.Printf("== Linux %s, %s\n%s", r.kernel, b.name, r.text(b))
+		fmt.Fprint(os.Stderr, r.why(b))
 		if !r.good(b) {
 			return fmt.Errorf("failed: %s %s, time %d of %d (see %s)", kernel, b.name, n+1, times, m.logFile(kernel, b))
 		}

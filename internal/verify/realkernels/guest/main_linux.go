@@ -83,7 +83,32 @@ func run(name string, cmd *exec.Cmd) {
 	} else {
 		status = wait(cmd.Process.Pid)
 	}
+	if status != 0 {
+		printWarnings()
+	}
 	fmt.Printf("\n@@END %s %d %.1f\n", name, status, time.Since(begin).Seconds())
+}
+
+// printWarnings prints what the kernel has warned of last, such as a process that it
+// killed for its memory, a line each with "kernel: " before it.
+func printWarnings() {
+	const readAll, worst, most = 3, 4, 20 // SYSLOG_ACTION_READ_ALL, LOG_WARNING
+	buf := make([]byte, 1<<20)
+	n, err := unix.Klogctl(readAll, buf)
+	if err != nil {
+		fmt.Println("kernel: its messages cannot be read:", err)
+		return
+	}
+	var warnings []string
+	for line := range strings.Lines(string(buf[:n])) {
+		var level int
+		if _, err := fmt.Sscanf(line, "<%d>", &level); err == nil && level&7 <= worst {
+			warnings = append(warnings, line)
+		}
+	}
+	for _, line := range warnings[max(0, len(warnings)-most):] {
+		fmt.Print("kernel: ", line)
+	}
 }
 
 func wait(pid int) int {
