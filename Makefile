@@ -180,7 +180,8 @@ fuzz: ## run each fuzz target for two minutes (FUZZTIME: for another time)
 	done
 
 fuzz-chain: ## run the fuzz target that reads other CNIs' files for 30 seconds
-	$(GO) test -run '^$$' -fuzz '^FuzzChain$$' -fuzztime 30s ./cniinstall
+	@$(GO) test -run '^$$' -fuzz '^FuzzChain$$' -fuzztime 30s ./cniinstall || { \
+		for input in $$(git ls-files --others cniinstall/testdata/fuzz); do echo "$$input:"; cat "$$input"; done; exit 1; }
 
 bench: ## run the benchmarks of the packages and examples
 	$(GO) test -run '^$$' -bench . -benchtime 200ms $$($(GO) list ./... | grep -v /internal/verify/)
