@@ -142,14 +142,17 @@ func (n *Node) Revert(ctx context.Context) error { return From(ctx).Revert(ctx) 
 func (n *Node) CheckRevert(ctx context.Context) ([]string, error) { return From(ctx).CheckRevert(ctx) }
 
 // RevertAll undoes everything or, in a dry run, says what that would be: see
-// [Journal.RevertAll]. It reports each entry.
+// [Journal.RevertAll]. It reports each entry; the error is of what concerns none.
 func (n *Node) RevertAll(ctx context.Context, dryRun bool, report func(step, change string, err error)) error {
-	undo := in(ctx).RevertAll
-	if dryRun {
-		undo = in(ctx).CheckRevertAll
+	j := in(ctx)
+	if j == nil {
+		return errNoJournal
 	}
-	all, err := undo(ctx)
-	for _, u := range all {
+	if op := j.entered(ctx); op != opRevert && !dryRun {
+		return inUse(j, op)
+	}
+	undone, err := j.undo(ctx, j.options.Handlers, !dryRun, all)
+	for _, u := range undone {
 		failure := u.Err
 		if !u.IsFailure() {
 			failure = nil
