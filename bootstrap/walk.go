@@ -151,10 +151,14 @@ func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
 		return true, nil
 	}
 	for _, r := range check.report.Results {
-		if err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status) {
+		step := ctx
+		switch {
+		case err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status):
 			r = Result{Step: r.Step, Status: NotRun, Elapsed: r.Elapsed}
+		case !slices.Contains([]Status{Skipped, Blocked, NotRun}, r.Status): // it was tried
+			step = w.trace.stepStart(ctx, w.op, r.Step)
 		}
-		w.done(w.trace.stepStart(ctx, w.op, r.Step), r)
+		w.done(step, r)
 	}
 	if check.report.Err != nil {
 		w.report.fail(check.report.Err)

@@ -19,6 +19,13 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/prom"
 )
 
+// held is a host whose lock another process has.
+type held struct{ bootstrap.Host }
+
+func (held) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
+	return nil, errors.New("held")
+}
+
 func TestTraceCountsRunsAndSteps(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	trace, err := prom.Trace(registry)
@@ -37,10 +44,10 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 		require.NoError(t, err)
 	}
 	plan.Trace = again
-	plan.Lock = func(context.Context) (func() error, error) { return nil, errors.New("held") }
+	plan.Host = held{}
 	_, err = plan.Apply(t.Context())
 	require.Error(t, err)
-	plan.Lock, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
+	plan.Host, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
 	_, err = plan.Check(t.Context())
 	require.Error(t, err)
 
