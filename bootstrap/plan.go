@@ -100,7 +100,8 @@ type Journal interface {
 	// particular), and the generation that this one has claimed (0: none).
 	Identity(inside context.Context) (agent, owner string, generation int)
 
-	// Claims reports whether an apply would claim the node for a new owner.
+	// Claims reports whether an apply that has nothing to change would still claim the
+	// node. If not, it is done, and this process counts as one that has applied.
 	Claims(inside context.Context) (bool, error)
 
 	// WithStep returns a context in which whatever actions record belongs to the

@@ -130,22 +130,22 @@ func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
 	if w.trace != nil {
 		check.trace = &Trace{Waiting: w.trace.Waiting}
 	}
-	claims := false
 	err = check.inside(ctx, OpCheck, func(ctx context.Context) error {
+		err := check.checkSteps(ctx)
+		needed = check.report.Changed() || check.report.Count(Failed, Blocked) > 0
 		if w.plan.Journal == nil {
-			return check.checkSteps(ctx)
-		}
-		w.identify(ctx)
-		if err := check.checkSteps(ctx); err != nil {
 			return err
 		}
-		if claims, err = w.plan.Journal.Claims(ctx); err != nil {
-			return check.report.fail(err)
+		if err == nil && !needed {
+			if needed, err = w.plan.Journal.Claims(ctx); err != nil {
+				return check.report.fail(err)
+			}
 		}
-		return nil
+		w.identify(ctx)
+		return err
 	})
 	switch {
-	case err == nil && (claims || check.report.Changed() || check.report.Count(Failed, Blocked) > 0):
+	case err == nil && needed:
 		return true, nil
 	case err != nil && check.report.Err == nil && ctx.Err() == nil && (w.plan.KeepGoing || !check.unwilling()):
 		return true, nil

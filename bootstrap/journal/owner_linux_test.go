@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,35 @@ func exists(t *testing.T, path string) bool {
 		require.NoError(t, err)
 	}
 	return err == nil
+}
+
+// Where the owner is no pod, the process that stands for it is on record, and a new one
+// takes its place, even if it has nothing else to do.
+func TestPLAN11_ClaimsSaysWhetherAnotherProcessStandsForTheOwner(t *testing.T) {
+	dir := t.TempDir()
+	enter := func() {
+		_, leave, err := open(t, dir, journal.Node{Owner: "host"}).Enter(t.Context(), "apply")
+		require.NoError(t, err)
+		require.NoError(t, leave())
+	}
+	enter()
+	path := filepath.Join(dir, "journal.json")
+	ours, err := os.ReadFile(path)
+	require.NoError(t, err)
+	gone := regexp.MustCompile(`"start": \d+`).ReplaceAll(ours, []byte(`"start": 1`))
+	require.NotEqual(t, ours, gone)
+	require.NoError(t, os.WriteFile(path, gone, 0o600))
+
+	claims, err := open(t, dir, journal.Node{Owner: "host"}).Claims()
+	require.NoError(t, err)
+	require.True(t, claims)
+	enter()
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(ours), string(now))
+	claims, err = open(t, dir, journal.Node{Owner: "host"}).Claims()
+	require.NoError(t, err)
+	require.False(t, claims)
 }
 
 // A directory that is not the journal's own stays, and nothing is left in it.
