@@ -105,9 +105,7 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 		"tunnel.taken": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return coded("tunnel.taken")
 		}}},
-		"tunnel.held": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Lock: func(context.Context) (func() error, error) {
-			return nil, coded("tunnel.held")
-		}}},
+		"tunnel.held": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: taken{}}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			if tc.ctx == nil {
@@ -119,6 +117,13 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 			require.Equal(t, want, bootstrap.Code(err))
 		})
 	}
+}
+
+// taken is a host whose lock another process has.
+type taken struct{ bootstrap.Host }
+
+func (taken) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
+	return nil, coded("tunnel.held")
 }
 
 // What does not count names no cause of a failed run.

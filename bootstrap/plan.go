@@ -105,7 +105,8 @@ type Journal interface {
 	// particular), and the generation that this one has claimed (0: none).
 	Identity(inside context.Context) (agent, owner string, generation int)
 
-	// Claims reports whether an apply would claim the node for a new owner.
+	// Claims reports whether an apply that has nothing to change would still claim the
+	// node. If not, it is done, and this process counts as one that has applied.
 	Claims(inside context.Context) (bool, error)
 
 	// WithStep returns a context in which whatever actions record belongs to the
@@ -119,7 +120,8 @@ type Journal interface {
 	CheckRevert(step context.Context) (changes []string, err error)
 
 	// RevertAll undoes, or in a dry run says that it would, everything that is
-	// recorded for all steps, and reports each change, or why it was not made.
+	// recorded for all steps, and reports each change, or why it was not made. The
+	// error is of what is not about one of these.
 	RevertAll(inside context.Context, dryRun bool, report func(step, change string, err error)) error
 }
 
@@ -266,15 +268,15 @@ func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
 // host, and with the journal to ask what is recorded for the step, but without the
 // node's lock. Prepare may use it, and what goes on beside the plan, such as a guard.
 func (p *Plan) Inside(ctx context.Context, step string, namespaces []string, f func(context.Context) error) (err error) {
-	if p.Journal != nil {
-		inside, leave, err := p.Journal.Enter(ctx, string(OpCheck), p.enter)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, leave()) }()
-		ctx = p.Journal.WithStep(inside, step)
+	if p.Journal == nil {
+		return p.enter(ctx, namespaces, f)
 	}
-	return p.enter(ctx, namespaces, f)
+	inside, leave, err := p.Journal.Enter(ctx, string(OpCheck), p.enter)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	return p.enter(p.Journal.WithStep(inside, step), namespaces, f)
 }
 
 // enter calls f in namespaces of the host, if there is one.

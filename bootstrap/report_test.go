@@ -95,7 +95,7 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 	want := everything()
 	want.Op, want.Start, want.Elapsed = bootstrap.OpApply, time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), 91*time.Second
 	want.Node, want.Version, want.Agent, want.Owner, want.Generation = "node-1", "v1.2.3", "cilium", "a pod's UID", 3
-	want.Err = errors.New("take the plan's lock: held")
+	want.Err = errors.New("take the node's lock: held")
 	text, err := json.Marshal(want)
 	require.NoError(t, err)
 	var got bootstrap.Report
@@ -122,10 +122,10 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 
 func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
 	for want, plan := range map[string]*bootstrap.Plan{
-		"take the plan's lock: boom":           {Lock: func(context.Context) (func() error, error) { return nil, errBoom }},
-		"give back the plan's lock: boom":      {Lock: func(context.Context) (func() error, error) { return func() error { return errBoom }, nil }},
+		"take the node's lock: boom":           {Host: &host{lockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
+		"give back the node's lock: boom":      {Host: &host{unlockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
 		`invalid plan: step "a" has no action`: {Steps: []bootstrap.Step{{Name: "a"}}},
-		"somebody else's node":                 {Journal: others{}},
+		"somebody else's node":                 {Host: &host{}, Journal: others{}},
 	} {
 		report, err := plan.Apply(t.Context())
 		require.EqualError(t, err, want)
@@ -141,7 +141,11 @@ func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
 // others is the journal of somebody else's node.
 type others struct{ bootstrap.Journal }
 
-func (others) Enter(context.Context, string) (context.Context, func() error, error) {
+func (others) Validate() error { return nil }
+func (others) Handles(string) ([]string, bool) {
+	return nil, true
+}
+func (others) Enter(context.Context, string, enter) (context.Context, func() error, error) {
 	return nil, nil, errors.New("somebody else's node")
 }
 
@@ -193,12 +197,8 @@ func TestFailedTellsWhatTheErrorTells(t *testing.T) {
 		"unprepared": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return errBoom
 		}}},
-		"locked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Lock: func(context.Context) (func() error, error) {
-			return nil, errBoom
-		}}},
-		"not unlocked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Lock: func(context.Context) (func() error, error) {
-			return func() error { return errBoom }, nil
-		}}},
+		"locked":       {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: &host{lockErr: errBoom}}},
+		"not unlocked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: &host{unlockErr: errBoom}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.ctx == nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,6 +51,7 @@ type walk struct {
 	cause   map[string]string // step -> the failed step that blocks what comes after it
 	pending map[string]bool   // steps that are, or come after, one that would change
 	waits   bool              // a gate is not open
+	silent  bool              // looks for an Apply: nobody is advised
 }
 
 // run runs the plan by one of the methods below.
@@ -60,7 +62,7 @@ func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) e
 		Node: p.Node, Version: p.Version, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
 	}}
 	w.reverse = op == OpRevert || op == OpCheckRevert
-	w.begin()
+	w.cause, w.pending = make(map[string]string), make(map[string]bool)
 	err := p.Validate()
 	if err == nil {
 		err = by(w, ctx)
@@ -71,10 +73,6 @@ func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) e
 	w.report.Op, w.report.Start, w.report.Elapsed = op, start, time.Since(start)
 	p.Trace.planDone(ctx, w.report)
 	return w.report, err
-}
-
-func (w *walk) begin() {
-	w.cause, w.pending, w.stopped = make(map[string]string), make(map[string]bool), false
 }
 
 // rest ends the report: steps of which it does not tell have not run.
@@ -131,33 +129,53 @@ func (w *walk) applyPlan(ctx context.Context) error {
 // foresee checks the plan before it is applied. Unless it is to be applied, the report
 // tells what was found.
 func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
-	check := &walk{plan: w.plan, op: OpCheck, report: &Report{}}
-	check.begin()
-	claims := false
+	check := &walk{plan: w.plan, op: OpCheck, report: &Report{}, silent: true}
+	check.cause, check.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
+	if w.trace != nil {
+		check.trace = &Trace{Waiting: w.trace.Waiting}
+	}
 	err = check.inside(ctx, OpCheck, func(ctx context.Context) error {
 		err := check.checkSteps(ctx)
-		if w.plan.Journal != nil && err == nil {
-			claims, err = w.plan.Journal.Claims(ctx)
-			w.identify(ctx)
+		needed = check.report.Changed() || check.report.Count(Failed, Blocked) > 0
+		if w.plan.Journal == nil {
+			return err
 		}
+		if err == nil && !needed {
+			if needed, err = w.plan.Journal.Claims(ctx); err != nil {
+				return check.report.fail(err)
+			}
+		}
+		w.identify(ctx)
 		return err
 	})
 	switch {
-	case err == nil && (claims || check.report.Changed() || check.report.Count(Failed, Blocked) > 0):
+	case err == nil && needed:
 		return true, nil
-	case err != nil && w.plan.KeepGoing && check.report.Err == nil && ctx.Err() == nil:
+	case err != nil && check.report.Err == nil && ctx.Err() == nil && (w.plan.KeepGoing || !check.unwilling()):
 		return true, nil
 	}
 	for _, r := range check.report.Results {
-		if err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status) {
+		step := ctx
+		switch {
+		case err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status):
 			r = Result{Step: r.Step, Status: NotRun, Elapsed: r.Elapsed}
+		case !slices.Contains([]Status{Skipped, Blocked, NotRun}, r.Status): // it was tried
+			step = w.trace.stepStart(ctx, w.op, r.Step)
 		}
-		w.done(w.trace.stepStart(ctx, w.op, r.Step), r)
+		w.done(step, r)
 	}
 	if check.report.Err != nil {
 		w.report.fail(check.report.Err)
 	}
 	return false, err
+}
+
+// unwilling reports whether the plan stops at what it has found: at any failure that
+// counts but that to undo what is no longer wanted.
+func (w *walk) unwilling() bool {
+	return slices.ContainsFunc(w.report.Results, func(r Result) bool {
+		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent
+	})
 }
 
 // revertPlan is Plan.Revert and Plan.CheckRevert.
@@ -230,11 +248,13 @@ func (w *walk) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err != nil {
 		return w.report.fail(fmt.Errorf("take the node's lock: %w", err))
 	}
-	defer func() {
-		if uerr := unlock(); uerr != nil {
-			err = errors.Join(err, w.report.fail(fmt.Errorf("give back the node's lock: %w", uerr)))
-		}
-	}()
+	if unlock != nil {
+		defer func() {
+			if uerr := unlock(); uerr != nil {
+				err = errors.Join(err, w.report.fail(fmt.Errorf("give back the node's lock: %w", uerr)))
+			}
+		}()
+	}
 	return f(ctx)
 }
 
@@ -259,7 +279,6 @@ func (w *walk) inside(ctx context.Context, op Op, f func(context.Context) error)
 // over goes over steps. Its error joins those of the failures that count.
 func (w *walk) over(ctx context.Context, steps []Step, how pass) error {
 	w.pass = how
-	w.begin()
 	var errs []error
 	for s := range how.order(steps) {
 		errs = append(errs, w.step(ctx, &s))
@@ -356,7 +375,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 		w.cause[s.Name] = s.Name
 		r.Excused = s.Optional && !w.reverse
 		if !r.Excused {
-			w.stopped = w.stops && !s.Absent || w.op == OpApply && endsPlan(ctx, r.Err)
+			w.stopped = w.stops && !s.Absent || (w.op == OpApply || w.silent) && endsPlan(ctx, r.Err)
 			return r, r.Err
 		}
 	}

@@ -43,7 +43,8 @@ func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 			},
 		}
 		plan := bootstrap.Plan{
-			Steps: []bootstrap.Step{{Name: "gate", Action: g}, {Name: "next", Action: bootstrap.Func(nil, nil)}},
+			Gates: []bootstrap.Step{{Name: "gate", Action: g}},
+			Steps: []bootstrap.Step{{Name: "next", Action: bootstrap.Func(nil, nil)}},
 			Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) {
 				require.Equal(t, "gate", w.Step)
 				traced = append(traced, time.Since(start).Round(time.Second))

@@ -487,7 +487,7 @@ func (j *Journal) Entries() ([]Entry, error) {
 }
 
 // LeftForGood lists the objects that ForgetObject, or a revert with
-// [Options].AcceptKept, has left where they are and dropped from the record, and those
+// [Node].AcceptKept, has left where they are and dropped from the record, and those
 // that were kept and then changed again, since their originals come back. Objects that
 // are recorded are not among them, and of very many the oldest are not.
 func (j *Journal) LeftForGood() ([]Left, error) {

@@ -19,11 +19,18 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/prom"
 )
 
-// held is an error with a code.
-type held struct{}
+// held is a host whose lock another process has.
+type held struct{ bootstrap.Host }
 
-func (held) Error() string { return "held" }
-func (held) Code() string  { return "lock.held" }
+func (held) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
+	return nil, heldError{}
+}
+
+// heldError is an error with a code.
+type heldError struct{}
+
+func (heldError) Error() string { return "held" }
+func (heldError) Code() string  { return "lock.held" }
 
 func TestTraceCountsRunsAndSteps(t *testing.T) {
 	registry := prometheus.NewRegistry()
@@ -43,10 +50,10 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 		require.NoError(t, err)
 	}
 	plan.Trace = again
-	plan.Lock = func(context.Context) (func() error, error) { return nil, held{} }
+	plan.Host = held{}
 	_, err = plan.Apply(t.Context())
 	require.Error(t, err)
-	plan.Lock, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
+	plan.Host, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
 	_, err = plan.Check(t.Context())
 	require.Error(t, err)
 
