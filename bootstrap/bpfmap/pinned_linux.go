@@ -259,7 +259,7 @@ func (p Pinned) entry(ctx context.Context, name string, m *ebpf.Map) (journal.En
 	}, err
 }
 
-func (p Pinned) dirEntry() journal.Entry {
+func (p Pinned) dirEntry(ctx context.Context) journal.Entry {
 	return journal.Entry{Kind: kindDir, Object: p.Dir, Boot: journal.From(ctx).Boot(), After: journal.State{Type: "dir"}}
 }
 
