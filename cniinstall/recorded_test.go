@@ -18,7 +18,7 @@ type recorded struct {
 
 func (r recorded) For(ctx context.Context, in cniinstall.Runtime) (placed recorded, err error) {
 	placed.Journal = r.Journal
-	placed.Install, err = r.Install.For(ctx, in)
+	placed.Install, err = r.Install.For(journal.With(ctx, r.Journal), in)
 	return placed, err
 }
 
