@@ -45,13 +45,16 @@ func TestCLN4_EachItemHasAnError(t *testing.T) {
 		immutable(t, path)
 	}
 	l := filesOnly(dir)
-	here := fmt.Sprintf("/proc/%d/task/%d", os.Getpid(), unix.Gettid())
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "cleanup", Action: hostns.In(here, hostns.Mount, l)}}}
+	host := hostns.Host{
+		Proc:     testns.Proc(t, fmt.Sprintf("/proc/%d/task/%d", os.Getpid(), unix.Gettid())),
+		LockFile: filepath.Join(t.TempDir(), "lock"),
+	}
+	plan := bootstrap.Plan{Host: host, Steps: []bootstrap.Step{{Name: "cleanup", Action: l}}}
 	_, planErr := plan.Apply(t.Context())
 	inv := inventory(t, l)
 	for name, err := range map[string]error{
 		"Remove": l.Remove(t.Context(), inv.Items),
-		"In":     hostns.In(here, hostns.Mount, l).Apply(t.Context()),
+		"Enter":  host.Enter(t.Context(), []string{"mnt"}, l.Apply),
 		"Plan":   planErr,
 	} {
 		var first *cleanup.Error

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/journaltest"
@@ -163,24 +165,38 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 		journal.Entry{Kind: "bpffs/mount", Object: dir + "/run/cilium/mounted"}))
 	c := filesOnly(dir)
 	c.Ownership.StateDirs = []string{filepath.Join(dir, "run/cilium")}
-	c.Journal = j
-	changes, err := c.Check(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, []string{
+	want := []string{
 		"remove state directory " + dir + "/run/cilium", // what is in it, but for what is recorded
 		"restore configuration set aside " + conf + "/20-b.conf.cilium_bak",
 		"remove file " + conf + "/05-cilium.conf",
-	}, changes)
-	apply(t, c)
+	}
+	ctx := journal.With(t.Context(), j)
+	changes, err := c.Check(ctx)
+	require.NoError(t, err)
+	require.Equal(t, want, changes)
+
+	plan := bootstrap.Plan{ // the step records nothing, and the plan has a journal
+		Host:    hostns.Host{Proc: testns.Proc(t, "/proc/self"), LockFile: filepath.Join(t.TempDir(), "lock")},
+		Journal: &journal.Node{Dir: state, Agent: "test", NoOwner: true},
+		Steps:   []bootstrap.Step{{Name: "cleanup", Action: c, NoUndo: true}},
+	}
+	report, err := plan.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, report.Results[0].Changes)
+	_, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	changes, err = c.Check(ctx)
+	require.NoError(t, err)
+	require.Empty(t, changes)
 	require.Equal(t, "made\nmounted\nmounted/y\n", strings.Join(sorted(strings.SplitAfter(
 		run(t, "find", dir+"/run/cilium", "-mindepth", "1", "-printf", "%P\n"), "\n")), ""))
 	require.FileExists(t, filepath.Join(conf, "10-a.conf.cilium_bak"))
 
 	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte(`{"schema": 99}`), 0o600))
-	inv, err := c.Inventory(context.Background())
+	inv, err := c.Inventory(ctx)
 	require.ErrorContains(t, err, "cleanup: what to keep: ")
 	require.Empty(t, inv.Items)
-	require.ErrorContains(t, c.Apply(context.Background()), "what to keep")
+	require.ErrorContains(t, c.Apply(ctx), "what to keep")
 }
 
 func TestCLN8_FilesAndNetfilterAreNotBPFState(t *testing.T) {

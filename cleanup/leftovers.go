@@ -20,8 +20,14 @@ const DefaultBPFRoot = "/sys/fs/bpf"
 var ErrAgentAlive = code.New(code.CleanupAgentAlive, "the agent is running")
 
 // Leftovers are what an agent left on a node. As an action of a plan it is the
-// state of the node without them. The zero value owns nothing, selects nothing,
-// and its methods return an error that matches [ErrNoScope].
+// state of the node without them: a plan with a journal asks for Step.NoUndo, since
+// nothing that is removed comes back. The zero value owns nothing, selects nothing, and
+// its methods return an error that matches [ErrNoScope].
+//
+// What the other packages of this module have recorded on this node, in the journal that
+// a plan has entered or that journal.With gives, is kept: the journal's directory and the
+// paths that it records as if they were in Keep, directories that it records as if they
+// were in KeepDirs. A journal that cannot be read is an error, and nothing is removed.
 type Leftovers struct {
 	// Ownership says what is the agent's.
 	Ownership Ownership
@@ -45,7 +51,7 @@ type Leftovers struct {
 	Keep, KeepDirs []string
 
 	// WhileAlive says that Remove does not look whether the agent runs, as by
-	// [Ownership.AgentAlive], with the context's journal.
+	// [Ownership.AgentAlive], with that journal.
 	WhileAlive bool
 
 	// StrandPods says that Remove also takes the plugins and the configuration that

@@ -15,7 +15,10 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-var _ bootstrap.Action = cleanup.Leftovers{}
+var (
+	_ bootstrap.Hosted = cleanup.Leftovers{}
+	_ bootstrap.Placed = cleanup.Leftovers{}
+)
 
 func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 	for name, c := range map[string]struct {

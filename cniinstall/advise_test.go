@@ -72,7 +72,7 @@ func TestCNI6_Advise(t *testing.T) {
 	require.Error(t, second(cniinstall.Install{ConfDir: "relative"}.Advise(t.Context())))
 }
 
-func (n node) advice(i cniinstall.Install) []string {
+func (n node) advice(i recorded) []string {
 	n.t.Helper()
 	advice, err := i.Advise(n.t.Context())
 	require.NoError(n.t, err)

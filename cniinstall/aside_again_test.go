@@ -4,7 +4,6 @@
 package cniinstall_test
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -101,7 +100,7 @@ func TestCNI5_RestoreClobbersNothing(t *testing.T) {
 	require.NotContains(t, strings.Join(changes, "\n"), "10-aws")
 	for range 2 {
 		err := i.Revert(t.Context())
-		require.ErrorContains(t, err, errors.Unwrap(foreseen).Error())
+		require.ErrorContains(t, err, foreseen.Error())
 		require.ErrorContains(t, err, n.other("10-aws.conflist")+" is no longer as it was left, so it is kept")
 		require.ErrorContains(t, err, n.other("10-aws.conflist.cilium_bak")+", which was set aside, is kept beside it")
 		requireContent(t, n.other("10-aws.conflist"), "its owner's newer one", 0o644)
@@ -125,7 +124,7 @@ func TestCNI5_DirectoryThatSomethingComesBackTo(t *testing.T) {
 	changes, foreseen := i.CheckRevert(t.Context())
 	require.ErrorContains(t, foreseen, "directory "+n.conf+" is kept: it is to hold 00-late.conf")
 	require.NotContains(t, changes, "remove directory "+n.conf)
-	require.ErrorContains(t, i.Revert(t.Context()), errors.Unwrap(foreseen).Error())
+	require.ErrorContains(t, i.Revert(t.Context()), foreseen.Error())
 	requireContent(t, n.other("00-late.conf"), "another CNI's", 0o644)
 	require.NoError(t, os.Remove(n.other("00-late.conf")))
 	require.NoError(t, i.Revert(t.Context()))

@@ -19,7 +19,7 @@ import (
 )
 
 // exclusive is the agent's installation as the only one.
-func (n node) exclusive() cniinstall.Install {
+func (n node) exclusive() recorded {
 	i := n.install()
 	i.Exclusive = true
 	return i
@@ -42,7 +42,7 @@ func (n node) others() {
 
 // requireReverted undoes, as CheckRevert said, and compares with before: also
 // the times, since what was set aside comes back as the same file.
-func requireReverted(t *testing.T, i cniinstall.Install, n node, before map[string]string, want ...string) {
+func requireReverted(t *testing.T, i recorded, n node, before map[string]string, want ...string) {
 	t.Helper()
 	changes, err := i.CheckRevert(t.Context())
 	require.NoError(t, err)

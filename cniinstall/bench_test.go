@@ -25,7 +25,7 @@ const bigSize = 70 << 20
 
 // bigPlugin is an install of one plugin of 70 MB, with a record in the folder of
 // that name if there is one, and its two paths.
-func bigPlugin(b *testing.B, recorded string) (i cniinstall.Install, src, dst string) {
+func bigPlugin(b *testing.B, state string) (i recorded, src, dst string) {
 	dir := b.TempDir()
 	src, dst = filepath.Join(dir, "src", "big"), filepath.Join(dir, "bin", "big")
 	require.NoError(b, os.MkdirAll(filepath.Dir(src), 0o755))
@@ -35,9 +35,9 @@ func bigPlugin(b *testing.B, recorded string) (i cniinstall.Install, src, dst st
 	root, err := os.OpenRoot(filepath.Dir(src))
 	require.NoError(b, err)
 	b.Cleanup(func() { root.Close() })
-	i = cniinstall.Install{Plugins: root.FS(), BinDir: filepath.Dir(dst)}
-	if recorded != "" {
-		i.Journal = journaltest.Open(b, filepath.Join(dir, recorded))
+	i = recorded{Install: cniinstall.Install{Plugins: root.FS(), BinDir: filepath.Dir(dst)}}
+	if state != "" {
+		i.Journal = journaltest.Open(b, filepath.Join(dir, state))
 	}
 	return i, src, dst
 }

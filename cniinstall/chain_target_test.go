@@ -20,7 +20,7 @@ func awsVersion(v int) string { return strings.Replace(awsConf, "9001", fmt.Spri
 
 // chained is an installation that joins the provider's network, whose plugins
 // are on the node.
-func (n node) chained(exclusive bool) cniinstall.Install {
+func (n node) chained(exclusive bool) recorded {
 	for _, plugin := range []string{"aws-cni", "portmap"} {
 		write(n.t, n.plugin(plugin), script("0.4.0"), 0o755)
 	}
@@ -31,7 +31,7 @@ func (n node) chained(exclusive bool) cniinstall.Install {
 
 // requireJoined: applied once, all is as it should be, and the version of the
 // provider's that is joined is v.
-func requireJoined(t *testing.T, n node, i cniinstall.Install, v int) {
+func requireJoined(t *testing.T, n node, i recorded, v int) {
 	t.Helper()
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
@@ -126,7 +126,7 @@ func TestCNI4_CNI5_OursOfAnEarlierNameIsNotJoined(t *testing.T) {
 				write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
 				before := tree(t, n.root)
 				requireJoined(t, n, a, 1)
-				for _, i := range []cniinstall.Install{b, b, a, b} {
+				for _, i := range []recorded{b, b, a, b} {
 					requireJoined(t, n, i, 1)
 				}
 				for v := 2; v < 6; v++ {

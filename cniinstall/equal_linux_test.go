@@ -14,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 const largeSize = 5<<20 + 77 // read in pieces, of which the last is not full
@@ -28,7 +26,7 @@ func large() []byte {
 }
 
 // installLarge installs it.
-func installLarge(t *testing.T) (n node, i cniinstall.Install) {
+func installLarge(t *testing.T) (n node, i recorded) {
 	t.Helper()
 	n = newNode(t)
 	n.source("large", string(large()))
@@ -62,7 +60,7 @@ func TestCNI1_InMemoryEveryByteIsCompared(t *testing.T) {
 	requireChanges(t, i, "write "+n.plugin("large"))
 }
 
-func requireChanges(t *testing.T, i cniinstall.Install, want ...string) {
+func requireChanges(t *testing.T, i recorded, want ...string) {
 	t.Helper()
 	changes, err := i.Check(t.Context())
 	require.NoError(t, err)

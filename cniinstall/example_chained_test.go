@@ -27,7 +27,7 @@ func ExampleChained() {
 		Target: "blue", // cniinstall.AnyNetwork: what a runtime would use
 		Plugin: json.RawMessage(`{"type":"acme-cni","mtu":1450}`),
 	}
-	install := cniinstall.Install{Config: chained, ConfName: "05-acme.conflist"} // with Plugins, and a Journal
+	install := cniinstall.Install{Config: chained, ConfName: "05-acme.conflist"} // with Plugins
 	install.ConfDir = conf                                                       // the zero value is /etc/cni/net.d
 
 	ctx := context.Background()

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -56,33 +58,34 @@ func ExampleInstall_managedCloud() {
 		log.Fatal(err)
 	}
 	whole, _ := config.Lookup("cni-config")
-	record, err := (&journal.Node{Dir: node + "/state", Agent: "test", NoOwner: true}).Open(context.Background(), nil) // on a node, where it outlives reboots
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer record.Close()
 	install := cniinstall.Cilium("")
 	install.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(answer)}}
-	install.BinDir, install.ConfDir, install.Journal = bin, conf, record.Step("cni") // within a plan that has it, the journal itself
+	install.BinDir, install.ConfDir = bin, conf
 	install.Config, install.Exclusive = cniinstall.Whole(whole), true
 
+	plan := bootstrap.Plan{
+		Host: hostns.Host{Here: true, LockFile: node + "/lock"}, // in a pod: where the host's /proc is mounted
+		Journal: &journal.Node{
+			Dir: node + "/state", Agent: "acme", NoOwner: true, // in a pod: its UID as the Owner
+			Handlers: []journal.Handler{cniinstall.Handler{ConfDir: conf}},
+		},
+		Steps: []bootstrap.Step{{Name: "cni", Action: install}},
+	}
+
 	show("before")
-	err = install.Apply(ctx)
+	_, err = plan.Apply(ctx)
 	fmt.Println("the cloud's plugin is not there yet:", errors.Is(err, cniinstall.ErrPluginMissing))
 	if err := os.WriteFile(bin+"/tke-route-eni", []byte(answer), 0o755); err != nil { // its installer comes
 		log.Fatal(err)
 	}
-	changes, err := install.Check(ctx)
+	report, err := plan.Apply(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(strings.ReplaceAll(strings.Join(changes, "\n"), node, ""))
-	if err := install.Apply(ctx); err != nil {
-		log.Fatal(err)
-	}
+	fmt.Println(strings.ReplaceAll(strings.Join(report.Results[0].Changes, "\n"), node, ""))
 	fmt.Println("valid for a runtime:", cniinstall.Validate(ctx, []byte(whole), bin))
 	show("installed")
-	if err := install.Revert(ctx); err != nil {
+	if _, err := plan.Revert(ctx); err != nil {
 		log.Fatal(err)
 	}
 	show("uninstalled")

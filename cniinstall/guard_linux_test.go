@@ -17,9 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -38,9 +39,10 @@ type guarded struct {
 	cancel   context.CancelFunc
 }
 
-// start runs the guard until the test ends.
-func start(t *testing.T, g cniinstall.Guard, run func(context.Context, cniinstall.Guard) error) *guarded {
-	ctx, cancel := context.WithCancel(context.Background())
+// start runs the guard of an installation, with its journal, until the test ends.
+func start(t *testing.T, i recorded, g cniinstall.Guard, run func(context.Context, cniinstall.Guard) error) *guarded {
+	ctx, cancel := context.WithCancel(journal.With(context.Background(), i.Journal))
+	g.Install = i.Install
 	r := &guarded{t, make(chan []string, 10000), make(chan error, 10000), make(chan error, 1), cancel}
 	g.Done = func(changes []string, err error) {
 		if err != nil {
@@ -100,7 +102,7 @@ func guardedNodeIn(t *testing.T, root string) (node, *guarded) {
 	n := newNodeIn(t, root)
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
-	return n, start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+	return n, start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 }
 
 func (n node) lock(ctx context.Context) (func() error, error) {
@@ -173,7 +175,7 @@ func TestCNI7_LargePlugin(t *testing.T) {
 		n.source("large", strings.Repeat("0123456789abcdef", 70<<16))
 		i := n.install()
 		require.NoError(t, i.Apply(t.Context()))
-		g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		for range 3 {
 			begin := time.Now()
 			require.NoError(t, os.Truncate(n.plugin("large"), 1<<20))
@@ -200,7 +202,7 @@ func TestCNI7_FoldersOnTheWay(t *testing.T) {
 		require.NoError(t, os.Symlink("../real/1", link))
 		i := n.install()
 		require.NoError(t, i.Apply(t.Context()))
-		g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		repaired := func(f func()) {
 			t.Helper()
 			begin := time.Now()
@@ -238,7 +240,7 @@ func TestCNI7_SeesWhatHasNoEvent(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 	require.NoError(t, os.Link(n.plugin("cilium-cni"), n.root+"/link"))
 	here := fmt.Sprintf("/proc/self/task/%d", unix.Gettid())
-	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
+	g := start(t, i, cniinstall.Guard{Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
 		return hostns.Do(ctx, here, hostns.Mount, g.Run)
 	})
 	write(t, n.root+"/link", "other", 0o755)
@@ -256,7 +258,7 @@ func TestCNI5_CNI7_ExclusiveIsGuarded(t *testing.T) {
 		i := n.install()
 		i.Exclusive = true
 		require.NoError(t, i.Apply(t.Context()))
-		g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		write(t, n.conf+"/.other", "other", 0o644)
 		require.NoError(t, os.Rename(n.conf+"/.other", n.conf+"/00-other.conflist")) // at once, as others may not be
 		g.repair()
@@ -280,7 +282,7 @@ func TestCNI4_CNI7_ChainFollowsTheOther(t *testing.T) {
 		i.Config = cniinstall.Chained{Plugin: json.RawMessage(`{"type":"cilium-cni","mine":true}`)}
 		require.NoError(t, i.Apply(t.Context()))
 		write(t, path, other(2), 0o644) // before the guard is there
-		g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		follows := func(mtu int) {
 			t.Helper()
 			raw, err := os.ReadFile(n.confFile())
@@ -319,7 +321,7 @@ func TestCNI7_LockForTheRepairOnly(t *testing.T) {
 		i := n.install()
 		require.NoError(t, i.Apply(t.Context()))
 		taken, held := make(chan bool, 100), make(chan bool, 100)
-		g := start(t, cniinstall.Guard{Install: i, Lock: func(context.Context) (func() error, error) {
+		g := start(t, i, cniinstall.Guard{Lock: func(context.Context) (func() error, error) {
 			taken <- true
 			return func() error { held <- true; return nil }, nil
 		}}, plainly)
@@ -347,8 +349,8 @@ func TestCNI7_TwoGuardsThatFight(t *testing.T) {
 		other.Config = agentOf(cniinstall.Agent{Debug: true})
 		require.NoError(t, i.Apply(t.Context()))
 		begin := time.Now()
-		short := start(t, cniinstall.Guard{Install: i, Patience: 2 * time.Second}, plainly)
-		long := start(t, cniinstall.Guard{Install: other}, plainly)
+		short := start(t, i, cniinstall.Guard{Patience: 2 * time.Second}, plainly)
+		long := start(t, other, cniinstall.Guard{}, plainly)
 		require.ErrorIs(t, receive(t, short.trouble), cniinstall.ErrContested)
 		require.ErrorIs(t, receive(t, long.trouble), cniinstall.ErrContested)
 		err := short.end()

@@ -46,7 +46,7 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrNotOwner)
 	require.ErrorContains(t, err, `"pod-b" (generation 1`)
 
-	second := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+	second := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 	require.NoError(t, os.Remove(n.confFile()))
 	second.repair()
 	i.Config = agentOf(cniinstall.Agent{Debug: true})
@@ -57,16 +57,16 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	requireConverged(t, i, n.root)
 
 	late := n.ownedBy("pod-b", n.install()) // the older one, started late
-	require.ErrorIs(t, start(t, cniinstall.Guard{Install: late, Lock: n.lock}, plainly).end(), journal.ErrRevoked)
+	require.ErrorIs(t, start(t, late, cniinstall.Guard{Lock: n.lock}, plainly).end(), journal.ErrRevoked)
 	requireConverged(t, i, n.root)
 }
 
 // An uninstall and a later installation end it whatever else is wrong: here the
 // network to join is gone.
 func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
-	for want, act := range map[error]func(context.Context, node, cniinstall.Install) error{
-		cniinstall.ErrUninstalled: func(ctx context.Context, _ node, i cniinstall.Install) error { return i.Revert(ctx) },
-		journal.ErrNotOwner: func(ctx context.Context, n node, i cniinstall.Install) error {
+	for want, act := range map[error]func(context.Context, node, recorded) error{
+		cniinstall.ErrUninstalled: func(ctx context.Context, _ node, i recorded) error { return i.Revert(ctx) },
+		journal.ErrNotOwner: func(ctx context.Context, n node, i recorded) error {
 			i.Config = agentOf(cniinstall.Agent{})
 			return n.ownedBy("pod-b", i).Apply(ctx)
 		},
@@ -78,7 +78,7 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 		i := n.install()
 		i.Config = chainedOf(cniinstall.Chained{})
 		require.NoError(t, i.Apply(t.Context()))
-		g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, plainly)
+		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		require.NoError(t, os.Remove(n.confFile()))
 		g.repair()
 		require.NoError(t, os.Remove(other))
@@ -92,12 +92,12 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 func TestCNI7_InstallsNothingAnew(t *testing.T) {
 	n := newNode(t)
 	before := tree(t, n.root)
-	require.ErrorIs(t, start(t, cniinstall.Guard{Install: n.install()}, plainly).end(), cniinstall.ErrUninstalled)
+	require.ErrorIs(t, start(t, n.install(), cniinstall.Guard{}, plainly).end(), cniinstall.ErrUninstalled)
 	require.Equal(t, before, tree(t, n.root))
 
 	i := n.install()
 	i.ConfName = "no-suffix"
-	require.ErrorContains(t, start(t, cniinstall.Guard{Install: i}, plainly).end(), "no runtime loads it")
+	require.ErrorContains(t, start(t, i, cniinstall.Guard{}, plainly).end(), "no runtime loads it")
 }
 
 // An error is told once and tried again, at once when something happens.
@@ -128,12 +128,12 @@ func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
 	t.Cleanup(func() { root.Close() })
 	i := n.install()
 	i.Plugins, i.Optional = root.FS(), []string{"loopback"}
-	require.NoError(t, hostns.In("/proc/self", hostns.Mount, i).Apply(t.Context()))
+	require.NoError(t, onHost(t, i.Apply))
 	require.NoError(t, os.Mkdir(n.root+"/covered", 0o755))
 	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host
 	t.Cleanup(func() { unix.Unmount(n.conf, unix.MNT_DETACH) })
 
-	g := start(t, cniinstall.Guard{Install: i, Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
+	g := start(t, i, cniinstall.Guard{Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
 		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
 	})
 	damages := []func() error{ // one at a time: between two, the guard may be at work on the first
@@ -171,7 +171,7 @@ func TestCNI7_LeavesNothing(t *testing.T) {
 		done := make(chan error, 1)
 		require.NoError(t, os.Remove(n.confFile()))
 		go func() {
-			done <- cniinstall.Guard{Install: i, Done: func([]string, error) { repaired <- true }}.Run(ctx)
+			done <- cniinstall.Guard{Install: i.Install, Done: func([]string, error) { repaired <- true }}.Run(journal.With(ctx, i.Journal))
 		}()
 		receive(t, repaired)
 		if k%2 == 0 {

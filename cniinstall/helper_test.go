@@ -44,11 +44,11 @@ func newNodeIn(t *testing.T, root string) node {
 }
 
 // install is the agent's installation on the node.
-func (n node) install() cniinstall.Install {
+func (n node) install() recorded {
 	root, err := os.OpenRoot(n.src)
 	require.NoError(n.t, err)
 	n.t.Cleanup(func() { root.Close() })
-	i := cniinstall.Cilium("")
+	i := recorded{Install: cniinstall.Cilium("")}
 	i.Plugins, i.BinDir, i.ConfDir = root.FS(), n.bin, n.conf
 	if n.state != "" {
 		i.Journal = journaltest.Open(n.t, n.state)
@@ -72,7 +72,7 @@ func chainedOf(c cniinstall.Chained) cniinstall.Chained {
 }
 
 // ownedBy lets the installation be that of an owner who claims the node.
-func (n node) ownedBy(owner string, i cniinstall.Install) cniinstall.Install {
+func (n node) ownedBy(owner string, i recorded) recorded {
 	n.t.Helper()
 	j, err := (&journal.Node{Dir: n.state, Agent: "test", Owner: owner}).Open(context.Background(), nil)
 	require.NoError(n.t, err)
@@ -158,7 +158,7 @@ func requireContent(t *testing.T, path, content string, mode fs.FileMode) {
 }
 
 // requireConverged: Check finds nothing, and another Apply writes nothing.
-func requireConverged(t *testing.T, i cniinstall.Install, dir string) {
+func requireConverged(t *testing.T, i recorded, dir string) {
 	t.Helper()
 	changes, err := i.Check(context.Background())
 	require.NoError(t, err)

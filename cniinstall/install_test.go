@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -113,7 +114,13 @@ func TestConform(t *testing.T) {
 	bootstraptest.Conform(t, func() bootstrap.Action { return unrecorded.install() })
 }
 
-var _ bootstrap.CheckReverter = cniinstall.Install{}
+var (
+	_ bootstrap.Recorder = cniinstall.Install{}
+	_ bootstrap.Hosted   = cniinstall.Install{}
+	_ bootstrap.Placed   = cniinstall.Install{}
+	_ bootstrap.Adviser  = cniinstall.Install{}
+	_ journal.Handler    = cniinstall.Handler{}
+)
 
 // What cannot be looked at is not what is missing, and is not replaced.
 func TestCNI1_AnErrorIsNotAMissingPlugin(t *testing.T) {
@@ -366,15 +373,15 @@ func TestCNI9_FoldersStayTheSame(t *testing.T) {
 
 func TestBadFields(t *testing.T) {
 	n := newNode(t)
-	tests := map[string]func(*cniinstall.Install){
-		`"opt" is not an absolute path`:                       func(i *cniinstall.Install) { i.BinDir = "opt" },
-		`"etc" is not an absolute path`:                       func(i *cniinstall.Install) { i.ConfDir = "etc" },
-		`"more" is not an absolute path`:                      func(i *cniinstall.Install) { i.SearchDirs = []string{"more"} },
-		`"05-cilium.txt": no runtime loads it`:                func(i *cniinstall.Install) { i.ConfName = "05-cilium.txt" },
-		`"../05-cilium.conflist": no runtime loads it`:        func(i *cniinstall.Install) { i.ConfName = "../05-cilium.conflist" },
-		"no name given for the file of the CNI configuration": func(i *cniinstall.Install) { i.ConfName = "" },
-		"is not UTF-8":          func(i *cniinstall.Install) { i.Config = agentOf(cniinstall.Agent{LogFile: "\xff"}) },
-		n.src + "/loopback/bin": func(i *cniinstall.Install) { i.BinDir = n.src + "/loopback/bin" },
+	tests := map[string]func(*recorded){
+		`"opt" is not an absolute path`:                       func(i *recorded) { i.BinDir = "opt" },
+		`"etc" is not an absolute path`:                       func(i *recorded) { i.ConfDir = "etc" },
+		`"more" is not an absolute path`:                      func(i *recorded) { i.SearchDirs = []string{"more"} },
+		`"05-cilium.txt": no runtime loads it`:                func(i *recorded) { i.ConfName = "05-cilium.txt" },
+		`"../05-cilium.conflist": no runtime loads it`:        func(i *recorded) { i.ConfName = "../05-cilium.conflist" },
+		"no name given for the file of the CNI configuration": func(i *recorded) { i.ConfName = "" },
+		"is not UTF-8":          func(i *recorded) { i.Config = agentOf(cniinstall.Agent{LogFile: "\xff"}) },
+		n.src + "/loopback/bin": func(i *recorded) { i.BinDir = n.src + "/loopback/bin" },
 	}
 	before := tree(t, n.root)
 	for want, set := range tests {

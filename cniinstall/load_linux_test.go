@@ -48,19 +48,19 @@ func TestMain(m *testing.M) {
 
 // fleet is two versions of the same plugins and configuration, of which one
 // plugin is a real program. version is any number.
-func fleet(dir string, program []byte, version int) cniinstall.Install {
+func fleet(dir string, program []byte, version int) recorded {
 	odd := version%2 == 1
 	prog, speaker := slices.Clone(program), script("0.3.1")
 	if odd { // what is behind an ELF program does not matter to it
 		prog, speaker = append(prog, make([]byte, 12345)...), speaker+"# odd\n"
 	}
-	return cniinstall.Install{
+	return recorded{Install: cniinstall.Install{
 		Plugins: fstest.MapFS{"prog": {Data: prog}, "cilium-cni": {Data: []byte(speaker)}},
 		BinDir:  filepath.Join(dir, "bin"),
 		Config:  agentOf(cniinstall.Agent{Debug: odd, LogFile: "/" + strings.Repeat("long", 2000)}),
 		ConfDir: filepath.Join(dir, "net.d"), ConfName: "05-cilium.conflist",
 		Optional: []string{"loopback"},
-	}
+	}}
 }
 
 // child starts this binary anew as an installer.
@@ -351,7 +351,7 @@ func installOnce(version int) int {
 	return 0
 }
 
-func recordedFleet(dir string, program []byte, version int) cniinstall.Install {
+func recordedFleet(dir string, program []byte, version int) recorded {
 	i := fleet(dir, program, version)
 	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {

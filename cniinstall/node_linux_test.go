@@ -406,6 +406,13 @@ func (w watcher) events() (seen []string) {
 	return seen
 }
 
+// onHost calls f in the process's mount namespace, not the thread's, as a plan calls an
+// action in the host's.
+func onHost(t *testing.T, f func(context.Context) error) error {
+	t.Helper()
+	return hostns.Do(t.Context(), "/proc/self", hostns.Mount, f)
+}
+
 // From a mount namespace of its own, as a container has: the plugins exist
 // only there, the folders only on the host.
 func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
@@ -422,13 +429,14 @@ func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
 
 	i := n.install()
 	i.Plugins, i.Optional = root.FS(), []string{"loopback"}
-	host := hostns.In("/proc/self", hostns.Mount, i) // the process's, not the thread's
-	require.NoError(t, host.Apply(t.Context()))
+	require.NoError(t, onHost(t, i.Apply))
 	requireContent(t, n.confFile(), agentConf, 0o600)
-	changes, err := host.Check(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
-	err = hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
+	require.NoError(t, onHost(t, func(ctx context.Context) error {
+		changes, err := i.Check(ctx)
+		require.Empty(t, changes)
+		return err
+	}))
+	err = onHost(t, func(context.Context) error {
 		_, err := os.Stat(filepath.Join(hidden, "cilium-cni"))
 		return err
 	})
@@ -438,8 +446,6 @@ func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
 	hosts, err := os.Readlink("/proc/self/ns/mnt")
 	require.NoError(t, err)
 	require.Equal(t, hosts, strings.TrimSpace(string(ranIn)), "plugins run in the host's namespace")
-	require.NoError(t, host.Revert(t.Context()))
+	require.NoError(t, onHost(t, i.Revert))
 	require.NoDirExists(t, n.bin)
 }
-
-var _ hostns.Action = cniinstall.Install{}

@@ -17,7 +17,7 @@ import (
 )
 
 // auto is the agent's installation for a runtime, wherever that looks.
-func (n node) auto(r cniinstall.Runtime) cniinstall.Install {
+func (n node) auto(r cniinstall.Runtime) recorded {
 	n.t.Helper()
 	i := n.install()
 	i.BinDir, i.ConfDir = "", ""

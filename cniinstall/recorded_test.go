@@ -10,10 +10,16 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// recorded is a Install that is used with a journal and without a plan.
+// recorded is an Install that is used with a journal and without a plan.
 type recorded struct {
 	cniinstall.Install
 	Journal *journal.Journal
+}
+
+func (r recorded) For(ctx context.Context, in cniinstall.Runtime) (placed recorded, err error) {
+	placed.Journal = r.Journal
+	placed.Install, err = r.Install.For(journal.With(ctx, r.Journal), in)
+	return placed, err
 }
 
 func (r recorded) Check(ctx context.Context) ([]string, error) {

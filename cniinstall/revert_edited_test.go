@@ -4,7 +4,6 @@
 package cniinstall_test
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -28,7 +27,7 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 	require.Equal(t, []string{"restore " + n.other("10-aws.conflist"), "remove file " + n.plugin("loopback")}, changes)
 	for range 3 {
 		err := i.Revert(t.Context())
-		require.ErrorContains(t, err, errors.Unwrap(foreseen).Error())
+		require.ErrorContains(t, err, foreseen.Error())
 		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left, so it is kept")
 		require.ErrorContains(t, err, n.confFile()+" names what was installed, which is kept until it is gone and the installation is reverted again: "+n.plugin("cilium-cni"))
 		require.NotContains(t, err.Error(), "holds", "folders stay for what was told of already")

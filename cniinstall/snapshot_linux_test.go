@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -127,7 +128,7 @@ func (s startingPoint) has(path string) bool {
 
 // testAsBefore installs from a container onto a throw-away node, twice, and
 // uninstalls.
-func testAsBefore(t *testing.T, n node, start startingPoint, i cniinstall.Install) {
+func testAsBefore(t *testing.T, n node, start startingPoint, i recorded) {
 	host := bootstraptest.NewNode(t)
 	on := func(f func()) {
 		t.Helper()
@@ -146,42 +147,38 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i cniinstall.Instal
 		before = lookAt(t)
 	})
 
-	i.Journal = openOn(t, host, "").Step("test")
-	act := hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
-	require.NoError(t, act.Apply(t.Context()))
+	_, err := planOn(t, host, "", i).Apply(t.Context())
+	require.NoError(t, err)
 	on(func() {
 		changed := before.Diff(lookAt(t))
 		require.NotEmpty(t, changed, "it can be told apart")
 		requireContentOfOurs(t)
 	})
-	changes, err := act.Check(t.Context())
+	report, err := planOn(t, host, "", i).Check(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, changes)
+	require.False(t, report.Changed(), report)
 
 	if !start.readOnly {
 		n.source("cilium-cni", script("0.3.1")) // an upgrade
 	}
-	next := openOn(t, host, "the next pod")
-	_, leave, err := next.Enter(t.Context(), "apply")
+	next := planOn(t, host, "the next pod", i)
+	_, err = next.Apply(t.Context())
 	require.NoError(t, err)
-	i.Journal = next.Step("test")
-	act = hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
-	require.NoError(t, act.Apply(t.Context()))
-	require.NoError(t, leave())
 	_, err = next.RevertAll(t.Context())
 	require.NoError(t, err)
 	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
 }
 
-// openOn opens the journal on the host.
-func openOn(t *testing.T, host *bootstraptest.Node, owner string) (j *journal.Journal) {
-	o := journal.Options{Owner: owner, Handlers: []journal.Handler{journal.In(host.Do, cniinstall.Handler{})}}
-	require.NoError(t, host.Do(t.Context(), func(context.Context) (err error) {
-		j, err = journal.Open("/var/lib/slipway", o)
-		return err
-	}))
-	t.Cleanup(func() { j.Close() })
-	return j
+// planOn is a plan that installs on the host, and has a journal there.
+func planOn(t *testing.T, host *bootstraptest.Node, owner string, i recorded) *bootstrap.Plan {
+	t.Helper()
+	return &bootstrap.Plan{
+		Host: hostns.Host{Proc: host.Proc(), LockFile: filepath.Join(t.TempDir(), "lock")},
+		Journal: &journal.Node{
+			Agent: "test", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{cniinstall.Handler{}},
+		},
+		Steps: []bootstrap.Step{{Name: "test", Action: i.Install}},
+	}
 }
 
 func requireContentOfOurs(t *testing.T) {
@@ -216,13 +213,16 @@ func TestCNI3_CNI5_ManagedCloud(t *testing.T) {
 		require.NoError(t, host.Do(t.Context(), func(context.Context) error { f(); return nil }))
 	}
 	on(func() { startingPoint{files: []nodeFile{cloudConf, oldPlugin}}.set(t); before = lookAt(t) })
-	i.Journal = openOn(t, host, "").Step("test")
-	act := hostns.In(filepath.Join(host.Proc(), "1"), hostns.Mount, i)
-	require.ErrorIs(t, act.Apply(t.Context()), cniinstall.ErrPluginMissing)
+	plan := planOn(t, host, "", i)
+	apply := func() error {
+		_, err := plan.Apply(t.Context())
+		return err
+	}
+	require.ErrorIs(t, apply(), cniinstall.ErrPluginMissing)
 	on(func() { require.Empty(t, before.Diff(lookAt(t)), "nothing is touched while it is missing") })
 	on(func() { cloudPlugin.put(t); before = lookAt(t) })
 
-	require.NoError(t, act.Apply(t.Context()))
+	require.NoError(t, apply())
 	on(func() {
 		requireContent(t, nodeConf+"/05-cilium.conflist", tkeChain, 0o600)
 		require.NoError(t, cniinstall.Validate(t.Context(), []byte(tkeChain)))
@@ -230,8 +230,9 @@ func TestCNI3_CNI5_ManagedCloud(t *testing.T) {
 		requireContent(t, cloudConf.path+".cilium_bak", cloudConf.content, 0o644)
 		cloudConf.put(t) // the cloud's agent starts anew
 	})
-	require.NoError(t, act.Apply(t.Context()))
+	require.NoError(t, apply())
 	on(func() { require.NoFileExists(t, cloudConf.path) })
-	require.NoError(t, act.Revert(t.Context()))
+	_, err = plan.Revert(t.Context())
+	require.NoError(t, err)
 	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
 }

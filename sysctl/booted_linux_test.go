@@ -44,7 +44,7 @@ func loTag(t *testing.T) string {
 	return value
 }
 
-func bootedDropIn(t *testing.T) sysctl.DropIn {
+func bootedDropIn(t *testing.T) recordedFile {
 	t.Helper()
 	return recordedFile{sysctl.DropIn{
 		Name: "50-x.conf", Settings: []sysctl.Setting{{Key: bad, Value: "2"}},

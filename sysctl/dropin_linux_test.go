@@ -109,7 +109,12 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	go func() { // a goroutine of the process, which is in its own namespaces
 		_, err := os.Stat(filepath.Join(host, "root"))
 		seen = err == nil
-		applied <- hostns.In(filepath.Join("/proc", target), hostns.Mount|hostns.Net, dropIn).Apply(context.Background())
+		plan := bootstrap.Plan{
+			Host:  hostns.Host{Proc: testns.Proc(t, filepath.Join("/proc", target)), LockFile: filepath.Join(host, "lock")},
+			Steps: []bootstrap.Step{{Name: "drop-in", Action: dropIn}},
+		}
+		_, err = plan.Apply(context.Background())
+		applied <- err
 	}()
 	require.NoError(t, <-applied)
 	require.False(t, seen, "the test shows nothing if the process sees what the host does")
@@ -234,7 +239,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	err = d.Revert(t.Context())
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, "read-write")
-	other := cilium(sysctl.DropIn{Name: "other.conf"}).Apply(t.Context())
+	other := cilium(recordedFile{DropIn: sysctl.DropIn{Name: "other.conf"}}).Apply(t.Context())
 	require.ErrorIs(t, other, unix.EROFS)
 	require.ErrorContains(t, other, "/etc/sysctl.d/other.conf")
 	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT, ""))
@@ -309,7 +314,7 @@ func TestSYS3_AReadOnlyDirectoryIsSaidBeforehand(t *testing.T) {
 	etc := filepath.Join(root, "etc")
 	require.NoError(t, unix.Mount(etc, etc, "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: bad, Value: "2"}))
-	right := cilium(sysctl.DropIn{Dir: filepath.Join(etc, "sysctl.d"), Name: "right.conf"})
+	right := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: filepath.Join(etc, "sysctl.d"), Name: "right.conf"}})
 	require.NoError(t, right.Apply(t.Context()))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: bad, Value: "2"}))
 	require.NoError(t, unix.Mount("", etc, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))

@@ -23,7 +23,14 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-var _ bootstrap.CheckReverter = sysctl.DropIn{}
+var (
+	_ bootstrap.Recorder = sysctl.DropIn{}
+	_ bootstrap.Hosted   = sysctl.DropIn{}
+	_ bootstrap.Placed   = sysctl.DropIn{}
+	_ bootstrap.Adviser  = sysctl.DropIn{}
+	_ journal.Handler    = sysctl.Handler{}
+	_ journal.Finder     = sysctl.Handler{}
+)
 
 const ciliumFile = "99-zzz-override_cilium.conf"
 
@@ -64,8 +71,8 @@ func (n node) state() string { return filepath.Join(n.root, "state") }
 func (n node) journal(step string) *journal.Journal {
 	return recorded(n.t, n.Kernel, n.state(), step)
 }
-func (n node) dropIn() sysctl.DropIn { return n.dropInWith(nil) }
-func (n node) dropInWith(reload sysctl.Reloader) sysctl.DropIn {
+func (n node) dropIn() recordedFile { return n.dropInWith(nil) }
+func (n node) dropInWith(reload sysctl.Reloader) recordedFile {
 	return cilium(recordedFile{sysctl.DropIn{
 		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
 		Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
@@ -73,7 +80,7 @@ func (n node) dropInWith(reload sysctl.Reloader) sysctl.DropIn {
 }
 
 // cilium fills in what d leaves out.
-func cilium(d sysctl.DropIn) sysctl.DropIn {
+func cilium(d recordedFile) recordedFile {
 	d.Name = cmp.Or(d.Name, sysctl.Cilium().Name)
 	if d.Settings == nil {
 		d.Settings = sysctl.Cilium().Settings
@@ -234,8 +241,8 @@ func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
 		"suffix":    {Name: "cilium"},
 		"hidden":    {Name: ".conf"},
 	} {
-		d = cilium(d)
-		d.Dir, d.Kernel, d.Journal = n.dir(), sysctl.Kernel{Files: n.Kernel}, n.journal("drop-in")
+		d := cilium(recordedFile{d, n.journal("drop-in")})
+		d.Dir, d.Kernel = n.dir(), sysctl.Kernel{Files: n.Kernel}
 		_, err := d.Check(t.Context())
 		require.Error(t, err, name)
 		require.Error(t, d.Apply(t.Context()), name)
@@ -358,18 +365,18 @@ func TestSYS9_AKillAtAnyWriteOfADropInIsMadeGood(t *testing.T) {
 		before := n.Values()
 		d := n.dropIn()
 		d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"})
-		run := func(call func(sysctl.DropIn) error, lives int) {
+		run := func(call func(recordedFile) error, lives int) {
 			defer func() { _ = recover() }()
 			d := d
 			d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives}
 			_ = call(d)
 		}
-		run(func(d sysctl.DropIn) error { return d.Apply(t.Context()) }, kill)
+		run(func(d recordedFile) error { return d.Apply(t.Context()) }, kill)
 		if kill%2 == 0 {
 			require.NoError(t, d.Apply(t.Context()))
 			require.Empty(t, check(t, d))
 		}
-		run(func(d sysctl.DropIn) error { return d.Revert(t.Context()) }, kill)
+		run(func(d recordedFile) error { return d.Revert(t.Context()) }, kill)
 		require.NoError(t, d.Revert(t.Context()), "killed at write %d", kill)
 		require.Equal(t, before, n.Values(), "killed at write %d", kill)
 		require.NoFileExists(t, n.file())

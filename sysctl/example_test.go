@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -24,26 +26,31 @@ func Example() {
 	kernel := bootstraptest.NewKernel("eth0", "lxc1")
 	kernel.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
 	ctx := context.Background()
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "journal"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
-	if err != nil {
-		panic(err)
-	}
-	defer j.Close()
 
 	file := sysctl.Cilium()
-	file.Dir, file.Kernel, file.Journal = dir, sysctl.Kernel{Files: kernel}, j.Step("sysctl")
+	file.Dir, file.Kernel = dir, sysctl.Kernel{Files: kernel} // on a node: /etc/sysctl.d, and the kernel that runs
+	plan := bootstrap.Plan{
+		Host: hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
+		Journal: &journal.Node{
+			Dir: filepath.Join(dir, "journal"), Agent: "acme", NoOwner: true,
+			Handlers: []journal.Handler{sysctl.Handler{Kernel: file.Kernel}},
+		},
+		Steps: []bootstrap.Step{{Name: "sysctl", Action: file}},
+	}
 	changes, err := file.Check(ctx)
 	fmt.Println(changes[1:], err)
-	fmt.Println(file.Apply(ctx))
-	changes, err = file.Check(ctx)
-	fmt.Println(changes, err)
-	fmt.Println(file.Revert(ctx))
+	report, err := plan.Apply(ctx)
+	fmt.Println(report.Results[0].Status, err)
+	report, err = plan.Apply(ctx)
+	fmt.Println(report.Results[0].Status, err)
+	_, err = plan.Revert(ctx)
+	fmt.Println(err)
 	value, err := sysctl.Kernel{Files: kernel}.Get("net.ipv4.conf.lxc1.rp_filter")
 	fmt.Println(value, err)
 	// Output:
 	// [set net.ipv4.conf.lxc1.rp_filter = 0 (is 1)] <nil>
-	// <nil>
-	// [] <nil>
+	// changed <nil>
+	// unchanged <nil>
 	// <nil>
 	// 1 <nil>
 }

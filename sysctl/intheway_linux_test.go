@@ -20,7 +20,7 @@ func TestDropInIsNotPutOverWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "50-x.conf")
 	require.NoError(t, unix.Mkfifo(path, 0o600))
-	d := cilium(sysctl.DropIn{Dir: dir, Name: "50-x.conf"})
+	d := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: dir, Name: "50-x.conf"}})
 	_, err := d.Check(context.Background())
 	require.ErrorContains(t, err, path+" is in the way, and not a file: move it away")
 	require.ErrorContains(t, d.Apply(context.Background()), path+" is in the way")

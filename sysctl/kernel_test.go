@@ -6,6 +6,7 @@ package sysctl_test
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -267,10 +269,13 @@ func TestErrorsTellKeyAndValue(t *testing.T) {
 	}}
 	actions := []bootstrap.Action{action}
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		actions = append(actions, hostns.In("/proc/self", hostns.UTS, action))
+		actions = append(actions, bootstrap.Func(action.Check, action.Apply).In("uts"))
 	}
 	for _, action := range actions {
-		plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "values", Action: action}}}
+		plan := &bootstrap.Plan{
+			Host:  hostns.Host{Proc: testns.Proc(t, "/proc/self"), LockFile: filepath.Join(t.TempDir(), "lock")},
+			Steps: []bootstrap.Step{{Name: "values", Action: action}},
+		}
 		_, err := plan.Apply(t.Context())
 		var failure *sysctl.Error
 		require.ErrorAs(t, err, &failure)

@@ -21,7 +21,7 @@ import (
 const bad = "net.ipv4.conf.all.rp_filter"
 
 // withBad has a good value, and one that the kernel does not take.
-func withBad(d sysctl.DropIn) sysctl.DropIn {
+func withBad(d recordedFile) recordedFile {
 	d.Settings = []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: bad, Value: "loose"}}
 	return d
 }
@@ -198,7 +198,7 @@ func (f *fatal) Reload(ctx context.Context) error {
 }
 
 func TestSYS4_AKillAtEachStepIsMadeGood(t *testing.T) {
-	setUp := func() (node, sysctl.DropIn, *manager) {
+	setUp := func() (node, recordedFile, *manager) {
 		n := newNode(t, "eth0", "eth1")
 		n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.eth1.rp_filter = 2\nnet.ipv4.conf.eth1.forwarding = 0\n")
 		n.PutValue("net.ipv6.conf.eth1.forwarding", "1")
@@ -213,18 +213,18 @@ func TestSYS4_AKillAtEachStepIsMadeGood(t *testing.T) {
 	require.NoError(t, d.Apply(t.Context()))
 	want := n.Values()
 
-	kills := map[string]func(d sysctl.DropIn, n node){
-		"before the reload": func(d sysctl.DropIn, n node) {
+	kills := map[string]func(d recordedFile, n node){
+		"before the reload": func(d recordedFile, n node) {
 			d.Reload = &fatal{manager{node: n}, false}
 			_ = d.Apply(t.Context())
 		},
-		"after the reload": func(d sysctl.DropIn, n node) {
+		"after the reload": func(d recordedFile, n node) {
 			d.Reload = &fatal{manager{node: n}, true}
 			_ = d.Apply(t.Context())
 		},
 	}
 	for _, lives := range []int{0, 1, 2, 3, 4, 5} {
-		kills["at a write of the kernel, "+string(rune('0'+lives))] = func(d sysctl.DropIn, n node) {
+		kills["at a write of the kernel, "+string(rune('0'+lives))] = func(d recordedFile, n node) {
 			d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives}
 			_ = d.Apply(t.Context())
 		}

@@ -19,7 +19,11 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-var _ bootstrap.CheckReverter = sysctl.Settings{}
+var (
+	_ bootstrap.Recorder = sysctl.Settings{}
+	_ bootstrap.Hosted   = sysctl.Settings{}
+	_ bootstrap.Adviser  = sysctl.Settings{}
+)
 
 func check(t *testing.T, a bootstrap.Action) []string {
 	t.Helper()
@@ -54,7 +58,7 @@ func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysct
 	return j
 }
 
-func forwarding(t *testing.T, fake *bootstraptest.Kernel, state string) sysctl.Settings {
+func forwarding(t *testing.T, fake *bootstraptest.Kernel, state string) recordedValues {
 	t.Helper()
 	return recordedValues{sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
 }
@@ -70,10 +74,15 @@ func TestSettingsKeepTheContract(t *testing.T) {
 func TestSettingsWithoutAJournalCannotRevert(t *testing.T) {
 	fake := &bootstraptest.Kernel{}
 	s := sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}}
-	require.NoError(t, s.Apply(t.Context()))
-	require.ErrorIs(t, s.Revert(t.Context()), errors.ErrUnsupported)
-	_, err := s.CheckRevert(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "values", Action: s}}}
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	for _, revert := range []func(context.Context) (*bootstrap.Report, error){plan.CheckRevert, plan.Revert} {
+		report, err := revert(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, bootstrap.Skipped, report.Results[0].Status)
+		require.ErrorIs(t, report.Results[0].Err, errors.ErrUnsupported)
+	}
 	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"])
 }
 

@@ -28,7 +28,7 @@ import (
 const shared = "net.ipv4.conf.eth0.rp_filter"
 
 // settings are those of a step of that name.
-func (n node) settings(step string, values ...sysctl.Setting) sysctl.Settings {
+func (n node) settings(step string, values ...sysctl.Setting) recordedValues {
 	return recordedValues{sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}}, n.journal(step)}
 }
 
@@ -123,7 +123,7 @@ func TestPLAN6_AKeyThatManyStepsSetComesBackInAnyOrder(t *testing.T) {
 	for _, order := range [][]int{{2, 1, 0}, {0, 1, 2}, {1, 0, 2}, {1, 2, 0}} {
 		n := newBusyNode(t)
 		before := n.Values()
-		var steps []sysctl.Settings
+		var steps []recordedValues
 		for i := range 3 {
 			s := n.settings(fmt.Sprint(i), sysctl.Setting{Key: shared, Value: fmt.Sprint(i + 1)})
 			require.NoError(t, s.Apply(t.Context()))
@@ -174,11 +174,11 @@ func TestPLAN6_AKillAtAnyWriteOfRevertAllIsMadeGood(t *testing.T) {
 }
 
 func TestWithoutAJournalThereIsNothingToRevert(t *testing.T) {
-	for _, a := range []bootstrap.CheckReverter{sysctl.DropIn{}, sysctl.Settings{}} {
+	for _, a := range []bootstrap.CheckReverter{recordedFile{}, recordedValues{}} {
 		_, err := a.CheckRevert(t.Context())
 		for _, err := range []error{err, a.Revert(t.Context())} {
 			require.ErrorIs(t, err, errors.ErrUnsupported)
-			require.EqualError(t, err, "no journal was given, so nothing was recorded")
+			require.EqualError(t, err, "there is no journal, so nothing was recorded")
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // Watching on the test's own thread, changed makes the next link.
 func TestSYS7_WatchTellsOfLinksThatAppearAndOfNewNames(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	d := cilium(sysctl.DropIn{Dir: t.TempDir()})
+	d := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: t.TempDir()}})
 	rpFilter := func(link string) string {
 		value, err := sysctl.Kernel{}.Get(sysctl.Key("net.ipv4.conf." + link + ".rp_filter"))
 		require.NoError(t, err)

@@ -49,6 +49,11 @@
 // the start, as by [runtime.LockOSThread]: the main thread cannot be thrown away.
 package testns
 
+import (
+	"os"
+	"path/filepath"
+)
+
 // Namespace is a set of kinds of namespaces.
 type Namespace uint8
 
@@ -61,3 +66,14 @@ const (
 	IPC
 	Peers // for [Process], in place of Mount: the mounts remain peers of the test's
 )
+
+// Proc returns a directory in which target, such as /proc/self, is pid 1: it is the Proc
+// of a hostns.Host that is target's node.
+func Proc(t TB, target string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(target, filepath.Join(dir, "1")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
