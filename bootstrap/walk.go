@@ -75,7 +75,8 @@ func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) e
 	return w.report, err
 }
 
-// rest ends the report: steps of which it does not tell have not run.
+// rest ends the report: steps of which it does not tell have not run, or are blocked by a
+// gate that failed.
 func (w *walk) rest(ctx context.Context) {
 	told := make(map[string]bool, len(w.report.Results))
 	for _, r := range w.report.Results {
@@ -86,9 +87,15 @@ func (w *walk) rest(ctx context.Context) {
 		gates = w.plan.Gates
 	}
 	for _, s := range slices.Concat(gates, slices.Collect(w.order(w.plan.Steps))) {
-		if !told[s.Name] {
-			w.done(ctx, Result{Step: s.Name, Status: NotRun})
+		if told[s.Name] {
+			continue
 		}
+		w.inherit(&s)
+		if cause, blocked := w.cause[s.Name]; blocked && !w.reverse {
+			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
+			continue
+		}
+		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	}
 }
 
