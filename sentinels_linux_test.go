@@ -110,7 +110,7 @@ func TestSentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	_, err = newer.Check(t.Context())
 	require.ErrorIs(t, err, journal.ErrUntrusted)
 	require.NoError(t, os.Chmod(state, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "agent.journal"), []byte("{"), 0o600))
 	_, err = newer.Check(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnreadable)
 

@@ -176,7 +176,7 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 		run(t, "find", dir+"/run/cilium", "-mindepth", "1", "-printf", "%P\n"), "\n")), ""))
 	require.FileExists(t, filepath.Join(conf, "10-a.conf.cilium_bak"))
 
-	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte(`{"schema": 99}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "agent.journal"), []byte(`{"schema": 99}`), 0o600))
 	inv, err := c.Inventory(context.Background())
 	require.ErrorContains(t, err, "cleanup: what to keep: ")
 	require.Empty(t, inv.Items)

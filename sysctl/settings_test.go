@@ -331,7 +331,7 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	before := n.Values()
 	settings, d := forwarding(t, n.Kernel, n.state()), n.dropIn()
-	broken := n.put(t, "state/journal.json", "{")
+	broken := n.put(t, "state/agent.journal", "{")
 	require.NoError(t, os.Chmod(filepath.Dir(broken), 0o700))
 	for _, a := range []bootstrap.CheckReverter{settings, d} {
 		require.ErrorContains(t, a.Apply(t.Context()), broken)

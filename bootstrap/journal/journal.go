@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,10 @@ var (
 
 	// ErrUnreadable says that a journal exists but cannot be understood.
 	ErrUnreadable = errors.New("unreadable journal")
+
+	// ErrOtherAgent says that another agent has recorded something in the directory: one
+	// agent a node is supported so far.
+	ErrOtherAgent = errors.New("the journal of another agent")
 
 	// ErrUntrusted says that somebody else could have written the journal, so
 	// nothing in it is undone.
@@ -118,14 +123,13 @@ type shared struct {
 	living  *claimant // that of the recorded owner, if it lived when the journal was opened
 
 	mu         sync.Mutex
-	page       *page
-	next       string          // the id of the journal that is made next
-	seen       fs.FileInfo     // the file that page was read from; nil: there was none
-	swept      bool            // of what a killed process left
-	applied    bool            // this process has applied before
-	id         string          // of the journal that it has applied to; empty: there was none
-	fresh      map[string]bool // content kept for entries that are not begun yet
-	generation int             // that it has claimed; 0: none
+	log        *log             // as it was read or written last; nil: read it anew
+	next       string           // the id of the journal that is made next
+	swept      bool             // of what a killed process left
+	applied    bool             // this process has applied before
+	id         string           // of the journal that it has applied to; empty: there was none
+	fresh      map[string]int64 // bytes of content kept for entries that are not begun yet
+	generation int              // that it has claimed; 0: none
 }
 
 // Open opens the journal in the directory dir, an absolute path in the calling
@@ -164,10 +168,10 @@ func Open(dir string, o Options) (*Journal, error) {
 	}
 	var p *page
 	if err == nil {
-		p, err = j.load()
+		p, err = j.head()
 	}
 	if err == nil {
-		err = j.refuseOlder()
+		err = j.refuseOthers()
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -232,18 +236,20 @@ func (j *Journal) stepOf(ctx context.Context) (string, error) {
 // an entry of the same object and step is already recorded, its Before remains,
 // unless a reboot has undone the change.
 func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
-	return j.record(ctx, entries, func(p *page, entries []Entry) error {
+	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for i := range entries {
 			e := &entries[i]
 			e.Namespace, e.Time, e.Done = mountinfo.Namespace(), time.Now().UTC().Truncate(time.Second), false
-			if current := p.current(); j.options.Owner != "" && current.Name == j.options.Owner {
+			if current := l.current(); j.options.Owner != "" && current.Name == j.options.Owner {
 				e.Generation = current.Generation
 			}
-			if err := e.validate(); err != nil {
-				return err
+			if e.Identity = cmp.Or(e.Identity, e.identity()); e.validate() != nil {
+				return e.validate()
 			}
 		}
-		p.begin(j.boot, entries...)
+		if err := l.begin(j.boot, entries...); err != nil {
+			return err
+		}
 		for _, e := range entries {
 			delete(j.fresh, e.Before.Blob)
 		}
@@ -254,15 +260,15 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 // Complete records, durably, the state in which the objects were left: the After of
 // the entries.
 func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
-	return j.record(ctx, entries, func(p *page, entries []Entry) error {
-		at := p.positions()
+	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for _, e := range entries {
-			i, begun := at[e.id()]
+			kept, begun := l.entries.get(e.id())
 			if !begun {
 				return fmt.Errorf("record %s: it was never begun", e)
 			}
-			kept := &p.Entries[i]
-			kept.After, kept.Was, kept.Done = e.After, nil, true
+			if err := l.put(kept.completed(e.After)); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -272,14 +278,16 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 // that from now on a reboot no longer counts as undoing them. Nothing else about
 // the entries changes.
 func (j *Journal) SurvivesReboot(ctx context.Context, entries ...Entry) error {
-	return j.record(ctx, entries, func(p *page, entries []Entry) error {
-		at := p.positions()
+	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for _, e := range entries {
-			i, begun := at[e.id()]
-			if !begun || j.outlived(p.Entries[i]) {
+			kept, begun := l.entries.get(e.id())
+			if !begun || j.outlived(kept) {
 				return fmt.Errorf("record that %s outlives a reboot: it was never begun in this boot", e)
 			}
-			p.Entries[i].Boot = ""
+			kept.Boot = ""
+			if err := l.put(kept); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -290,15 +298,20 @@ func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	if j == nil || len(entries) == 0 {
 		return nil
 	}
-	err := j.record(ctx, entries, func(p *page, entries []Entry) error {
-		p.forget(entries...)
-		return nil
+	var gone []Entry
+	err := j.record(ctx, entries, func(l *log, entries []Entry) error {
+		for _, e := range entries {
+			if was, known := l.entries.get(e.id()); known {
+				gone = append(gone, was)
+			}
+		}
+		return l.forget(gone...)
 	})
-	return errors.Join(err, j.tidy())
+	return errors.Join(err, j.tidyAfter(gone))
 }
 
 // record changes, durably, what is recorded about entries of the context's step.
-func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []Entry) error) error {
+func (j *Journal) record(ctx context.Context, entries []Entry, f func(*log, []Entry) error) error {
 	if j == nil || len(entries) == 0 {
 		return nil
 	}
@@ -310,7 +323,7 @@ func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []E
 	for i := range entries {
 		entries[i].Step = step
 	}
-	if err := j.change(func(p *page) error { return f(p, entries) }); err != nil {
+	if err := j.change(func(l *log) error { return f(l, entries) }); err != nil {
 		return unrecorded{err}
 	}
 	return nil
@@ -335,15 +348,11 @@ func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, kno
 	if err != nil {
 		return e, false, err
 	}
-	p, err := j.load()
-	if err != nil {
-		return e, false, err
+	e, known, err = j.find(id{kind, object, step})
+	if err != nil || !known || j.passed(e) {
+		return Entry{}, false, err
 	}
-	i := p.index(Entry{Kind: kind, Object: object, Step: step})
-	if i < 0 || j.passed(p.Entries[i]) {
-		return e, false, nil
-	}
-	return p.Entries[i], true, nil
+	return e, true, nil
 }
 
 // Recorded lists the entries of the context's step, oldest first. Entries that a
@@ -384,7 +393,7 @@ func (j *Journal) Entries() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(p.Entries), nil
+	return p.Entries, nil
 }
 
 // LeftForGood lists the objects that ForgetObject, or a revert with

@@ -56,7 +56,7 @@ func (j *Journal) Mark() (Mark, error) {
 	if j == nil {
 		return Mark{}, nil
 	}
-	p, err := j.load()
+	p, err := j.head()
 	if err != nil {
 		return Mark{}, err
 	}

@@ -26,8 +26,8 @@ func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
 		"a lock":            {"lock": ""},
 		"kept content":      {"blob.00ff": "kept"},
 		"a temporary file":  {temporary: "{"},
-		"an empty journal":  {"journal.json": `{"schema":2,"id":"x","entries":[]}`},
-		"all of these":      {"lock": "", "blob.00ff": "kept", temporary: "{", "journal.json": `{"schema":2,"entries":[]}`},
+		"an empty journal":  {"agent.journal": string(file(aHeader))},
+		"all of these":      {"lock": "", "blob.00ff": "kept", temporary: "{", "agent.journal": string(file(aHeader)), "agent.last.json": "{}"},
 		"and another's too": {"lock": "", "notes.txt": "an administrator's"},
 	} {
 		t.Run(what, func(t *testing.T) {

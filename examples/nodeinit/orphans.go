@@ -70,7 +70,7 @@ func (a *app) recordedIn(ctx context.Context, m journal.Marked, orphans []journa
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" || dir == a.stateDir })
 	err = a.host().Do(ctx, hostns.Mount, func(context.Context) error {
 		for _, other := range dirs {
-			j, err := journal.Open(other, journal.Options{})
+			j, err := journal.Open(other, journal.Options{Agent: a.agent})
 			if err != nil {
 				continue // it is no journal that uninstall could undo
 			}

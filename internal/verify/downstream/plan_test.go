@@ -251,7 +251,7 @@ func TestItsOwnActionConforms(t *testing.T) {
 		State: func() map[string]string {
 			s := m.state()
 			delete(s, "file "+m.path("/var/lib/acme"))
-			delete(s, "file "+m.path("/var/lib/acme/journal.json"))
+			delete(s, "file "+m.path("/var/lib/acme/agent.journal"))
 			return s
 		},
 		Others: func() bootstrap.Action { return act(nil) },
