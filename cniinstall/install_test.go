@@ -107,11 +107,7 @@ func TestConform(t *testing.T) {
 	n := newNode(t)
 	write(t, n.plugin("cilium-cni"), script("0.1.0"), 0o711)
 	write(t, n.confFile(), "{}", 0o644)
-	bootstraptest.Conform(t, func() bootstrap.Action { return n.install() })
-
-	unrecorded := newNode(t)
-	unrecorded.state = ""
-	bootstraptest.Conform(t, func() bootstrap.Action { return unrecorded.install() })
+	bootstraptest.Conform(t, func() bootstrap.Action { return n.install().Install }, cniinstall.Handler{ConfDir: n.conf})
 }
 
 var (

@@ -81,8 +81,8 @@ func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
 	before := values(t)
 	root := t.TempDir()
 	bootstraptest.Conform(t, func() bootstrap.Action {
-		return cilium(recordedFile{sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}, journaltest.Open(t, filepath.Join(root, "state"))})
-	})
+		return cilium(recordedFile{DropIn: sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}}).DropIn
+	}, sysctl.Handler{})
 	require.Empty(t, differing(before, values(t)))
 }
 
