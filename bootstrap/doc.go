@@ -15,6 +15,10 @@
 // others may already depend on what it set up (a mounted bpffs holds pinned maps),
 // so undoing is the caller's decision.
 //
+// What others have chosen, such as names and messages of servers, is in errors and
+// changes. A report shows it so that no terminal obeys it; a program that prints more
+// has [OneLine] and [Printable] for that.
+//
 // # Context and time
 //
 // A [Step.Timeout] and the caller's context reach an action only through the
