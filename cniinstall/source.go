@@ -100,8 +100,9 @@ func (i Install) listPlugins(ctx context.Context) ([]string, error) {
 	if named, ok := i.Plugins.(*PluginFS); ok {
 		folder = named.String()
 	}
-	names, err := input.Collect(ctx, folder, input.Names(dir), func(name string) bool {
-		return !strings.HasPrefix(name, ".") && !isConfName(name)
+	names, err := input.Collect(ctx, folder, input.Names(dir), func(string) bool { return true })
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, ".") || isConfName(name)
 	})
 	slices.Sort(names)
 	return names, err
