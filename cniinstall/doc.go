@@ -30,7 +30,8 @@
 //
 // Folders are never replaced, and only removed on Revert, if Install made them and
 // they are empty. A [Guard] repairs an installation that somebody changes, and a
-// [Handler] undoes it in another process.
+// [Handler] undoes it in another process. [AgentConf] removes a configuration that the
+// agent has written by itself.
 //
 // Folders are opened once, and all work is done through the open folder: a symbolic
 // link on the path to it is followed only if nobody but root and the caller can
@@ -46,7 +47,8 @@
 //
 // # Container or node, and which thread
 //
-// Install.Plugins is opened by the caller beforehand, for example in a container;
+// Install.Plugins is opened by the caller beforehand ([OpenPlugins]), for example in a
+// container;
 // BinDir, ConfDir and SearchDirs are resolved in the calling thread's mount
 // namespace; the journal is where it was opened. To install on the host from a
 // container, call the methods in the host's mount namespace (package

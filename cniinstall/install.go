@@ -32,13 +32,13 @@ type Install struct {
 	// Plugins contains the plugins to install, as regular files (or symbolic links
 	// within it) at its root. If nil, no plugins are installed. If Check and Apply
 	// run in another mount namespace, it must have been opened before entering that,
-	// by os.OpenRoot(dir) and its FS for example, but not by os.DirFS.
+	// by OpenPlugins or embed for example, but not by os.DirFS.
 	Plugins fs.FS
 
 	// Names says which of them to install. If nil, all are, except names that start
 	// with a dot or end as a configuration's does (.conflist, .conf, .json). A missing
-	// plugin is an error, unless it is in Optional or its Policy excludes it (if not
-	// given: Always, for loopback IfMissing).
+	// plugin is an error, unless it is in Optional or its Policy excludes it. If Policy
+	// has none for a plugin, it is DefaultPolicy, but for loopback IfMissing.
 	//
 	// No configuration is published where loopback is neither installed nor to be: no
 	// configuration names it, and containerd runs it for every pod. That does not hold
@@ -46,6 +46,9 @@ type Install struct {
 	Names    []string
 	Optional []string
 	Policy   map[string]Policy
+
+	// DefaultPolicy is that of the plugins that Policy does not name.
+	DefaultPolicy Policy
 
 	// BinDir is where plugins are installed. If empty, it is /opt/cni/bin.
 	// SearchDirs are further folders in which the runtime looks for plugins.

@@ -171,6 +171,33 @@ func TestCNI1_Policy(t *testing.T) {
 	}
 }
 
+func TestCNI1_DefaultPolicy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		byDefault        cniinstall.Policy
+		policy           map[string]cniinstall.Policy
+		plugin, loopback string // what is there in the end
+	}{
+		"neither":          {cniinstall.Always, nil, "comes", "is there"},
+		"none is replaced": {cniinstall.IfMissing, nil, "is there", "is there"},
+		"but one":          {cniinstall.IfMissing, map[string]cniinstall.Policy{"cilium-cni": cniinstall.Always}, "comes", "is there"},
+		"but loopback":     {cniinstall.IfMissing, map[string]cniinstall.Policy{"loopback": cniinstall.Always}, "is there", "comes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			for _, plugin := range []string{"cilium-cni", "loopback"} {
+				n.source(plugin, "comes")
+				write(t, n.plugin(plugin), "is there", 0o755)
+			}
+			i := n.install()
+			i.Config, i.Policy, i.DefaultPolicy = nil, tt.policy, tt.byDefault
+			require.NoError(t, i.Apply(t.Context()))
+			requireContent(t, n.plugin("cilium-cni"), tt.plugin, 0o755)
+			requireContent(t, n.plugin("loopback"), tt.loopback, 0o755)
+			requireConverged(t, i, n.root)
+		})
+	}
+}
+
 func TestCNI1_OptionalPluginMissing(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.src, "loopback")))

@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"net/netip"
-	"os"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -97,11 +96,11 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	}
 	closePlugins = func() {}
 	if a.cni.plugins != "" {
-		root, err := os.OpenRoot(a.cni.plugins)
+		plugins, err := cniinstall.OpenPlugins(a.cni.plugins)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--plugins: %w", err)
 		}
-		a.install.Plugins, closePlugins = root.FS(), func() { _ = root.Close() } // it was only read
+		a.install.Plugins, closePlugins = plugins, func() { _ = plugins.Close() } // it was only read
 	}
 	steps = []bootstrap.Step{
 		{Name: "addresses", Optional: true, NoUndo: true, Action: hostlocal.Store{

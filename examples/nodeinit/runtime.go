@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // auto is the CNI folder where the container runtime looks; else it is the usual
@@ -86,7 +85,7 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded, Skip: a.leftOut(stepCNI),
 		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
 			err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
-				conf, err = input.ReadFile(ctx, path, input.MaxNetwork)
+				conf, err = cniinstall.ReadWhole(ctx, path)
 				return err
 			})
 			return conf, err
