@@ -119,6 +119,10 @@ type Journal interface {
 	Revert(step context.Context) error
 	CheckRevert(step context.Context) (changes []string, err error)
 
+	// SaveReport keeps the report of a run that changed something, or failed, as JSON,
+	// until the next one; not where nothing is recorded.
+	SaveReport(inside context.Context, report []byte) error
+
 	// RevertAll undoes, or in a dry run says that it would, everything that is
 	// recorded for all steps, and reports each change, or why it was not made. The
 	// error is of what is not about one of these.

@@ -177,6 +177,11 @@ func (n *Node) RevertAll(ctx context.Context, dryRun bool, report func(step, cha
 	return err
 }
 
+// SaveReport keeps a plan's report: see [Journal.SaveReport].
+func (n *Node) SaveReport(ctx context.Context, report []byte) error {
+	return in(ctx).SaveReport(report)
+}
+
 func nothing() error { return nil }
 
 // remember remembers which journal this process has applied to.
