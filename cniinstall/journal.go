@@ -175,8 +175,11 @@ func (j *job) settle(ctx context.Context) error {
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case now.Same(e.Before):
+		case now.Same(e.Before) && e.Was == nil:
 			gone = append(gone, e)
+		case now.Same(e.Before): // somebody took away what was recorded: that is not forgotten
+			e.After = *e.Was
+			done = append(done, e)
 		case e.MatchesAfter(now):
 			if e.After = now; e.Was != nil && now.Same(*e.Was) {
 				e.After.File = e.Was.File // it was not published
