@@ -55,7 +55,7 @@ func backupsOf(e journal.Entry, known map[string]journal.Entry) []string {
 }
 
 // note records the files that are about to be published, even before they are
-// written under temporary names: so Revert also removes what a killed run has left
+// written under temporary names: so an undo also removes what a killed run has left
 // of those.
 func (j *job) note(ctx context.Context) error {
 	if j.journal == nil {
