@@ -104,6 +104,9 @@ machine-tools:
 kernels-table: ## write the table of what make kernels has shown into the README
 	$(GO) run ./internal/verify/realkernels -table README.md
 
+codes: ## write the table of codes into CODES.md
+	UPDATE_GOLDEN=1 $(GO) test -count=1 -run PLAN18_CodesAreDocumented .
+
 charts: ## the components of examples/deploy over the charts of others, rendered by helm, before a real API server (helm is built the first time: 4 CPU-minutes)
 	$(GO) test $(KUBERNETES) -tags charts -count 1 -run Charts ./realkube/config
 
@@ -177,7 +180,8 @@ fuzz: ## run each fuzz target for two minutes (FUZZTIME: for another time)
 	done
 
 fuzz-chain: ## run the fuzz target that reads other CNIs' files for 30 seconds
-	$(GO) test -run '^$$' -fuzz '^FuzzChain$$' -fuzztime 30s ./cniinstall
+	@$(GO) test -run '^$$' -fuzz '^FuzzChain$$' -fuzztime 30s ./cniinstall || { \
+		for input in $$(git ls-files --others cniinstall/testdata/fuzz); do echo "$$input:"; cat "$$input"; done; exit 1; }
 
 bench: ## run the benchmarks of the packages and examples
 	$(GO) test -run '^$$' -bench . -benchtime 200ms $$($(GO) list ./... | grep -v /internal/verify/)

@@ -18,7 +18,6 @@
 //     OpenTelemetry; modules of their own.
 //   - bootstrap/hostpath: the directories and files that an agent expects.
 //   - bootstrap/kmod: the kernel modules that it needs.
-//   - bootstrap/flock: one run at a time on a node.
 //   - bootstrap/cri: where the container runtime looks for CNI files, what it has
 //     loaded, and which sandboxes it knows.
 //   - bootstrap/gate: waits for a file, a TCP port, kube-proxy's rules.
@@ -47,11 +46,19 @@
 // examples/nodeinit, a command that replaces a chain of init containers, and
 // examples/agent, an agent that embeds the packages.
 //
+// # Errors
+//
+// Errors name operation, object and remedy, and match what a caller branches on. A
+// cause that is worth telling apart on many nodes has a stable code too, such as
+// "sysctl.read-only", which a plan's report has: CODES.md lists them. See
+// [bootstrap.Code].
+//
 // # What it needs
 //
 // Linux 5.10 or newer, and for each package the capabilities that its
 // documentation names. On other systems everything compiles, and what touches
 // the kernel returns errors that match [errors.ErrUnsupported].
 //
+// [bootstrap.Code]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Code
 // [bootstrap.Action]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Action
 package slipway

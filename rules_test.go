@@ -247,14 +247,21 @@ func TestErrorsAreWrapped(t *testing.T) {
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
-			if !ok || !isSelector(call.Fun, "fmt", "Errorf") || len(call.Args) < 2 {
+			if !ok {
 				return true
 			}
-			format, ok := call.Args[0].(*ast.BasicLit)
+			args := call.Args
+			switch {
+			case isSelector(call.Fun, "code", "Errorf"):
+				args = args[1:]
+			case !isSelector(call.Fun, "fmt", "Errorf"):
+				return true
+			}
+			format, ok := args[0].(*ast.BasicLit)
 			if !ok || strings.Contains(format.Value, "%w") {
 				return true
 			}
-			for _, arg := range call.Args[1:] {
+			for _, arg := range args[1:] {
 				if id, ok := arg.(*ast.Ident); ok && (id.Name == "err" || strings.HasSuffix(id.Name, "Err")) {
 					t.Errorf("%s: an error is formatted without %%w", s.at(call))
 				}
@@ -271,11 +278,14 @@ func TestErrorTextsStartAsTheFieldWritesThem(t *testing.T) {
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) == 0 || !isSelector(call.Fun, "fmt", "Errorf") && !isSelector(call.Fun, "errors", "New") {
+			if !ok || !isSelector(call.Fun, "fmt", "Errorf") && !isSelector(call.Fun, "errors", "New") &&
+				!isSelector(call.Fun, "code", "Errorf") && !isSelector(call.Fun, "code", "New") {
 				return true
 			}
-			if text, ok := call.Args[0].(*ast.BasicLit); ok && strings.Contains(strings.ToLower(text.Value), "failed to") {
-				t.Errorf("%s: an error says \"failed to\"", s.at(call))
+			for _, arg := range call.Args {
+				if text, ok := arg.(*ast.BasicLit); ok && strings.Contains(strings.ToLower(text.Value), "failed to") {
+					t.Errorf("%s: an error says \"failed to\"", s.at(call))
+				}
 			}
 			return true
 		})

@@ -5,6 +5,7 @@ package slipway_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -28,11 +29,17 @@ import (
 )
 
 // What a caller branches on, it finds in the error of a plan, also where the
-// action runs on the host.
-func TestSentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
+// action runs on the host; and what an operator groups by, in its JSON.
+func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	config, err := configresolve.Resolve(t.Context(), configresolve.Static{Values: map[string]string{"a": "b"}})
 	require.NoError(t, err)
+	codes := map[string]string{
+		"bpffs.ErrForeign": "bpffs.foreign", "cgroup.ErrForeign": "cgroup.foreign", "cgroup.ErrNotRoot": "cgroup.not-root",
+		"cniinstall.ErrPluginMissing": "cni.plugin-missing", "cniinstall.ErrTargetMissing": "cni.target-missing",
+		"cleanup.ErrNoScope": "plan.failed", "configdir.ErrEmpty": "config.empty", "sysctl.ErrSwallowed": "sysctl.overridden",
+		"sysctl.ErrReadOnlyDir": "sysctl.directory-read-only", "bootstrap.ErrNotConverged": "plan.not-converged", "a path's type": "hostpath.wrong-type",
+	}
 	for what, tc := range map[string]struct {
 		want   error
 		action hostns.Action
@@ -78,12 +85,14 @@ func TestSentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 			var step *bootstrap.StepError
 			require.ErrorAs(t, err, &step)
 			require.Equal(t, "step", step.Step)
+			require.Equal(t, codes[what], step.Code)
+			require.Equal(t, codes[what], codeInJSON(t, report))
 		})
 	}
 }
 
 // The same of a journal: whose the node is, and what cannot be undone.
-func TestSentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
+func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(t.TempDir(), "dir", "file")
 	open := func(owner string) *journal.Journal {
@@ -101,23 +110,37 @@ func TestSentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 		_, err := p.Apply(t.Context())
 		require.NoError(t, err)
 	}
-	_, err := older.Apply(t.Context())
+	report, err := older.Apply(t.Context())
 	require.ErrorIs(t, err, journal.ErrNotOwner)
+	require.Equal(t, "journal.revoked", codeInJSON(t, report))
 	require.NoError(t, os.WriteFile(path, []byte("somebody's"), 0o644))
-	_, err = newer.Revert(t.Context())
+	report, err = newer.Revert(t.Context())
 	require.ErrorIs(t, err, journal.ErrChanged)
+	require.Equal(t, "journal.changed", codeInJSON(t, report))
 	require.NoError(t, os.Chmod(state, 0o777))
-	_, err = newer.Check(t.Context())
+	report, err = newer.Check(t.Context())
 	require.ErrorIs(t, err, journal.ErrUntrusted)
+	require.Equal(t, "journal.untrusted", codeInJSON(t, report))
 	require.NoError(t, os.Chmod(state, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte("{"), 0o600))
-	_, err = newer.Check(t.Context())
+	report, err = newer.Check(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnreadable)
+	require.Equal(t, "journal.unreadable", codeInJSON(t, report))
 
-	report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "paths", Action: hostpath.Paths{}}}}).Revert(t.Context())
+	report, err = (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "paths", Action: hostpath.Paths{}}}}).Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Skipped, report.Results[0].Status)
 	require.ErrorIs(t, report.Results[0].Err, errors.ErrUnsupported, "nothing was recorded")
+}
+
+// codeInJSON is the code of the report's JSON.
+func codeInJSON(t *testing.T, report *bootstrap.Report) string {
+	t.Helper()
+	text, err := json.Marshal(report)
+	require.NoError(t, err)
+	var document struct{ Code string }
+	require.NoError(t, json.Unmarshal(text, &document))
+	return document.Code
 }
 
 func tmpfs(path string) error {

@@ -86,7 +86,9 @@ type Placed interface {
 }
 
 // Wrapper is an Action around another one: a plan asks that one what it records, and
-// where its objects are, unless the wrapper says so itself.
+// where its objects are, unless the wrapper says so itself. A Revert of the wrapper says
+// nothing: it may have the method for whatever it is around. So what the innermost one
+// is tells whether there is something that can be reverted.
 type Wrapper interface {
 	Action
 	Unwrap() Action
@@ -105,4 +107,15 @@ func as[T Action](a Action) (found T, ok bool) {
 		a = w.Unwrap()
 	}
 	return found, false
+}
+
+// innermost returns the action around which all others in a are.
+func innermost(a Action) Action {
+	for {
+		w, wraps := a.(Wrapper)
+		if !wraps {
+			return a
+		}
+		a = w.Unwrap()
+	}
 }

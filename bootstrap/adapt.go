@@ -71,11 +71,12 @@ func (f FuncAction) Apply(ctx context.Context) error {
 // A wait ends when the context does, and no further call is made.
 //
 // It is for what passes by itself in a moment. In a plan's step, the waits may take
-// [MaxWaits] together: the node is locked meanwhile. To wait for others, use a gate.
+// [MaxWaits] together, also those of a Retry around another: the node is locked
+// meanwhile. To wait for others, use a gate.
 //
-// The result is a [Wrapper]. It is always an [Adviser] and a [CheckReverter]. If a lacks the method,
-// Advise returns nothing, and Revert and CheckRevert return an error that matches
-// errors.ErrUnsupported.
+// The result is a [Wrapper]. It is always an [Adviser] and a [CheckReverter]. If a lacks
+// the method, Advise returns nothing, and Revert and CheckRevert return an error that
+// matches errors.ErrUnsupported.
 func Retry(a Action, retryable func(error) bool, waits ...time.Duration) Action {
 	if a == nil {
 		a = noAction{}
@@ -101,14 +102,6 @@ type retry struct {
 }
 
 func (r retry) Unwrap() Action { return r.action }
-
-// lasts is how long the waits may take together.
-func (r retry) lasts() (all time.Duration) {
-	for _, wait := range r.waits {
-		all += wait
-	}
-	return all
-}
 
 func (r retry) Check(ctx context.Context) (changes []string, err error) {
 	err = r.do(ctx, func() error {

@@ -19,7 +19,8 @@ import (
 func TestFunc(t *testing.T) {
 	s := todo()
 	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Func(s.Check, s.Apply) })
-	_, reverts := bootstrap.Func(s.Check, s.Apply).(bootstrap.Reverter)
+	var f bootstrap.Action = bootstrap.Func(s.Check, s.Apply)
+	_, reverts := f.(bootstrap.Reverter)
 	require.False(t, reverts)
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
@@ -21,7 +22,7 @@ var ErrNotConverged = errors.New("still not as it should be")
 // ErrUnrecorded means that an action changed something, and did not record it in the
 // plan's journal as it says: it cannot be undone. A wrapper that does not pass the
 // context on is a reason.
-var ErrUnrecorded = errors.New("it was changed, and not recorded")
+var ErrUnrecorded error = code.New(code.PlanUnrecorded, "it was changed, and not recorded")
 
 var (
 	errNoRevert      = unsupported.Error("the action cannot be reverted")
@@ -37,6 +38,10 @@ type StepError struct {
 	// context was already done before the step), "check", "apply", "verify" (the
 	// check after a change), "check-revert" or "revert".
 	Op string
+
+	// Code is the stable code of the failure, as [Code] finds it in Err. The plan
+	// fills it.
+	Code string
 
 	// Err is the action's own error, the context's cause, or an error that wraps
 	// ErrNotConverged.

@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // What was there before comes back, also by a program that does not know any more
 // what was applied.
-func ExamplePlan_Revert() {
+func ExamplePlan_RevertAll() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {
 		log.Fatal(err)
@@ -30,11 +31,8 @@ func ExamplePlan_Revert() {
 	if err := os.WriteFile(motd, []byte("hello"), 0o644); err != nil {
 		log.Fatal(err)
 	}
-	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "test", Owner: "pod-1", Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer j.Close()
+	remembers := &journal.Node{Dir: filepath.Join(node, "state"), Agent: "test", Owner: "pod-1", Handlers: []journal.Handler{files}}
+	host := hostns.Host{LockFile: filepath.Join(node, "lock")} // a program that runs on the host
 
 	read := func() string { content, _ := os.ReadFile(motd); return string(content) }
 	check := func(context.Context) ([]string, error) {
@@ -44,6 +42,7 @@ func ExamplePlan_Revert() {
 		return []string{"write motd"}, nil
 	}
 	apply := func(ctx context.Context) error {
+		j := journal.From(ctx)
 		return errors.Join(
 			files.Begin(ctx, j, motd, journal.State{Type: "file"}), // what is there is kept
 			os.WriteFile(motd, []byte("acme's node"), 0o644),
@@ -51,19 +50,20 @@ func ExamplePlan_Revert() {
 		)
 	}
 	ctx := context.Background()
-	plan := bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "motd", Action: bootstrap.Func(check, apply)}}}
+	action := bootstrap.Func(check, apply).In(files.Namespaces()...).Recording(files.Kinds()...)
+	plan := bootstrap.Plan{Host: host, Journal: remembers, Steps: []bootstrap.Step{{Name: "motd", Action: action}}}
 	report, err := plan.Apply(ctx)
 	fmt.Println(report.Summary(), err)
 	fmt.Println(read())
 
-	plan = bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "motd", Skip: true}}}
-	report, err = plan.Revert(ctx)
-	fmt.Println(report.Results[0].Status, err)
+	plan = bootstrap.Plan{Host: host, Journal: remembers}
+	report, err = plan.RevertAll(ctx)
+	fmt.Println(report.Results[0].Step, report.Results[0].Status, err)
 	fmt.Println(read())
 	// Output:
 	// 1 step: changed <nil>
 	// acme's node
-	// changed <nil>
+	// motd changed <nil>
 	// hello
 }
 

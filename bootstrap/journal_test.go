@@ -12,16 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // file is an action of somebody else's, which records what it does.
-type file struct {
-	path    string
-	journal *journal.Journal
-}
+type file struct{ path string }
 
 var acme = journal.Files{Kind: "acme"}
+
+func (file) Kinds() []string      { return acme.Kinds() }
+func (file) Namespaces() []string { return acme.Namespaces() }
 
 func (f file) Check(context.Context) ([]string, error) {
 	if _, err := os.Stat(f.path); err == nil {
@@ -31,16 +32,17 @@ func (f file) Check(context.Context) ([]string, error) {
 }
 
 func (f file) Apply(ctx context.Context) error {
-	if err := acme.MkdirAll(ctx, f.journal, filepath.Dir(f.path), 0o755); err != nil {
+	j := journal.From(ctx)
+	if err := acme.MkdirAll(ctx, j, filepath.Dir(f.path), 0o755); err != nil {
 		return err
 	}
-	if err := acme.Begin(ctx, f.journal, f.path, journal.State{Type: "file"}); err != nil {
+	if err := acme.Begin(ctx, j, f.path, journal.State{Type: "file"}); err != nil {
 		return err
 	}
 	if err := os.WriteFile(f.path, nil, 0o644); err != nil {
 		return err
 	}
-	return acme.Complete(ctx, f.journal, f.path)
+	return acme.Complete(ctx, j, f.path)
 }
 
 // reverting is one with a Revert of its own, beside the journal's.
@@ -58,12 +60,26 @@ func (r reverting) CheckRevert(context.Context) ([]string, error) {
 	return []string{"remove file " + r.path, "and something else"}, nil
 }
 
-func openJournal(t *testing.T, dir, owner string) *journal.Journal {
+// node is what remembers changes in dir; owner may be empty.
+func node(dir, owner string) *journal.Node {
+	return &journal.Node{Dir: dir, Agent: "test", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{acme}}
+}
+
+// on is a plan of the steps on the node that j remembers.
+func on(t *testing.T, j bootstrap.Journal, steps ...bootstrap.Step) *bootstrap.Plan {
 	t.Helper()
-	j, err := (&journal.Node{Dir: dir, Agent: "test", Owner: owner, Handlers: []journal.Handler{acme}}).Open(context.Background(), nil)
+	return &bootstrap.Plan{Host: hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")}, Journal: j, Steps: steps}
+}
+
+// ownerIn is who owns the node by the journal in dir.
+func ownerIn(t *testing.T, dir string) string {
+	t.Helper()
+	j, err := node(dir, "").Open(t.Context(), nil)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, j.Close()) })
-	return j
+	defer j.Close()
+	owner, _, err := j.Owner()
+	require.NoError(t, err)
+	return owner
 }
 
 func byStep(r *bootstrap.Report) map[string]bootstrap.Status {
@@ -76,16 +92,16 @@ func byStep(r *bootstrap.Report) map[string]bootstrap.Status {
 
 func TestPLAN12_RevertUndoesWhatTheJournalHoldsForTheStepsOfThePlan(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
-	j := openJournal(t, state, "pod")
+	j := node(state, "pod")
 	var steps []bootstrap.Step
 	for _, name := range []string{"kept", "skipped", "elsewhere"} {
-		steps = append(steps, bootstrap.Step{Name: name, Action: file{filepath.Join(dir, name, "file"), j}})
+		steps = append(steps, bootstrap.Step{Name: name, Action: file{filepath.Join(dir, name, "file")}})
 	}
-	_, err := (&bootstrap.Plan{Journal: j, Steps: steps}).Apply(t.Context())
+	_, err := on(t, j, steps...).Apply(t.Context())
 	require.NoError(t, err)
 
 	steps[1] = bootstrap.Step{Name: "skipped", Skip: true}
-	p := &bootstrap.Plan{Journal: j, Steps: steps[:2]}
+	p := on(t, j, steps[:2]...)
 	would, err := p.CheckRevert(t.Context())
 	require.NoError(t, err)
 	report, err := p.Revert(t.Context())
@@ -102,7 +118,7 @@ func TestPLAN12_RevertUndoesWhatTheJournalHoldsForTheStepsOfThePlan(t *testing.T
 	require.NoError(t, err)
 	require.Equal(t, map[string]bootstrap.Status{"kept": bootstrap.Unchanged, "skipped": bootstrap.Unchanged}, byStep(report))
 
-	_, err = j.RevertAll(t.Context())
+	_, err = p.RevertAll(t.Context())
 	require.NoError(t, err)
 	require.NoDirExists(t, dir+"/elsewhere")
 	require.NoDirExists(t, state)
@@ -110,12 +126,12 @@ func TestPLAN12_RevertUndoesWhatTheJournalHoldsForTheStepsOfThePlan(t *testing.T
 
 func TestPLAN12_WhatIsNoLongerWantedGoes(t *testing.T) {
 	dir := t.TempDir()
-	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
-	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
-		{Name: "wanted", Action: file{dir + "/wanted", j}},
-		{Name: "off", Action: file{dir + "/off", j}},
-		{Name: "after", After: []string{"off"}, Action: file{dir + "/after", j}},
-	}}
+	j := node(filepath.Join(t.TempDir(), "state"), "pod")
+	p := on(t, j,
+		bootstrap.Step{Name: "wanted", Action: file{dir + "/wanted"}},
+		bootstrap.Step{Name: "off", Action: file{dir + "/off"}},
+		bootstrap.Step{Name: "after", After: []string{"off"}, Action: file{dir + "/after"}},
+	)
 	_, err := p.Apply(t.Context())
 	require.NoError(t, err)
 	require.FileExists(t, dir+"/off")
@@ -135,11 +151,11 @@ func TestPLAN12_WhatIsNoLongerWantedGoes(t *testing.T) {
 
 func TestPLAN12_WhatIsNoLongerWantedGoesLastFirst(t *testing.T) {
 	dir := t.TempDir()
-	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
-	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
-		{Name: "below", Action: file{dir + "/a/file", j}},
-		{Name: "above", After: []string{"below"}, Action: file{dir + "/a/b/file", j}},
-	}}
+	j := node(filepath.Join(t.TempDir(), "state"), "pod")
+	p := on(t, j,
+		bootstrap.Step{Name: "below", Action: file{dir + "/a/file"}},
+		bootstrap.Step{Name: "above", After: []string{"below"}, Action: file{dir + "/a/b/file"}},
+	)
 	_, err := p.Apply(t.Context())
 	require.NoError(t, err)
 	p.Steps[0].Absent, p.Steps[1].Absent = true, true
@@ -153,16 +169,14 @@ func TestPLAN12_WhatIsNoLongerWantedGoesLastFirst(t *testing.T) {
 
 func TestPLAN12_ANextOwnersCheckForeseesWhatItsApplyUndoes(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
-	older := openJournal(t, state, "older")
-	_, err := (&bootstrap.Plan{Journal: older, Steps: []bootstrap.Step{{Name: "off", Action: file{dir + "/off", older}}}}).Apply(t.Context())
+	older := node(state, "older")
+	_, err := on(t, older, bootstrap.Step{Name: "off", Action: file{dir + "/off"}}).Apply(t.Context())
 	require.NoError(t, err)
 
-	p := &bootstrap.Plan{Journal: openJournal(t, state, "newer"), Steps: []bootstrap.Step{{Name: "off", Absent: true}}}
+	p := on(t, node(state, "newer"), bootstrap.Step{Name: "off", Absent: true})
 	would, err := p.Check(t.Context())
 	require.NoError(t, err)
-	owner, _, err := older.Owner()
-	require.NoError(t, err)
-	require.Equal(t, "older", owner, "a check claims nothing")
+	require.Equal(t, "older", ownerIn(t, state), "a check claims nothing")
 	_, err = p.CheckRevert(t.Context())
 	require.ErrorIs(t, err, journal.ErrNotOwner, "as its Revert would")
 	report, err := p.Apply(t.Context())
@@ -173,13 +187,13 @@ func TestPLAN12_ANextOwnersCheckForeseesWhatItsApplyUndoes(t *testing.T) {
 
 func TestPLAN12_WhatCannotBeUndoneStopsOnlyWhatNeedsIt(t *testing.T) {
 	dir := t.TempDir()
-	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
-	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
-		{Name: "off", Action: file{dir + "/off/file", j}},
-		{Name: "wanted", Action: file{dir + "/wanted", j}},
-		{Name: "after", After: []string{"off"}, Action: file{dir + "/after", j}},
-	}}
-	_, err := (&bootstrap.Plan{Journal: j, Steps: p.Steps[:1]}).Apply(t.Context())
+	j := node(filepath.Join(t.TempDir(), "state"), "pod")
+	p := on(t, j,
+		bootstrap.Step{Name: "off", Action: file{dir + "/off/file"}},
+		bootstrap.Step{Name: "wanted", Action: file{dir + "/wanted"}},
+		bootstrap.Step{Name: "after", After: []string{"off"}, Action: file{dir + "/after"}},
+	)
+	_, err := on(t, j, p.Steps[:1]...).Apply(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(dir+"/off", dir+"/aside"))
 	require.NoError(t, os.Symlink("off", dir+"/off"))
@@ -193,12 +207,12 @@ func TestPLAN12_WhatCannotBeUndoneStopsOnlyWhatNeedsIt(t *testing.T) {
 // by an uninstall as an error, also the second one.
 func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 	dir := t.TempDir()
-	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
-	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
-		{Name: "off", Action: file{dir + "/off/file", j}},
-		{Name: "after", After: []string{"off"}, Action: file{dir + "/after", j}},
-	}}
-	_, err := (&bootstrap.Plan{Journal: j, Steps: p.Steps[:1]}).Apply(t.Context())
+	j := node(filepath.Join(t.TempDir(), "state"), "pod")
+	p := on(t, j,
+		bootstrap.Step{Name: "off", Action: file{dir + "/off/file"}},
+		bootstrap.Step{Name: "after", After: []string{"off"}, Action: file{dir + "/after"}},
+	)
+	_, err := on(t, j, p.Steps[:1]...).Apply(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(dir+"/off/file", []byte("edited"), 0o644))
 	p.Steps[0] = bootstrap.Step{Name: "off", Absent: true}
@@ -220,18 +234,18 @@ func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 	require.NoError(t, os.Remove(dir+"/off/file"))
 	_, err = p.Revert(t.Context())
 	require.NoError(t, err)
-	require.NoDirExists(t, j.Dir())
+	require.NoDirExists(t, j.Dir)
 }
 
 func TestEverythingIsNotUndoneFromWithinAnApply(t *testing.T) {
 	dir := t.TempDir()
-	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "pod")
-	all := func(ctx context.Context) error { _, err := j.RevertAll(ctx); return err }
+	j := node(filepath.Join(t.TempDir(), "state"), "pod")
+	all := func(ctx context.Context) error { _, err := journal.From(ctx).RevertAll(ctx); return err }
 	check := func(context.Context) ([]string, error) { return []string{"undo everything"}, nil }
-	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
-		{Name: "file", Action: file{dir + "/file", j}},
-		{Name: "all", Action: bootstrap.Func(check, all)},
-	}}
+	p := on(t, j,
+		bootstrap.Step{Name: "file", Action: file{dir + "/file"}},
+		bootstrap.Step{Name: "all", Action: bootstrap.Func(check, all).Recording()},
+	)
 	_, err := p.Apply(t.Context())
 	require.ErrorContains(t, err, "in use by this very apply")
 	require.FileExists(t, dir+"/file")
@@ -240,8 +254,7 @@ func TestEverythingIsNotUndoneFromWithinAnApply(t *testing.T) {
 func TestPLAN11_NothingRunsOnANodeThatIsSomebodyElses(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	plan := func(owner string) *bootstrap.Plan {
-		j := openJournal(t, state, owner)
-		return &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "file", Action: file{dir + "/file", j}}}}
+		return on(t, node(state, owner), bootstrap.Step{Name: "file", Action: file{dir + "/file"}})
 	}
 	older, newer := plan("older"), plan("newer")
 	for _, p := range []*bootstrap.Plan{older, newer} {
@@ -266,8 +279,8 @@ func TestPLAN11_NothingRunsOnANodeThatIsSomebodyElses(t *testing.T) {
 
 func TestAnActionsOwnRevertComesAfterTheJournals(t *testing.T) {
 	dir, reverted := t.TempDir(), 0
-	j := openJournal(t, filepath.Join(t.TempDir(), "state"), "")
-	p := &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "s", Action: reverting{file{dir + "/file", j}, &reverted}}}}
+	j := node(filepath.Join(t.TempDir(), "state"), "")
+	p := on(t, j, bootstrap.Step{Name: "s", Action: reverting{file{dir + "/file"}, &reverted}})
 	_, err := p.Apply(t.Context())
 	require.NoError(t, err)
 	report, err := p.Revert(t.Context())

@@ -54,6 +54,11 @@ type Step struct {
 	// has a journal, Revert still undoes what is recorded there for the step.
 	Skip bool
 
+	// SkipReason says in one short line why Skip is set, such as "asked for" or
+	// "nothing to do: no sources". It is the [Result.Reason] of the step. It may be
+	// empty.
+	SkipReason string
+
 	// Absent says that the step is no longer wanted: Apply undoes what the plan's
 	// journal has recorded for it, and what the action, if there is one, can revert.
 	// Set it only on purpose: a missing configuration does not mean that the step is
@@ -100,7 +105,8 @@ type Journal interface {
 	// particular), and the generation that this one has claimed (0: none).
 	Identity(inside context.Context) (agent, owner string, generation int)
 
-	// Claims reports whether an apply would claim the node for a new owner.
+	// Claims reports whether an apply that has nothing to change would still claim the
+	// node. If not, it is done, and this process counts as one that has applied.
 	Claims(inside context.Context) (bool, error)
 
 	// WithStep returns a context in which whatever actions record belongs to the
@@ -114,7 +120,8 @@ type Journal interface {
 	CheckRevert(step context.Context) (changes []string, err error)
 
 	// RevertAll undoes, or in a dry run says that it would, everything that is
-	// recorded for all steps, and reports each change, or why it was not made.
+	// recorded for all steps, and reports each change, or why it was not made. The
+	// error is of what is not about one of these.
 	RevertAll(inside context.Context, dryRun bool, report func(step, change string, err error)) error
 }
 
@@ -128,12 +135,9 @@ const MaxWaits = 10 * time.Second
 // counts, and the errors of the plan itself. A plan may be run any number of times, but
 // not by several goroutines at once.
 //
-// # What excludes what
-//
 // A plan with a Host holds the node's lock while it changes something: in Apply after
-// the gates, Prepare and the check, and in Revert. So at any time one process changes
-// the node, whichever plan it has and whether it has a journal. Check and CheckRevert
-// take no lock.
+// the gates, Prepare and the check, and in Revert and RevertAll. Check and the methods
+// that check a revert take no lock. The package documentation says what excludes what.
 type Plan struct {
 	// Host is the node that is changed. Actions that name namespaces or places, and
 	// plans with a Journal, need one: hostns.Host{} is for a process that runs on it.
@@ -145,6 +149,10 @@ type Plan struct {
 	// which actions get with their context. If it is nil, nothing is recorded, and each
 	// action reverts only what it knows of itself.
 	Journal Journal
+
+	// Node is the node's name, and Version that of the program, for the report. They may
+	// be empty.
+	Node, Version string
 
 	// Gates are waited for by Apply before anything else: before Prepare, and while
 	// the node is neither locked nor claimed, so that others can go on. Nothing
@@ -257,15 +265,15 @@ func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
 // host, and with the journal to ask what is recorded for the step, but without the
 // node's lock. Prepare may use it, and what goes on beside the plan, such as a guard.
 func (p *Plan) Inside(ctx context.Context, step string, namespaces []string, f func(context.Context) error) (err error) {
-	if p.Journal != nil {
-		inside, leave, err := p.Journal.Enter(ctx, string(OpCheck), p.enter)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, leave()) }()
-		ctx = p.Journal.WithStep(inside, step)
+	if p.Journal == nil {
+		return p.enter(ctx, namespaces, f)
 	}
-	return p.enter(ctx, namespaces, f)
+	inside, leave, err := p.Journal.Enter(ctx, string(OpCheck), p.enter)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	return p.enter(p.Journal.WithStep(inside, step), namespaces, f)
 }
 
 // enter calls f in namespaces of the host, if there is one.

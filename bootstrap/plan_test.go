@@ -42,7 +42,7 @@ func broken() *bootstraptest.Script {
 }
 
 func unreadable() *bootstraptest.Script {
-	return &bootstraptest.Script{CheckErrs: []error{errBoom}}
+	return &bootstraptest.Script{CheckErrs: []error{errBoom, errBoom}} // an apply looks twice
 }
 
 func step(name string, a bootstrap.Action, after ...string) bootstrap.Step {
@@ -87,10 +87,7 @@ func TestInvalidPlanRunsNothing(t *testing.T) {
 	a := todo()
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("a", a), step("b", nil)},
-		Lock: func(context.Context) (func() error, error) {
-			t.Error("an invalid plan takes no lock")
-			return nil, nil
-		},
+		Host:  &host{note: func(what string) { t.Error("an invalid plan touches no host:", what) }},
 	}
 	for name, run := range map[string]func(context.Context) (*bootstrap.Report, error){
 		"Check": plan.Check, "Apply": plan.Apply, "CheckRevert": plan.CheckRevert, "Revert": plan.Revert,
@@ -110,13 +107,13 @@ func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, lines("a changed", "b changed"), statuses(report))
 	require.True(t, report.Changed())
-	require.Equal(t, []string{"check", "apply", "check"}, a.Calls())
+	require.Equal(t, []string{"check", "check", "apply", "check"}, a.Calls())
 
 	report, err = plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, lines("a unchanged", "b unchanged"), statuses(report))
 	require.False(t, report.Changed())
-	require.Equal(t, []string{"check", "apply", "check", "check"}, a.Calls(), "Apply is not called again")
+	require.Equal(t, []string{"check", "check", "apply", "check", "check"}, a.Calls(), "Apply is not called again")
 }
 
 func TestApplyStopsAtRequiredFailure(t *testing.T) {
@@ -138,8 +135,8 @@ func TestApplyStopsAtRequiredFailure(t *testing.T) {
 	require.Equal(t, "apply", failure.Op)
 	require.EqualError(t, report.Results[3].Err, "it comes after step b, which failed")
 	require.Empty(t, report.Results[1].Changes, "it is still to be done")
-	require.Empty(t, d.Calls())
-	require.Empty(t, e.Calls())
+	require.NotContains(t, d.Calls(), "apply")
+	require.NotContains(t, e.Calls(), "apply")
 }
 
 func TestKeepGoingStopsOnlyWhatNeedsTheFailure(t *testing.T) {
@@ -153,7 +150,7 @@ func TestKeepGoingStopsOnlyWhatNeedsTheFailure(t *testing.T) {
 	report, err := plan.Apply(t.Context())
 	require.Equal(t, lines("a failed", "b blocked", "c changed", "d failed"), statuses(report))
 	require.EqualError(t, err, "step a: apply: boom\nstep d: check: boom", "one run shows all that is wrong")
-	require.Empty(t, needs.Calls())
+	require.NotContains(t, needs.Calls(), "apply")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -165,7 +162,7 @@ func TestKeepGoingStopsOnlyWhatNeedsTheFailure(t *testing.T) {
 // unwritable is an error as a journal has it.
 type unwritable struct{ error }
 
-func (unwritable) ConcernsAllSteps() {}
+func (unwritable) EndsPlan() {}
 
 func TestKeepGoingEndsWhereNothingCanBeRecorded(t *testing.T) {
 	a := todo()
@@ -272,7 +269,7 @@ func TestApplyVerifies(t *testing.T) {
 	require.EqualError(t, err, "step a: verify: still not as it should be: set b = 1; set c = 2")
 	require.Equal(t, "a failed", statuses(report))
 
-	blind := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, errBoom}}
+	blind := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, nil, errBoom}}
 	plan = &bootstrap.Plan{Steps: []bootstrap.Step{step("a", blind)}}
 	_, err = plan.Apply(t.Context())
 	require.EqualError(t, err, "step a: verify: boom")
@@ -286,7 +283,7 @@ func TestSkipVerifyTakesApplyAtItsWord(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a changed", statuses(report))
 	require.Equal(t, []string{"set a = 1"}, report.Results[0].Changes)
-	require.Equal(t, []string{"check", "apply"}, stuck.Calls())
+	require.Equal(t, []string{"check", "check", "apply"}, stuck.Calls())
 }
 
 func TestApplyDoesNotApplyWhatItCannotCheck(t *testing.T) {
@@ -409,7 +406,7 @@ func TestPLAN8_APlanThatCannotBePrepared(t *testing.T) {
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("gates", nil), step("config", nil), skipped(step("cleanup", nil)), step("bpffs", nil, "config")},
 		Trace: &bootstrap.Trace{StepDone: func(_ context.Context, _ bootstrap.Op, r bootstrap.Result) { seen = append(seen, r.Step) }},
-		Lock:  func(context.Context) (func() error, error) { panic("there is nothing to lock for") },
+		Host:  &host{note: func(what string) { t.Error("there is nothing to do on the host:", what) }},
 	}
 	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {
 		seen = nil
@@ -468,17 +465,14 @@ func TestPLAN2_LockIsHeldForApplyAndRevertOnly(t *testing.T) {
 	a.Hook = func(_ context.Context, call string) error { log = append(log, call); return nil }
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("a", a)},
-		Lock: func(context.Context) (func() error, error) {
-			log = append(log, "lock")
-			return func() error { log = append(log, "unlock"); return nil }, nil
-		},
+		Host:  &host{note: func(what string) { log = append(log, what) }},
 	}
 	for _, tc := range []struct {
 		run  func(context.Context) (*bootstrap.Report, error)
 		want []string
 	}{
 		{plan.Check, []string{"check"}},
-		{plan.Apply, []string{"lock", "check", "apply", "check", "unlock"}},
+		{plan.Apply, []string{"check", "lock", "check", "apply", "check", "unlock"}},
 		{plan.CheckRevert, []string{"check-revert"}},
 		{plan.Revert, []string{"lock", "check-revert", "revert", "check-revert", "unlock"}},
 	} {
@@ -490,17 +484,23 @@ func TestPLAN2_LockIsHeldForApplyAndRevertOnly(t *testing.T) {
 }
 
 // claiming is the journal of a node that an apply would take over, or not.
-type claiming struct{ claims bool }
+type claiming struct {
+	bootstrap.Journal
+	claims bool
+}
 
-func (claiming) Enter(ctx context.Context, _ string) (context.Context, func() error, error) {
+func (claiming) Validate() error { return nil }
+func (claiming) Handles(string) ([]string, bool) {
+	return nil, true
+}
+func (claiming) Enter(ctx context.Context, _ string, _ enter) (context.Context, func() error, error) {
 	return ctx, func() error { return nil }, nil
 }
+func (claiming) Identity(context.Context) (string, string, int)         { return "test", "pod", 1 }
 func (claiming) WithStep(ctx context.Context, _ string) context.Context { return ctx }
-func (claiming) Revert(context.Context) error                           { return nil }
-func (claiming) CheckRevert(context.Context) ([]string, error)          { return nil, nil }
-func (c claiming) Claims() (bool, error)                                { return c.claims, nil }
+func (c claiming) Claims(context.Context) (bool, error)                 { return c.claims, nil }
 
-func TestPLAN2_CheckFirstTakesTheLockForAChangeOnly(t *testing.T) {
+func TestPLAN2_AnApplyTakesTheLockForAChangeOnly(t *testing.T) {
 	var log []string
 	a := todo()
 	a.Hook = func(_ context.Context, call string) error { log = append(log, call); return nil }
@@ -514,17 +514,15 @@ func TestPLAN2_CheckFirstTakesTheLockForAChangeOnly(t *testing.T) {
 		},
 	}
 	plan := &bootstrap.Plan{
-		Steps: []bootstrap.Step{step("a", a)}, Trace: trace, Journal: &claiming{}, CheckFirst: true,
-		Lock: func(context.Context) (func() error, error) {
-			log = append(log, "lock")
-			return func() error { log = append(log, "unlock"); return nil }, nil
-		},
+		Steps: []bootstrap.Step{step("a", a)}, Trace: trace, Journal: claiming{},
+		Host: &host{note: func(what string) { log = append(log, what) }},
 	}
 	run := func() *bootstrap.Report {
 		log = nil
 		report, err := plan.Apply(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, bootstrap.OpApply, report.Op)
+		require.Equal(t, "pod", report.Owner)
 		return report
 	}
 	require.Equal(t, "a changed", statuses(run()))
@@ -533,15 +531,17 @@ func TestPLAN2_CheckFirstTakesTheLockForAChangeOnly(t *testing.T) {
 	require.Equal(t, "a unchanged", statuses(run()))
 	require.Equal(t, []string{"check", "start a apply", "apply unchanged"}, log)
 
-	plan.Journal = &claiming{true}
-	run()
-	require.Equal(t, []string{"lock", "start a apply", "check", "apply unchanged", "unlock"}, log)
+	plan.Journal = claiming{claims: true}
+	require.Equal(t, "a unchanged", statuses(run()))
+	require.Equal(t, []string{"check", "lock", "start a apply", "check", "apply unchanged", "unlock"}, log)
 
 	plan.Journal = others{}
 	log = nil
 	_, err := plan.Apply(t.Context())
 	require.EqualError(t, err, "somebody else's node")
-	plan.Journal, plan.Steps = nil, []bootstrap.Step{optional(step("a", unreadable()))}
+	require.NotContains(t, log, "lock")
+
+	plan.Journal, plan.Steps = claiming{}, []bootstrap.Step{optional(step("a", unreadable()))}
 	run()
 	require.Contains(t, log, "lock", "what cannot be looked at is no reason to be content")
 }
@@ -550,36 +550,39 @@ func TestPLAN2_LockErrors(t *testing.T) {
 	a := todo()
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("a", a)},
-		Lock:  func(context.Context) (func() error, error) { return nil, errBoom },
+		Host:  &host{lockErr: errBoom},
 	}
 	report, err := plan.Apply(t.Context())
-	require.EqualError(t, err, "take the plan's lock: boom")
+	require.EqualError(t, err, "take the node's lock: boom")
 	require.ErrorIs(t, err, errBoom)
 	require.Equal(t, "a not-run", statuses(report))
-	require.Empty(t, a.Calls())
+	require.Equal(t, []string{"check"}, a.Calls())
 
-	plan.Lock = func(context.Context) (func() error, error) { return func() error { return errBoom }, nil }
+	plan.Host = &host{unlockErr: errBoom}
 	report, err = plan.Apply(t.Context())
-	require.EqualError(t, err, "give back the plan's lock: boom")
+	require.EqualError(t, err, "give back the node's lock: boom")
 	require.Equal(t, "a changed", statuses(report))
 
-	plan.Lock = func(context.Context) (func() error, error) { return nil, nil }
+	plan.Host = unlocked{}
 	_, err = plan.Revert(t.Context())
 	require.NoError(t, err, "nothing to unlock")
 }
 
 func TestLockIsGivenBackAfterPanic(t *testing.T) {
-	unlocked := false
+	var log []string
 	a := todo()
-	a.Hook = func(context.Context, string) error { panic("boom") }
+	a.Hook = func(_ context.Context, call string) error {
+		if call == "apply" {
+			panic("boom")
+		}
+		return nil
+	}
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("a", a)},
-		Lock: func(context.Context) (func() error, error) {
-			return func() error { unlocked = true; return nil }, nil
-		},
+		Host:  &host{note: func(what string) { log = append(log, what) }},
 	}
 	require.Panics(t, func() { _, _ = plan.Apply(t.Context()) })
-	require.True(t, unlocked)
+	require.Equal(t, []string{"lock", "unlock"}, log)
 }
 
 func TestAdviceIsShownWhereItIsNew(t *testing.T) {

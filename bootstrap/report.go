@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -40,6 +41,10 @@ type Report struct {
 	Op      Op
 	Start   time.Time
 	Elapsed time.Duration
+
+	// Node is the node's name, and Version that of the program, as the plan has
+	// them. They are empty where they are not known.
+	Node, Version string
 
 	// Agent is whose plan it is, and Owner on whose behalf it ran: empty if nobody is
 	// named. Generation is that of the ownership; 0 if nobody owns the node. All three
@@ -70,6 +75,10 @@ type Result struct {
 	// Status is the step's outcome.
 	Status Status
 
+	// Reason says in one line why the step was skipped, where no error does: see
+	// [Step.SkipReason].
+	Reason string
+
 	// Excused says that the step failed and is Optional: the plan has not failed by it.
 	Excused bool
 
@@ -82,7 +91,8 @@ type Result struct {
 	Advice []string
 
 	// Err says why the step failed, is unknown, is blocked, or has nothing to
-	// revert: a [*StepError], except in a blocked step. Nil otherwise.
+	// revert, and in the first step that was not run because the context was done,
+	// that: a [*StepError], except in a blocked step. Nil otherwise.
 	Err error
 
 	// Elapsed is the time that the step took, with all its checks and its change.
@@ -116,14 +126,21 @@ func (r *Report) Changed() bool {
 
 // reportJSON is the form of a report in JSON.
 type reportJSON struct {
-	Op        Op        `json:"op,omitempty"`
-	Start     time.Time `json:"start,omitzero"`
-	ElapsedMs float64   `json:"elapsedMs,omitempty"`
-	Error     string    `json:"error,omitempty"`
-	Results   []Result  `json:"results"`
+	Op         Op        `json:"op,omitempty"`
+	Node       string    `json:"node,omitempty"`
+	Version    string    `json:"version,omitempty"`
+	Agent      string    `json:"agent,omitempty"`
+	Owner      string    `json:"owner,omitempty"`
+	Generation int       `json:"generation,omitempty"`
+	Start      time.Time `json:"start,omitzero"`
+	ElapsedMs  float64   `json:"elapsedMs,omitempty"`
+	Code       string    `json:"code,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	Results    []Result  `json:"results"`
 }
 
-// MarshalJSON writes an object with "op", "start" (RFC 3339), "elapsedMs" and
+// MarshalJSON writes an object with "op", "node", "version", "agent", "owner",
+// "generation", "start" (RFC 3339), "elapsedMs", "code" (see [Report.Code]) and
 // "error", each left out if it is zero, and "results" (never null), as
 // [Result.MarshalJSON] writes them.
 func (r Report) MarshalJSON() ([]byte, error) {
@@ -131,17 +148,23 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	if results == nil {
 		results = []Result{}
 	}
-	return marshal(reportJSON{r.Op, r.Start, milliseconds(r.Elapsed), errorText(r.Err), results})
+	return marshal(reportJSON{
+		Op: r.Op, Node: r.Node, Version: r.Version, Agent: r.Agent, Owner: r.Owner, Generation: r.Generation,
+		Start: r.Start, ElapsedMs: milliseconds(r.Elapsed), Code: r.Code(), Error: errorText(r.Err), Results: results,
+	})
 }
 
-// UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text
-// survives.
+// UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text and
+// its code survive.
 func (r *Report) UnmarshalJSON(text []byte) error {
 	var in reportJSON
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("decode report: %w", err)
 	}
-	*r = Report{Op: in.Op, Start: in.Start, Elapsed: duration(in.ElapsedMs), Results: in.Results, Err: textError(in.Error)}
+	*r = Report{
+		Op: in.Op, Node: in.Node, Version: in.Version, Agent: in.Agent, Owner: in.Owner, Generation: in.Generation,
+		Start: in.Start, Elapsed: duration(in.ElapsedMs), Results: in.Results, Err: textError(in.Error, in.Code),
+	}
 	return nil
 }
 
@@ -149,32 +172,41 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 type resultJSON struct {
 	Step      string   `json:"step"`
 	Status    Status   `json:"status"`
+	Reason    string   `json:"reason,omitempty"`
 	Excused   bool     `json:"excused,omitempty"`
 	Changes   []string `json:"changes"`
 	Advice    []string `json:"advice,omitempty"`
+	Code      string   `json:"code,omitempty"`
 	Error     string   `json:"error,omitempty"`
 	ElapsedMs float64  `json:"elapsedMs"`
 }
 
-// MarshalJSON writes one object with "step", "status", "excused" (left out if it is
-// not), "changes" (never null), "advice" and "error" (left out if there is none) and
-// "elapsedMs" (milliseconds, with microseconds as a fraction).
+// MarshalJSON writes one object with "step", "status", "reason" (left out if there is
+// none), "excused" (left out if it is not), "changes" (never null), "advice", "code"
+// (see [Result.Code]) and "error" (left out if there is none) and "elapsedMs"
+// (milliseconds, with microseconds as a fraction).
 func (r Result) MarshalJSON() ([]byte, error) {
 	changes := r.Changes
 	if changes == nil {
 		changes = []string{}
 	}
-	return marshal(resultJSON{r.Step, r.Status, r.Excused, changes, r.Advice, errorText(r.Err), milliseconds(r.Elapsed)})
+	return marshal(resultJSON{
+		Step: r.Step, Status: r.Status, Reason: r.Reason, Excused: r.Excused, Changes: changes, Advice: r.Advice,
+		Code: r.Code(), Error: errorText(r.Err), ElapsedMs: milliseconds(r.Elapsed),
+	})
 }
 
-// UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text
-// survives.
+// UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text and
+// its code survive.
 func (r *Result) UnmarshalJSON(text []byte) error {
 	var in resultJSON
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("decode result: %w", err)
 	}
-	*r = Result{Step: in.Step, Status: in.Status, Excused: in.Excused, Changes: in.Changes, Advice: in.Advice, Err: textError(in.Error), Elapsed: duration(in.ElapsedMs)}
+	*r = Result{
+		Step: in.Step, Status: in.Status, Reason: in.Reason, Excused: in.Excused, Changes: in.Changes, Advice: in.Advice,
+		Err: textError(in.Error, in.Code), Elapsed: duration(in.ElapsedMs),
+	}
 	if len(r.Changes) == 0 {
 		r.Changes = nil
 	}
@@ -188,11 +220,11 @@ func errorText(err error) string {
 	return printable.NoCredentials(err.Error())
 }
 
-func textError(text string) error {
+func textError(text, its string) error {
 	if text == "" {
 		return nil
 	}
-	return errors.New(text)
+	return code.New(its, text)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -26,7 +26,7 @@ func everything() *bootstrap.Report {
 	}
 	return &bootstrap.Report{Results: []bootstrap.Result{
 		{Step: "config", Status: bootstrap.Unchanged, Elapsed: 1234567 * time.Nanosecond},
-		{Step: "cleanup", Status: bootstrap.Skipped},
+		{Step: "cleanup", Status: bootstrap.Skipped, Reason: "asked for"},
 		{Step: "cgroup", Status: bootstrap.Changed, Changes: []string{"make directory /run/ä", "mount cgroup2 on /run/ä"}, Elapsed: 42 * time.Microsecond},
 		{Step: "sysctl", Status: bootstrap.WouldChange, Changes: []string{"set net.ipv4.ip_forward = 1 (is 0) <now>"}, Elapsed: 2 * time.Millisecond},
 		{Step: "links", Status: bootstrap.Unknown, Err: failed("links", "check", errors.New("no such device \x1b[2J")), Elapsed: time.Millisecond},
@@ -83,8 +83,8 @@ func TestPLAN4_ReportJSONExactly(t *testing.T) {
 	}}
 	got, err := json.Marshal(report)
 	require.NoError(t, err)
-	require.Equal(t, `{"results":[{"step":"a","status":"changed","changes":["do it"],"elapsedMs":1.5},`+
-		`{"step":"b","status":"failed","changes":[],"error":"boom","elapsedMs":0}]}`, string(got))
+	require.Equal(t, `{"code":"plan.failed","results":[{"step":"a","status":"changed","changes":["do it"],"elapsedMs":1.5},`+
+		`{"step":"b","status":"failed","changes":[],"code":"plan.failed","error":"boom","elapsedMs":0}]}`, string(got))
 
 	got, err = json.Marshal(bootstrap.Report{})
 	require.NoError(t, err)
@@ -94,7 +94,8 @@ func TestPLAN4_ReportJSONExactly(t *testing.T) {
 func TestAReportIsReadBackFromJSON(t *testing.T) {
 	want := everything()
 	want.Op, want.Start, want.Elapsed = bootstrap.OpApply, time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), 91*time.Second
-	want.Err = errors.New("take the plan's lock: held")
+	want.Node, want.Version, want.Agent, want.Owner, want.Generation = "node-1", "v1.2.3", "cilium", "a pod's UID", 3
+	want.Err = errors.New("take the node's lock: held")
 	text, err := json.Marshal(want)
 	require.NoError(t, err)
 	var got bootstrap.Report
@@ -103,8 +104,12 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(again))
 	require.EqualError(t, got.Err, want.Err.Error())
+	require.Contains(t, string(text), `"node":"node-1","version":"v1.2.3","agent":"cilium","owner":"a pod's UID","generation":3,`)
+	require.Equal(t, want.Node+want.Version+want.Agent+want.Owner, got.Node+got.Version+got.Agent+got.Owner)
+	require.Equal(t, want.Generation, got.Generation)
 	for i, r := range want.Results {
 		require.Equal(t, r.Elapsed.Truncate(time.Microsecond), got.Results[i].Elapsed)
+		require.Equal(t, r.Reason, got.Results[i].Reason)
 		if r.Err == nil {
 			require.NoError(t, got.Results[i].Err)
 		} else {
@@ -117,10 +122,10 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 
 func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
 	for want, plan := range map[string]*bootstrap.Plan{
-		"take the plan's lock: boom":           {Lock: func(context.Context) (func() error, error) { return nil, errBoom }},
-		"give back the plan's lock: boom":      {Lock: func(context.Context) (func() error, error) { return func() error { return errBoom }, nil }},
+		"take the node's lock: boom":           {Host: &host{lockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
+		"give back the node's lock: boom":      {Host: &host{unlockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
 		`invalid plan: step "a" has no action`: {Steps: []bootstrap.Step{{Name: "a"}}},
-		"somebody else's node":                 {Journal: others{}},
+		"somebody else's node":                 {Host: &host{}, Journal: others{}},
 	} {
 		report, err := plan.Apply(t.Context())
 		require.EqualError(t, err, want)
@@ -136,7 +141,11 @@ func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
 // others is the journal of somebody else's node.
 type others struct{ bootstrap.Journal }
 
-func (others) Enter(context.Context, string) (context.Context, func() error, error) {
+func (others) Validate() error { return nil }
+func (others) Handles(string) ([]string, bool) {
+	return nil, true
+}
+func (others) Enter(context.Context, string, enter) (context.Context, func() error, error) {
 	return nil, nil, errors.New("somebody else's node")
 }
 
@@ -188,12 +197,8 @@ func TestFailedTellsWhatTheErrorTells(t *testing.T) {
 		"unprepared": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return errBoom
 		}}},
-		"locked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Lock: func(context.Context) (func() error, error) {
-			return nil, errBoom
-		}}},
-		"not unlocked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Lock: func(context.Context) (func() error, error) {
-			return func() error { return errBoom }, nil
-		}}},
+		"locked":       {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: &host{lockErr: errBoom}}},
+		"not unlocked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: &host{unlockErr: errBoom}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.ctx == nil {

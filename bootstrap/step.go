@@ -22,6 +22,9 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 		if err != nil {
 			return s.result(Failed, "check", changes, err)
 		}
+		if w.silent {
+			return foreseen(changes)
+		}
 		return s.advised(ctx, foreseen(changes))
 	})
 }
@@ -79,9 +82,10 @@ func (w *walk) applyHere(ctx context.Context, s *Step) Result {
 	if len(changes) == 0 {
 		return Result{Status: Unchanged}
 	}
-	err = s.Action.Apply(ctx)
+	applying := w.recording(ctx, s) // what the check has asked does not count
+	err = s.Action.Apply(applying)
 	if err == nil {
-		err = w.unrecorded(ctx, s)
+		err = w.unrecorded(applying, s)
 	}
 	if err != nil {
 		return s.result(Failed, "apply", madeOf(ctx, changes, s.Action.Check), err)
@@ -223,7 +227,7 @@ func foreseen(changes []string) Result {
 }
 
 func (s *Step) result(status Status, op string, changes []string, err error) Result {
-	return Result{Status: status, Changes: changes, Err: &StepError{Step: s.Name, Op: op, Err: err}}
+	return Result{Status: status, Changes: changes, Err: newStepError(s.Name, op, err)}
 }
 
 // revertAll is Plan.RevertAll and Plan.CheckRevertAll.
@@ -251,7 +255,9 @@ func (w *walk) undoAll(ctx context.Context, dryRun bool) error {
 	if dryRun {
 		done = WouldChange
 	}
+	told := false
 	err := w.plan.Journal.RevertAll(ctx, dryRun, func(step, change string, err error) {
+		told = true
 		r := steps[step]
 		if r == nil {
 			r = &Result{Step: step, Status: Unchanged}
@@ -259,33 +265,39 @@ func (w *walk) undoAll(ctx context.Context, dryRun bool) error {
 		}
 		r.add(done, change, err)
 	})
-	if err != nil && !slices.ContainsFunc(order, func(name string) bool { return steps[name].Err != nil || len(steps[name].Changes) > 0 }) {
-		return w.report.fail(err) // it came before the first
+	if err != nil {
+		w.report.fail(err)
 	}
+	if err != nil && !told {
+		return err // it came before the first
+	}
+	errs := []error{err}
 	for _, name := range order {
-		r := *steps[name]
+		r := steps[name].undone(string(w.op))
 		if r.Status != Unchanged {
 			r.Elapsed = time.Since(start)
 		}
 		w.done(ctx, r)
+		errs = append(errs, r.Err)
 	}
-	return err
+	return errors.Join(errs...)
 }
 
-// add adds what became of one entry to the result of a step that is undone.
+// add adds what became of one entry to the result of a step that is undone. What several
+// entries have in common is said once.
 func (r *Result) add(done Status, change string, err error) {
-	switch {
-	case err != nil:
-		failure, _ := r.Err.(*StepError)
-		if failure == nil {
-			failure = &StepError{Step: r.Step, Op: "revert"}
-		}
-		failure.Err = errors.Join(failure.Err, err)
-		r.Status, r.Err = Failed, failure
-	case change != "" && r.Status != Failed:
-		r.Status = done
+	if err != nil && (r.Err == nil || !slices.Contains(strings.Split(r.Err.Error(), "\n"), err.Error())) {
+		r.Err = errors.Join(r.Err, err)
 	}
-	if change != "" {
-		r.Changes = append(r.Changes, change)
+	if change != "" && !slices.Contains(r.Changes, change) {
+		r.Status, r.Changes = done, append(r.Changes, change)
 	}
+}
+
+// undone completes the result of a step that is undone.
+func (r Result) undone(op string) Result {
+	if r.Err != nil {
+		r.Status, r.Err = Failed, newStepError(r.Step, op, r.Err)
+	}
+	return r
 }

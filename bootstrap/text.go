@@ -49,10 +49,14 @@ func (r Result) rows() (rows [][]string) {
 }
 
 // Details returns more about the step for people to read, line by line: its
-// changes, its advice, and its error without the step's name. Control characters
-// that would affect a terminal are escaped, and credentials in URLs are left out.
+// changes, why it was skipped, its advice, and its error without the step's name.
+// Control characters that would affect a terminal are escaped, and credentials in
+// URLs are left out.
 func (r Result) Details() []string {
 	details := append([]string(nil), r.Changes...)
+	if r.Reason != "" {
+		details = append(details, r.Reason)
+	}
 	for _, advice := range r.Advice {
 		details = append(details, "note: "+advice)
 	}

@@ -169,7 +169,8 @@ func JoinTraces(traces ...*Trace) *Trace {
 // that failed, and a plan that could not run. At Warn: steps that are unknown,
 // blocked or were not run, and advice. At Info: what changed or would change, and
 // waits. Everything else is at Debug, so a run that changes nothing logs at that
-// level only. If l is nil, the Trace has no hooks.
+// level only. What failed has its code (see [Code]) as the attribute "code". If l is
+// nil, the Trace has no hooks.
 func LogTrace(l *slog.Logger) *Trace {
 	if l == nil {
 		return &Trace{}
@@ -198,6 +199,9 @@ func logReport(ctx context.Context, l *slog.Logger, r *Report) {
 	if r.Err != nil {
 		level, attrs = slog.LevelError, append(attrs, slog.Any("error", r.Err))
 	}
+	if code := r.Code(); code != "" {
+		attrs = append(attrs, slog.String("code", code))
+	}
 	l.LogAttrs(ctx, level, "plan done", attrs...)
 }
 
@@ -216,6 +220,12 @@ func logResult(ctx context.Context, l *slog.Logger, op Op, r Result) {
 	}
 	if r.Err != nil {
 		attrs = append(attrs, slog.Any("error", r.Err))
+	}
+	if code := r.Code(); code != "" {
+		attrs = append(attrs, slog.String("code", code))
+	}
+	if r.Reason != "" {
+		attrs = append(attrs, slog.String("reason", r.Reason))
 	}
 	level := slog.LevelDebug
 	switch {

@@ -104,17 +104,14 @@ func TestTraceIsToldOfWaiting(t *testing.T) {
 		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) {
 			log = append(log, fmt.Sprintf("%q waits for %s, tried %d times: %v", w.Step, w.For, w.Tries, w.Err))
 		}},
-		Lock: func(ctx context.Context) (func() error, error) {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock"})
-			return nil, nil
-		},
+		Host: &host{wait: "the lock"},
 	}
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		`"" waits for the lock, tried 0 times: <nil>`,
 		`"a" waits for another try, tried 1 times: boom`,
 		`"a" waits for another try, tried 2 times: boom`,
+		`"" waits for the lock, tried 0 times: <nil>`,
 	}, log)
 	bootstrap.Waiting(t.Context(), bootstrap.Wait{}) // nobody is told
 }
@@ -177,10 +174,7 @@ func TestLogTrace(t *testing.T) {
 			step("a", todo()), optional(step("b", broken())), step("c", todo(), "b"), step("d", &bootstraptest.Script{}),
 		},
 		Trace: bootstrap.LogTrace(logger),
-		Lock: func(ctx context.Context) (func() error, error) {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock", Pause: time.Minute})
-			return nil, nil
-		},
+		Host:  &host{wait: "the lock"},
 	}
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
@@ -190,7 +184,7 @@ func TestLogTrace(t *testing.T) {
 		`level=DEBUG msg="step started" op=apply step=a`,
 		`level=INFO msg="step done" op=apply step=a status=changed changes="[do it]"`,
 		`level=DEBUG msg="step started" op=apply step=b`,
-		`level=ERROR msg="step done" op=apply step=b status=failed error="step b: apply: boom"`,
+		`level=ERROR msg="step done" op=apply step=b status=failed error="step b: apply: boom" code=plan.failed`,
 		`level=WARN msg="step done" op=apply step=c status=blocked error="it comes after step b, which failed"`,
 		`level=DEBUG msg="step started" op=apply step=d`,
 		`level=DEBUG msg="step done" op=apply step=d status=unchanged`,
@@ -198,14 +192,14 @@ func TestLogTrace(t *testing.T) {
 	}, strings.Split(strings.TrimSpace(b.String()), "\n"))
 
 	b.Reset()
-	plan.Steps = plan.Steps[3:]
-	plan.Lock = func(context.Context) (func() error, error) { return nil, errBoom }
+	plan.Steps = []bootstrap.Step{step("a", todo())}
+	plan.Host = &host{lockErr: errBoom}
 	_, err = plan.Apply(t.Context())
 	require.ErrorIs(t, err, errBoom)
-	require.Contains(t, b.String(), `level=ERROR msg="plan done" op=apply summary="1 step: not-run" error="take the plan's lock: boom"`)
+	require.Contains(t, b.String(), `level=ERROR msg="plan done" op=apply summary="1 step: not-run" error="take the node's lock: boom"`)
 
 	b.Reset()
-	plan.Lock = nil
+	plan.Steps = []bootstrap.Step{step("d", &bootstraptest.Script{})}
 	_, err = plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, b.String(), "level=INFO", "nothing changes")

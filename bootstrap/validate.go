@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Validate says what is wrong with the plan itself: a step that has no name, or the
@@ -32,13 +35,17 @@ func (p *Plan) Validate() error {
 	}
 	for i, s := range p.Steps {
 		errs = append(errs, s.validate(i, places, p.Prepare == nil)...)
-		if s.Action != nil && !s.Skip && !s.Absent {
+		switch {
+		case s.Action == nil || s.Skip:
+		case s.Absent:
+			errs = append(errs, p.validateHost(s))
+		default:
 			errs = append(errs, p.validateAction(s))
 		}
 	}
 	errs = append(errs, p.validateJournal())
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("invalid plan: %w", err)
+		return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
 	}
 	return nil
 }
@@ -89,19 +96,38 @@ func (p *Plan) validateGate(place int, s Step) (errs []error) {
 		}
 		return errs
 	}
+	if r, ok := as[Recorder](s.Action); ok && len(r.Kinds()) > 0 && p.Journal != nil && !s.NoUndo {
+		errs = append(errs, fmt.Errorf("gate %q could not be undone: what a gate does is not recorded (a %T records %s: make it one of Steps)", s.Name, s.Action, strings.Join(r.Kinds(), ", ")))
+	}
 	return append(errs, p.validateHost(s))
 }
 
-// waiter is an action that may wait: a Retry.
-type waiter interface {
-	Action
-	lasts() time.Duration
+// waits returns how long all the Retries that a consists of may wait together, or, if
+// that is more than MaxWaits, some of it that is.
+func waits(a Action) (all time.Duration) {
+	tries := time.Duration(1)
+	for a != nil && all <= MaxWaits {
+		if r, ok := a.(retry); ok {
+			for _, wait := range r.waits {
+				if all += tries * max(0, min(wait, MaxWaits+1)); all > MaxWaits {
+					return max(all, wait)
+				}
+			}
+			tries *= time.Duration(len(r.waits) + 1)
+		}
+		w, ok := a.(Wrapper)
+		if !ok {
+			break
+		}
+		a = w.Unwrap()
+	}
+	return all
 }
 
 // validateAction says what is wrong with a step's action in this plan.
 func (p *Plan) validateAction(s Step) error {
-	if r, ok := as[waiter](s.Action); ok && r.lasts() > MaxWaits {
-		return fmt.Errorf("step %q waits for up to %s, and holds the node's lock meanwhile: at most %s, or make it one of Gates", s.Name, r.lasts(), MaxWaits)
+	if long := waits(s.Action); long > MaxWaits {
+		return fmt.Errorf("step %q waits for %s or longer, and holds the node's lock meanwhile: at most %s, or make it one of Gates", s.Name, long, MaxWaits)
 	}
 	if err := p.validateHost(s); err != nil {
 		return err
@@ -122,7 +148,7 @@ func (p *Plan) validateHost(s Step) error {
 // validateKinds returns an error if what the action records could not be undone.
 func (s *Step) validateKinds(j Journal) error {
 	r, records := as[Recorder](s.Action)
-	_, reverts := as[Reverter](s.Action)
+	_, reverts := innermost(s.Action).(Reverter)
 	if !records && !reverts {
 		return fmt.Errorf("step %q could not be undone: a %T says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant", s.Name, s.Action)
 	}

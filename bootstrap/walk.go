@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // pass is one way to go over steps.
@@ -48,15 +51,18 @@ type walk struct {
 	cause   map[string]string // step -> the failed step that blocks what comes after it
 	pending map[string]bool   // steps that are, or come after, one that would change
 	waits   bool              // a gate is not open
+	silent  bool              // looks for an Apply: nobody is advised
 }
 
 // run runs the plan by one of the methods below.
 func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
 	ctx = p.Trace.planStart(ctx, op)
-	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{Results: make([]Result, 0, len(p.Gates)+len(p.Steps))}}
+	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{
+		Node: p.Node, Version: p.Version, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
+	}}
 	w.reverse = op == OpRevert || op == OpCheckRevert
-	w.begin()
+	w.cause, w.pending = make(map[string]string), make(map[string]bool)
 	err := p.Validate()
 	if err == nil {
 		err = by(w, ctx)
@@ -69,11 +75,8 @@ func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) e
 	return w.report, err
 }
 
-func (w *walk) begin() {
-	w.cause, w.pending, w.stopped = make(map[string]string), make(map[string]bool), false
-}
-
-// rest ends the report: steps of which it does not tell have not run.
+// rest ends the report: steps of which it does not tell have not run, or are blocked by a
+// gate that failed.
 func (w *walk) rest(ctx context.Context) {
 	told := make(map[string]bool, len(w.report.Results))
 	for _, r := range w.report.Results {
@@ -84,9 +87,15 @@ func (w *walk) rest(ctx context.Context) {
 		gates = w.plan.Gates
 	}
 	for _, s := range slices.Concat(gates, slices.Collect(w.order(w.plan.Steps))) {
-		if !told[s.Name] {
-			w.done(ctx, Result{Step: s.Name, Status: NotRun})
+		if told[s.Name] {
+			continue
 		}
+		w.inherit(&s)
+		if cause, blocked := w.cause[s.Name]; blocked && !w.reverse {
+			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
+			continue
+		}
+		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	}
 }
 
@@ -127,33 +136,53 @@ func (w *walk) applyPlan(ctx context.Context) error {
 // foresee checks the plan before it is applied. Unless it is to be applied, the report
 // tells what was found.
 func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
-	check := &walk{plan: w.plan, op: OpCheck, report: &Report{}}
-	check.begin()
-	claims := false
+	check := &walk{plan: w.plan, op: OpCheck, report: &Report{}, silent: true}
+	check.cause, check.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
+	if w.trace != nil {
+		check.trace = &Trace{Waiting: w.trace.Waiting}
+	}
 	err = check.inside(ctx, OpCheck, func(ctx context.Context) error {
 		err := check.checkSteps(ctx)
-		if w.plan.Journal != nil && err == nil {
-			claims, err = w.plan.Journal.Claims(ctx)
-			w.identify(ctx)
+		needed = check.report.Changed() || check.report.Count(Failed, Blocked) > 0
+		if w.plan.Journal == nil {
+			return err
 		}
+		if err == nil && !needed {
+			if needed, err = w.plan.Journal.Claims(ctx); err != nil {
+				return check.report.fail(err)
+			}
+		}
+		w.identify(ctx)
 		return err
 	})
 	switch {
-	case err == nil && (claims || check.report.Changed() || check.report.Count(Failed, Blocked) > 0):
+	case err == nil && needed:
 		return true, nil
-	case err != nil && w.plan.KeepGoing && check.report.Err == nil && ctx.Err() == nil:
+	case err != nil && check.report.Err == nil && ctx.Err() == nil && (w.plan.KeepGoing || !check.unwilling()):
 		return true, nil
 	}
 	for _, r := range check.report.Results {
-		if err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status) {
+		step := ctx
+		switch {
+		case err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status):
 			r = Result{Step: r.Step, Status: NotRun, Elapsed: r.Elapsed}
+		case !slices.Contains([]Status{Skipped, Blocked, NotRun}, r.Status): // it was tried
+			step = w.trace.stepStart(ctx, w.op, r.Step)
 		}
-		w.done(w.trace.stepStart(ctx, w.op, r.Step), r)
+		w.done(step, r)
 	}
 	if check.report.Err != nil {
 		w.report.fail(check.report.Err)
 	}
 	return false, err
+}
+
+// unwilling reports whether the plan stops at what it has found: at any failure that
+// counts but that to undo what is no longer wanted.
+func (w *walk) unwilling() bool {
+	return slices.ContainsFunc(w.report.Results, func(r Result) bool {
+		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent
+	})
 }
 
 // revertPlan is Plan.Revert and Plan.CheckRevert.
@@ -191,18 +220,19 @@ func (w *walk) prepare(ctx context.Context) error {
 func (w *walk) unprepared(ctx context.Context, err error) error {
 	var failure *StepError
 	if !errors.As(err, &failure) || w.plan.Step(failure.Step) == nil {
-		failure = &StepError{Op: "prepare", Err: err}
+		failure = newStepError("", "prepare", err)
 		if len(w.plan.Steps) > 0 {
 			failure.Step = w.plan.Steps[0].Name
 		}
 		err = failure
 	}
+	failure.Code = Code(failure)
 	for _, s := range w.plan.Steps {
 		switch {
 		case s.Name == failure.Step:
 			w.done(ctx, Result{Step: s.Name, Status: Failed, Err: failure})
 		case s.Skip:
-			w.done(ctx, Result{Step: s.Name, Status: Skipped})
+			w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.SkipReason})
 		default:
 			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(failure.Step)})
 		}
@@ -225,11 +255,13 @@ func (w *walk) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err != nil {
 		return w.report.fail(fmt.Errorf("take the node's lock: %w", err))
 	}
-	defer func() {
-		if uerr := unlock(); uerr != nil {
-			err = errors.Join(err, w.report.fail(fmt.Errorf("give back the node's lock: %w", uerr)))
-		}
-	}()
+	if unlock != nil {
+		defer func() {
+			if uerr := unlock(); uerr != nil {
+				err = errors.Join(err, w.report.fail(fmt.Errorf("give back the node's lock: %w", uerr)))
+			}
+		}()
+	}
 	return f(ctx)
 }
 
@@ -254,7 +286,6 @@ func (w *walk) inside(ctx context.Context, op Op, f func(context.Context) error)
 // over goes over steps. Its error joins those of the failures that count.
 func (w *walk) over(ctx context.Context, steps []Step, how pass) error {
 	w.pass = how
-	w.begin()
 	var errs []error
 	for s := range how.order(steps) {
 		errs = append(errs, w.step(ctx, &s))
@@ -268,15 +299,16 @@ func (w *walk) step(ctx context.Context, s *Step) error {
 	w.inherit(s)
 	switch cause, blocked := w.cause[s.Name]; {
 	case s.Skip && (w.plan.Journal == nil || !w.reverse):
-		w.done(ctx, Result{Step: s.Name, Status: Skipped})
+		w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.SkipReason})
 	case blocked:
 		w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
 	case w.stopped:
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	case ctx.Err() != nil:
 		w.stopped = true
-		w.done(ctx, Result{Step: s.Name, Status: NotRun})
-		return &StepError{Step: s.Name, Op: "start", Err: ended(ctx)}
+		failure := newStepError(s.Name, "start", ended(ctx))
+		w.done(ctx, Result{Step: s.Name, Status: NotRun, Err: failure})
+		return failure
 	default:
 		return w.run(ctx, s)
 	}
@@ -329,6 +361,9 @@ func (w *walk) bounded(ctx context.Context, s *Step) Result {
 	var failure *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failure) {
 		failure.Err = fmt.Errorf("%w (the step's timeout is %s)", failure.Err, s.Timeout)
+		if failure.Code == code.PlanFailed {
+			failure.Code = code.PlanTimeout
+		}
 	}
 	return r
 }
@@ -347,7 +382,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 		w.cause[s.Name] = s.Name
 		r.Excused = s.Optional && !w.reverse
 		if !r.Excused {
-			w.stopped = w.stops && !s.Absent || w.op == OpApply && endsPlan(ctx, r.Err)
+			w.stopped = w.stops && !s.Absent || (w.op == OpApply || w.silent) && endsPlan(ctx, r.Err)
 			return r, r.Err
 		}
 	}

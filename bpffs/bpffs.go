@@ -34,6 +34,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
@@ -47,7 +48,7 @@ const DefaultPath = "/sys/fs/bpf"
 const DefaultMode fs.FileMode = 0o700
 
 // ErrForeign says that a file system other than bpf is mounted on the path.
-var ErrForeign = errors.New("another file system is mounted there")
+var ErrForeign = code.New(code.BPFFSForeign, "another file system is mounted there")
 
 const (
 	fstype = "bpf"

@@ -15,13 +15,18 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-var _ bootstrap.CheckReverter = bpffs.Mount{}
+var (
+	_ bootstrap.Recorder = bpffs.Mount{}
+	_ bootstrap.Hosted   = bpffs.Mount{}
+	_ bootstrap.Placed   = bpffs.Mount{}
+)
 
 var onEach = fsmounttest.OnEach
 
@@ -85,14 +90,10 @@ func TestBPF1_ModeAndOptions(t *testing.T) {
 
 func TestBPF1_Conforms(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		state := filepath.Join(n.Dir(), "state")
 		path := filepath.Join(n.Dir(), "sys", "bpf")
-		bootstraptest.Conform(t, func() bootstrap.Action {
-			return recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)}
-		})
+		bootstraptest.Conform(t, func() bootstrap.Action { return bpffs.Mount{Path: path, Kernel: n.Kernel()} }, bpffs.Handler{Kernel: n.Kernel()})
 		require.Empty(t, n.Mounts(path))
 		require.NoDirExists(t, filepath.Dir(path))
-		require.NoDirExists(t, state)
 	})
 }
 
@@ -104,6 +105,7 @@ func TestBPF1_ForeignIsNamed(t *testing.T) {
 			m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 			_, err := m.Check(t.Context())
 			require.ErrorIs(t, err, bpffs.ErrForeign)
+			require.Equal(t, "bpffs.foreign", code.Of(err))
 			_, err = m.Mounted(t.Context())
 			require.ErrorIs(t, err, bpffs.ErrForeign)
 			err = m.Apply(t.Context())
@@ -286,7 +288,7 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 func TestBPF1_WithoutTheCapability(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	n.K.Fail = fsmounttest.Denied
-	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.K}
+	m := recorded{Mount: bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.K}}
 	for _, m.Journal = range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(n.Dir(), "state"))} {
 		err := m.Apply(t.Context())
 		require.ErrorIs(t, err, os.ErrPermission)

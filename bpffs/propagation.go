@@ -6,6 +6,7 @@ package bpffs
 import (
 	"fmt"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
@@ -48,11 +49,11 @@ func (m Mount) checkPropagation(k fsmount.Kernel, p fsmount.Place) error {
 	case parent.Shared() && fsmount.SharedWithInit(k, parent):
 		return nil
 	case parent.Shared():
-		return fmt.Errorf("mount bpf on %s: the host would not see it, since the mount on %s is shared, but not with pid 1, "+
+		return code.Errorf(code.BPFFSNotShared, "mount bpf on %s: the host would not see it, since the mount on %s is shared, but not with pid 1, "+
 			"as in a systemd unit with private mounts: enter pid 1's mount namespace, or leave PrivateMounts= and ProtectSystem= out",
 			p.Path, parent.Point)
 	}
-	return fmt.Errorf("mount bpf on %s: it would vanish with this container, since the mount on %s is not shared: "+
+	return code.Errorf(code.BPFFSNotShared, "mount bpf on %s: it would vanish with this container, since the mount on %s is not shared: "+
 		"give the volume mountPropagation: Bidirectional, and if the host's own mount is not shared, run there: mount --make-shared %s",
 		p.Path, parent.Point, parent.Point)
 }

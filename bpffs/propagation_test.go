@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 )
 
@@ -22,6 +23,7 @@ func private(t *testing.T, m bpffs.Mount, parent string) {
 		require.ErrorContains(t, err, m.Path)
 		require.ErrorContains(t, err, "mountPropagation: Bidirectional")
 		require.ErrorContains(t, err, "mount --make-shared "+parent)
+		require.Equal(t, "bpffs.not-shared", code.Of(err))
 	}
 	require.NoDirExists(t, m.Path)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 )
 
@@ -69,7 +70,7 @@ func (h Handler) holdsPins(k fsmount.Kernel, path string, goes func(path string)
 	if n := found.n - len(found.first); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("bpffs on %s is left mounted: it holds pins, which would be lost: %s%s (%s)",
+	return code.Errorf(code.BPFFSHoldsPins, "bpffs on %s is left mounted: it holds pins, which would be lost: %s%s (%s)",
 		path, strings.Join(found.first, ", "), more, cmp.Or(h.Remedy, "remove them first"))
 }
 

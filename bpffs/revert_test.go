@@ -14,13 +14,14 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // applied mounts with a record and returns what did.
-func applied(t *testing.T, n fsmounttest.Node) bpffs.Mount {
+func applied(t *testing.T, n fsmounttest.Node) recorded {
 	t.Helper()
 	m := recorded{bpffs.Mount{
 		Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel(),
@@ -69,6 +70,7 @@ func TestBPF5_PinsKeepIt(t *testing.T) {
 		for range 2 { // the record stays
 			_, err := m.CheckRevert(t.Context())
 			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")
+			require.Equal(t, "bpffs.holds-pins", code.Of(err))
 			err = m.Revert(t.Context())
 			require.ErrorContains(t, err, m.Path)
 			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")
@@ -150,7 +152,7 @@ func TestBPF5_AppliedAgainAfterAReboot(t *testing.T) {
 
 func TestBPF5_NothingRecorded(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf"), Kernel: n.Kernel()}
+		m := recorded{Mount: bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf"), Kernel: n.Kernel()}}
 		require.NoError(t, m.Apply(t.Context()))
 		require.ErrorIs(t, m.Revert(t.Context()), errors.ErrUnsupported)
 		_, err := m.CheckRevert(t.Context())
@@ -199,7 +201,7 @@ func (k dying) Mount(path, fstype, options string, before func(root string) erro
 	return err
 }
 
-func applyAndDie(t *testing.T, m bpffs.Mount, at string) {
+func applyAndDie(t *testing.T, m recorded, at string) {
 	t.Helper()
 	m.Kernel = dying{fsmount.Or(m.Kernel), at}
 	defer func() { require.Equal(t, errKilled, recover()) }()

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
@@ -122,6 +123,7 @@ func TestCG3_OpenChecksTheType(t *testing.T) {
 
 	_, err = cgroup.Open(n.Dir())
 	require.ErrorIs(t, err, cgroup.ErrForeign)
+	require.Equal(t, "cgroup.foreign", code.Of(err))
 	require.ErrorContains(t, err, n.Dir())
 	_, err = cgroup.ID(n.Dir())
 	require.ErrorIs(t, err, cgroup.ErrForeign)
@@ -202,6 +204,7 @@ func TestCG1_MountinfoTellsTheSame(t *testing.T) {
 		require.NoError(t, err)
 		_, err = cgroup.Mount{Path: bad}.Check(t.Context())
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
+		require.Equal(t, "cgroup.not-root", code.Of(err))
 		require.NoError(t, fsmounttest.OldCallsOnly())
 	}
 }

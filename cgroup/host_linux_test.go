@@ -4,6 +4,7 @@
 package cgroup_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,6 +32,32 @@ func host(t *testing.T, n fsmounttest.Node) (procDir, cgroupDir string) {
 	return testns.Process(t, testns.Mount|testns.Cgroup, cgroupDir), cgroupDir
 }
 
+// inside is a mount whose methods are called in namespaces of another process.
+type inside struct {
+	procDir string
+	ns      hostns.Namespace
+	m       recorded
+}
+
+func (i inside) Apply(ctx context.Context) error  { return hostns.Do(ctx, i.procDir, i.ns, i.m.Apply) }
+func (i inside) Revert(ctx context.Context) error { return hostns.Do(ctx, i.procDir, i.ns, i.m.Revert) }
+
+func (i inside) Check(ctx context.Context) (changes []string, err error) {
+	err = hostns.Do(ctx, i.procDir, i.ns, func(ctx context.Context) (err error) {
+		changes, err = i.m.Check(ctx)
+		return err
+	})
+	return changes, err
+}
+
+func (i inside) CheckRevert(ctx context.Context) (changes []string, err error) {
+	err = hostns.Do(ctx, i.procDir, i.ns, func(ctx context.Context) (err error) {
+		changes, err = i.m.CheckRevert(ctx)
+		return err
+	})
+	return changes, err
+}
+
 // From a container, the mount appears on the host, with the host's root, and
 // not with the container's.
 func TestCG1_FromAContainer(t *testing.T) {
@@ -40,7 +67,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 			procDir, cgroupDir := host(t, n)
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
 			state := filepath.Join(n.Dir(), "state")
-			action := hostns.In(procDir, hostns.Mount|hostns.Cgroup, recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)})
+			action := inside{procDir, hostns.Mount | hostns.Cgroup, recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)}}
 
 			require.NoError(t, action.Apply(t.Context()))
 			changes, err := action.Check(t.Context())
@@ -61,7 +88,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 
 			// Only the mount namespace entered: what is mounted has the
 			// container's root, and the host says so.
-			half := hostns.In(procDir, hostns.Mount, cgroup.Mount{Path: path, Kernel: n.Kernel()})
+			half := inside{procDir, hostns.Mount, recorded{Mount: cgroup.Mount{Path: path, Kernel: n.Kernel()}}}
 			require.NoError(t, half.Apply(t.Context()))
 			_, err = action.Check(t.Context())
 			require.ErrorIs(t, err, cgroup.ErrNotRoot)

@@ -34,16 +34,17 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 var (
 	// ErrForeign says that a file system other than cgroup2 is mounted on the path.
-	ErrForeign = errors.New("another file system is there")
+	ErrForeign = code.New(code.CgroupForeign, "another file system is there")
 
 	// ErrNotRoot says that a path shows a cgroup other than the host's root.
-	ErrNotRoot = errors.New("not the host's root cgroup")
+	ErrNotRoot = code.New(code.CgroupNotRoot, "not the host's root cgroup")
 )
 
 const (

@@ -20,7 +20,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-var _ bootstrap.CheckReverter = cgroup.Mount{}
+var (
+	_ bootstrap.Recorder = cgroup.Mount{}
+	_ bootstrap.Hosted   = cgroup.Mount{}
+	_ bootstrap.Placed   = cgroup.Mount{}
+)
 
 var onEach = fsmounttest.OnEach
 
@@ -57,14 +61,10 @@ func TestCG1_MakesDirectoriesAndMounts(t *testing.T) {
 
 func TestCG1_Conforms(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		state := filepath.Join(n.Dir(), "state")
 		path := filepath.Join(n.Dir(), "run", "cgroupv2")
-		bootstraptest.Conform(t, func() bootstrap.Action {
-			return recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)}
-		})
+		bootstraptest.Conform(t, func() bootstrap.Action { return cgroup.Mount{Path: path, Kernel: n.Kernel()} }, cgroup.Handler{Kernel: n.Kernel()})
 		require.Empty(t, n.Mounts(path))
 		require.NoDirExists(t, filepath.Dir(path))
-		require.NoDirExists(t, state)
 	})
 }
 

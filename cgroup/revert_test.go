@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-func applied(t *testing.T, n fsmounttest.Node) cgroup.Mount {
+func applied(t *testing.T, n fsmounttest.Node) recorded {
 	t.Helper()
 	m := recorded{cgroup.Mount{
 		Path: filepath.Join(n.Dir(), "run", "cgroupv2"), Kernel: n.Kernel(),
@@ -138,7 +138,7 @@ func TestCG2_SomebodyElseIsFirst(t *testing.T) {
 }
 
 func TestRevertWithoutARecord(t *testing.T) {
-	_, err := cgroup.Mount{}.CheckRevert(t.Context())
+	_, err := recorded{}.CheckRevert(t.Context())
 	require.ErrorIs(t, err, errors.ErrUnsupported)
-	require.ErrorIs(t, cgroup.Mount{}.Revert(t.Context()), errors.ErrUnsupported)
+	require.ErrorIs(t, recorded{}.Revert(t.Context()), errors.ErrUnsupported)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -86,6 +87,7 @@ func (n agentNode) requireRefused(says string) {
 	n.t.Helper()
 	err := n.cleanUp()
 	require.ErrorIs(n.t, err, cleanup.ErrAgentAlive)
+	require.Equal(n.t, "cleanup.agent-alive", code.Of(err))
 	require.Regexp(n.t, says, err.Error())
 	n.start("test -d /var/run/cilium/state && echo ready")()
 }

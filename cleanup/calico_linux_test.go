@@ -84,13 +84,14 @@ func TestCLN6_NodeThatCalicoLeft(t *testing.T) {
 		clsact(t, "eth0")
 		filter(t, "eth0", ingress, 1, "foreign", program(t, ebpf.SchedCLS, "foreign"))
 		waitFor(t, "local fd09::1 dev eth0", "ip", "-6", "route", "show", "table", "local")
+		waitForLinks(t)
 		clean := sightOf(t)
 
 		run(t, "sh", "-euc", calicoLeavings)
 		preamble := program(t, ebpf.SchedCLS, "cali_tc_preambl")
 		filter(t, "eth0", ingress, 2, "cali_tc_preambl:[7]", preamble)
 		setXDP(t, "eth0", program(t, ebpf.XDP, "cali_xdp_preamb"), 0)
-		waitFor(t, "state UP", "ip", "-o", "link", "show", "dev", "calif9876543210")
+		waitForLinks(t)
 		dirty := sightOf(t)
 
 		c := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: "/sys/fs/cgroup"}

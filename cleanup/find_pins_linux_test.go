@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -92,7 +93,9 @@ func TestPinThatWasReplacedIsLeft(t *testing.T) {
 	replacement := array(t, "cilium_x")
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, replacement.Pin(path))
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove pin "+path+": another one is there by now")
+	err := c.Remove(context.Background(), inv.Items)
+	require.ErrorContains(t, err, "remove pin "+path+": another one is there by now")
+	require.Equal(t, "cleanup.replaced", code.Of(err))
 	require.FileExists(t, path)
 
 	require.NoError(t, os.Remove(path))

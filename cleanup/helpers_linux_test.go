@@ -168,6 +168,7 @@ func objects(items []cleanup.Item) []string {
 // the tools see.
 func inventory(t testing.TB, c cleanup.Leftovers) *cleanup.Inventory {
 	t.Helper()
+	waitForLinks(t)
 	before := everything(t)
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)

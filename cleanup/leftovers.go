@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // DefaultBPFRoot is where the BPF file system is mounted on a node.
@@ -16,7 +17,7 @@ const DefaultBPFRoot = "/sys/fs/bpf"
 
 // ErrAgentAlive is matched by the error of [Leftovers.Remove] where
 // [Ownership.AgentAlive] sees the agent: stop it first.
-var ErrAgentAlive = errors.New("the agent is running")
+var ErrAgentAlive = code.New(code.CleanupAgentAlive, "the agent is running")
 
 // Leftovers are what an agent left on a node. As an action of a plan it is the
 // state of the node without them: a plan with a journal asks for Step.NoUndo, since

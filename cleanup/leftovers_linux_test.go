@@ -176,7 +176,9 @@ func cgroupLeftovers() []leftover {
 }
 
 // netLeftovers are links, routes, rules, namespaces and IPsec. The twins among
-// routes and rules are those of foreignRoutes.
+// routes and rules are those of foreignRoutes. Links get addrgenmode before they come
+// up: where one command does both, the kernel brings the link up first, and may give it
+// an address.
 func netLeftovers() []leftover {
 	do := func(commands ...string) func(*testing.T) {
 		return func(t *testing.T) {
@@ -197,8 +199,8 @@ func netLeftovers() []leftover {
 	return []leftover{
 		{"cilium_host and cilium_net", "link cilium_host", false,
 			do("link add dev my_cilium type veth peer name ciliumx"),
-			do("link add dev cilium_host type veth peer name cilium_net", "link set dev cilium_host up addrgenmode none", "link set dev cilium_net up addrgenmode none",
-				"addr add 10.0.0.1/32 dev cilium_host")},
+			do("link add dev cilium_host type veth peer name cilium_net", "link set dev cilium_host addrgenmode none", "link set dev cilium_net addrgenmode none",
+				"link set dev cilium_host up", "link set dev cilium_net up", "addr add 10.0.0.1/32 dev cilium_host")},
 		{"cilium_vxlan", "link cilium_vxlan", false,
 			do("link add dev vxlan.calico type vxlan id 4096 dstport 4789 dev eth0"),
 			do("link add dev cilium_vxlan type vxlan external dstport 8472")},
@@ -207,7 +209,8 @@ func netLeftovers() []leftover {
 			do("netns add cilium-health-x", "link add dev lxc_health type veth peer name cilium netns cilium-health-x")},
 		{"link of an endpoint with 15 characters, its peer in a namespace", "link lxc0123456789ab", false,
 			do("netns add other", "link add dev lxcnothexatall type veth peer name eth0 netns other"),
-			do("netns add cni-12345678", "link add dev lxc0123456789ab type veth peer name eth0 netns cni-12345678", "link set dev lxc0123456789ab up addrgenmode none")},
+			do("netns add cni-12345678", "link add dev lxc0123456789ab type veth peer name eth0 netns cni-12345678",
+				"link set dev lxc0123456789ab addrgenmode none", "link set dev lxc0123456789ab up")},
 		{"link of an endpoint by its programs", "link lxcbyprogram", false, nil, func(t *testing.T) {
 			veth(t, "lxcbyprogram", "peer")
 			clsact(t, "lxcbyprogram")

@@ -112,6 +112,7 @@ func makeAll(t *testing.T, all []leftover) (clean, dirty sight) {
 		l.make(t)
 	}
 	waitForLinks(t)
+	require.Empty(t, run(t, "ip", "-6", "-o", "address", "show", "scope", "link"), "an address of the kernel's own gets its route up to two seconds later")
 	return clean, sightOf(t)
 }
 
@@ -127,24 +128,39 @@ func waitFor(t testing.TB, want string, args ...string) {
 // time: what a tool says of links, qdiscs and routes meanwhile is about to change.
 func waitForLinks(t testing.TB) {
 	t.Helper()
-	waitUntil(t, settled, "ip", "-o", "link", "show", "up")
+	waitUntil(t, settled, "ip", "-o", "-d", "link", "show", "up")
 }
 
-// settled reports whether no state is about to change, of links as ip lists them.
+// settled reports whether no state is about to change, of links as ip lists them with
+// their kinds.
 func settled(links string) bool {
 	for line := range strings.Lines(links) {
 		want := "state UP "
 		switch {
-		case strings.Contains(line, "LOOPBACK"):
-			want = "state UNKNOWN " // for good
 		case !strings.Contains(line, "LOWER_UP"):
 			want = "DOWN " // or LOWERLAYERDOWN
+		case !strings.Contains(line, " veth "):
+			want = "state U" // UP or, of a kind whose carrier never changes, UNKNOWN
 		}
 		if !strings.Contains(line, want) {
 			return false
 		}
 	}
 	return true
+}
+
+func TestSettledStates(t *testing.T) {
+	for line, want := range map[string]bool{
+		"1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT":                                 true,
+		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UNKNOWN mode DEFAULT \\    veth ":          false,
+		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP mode DEFAULT \\    veth ":               true,
+		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noop state LOWERLAYERDOWN mode DEFAULT \\    veth ":      false,
+		"2: a@b: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noop state UNKNOWN mode DEFAULT \\    veth ":           false,
+		"2: a@b: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue state LOWERLAYERDOWN mode DEFAULT \\    veth ": true,
+		"3: v: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UNKNOWN mode DEFAULT \\    vxlan external ":  true,
+	} {
+		require.Equal(t, want, settled("1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 state UNKNOWN mode DEFAULT\n"+line+"\n"), line)
+	}
 }
 
 // waitUntil runs a tool until what it says is enough.

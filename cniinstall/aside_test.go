@@ -222,7 +222,7 @@ func TestCNI5_OursInTheirPlace(t *testing.T) {
 func TestCNI5_Conform(t *testing.T) {
 	n := newNode(t)
 	n.others()
-	bootstraptest.Conform(t, func() bootstrap.Action { return n.exclusive() })
+	bootstraptest.Conform(t, func() bootstrap.Action { return n.exclusive().Install }, cniinstall.Handler{ConfDir: n.conf})
 }
 
 // Cancelled at every point where the context is looked at, then run again, then

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Configurations of other CNIs, as they write them.
@@ -151,6 +152,7 @@ func TestCNI4_WaitForTheTarget(t *testing.T) {
 	before := tree(t, n.root)
 	for _, err := range []error{i.Apply(t.Context()), second(i.Check(t.Context()))} {
 		require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
+		require.Equal(t, "cni.target-missing", code.Of(err))
 		require.ErrorContains(t, err, "01-bad.conflist is passed over: invalid CNI configuration 01-bad.conflist, line 1 column 32")
 	}
 	require.Equal(t, before, tree(t, n.root))

@@ -4,24 +4,23 @@
 package cniinstall
 
 import (
-	"errors"
-
 	"github.com/slipway-dev/slipway/internal/cniresult"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // ErrPluginMissing says that a plugin which a configuration names is not where the
 // runtime looks, cannot be executed yet, or is just being written. It may still
 // appear, since another project's installer may be at work.
-var ErrPluginMissing = errors.New("plugin missing")
+var ErrPluginMissing = code.New(code.CNIPluginMissing, "plugin missing")
 
 // ErrNoLoopback says that no runtime would find the plugin loopback, which no
 // configuration names: see [Install.Names]. It comes with ErrPluginMissing.
-var ErrNoLoopback = errors.New("container runtimes run loopback for every pod")
+var ErrNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopback for every pod")
 
 // ErrTargetMissing says that the network which a [Chained] is to join is not in the
 // folder, or not valid. It may still appear, since the other CNI may be starting.
-var ErrTargetMissing = errors.New("network to chain onto is missing")
+var ErrTargetMissing = code.New(code.CNITargetMissing, "network to chain onto is missing")
 
 // ErrInUse is matched by the error of an undo that leaves what sandboxes need to be
 // deleted: without the plugins that gave a pod its network the runtime cannot take it

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 const (
@@ -30,6 +31,7 @@ type uninstalled struct{}
 
 func (uninstalled) Error() string        { return "no longer installed" }
 func (uninstalled) Is(target error) bool { return target == journal.ErrRevoked }
+func (uninstalled) Code() string         { return code.JournalRevoked }
 
 // ErrContested says that somebody else, such as the guard of another agent, keeps
 // undoing the repairs.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/cniresult"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -256,6 +257,7 @@ type told struct {
 
 func (t told) Error() string        { return t.text }
 func (t told) Is(target error) bool { return target == t.is }
+func (t told) Code() string         { return code.Of(t.is) }
 
 // held keeps a configuration of ours that somebody has changed recorded as long as
 // it names recorded plugins: without them no pod would start.

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 const agentConf = `{
@@ -106,11 +107,7 @@ func TestConform(t *testing.T) {
 	n := newNode(t)
 	write(t, n.plugin("cilium-cni"), script("0.1.0"), 0o711)
 	write(t, n.confFile(), "{}", 0o644)
-	bootstraptest.Conform(t, func() bootstrap.Action { return n.install() })
-
-	unrecorded := newNode(t)
-	unrecorded.state = ""
-	bootstraptest.Conform(t, func() bootstrap.Action { return unrecorded.install() })
+	bootstraptest.Conform(t, func() bootstrap.Action { return n.install().Install }, cniinstall.Handler{ConfDir: n.conf})
 }
 
 var (
@@ -207,6 +204,7 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	_, err := i.Check(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
 	require.ErrorIs(t, err, cniinstall.ErrNoLoopback)
+	require.Equal(t, "cni.no-loopback", code.Of(err))
 	require.EqualError(t, err, "check CNI: container runtimes run loopback for every pod: plugin missing: loopback is not in "+n.bin)
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
 	require.NoFileExists(t, n.confFile())

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // list wraps plugins in a list, each on a line of its own from line 3.
@@ -70,6 +71,7 @@ func TestCNI2_InvalidConfiguration(t *testing.T) {
 			for _, err := range []error{second(i.Check(t.Context())), i.Apply(t.Context())} {
 				var invalid *cniinstall.InvalidError
 				require.ErrorAs(t, err, &invalid)
+				require.Equal(t, "cni.config-invalid", code.Of(err))
 				require.ErrorContains(t, err, tt.want)
 				require.Equal(t, []int{tt.line, tt.column, tt.plugin}, []int{invalid.Line, invalid.Column, invalid.Plugin}, err)
 				require.NotErrorIs(t, err, cniinstall.ErrPluginMissing)
@@ -131,6 +133,7 @@ func TestCNI2_PluginMissing(t *testing.T) {
 	before := tree(t, n.root)
 	for _, err := range []error{second(i.Check(t.Context())), i.Apply(t.Context())} {
 		require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
+		require.Equal(t, "cni.plugin-missing", code.Of(err))
 		require.ErrorContains(t, err, "cloud-a is not in "+n.bin)
 		require.ErrorContains(t, err, "cloud-b is not in "+n.bin)
 		require.NotContains(t, err.Error(), "cilium-cni")

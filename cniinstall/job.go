@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -214,7 +215,7 @@ func notWritable(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s is not writable: %w", dir, hint(err))
+	return code.Errorf(code.CNIDirectoryUnusable, "%s is not writable: %w", dir, hint(err))
 }
 
 // findDirs lists the missing folders that something is to be written to. It is an

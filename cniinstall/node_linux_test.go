@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -63,6 +64,7 @@ func TestCNI2_ReadOnlyConfDir(t *testing.T) {
 	_, err := i.Check(t.Context())
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, "check CNI: write "+filepath.Join(n.conf, i.ConfName)+": "+n.conf+" is not writable: read-only file system (needs a file system mounted read-write)")
+	require.Equal(t, "cni.directory-unusable", code.Of(err))
 	require.ErrorIs(t, i.Apply(t.Context()), unix.EROFS)
 	require.Equal(t, before, tree(t, n.root))
 }

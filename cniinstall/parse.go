@@ -14,6 +14,8 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/utils"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // InvalidError says that a runtime would not accept a configuration, or would load
@@ -45,6 +47,9 @@ func (e *InvalidError) Error() string {
 
 // Unwrap returns the reason.
 func (e *InvalidError) Unwrap() error { return e.Err }
+
+// Code returns "cni.config-invalid".
+func (e *InvalidError) Code() string { return code.CNIConfigInvalid }
 
 // network is a configuration that libcni accepts.
 type network struct {

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
@@ -56,7 +57,7 @@ func (i Install) For(ctx context.Context, r Runtime) (Install, error) {
 	if i.ConfDir == "" {
 		i.ConfDir = first(r.ConfDir, known.conf, defaultConfDir)
 		if r.ConfDir != "" && !isForCNI(r.ConfDir) {
-			return i, fmt.Errorf("choose CNI folders: the container runtime reads configurations in %q, which by its name is not for CNI%s", r.ConfDir, r.remedy())
+			return i, code.Errorf(code.CNIDirectoryUnusable, "choose CNI folders: the container runtime reads configurations in %q, which by its name is not for CNI%s", r.ConfDir, r.remedy())
 		}
 	}
 	if i.BinDir == "" {
@@ -116,7 +117,7 @@ func (r Runtime) binDir(last string) (string, error) {
 	for _, dir := range append(intersection(last, r.PluginDirs), r.PluginDirs...) {
 		err := usable(dir)
 		if !isForCNI(dir) && (filepath.Base(dir) != "bin" || isSystems(dir)) {
-			err = fmt.Errorf("%s is by its name not a folder for CNI plugins", dir)
+			err = code.Errorf(code.CNIDirectoryUnusable, "%s is by its name not a folder for CNI plugins", dir)
 		}
 		if err == nil {
 			return dir, nil

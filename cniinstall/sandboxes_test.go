@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // cached is what libcni caches for a sandbox of a network.
@@ -48,6 +49,7 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 		err := undo(cniinstall.Handler{})
 		require.ErrorIs(t, err, cniinstall.ErrInUse)
 		require.ErrorContains(t, err, n.confFile()+" is kept: sandboxes need it to be deleted: 2, by "+results)
+		require.Equal(t, "cni.in-use", code.Of(err))
 		require.FileExists(t, n.confFile())
 		require.FileExists(t, n.plugin("cilium-cni"))
 	}

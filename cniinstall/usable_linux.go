@@ -5,10 +5,10 @@ package cniinstall
 
 import (
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -17,11 +17,11 @@ import (
 func usable(dir string) error {
 	nearest, err := durable.Writable(dir)
 	if errors.Is(err, unix.EROFS) {
-		return fmt.Errorf("%s is on a file system mounted read-only", dir)
+		return code.Errorf(code.CNIDirectoryUnusable, "%s is on a file system mounted read-only", dir)
 	}
 	var st unix.Statfs_t
 	if unix.Statfs(nearest, &st) == nil && st.Flags&unix.ST_NOEXEC != 0 {
-		return fmt.Errorf("%s is on a file system mounted noexec", dir)
+		return code.Errorf(code.CNIDirectoryUnusable, "%s is on a file system mounted noexec", dir)
 	}
 	return notWritable(dir, err)
 }

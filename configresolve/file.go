@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -44,7 +45,7 @@ func (f File) Read(ctx context.Context) ([]Layer, error) {
 	}
 	values, err := parse(content)
 	if err != nil {
-		return nil, fmt.Errorf("parse %s: %w", f.Path, err)
+		return nil, code.Errorf(code.ConfigInvalid, "parse %s: %w", f.Path, err)
 	}
 	return []Layer{{Ref: f.Ref(), Values: values}}, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 func read(t *testing.T, s configresolve.Source) values {
@@ -66,6 +67,7 @@ func TestDirErrors(t *testing.T) {
 	dir := t.TempDir()
 	_, err := configresolve.Dir{Path: filepath.Join(dir, "no")}.Read(t.Context())
 	require.ErrorIs(t, err, configresolve.ErrMissing)
+	require.Equal(t, "config.source-missing", code.Of(err))
 
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "dangling")))
 	_, err = configresolve.Dir{Path: dir}.Read(t.Context())

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/slipway-dev/slipway/configresolve/internal/once"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // The rules by which a key of any source but the first is denied.
@@ -73,7 +74,7 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 		}
 	}
 	if r.Strict && len(bad) > 0 {
-		return nil, fmt.Errorf("resolve configuration: %w", errors.Join(bad...))
+		return nil, code.Errorf(code.ConfigInvalid, "resolve configuration: %w", errors.Join(bad...))
 	}
 	return m.config, nil
 }

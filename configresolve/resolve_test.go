@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/internal/once"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 type values = map[string]string
@@ -167,6 +168,7 @@ func TestCFG5_StrictReportsEveryKey(t *testing.T) {
 	require.ErrorContains(t, err, `invalid key "../evil" from static:a: starts with ".."`)
 	require.ErrorContains(t, err, `invalid key "x y" from static:a`)
 	require.ErrorContains(t, err, `reserved key "config-sources" from static:b`)
+	require.Equal(t, "config.invalid", code.Of(err))
 }
 
 func TestCFG5_WriterKeysAreReserved(t *testing.T) {

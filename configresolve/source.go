@@ -8,11 +8,13 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // ErrMissing is matched by the error of a [Source] whose object does not exist.
 // [Optional] tolerates this error and no other.
-var ErrMissing = errors.New("source does not exist")
+var ErrMissing = code.New(code.ConfigSourceMissing, "source does not exist")
 
 // The kinds of sources in a cluster, as they are written in a spec string and in a
 // [Ref]. Package configresolve/kube reads them.

@@ -4,13 +4,14 @@
 package configresolve
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // ErrUnset is matched by the error of [Get] for a key that no source set.
-var ErrUnset = errors.New("is not set")
+var ErrUnset = code.New(code.ConfigInvalid, "is not set")
 
 // unshown is the error from parsing a secret. Its own text would contain the
 // secret.
@@ -34,7 +35,7 @@ func Get[T any](c *Config, key string, parse func(string) (T, error)) (T, error)
 		err = unshown{err}
 	}
 	if err != nil {
-		return zero, fmt.Errorf("config key %s from %s: %w", quote(key), c.entries[key].Source, err)
+		return zero, code.Errorf(code.ConfigInvalid, "config key %s from %s: %w", quote(key), c.entries[key].Source, err)
 	}
 	return parsed, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 func TestCFG11_Get(t *testing.T) {
@@ -26,6 +27,7 @@ func TestCFG11_Get(t *testing.T) {
 
 	_, err = configresolve.Get(c, "mtu", strconv.Atoi)
 	require.ErrorIs(t, err, strconv.ErrSyntax)
+	require.Equal(t, "config.invalid", code.Of(err))
 	require.ErrorContains(t, err, `config key "mtu" from static:base: `)
 
 	_, err = configresolve.Get(c, "nothing", strconv.Atoi)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // guardRouters puts accept_ra = 2 before the changes that turn IPv6 forwarding on,
@@ -56,7 +58,7 @@ func (k Kernel) guard(link string) (*Change, error) {
 	return &Change{Key: keyOf(at), Old: value, New: "2", Why: why, guard: true}, nil
 }
 
-var errRouter = errors.New("a default route would be lost")
+var errRouter = code.New(code.SysctlRouteLost, "a default route would be lost")
 
 func keepsOff(link string, err error) error {
 	return fmt.Errorf("turn IPv6 forwarding on: %w: link %s has it from router advertisements: %w", errRouter, link, err)

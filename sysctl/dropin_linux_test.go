@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
@@ -80,8 +81,8 @@ func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
 	before := values(t)
 	root := t.TempDir()
 	bootstraptest.Conform(t, func() bootstrap.Action {
-		return cilium(recordedFile{sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}, journaltest.Open(t, filepath.Join(root, "state"))})
-	})
+		return cilium(recordedFile{DropIn: sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}}).DropIn
+	}, sysctl.Handler{})
 	require.Empty(t, differing(before, values(t)))
 }
 
@@ -322,6 +323,7 @@ func TestSYS3_AReadOnlyDirectoryIsSaidBeforehand(t *testing.T) {
 		d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(etc, dir)}, journaltest.Open(t, filepath.Join(root, "state", filepath.Base(filepath.Dir(dir))))})
 		changes, err := d.Check(t.Context())
 		require.ErrorIs(t, err, sysctl.ErrReadOnlyDir)
+		require.Equal(t, "sysctl.directory-read-only", code.Of(err))
 		require.ErrorIs(t, err, unix.EROFS)
 		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written: its directory is read-only: "+etc)
 		require.Contains(t, changes, "set "+bad+" = 0 (is 2)")

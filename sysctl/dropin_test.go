@@ -148,8 +148,8 @@ func TestDropInKeepsTheContract(t *testing.T) {
 				d := n.dropInWith(reload)
 				d.Dir = filepath.Join(n.root, "new", "dir")
 				d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"})
-				return d
-			})
+				return d.DropIn
+			}, sysctl.Handler{Kernel: sysctl.Kernel{Files: n.Kernel}})
 			require.Equal(t, before, n.Values())
 			require.NoDirExists(t, filepath.Join(n.root, "new"))
 			require.NoDirExists(t, n.state())

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/remedy"
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
@@ -22,12 +23,12 @@ var ErrNoSystemd error = unsupported.Error("no systemd")
 // ErrSwallowed says that a write succeeded but the value is still a different one:
 // another key, a security module or a limit of the kernel determines it. It is
 // wrapped in an [Error], whose text names the value that was found.
-var ErrSwallowed = errors.New("written, and it is another all the same")
+var ErrSwallowed = code.New(code.SysctlOverridden, "written, and it is another all the same")
 
 // ErrReadOnlyDir says that no file can be made in a [DropIn]'s directory: its file
 // system is read-only, or the directory is immutable. Another directory that is read
 // at boot would do, or [Settings], which write no file.
-var ErrReadOnlyDir = errors.New("its directory is read-only")
+var ErrReadOnlyDir = code.New(code.SysctlDirectoryReadOnly, "its directory is read-only")
 
 // Error says which value could not be read, set or put back. Independent failures
 // are joined, and [errors.As] finds the first.
@@ -63,6 +64,7 @@ func (s swallowed) Error() string {
 }
 
 func (swallowed) Is(target error) bool { return target == ErrSwallowed }
+func (swallowed) Code() string         { return code.SysctlOverridden }
 
 var errNotDir = syscall.ENOTDIR
 
@@ -77,20 +79,20 @@ func pathless(err error) error {
 
 // hint adds to err what the node or the pod lacks.
 func hint(key Key, err error) error {
-	var missing string
+	var missing, cause string
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		missing = "this kernel does not have the key, or the module that brings it is not loaded"
+		cause, missing = code.SysctlKeyMissing, "this kernel does not have the key, or the module that brings it is not loaded"
 	case errors.Is(err, syscall.EROFS):
-		missing = "/proc/sys is read-only here: run the container privileged or with procMount: Unmasked, or act in the host's mount namespace"
+		cause, missing = code.SysctlReadOnly, "/proc/sys is read-only here: run the container privileged or with procMount: Unmasked, or act in the host's mount namespace"
 	case errors.Is(err, fs.ErrPermission):
-		missing = "needs " + capability(key)
+		return remedy.Add(err, "needs "+capability(key))
 	case errors.Is(err, syscall.EINVAL):
-		missing = "the kernel does not take this value"
+		cause, missing = code.SysctlValueRefused, "the kernel does not take this value"
 	default:
 		return err
 	}
-	return remedy.Add(err, missing)
+	return code.Wrap(cause, remedy.Add(err, missing))
 }
 
 // capability is what a write to key takes: below net, CAP_NET_ADMIN in the

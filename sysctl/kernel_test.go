@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -281,6 +282,7 @@ func TestErrorsTellKeyAndValue(t *testing.T) {
 		require.Equal(t, sysctl.Key("net.ipv4.fib_multipath_use_neigh"), failure.Key)
 		require.Equal(t, "1", failure.Value)
 		require.ErrorIs(t, err, sysctl.ErrSwallowed)
+		require.Equal(t, "sysctl.overridden", code.Of(err))
 		require.EqualError(t, failure, "set net.ipv4.fib_multipath_use_neigh = 1: written, and it is 0 all the same"+
 			" (another key, a security module or the kernel's limits decide it)")
 	}

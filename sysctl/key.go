@@ -4,11 +4,12 @@
 package sysctl
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Key names a kernel value as sysctl.d(5) does. Its elements are separated either
@@ -21,7 +22,7 @@ import (
 // compare keys in that form.
 type Key string
 
-var errKey = errors.New("not a sysctl key")
+var errKey = code.New(code.SysctlKeyInvalid, "not a sysctl key")
 
 // ParseKey checks a key and returns its dotted spelling. It returns an error if the
 // key is empty or absolute, has an empty element or "." or ".." as an element,

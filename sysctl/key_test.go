@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -46,6 +47,7 @@ func TestSYS1_NoKeyLeavesProcSys(t *testing.T) {
 		require.ErrorContains(t, err, "not a sysctl key")
 		_, err = sysctl.Kernel{}.Get(sysctl.Key(bad))
 		require.ErrorContains(t, err, "not a sysctl key", "%q", bad)
+		require.Equal(t, "sysctl.key-invalid", code.Of(err))
 		require.ErrorContains(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: sysctl.Key(bad), Value: "1"}), "not a sysctl key")
 	}
 }

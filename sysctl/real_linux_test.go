@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
@@ -91,6 +92,7 @@ func TestSYS2_RealKernel(t *testing.T) {
 	err = k.Set(sysctl.Setting{Key: "net.ipv4.ip_forwards", Value: "1"})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "does not have the key")
+	require.Equal(t, "sysctl.key-missing", code.Of(err))
 	_, err = k.Get("net.ipv4.conf")
 	require.ErrorIs(t, err, syscall.EISDIR)
 }
@@ -115,6 +117,7 @@ func TestSYS2_RealReadOnlyKernel(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EROFS)
 	require.ErrorContains(t, err, "kernel.pid_max")
 	require.ErrorContains(t, err, "procMount")
+	require.Equal(t, "sysctl.read-only", code.Of(err))
 
 	other.IgnoreFailure = true
 	require.NoError(t, k.Set(other))
@@ -217,13 +220,12 @@ func TestSettingsKeepTheContractOnTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "lxc1")
 	before := values(t)
-	state := filepath.Join(t.TempDir(), "state")
 	values4 := append(sysctl.Forwarding(),
 		sysctl.Setting{Key: "net.ipv4.conf.default.rp_filter", Value: "2"},
 		sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})
 	bootstraptest.Conform(t, func() bootstrap.Action {
-		return recordedValues{sysctl.Settings{Values: values4}, journaltest.Open(t, state)}
-	})
+		return sysctl.Settings{Values: values4}
+	}, sysctl.Handler{})
 	require.Empty(t, differing(before, values(t)))
 }
 

@@ -6,6 +6,8 @@ package sysctl
 import (
 	"context"
 	"fmt"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Reloader has the files in sysctl.d applied by whichever service does that on a
@@ -61,3 +63,5 @@ type jobFailed struct{ result, unit string }
 func (e jobFailed) Error() string {
 	return fmt.Sprintf("the job ended with %q (see journalctl -u %s)", e.result, e.unit)
 }
+
+func (jobFailed) Code() string { return code.SysctlReloadFailed }

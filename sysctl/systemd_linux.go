@@ -15,6 +15,7 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -128,7 +129,7 @@ func (s Systemd) outcome(ctx context.Context, m *manager, result string) error {
 	case result == "done":
 		return nil
 	case result == "failed" && m.limited(ctx, s.unit()):
-		return fmt.Errorf("restart %s: it was started too often in a short time (StartLimitBurst=): run systemctl reset-failed %s, or try again later",
+		return code.Errorf(code.SysctlReloadFailed, "restart %s: it was started too often in a short time (StartLimitBurst=): run systemctl reset-failed %s, or try again later",
 			s.unit(), s.unit())
 	}
 	return fmt.Errorf("restart %s: %w", s.unit(), jobFailed{result, s.unit()})

@@ -7,24 +7,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// Conform tests that an action keeps the contract of [bootstrap.Action], and
-// of [bootstrap.Reverter] and [bootstrap.CheckReverter] if it is one, as far as
-// the action's own answers show it. It is [Conformance] without State, Others and
-// Break.
-func Conform(t testing.TB, newAction func() bootstrap.Action) {
+// Conform tests that an action keeps the contract of [bootstrap.Action] and, as one of
+// these or by what the handlers undo, of [bootstrap.Recorder], [bootstrap.Reverter] and
+// [bootstrap.CheckReverter], as far as the action's own answers show it. It is
+// [Conformance] without State, Others and Break.
+func Conform(t testing.TB, newAction func() bootstrap.Action, handlers ...journal.Handler) {
 	t.Helper()
-	Conformance{Action: newAction}.Test(t)
+	Conformance{Action: newAction, Handlers: handlers}.Test(t)
 }
 
-// Conformance tests that an action keeps the contract of [bootstrap.Action], and
-// of [bootstrap.Reverter] and [bootstrap.CheckReverter] if it is one.
+// Conformance tests that an action keeps the contract of [bootstrap.Action] and of
+// [bootstrap.Recorder], if it is one, or of [bootstrap.Reverter] and
+// [bootstrap.CheckReverter].
 //
 // The rules:
 //
@@ -42,6 +45,9 @@ func Conform(t testing.TB, newAction func() bootstrap.Action) {
 //     after Revert; it changes nothing and answers the same when asked again.
 //   - What somebody else has applied, Revert leaves.
 //   - An Apply that fails names the object, and what it did can be reverted.
+//   - What a Recorder says that it records, the handlers undo: Revert and CheckRevert
+//     are then those of the journal, in which each Apply must have recorded what it
+//     changed.
 //
 // The rules for Revert and CheckRevert are not tested if they return an error
 // that matches [errors.ErrUnsupported]; the node is then left applied. Else it is
@@ -52,6 +58,11 @@ type Conformance struct {
 	// them, as between two processes. At the start, the node must be in a state in
 	// which the action has something to change.
 	Action func() bootstrap.Action
+
+	// Handlers undo what the action records, if it is a [bootstrap.Recorder] of some
+	// kinds. The journal is in a directory of the test's own, and is opened anew for
+	// every call too.
+	Handlers []journal.Handler
 
 	// State describes all of the node that the action could touch, object by
 	// object, but for what it records: the contents of a directory, the values of a
@@ -72,7 +83,11 @@ type Conformance struct {
 // ends with the first rule that is broken, by t.Fatalf.
 func (c Conformance) Test(t testing.TB) {
 	t.Helper()
-	if err := c.test(t.Context()); err != nil {
+	dir := ""
+	if len(c.Handlers) > 0 {
+		dir = filepath.Join(t.TempDir(), "journal")
+	}
+	if err := c.test(t.Context(), dir); err != nil {
 		t.Fatalf("the action breaks the contract: %v", err)
 	}
 }
@@ -82,13 +97,17 @@ type subject struct {
 	Conformance
 	first   []string // what Check named before anything was applied
 	reverts bool
+	dir     string // of the journal
 
 	found, applied map[string]string // the node's state before and after Apply
 }
 
 // test tests one rule after the other, each on what the last one left.
-func (c Conformance) test(ctx context.Context) (err error) {
-	s := &subject{Conformance: c}
+func (c Conformance) test(ctx context.Context, dir string) (err error) {
+	s := &subject{Conformance: c, dir: dir}
+	if err := s.covered(); err != nil {
+		return err
+	}
 	s.found = s.state()
 	if s.first, err = s.check(ctx); err != nil {
 		return fmt.Errorf("the first Check: %w", err)
@@ -117,7 +136,11 @@ func inOrder(ctx context.Context, rules []rule) error {
 
 // check asks Check, and looks at the form of the answer.
 func (s *subject) check(ctx context.Context) ([]string, error) {
-	changes, err := s.Action().Check(ctx)
+	var changes []string
+	err := s.with(ctx, func(ctx context.Context, a bootstrap.Action) (err error) {
+		changes, err = a.Check(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +149,21 @@ func (s *subject) check(ctx context.Context) ([]string, error) {
 
 // checkRevert asks CheckRevert; ok is false for an action that has none.
 func (s *subject) checkRevert(ctx context.Context) (changes []string, ok bool, err error) {
-	r, ok := s.Action().(bootstrap.CheckReverter)
-	if !ok || !s.reverts {
+	if !s.reverts {
 		return nil, false, nil
 	}
-	changes, err = r.CheckRevert(ctx)
+	err = s.with(ctx, func(ctx context.Context, a bootstrap.Action) (err error) {
+		r, is := a.(bootstrap.CheckReverter)
+		switch {
+		case len(s.Handlers) > 0:
+			changes, err = journal.From(ctx).CheckRevert(ctx)
+		case is:
+			changes, err = r.CheckRevert(ctx)
+		default:
+			err = errors.ErrUnsupported
+		}
+		return err
+	})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, false, nil
 	}
@@ -138,6 +171,54 @@ func (s *subject) checkRevert(ctx context.Context) (changes []string, ok bool, e
 		return nil, true, err
 	}
 	return changes, true, wellFormed(changes)
+}
+
+// covered returns an error if no handler undoes what the action says that it records.
+func (s *subject) covered() error {
+	r, ok := s.Action().(bootstrap.Recorder)
+	if !ok {
+		return nil
+	}
+	n := journal.Node{Handlers: s.Handlers}
+	for _, kind := range r.Kinds() {
+		if _, ok := n.Handles(kind); !ok {
+			return fmt.Errorf("it records %s, which none of the Handlers undoes", kind)
+		}
+	}
+	return nil
+}
+
+// with calls f with a new action, and the context in which it records, as in another
+// process.
+func (s *subject) with(ctx context.Context, f func(context.Context, bootstrap.Action) error) (err error) {
+	if len(s.Handlers) == 0 {
+		return f(ctx, s.Action())
+	}
+	n := &journal.Node{Dir: s.dir, Agent: "conformance", NoOwner: true, Handlers: s.Handlers}
+	j, err := n.Open(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	return f(journal.With(ctx, j.Step("conformance")), s.Action())
+}
+
+func (s *subject) callApply(ctx context.Context) error {
+	return s.with(ctx, func(ctx context.Context, a bootstrap.Action) error { return a.Apply(ctx) })
+}
+
+// callRevert reverts by the journal or, without handlers, by the action itself.
+func (s *subject) callRevert(ctx context.Context) error {
+	return s.with(ctx, func(ctx context.Context, a bootstrap.Action) error {
+		r, ok := a.(bootstrap.Reverter)
+		switch {
+		case len(s.Handlers) > 0:
+			return journal.From(ctx).Revert(ctx)
+		case !ok:
+			return errors.ErrUnsupported
+		}
+		return r.Revert(ctx)
+	})
 }
 
 func wellFormed(changes []string) error {

@@ -35,7 +35,7 @@ func ExampleScript() {
 	// Output:
 	// step bpffs: apply: operation not permitted
 	// <nil> true
-	// [check apply check check apply check]
+	// [check check apply check check check apply check]
 }
 
 // A whole plan on a node in memory, which needs no root: what the kernel is asked

@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -82,12 +81,14 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 	require.NoError(t, err)
 	for name, leaf := range map[string]struct {
 		prepare func(p place)
-		action  func(p place, j *journal.Journal) bootstrap.Action
+		action  func(p place) bootstrap.Action
+		handler func(p place) journal.Handler
 		broken  func(p place) (string, func())
 	}{
 		"hostpath": {
-			action: func(p place, j *journal.Journal) bootstrap.Action {
-				return hostpath.Paths{Journal: j, List: []hostpath.Path{
+			handler: func(p place) journal.Handler { return hostpath.Handler{} },
+			action: func(p place) bootstrap.Action {
+				return hostpath.Paths{List: []hostpath.Path{
 					{Path: p.path("run/state"), Type: hostpath.DirectoryOrCreate}, {Path: p.path("run/lock"), Type: hostpath.FileOrCreate},
 				}}
 			},
@@ -95,25 +96,28 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 			broken:  func(p place) (string, func()) { return p.inTheWay("run/lock") },
 		},
 		"bpffs": {
-			action: func(p place, j *journal.Journal) bootstrap.Action {
-				return bpffs.Mount{Path: p.path("sys/bpf"), Kernel: p.kernel, Journal: j}
+			handler: func(p place) journal.Handler { return bpffs.Handler{Kernel: p.kernel} },
+			action: func(p place) bootstrap.Action {
+				return bpffs.Mount{Path: p.path("sys/bpf"), Kernel: p.kernel}
 			},
 			broken: func(p place) (string, func()) { return p.refuse("mount", "sys/bpf") },
 		},
 		"cgroup": {
-			action: func(p place, j *journal.Journal) bootstrap.Action {
-				return cgroup.Mount{Path: p.path("run/cgroup"), Kernel: p.kernel, Journal: j}
+			handler: func(p place) journal.Handler { return cgroup.Handler{Kernel: p.kernel} },
+			action: func(p place) bootstrap.Action {
+				return cgroup.Mount{Path: p.path("run/cgroup"), Kernel: p.kernel}
 			},
 			broken: func(p place) (string, func()) { return p.refuse("mount", "run/cgroup") },
 		},
 		"sysctl drop-in": {
+			handler: func(p place) journal.Handler { return sysctl.Handler{Kernel: sysctl.Kernel{Files: p.kernel}} },
 			prepare: func(p place) {
 				p.put("sysctl.d/90-acme.conf", "# theirs\n")
 				p.kernel.PutValue("net.ipv4.conf.all.rp_filter", "2")
 			},
-			action: func(p place, j *journal.Journal) bootstrap.Action {
+			action: func(p place) bootstrap.Action {
 				return sysctl.DropIn{
-					Dir: p.path("sysctl.d"), Name: "90-acme.conf", Kernel: sysctl.Kernel{Files: p.kernel}, Journal: j,
+					Dir: p.path("sysctl.d"), Name: "90-acme.conf", Kernel: sysctl.Kernel{Files: p.kernel},
 					Settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: "0"}},
 				}
 			},
@@ -123,8 +127,9 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 			},
 		},
 		"sysctl settings": {
-			action: func(p place, j *journal.Journal) bootstrap.Action {
-				return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: p.kernel}, Journal: j}
+			handler: func(p place) journal.Handler { return sysctl.Handler{Kernel: sysctl.Kernel{Files: p.kernel}} },
+			action: func(p place) bootstrap.Action {
+				return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: p.kernel}}
 			},
 			broken: func(p place) (string, func()) {
 				_, mend := p.refuse("write", "ipv6/conf/all/forwarding") // after others have been set
@@ -132,25 +137,27 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 			},
 		},
 		"cniinstall": {
+			handler: func(p place) journal.Handler { return cniinstall.Handler{ConfDir: p.path("net.d")} },
 			prepare: func(p place) {
 				p.put("bin/acme-cni", "theirs")
 				p.put("net.d/10-other.conflist", `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"acme-cni"}]}`)
 			},
-			action: func(p place, j *journal.Journal) bootstrap.Action {
+			action: func(p place) bootstrap.Action {
 				return cniinstall.Install{
 					Plugins: fstest.MapFS{"acme-cni": {Data: []byte("#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n")}},
 					BinDir:  p.path("bin"), ConfDir: p.path("net.d"), ConfName: "05-acme.conflist", Exclusive: true, Optional: []string{"loopback"},
-					Config: cniinstall.Whole(`{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`), Journal: j,
+					Config: cniinstall.Whole(`{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`),
 				}
 			},
 			broken: func(p place) (string, func()) { return p.inTheWay("net.d/05-acme.conflist") },
 		},
 		"configdir": {
+			handler: func(p place) journal.Handler { return configdir.Handler{} },
 			prepare: func(p place) {
 				require.NoError(p.t, os.MkdirAll(p.path("config/lost+found"), 0o700)) // a volume of its own
 			},
-			action: func(p place, j *journal.Journal) bootstrap.Action {
-				return configdir.Dir{Path: p.path("config"), Config: config, Journal: j}
+			action: func(p place) bootstrap.Action {
+				return configdir.Dir{Path: p.path("config"), Config: config}
 			},
 			broken: func(p place) (string, func()) {
 				require.NoError(p.t, os.Rename(p.path("config"), p.path("away")))
@@ -166,12 +173,12 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 			if leaf.prepare != nil {
 				leaf.prepare(p)
 			}
-			record := filepath.Join(t.TempDir(), "state")
 			bootstraptest.Conformance{
-				Action: func() bootstrap.Action { return leaf.action(p, journaltest.Open(t, record)) },
-				State:  p.state,
-				Others: func() bootstrap.Action { return leaf.action(p, nil) },
-				Break:  func() (string, func()) { return leaf.broken(p) },
+				Action:   func() bootstrap.Action { return leaf.action(p) },
+				Handlers: []journal.Handler{leaf.handler(p)},
+				State:    p.state,
+				Others:   func() bootstrap.Action { return leaf.action(p) },
+				Break:    func() (string, func()) { return leaf.broken(p) },
 			}.Test(t)
 		})
 	}

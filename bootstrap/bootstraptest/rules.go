@@ -10,8 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/slipway-dev/slipway/bootstrap"
 )
 
 func (s *subject) state() map[string]string {
@@ -52,11 +50,7 @@ func (s *subject) pure(ctx context.Context) error {
 
 // revertNothing also tells an action that can be reverted from one that cannot.
 func (s *subject) revertNothing(ctx context.Context) error {
-	r, ok := s.Action().(bootstrap.Reverter)
-	if !ok {
-		return nil
-	}
-	err := r.Revert(ctx)
+	err := s.callRevert(ctx)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("Revert where nothing was applied: %w", err)
 	}
@@ -76,7 +70,7 @@ func refused(what string, err error) error {
 }
 
 func (s *subject) refuseApply(ctx context.Context) error {
-	if err := refused("Apply", s.Action().Apply(done(ctx))); err != nil {
+	if err := refused("Apply", s.callApply(done(ctx))); err != nil {
 		return err
 	}
 	return s.is(ctx, false, "after Apply with a context that is done")
@@ -88,7 +82,7 @@ func (s *subject) fail(ctx context.Context) error {
 		return nil
 	}
 	object, mend := s.Break()
-	err := s.Action().Apply(ctx)
+	err := s.callApply(ctx)
 	mend()
 	switch {
 	case err == nil:
@@ -98,14 +92,14 @@ func (s *subject) fail(ctx context.Context) error {
 	case !s.reverts:
 		return nil
 	}
-	if err := s.Action().(bootstrap.Reverter).Revert(ctx); err != nil {
+	if err := s.callRevert(ctx); err != nil {
 		return fmt.Errorf("Revert after an Apply that failed: %w", err)
 	}
 	return s.is(ctx, false, "after an Apply that failed, and Revert")
 }
 
 func (s *subject) apply(ctx context.Context) error {
-	if err := s.Action().Apply(ctx); err != nil {
+	if err := s.callApply(ctx); err != nil {
 		return fmt.Errorf("Apply: %w", err)
 	}
 	s.applied = s.state()
@@ -113,28 +107,28 @@ func (s *subject) apply(ctx context.Context) error {
 }
 
 func (s *subject) applyAgain(ctx context.Context) error {
-	if err := s.Action().Apply(ctx); err != nil {
+	if err := s.callApply(ctx); err != nil {
 		return fmt.Errorf("Apply where it is applied already: %w", err)
 	}
 	return s.is(ctx, true, "after a second Apply")
 }
 
 func (s *subject) refuseRevert(ctx context.Context) error {
-	if err := refused("Revert", s.Action().(bootstrap.Reverter).Revert(done(ctx))); err != nil {
+	if err := refused("Revert", s.callRevert(done(ctx))); err != nil {
 		return err
 	}
 	return s.is(ctx, true, "after Revert with a context that is done")
 }
 
 func (s *subject) revert(ctx context.Context) error {
-	if err := s.Action().(bootstrap.Reverter).Revert(ctx); err != nil {
+	if err := s.callRevert(ctx); err != nil {
 		return fmt.Errorf("Revert: %w", err)
 	}
 	return s.is(ctx, false, "after Revert")
 }
 
 func (s *subject) revertAgain(ctx context.Context) error {
-	if err := s.Action().(bootstrap.Reverter).Revert(ctx); err != nil {
+	if err := s.callRevert(ctx); err != nil {
 		return fmt.Errorf("Revert where it is reverted already: %w", err)
 	}
 	return s.is(ctx, false, "after a second Revert")
@@ -149,10 +143,10 @@ func (s *subject) leaveOthers(ctx context.Context) error {
 		return fmt.Errorf("Apply of somebody else: %w", err)
 	}
 	theirs := s.state()
-	if err := s.Action().Apply(ctx); err != nil {
+	if err := s.callApply(ctx); err != nil {
 		return fmt.Errorf("Apply where somebody else has applied: %w", err)
 	}
-	if err := s.Action().(bootstrap.Reverter).Revert(ctx); err != nil {
+	if err := s.callRevert(ctx); err != nil {
 		return fmt.Errorf("Revert where somebody else has applied: %w", err)
 	}
 	if changed := differ(theirs, s.state()); changed != "" {

@@ -18,8 +18,9 @@ import (
 )
 
 var (
-	_ bootstrap.Reverter      = bpfmap.Pinned{}
-	_ bootstrap.CheckReverter = bpfmap.Pinned{}
+	_ bootstrap.Recorder = bpfmap.Pinned{}
+	_ bootstrap.Hosted   = bpfmap.Pinned{}
+	_ bootstrap.Placed   = bpfmap.Pinned{}
 )
 
 func TestWhatCannotBePinned(t *testing.T) {
@@ -40,7 +41,6 @@ func TestWhatCannotBePinned(t *testing.T) {
 		require.ErrorContains(t, p.Apply(t.Context()), want)
 	}
 	p := bpfmap.Pinned{Dir: "/nowhere/at/all", Maps: []*ebpf.MapSpec{good}}
-	require.ErrorIs(t, p.Revert(t.Context()), errors.ErrUnsupported, "without a journal")
 	if runtime.GOOS != "linux" {
 		require.ErrorIs(t, p.Apply(t.Context()), errors.ErrUnsupported)
 	}

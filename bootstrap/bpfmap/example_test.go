@@ -16,7 +16,7 @@ import (
 // Steps of an agent's plan: its programs are loaded after it.
 func Example() {
 	endpoints := &ebpf.MapSpec{Name: "endpoints", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: 16384}
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{
+	plan := bootstrap.Plan{Host: hostns.Host{}, Steps: []bootstrap.Step{
 		{Name: "bpffs", Action: bpffs.Mount{}},
 		{Name: "maps", After: []string{"bpffs"}, Action: bpfmap.Pinned{Dir: "/sys/fs/bpf/agent", Maps: []*ebpf.MapSpec{endpoints}}},
 	}}

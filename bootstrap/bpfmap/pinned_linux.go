@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
@@ -86,7 +87,7 @@ func onBPFFS(dir *durable.Dir, path string) error {
 		return fmt.Errorf("pin maps: ask for the file system of %s: %w", path, err)
 	}
 	if uint32(s.Type) != unix.BPF_FS_MAGIC {
-		return fmt.Errorf("pin maps: %s is on no BPF file system (mount one first)", path)
+		return code.Errorf(code.BPFMapNoBPFFS, "pin maps: %s is on no BPF file system (mount one first)", path)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -41,7 +42,7 @@ func newNode(t *testing.T) *node {
 	dir := testns.TempDir(t)
 	n := &node{t: t, root: filepath.Join(dir, "bpf"), state: filepath.Join(dir, "state")}
 	n.j = journaltest.Open(t, n.state, bpffs.Handler{}, bpfmap.Handler{})
-	require.NoError(t, recorded{bpffs.Mount{Path: n.root}, n.j}.Apply(t.Context()))
+	require.NoError(t, bpffs.Mount{Path: n.root}.Apply(journal.With(t.Context(), n.j)))
 	return n
 }
 
@@ -51,17 +52,17 @@ func hash(name string, entries uint32) *ebpf.MapSpec {
 	return &ebpf.MapSpec{Name: name, Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: entries}
 }
 
-func (n *node) pinned(specs ...*ebpf.MapSpec) bpfmap.Pinned {
+func (n *node) pinned(specs ...*ebpf.MapSpec) recorded {
 	return recorded{bpfmap.Pinned{Dir: filepath.Join(n.root, "agent"), Maps: specs}, n.j}
 }
 
-func (n *node) apply(p bpfmap.Pinned) {
+func (n *node) apply(p recorded) {
 	n.t.Helper()
 	require.NoError(n.t, p.Apply(n.t.Context()))
 	n.changes(p)
 }
 
-func (n *node) changes(p bpfmap.Pinned, want ...string) {
+func (n *node) changes(p recorded, want ...string) {
 	n.t.Helper()
 	got, err := p.Check(n.t.Context())
 	require.NoError(n.t, err)
@@ -185,6 +186,7 @@ func TestRDY4_WhatIsNoMapIsAnError(t *testing.T) {
 	p.Dir = filepath.Join(filepath.Dir(n.root), "agent")
 	_, err = p.Check(t.Context())
 	require.ErrorContains(t, err, "is on no BPF file system (mount one first)")
+	require.Equal(t, "bpfmap.no-bpffs", code.Of(err))
 	require.ErrorContains(t, p.Apply(t.Context()), "is on no BPF file system")
 	p.Dir = filepath.Join(n.root, "missing", "agent")
 	require.ErrorIs(t, p.Apply(t.Context()), os.ErrNotExist)
@@ -227,13 +229,9 @@ func TestRDY4_AnotherBootHasNothingToUndo(t *testing.T) {
 
 func TestConformsOnTheKernel(t *testing.T) {
 	n := newNode(t)
-	own := filepath.Join(filepath.Dir(n.root), "own")
 	bootstraptest.Conformance{
-		Action: func() bootstrap.Action {
-			p := n.pinned(hash("endpoints", 8), hash("services", 8))
-			p.Journal = journaltest.Open(t, own)
-			return p
-		},
+		Action:   func() bootstrap.Action { return n.pinned(hash("endpoints", 8), hash("services", 8)).Pinned },
+		Handlers: []journal.Handler{bpfmap.Handler{}},
 		State: func() map[string]string {
 			state := map[string]string{}
 			for _, name := range n.pins() {
@@ -244,11 +242,7 @@ func TestConformsOnTheKernel(t *testing.T) {
 			}
 			return state
 		},
-		Others: func() bootstrap.Action {
-			p := n.pinned(hash("endpoints", 8), hash("services", 8))
-			p.Journal = nil
-			return p
-		},
+		Others: func() bootstrap.Action { return n.pinned(hash("endpoints", 8), hash("services", 8)).Pinned },
 		Break: func() (string, func()) {
 			path := n.path("services")
 			require.NoError(t, os.MkdirAll(path, 0o700))

@@ -10,20 +10,22 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // ErrNoRuntime is matched by the error of a [Find] that found no socket of a
 // container runtime: there is none, or it does not run yet.
-var ErrNoRuntime = errors.New("no container runtime listens")
+var ErrNoRuntime = code.New(code.CRINoRuntime, "no container runtime listens")
 
 // ErrSeveral is matched by the error of a [Find] that found several sockets, and no
 // kubelet that says which one it uses. The error lists them.
-var ErrSeveral = errors.New("several container runtimes listen")
+var ErrSeveral = code.New(code.CRISeveral, "several container runtimes listen")
 
 // ErrUnproven is matched by the error of a call, or of a [Find] that found no other
 // socket, at whose socket no process of the host's root listens, as far as can be
 // told: anybody can listen at a socket with a runtime's name.
-var ErrUnproven = errors.New("nothing proves that the host's container runtime listens")
+var ErrUnproven = code.New(code.CRIUnproven, "nothing proves that the host's container runtime listens")
 
 // Endpoint is the socket of a container runtime.
 type Endpoint struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -41,6 +42,7 @@ func TestNoSocketIsSaid(t *testing.T) {
 	h.list("relative/containerd.sock")
 	_, err := cri.Find(t.Context(), h.proc)
 	require.ErrorIs(t, err, cri.ErrNoRuntime)
+	require.Equal(t, "cri.no-runtime", code.Of(err))
 	require.EqualError(t, err, "find the container runtime: no container runtime listens")
 }
 
@@ -132,6 +134,7 @@ func TestSeveralWithoutAKubeletAreListed(t *testing.T) {
 			prepare(h)
 			_, err := cri.Find(t.Context(), h.proc)
 			require.ErrorIs(t, err, cri.ErrSeveral)
+			require.Equal(t, "cri.several", code.Of(err))
 			require.EqualError(t, err, `find the container runtime: several container runtimes listen, and no kubelet says which one it uses: ["/run/containerd/containerd.sock" "/run/k3s/containerd/containerd.sock"]`)
 		})
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -66,6 +67,7 @@ func refused(t *testing.T, node *bootstraptest.Node, path string) {
 	e := cri.Endpoint{HostProc: node.Proc(), Path: path}
 	_, err := e.Status(t.Context())
 	require.ErrorIs(t, err, cri.ErrUnproven)
+	require.Equal(t, "cri.unproven", code.Of(err))
 	_, err = e.SandboxIDs(t.Context())
 	require.ErrorIs(t, err, cri.ErrUnproven)
 	_, err = e.CNI(t.Context())

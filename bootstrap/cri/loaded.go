@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/printable"
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
@@ -109,7 +110,7 @@ func (l Loaded) Apply(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the container runtime has not loaded the configuration: %s: %w", said, context.Cause(ctx))
+			return code.Errorf(code.CRINotLoaded, "the container runtime has not loaded the configuration: %s: %w", said, context.Cause(ctx))
 		case <-time.After(askEvery):
 		}
 	}

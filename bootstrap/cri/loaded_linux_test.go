@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 var _ bootstrap.Action = cri.Loaded{}
@@ -68,6 +69,7 @@ func TestLoadedWaits(t *testing.T) {
 	err = step.Apply(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "the container runtime has not loaded the configuration: ")
+	require.Equal(t, "cri.not-loaded", code.Of(err))
 
 	waiting := make(chan bootstrap.Wait, 1)
 	plan := bootstrap.Plan{

@@ -14,14 +14,14 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
-// Gates come first in a plan, and look at the host.
+// Gates are waited for before the plan touches the node, and look at the host.
 func Example() {
 	host := hostns.Host{Proc: "/hostproc"}
 	rules := gate.KubeProxy()
 	rules.Timeout = time.Minute
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{
-		{Name: "kube-proxy", Action: host.In(hostns.Net, rules)},
-		{Name: "runtime", Action: host.In(hostns.Mount, gate.File("/run/containerd/containerd.sock"))},
+	plan := bootstrap.Plan{Host: host, Gates: []bootstrap.Step{
+		{Name: "kube-proxy", Action: rules},
+		{Name: "runtime", Action: gate.File("/run/containerd/containerd.sock")},
 	}}
 	fmt.Println(plan.Validate())
 	// Output: <nil>

@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -90,7 +91,7 @@ func (g Gate) Check(ctx context.Context) ([]string, error) {
 }
 
 // Apply waits until the gate is open. Its error says what was last seen. If that took
-// too long, it matches [context.DeadlineExceeded].
+// too long, it matches [context.DeadlineExceeded] and has the code "gate.timeout".
 func (g Gate) Apply(ctx context.Context) error {
 	timeout := cmp.Or(g.Timeout, defaultTimeout)
 	start, said, tries := time.Now(), time.Time{}, 0
@@ -123,7 +124,11 @@ func (g Gate) Apply(ctx context.Context) error {
 }
 
 func (g Gate) gaveUp(ctx context.Context, seen string) error {
-	return fmt.Errorf("wait for %s: last seen: %s: %w", g.Name, printable.Line(seen), context.Cause(ctx))
+	err := fmt.Errorf("wait for %s: last seen: %s: %w", g.Name, printable.Line(seen), context.Cause(ctx))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return code.Wrap(code.GateTimeout, err)
+	}
+	return err
 }
 
 func (g Gate) say(ctx context.Context, w bootstrap.Wait) {

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 var _ bootstrap.Action = gate.Gate{}
@@ -42,7 +43,8 @@ func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 			},
 		}
 		plan := bootstrap.Plan{
-			Steps: []bootstrap.Step{{Name: "gate", Action: g}, {Name: "next", Action: bootstrap.Func(nil, nil)}},
+			Gates: []bootstrap.Step{{Name: "gate", Action: g}},
+			Steps: []bootstrap.Step{{Name: "next", Action: bootstrap.Func(nil, nil)}},
 			Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) {
 				require.Equal(t, "gate", w.Step)
 				traced = append(traced, time.Since(start).Round(time.Second))
@@ -51,6 +53,7 @@ func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 		report, err := plan.Apply(t.Context())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, `step gate: apply: wait for the moon: last seen: it is red\x1b[2J: not within 12s`)
+		require.Equal(t, "gate.timeout", code.Of(err))
 		require.Equal(t, bootstrap.NotRun, report.Results[1].Status)
 		require.Equal(t, []time.Duration{0, 5 * time.Second, 10 * time.Second}, alone)
 		require.Equal(t, alone, traced)

@@ -45,6 +45,14 @@ var modes = map[string]struct{ before, rules []string }{
 	"ipvs": {nil, []string{"iptables-legacy -t nat -N KUBE-NODE-PORT"}},
 }
 
+// check is what a plan says of a gate of a node.
+func check(t *testing.T, n *bootstraptest.Node, g gate.Gate) ([]string, error) {
+	t.Helper()
+	plan := bootstrap.Plan{Host: hostns.Host{Proc: n.Proc()}, Gates: []bootstrap.Step{{Name: "gate", Action: g}}}
+	report, err := plan.Check(t.Context())
+	return report.Results[0].Changes, err
+}
+
 func TestRDY1_KubeProxysRules(t *testing.T) {
 	if _, err := exec.LookPath("iptables-legacy"); err != nil {
 		testns.Skip(t, "iptables-legacy is missing: make tools")
@@ -60,15 +68,16 @@ func TestRDY1_KubeProxysRules(t *testing.T) {
 			}
 			run(mode.before)
 			g := gate.KubeProxy()
-			host := hostns.Host{Proc: n.Proc()}
-			changes, err := host.In(hostns.Net, g).Check(t.Context())
+			changes, err := check(t, n, g)
 			require.NoError(t, err)
 			require.Equal(t, []string{"wait for kube-proxy's rules: neither nf_tables nor legacy iptables have any, for IPv4 or IPv6"}, changes)
 			g.Every = 20 * time.Millisecond
 			waiting := make(chan struct{})
 			g.Waiting = func(bootstrap.Wait) { close(waiting) }
 			done := make(chan error, 1)
-			go func() { done <- host.In(hostns.Net, g).Apply(t.Context()) }()
+			go func() {
+				done <- hostns.Host{Proc: n.Proc()}.Enter(t.Context(), g.Namespaces(), g.Apply)
+			}()
 			<-waiting
 			run(mode.rules)
 			require.NoError(t, <-done)
@@ -79,7 +88,7 @@ func TestRDY1_KubeProxysRules(t *testing.T) {
 // To look makes no table, where there is none.
 func TestRDY1_ToLookForRulesChangesNothing(t *testing.T) {
 	n := bootstraptest.NewNode(t)
-	_, err := hostns.Host{Proc: n.Proc()}.In(hostns.Net, gate.KubeProxy()).Check(t.Context())
+	_, err := check(t, n, gate.KubeProxy())
 	require.NoError(t, err)
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
 		for _, file := range []string{"ip_tables_names", "ip6_tables_names"} {
@@ -102,7 +111,7 @@ func TestRDY1_ManyLegacyRules(t *testing.T) {
 		for i in $(seq 4000); do for p in 1 2 3 4; do echo "-A KUBE-SVC-$i -p tcp --dport $p -j RETURN"; done; done; echo COMMIT; } | iptables-legacy-restore`
 	out, err := n.Command("sh", "-c", script).CombinedOutput()
 	require.NoError(t, err, string(out))
-	changes, err := hostns.Host{Proc: n.Proc()}.In(hostns.Net, gate.KubeProxy()).Check(t.Context())
+	changes, err := check(t, n, gate.KubeProxy())
 	require.NoError(t, err)
 	require.Empty(t, changes)
 }

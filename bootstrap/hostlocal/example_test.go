@@ -18,10 +18,10 @@ func Example() {
 	host := hostns.Host{Proc: "/hostproc"}
 	step := bootstrap.Step{Name: "addresses", Optional: true, Action: hostlocal.Store{
 		Network:   "agent",
-		On:        host.On(hostns.Mount),
+		Enter:     host.Enter,
 		Sandboxes: cri.Endpoint{HostProc: host.Proc}.SandboxIDs,
 	}}
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{step}}
+	plan := bootstrap.Plan{Host: host, Steps: []bootstrap.Step{step}}
 	fmt.Println(plan.Validate())
 	// Output: <nil>
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -50,7 +51,7 @@ func take(ctx context.Context, f *os.File, path string) error {
 		case !errors.Is(err, unix.EWOULDBLOCK):
 			return err
 		case time.Since(start) >= lockWait:
-			return fmt.Errorf("somebody else still holds it after %v (find them by fuser or lslocks)", lockWait)
+			return code.Errorf(code.LockHeld, "somebody else still holds it after %v (find them by fuser or lslocks)", lockWait)
 		}
 		if !told {
 			bootstrap.Waiting(ctx, bootstrap.Wait{For: "host-local's lock " + path, Pause: lockWait})

@@ -298,7 +298,8 @@ func TestTheStoreIsOnTheHost(t *testing.T) {
 	n := newNode(t)
 	n.write("10.9.0.2", "gone\r\neth0")
 	s, inside := n.store(), false
-	s.On = func(ctx context.Context, f func(context.Context) error) error {
+	s.Enter = func(ctx context.Context, namespaces []string, f func(context.Context) error) error {
+		require.Equal(t, []string{"mnt"}, namespaces)
 		inside = true
 		defer func() { inside = false }()
 		return f(ctx)
@@ -310,7 +311,7 @@ func TestTheStoreIsOnTheHost(t *testing.T) {
 	require.NoError(t, s.Apply(t.Context()))
 	require.Empty(t, n.names())
 	away := errors.New("the host is away")
-	s.On = func(context.Context, func(context.Context) error) error { return away }
+	s.Enter = func(context.Context, []string, func(context.Context) error) error { return away }
 	require.ErrorIs(t, s.Apply(t.Context()), away)
 }
 

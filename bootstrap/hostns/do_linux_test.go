@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -187,47 +188,88 @@ func (h hostname) change(to string) ([]string, error) {
 	return []string{"name the host " + to}, nil
 }
 
-func TestNS6_InRunsEveryMethodInside(t *testing.T) {
+func (hostname) Namespaces() []string { return []string{"uts"} }
+
+// hostOf is the host that a process is pid 1 of.
+func hostOf(t *testing.T, process string) hostns.Host {
+	t.Helper()
+	proc := t.TempDir()
+	require.NoError(t, os.Symlink(process, filepath.Join(proc, "1")))
+	return hostns.Host{Proc: proc, LockFile: filepath.Join(t.TempDir(), "lock")}
+}
+
+func TestNS6_APlanRunsEveryMethodInside(t *testing.T) {
 	here, err := os.Hostname()
 	require.NoError(t, err)
-	a := hostns.In(foreign(t), hostns.UTS, hostname{before: "before", after: "after"})
-	require.NoError(t, a.Revert(t.Context())) // to a name that is not the machine's
+	a := hostname{before: "before", after: "after"}
+	for name, action := range map[string]bootstrap.Action{"alone": a, "wrapped": bootstrap.Retry(bootstrap.Retry(a, nil), nil)} {
+		plan := bootstrap.Plan{Host: hostOf(t, foreign(t)), Steps: []bootstrap.Step{{Name: "name", Action: action}}}
+		result := func(run func(context.Context) (*bootstrap.Report, error)) bootstrap.Result {
+			report, err := run(t.Context())
+			require.NoError(t, err, name)
+			return report.Results[0]
+		}
+		result(plan.Revert) // to a name that is not the machine's
 
-	changes, err := a.Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"name the host after"}, changes)
-	require.NoError(t, a.Apply(t.Context()))
-	changes, err = a.Check(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
-	advice, err := a.Advise(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"it is after"}, advice)
+		checked := result(plan.Check)
+		require.Equal(t, []string{"name the host after"}, checked.Changes)
+		require.Equal(t, []string{"it is before"}, checked.Advice)
+		applied := result(plan.Apply)
+		require.Equal(t, bootstrap.Changed, applied.Status, "it was verified inside, too")
+		require.Equal(t, []string{"it is after"}, applied.Advice)
+		require.Equal(t, bootstrap.Unchanged, result(plan.Apply).Status)
 
-	changes, err = a.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"name the host before"}, changes)
-	require.NoError(t, a.Revert(t.Context()))
-	changes, err = a.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
-
+		require.Equal(t, []string{"name the host before"}, result(plan.CheckRevert).Changes)
+		require.Equal(t, bootstrap.Changed, result(plan.Revert).Status)
+		require.Equal(t, bootstrap.Unchanged, result(plan.CheckRevert).Status)
+	}
 	now, err := os.Hostname()
 	require.NoError(t, err)
 	require.Equal(t, here, now, "the machine's own name")
 }
 
-func TestInReturnsTheActionsErrors(t *testing.T) {
+func TestNS2_EnterReturnsTheFunctionsErrorsOrItsOwn(t *testing.T) {
 	cause := errors.New("cause")
-	w := hostns.In(foreign(t), hostns.UTS, checkApply{err: cause})
-	changes, err := w.Check(t.Context())
-	require.ErrorIs(t, err, cause)
-	require.Equal(t, []string{"do it"}, changes, "what was found beside the error")
-	require.ErrorIs(t, w.Apply(t.Context()), cause)
+	host := hostOf(t, foreign(t))
+	require.ErrorIs(t, host.Enter(t.Context(), []string{"uts"}, func(context.Context) error { return cause }), cause)
 
-	w = hostns.In("/does/not/exist/1", hostns.UTS, checkApply{})
-	_, err = w.Check(t.Context())
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.ErrorIs(t, w.Apply(t.Context()), fs.ErrNotExist)
-	require.False(t, strings.Contains(err.Error(), "\n"))
+	plan := bootstrap.Plan{Host: hostns.Host{Proc: "/does/not/exist"}, Steps: []bootstrap.Step{{Name: "name", Action: hostname{}}}}
+	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {
+		report, err := run(t.Context())
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.Equal(t, bootstrap.Failed, report.Results[0].Status)
+		require.ErrorContains(t, err, "/does/not/exist/1")
+		require.False(t, strings.Contains(err.Error(), "\n"))
+	}
+}
+
+// Inside, what is entered again is not: it is the same thread.
+func TestNS1_WhoIsInsideStaysOnTheThread(t *testing.T) {
+	host, other := hostOf(t, foreign(t)), hostOf(t, foreign(t))
+	both := []string{"uts", "net"}
+	require.NoError(t, host.Enter(t.Context(), both, func(ctx context.Context) error {
+		tid, name := unix.Gettid(), namespaceOf(t, "/proc/thread-self", "uts")
+		for _, namespaces := range [][]string{{"uts"}, {"net"}, both, nil} {
+			require.NoError(t, host.Enter(ctx, namespaces, func(context.Context) error {
+				require.Equal(t, tid, unix.Gettid(), namespaces)
+				return nil
+			}))
+		}
+		require.NoError(t, host.Enter(ctx, []string{"uts", "ipc"}, func(context.Context) error {
+			require.NotEqual(t, tid, unix.Gettid(), "that is one more")
+			require.Equal(t, name, namespaceOf(t, "/proc/thread-self", "uts"))
+			return nil
+		}))
+		return other.Enter(ctx, []string{"uts"}, func(context.Context) error {
+			require.NotEqual(t, name, namespaceOf(t, "/proc/thread-self", "uts"), "another host's")
+			return nil
+		})
+	}))
+	kept := t.Context()
+	require.NoError(t, host.Enter(t.Context(), both, func(ctx context.Context) error { kept = ctx; return nil }))
+	mine := namespaceOf(t, "/proc/thread-self", "uts")
+	require.NoError(t, host.Enter(kept, []string{"uts"}, func(context.Context) error {
+		require.NotEqual(t, mine, namespaceOf(t, "/proc/thread-self", "uts"), "a context that was kept is not inside any more")
+		return nil
+	}))
 }

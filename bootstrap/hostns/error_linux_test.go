@@ -4,6 +4,7 @@
 package hostns_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -59,6 +61,7 @@ func TestNS2_WrongDirectoryIsNamed(t *testing.T) {
 			err := hostns.Do(t.Context(), c.procDir, c.ns, mustNotRun(t))
 			require.ErrorContains(t, err, c.want)
 			require.ErrorAs(t, err, new(*hostns.Error))
+			require.Equal(t, errors.Is(err, fs.ErrNotExist), code.Of(err) == "host.no-process", "%s", code.Of(err))
 			require.NotErrorIs(t, err, fs.ErrPermission)
 			require.Equal(t, before, descriptors(t))
 		})

@@ -34,8 +34,9 @@ func ExampleDo() {
 	}
 }
 
-// A step that is checked and applied on the host's side.
-func ExampleIn() {
+// A step that is checked and applied on the host's side, whose /proc is mounted at
+// /hostproc.
+func ExampleHost() {
 	mkdir := bootstrap.Func(
 		func(context.Context) ([]string, error) {
 			if _, err := os.Stat("/run/agent"); err == nil {
@@ -44,10 +45,11 @@ func ExampleIn() {
 			return []string{"make /run/agent"}, nil
 		},
 		func(context.Context) error { return os.MkdirAll("/run/agent", 0o755) },
-	)
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{
-		{Name: "run directory", Action: hostns.In("/hostproc/1", hostns.Mount, mkdir)},
-	}}
+	).In("mnt")
+	plan := bootstrap.Plan{
+		Host:  hostns.Host{Proc: "/hostproc"},
+		Steps: []bootstrap.Step{{Name: "run directory", Action: mkdir}},
+	}
 	if _, err := plan.Apply(context.Background()); err != nil {
 		fmt.Println(err)
 	}

@@ -35,12 +35,25 @@
 // anything that starts them, such as name look-ups and dialing. It must not call
 // [runtime.UnlockOSThread].
 //
+// # A plan's host
+//
+// A [Host] is the node that a bootstrap.Plan changes, and how this process reaches it:
+//
+//	plan := bootstrap.Plan{Host: hostns.Host{Proc: "/hostproc"}, ...}
+//
+// The plan calls each action in the namespaces that the action names
+// (bootstrap.Hosted), opens its journal on the host, and takes the node's lock there.
+// The zero Host is for a process that runs on the host itself. What goes on without a
+// plan uses [Host.Enter] and [Host.Lock]. The lock is one for the whole node: package
+// bootstrap says what excludes what.
+//
 // # Container or host
 //
 // A change that is made in a container without entering the host's namespaces stays
 // in the container, unless it is made on a volume of the host's. [CheckProc],
 // [CheckFile] and [CheckMount] find that out before anything is changed in the
-// wrong one.
+// wrong one. A plan asks them, by [Host.CheckPlaces], for the places that an action
+// names (bootstrap.Placed), where no host is entered and the container is not meant.
 //
 // # When not to use it
 //
@@ -54,8 +67,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Namespace is a set of kinds of namespaces, joined by the or-operator.
@@ -150,6 +166,18 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Code returns "host.entry-denied" where permission is missing, and "host.no-process"
+// where a process or its namespace is not there; else nothing.
+func (e *Error) Code() string {
+	switch {
+	case errors.Is(e.Err, fs.ErrPermission):
+		return code.HostEntryDenied
+	case errors.Is(e.Err, fs.ErrNotExist):
+		return code.HostNoProcess
+	}
+	return ""
+}
 
 // Do calls f in the namespaces ns of the process whose directory in a proc file
 // system is procDir, such as /hostproc/1, and returns what f returns. The

@@ -16,5 +16,5 @@ import (
 
 func TestDoIsUnsupported(t *testing.T) {
 	require.ErrorIs(t, hostns.Do(t.Context(), "/proc/1", hostns.Mount, mustNotRun(t)), errors.ErrUnsupported)
-	require.ErrorIs(t, hostns.In("/proc/1", hostns.Mount, checkApply{}).Apply(t.Context()), errors.ErrUnsupported)
+	require.ErrorIs(t, hostns.Host{Proc: "/proc"}.Enter(t.Context(), []string{"mnt"}, mustNotRun(t)), errors.ErrUnsupported)
 }

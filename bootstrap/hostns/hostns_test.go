@@ -5,7 +5,7 @@ package hostns_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
-var _ bootstrap.CheckReverter = hostns.Wrapped{}
+var _ bootstrap.Host = hostns.Host{}
 
 func TestNamespaceString(t *testing.T) {
 	require.Equal(t, "none", hostns.Namespace(0).String())
@@ -55,20 +55,15 @@ func mustNotRun(t *testing.T) func(context.Context) error {
 	}
 }
 
-// checkApply can be checked and applied, and no more.
-type checkApply struct{ err error }
-
-func (a checkApply) Check(context.Context) ([]string, error) { return []string{"do it"}, a.err }
-func (a checkApply) Apply(context.Context) error             { return a.err }
-
-func TestNS6_RevertOverActionWithoutOne(t *testing.T) {
-	w := hostns.In("/does/not/exist/1", hostns.Mount, checkApply{})
-	require.ErrorIs(t, w.Revert(t.Context()), errors.ErrUnsupported)
-	changes, err := w.CheckRevert(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	require.Empty(t, changes)
-	require.ErrorContains(t, err, "hostns_test.checkApply")
-	advice, err := w.Advise(t.Context())
-	require.NoError(t, err, "it has nothing to say")
-	require.Empty(t, advice)
+func TestEnterNamesNamespacesAsTheirFilesAre(t *testing.T) {
+	here := hostns.Host{}
+	called := 0
+	count := func(context.Context) error { called++; return nil }
+	require.NoError(t, here.Enter(t.Context(), []string{"mnt", "net", "cgroup", "uts", "ipc"}, count))
+	require.NoError(t, here.Enter(t.Context(), nil, count))
+	require.NoError(t, hostns.Host{Proc: "/does/not/exist"}.Enter(t.Context(), nil, count), "none is on this side")
+	require.Equal(t, 3, called)
+	for _, unknown := range []string{"mount", "pid", "user", "time", ""} {
+		require.ErrorContains(t, here.Enter(t.Context(), []string{"mnt", unknown}, mustNotRun(t)), fmt.Sprintf("there is no kind %q, or it cannot be entered", unknown))
+	}
 }

@@ -5,7 +5,9 @@ package hostns_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -36,7 +39,11 @@ func TestMain(m *testing.M) {
 		fmt.Println(fromMainThread(os.Args[1]))
 	case "do":
 		ns, _ := strconv.Atoi(os.Args[2])
-		fmt.Println(hostns.Do(context.Background(), os.Args[1], hostns.Namespace(ns), func(context.Context) error { return nil }))
+		err := hostns.Do(context.Background(), os.Args[1], hostns.Namespace(ns), func(context.Context) error { return nil })
+		fmt.Println(err)
+		if denied := code.Of(err) == "host.entry-denied"; denied != errors.Is(err, fs.ErrPermission) {
+			fmt.Println("its code is", code.Of(err))
+		}
 	case "check":
 		fmt.Println(hostns.CheckProc(os.Args[1]))
 		fmt.Println(hostns.Host{Proc: os.Args[1]}.Check())

@@ -4,18 +4,18 @@
 package hostns
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // ErrNotHost is matched by the errors of [CheckProc], [CheckFile] and [CheckMount]:
 // the path belongs to this container or systemd unit, not to the host.
-var ErrNotHost = errors.New("not the host's")
+var ErrNotHost = code.New(code.HostNotHost, "not the host's")
 
 // CheckProc returns an error unless proc, such as /hostproc, is a proc file system
 // whose pid 1 is in another mount namespace than the calling thread: the proc file

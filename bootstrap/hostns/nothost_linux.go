@@ -12,13 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 func checkProc(proc string) error {
 	dir := filepath.Join(proc, "1")
 	if _, err := os.Stat(proc); err == nil && !isProcFS(proc) {
-		return fmt.Errorf("%s: it is not a proc file system: mount the host's /proc there (hostPath: {path: /proc})", proc)
+		return code.Errorf(code.HostNotHost, "%s: it is not a proc file system: mount the host's /proc there (hostPath: {path: /proc})", proc)
 	}
 	targets, err := openTargets(dir, Mount)
 	if err != nil {

@@ -6,10 +6,11 @@ package hostpath
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Type says what must be at a path. The names are those of a hostPath volume.
@@ -85,7 +86,7 @@ func (p Path) check(planned map[string]Type) (changes []string, err error) {
 	case FileOrCreate:
 		return p.planFile(planned)
 	}
-	return nil, fmt.Errorf("host path %s does not exist, and must be a %s", p.Path, p.wanted())
+	return nil, code.Errorf(code.HostpathMissing, "host path %s does not exist, and must be a %s", p.Path, p.wanted())
 }
 
 // planDirectories plans p and what is missing above it, outermost first.
@@ -93,7 +94,7 @@ func (p Path) planDirectories(planned map[string]Type) (changes []string, err er
 	var missing []string
 	for dir := p.clean(); planned[dir] != Directory; dir = filepath.Dir(dir) {
 		if planned[dir] == File {
-			return nil, fmt.Errorf("host path %s: %s is to be a %s, and must be a %s", p.Path, dir, File, Directory)
+			return nil, code.Errorf(code.HostpathWrongType, "host path %s: %s is to be a %s, and must be a %s", p.Path, dir, File, Directory)
 		}
 		there, err := Path{dir, Directory}.look()
 		if err != nil {
@@ -126,7 +127,7 @@ func (p Path) planFile(planned map[string]Type) (changes []string, err error) {
 
 func (p Path) orphan() error {
 	dir := filepath.Dir(p.clean())
-	return fmt.Errorf("host path %s: directory %s does not exist; list it before as %s", p.Path, dir, DirectoryOrCreate)
+	return code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; list it before as %s", p.Path, dir, DirectoryOrCreate)
 }
 
 // look reports whether p is there. If something else is, that is an error.
@@ -142,7 +143,7 @@ func (p Path) look() (there bool, err error) {
 		return false, hint("look at host path "+p.Path, err)
 	}
 	if is := kind(info.Mode()); is != p.wanted() {
-		return false, fmt.Errorf("host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
+		return false, code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
 	}
 	return true, nil
 }
@@ -153,7 +154,7 @@ func (p Path) dangling() error {
 	if err != nil {
 		return nil
 	}
-	return fmt.Errorf("host path %s is a symbolic link to %s, which does not exist; it must be a %s", p.Path, target, p.wanted())
+	return code.Errorf(code.HostpathMissing, "host path %s is a symbolic link to %s, which does not exist; it must be a %s", p.Path, target, p.wanted())
 }
 
 // wanted is the type that p must have when it exists.

@@ -61,7 +61,7 @@ func TestHP1_ConformOnTheKernel(t *testing.T) {
 			{"/dev/null", hostpath.CharDevice},
 		},
 	}, journaltest.Open(t, t.TempDir()+"/slipway")}
-	bootstraptest.Conform(t, func() bootstrap.Action { return a })
+	bootstraptest.Conform(t, func() bootstrap.Action { return a.Paths }, hostpath.Handler{})
 
 	lock := one("/run/xtables.lock", hostpath.FileOrCreate)
 	lock.Journal = a.Journal

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,14 +17,19 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-var _ bootstrap.CheckReverter = hostpath.Paths{}
+var (
+	_ bootstrap.Recorder = hostpath.Paths{}
+	_ bootstrap.Hosted   = hostpath.Paths{}
+	_ bootstrap.Placed   = hostpath.Paths{}
+)
 
 // one is the action for a single path.
-func one(path string, t hostpath.Type) hostpath.Paths {
-	return hostpath.Paths{List: []hostpath.Path{{Path: path, Type: t}}}
+func one(path string, t hostpath.Type) recorded {
+	return recorded{Paths: hostpath.Paths{List: []hostpath.Path{{Path: path, Type: t}}}}
 }
 
 func write(t *testing.T, path string) string {
@@ -40,13 +46,10 @@ func TestHP1_Conform(t *testing.T) {
 		{node + "/run/agent/lock", hostpath.FileOrCreate},
 		{node + "/nowhere", hostpath.Any},
 	}
-	recorded := recorded{hostpath.Paths{List: paths}, journaltest.Open(t, filepath.Join(node, "slipway"))}
-	bootstraptest.Conform(t, func() bootstrap.Action { return recorded })
+	bootstraptest.Conform(t, func() bootstrap.Action { return hostpath.Paths{List: paths} }, hostpath.Handler{})
 	left, err := os.ReadDir(node)
 	require.NoError(t, err)
 	require.Empty(t, left, "neither paths nor the record")
-
-	bootstraptest.Conform(t, func() bootstrap.Action { return hostpath.Paths{List: paths} })
 }
 
 func TestHP1_Makes(t *testing.T) {
@@ -142,10 +145,22 @@ func TestHP1_Refuses(t *testing.T) {
 			changes, err := a.Check(t.Context())
 			require.ErrorContains(t, err, tc.want)
 			require.Empty(t, changes)
+			require.Equal(t, codeOf(err.Error()), code.Of(err))
 			require.ErrorContains(t, a.Apply(t.Context()), tc.want)
 			require.Equal(t, before, names(t, node))
 		})
 	}
+}
+
+// codeOf is the code of an error with the text.
+func codeOf(text string) string {
+	switch {
+	case strings.Contains(text, "does not exist"):
+		return "hostpath.missing"
+	case strings.Contains(text, "must be a"), strings.Contains(text, "not a directory"):
+		return "hostpath.wrong-type"
+	}
+	return ""
 }
 
 // names lists what is at and below dir.
@@ -200,7 +215,7 @@ func TestFollowsLinks(t *testing.T) {
 }
 
 func TestZeroValueDoesNothing(t *testing.T) {
-	var a hostpath.Paths
+	var a recorded
 	changes, err := a.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)

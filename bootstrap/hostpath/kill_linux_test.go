@@ -22,7 +22,7 @@ import (
 // the node that it names.
 const nodeEnv = "SLIPWAY_TEST_HOSTPATH_NODE"
 
-func killed(node string) hostpath.Paths {
+func killed(node string) recorded {
 	j, err := (&journal.Node{Dir: node + "/slipway", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		panic(err)

@@ -4,11 +4,14 @@
 package hostpath
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -32,4 +35,10 @@ func (p Path) validate() error {
 }
 
 // hint wraps err, and names a missing permission that the caller can grant.
-func hint(op string, err error) error { return fmt.Errorf("%s: %w", op, remedy.File(err)) }
+func hint(op string, err error) error {
+	err = fmt.Errorf("%s: %w", op, remedy.File(err))
+	if errors.Is(err, syscall.ENOTDIR) {
+		return code.Wrap(code.HostpathWrongType, err)
+	}
+	return err
+}

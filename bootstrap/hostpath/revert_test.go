@@ -17,7 +17,7 @@ import (
 )
 
 // applied is a node on which some paths have been made.
-func applied(t *testing.T) (node string, a hostpath.Paths) {
+func applied(t *testing.T) (node string, a recorded) {
 	t.Helper()
 	node = t.TempDir()
 	a = recorded{hostpath.Paths{List: []hostpath.Path{

@@ -85,7 +85,7 @@ func ignoreGone(err error) error {
 // OwnerAlive says what shows that the node's owner is alive, or nothing: processes of
 // the pod, if a pod's UID is the owner's name, and otherwise the process that claimed
 // the node. This process and the pod that it is in do not count, nor does
-// [Options.Owner] if that is a pod's UID.
+// [Node].Owner if that is a pod's UID.
 //
 // Processes are looked for in the /proc of the calling thread's mount namespace, and
 // pods in cgroups as its cgroup namespace shows them: both should be the host's.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
@@ -24,44 +25,37 @@ func Example() {
 	}
 	defer os.RemoveAll(node)
 
-	files := journal.Files{Kind: "acme"} // of acme's agent
-	options := journal.Options{Owner: "pod-1", Handlers: []journal.Handler{files}}
-	j, err := journal.Open(filepath.Join(node, "state"), options)
-	if err != nil {
-		fmt.Println(err)
-		return
+	files := journal.Files{Kind: "acme"}                       // of acme's agent
+	host := hostns.Host{LockFile: filepath.Join(node, "lock")} // the program runs on the host
+	remembers := func() *journal.Node {
+		return &journal.Node{Dir: filepath.Join(node, "state"), Agent: "acme", Owner: "pod-1", Handlers: []journal.Handler{files}}
 	}
-	defer j.Close()
 
 	dir := filepath.Join(node, "run", "acme")
-	plan := bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "directory", Action: bootstrap.Func(
+	action := bootstrap.Func(
 		func(context.Context) ([]string, error) {
 			if _, err := os.Stat(dir); err == nil {
 				return nil, nil
 			}
 			return []string{"make " + dir}, nil
 		},
-		func(ctx context.Context) error { return files.MkdirAll(ctx, j, dir, 0o755) },
-	)}}}
+		func(ctx context.Context) error { return files.MkdirAll(ctx, journal.From(ctx), dir, 0o755) },
+	).In(files.Namespaces()...).Recording(files.Kinds()...)
+	plan := bootstrap.Plan{Host: host, Journal: remembers(), Steps: []bootstrap.Step{{Name: "directory", Action: action}}}
 	report, err := plan.Apply(context.Background())
 	fmt.Println(report.Summary(), err)
 
-	another, err := journal.Open(filepath.Join(node, "state"), options)
-	if err != nil {
-		fmt.Println(err)
-		return
+	another := bootstrap.Plan{Host: host, Journal: remembers()} // of a process that knows no step
+	report, err = another.RevertAll(context.Background())
+	for _, change := range report.Results[0].Changes {
+		fmt.Println(strings.ReplaceAll(change, node, ""))
 	}
-	defer another.Close()
-	undone, err := another.RevertAll(context.Background())
-	for _, u := range undone {
-		fmt.Println(strings.ReplaceAll(u.Change, node, ""), u.Err)
-	}
-	fmt.Println(err)
+	fmt.Println(report.Results[0].Step, report.Results[0].Status, err)
 	// Output:
 	// 1 step: changed <nil>
-	// remove directory /run/acme <nil>
-	// remove directory /run <nil>
-	// <nil>
+	// remove directory /run/acme
+	// remove directory /run
+	// directory changed <nil>
 }
 
 // A file is kept before it is changed, however often that is, and comes back.
@@ -86,7 +80,7 @@ func ExampleFiles() {
 	}
 	defer j.Close()
 
-	ctx := j.WithStep(context.Background(), "dns") // a plan does so for its steps
+	ctx := journal.With(context.Background(), j.Step("dns")) // a plan does so for its steps
 	write := func(content string) error { return os.WriteFile(path, []byte(content), 0o644) }
 	if err := write("nameserver 192.0.2.1"); err != nil {
 		fmt.Println(err)

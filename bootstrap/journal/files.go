@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -702,6 +703,7 @@ func (e notEmpty) Error() string {
 }
 
 func (notEmpty) Is(target error) bool { return target == ErrChanged || target == ErrKept }
+func (notEmpty) Code() string         { return code.JournalChanged }
 
 // spellings returns path and, if symbolic links lead there, its name without them:
 // two steps may have recorded the same file by different names.

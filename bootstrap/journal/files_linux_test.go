@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/snapshot"
@@ -44,7 +45,7 @@ func put(t *testing.T, j *journal.Journal, path, content string) {
 }
 
 func openFiles(t *testing.T, dir string) *journal.Journal {
-	return open(t, dir, journal.Options{Handlers: []journal.Handler{acme}})
+	return open(t, dir, journal.Node{Handlers: []journal.Handler{acme}})
 }
 
 func TestPLAN6_UndoBringsBackEachKindOfFile(t *testing.T) {
@@ -156,7 +157,7 @@ func TestPLAN6_DirectoriesGoIfTheyAreEmpty(t *testing.T) {
 // above it.
 func TestPLAN6_ADirectoryStaysWithWhatIsRecordedInIt(t *testing.T) {
 	root, state, v := t.TempDir(), filepath.Join(t.TempDir(), "state"), newValues()
-	j := open(t, state, journal.Options{Handlers: []journal.Handler{acme, v}})
+	j := open(t, state, journal.Node{Handlers: []journal.Handler{acme, v}})
 	require.NoError(t, acme.MkdirAll(step(t, j, "one"), j, filepath.Join(root, "a/b"), 0o755))
 	path := filepath.Join(root, "a/b/file")
 	put(t, j, path, "x")
@@ -182,6 +183,7 @@ func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
 type several struct{ fail error }
 
 func (several) Kinds() []string          { return []string{"acme/several"} }
+func (several) Namespaces() []string     { return []string{"mnt"} }
 func (several) Owns(journal.Entry) error { return nil }
 
 func (s several) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (journal.Undo, error) {
@@ -225,7 +227,7 @@ func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			j := open(t, filepath.Join(t.TempDir(), "state"), journal.Options{Handlers: []journal.Handler{acme, several{tc.fail}}})
+			j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{Handlers: []journal.Handler{acme, several{tc.fail}}})
 			ctx, dir := step(t, j, "one"), filepath.Join(root, "dir")
 			relative := func(text string) string {
 				return strings.ReplaceAll(strings.ReplaceAll(text, dir+"/", ""), dir, "")
@@ -352,12 +354,13 @@ func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, v := filepath.Join(t.TempDir(), "state"), newValues()
-			j := open(t, dir, journal.Options{})
+			j := open(t, dir, journal.Node{})
 			v.set(t, step(t, j, "s"), j, "a", "1")
 			spoil(t, dir)
 			start := time.Now()
 			_, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUntrusted)
+			require.Equal(t, "journal.untrusted", code.Of(err))
 			require.ErrorContains(t, err, dir)
 			require.Less(t, time.Since(start), 10*time.Second, "it does not wait for the pipe's other end")
 		})
@@ -601,7 +604,7 @@ func TestPLAN6_AFileIsNeverRecordedWithoutItsContent(t *testing.T) {
 	path, other := filepath.Join(dir, "x"), filepath.Join(dir, "y")
 	require.NoError(t, os.WriteFile(path, []byte("content"), 0o600))
 	require.NoError(t, os.Symlink("elsewhere", other))
-	j := open(t, filepath.Join(t.TempDir(), "state"), journal.Options{})
+	j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{})
 	ctx, stop := context.WithCancel(step(t, j, "one"))
 	var exchanging sync.WaitGroup
 	exchanging.Go(func() {

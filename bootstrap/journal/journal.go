@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/unsupported"
@@ -25,28 +26,28 @@ import (
 var (
 	// ErrChanged says that an object is no longer as the step left it: it belongs to
 	// somebody else by now, and is not touched. Its entry remains recorded as kept.
-	ErrChanged = errors.New("no longer as it was left")
+	ErrChanged = code.New(code.JournalChanged, "no longer as it was left")
 
 	// ErrKept says that an object was not undone because the caller wants to keep
 	// it. Its entry remains recorded.
 	ErrKept = errors.New("kept as asked")
 
 	// ErrNotOwner says that somebody else owns the node, so nothing was done.
-	ErrNotOwner = errors.New("the node is somebody else's")
+	ErrNotOwner = code.New(code.JournalNotOwner, "the node is somebody else's")
 
 	// ErrRevoked says that the node was uninstalled or taken over since this process
 	// first applied. The process may not change the node any more.
-	ErrRevoked = errors.New("the node is no longer this one's")
+	ErrRevoked = code.New(code.JournalRevoked, "the node is no longer this one's")
 
 	// ErrUnreadable says that a journal exists but cannot be understood.
-	ErrUnreadable = errors.New("unreadable journal")
+	ErrUnreadable = code.New(code.JournalUnreadable, "unreadable journal")
 
 	// ErrUntrusted says that somebody else could have written the journal, so
 	// nothing in it is undone.
-	ErrUntrusted = errors.New("others may have written it")
+	ErrUntrusted = code.New(code.JournalUntrusted, "others may have written it")
 
 	// ErrUnknownKind says that no handler of this program can undo an entry.
-	ErrUnknownKind = errors.New("recorded by something that this program does not know")
+	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by something that this program does not know")
 )
 
 var errNoJournal error = unsupported.Error("there is no journal, so nothing was recorded")
@@ -61,7 +62,8 @@ const DefaultDir = "/var/lib/slipway"
 // for whoever has no plan.
 //
 // A Node remembers which journal this process has applied to: use one for all plans of
-// a process, and let no two goroutines use it for the first time at once.
+// a process, and let no two goroutines use it for the first time at once. Its fields must
+// not change after that: what a plan has opened has a copy of them.
 type Node struct {
 	// Dir is the directory, an absolute path. If empty, it is DefaultDir.
 	Dir string
@@ -486,7 +488,7 @@ func (j *Journal) Entries() ([]Entry, error) {
 }
 
 // LeftForGood lists the objects that ForgetObject, or a revert with
-// [Options].AcceptKept, has left where they are and dropped from the record, and those
+// [Node].AcceptKept, has left where they are and dropped from the record, and those
 // that were kept and then changed again, since their originals come back. Objects that
 // are recorded are not among them, and of very many the oldest are not.
 func (j *Journal) LeftForGood() ([]Left, error) {

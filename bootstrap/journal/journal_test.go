@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // values is a handler of kernel-like values: what a third party would write.
@@ -27,7 +28,8 @@ func newValues() values {
 	return values{map[string]string{}, new([]string), new(func(string))}
 }
 
-func (values) Kinds() []string { return []string{"acme/value"} }
+func (values) Kinds() []string      { return []string{"acme/value"} }
+func (values) Namespaces() []string { return nil }
 
 func (values) Owns(e journal.Entry) error {
 	if e.Object == "forbidden" {
@@ -68,9 +70,12 @@ func (v values) set(t *testing.T, ctx context.Context, j *journal.Journal, objec
 
 func value(v string) journal.State { return journal.State{Type: "value", Value: v} }
 
-func open(t *testing.T, dir string, o journal.Options) *journal.Journal {
+// open opens what n says, for an agent called "test". Without an owner, it is for nobody
+// in particular.
+func open(t *testing.T, dir string, n journal.Node) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(dir, o)
+	n.Dir, n.Agent, n.NoOwner = dir, "test", n.Owner == ""
+	j, err := n.Open(t.Context(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j
@@ -91,12 +96,12 @@ func objects(t *testing.T, j *journal.Journal) (names []string) {
 }
 
 func step(t *testing.T, j *journal.Journal, name string) context.Context {
-	return j.WithStep(t.Context(), name)
+	return journal.With(t.Context(), j.Step(name))
 }
 
 func TestPLAN6_NothingIsCreatedBeforeTheFirstBegin(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, journal.Node{})
 	require.Empty(t, entries(t, j))
 	_, err := j.RevertAll(t.Context())
 	require.NoError(t, err)
@@ -106,7 +111,7 @@ func TestPLAN6_NothingIsCreatedBeforeTheFirstBegin(t *testing.T) {
 
 func TestPLAN6_EntriesBegunTogetherKeepTheirOrder(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{})
+	j := open(t, t.TempDir(), journal.Node{})
 	ctx := step(t, j, "one")
 	var all []journal.Entry
 	for _, object := range []string{"a", "b", "c", "d"} {
@@ -126,11 +131,11 @@ func TestPLAN6_EntriesBegunTogetherKeepTheirOrder(t *testing.T) {
 
 func TestPLAN6_BeginIsOnDiskAndPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, journal.Node{})
 	require.NoError(t, j.Begin(step(t, j, "one"), journal.Entry{Kind: "acme/value", Object: "a", Before: value("0"), After: value("1")}))
 
-	other := open(t, dir, journal.Options{})
-	e, known, err := other.Lookup(step(t, j, "one"), "acme/value", "a")
+	other := open(t, dir, journal.Node{})
+	e, known, err := other.Lookup(step(t, other, "one"), "acme/value", "a")
 	require.NoError(t, err)
 	require.True(t, known)
 	require.False(t, e.Done)
@@ -149,12 +154,12 @@ func TestPLAN6_PriorStateIsKeptOnce(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	v.now["a"] = "original"
 	for range 150 {
-		j := open(t, dir, journal.Options{})
+		j := open(t, dir, journal.Node{})
 		for _, to := range []string{"1", "2"} {
 			v.set(t, step(t, j, "one"), j, "a", to)
 		}
 	}
-	j := open(t, dir, journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, dir, journal.Node{Handlers: []journal.Handler{v}})
 	require.Len(t, entries(t, j), 1)
 	require.NoError(t, j.Revert(step(t, j, "one")))
 	require.Equal(t, "original", v.now["a"])
@@ -163,12 +168,12 @@ func TestPLAN6_PriorStateIsKeptOnce(t *testing.T) {
 func TestPLAN6_WhatARebootTookIsForgotten(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	v.now["a"] = "0"
-	first := open(t, dir, journal.Options{Boot: "first"})
+	first := open(t, dir, journal.Node{Boot: "first"})
 	e := journal.Entry{Kind: "acme/value", Object: "a", Before: value("0"), After: value("1"), Boot: first.Boot()}
 	require.NoError(t, first.Begin(step(t, first, "one"), e))
 	v.now["a"] = "1" // by somebody else, after the reboot
 
-	second := open(t, dir, journal.Options{Boot: "second", Handlers: []journal.Handler{v}})
+	second := open(t, dir, journal.Node{Boot: "second", Handlers: []journal.Handler{v}})
 	_, known, err := second.Lookup(step(t, second, "one"), "acme/value", "a")
 	require.NoError(t, err)
 	require.False(t, known)
@@ -186,7 +191,7 @@ func TestPLAN6_WhatARebootTookIsForgotten(t *testing.T) {
 func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	v.now["a"], v.now["b"] = "0", "0"
-	first := open(t, dir, journal.Options{Boot: "first"})
+	first := open(t, dir, journal.Node{Boot: "first"})
 	ctx := step(t, first, "one")
 	for _, object := range []string{"a", "b"} {
 		e := journal.Entry{Kind: "acme/value", Object: object, Before: value("0"), After: value("1"), Boot: first.Boot()}
@@ -201,7 +206,7 @@ func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
 	require.NoError(t, first.SurvivesReboot(ctx, lasting))
 	require.Equal(t, want, entries(t, first)[1])
 
-	second := open(t, dir, journal.Options{Boot: "second", Handlers: []journal.Handler{v}})
+	second := open(t, dir, journal.Node{Boot: "second", Handlers: []journal.Handler{v}})
 	require.Error(t, second.SurvivesReboot(step(t, second, "one"), journal.Entry{Kind: "acme/value", Object: "a"}), "a reboot has undone it")
 	_, err := second.RevertAll(t.Context())
 	require.NoError(t, err)
@@ -222,7 +227,7 @@ func TestANilJournalKeepsNoContent(t *testing.T) {
 func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {
 	for now, after := range map[string]string{"before": "before", "meant": "before", "somebody's": "somebody's"} {
 		v := newValues()
-		j := open(t, filepath.Join(t.TempDir(), "state"), journal.Options{Handlers: []journal.Handler{v}})
+		j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{Handlers: []journal.Handler{v}})
 		require.NoError(t, j.Begin(step(t, j, "one"), journal.Entry{Kind: "acme/value", Object: "a", Before: value("before"), After: value("meant")}))
 		v.now["a"] = now
 		_, err := j.RevertAll(t.Context())
@@ -238,7 +243,7 @@ func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {
 
 func TestPLAN12_NewestFirstAndDependentsBeforeWhatTheyNeed(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "needed by conf", "1")
 	v.set(t, step(t, j, "two"), j, "other", "1")
 	v.set(t, step(t, j, "one"), j, "conf", "1", "needed by conf", "plugin")
@@ -255,7 +260,7 @@ func TestPLAN12_NewestFirstAndDependentsBeforeWhatTheyNeed(t *testing.T) {
 
 func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "needed", "1")
 	v.set(t, step(t, j, "one"), j, "changed", "1")
 	v.set(t, step(t, j, "one"), j, "stuck", "1", "needed")
@@ -271,7 +276,7 @@ func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
 // to be done about that now.
 func TestPLAN12_WhatFailsKeepsWhatItNeeds(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "needed", "1")
 	v.set(t, step(t, j, "one"), j, "stuck", "1", "needed")
 	v.now["needed"] = "" // as before
@@ -282,7 +287,7 @@ func TestPLAN12_WhatFailsKeepsWhatItNeeds(t *testing.T) {
 
 func TestRecordedIsWhatOneStepHas(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "a", "1")
 	v.set(t, step(t, j, "two"), j, "b", "1")
 	require.NoError(t, j.Begin(step(t, j, "two"), journal.Entry{Kind: "acme/value", Object: "c", Boot: "another"}))
@@ -299,7 +304,7 @@ func TestRecordedIsWhatOneStepHas(t *testing.T) {
 
 func TestPLAN6_StepsNeverUndoEachOther(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.now["a"], v.now["b"] = "original", "original"
 	v.set(t, step(t, j, "one"), j, "a", "one's")
 	v.set(t, step(t, j, "two"), j, "a", "two's")
@@ -318,7 +323,7 @@ func TestPLAN6_StepsNeverUndoEachOther(t *testing.T) {
 
 func TestPLAN6_AChainIsUndoneInOnePass(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.now["a"] = "original"
 	for _, name := range []string{"one", "two", "three"} {
 		v.set(t, step(t, j, name), j, "a", name+"'s")
@@ -331,7 +336,7 @@ func TestPLAN6_AChainIsUndoneInOnePass(t *testing.T) {
 
 func TestPLAN6_AnOlderStepLeavesAloneWhatAYoungerOneHas(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.now["a"] = "original"
 	v.set(t, step(t, j, "one"), j, "a", "1")
 	v.now["a"] = "somebody's"
@@ -344,7 +349,7 @@ func TestPLAN6_AnOlderStepLeavesAloneWhatAYoungerOneHas(t *testing.T) {
 
 func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "b", "1")
 	v.set(t, step(t, j, "one"), j, "a", "1")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -358,7 +363,7 @@ func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
 
 func TestPLAN6_TheOriginalStaysWhenOnlyTheBootDiffers(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}, Boot: "b1"})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}, Boot: "b1"})
 	e := journal.Entry{Kind: "acme/value", Object: "a", Before: value("original"), After: value("1")}
 	require.NoError(t, j.Begin(step(t, j, "one"), e))
 	require.NoError(t, j.Complete(step(t, j, "one"), e))
@@ -372,16 +377,17 @@ func TestPLAN6_TheOriginalStaysWhenOnlyTheBootDiffers(t *testing.T) {
 
 func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
-	writer := open(t, dir, journal.Options{Owner: "pod-a"})
+	writer := open(t, dir, journal.Node{Owner: "pod-a"})
 	_, leave, err := writer.Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, writer.Begin(step(t, writer, "theirs"), journal.Entry{Kind: "other/thing", Object: "x"}))
 	require.NoError(t, leave())
 
-	j := open(t, dir, journal.Options{Owner: "pod-a", Handlers: []journal.Handler{v}})
+	j := open(t, dir, journal.Node{Owner: "pod-a", Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "a", "1")
 	_, err = j.RevertAll(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnknownKind)
+	require.Equal(t, "journal.unknown-kind", code.Of(err))
 	require.ErrorContains(t, err, `other/thing x: recorded by something that this program does not know (step theirs of owner "pod-a" did)`)
 	require.Equal(t, []string{"x"}, objects(t, j))
 
@@ -395,7 +401,7 @@ func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 
 func TestSEC3_WhatNoActionCanHaveRecordedIsNotObeyed(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "forbidden", "1")
 	_, err := j.RevertAll(t.Context())
 	require.ErrorContains(t, err, "it is forbidden")
@@ -403,7 +409,7 @@ func TestSEC3_WhatNoActionCanHaveRecordedIsNotObeyed(t *testing.T) {
 }
 
 func TestAStepIsNeeded(t *testing.T) {
-	j := open(t, t.TempDir(), journal.Options{})
+	j := open(t, t.TempDir(), journal.Node{})
 	require.ErrorContains(t, j.Begin(t.Context(), journal.Entry{Kind: "k", Object: "o"}), "no step to record for")
 	require.NoError(t, j.Step("s").Begin(t.Context(), journal.Entry{Kind: "k", Object: "mine"}))
 	require.Equal(t, "s", entries(t, j)[0].Step)
@@ -430,7 +436,7 @@ func TestANilJournalRemembersNothing(t *testing.T) {
 
 func TestUndoStopsWhenCancelled(t *testing.T) {
 	v := newValues()
-	j := open(t, t.TempDir(), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "a", "1")
 	ctx, cancel := context.WithCancel(step(t, j, "one"))
 	cancel()
@@ -457,6 +463,7 @@ func TestUnreadableJournalsAreErrors(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 			_, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUnreadable)
+			require.Equal(t, "journal.unreadable", code.Of(err))
 			require.ErrorContains(t, err, path)
 		})
 	}
@@ -467,7 +474,7 @@ func TestPLAN6_FilesOfOthersBesideTheJournalAreLeft(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	path := filepath.Join(dir, "state.json")
 	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
-	j := open(t, dir, journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, dir, journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "s"), j, "new", "1")
 	_, err := j.RevertAll(t.Context())
 	require.NoError(t, err)
@@ -480,7 +487,7 @@ func TestPLAN6_FieldsOfALaterVersionAreKept(t *testing.T) {
 	path := filepath.Join(dir, "journal.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"schema":2,"later":{"a":[1]},"entries":[
 		{"kind":"acme/value","object":"old","step":"s","before":{},"after":{},"done":true,"why":"for a reason"}]}`), 0o600))
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, journal.Node{})
 	v.set(t, step(t, j, "s"), j, "new", "1")
 	v.set(t, step(t, j, "s"), j, "old", "1")
 
@@ -500,7 +507,7 @@ func TestStateDirectoryErrorsNameIt(t *testing.T) {
 	_, err := (&journal.Node{Dir: "relative", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, `"relative"`)
 	parent := filepath.Join(t.TempDir(), "missing")
-	j := open(t, filepath.Join(parent, "state"), journal.Options{})
+	j := open(t, filepath.Join(parent, "state"), journal.Node{})
 	_, err = j.RevertAll(t.Context())
 	require.NoError(t, err)
 	err = j.Begin(step(t, j, "s"), journal.Entry{Kind: "k", Object: "o"})
@@ -514,7 +521,7 @@ func TestStateDirectoryErrorsNameIt(t *testing.T) {
 func TestPLAN6_AnAdministratorsStateDirectoryStays(t *testing.T) {
 	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	j := open(t, dir, journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, dir, journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "a", "1")
 	_, err := j.RevertAll(t.Context())
 	require.NoError(t, err)
@@ -525,9 +532,10 @@ func TestPLAN6_AnAdministratorsStateDirectoryStays(t *testing.T) {
 
 func TestPLAN3_TheNextProcessClearsAwayWhatAKilledOneLeft(t *testing.T) {
 	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
-	v.set(t, step(t, open(t, dir, journal.Options{}), "one"), open(t, dir, journal.Options{}), "a", "1")
+	first := open(t, dir, journal.Node{})
+	v.set(t, step(t, first, "one"), first, "a", "1")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp"), []byte("half"), 0o600))
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, journal.Node{})
 	v.set(t, step(t, j, "one"), j, "b", "1")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -536,7 +544,7 @@ func TestPLAN3_TheNextProcessClearsAwayWhatAKilledOneLeft(t *testing.T) {
 
 func TestAnotherProcessesChangesAreSeen(t *testing.T) {
 	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
-	one, other := open(t, dir, journal.Options{Handlers: []journal.Handler{v}}), open(t, dir, journal.Options{})
+	one, other := open(t, dir, journal.Node{Handlers: []journal.Handler{v}}), open(t, dir, journal.Node{})
 	v.set(t, step(t, other, "s"), other, "a", "1")
 	require.Equal(t, []string{"a"}, objects(t, one))
 	v.set(t, step(t, one, "s"), one, "b", "1")

@@ -21,7 +21,7 @@ func newKeptFile(t *testing.T) keptFile {
 	t.Helper()
 	root := t.TempDir()
 	n := keptFile{root, filepath.Join(t.TempDir(), "state"), filepath.Join(root, "dir", "edited"), filepath.Join(root, "other")}
-	j := n.open(t, journal.Options{})
+	j := n.open(t, journal.Node{})
 	require.NoError(t, acme.MkdirAll(step(t, j, "files"), j, filepath.Dir(n.edited), 0o755))
 	put(t, j, n.edited, "ours")
 	put(t, j, n.other, "ours")
@@ -29,13 +29,13 @@ func newKeptFile(t *testing.T) keptFile {
 	return n
 }
 
-func (n keptFile) open(t *testing.T, o journal.Options) *journal.Journal {
+func (n keptFile) open(t *testing.T, o journal.Node) *journal.Journal {
 	t.Helper()
 	o.Handlers = []journal.Handler{acme}
 	return open(t, n.state, o)
 }
 
-func (n keptFile) undo(t *testing.T, o journal.Options) ([]journal.Undone, error) {
+func (n keptFile) undo(t *testing.T, o journal.Node) ([]journal.Undone, error) {
 	t.Helper()
 	return n.open(t, o).RevertAll(t.Context())
 }
@@ -45,18 +45,18 @@ func (n keptFile) undo(t *testing.T, o journal.Options) ([]journal.Undone, error
 func TestPLAN6_WhatIsKeptStaysRecorded(t *testing.T) {
 	n := newKeptFile(t)
 	for range 3 {
-		_, err := n.undo(t, journal.Options{})
+		_, err := n.undo(t, journal.Node{})
 		require.EqualError(t, err, n.edited+" is no longer as it was left, so it is kept")
 		require.NoFileExists(t, n.other)
 	}
-	entries, err := n.open(t, journal.Options{}).Entries()
+	entries, err := n.open(t, journal.Node{}).Entries()
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 	require.Equal(t, map[string]bool{filepath.Dir(n.edited): false, n.edited: true},
 		map[string]bool{entries[0].Object: entries[0].Kept, entries[1].Object: entries[1].Kept})
 
 	require.NoError(t, os.Remove(n.edited))
-	_, err = n.undo(t, journal.Options{})
+	_, err = n.undo(t, journal.Node{})
 	require.NoError(t, err, "it is as it was before")
 	require.NoDirExists(t, n.state)
 	require.NoDirExists(t, filepath.Dir(n.edited))
@@ -65,14 +65,14 @@ func TestPLAN6_WhatIsKeptStaysRecorded(t *testing.T) {
 // What is changed again belongs to who had edited it: that comes back.
 func TestPLAN6_WhatIsKeptIsTheOriginalOfTheNextChange(t *testing.T) {
 	n := newKeptFile(t)
-	_, err := n.undo(t, journal.Options{})
+	_, err := n.undo(t, journal.Node{})
 	require.ErrorIs(t, err, journal.ErrChanged)
-	j := n.open(t, journal.Options{})
+	j := n.open(t, journal.Node{})
 	mine, err := j.Recorded(step(t, j, "files"))
 	require.NoError(t, err)
 	require.Len(t, mine, 1, "the directory")
 	put(t, j, n.edited, "ours again")
-	_, err = n.undo(t, journal.Options{})
+	_, err = n.undo(t, journal.Node{})
 	require.EqualError(t, err, "directory "+filepath.Dir(n.edited)+" is kept: it holds edited")
 	content, err := os.ReadFile(n.edited)
 	require.NoError(t, err)
@@ -81,9 +81,9 @@ func TestPLAN6_WhatIsKeptIsTheOriginalOfTheNextChange(t *testing.T) {
 
 func TestPLAN6_WhatIsKeptIsAccepted(t *testing.T) {
 	n := newKeptFile(t)
-	would, err := n.open(t, journal.Options{AcceptKept: true}).CheckRevertAll(t.Context())
+	would, err := n.open(t, journal.Node{AcceptKept: true}).CheckRevertAll(t.Context())
 	require.NoError(t, err)
-	done, err := n.undo(t, journal.Options{AcceptKept: true})
+	done, err := n.undo(t, journal.Node{AcceptKept: true})
 	require.NoError(t, err)
 	var changes []string
 	for i := range done {
@@ -93,7 +93,7 @@ func TestPLAN6_WhatIsKeptIsAccepted(t *testing.T) {
 	require.Contains(t, changes, "leave acme/file "+n.edited+" for good: "+n.edited+" is no longer as it was left, so it is kept")
 	require.FileExists(t, n.edited)
 
-	j := n.open(t, journal.Options{})
+	j := n.open(t, journal.Node{})
 	left, err := j.LeftForGood()
 	require.NoError(t, err)
 	require.Len(t, left, 2, "it is on record what was accepted")
@@ -102,7 +102,7 @@ func TestPLAN6_WhatIsKeptIsAccepted(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, empty)
 	for range 2 {
-		done, err = n.undo(t, journal.Options{})
+		done, err = n.undo(t, journal.Node{})
 		require.NoError(t, err)
 		require.Empty(t, done)
 	}
@@ -116,18 +116,18 @@ func TestPLAN6_WhatIsKeptIsAccepted(t *testing.T) {
 // What is wrong otherwise is an error, and then nothing is accepted.
 func TestPLAN6_WhatFailsIsNotAccepted(t *testing.T) {
 	n := newKeptFile(t)
-	j := n.open(t, journal.Options{})
+	j := n.open(t, journal.Node{})
 	ctx := step(t, j, "files")
 	require.NoError(t, j.Begin(ctx, journal.Entry{Kind: "unknown/kind", Object: "x"}))
 	for range 2 {
-		_, err := n.undo(t, journal.Options{AcceptKept: true})
+		_, err := n.undo(t, journal.Node{AcceptKept: true})
 		require.ErrorIs(t, err, journal.ErrUnknownKind)
 		require.ErrorIs(t, err, journal.ErrChanged)
 	}
 	dropped, err := j.ForgetObject(ctx, "x")
 	require.NoError(t, err)
 	require.Len(t, dropped, 1)
-	_, err = n.undo(t, journal.Options{AcceptKept: true})
+	_, err = n.undo(t, journal.Node{AcceptKept: true})
 	require.NoError(t, err)
 	left, err := j.LeftForGood()
 	require.NoError(t, err)

@@ -53,7 +53,7 @@ func TestPLAN12_OrderOfAnyEntries(t *testing.T) {
 func TestSEC6_ManyEntries(t *testing.T) {
 	const n = 20_000
 	v := newValues()
-	j := open(t, filepath.Join(t.TempDir(), "state"), journal.Options{Handlers: []journal.Handler{v}})
+	j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{Handlers: []journal.Handler{v}})
 	var all []journal.Entry
 	for i := range n {
 		object := fmt.Sprint(i)

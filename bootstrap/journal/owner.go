@@ -120,9 +120,20 @@ func (n *Node) WithStep(ctx context.Context, step string) context.Context {
 	return With(ctx, in(ctx).Step(step))
 }
 
-// Claims reports whether an apply would give the node a new owner: see
-// [Journal.Claims].
-func (n *Node) Claims(ctx context.Context) (bool, error) { return in(ctx).Claims() }
+// Claims reports whether an apply that has nothing to change would still claim the node:
+// see [Journal.Claims]. If not, this process counts as one that has applied.
+func (n *Node) Claims(ctx context.Context) (bool, error) {
+	j := in(ctx)
+	claims, err := j.Claims()
+	if j == nil || claims || err != nil || j.hasApplied() {
+		return claims, err
+	}
+	p, err := j.load()
+	if err == nil {
+		j.bind(p)
+	}
+	return false, err
+}
 
 // Identity says in whose name the journal was entered: the agent, the owner (empty:
 // nobody in particular), and the generation that it has claimed (0: none).
@@ -142,14 +153,17 @@ func (n *Node) Revert(ctx context.Context) error { return From(ctx).Revert(ctx) 
 func (n *Node) CheckRevert(ctx context.Context) ([]string, error) { return From(ctx).CheckRevert(ctx) }
 
 // RevertAll undoes everything or, in a dry run, says what that would be: see
-// [Journal.RevertAll]. It reports each entry.
+// [Journal.RevertAll]. It reports each entry; the error is of what concerns none.
 func (n *Node) RevertAll(ctx context.Context, dryRun bool, report func(step, change string, err error)) error {
-	undo := in(ctx).RevertAll
-	if dryRun {
-		undo = in(ctx).CheckRevertAll
+	j := in(ctx)
+	if j == nil {
+		return errNoJournal
 	}
-	all, err := undo(ctx)
-	for _, u := range all {
+	if op := j.entered(ctx); op != opRevert && !dryRun {
+		return inUse(j, op)
+	}
+	undone, err := j.undo(ctx, j.options.Handlers, !dryRun, all)
+	for _, u := range undone {
 		failure := u.Err
 		if !u.IsFailure() {
 			failure = nil
@@ -228,14 +242,18 @@ func (j *Journal) claimable(p *page) error {
 	return fmt.Errorf("%w: %s, after %q; nothing is changed (take it over explicitly if that is meant)", ErrNotOwner, current, who)
 }
 
-// Claims reports whether an apply would give the node a new owner: this process's
-// owner does not have it yet.
+// Claims reports whether an apply would give the node a new owner, or have another
+// process stand for the same one: see [Journal.OwnerAlive].
 func (j *Journal) Claims() (bool, error) {
 	if j == nil || j.options.Owner == "" {
 		return false, nil
 	}
 	p, err := j.load()
-	return err == nil && p.current().Name != j.options.Owner, err
+	if err != nil {
+		return false, err
+	}
+	current := p.current()
+	return current.Name != j.options.Owner || !j.hasApplied() && j.claimedByAnother(current), nil
 }
 
 // mayApply returns the error that an apply would get.

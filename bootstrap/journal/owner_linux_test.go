@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -68,7 +70,7 @@ func TestPLAN11_Overlaps(t *testing.T) {
 				j := processes[process]
 				if j == nil {
 					owner := strings.TrimRight(process, "123")
-					o := journal.Options{Owner: strings.ToLower(owner), TakeOver: owner == "A", AnyOwner: owner == "any", Handlers: []journal.Handler{v}}
+					o := journal.Node{Owner: strings.ToLower(owner), TakeOver: owner == "A", AnyOwner: owner == "any", Handlers: []journal.Handler{v}}
 					if owner == "nobody" || owner == "any" {
 						o.Owner = ""
 					}
@@ -84,8 +86,10 @@ func TestPLAN11_Overlaps(t *testing.T) {
 				require.ErrorContains(t, err, event[1], "event %d: %s", i, event[0])
 				if event[1] == revoked {
 					require.ErrorIs(t, err, journal.ErrRevoked)
+					require.Equal(t, "journal.revoked", code.Of(err))
 				} else {
 					require.ErrorIs(t, err, journal.ErrNotOwner)
+					require.Equal(t, "journal.not-owner", code.Of(err))
 				}
 				require.Equal(t, before, entries(t, j), "who is refused changes nothing")
 				require.Equal(t, made, exists(t, dir), "nor makes the directory anew")
@@ -102,14 +106,43 @@ func exists(t *testing.T, path string) bool {
 	return err == nil
 }
 
+// Where the owner is no pod, the process that stands for it is on record, and a new one
+// takes its place, even if it has nothing else to do.
+func TestPLAN11_ClaimsSaysWhetherAnotherProcessStandsForTheOwner(t *testing.T) {
+	dir := t.TempDir()
+	enter := func() {
+		_, leave, err := open(t, dir, journal.Node{Owner: "host"}).Enter(t.Context(), "apply")
+		require.NoError(t, err)
+		require.NoError(t, leave())
+	}
+	enter()
+	path := filepath.Join(dir, "journal.json")
+	ours, err := os.ReadFile(path)
+	require.NoError(t, err)
+	gone := regexp.MustCompile(`"start": \d+`).ReplaceAll(ours, []byte(`"start": 1`))
+	require.NotEqual(t, ours, gone)
+	require.NoError(t, os.WriteFile(path, gone, 0o600))
+
+	claims, err := open(t, dir, journal.Node{Owner: "host"}).Claims()
+	require.NoError(t, err)
+	require.True(t, claims)
+	enter()
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(ours), string(now))
+	claims, err = open(t, dir, journal.Node{Owner: "host"}).Claims()
+	require.NoError(t, err)
+	require.False(t, claims)
+}
+
 // A directory that is not the journal's own stays, and nothing is left in it.
 func TestPLAN11_WhoWasUninstalledLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	j := open(t, dir, journal.Options{Owner: "a"})
+	j := open(t, dir, journal.Node{Owner: "a"})
 	_, leave, err := j.Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, leave())
-	_, err = open(t, dir, journal.Options{AnyOwner: true}).RevertAll(t.Context())
+	_, err = open(t, dir, journal.Node{AnyOwner: true}).RevertAll(t.Context())
 	require.NoError(t, err)
 	_, _, err = j.Enter(t.Context(), "apply")
 	require.ErrorIs(t, err, journal.ErrRevoked)
@@ -141,31 +174,31 @@ func run(t *testing.T, j *journal.Journal, v values, op string) error {
 func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 	dir := t.TempDir()
 	for _, who := range []string{"pod-a", "pod-b"} {
-		_, leave, err := open(t, dir, journal.Options{Owner: who}).Enter(t.Context(), "apply")
+		_, leave, err := open(t, dir, journal.Node{Owner: who}).Enter(t.Context(), "apply")
 		require.NoError(t, err)
 		require.NoError(t, leave())
 	}
-	name, generation, err := open(t, dir, journal.Options{}).Owner()
+	name, generation, err := open(t, dir, journal.Node{}).Owner()
 	require.NoError(t, err)
 	require.Equal(t, "pod-b", name)
 	require.Equal(t, 2, generation)
-	_, _, err = open(t, dir, journal.Options{Owner: "pod-a"}).Enter(t.Context(), "apply")
+	_, _, err = open(t, dir, journal.Node{Owner: "pod-a"}).Enter(t.Context(), "apply")
 	require.ErrorContains(t, err, `the node is somebody else's: "pod-b" (generation 2, since 2`)
 	require.ErrorContains(t, err, `after "pod-a"`)
-	_, err = open(t, dir, journal.Options{}).RevertAll(t.Context())
+	_, err = open(t, dir, journal.Node{}).RevertAll(t.Context())
 	require.ErrorContains(t, err, "this is nobody in particular")
-	_, err = open(t, dir, journal.Options{AnyOwner: true}).RevertAll(t.Context())
+	_, err = open(t, dir, journal.Node{AnyOwner: true}).RevertAll(t.Context())
 	require.NoError(t, err)
 }
 
 func TestPLAN11_ManyOwners(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {
-		_, leave, err := open(t, dir, journal.Options{Owner: "pod-" + string(rune('a'+i%26)) + time.Duration(i).String()}).Enter(t.Context(), "apply")
+		_, leave, err := open(t, dir, journal.Node{Owner: "pod-" + string(rune('a'+i%26)) + time.Duration(i).String()}).Enter(t.Context(), "apply")
 		require.NoError(t, err)
 		require.NoError(t, leave())
 	}
-	_, generation, err := open(t, dir, journal.Options{}).Owner()
+	_, generation, err := open(t, dir, journal.Node{}).Owner()
 	require.NoError(t, err)
 	require.Equal(t, 300, generation)
 }
@@ -173,13 +206,13 @@ func TestPLAN11_ManyOwners(t *testing.T) {
 func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	claims := func(owner string) bool {
-		claims, err := open(t, dir, journal.Options{Owner: owner}).Claims()
+		claims, err := open(t, dir, journal.Node{Owner: owner}).Claims()
 		require.NoError(t, err)
 		return claims
 	}
 	require.True(t, claims("a"))
 	require.False(t, claims(""), "nobody in particular claims nothing")
-	_, leave, err := open(t, dir, journal.Options{Owner: "a"}).Enter(t.Context(), "apply")
+	_, leave, err := open(t, dir, journal.Node{Owner: "a"}).Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, leave())
 	require.False(t, claims("a"))
@@ -189,134 +222,22 @@ func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
 	require.False(t, nothing)
 }
 
-func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	first := open(t, dir, journal.Options{Owner: "a"})
-	_, leave, err := first.Enter(t.Context(), "apply")
-	require.NoError(t, err)
-	require.NoError(t, leave())
-	_, uninstalled, err := first.Enter(t.Context(), "revert")
-	require.NoError(t, err)
-
-	second := open(t, dir, journal.Options{Owner: "b"})
-	entered := make(chan error, 1)
-	go func() {
-		_, leave, err := second.Enter(t.Context(), "apply")
-		if err == nil {
-			err = leave()
-		}
-		entered <- err
-	}()
-	select {
-	case err := <-entered:
-		t.Fatal("it did not wait: ", err)
-	case <-time.After(150 * time.Millisecond):
-	}
-	require.NoError(t, uninstalled())
-	require.NoError(t, <-entered)
-	name, generation, err := second.Owner()
-	require.NoError(t, err)
-	require.Equal(t, "b", name)
-	require.Equal(t, 1, generation, "the directory was removed, and made again")
-}
-
-func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
-	for i := range 100 {
-		dir := filepath.Join(t.TempDir(), "state")
-		first, second := open(t, dir, journal.Options{Owner: "a"}), open(t, dir, journal.Options{Owner: "b"})
-		_, leave, err := first.Enter(t.Context(), "apply")
-		require.NoError(t, err)
-		require.NoError(t, leave())
-		entered := make(chan error, 1)
-		go func() {
-			time.Sleep(time.Duration(i) * 20 * time.Microsecond)
-			_, leave, err := second.Enter(t.Context(), "apply")
-			if err == nil {
-				err = leave()
-			}
-			entered <- err
-		}()
-		_, err = first.RevertAll(t.Context())
-		if err != nil {
-			require.ErrorIs(t, err, journal.ErrNotOwner, "the second one was faster")
-		}
-		require.NoError(t, <-entered)
-		name, _, err := second.Owner()
-		require.NoError(t, err)
-		require.Equal(t, "b", name)
-	}
-}
-
-// An uninstall removes the lock while another process that has opened it has not yet
+// An uninstall removes the journal while another process that has opened it has not yet
 // looked at it.
-func TestPLAN11_ALockThatIsGoneIsNoUntrustedOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+func TestPLAN11_AFileThatIsGoneIsNoUntrustedOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.json")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	require.NoError(t, err)
-	defer lock.Close()
-	require.NoError(t, journal.Trusted(path, lock.Stat))
+	defer file.Close()
+	require.NoError(t, journal.Trusted(path, file.Stat))
 	require.NoError(t, os.Link(path, path+"2"))
-	require.ErrorIs(t, journal.Trusted(path, lock.Stat), journal.ErrUntrusted)
+	require.ErrorIs(t, journal.Trusted(path, file.Stat), journal.ErrUntrusted)
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Remove(path+"2"))
-	require.NoError(t, journal.Trusted(path, lock.Stat))
+	require.NoError(t, journal.Trusted(path, file.Stat))
 }
 
-func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
-	for range 20 {
-		dir := filepath.Join(t.TempDir(), "state")
-		one, two := open(t, dir, journal.Options{Owner: "one"}), open(t, dir, journal.Options{Owner: "two"})
-		claimed := make(chan error, 2)
-		for _, j := range []*journal.Journal{one, two} {
-			go func() {
-				_, leave, err := j.Enter(t.Context(), "apply")
-				if err == nil {
-					err = leave()
-				}
-				claimed <- err
-			}()
-		}
-		require.NoError(t, <-claimed)
-		require.NoError(t, <-claimed, "the later one takes over")
-		verified := 0
-		for _, j := range []*journal.Journal{one, two} {
-			if _, leave, err := j.Enter(t.Context(), journal.Verify); err == nil {
-				verified++
-				require.NoError(t, leave())
-			}
-		}
-		require.Equal(t, 1, verified)
-	}
-}
-
-// A lock that others can open, or have made, is not waited for.
-func TestSEC2_SEC7_ALockOfOthersIsRefused(t *testing.T) {
-	testns.Root(t)
-	for want, spoil := range map[string]func(lock string) error{
-		"mode 0644, so others could hold it for ever (chmod 600 it)": func(lock string) error { return os.Chmod(lock, 0o644) },
-		"mode 0622":     func(lock string) error { return os.Chmod(lock, 0o622) },
-		"uid 1000":      func(lock string) error { return os.Chown(lock, 1000, 0) },
-		"several names": func(lock string) error { return os.Link(lock, lock+".too") },
-	} {
-		dir := filepath.Join(t.TempDir(), "state")
-		j := open(t, dir, journal.Options{Owner: "a"})
-		_, leave, err := j.Enter(t.Context(), "apply")
-		require.NoError(t, err)
-		require.NoError(t, leave())
-		lock := filepath.Join(dir, "lock")
-		require.NoError(t, spoil(lock))
-		theirs, err := os.Open(lock)
-		require.NoError(t, err)
-		defer theirs.Close()
-		require.NoError(t, unix.Flock(int(theirs.Fd()), unix.LOCK_EX))
-		for _, op := range []string{"apply", journal.Verify, "revert"} {
-			_, _, err := j.Enter(t.Context(), op)
-			require.ErrorContains(t, err, lock, op)
-			require.ErrorContains(t, err, want, op)
-		}
-	}
-}
-
+// Whoever may open the directory can lock it, and holds up nobody by that.
 func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
@@ -325,11 +246,12 @@ func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
-	j := open(t, dir, journal.Options{Owner: "a"})
+	j := open(t, dir, journal.Node{Owner: "a"})
 	_, leave, err := j.Enter(t.Context(), "apply")
 	require.NoError(t, err)
-	info, err := os.Lstat(filepath.Join(dir, "lock"))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode())
 	require.NoError(t, leave())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "the journal, and no lock of its own")
+	require.Equal(t, "journal.json", left[0].Name())
 }

@@ -23,12 +23,11 @@ func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
 	const temporary = ".slipway-ABCDEFGHIJKLMNOP.tmp"
 	for what, files := range map[string]map[string]string{
 		"a directory":       {},
-		"a lock":            {"lock": ""},
 		"kept content":      {"blob.00ff": "kept"},
 		"a temporary file":  {temporary: "{"},
 		"an empty journal":  {"journal.json": `{"schema":2,"id":"x","entries":[]}`},
-		"all of these":      {"lock": "", "blob.00ff": "kept", temporary: "{", "journal.json": `{"schema":2,"entries":[]}`},
-		"and another's too": {"lock": "", "notes.txt": "an administrator's"},
+		"all of these":      {"blob.00ff": "kept", temporary: "{", "journal.json": `{"schema":2,"entries":[]}`},
+		"and another's too": {"blob.00ff": "kept", "notes.txt": "an administrator's"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")

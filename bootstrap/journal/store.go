@@ -113,6 +113,9 @@ func (j *Journal) refuseOlder() error {
 		return nil // it was read
 	}
 	for name, err := range d.All() {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // an uninstall has just removed it
+		}
 		if err != nil {
 			return fmt.Errorf("look at the state directory: %w", err)
 		}
@@ -225,6 +228,9 @@ func (j *Journal) remains(p *page) (bool, error) {
 	}
 	empty := true
 	for name, err := range d.All() {
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil // an uninstall has just removed it
+		}
 		if err != nil {
 			return false, fmt.Errorf("look at the state directory: %w", err)
 		}

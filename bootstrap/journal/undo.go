@@ -112,10 +112,14 @@ func (j *Journal) RevertAll(ctx context.Context) (done []Undone, err error) {
 			return nil, err
 		}
 	default:
-		return nil, fmt.Errorf("undo everything: %s is in use by this very %s", j.Dir(), op)
+		return nil, inUse(j, op)
 	}
 	done, err = j.undo(ctx, j.options.Handlers, true, all)
 	return done, errors.Join(failures(done, err), leave())
+}
+
+func inUse(j *Journal, op string) error {
+	return fmt.Errorf("undo everything: %s is in use by this very %s", j.Dir(), op)
 }
 
 // CheckRevertAll says what RevertAll would do.

@@ -16,9 +16,10 @@ import (
 // The modules of transparent proxying, loaded on the host from inside a container.
 func Example() {
 	modules := kmod.Modules{List: []string{"xt_TPROXY", "xt_socket"}, Load: true}
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{
-		{Name: "modules", Action: hostns.In("/hostproc/1", hostns.Mount, modules)},
-	}}
+	plan := bootstrap.Plan{
+		Host:  hostns.Host{Proc: "/hostproc"},
+		Steps: []bootstrap.Step{{Name: "modules", Action: modules, NoUndo: true}}, // what is loaded stays
+	}
 	report, err := plan.Apply(context.Background())
 	if err != nil {
 		log.Fatal(err) // which modules the kernel does not have, or why they cannot be loaded

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // ErrMissing is matched by the error for a module that the kernel has neither built in
 // nor among those that it can load.
-var ErrMissing = errors.New("the kernel does not have this module")
+var ErrMissing = code.New(code.ModuleMissing, "the kernel does not have this module")
 
 // Modules is the state of a node whose kernel has all modules of a list. It is a
 // bootstrap.Adviser; the zero value does nothing.

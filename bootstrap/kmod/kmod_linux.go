@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/hosttool"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
@@ -56,7 +57,7 @@ func (k *kernel) has(ctx context.Context, name string) (bool, error) {
 	case k.lists["modules.dep"][name]:
 		return false, nil
 	case k.dir == "":
-		return false, fmt.Errorf("kernel module %s: it is not loaded, and whether the kernel has it cannot be told, for the lists of its modules are not in %s: "+
+		return false, code.Errorf(code.ModuleUndetermined, "kernel module %s: it is not loaded, and whether the kernel has it cannot be told, for the lists of its modules are not in %s: "+
 			"in a container, enter the host's mount namespace, or mount its /lib/modules; if the kernel's package was upgraded or removed, reboot; leave out what is built in",
 			name, filepath.Join(trees[0], k.release))
 	}
@@ -118,11 +119,11 @@ func (k *kernel) mayLoad(ctx context.Context, name string, we bool) error {
 	text, err := input.ReadFile(ctx, filepath.Join(k.root, "/proc/sys/kernel/modules_disabled"), input.MaxModules)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("kernel module %s is not built in, and this kernel loads none, whatever is in %s: boot a kernel that has it", name, k.dir)
+		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not built in, and this kernel loads none, whatever is in %s: boot a kernel that has it", name, k.dir)
 	case err != nil:
 		return fmt.Errorf("kernel module %s: %w", name, err)
 	case strings.TrimSpace(string(text)) != "0":
-		return fmt.Errorf("kernel module %s is not loaded, and cannot be until the next boot, since kernel.modules_disabled is set: have it loaded before that, by a file in /etc/modules-load.d", name)
+		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not loaded, and cannot be until the next boot, since kernel.modules_disabled is set: have it loaded before that, by a file in /etc/modules-load.d", name)
 	case we:
 		return mayRun(name)
 	}
@@ -133,9 +134,9 @@ func (k *kernel) mayLoad(ctx context.Context, name string, we bool) error {
 func mayRun(name string) error {
 	switch _, err := hosttool.Find("modprobe"); {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("kernel module %s is not loaded, and there is no modprobe: in a container, enter the host's mount namespace; on a node without one, have it loaded as the node's system does that", name)
+		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not loaded, and there is no modprobe: in a container, enter the host's mount namespace; on a node without one, have it loaded as the node's system does that", name)
 	case err != nil:
-		return fmt.Errorf("kernel module %s is not loaded, and modprobe is %w", name, err)
+		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not loaded, and modprobe is %w", name, err)
 	}
 	return nil
 }
@@ -162,5 +163,5 @@ func (k *kernel) load(ctx context.Context, name string) error {
 			err = remedy.Add(err, "needs "+remedy.Names(remedy.SysModule)+" in the initial user namespace, which is in effect here: "+remedy.Refused+", or the kernel is locked down and the module not signed for it")
 		}
 	}
-	return fmt.Errorf("load kernel module %s: %w", name, err)
+	return code.Errorf(code.ModuleNotLoadable, "load kernel module %s: %w", name, err)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/kmod"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/hosttool"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -113,6 +114,7 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 		m := kmod.Modules{List: []string{"xt_none", "tunnel4", "xt_nada"}, Load: load}.Below(dir)
 		_, err := m.Check(t.Context())
 		require.ErrorIs(t, err, kmod.ErrMissing)
+		require.Equal(t, "module.missing", code.Of(err))
 		require.ErrorContains(t, err, "kernel module xt_none: the kernel does not have this module ("+kmod.Release()+"): install the package")
 		require.ErrorContains(t, err, "kernel module xt_nada: ")
 		require.ErrorIs(t, m.Apply(t.Context()), kmod.ErrMissing)
@@ -123,6 +125,7 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 		require.NoError(t, os.WriteFile(disabled, []byte("1\n"), 0o644))
 		_, err := m.Check(t.Context())
 		require.ErrorContains(t, err, "kernel module ip_set is not loaded, and cannot be until the next boot, since kernel.modules_disabled is set")
+		require.Equal(t, "module.not-loadable", code.Of(err))
 		require.NoError(t, os.Remove(disabled))
 		require.ErrorContains(t, m.Apply(t.Context()), "kernel module ip_set is not built in, and this kernel loads none, whatever is in /lib/modules/")
 	}
@@ -140,6 +143,7 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 		_, err = m.Check(t.Context())
 		require.ErrorContains(t, err, "kernel module ip_set: it is not loaded, and whether the kernel has it cannot be told, for the lists of its modules are not in /lib/modules/"+kmod.Release())
 		require.NotErrorIs(t, err, kmod.ErrMissing)
+		require.Equal(t, "module.undetermined", code.Of(err))
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, "lib")))
 	}
 	require.NoError(t, os.MkdirAll(at(""), 0o755))
@@ -197,12 +201,18 @@ func TestHP2_LoadedByTheHostsModprobe(t *testing.T) {
 	m := kmod.Modules{List: []string{spare(t)}, Load: true}
 	require.NoError(t, unix.Mount("none", "/lib/modules", "tmpfs", 0, ""))
 	require.ErrorContains(t, m.Apply(t.Context()), "in a container, enter the host's mount namespace")
-	onHost := hostns.In("/proc/1", hostns.Mount, m)
-	require.NoError(t, onHost.Apply(t.Context()))
+	plan := bootstrap.Plan{
+		Host:  hostns.Host{Proc: "/proc", LockFile: filepath.Join(t.TempDir(), "lock")},
+		Steps: []bootstrap.Step{{Name: "modules", Action: m}},
+	}
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
 	changes, err := m.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
-	require.ErrorIs(t, onHost.Revert(t.Context()), errors.ErrUnsupported, "a module stays")
+	report, err := plan.Revert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Skipped, report.Results[0].Status, "a module stays")
 }
 
 func TestHP2_WithoutTheCapability(t *testing.T) {

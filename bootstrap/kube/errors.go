@@ -4,11 +4,15 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 var (
@@ -26,10 +30,15 @@ func explain(err error, verb string, resource schema.GroupVersionResource, subre
 		what += "/" + subresource
 	}
 	err = fmt.Errorf("%s %s %s: %w", verb, what, name, err)
-	if !apierrors.IsForbidden(err) {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return code.Wrap(code.KubeUnauthorized, err)
+	case errors.As(err, new(*url.Error)) && !errors.Is(err, context.Canceled):
+		return code.Wrap(code.KubeUnavailable, err)
+	case !apierrors.IsForbidden(err):
 		return err
 	}
-	return fmt.Errorf("%w (grant it by the rule {apiGroups: [%q], resources: [%s], resourceNames: [%q], verbs: [%q]}, or see which admission policy denies it)",
+	return code.Errorf(code.KubeForbidden, "%w (grant it by the rule {apiGroups: [%q], resources: [%s], resourceNames: [%q], verbs: [%q]}, or see which admission policy denies it)",
 		err, resource.Group, what, name, verb)
 }
 

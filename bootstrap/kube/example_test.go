@@ -14,6 +14,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 	configkube "github.com/slipway-dev/slipway/configresolve/kube"
 )
@@ -34,11 +35,14 @@ func Example() {
 	node := kube.CiliumNode()
 	node.Client, node.Name = client.Dynamic, os.Getenv("NODE_NAME")
 	var cni bootstrap.Action // such as cniinstall.Install
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{
-		{Name: "api-server", Action: kube.APIServer(config)},
-		{Name: "cni", Action: cni},
-		{Name: "node", After: []string{"cni"}, Action: node},
-	}}
+	plan := bootstrap.Plan{
+		Host:  hostns.Host{Proc: "/hostproc"},
+		Gates: []bootstrap.Step{{Name: "api-server", Action: kube.APIServer(config)}},
+		Steps: []bootstrap.Step{
+			{Name: "cni", Action: cni},
+			{Name: "node", After: []string{"cni"}, Action: node},
+		},
+	}
 	report, err := plan.Apply(context.Background())
 	fmt.Println(report, err)
 }

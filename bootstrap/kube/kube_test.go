@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 var (
@@ -119,4 +120,21 @@ func TestWhatWasNotGiven(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, a.Apply(t.Context()), want)
 	}
+}
+
+func TestPLAN18_WhatTheAPIServerAnswersHasACode(t *testing.T) {
+	for want, answer := range map[string]string{
+		"kube.forbidden":    `403 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`,
+		"kube.unauthorized": `401 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","message":"no","code":401}`,
+		"":                  `404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"no","code":404}`,
+	} {
+		client, err := dynamic.NewForConfig(serve(t, map[string]string{"/api/v1/nodes/me": answer}))
+		require.NoError(t, err)
+		_, err = kube.Node{Client: client, Name: "me"}.Check(t.Context())
+		require.Equal(t, want, code.Of(err), "%v", err)
+	}
+	client, err := dynamic.NewForConfig(&rest.Config{Host: "127.0.0.1:1"})
+	require.NoError(t, err)
+	_, err = kube.Node{Client: client, Name: "me"}.Check(t.Context())
+	require.Equal(t, "kube.unavailable", code.Of(err), "%v", err)
 }

@@ -8,9 +8,9 @@
 //
 // A run is one span, "slipway " and the operation, and each step that is tried is
 // a span below it, with its name. Attributes: slipway.op, slipway.step,
-// slipway.status, slipway.changes. A wait is an event, and a failure the span's
-// error. The spans of what an action does itself come below the step's, since its
-// context has it.
+// slipway.status, slipway.changes, and of a run or a step that failed slipway.code, the
+// stable code of its cause. A wait is an event, and a failure the span's error. The
+// spans of what an action does itself come below the step's, since its context has it.
 //
 // It needs nothing of the system. Do not use it without a bound on what one run
 // may export: a step that names thousands of changes has them all in its span.
@@ -56,6 +56,9 @@ func planDone(ctx context.Context, r *bootstrap.Report) {
 	case r.Failed():
 		span.SetStatus(codes.Error, r.Summary())
 	}
+	if code := r.Code(); code != "" {
+		span.SetAttributes(attribute.String("slipway.code", code))
+	}
 	span.End()
 }
 
@@ -77,6 +80,7 @@ func stepDone(ctx context.Context, _ bootstrap.Op, r bootstrap.Result) {
 	}
 	if r.Status == bootstrap.Failed {
 		span.SetStatus(codes.Error, r.Err.Error())
+		span.SetAttributes(attribute.String("slipway.code", r.Code()))
 	}
 	span.End()
 }

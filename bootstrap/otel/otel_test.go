@@ -24,7 +24,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer("test")
 	boom := errors.New("boom")
-	a := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{errors.New("not yet")}}
+	a := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, nil, errors.New("not yet")}} // as of the third look
 	a.Hook = func(ctx context.Context, call string) error {
 		if call == "apply" {
 			_, span := tracer.Start(ctx, "inside")
@@ -35,7 +35,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	plan := &bootstrap.Plan{Trace: otel.Trace(tracer), Steps: []bootstrap.Step{
 		{Name: "a", Action: bootstrap.Retry(a, nil, time.Microsecond)},
 		{Name: "b", Skip: true},
-		{Name: "c", Action: &bootstraptest.Script{CheckErrs: []error{boom}}},
+		{Name: "c", Action: &bootstraptest.Script{CheckErrs: []error{nil, boom}}}, // between the check of all and its turn
 		{Name: "d", Action: a},
 	}}
 	_, err := plan.Apply(t.Context())
@@ -48,6 +48,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	require.Len(t, spans, 4)
 	run := spans["slipway apply"]
 	require.Equal(t, codes.Error, run.Status().Code)
+	require.Contains(t, run.Attributes(), attribute.String("slipway.code", "plan.failed"))
 	var events []string
 	for _, e := range run.Events() {
 		events = append(events, e.Name+" "+e.Attributes[0].Value.AsString())
@@ -63,6 +64,10 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	require.Contains(t, spans["a"].Events()[0].Attributes, attribute.String("error", "not yet"))
 	require.Equal(t, codes.Unset, spans["a"].Status().Code)
 	require.Equal(t, trace.Status{Code: codes.Error, Description: "step c: check: boom"}, spans["c"].Status())
+	require.Contains(t, spans["c"].Attributes(), attribute.String("slipway.code", "plan.failed"))
+	for _, a := range spans["a"].Attributes() {
+		require.NotEqual(t, attribute.Key("slipway.code"), a.Key)
+	}
 }
 
 func TestTraceOfAPlanThatCannotRun(t *testing.T) {
@@ -75,6 +80,7 @@ func TestTraceOfAPlanThatCannotRun(t *testing.T) {
 	require.Error(t, err)
 	require.Len(t, recorder.Ended(), 1)
 	require.Equal(t, codes.Error, recorder.Ended()[0].Status().Code)
+	require.Contains(t, recorder.Ended()[0].Attributes(), attribute.String("slipway.code", "plan.invalid"))
 
 	plan.Trace = otel.Trace(nil)
 	_, err = plan.Check(t.Context())

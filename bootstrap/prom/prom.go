@@ -10,6 +10,7 @@
 // The metrics, all with the label op (check, apply, check-revert, revert):
 //
 //	slipway_plan_runs_total{outcome}           runs: unchanged, changed or failed
+//	slipway_plan_failures_total{code}          runs that failed, by the stable code of their cause
 //	slipway_plan_duration_seconds              histogram, with all waiting
 //	slipway_plan_last_success_timestamp_seconds  when a run last ended without a failure
 //	slipway_step_runs_total{step,status}       what became of each step
@@ -17,7 +18,8 @@
 //	slipway_waits_total{step}                  waits for locks and further tries
 //
 // A Trace may serve any number of plans. It needs nothing of the system. Do not
-// use it where step names come from outside: each makes series of its own.
+// use it where step names come from outside: each makes series of its own. Codes are
+// those of CODES.md, and of actions that have their own.
 package prom
 
 import (
@@ -35,9 +37,9 @@ import (
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
 type metrics struct {
-	runs, steps, waits      *prometheus.CounterVec
-	runSeconds, stepSeconds *prometheus.HistogramVec
-	success                 *prometheus.GaugeVec
+	runs, failures, steps, waits *prometheus.CounterVec
+	runSeconds, stepSeconds      *prometheus.HistogramVec
+	success                      *prometheus.GaugeVec
 }
 
 // Trace registers the metrics with r and returns what counts into them. Metrics
@@ -49,6 +51,7 @@ func Trace(r prometheus.Registerer) (*bootstrap.Trace, error) {
 	}
 	m := &metrics{
 		runs:        counter("slipway_plan_runs_total", "Runs of plans, by what came of them.", "op", "outcome"),
+		failures:    counter("slipway_plan_failures_total", "Runs of plans that failed, by the code of their cause.", "op", "code"),
 		steps:       counter("slipway_step_runs_total", "Steps of plans, by what became of them.", "op", "step", "status"),
 		waits:       counter("slipway_waits_total", "Waits for locks and for further tries.", "step"),
 		runSeconds:  histogram("slipway_plan_duration_seconds", "How long runs took, with all waiting.", "op"),
@@ -57,7 +60,7 @@ func Trace(r prometheus.Registerer) (*bootstrap.Trace, error) {
 			Name: "slipway_plan_last_success_timestamp_seconds", Help: "When a run last ended without a failure.",
 		}, []string{"op"}),
 	}
-	err := errors.Join(share(r, &m.runs), share(r, &m.steps), share(r, &m.waits), share(r, &m.runSeconds), share(r, &m.stepSeconds), share(r, &m.success))
+	err := errors.Join(share(r, &m.runs), share(r, &m.failures), share(r, &m.steps), share(r, &m.waits), share(r, &m.runSeconds), share(r, &m.stepSeconds), share(r, &m.success))
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +96,7 @@ func (m *metrics) planDone(_ context.Context, r *bootstrap.Report) {
 	switch {
 	case r.Failed():
 		outcome = "failed"
+		m.failures.WithLabelValues(op, r.Code()).Inc()
 	case r.Changed():
 		outcome = "changed"
 	}

@@ -19,6 +19,19 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/prom"
 )
 
+// held is a host whose lock another process has.
+type held struct{ bootstrap.Host }
+
+func (held) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
+	return nil, heldError{}
+}
+
+// heldError is an error with a code.
+type heldError struct{}
+
+func (heldError) Error() string { return "held" }
+func (heldError) Code() string  { return "lock.held" }
+
 func TestTraceCountsRunsAndSteps(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	trace, err := prom.Trace(registry)
@@ -37,14 +50,18 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 		require.NoError(t, err)
 	}
 	plan.Trace = again
-	plan.Lock = func(context.Context) (func() error, error) { return nil, errors.New("held") }
+	plan.Host = held{}
 	_, err = plan.Apply(t.Context())
 	require.Error(t, err)
-	plan.Lock, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
+	plan.Host, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
 	_, err = plan.Check(t.Context())
 	require.Error(t, err)
 
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP slipway_plan_failures_total Runs of plans that failed, by the code of their cause.
+# TYPE slipway_plan_failures_total counter
+slipway_plan_failures_total{code="lock.held",op="apply"} 1
+slipway_plan_failures_total{code="plan.unsupported",op="check"} 1
 # HELP slipway_plan_runs_total Runs of plans, by what came of them.
 # TYPE slipway_plan_runs_total counter
 slipway_plan_runs_total{op="apply",outcome="changed"} 1
@@ -66,7 +83,7 @@ slipway_step_runs_total{op="check",status="skipped",step="b"} 1
 # HELP slipway_waits_total Waits for locks and for further tries.
 # TYPE slipway_waits_total counter
 slipway_waits_total{step="a"} 1
-`), "slipway_plan_runs_total", "slipway_step_runs_total", "slipway_waits_total"))
+`), "slipway_plan_failures_total", "slipway_plan_runs_total", "slipway_step_runs_total", "slipway_waits_total"))
 
 	values := map[string]float64{}
 	counts := map[string]uint64{}

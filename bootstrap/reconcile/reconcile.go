@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -42,8 +43,9 @@ const (
 // Loop applies a plan again and again.
 type Loop struct {
 	// Plan is what is applied. Its Prepare is called for each run, to read anew what
-	// the steps depend on. The first run claims the node. Its Gates are waited for until
-	// a run succeeds, and not any more after that.
+	// the steps depend on. The first run claims the node. Each of its Gates is
+	// passed once: what has been waited for at the start is not waited for again, and the
+	// gate is skipped.
 	Plan *bootstrap.Plan
 
 	// Interval is the longest time from one run to the next. Zero means 5 minutes.
@@ -88,12 +90,26 @@ func (l Loop) Run(ctx context.Context) error {
 		case err != nil:
 			failures++
 		default:
-			failures, plan.Gates = 0, nil // they are open, or nothing would have been done
+			failures = 0
 		}
+		plan.Gates = passed(plan.Gates, report)
 		if trigger, err = wait(ctx, l.pause(failures), trigger); err != nil {
 			return err
 		}
 	}
+}
+
+// passed returns the gates, without those to wait for that have been passed.
+func passed(gates []bootstrap.Step, report *bootstrap.Report) []bootstrap.Step {
+	gates = slices.Clone(gates)
+	for i := range gates {
+		if slices.ContainsFunc(report.Results, func(r bootstrap.Result) bool {
+			return r.Step == gates[i].Name && (r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged)
+		}) {
+			gates[i].Skip, gates[i].SkipReason = true, "it was passed before"
+		}
+	}
+	return gates
 }
 
 // pause is how long to wait after so many failures in a row.

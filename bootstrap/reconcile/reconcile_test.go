@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bootstrap/reconcile"
 )
@@ -43,7 +46,7 @@ func (r *runs) plan() *bootstrap.Plan {
 		}
 		return nil, r.err
 	}
-	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(check, nil)}}}
+	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(check, nil).Recording()}}}
 }
 
 // at says when they were.
@@ -139,11 +142,13 @@ func TestLoopRunsAtOnceWhenTriggered(t *testing.T) {
 
 // Between repairs nobody on the node has to wait for a loop.
 func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
+	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		locks, n, broken := 0, 0, false
 		plan := &bootstrap.Plan{
-			Lock: func(context.Context) (func() error, error) { locks++; return nil, nil },
+			Host:    counting{here(dir), &locks},
+			Journal: remembers(dir, "pod"),
 			Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(
 				func(context.Context) ([]string, error) {
 					if broken {
@@ -152,7 +157,7 @@ func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
 					return nil, nil
 				},
 				func(context.Context) error { broken = false; return nil },
-			)}},
+			).Recording()}},
 		}
 		want := []int{1, 1, 1, 2, 2} // the first run claims the node
 		loop := reconcile.Loop{Plan: plan, Done: func(*bootstrap.Report, error) {
@@ -169,10 +174,10 @@ func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
 
 func TestLoopTouchesNothingWhereTheConfigurationIsMissing(t *testing.T) {
 	dir := t.TempDir()
-	files, j := journal.Files{Kind: "acme"}, open(t, filepath.Join(t.TempDir(), "state"), "pod")
+	files := journal.Files{Kind: "acme"}
 	path, missing := filepath.Join(dir, "file"), false
 	makeFile := func(ctx context.Context) error {
-		return files.Make(ctx, j, path, journal.State{Type: "file"}, func() (bool, error) { return true, os.WriteFile(path, nil, 0o600) })
+		return files.Make(ctx, journal.From(ctx), path, journal.State{Type: "file"}, func() (bool, error) { return true, os.WriteFile(path, nil, 0o600) })
 	}
 	check := func(context.Context) ([]string, error) {
 		if _, err := os.Stat(path); err == nil {
@@ -180,8 +185,10 @@ func TestLoopTouchesNothingWhereTheConfigurationIsMissing(t *testing.T) {
 		}
 		return []string{"make " + path}, nil
 	}
+	action := bootstrap.Func(check, makeFile).In(files.Namespaces()...).Recording(files.Kinds()...)
 	p := &bootstrap.Plan{
-		Journal: j, Steps: []bootstrap.Step{{Name: "config", Skip: true}, {Name: "file", Action: bootstrap.Func(check, makeFile)}},
+		Host: here(dir), Journal: remembers(dir, "pod"),
+		Steps: []bootstrap.Step{{Name: "config", Skip: true}, {Name: "file", Action: action}},
 		Prepare: func(_ context.Context, p *bootstrap.Plan) error {
 			if missing {
 				return &bootstrap.StepError{Step: "config", Op: "resolve", Err: errBoom}
@@ -208,47 +215,91 @@ func TestLoopTouchesNothingWhereTheConfigurationIsMissing(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-func open(t *testing.T, dir, owner string) *journal.Journal {
-	t.Helper()
-	j, err := (&journal.Node{Dir: dir, Agent: "test", Owner: owner, Handlers: []journal.Handler{journal.Files{Kind: "acme"}}}).Open(context.Background(), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, j.Close()) })
-	return j
+// here is the host that the test runs on, with a lock of its own.
+func here(dir string) hostns.Host { return hostns.Host{LockFile: filepath.Join(dir, "lock")} }
+
+// counting is a host that counts how often it is locked.
+type counting struct {
+	hostns.Host
+	locks *int
+}
+
+func (c counting) Lock(ctx context.Context, owner string, waiting func(string, time.Duration)) (func() error, error) {
+	*c.locks++
+	return c.Host.Lock(ctx, owner, waiting)
+}
+
+// remembers is a journal below dir.
+func remembers(dir, owner string) *journal.Node {
+	return &journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", Owner: owner, Handlers: []journal.Handler{journal.Files{Kind: "acme"}}}
 }
 
 func TestPLAN11_LoopEndsWhereTheNodeIsSomebodyElses(t *testing.T) {
 	for name, tc := range map[string]struct {
-		meanwhile func(t *testing.T, state string)
+		meanwhile func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
+		by        string
 		want      error
 	}{
-		"taken over": {func(t *testing.T, state string) { apply(t, open(t, state, "newer")) }, journal.ErrNotOwner},
-		"uninstalled": {func(t *testing.T, state string) {
-			_, err := open(t, state, "older").RevertAll(t.Context())
-			require.NoError(t, err)
-		}, journal.ErrRevoked},
+		"taken over":  {func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) { return p.Apply(ctx) }, "newer", journal.ErrNotOwner},
+		"uninstalled": {func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) { return p.RevertAll(ctx) }, "older", journal.ErrRevoked},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, n := filepath.Join(t.TempDir(), "state"), 0
+			dir, n := t.TempDir(), 0
 			r := newRuns()
 			p := r.plan()
-			p.Journal = open(t, state, "older")
+			p.Host, p.Journal = here(dir), remembers(dir, "older")
 			loop := reconcile.Loop{Plan: p, Interval: time.Microsecond, Done: func(_ *bootstrap.Report, err error) {
 				if n++; n == 3 {
 					require.NoError(t, err)
-					tc.meanwhile(t, state)
+					_, err := tc.meanwhile(&bootstrap.Plan{Host: here(dir), Journal: remembers(dir, tc.by)}, t.Context())
+					require.NoError(t, err)
 				}
 			}}
 			require.ErrorIs(t, loop.Run(t.Context()), tc.want)
 			require.Equal(t, 4, n, "the last run is told of too")
-			require.Len(t, r.at(), 3, "and looks at no step")
+			require.Len(t, r.at(), 4, "and looks at no step; the first, which claims the node, looks twice")
 		})
 	}
 }
 
-func apply(t *testing.T, j *journal.Journal) {
-	t.Helper()
-	_, err := (&bootstrap.Plan{Journal: j}).Apply(t.Context())
-	require.NoError(t, err)
+// What the node waited for once is there: a gate that closes later does not keep a loop
+// from repairing the node, nor does a step that comes after it miss it.
+func TestPLAN16_LoopPassesEachGateOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := &bootstraptest.Script{}, &bootstraptest.Script{CheckErrs: []error{errBoom}}
+		spare := &bootstraptest.Script{Changes: []string{"wait"}, ApplyErrs: []error{errBoom, errBoom, errBoom}}
+		r, n := newRuns(), 0
+		plan := r.plan()
+		plan.Steps[0].After = []string{"second"}
+		plan.Gates = []bootstrap.Step{{Name: "first", Action: first}, {Name: "spare", Action: spare, Optional: true}, {Name: "second", Action: second}}
+		want := []string{
+			"first unchanged, spare failed, second failed, step blocked",
+			"first skipped, spare failed, second unchanged, step failed",
+			"first skipped, spare failed, second skipped, step unchanged",
+			"first skipped, spare changed, second skipped, step unchanged",
+			"first skipped, spare skipped, second skipped, step unchanged",
+		}
+		loop := reconcile.Loop{Plan: plan, Done: func(report *bootstrap.Report, err error) {
+			var steps []string
+			for _, result := range report.Results {
+				steps = append(steps, result.Step+" "+string(result.Status))
+				require.Equal(t, result.Status == bootstrap.Skipped, result.Reason != "", "it says why")
+			}
+			require.Equal(t, want[n], strings.Join(steps, ", "))
+			require.Equal(t, n < 2, err != nil)
+			if r.err = nil; n == 0 {
+				r.err = errBoom
+			}
+			if n++; n == len(want) {
+				cancel()
+			}
+		}}
+		require.ErrorIs(t, loop.Run(ctx), context.Canceled)
+		require.Len(t, first.Calls(), 1)
+		require.Len(t, second.Calls(), 2)
+		require.False(t, plan.Gates[0].Skip, "the caller's plan is left")
+	})
 }
 
 func TestALoopWithoutAPlanSaysSo(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
 )
 
@@ -32,6 +33,17 @@ func step(name string, d time.Duration, err error, after ...string) bootstrap.St
 		},
 		func(context.Context) error { time.Sleep(d); done = err == nil; return err },
 	)}
+}
+
+// busy is a host whose lock is waited for.
+type busy struct {
+	hostns.Host
+	lock func(waiting func(what string, atMost time.Duration))
+}
+
+func (b busy) Lock(_ context.Context, _ string, waiting func(string, time.Duration)) (func() error, error) {
+	b.lock(waiting)
+	return func() error { return nil }, nil
 }
 
 type element struct {
@@ -74,11 +86,10 @@ func TestBarsAreWhereTheStepsWere(t *testing.T) {
 			step("first", 50*time.Millisecond, nil),
 			step("second", 100*time.Millisecond, errors.New("no <space> left")),
 			step("third", 0, nil, "second"),
-		}, Lock: func(ctx context.Context) (func() error, error) {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock"})
+		}, Host: busy{lock: func(waiting func(string, time.Duration)) {
+			waiting("the lock", time.Minute)
 			time.Sleep(time.Until(free))
-			return func() error { return nil }, nil
-		}}
+		}}}
 		_, err := plan.Apply(t.Context())
 		require.Error(t, err)
 
@@ -146,11 +157,10 @@ func TestTwoRecordersOfOnePlanAgree(t *testing.T) {
 		plan := bootstrap.Plan{
 			Trace: bootstrap.JoinTraces(one.Trace(), two.Trace()),
 			Steps: []bootstrap.Step{step("first", time.Second, nil)},
-			Lock: func(ctx context.Context) (func() error, error) {
-				bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock"})
+			Host: busy{lock: func(waiting func(string, time.Duration)) {
+				waiting("the lock", time.Minute)
 				time.Sleep(time.Second)
-				return func() error { return nil }, nil
-			},
+			}},
 		}
 		_, err := plan.Apply(t.Context())
 		require.NoError(t, err)

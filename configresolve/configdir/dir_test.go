@@ -5,7 +5,6 @@ package configdir_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,13 +13,15 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-var _ bootstrap.CheckReverter = configdir.Dir{}
+var (
+	_ bootstrap.Recorder = configdir.Dir{}
+)
 
 func TestWriteConforms(t *testing.T) {
 	for name, node := range map[string]func(t *testing.T, dir string){
@@ -32,27 +33,21 @@ func TestWriteConforms(t *testing.T) {
 			require.NoError(t, os.Symlink("a", filepath.Join(dir, "b")))
 		},
 	} {
-		for _, recorded := range []bool{false, true} {
-			if recorded && name == "files in the place of keys" {
-				continue // what was replaced does not come back
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			dir := filepath.Join(root, "d")
+			node(t, dir)
+			before := tree(t, root)
+			action := func() bootstrap.Action {
+				return configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": "2"})}
 			}
-			t.Run(fmt.Sprint(name, " ", recorded), func(t *testing.T) {
-				root := t.TempDir()
-				dir := filepath.Join(root, "d")
-				node(t, dir)
-				var j *journal.Journal
-				if recorded {
-					j = journaltest.Open(t, filepath.Join(root, "state"))
-				}
-				before := tree(t, root)
-				bootstraptest.Conform(t, func() bootstrap.Action {
-					return recorded{configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": "2"})}, j}
-				})
-				if recorded {
-					require.Equal(t, before, tree(t, root))
-				}
-			})
-		}
+			if name == "files in the place of keys" { // what was replaced does not come back
+				bootstraptest.Conform(t, func() bootstrap.Action { return struct{ bootstrap.Action }{action()} })
+				return
+			}
+			bootstraptest.Conform(t, action, configdir.Handler{})
+			require.Equal(t, before, tree(t, root))
+		})
 	}
 }
 
@@ -113,13 +108,15 @@ func TestWriteUnchangedApplyWritesNothing(t *testing.T) {
 
 func TestWriteWithoutWhatItNeeds(t *testing.T) {
 	dir := t.TempDir()
-	_, err := configdir.Dir{Path: dir}.CheckRevert(t.Context())
-	for _, err := range []error{err, configdir.Dir{Path: dir}.Revert(t.Context())} {
+	_, err := recorded{}.CheckRevert(t.Context())
+	for _, err := range []error{err, recorded{}.Revert(t.Context())} {
 		require.ErrorIs(t, err, errors.ErrUnsupported)
-		require.EqualError(t, err, "no journal was given, so nothing was recorded")
+		require.EqualError(t, err, "there is no journal, so nothing was recorded")
 	}
 	j := journaltest.Open(t, dir)
-	for _, w := range []configdir.Dir{{Path: dir}, {Path: dir, Journal: j}, {Config: config(t, nil)}, {Config: config(t, nil), Journal: j}} {
+	for _, w := range []recorded{
+		{Dir: configdir.Dir{Path: dir}}, {configdir.Dir{Path: dir}, j}, {Dir: configdir.Dir{Config: config(t, nil)}}, {configdir.Dir{Config: config(t, nil)}, j},
+	} {
 		require.Error(t, w.Apply(t.Context()))
 		_, err := w.Check(t.Context())
 		require.Error(t, err)
@@ -129,10 +126,10 @@ func TestWriteWithoutWhatItNeeds(t *testing.T) {
 
 // What an unset variable or an empty file would do to an agent.
 func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
-	for _, recorded := range []bool{false, true} {
+	for _, records := range []bool{false, true} {
 		root := t.TempDir()
-		w := configdir.Dir{Path: filepath.Join(root, "d")}
-		if recorded {
+		w := recorded{Dir: configdir.Dir{Path: filepath.Join(root, "d")}}
+		if records {
 			w.Journal = journaltest.Open(t, filepath.Join(root, "state"))
 		}
 		none, err := configresolve.Resolve(t.Context(), configresolve.File{Path: write(t, filepath.Join(root, "empty.yaml"), "")})
@@ -149,6 +146,7 @@ func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 		_, writeErr := configdir.Write(t.Context(), w.Path, none)
 		for _, err := range []error{checkErr, writeErr, w.Apply(t.Context())} {
 			require.ErrorIs(t, err, configdir.ErrEmpty)
+			require.Equal(t, "config.empty", code.Of(err))
 			require.ErrorContains(t, err, w.Path)
 			require.ErrorContains(t, err, "2 keys would be removed")
 		}

@@ -6,6 +6,7 @@ package configdir
 import (
 	"context"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -17,16 +18,16 @@ func WriteStep(ctx context.Context, dir string, c *configresolve.Config, step fu
 // ApplyStep is Dir.Apply that calls step before each change it makes to the
 // layout.
 func ApplyStep(ctx context.Context, d Dir, step func(string)) error {
-	j := d.job()
+	j := d.job(ctx)
 	j.step = step
 	_, err := j.run(ctx)
 	return err
 }
 
-// RevertStep is Dir.Revert that calls step before each change it makes to the
-// layout.
-func RevertStep(ctx context.Context, d Dir, step func(string)) error {
-	return d.Journal.Undo(ctx, Handler{step})
+// RevertStep undoes what the context's step has recorded, and calls step before each change
+// that it makes to the layout.
+func RevertStep(ctx context.Context, step func(string)) error {
+	return journal.From(ctx).Undo(ctx, Handler{step})
 }
 
 // SyncFiles waits until the disk has all files, for so many at once.

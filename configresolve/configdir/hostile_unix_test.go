@@ -37,10 +37,10 @@ var costly = map[string]func(path string) error{
 func TestSEC6_WhatTakesForEverToReadIsNotRead(t *testing.T) {
 	for kind, place := range costly {
 		for _, name := range []string{"a", "..data", "..data/a", "..data/another"} {
-			for _, recorded := range []bool{false, true} {
-				t.Run(fmt.Sprint(kind, " ", name, " ", recorded), func(t *testing.T) {
+			for _, records := range []bool{false, true} {
+				t.Run(fmt.Sprint(kind, " ", name, " ", records), func(t *testing.T) {
 					root := t.TempDir()
-					w := configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}
+					w := recorded{Dir: configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}}
 					writeDir(t, w.Path, config(t, values{"a": "older", "b": ""}))
 					path := filepath.Join(w.Path, name)
 					require.NoError(t, os.RemoveAll(path))
@@ -48,12 +48,12 @@ func TestSEC6_WhatTakesForEverToReadIsNotRead(t *testing.T) {
 					changes, err := w.Check(t.Context())
 					require.NoError(t, err)
 					require.NotEmpty(t, changes)
-					if recorded {
+					if records {
 						w.Journal = journaltest.Open(t, filepath.Join(root, "state"))
 					}
 					require.NoError(t, w.Apply(t.Context()))
 					requireLayout(t, w.Path, w.Config)
-					if recorded {
+					if records {
 						require.NoError(t, w.Revert(t.Context()))
 						require.Empty(t, list(t, w.Path))
 					}
@@ -109,8 +109,8 @@ func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
 			}
 			left--
 		}
-		_ = configdir.ApplyStep(t.Context(), w, attack) // it may fail
-		_ = configdir.RevertStep(t.Context(), w, attack)
+		_ = w.applyStep(t.Context(), attack) // it may fail
+		_ = w.revertStep(t.Context(), attack)
 		more = n < step
 
 		require.Equal(t, before, tree(t, outside), "exchanged before change %d", n)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -34,7 +35,7 @@ func lock(ctx context.Context, d *durable.Dir) (unlock func() error, err error) 
 			return unlock, nil
 		}
 		if !time.Now().Before(deadline) {
-			return nil, fmt.Errorf("wait for another writer: it has held the lock %s for %s (lslocks or fuser tell which process)", d.Path(lockName), lockTimeout)
+			return nil, code.Errorf(code.LockHeld, "wait for another writer: it has held the lock %s for %s (lslocks or fuser tell which process)", d.Path(lockName), lockTimeout)
 		}
 		select {
 		case <-ctx.Done():

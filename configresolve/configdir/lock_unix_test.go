@@ -104,11 +104,11 @@ func TestSEC7_TheLockOfAKilledWriterGoes(t *testing.T) {
 		require.Equal(t, []string{"remove leftover " + w.Path + "/..lock"}, changes)
 		step := func(step string) { require.NotEqual(t, "remove ..lock", step, "it is this process's meanwhile") }
 		if reverted {
-			require.NoError(t, configdir.RevertStep(t.Context(), w, step))
+			require.NoError(t, w.revertStep(t.Context(), step))
 			require.NoDirExists(t, w.Path)
 			continue
 		}
-		require.NoError(t, configdir.ApplyStep(t.Context(), w, step))
+		require.NoError(t, w.applyStep(t.Context(), step))
 		requireLayout(t, w.Path, w.Config)
 	}
 }

@@ -31,3 +31,11 @@ func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx,
 func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, configdir.Handler{})
 }
+
+func (r recorded) applyStep(ctx context.Context, step func(string)) error {
+	return configdir.ApplyStep(journal.With(ctx, r.Journal), r.Dir, step)
+}
+
+func (r recorded) revertStep(ctx context.Context, step func(string)) error {
+	return configdir.RevertStep(journal.With(ctx, r.Journal), step)
+}

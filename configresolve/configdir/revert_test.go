@@ -26,7 +26,7 @@ func TestPLAN6_RevertRemovesAfterManyApplies(t *testing.T) {
 	write(t, filepath.Join(dir, "other"), "another")
 	before := tree(t, root)
 	j := journaltest.Open(t, stateDir)
-	action := func(v values) configdir.Dir {
+	action := func(v values) recorded {
 		return recorded{configdir.Dir{Path: dir, Config: config(t, v)}, j}
 	}
 	for _, v := range []values{{"a": "1"}, {"a": "2", "b": "1"}, {"b": "2", "c": ""}, {"c": "3"}, {"c": "3"}, {"a": "1", "b": "3"}, {"a": "4"}} {
@@ -199,11 +199,11 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 	starts["that is empty"] = func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
-			apply := func(w configdir.Dir) func(func(string)) error {
-				return func(step func(string)) error { return configdir.ApplyStep(t.Context(), w, step) }
+			apply := func(w recorded) func(func(string)) error {
+				return func(step func(string)) error { return w.applyStep(t.Context(), step) }
 			}
-			revert := func(w configdir.Dir) func(func(string)) error {
-				return func(step func(string)) error { return configdir.RevertStep(t.Context(), w, step) }
+			revert := func(w recorded) func(func(string)) error {
+				return func(step func(string)) error { return w.revertStep(t.Context(), step) }
 			}
 			for n, more := 0, true; more; n++ {
 				root := t.TempDir()
@@ -255,7 +255,7 @@ func TestPLAN6_AnInterruptedApplyIsDecidedByLooking(t *testing.T) {
 	root := t.TempDir()
 	w := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, os.Mkdir(w.Path, 0o755))
-	stopped, err := stop(0, func(step func(string)) error { return configdir.ApplyStep(t.Context(), w, step) })
+	stopped, err := stop(0, func(step func(string)) error { return w.applyStep(t.Context(), step) })
 	require.NoError(t, err)
 	require.True(t, stopped)
 	theirs := config(t, values{"a": "theirs"})
@@ -326,8 +326,8 @@ func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 // A run that was killed after it had reached what it began is not forgotten by
 // the next, which is killed before it has.
 func TestPLAN6_StoppedTwice(t *testing.T) {
-	apply := func(w configdir.Dir) func(func(string)) error {
-		return func(step func(string)) error { return configdir.ApplyStep(t.Context(), w, step) }
+	apply := func(w recorded) func(func(string)) error {
+		return func(step func(string)) error { return w.applyStep(t.Context(), step) }
 	}
 	for n, more := 0, true; more; n++ {
 		for _, m := range []int{0, 1, n} {
@@ -355,7 +355,7 @@ func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			j := journaltest.Open(t, filepath.Join(root, "state"))
-			var steps []configdir.Dir
+			var steps []recorded
 			for i, v := range []values{{"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "2", "d": "2"}} {
 				steps = append(steps, recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, v)}, j.Step(fmt.Sprint("step-", i))})
 			}
@@ -384,7 +384,7 @@ func TestPLAN6_TheNewerOfTwoStepsIsStopped(t *testing.T) {
 	newer := recorded{configdir.Dir{Path: older.Path, Config: config(t, values{"a": "2"})}, j.Step("newer")}
 	require.NoError(t, os.Mkdir(older.Path, 0o755))
 	require.NoError(t, older.Apply(t.Context()))
-	stopped, err := stop(0, func(step func(string)) error { return configdir.ApplyStep(t.Context(), newer, step) })
+	stopped, err := stop(0, func(step func(string)) error { return newer.applyStep(t.Context(), step) })
 	require.NoError(t, err)
 	require.True(t, stopped)
 	require.NoError(t, older.Revert(t.Context()), "left to the newer")

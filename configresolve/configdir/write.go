@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -22,7 +23,7 @@ import (
 // one without keys. That is seldom intended: an unset variable in the name of a
 // source, or an empty file, resolves to no keys without an error. To do it on
 // purpose, use a [Dir] with AllowEmpty.
-var ErrEmpty = errors.New("no source sets any key")
+var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 
 // Write writes config to dir in the layout in which the kubelet mounts a ConfigMap:
 // files of mode 0644 in one dated directory, a symbolic link ..data to that

@@ -122,7 +122,7 @@ func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
 	require.NoError(t, os.RemoveAll(w.Path))
 	other(t, w.Path, "..data_18", values{"a": "after the reboot"}, 0o644)
 	before := tree(t, w.Path)
-	stopped, err := stop(0, func(step func(string)) error { return configdir.ApplyStep(t.Context(), w, step) })
+	stopped, err := stop(0, func(step func(string)) error { return w.applyStep(t.Context(), step) })
 	require.NoError(t, err)
 	require.True(t, stopped)
 	require.NoError(t, w.Revert(t.Context()))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -169,12 +170,12 @@ func inCluster() (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("credentials of the cluster: %w (automountServiceAccountToken is false, for the pod or for its ServiceAccount; outside a pod, give a kubeconfig)", err)
+		return nil, code.Errorf(code.KubeUnauthorized, "credentials of the cluster: %w (automountServiceAccountToken is false, for the pod or for its ServiceAccount; outside a pod, give a kubeconfig)", err)
 	case err != nil:
-		return nil, fmt.Errorf("credentials of the cluster: %w (outside a pod, give a kubeconfig)", err)
+		return nil, code.Errorf(code.KubeUnauthorized, "credentials of the cluster: %w (outside a pod, give a kubeconfig)", err)
 	}
 	if config.CAFile == "" {
-		return nil, errors.New("credentials of the cluster: the ServiceAccount's ca.crt is missing or damaged")
+		return nil, code.New(code.KubeUnauthorized, "credentials of the cluster: the ServiceAccount's ca.crt is missing or damaged")
 	}
 	return config, nil
 }

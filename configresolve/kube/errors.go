@@ -4,14 +4,18 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // request is one read, as an error describes it and as RBAC sees it.
@@ -39,9 +43,11 @@ func (r request) explain(err error) error {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%s: %w (grant it by a %s)", r, err, r.rule())
+		return code.Errorf(code.KubeForbidden, "%s: %w (grant it by a %s)", r, err, r.rule())
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s: %w (the API server does not accept the credentials: is the ServiceAccount's token, or the kubeconfig's, of this cluster and not expired?)", r, err)
+		return code.Errorf(code.KubeUnauthorized, "%s: %w (the API server does not accept the credentials: is the ServiceAccount's token, or the kubeconfig's, of this cluster and not expired?)", r, err)
+	case errors.As(err, new(*url.Error)) && !errors.Is(err, context.Canceled):
+		return code.Errorf(code.KubeUnavailable, "%s: %w", r, err)
 	}
 	return fmt.Errorf("%s: %w", r, err)
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 type values = map[string]string
@@ -423,6 +424,7 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 		_, err := configresolve.Resolve(t.Context(), configresolve.Optional(source))
 		require.ErrorContains(t, err, want)
 		require.True(t, apierrors.IsForbidden(err))
+		require.Equal(t, "kube.forbidden", code.Of(err))
 		require.False(t, strings.Contains(err.Error(), "\n"))
 	}
 	c = newCluster(t)
@@ -430,6 +432,7 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 	_, err := configresolve.Resolve(t.Context(), kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"})
 	require.True(t, apierrors.IsUnauthorized(err))
 	require.ErrorContains(t, err, "does not accept the credentials")
+	require.Equal(t, "kube.unauthorized", code.Of(err))
 }
 
 func TestClientSource(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // answerAny answers a request for any of threeSources.
@@ -284,6 +285,7 @@ func TestCFG8_TheReasonIsNamed(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorContains(t, err, "config-map:kube-system/cfg")
 				require.ErrorContains(t, err, "boot takes too long")
+				require.Equal(t, "kube.unavailable", code.Of(err))
 				require.ErrorContains(t, err, name)
 			})
 		}

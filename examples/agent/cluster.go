@@ -92,7 +92,7 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 	if a.cni.plugin != "" && a.cni.waitLoaded > 0 {
 		after = append(after, "cni-loaded")
 	}
-	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: node}}
+	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: node, NoUndo: true}}
 }
 
 // farewell is less than a kubelet's 30 seconds: it ends with an error that names who
@@ -100,7 +100,7 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 const farewell = 25 * time.Second
 
 // leave undoes what was done to the node, if this agent does not come back to it.
-func (a *agent) leave(ctx context.Context) error {
+func (a *agent) leave(ctx context.Context, plan *bootstrap.Plan) error {
 	namespace, name, ok := strings.Cut(a.cluster.daemonSet, "/")
 	if !ok {
 		return nil
@@ -114,11 +114,7 @@ func (a *agent) leave(ctx context.Context) error {
 	if !decision.Uninstall {
 		return nil
 	}
-	unlock, err := a.lock()(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := a.journal.RevertAll(ctx)
-	a.log.Info("undone", "entries", len(all))
-	return errors.Join(err, unlock())
+	report, err := plan.RevertAll(ctx)
+	a.log.Info("undone", "steps", report.Summary())
+	return err
 }

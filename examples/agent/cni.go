@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/hostlocal"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -93,7 +92,7 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 		return nil, nil, err
 	}
 	a.install = cniinstall.Install{
-		BinDir: folder(a.cni.binDir), ConfDir: folder(a.cni.confDir), ConfName: confName, Config: conflist, Journal: a.journal,
+		BinDir: folder(a.cni.binDir), ConfDir: folder(a.cni.confDir), ConfName: confName, Config: conflist,
 		Names: []string{a.cni.plugin, "host-local", "portmap", "loopback"},
 	}
 	closePlugins = func() {}
@@ -105,8 +104,8 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 		a.install.Plugins, closePlugins = root.FS(), func() { _ = root.Close() } // it was only read
 	}
 	steps = []bootstrap.Step{
-		{Name: "addresses", Optional: true, Action: hostlocal.Store{
-			Network: network, DataDir: a.cni.dataDir, On: a.host.On(hostns.Mount), Sandboxes: a.sandboxes,
+		{Name: "addresses", Optional: true, NoUndo: true, Action: hostlocal.Store{
+			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Enter, Sandboxes: a.sandboxes,
 		}},
 		{Name: stepCNI, After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}}, // prepare knows where
 	}
@@ -128,7 +127,7 @@ func folder(flag string) string {
 }
 
 // place returns the cni step's action, in the folders where the runtime looks by now.
-func (a *agent) place(ctx context.Context) (bootstrap.Action, error) {
+func (a *agent) place(ctx context.Context, p *bootstrap.Plan) (bootstrap.Action, error) {
 	looks, err := a.runtime().CNI(ctx)
 	if (errors.Is(err, cri.ErrSeveral) || errors.Is(err, cri.ErrUnproven)) && (a.install.BinDir == "" || a.install.ConfDir == "") {
 		return nil, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", err)
@@ -138,11 +137,11 @@ func (a *agent) place(ctx context.Context) (bootstrap.Action, error) {
 		Remedy: "--cni-bin-dir and --cni-conf-dir say where",
 	}
 	install := a.install
-	err = a.host.Do(a.journal.WithStep(ctx, stepCNI), hostns.Mount, func(ctx context.Context) (err error) {
+	err = p.Inside(ctx, stepCNI, install.Namespaces(), func(ctx context.Context) (err error) {
 		install, err = install.For(ctx, r)
 		return err
 	})
-	return a.host.In(hostns.Mount|hostns.Net, install), err
+	return install, err
 }
 
 // runtime is the container runtime, which is searched for unless a flag names it.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
@@ -37,14 +36,14 @@ func (a *agent) datapathSteps() (steps []bootstrap.Step, err error) {
 			return nil, fmt.Errorf("--maps: %w", err)
 		}
 		endpoints := &ebpf.MapSpec{Name: "slipway_endpoints", Type: ebpf.Hash, KeySize: 16, ValueSize: 32, MaxEntries: uint32(a.datapath.endpoints)}
-		steps = append(steps, bootstrap.Step{Name: "maps", After: []string{"bpffs"}, Action: a.host.In(hostns.Mount, bpfmap.Pinned{
-			Dir: a.datapath.maps, Maps: []*ebpf.MapSpec{endpoints}, Journal: a.journal,
-		})})
+		steps = append(steps, bootstrap.Step{Name: "maps", After: []string{"bpffs"}, Action: bpfmap.Pinned{
+			Dir: a.datapath.maps, Maps: []*ebpf.MapSpec{endpoints},
+		}})
 	}
 	if a.datapath.templates != "" {
-		steps = append(steps, bootstrap.Step{Name: stepTemplates, Action: a.host.In(hostns.Mount, cleanup.Leftovers{
+		steps = append(steps, bootstrap.Step{Name: stepTemplates, NoUndo: true, Action: cleanup.Leftovers{
 			Ownership: cleanup.Ownership{Exceptions: []cleanup.Exception{{Kind: "folder", Name: a.datapath.templates}}}, Scope: cleanup.AllState,
-		})})
+		}})
 	}
 	return steps, nil
 }

@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bootstrap/probe"
 	"github.com/slipway-dev/slipway/bootstrap/reconcile"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -36,7 +35,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &agent{log: slog.New(slog.NewTextHandler(os.Stderr, nil)), passed: map[string]bool{}}
+	a := &agent{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	a.flags(flag.CommandLine)
 	flag.Parse()
 	if err := a.validate(); err != nil {
@@ -61,11 +60,10 @@ type agent struct {
 	install                                cniinstall.Install // where it goes is known at each run
 
 	log     *slog.Logger
-	journal *journal.Journal
 	probe   probe.Probe
 	clients clients
-	passed  map[string]bool // steps of the start that went well: they are not run again
-	ready   bool            // the node was, once
+	cleared bool // what an earlier start has left is gone
+	ready   bool // the node was, once
 }
 
 func (a *agent) flags(f *flag.FlagSet) {
@@ -99,10 +97,6 @@ func (a *agent) run(ctx context.Context) (err error) {
 	if err := a.host.Check(); err != nil {
 		return err
 	}
-	if err := a.openJournal(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.journal.Close()) }()
 	if a.clients, err = a.cluster.connect(); err != nil {
 		return err
 	}
@@ -113,7 +107,7 @@ func (a *agent) run(ctx context.Context) (err error) {
 	defer closePlugins()
 	err = a.serve(ctx, reconcile.Loop{Plan: plan, Interval: a.interval, Done: a.done})
 	if ctx.Err() != nil {
-		return a.leave(context.WithoutCancel(ctx)) // told to
+		return a.leave(context.WithoutCancel(ctx), plan) // told to
 	}
 	return err
 }

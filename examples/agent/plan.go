@@ -12,9 +12,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
-	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
@@ -50,22 +48,18 @@ func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
 
 // plan is what this agent needs of a node, in the order in which a node needs it.
 func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
-	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
 	rp := sysctl.Cilium() // the reverse path filter off
-	steps, err := a.gateSteps()
+	gates, err := a.gateSteps()
 	if err != nil {
 		return nil, nil, err
 	}
-	steps = append(steps, []bootstrap.Step{
+	steps := []bootstrap.Step{
 		{Name: "config"},
-		{Name: "cgroup", Action: a.host.In(mount|hostns.Cgroup, cgroup.Mount{Path: cgroup.Cilium().Path, Journal: a.journal})},
-		{Name: "bpffs", Action: a.host.In(mount, bpffs.Mount{Journal: a.journal})},
-		{Name: "sysctl", Action: a.host.In(net, sysctl.DropIn{Name: rp.Name, Settings: rp.Settings, Journal: a.journal})},
-		{
-			Name: "ip-forwarding", After: []string{"sysctl"},
-			Action: a.host.In(net, sysctl.Settings{Values: sysctl.Forwarding(), Journal: a.journal}),
-		},
-	}...)
+		{Name: "cgroup", Action: cgroup.Cilium()},
+		{Name: "bpffs", Action: bpffs.Mount{}},
+		{Name: "sysctl", Action: rp},
+		{Name: "ip-forwarding", After: []string{"sysctl"}, Action: sysctl.Settings{Values: sysctl.Forwarding()}},
+	}
 	datapath, err := a.datapathSteps()
 	if err != nil {
 		return nil, nil, err
@@ -74,18 +68,16 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	steps = slices.Concat(steps, datapath, cni, a.nodeSteps())
 	return &bootstrap.Plan{
-		Trace:   bootstrap.LogTrace(a.log),
-		Lock:    a.lock(), // keeps a run of nodeinit on the same node and this one apart
-		Journal: a.journal,
+		Host: a.host,
+		Journal: &journal.Node{Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Handlers: []journal.Handler{
+			cgroup.Handler{}, bpffs.Handler{}, bpfmap.Handler{}, sysctl.Handler{}, cniinstall.Handler{}, configdir.Handler{},
+		}},
+		Gates:   gates,
+		Steps:   slices.Concat(steps, datapath, cni, a.nodeSteps()),
 		Prepare: a.prepare,
-		Steps:   steps,
+		Trace:   bootstrap.LogTrace(a.log),
 	}, closePlugins, nil
-}
-
-func (a *agent) lock() func(context.Context) (func() error, error) {
-	return a.host.Lock(flock.File{Owner: a.owner}.Lock)
 }
 
 // gateSteps are what is waited for, on the host. They are named as in --gates.
@@ -96,30 +88,28 @@ func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 	for _, spec := range strings.FieldsFunc(a.gates, func(r rune) bool { return r == ',' }) {
 		kind, place, _ := strings.Cut(spec, ":")
 		var g gate.Gate
-		ns := hostns.Net
 		switch {
 		case spec == "kube-proxy":
 			g = gate.KubeProxy()
 		case kind == "file":
-			g, ns = gate.File(place), hostns.Mount
+			g = gate.File(place)
 		case kind == "tcp":
 			g = gate.TCP(place)
 		default:
 			return nil, fmt.Errorf("--gates: %q: want kube-proxy, file:PATH or tcp:ADDRESS", spec)
 		}
 		g.Timeout = a.gateTimeout
-		steps = append(steps, bootstrap.Step{Name: "gate " + spec, Action: a.host.In(ns, g)})
+		steps = append(steps, bootstrap.Step{Name: "gate " + spec, Action: g})
 	}
 	return steps, nil
 }
 
 // prepare reads the configuration, anew for each run, and gives the plan's steps
-// what depends on it. What was waited for at the start is not waited for again, and what
-// was cleared then is in use by now. A cluster that is away later is no fault of the
+// what depends on it. What was cleared at the start is in use by now. A cluster that is away later is no fault of the
 // node's: one that was ready stays healthy.
 func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
-	for i := range p.Steps {
-		p.Steps[i].Skip = a.passed[p.Steps[i].Name]
+	if templates := p.Step(stepTemplates); templates != nil {
+		templates.Skip = a.cleared
 	}
 	if node := p.Step(stepNode); node != nil {
 		node.Optional = a.ready
@@ -137,37 +127,19 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	}
 	p.Step("ip-forwarding").Absent = !settings.Forwarding
 	if cni := p.Step(stepCNI); cni != nil {
-		if cni.Action, err = a.place(ctx); err != nil {
+		if cni.Action, err = a.place(ctx, p); err != nil {
 			return &bootstrap.StepError{Step: stepCNI, Op: "place", Err: err}
 		}
 	}
 	return nil
 }
 
-// openJournal opens the node's journal, with what undoes the steps of plan. It is
-// on the host, and so is all that it holds.
-func (a *agent) openJournal(ctx context.Context) error {
-	const mount, net = hostns.Mount, hostns.Mount | hostns.Net
-	o := journal.Options{Agent: network, Owner: a.owner, Handlers: []journal.Handler{
-		journal.In(a.host.On(mount|hostns.Cgroup), cgroup.Handler{}),
-		journal.In(a.host.On(mount), bpffs.Handler{}),
-		journal.In(a.host.On(mount), bpfmap.Handler{}),
-		journal.In(a.host.On(net), sysctl.Handler{}),
-		journal.In(a.host.On(mount), cniinstall.Handler{}),
-	}}
-	return a.host.Do(ctx, mount, func(context.Context) (err error) {
-		a.journal, err = journal.Open(a.stateDir, o)
-		return err
-	})
-}
-
 // done keeps the outcome, for the probe and the next run.
 func (a *agent) done(report *bootstrap.Report, err error) {
 	a.probe.Done(report, err)
 	for _, r := range report.Results {
-		ofTheStart := strings.HasPrefix(r.Step, "gate ") || r.Step == stepTemplates
-		if ofTheStart && (r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged) {
-			a.passed[r.Step] = true
+		if r.Step == stepTemplates && (r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged) {
+			a.cleared = true
 		}
 	}
 	if err != nil {

@@ -27,7 +27,7 @@ func (a *app) applyCommand() *cobra.Command {
 			if err := needsRoot(os.Geteuid(), "apply"); err != nil {
 				return err
 			}
-			return a.runPlan(cmd.Context(), a.apply)
+			return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply)
 		},
 	}
 	a.planFlags(c)

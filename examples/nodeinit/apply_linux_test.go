@@ -103,6 +103,7 @@ func TestPLAN4_CheckTellsByItsStatusAndChangesNothing(t *testing.T) {
 	o = n.run(n.args("check", "--output", "json")...)
 	require.Equal(t, 1, o.code)
 	require.Equal(t, "failed", o.report(t).statuses()["bpffs"])
+	require.Equal(t, 2, strings.Count(o.stdout, `"code": "bpffs.foreign"`), "of the run and of the step: %s", o.stdout)
 }
 
 func TestPLAN6_UninstallLeavesTheNodeAsItWas(t *testing.T) {

@@ -106,7 +106,6 @@ func TestSEC5_SEC6_WhatIsNoFileIsNamed(t *testing.T) {
 		"pid file":   {"/run/cilium/cilium.pid", []string{"cleanup", "--all-state", "-f"}, "fifo directory"},
 		"lock":       {"/run/slipway.lock", []string{"mount-cgroup"}, "fifo directory device"},
 		"journal":    {"/var/lib/slipway/journal.json", []string{"uninstall"}, "fifo sparse directory device"},
-		"owner lock": {"/var/lib/slipway/lock", []string{"mount-cgroup", "--owner", "me"}, "fifo directory device"},
 		"data":       {"/run/agent/..data", []string{"build-config", "--source", "file:" + n.source, "--dest", "/run/agent"}, "directory"},
 	} {
 		for kind := range strings.FieldsSeq(c.kinds) {

@@ -36,7 +36,7 @@ func (a *app) installCNICommand() *cobra.Command {
 				return err
 			}
 			defer closeAll()
-			return a.showPlan(cmd.Context(), a.cniPlan(cmd.Context(), install), a.apply)
+			return a.showPlan(cmd.Context(), a.cniPlan(cmd.Context(), install), (*bootstrap.Plan).Apply)
 		},
 	}
 	a.sourceFlags(c.Flags())

@@ -96,7 +96,6 @@ type app struct {
 	shown          bool             // the one document has been printed
 	remembers      *journal.Node    // nil: not yet, or nothing is recorded
 	journal        *journal.Journal // it, open to be asked; nil: not yet
-	misplaced      []string         // what says that the container runtime looks elsewhere
 	trace          *bootstrap.Trace // set while a plan is shown
 	step           atomic.Value     // string: the one that is being worked on
 	ends           atomic.Bool      // the process ends soon after it is told to, come what may

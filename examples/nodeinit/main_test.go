@@ -79,15 +79,23 @@ func here(t testing.TB, env []string, args ...string) outcome {
 
 // report is what --output json prints.
 type report struct {
-	Op        string    `json:"op"`
-	Start     time.Time `json:"start"`
-	ElapsedMs float64   `json:"elapsedMs"`
-	Error     string    `json:"error"`
-	Results   []struct {
+	Op         string    `json:"op"`
+	Node       string    `json:"node"`
+	Version    string    `json:"version"`
+	Agent      string    `json:"agent"`
+	Owner      string    `json:"owner"`
+	Generation int       `json:"generation"`
+	Start      time.Time `json:"start"`
+	ElapsedMs  float64   `json:"elapsedMs"`
+	Code       string    `json:"code"`
+	Error      string    `json:"error"`
+	Results    []struct {
 		Step      string   `json:"step"`
 		Status    string   `json:"status"`
+		Reason    string   `json:"reason"`
 		Changes   []string `json:"changes"`
 		Advice    []string `json:"advice"`
+		Code      string   `json:"code"`
 		Error     string   `json:"error"`
 		ElapsedMs float64  `json:"elapsedMs"`
 	} `json:"results"`

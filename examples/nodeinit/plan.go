@@ -68,14 +68,15 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	cni := bootstrap.Step{
 		Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
 		Action: installing{install}, Skip: install.Plugins == nil && install.Config == nil,
+		SkipReason: "neither plugins nor a configuration are given",
 	}
 	steps := []bootstrap.Step{
-		{Name: stepConfig, Action: configdir.Dir{Path: a.dest, Config: config}, Skip: len(a.sources) == 0},
+		{Name: stepConfig, Action: configdir.Dir{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
 		cleaning,
-		{Name: stepHostPaths, After: []string{stepCleanup}, Action: hostpath.Paths{List: hostPaths}},
-		{Name: stepCgroup, After: []string{stepCleanup}, Action: a.cgroupMount()},
-		{Name: stepSysctl, After: []string{stepCleanup}, Action: sysctls},
-		{Name: stepBPFFS, After: []string{stepCleanup}, Action: a.bpffsMount()},
+		{Name: stepHostPaths, Action: hostpath.Paths{List: hostPaths}},
+		{Name: stepCgroup, Action: a.cgroupMount()},
+		{Name: stepSysctl, Action: sysctls},
+		{Name: stepBPFFS, Action: a.bpffsMount()},
 	}
 	if len(a.modules) > 0 {
 		before := slices.IndexFunc(steps, func(s bootstrap.Step) bool { return s.Name == stepSysctl })
@@ -96,7 +97,7 @@ func (a *app) choose(p *bootstrap.Plan) error {
 	}
 	for i, s := range p.Steps {
 		if a.leftOut(s.Name) && s.Name != stepLoaded { // which goes with cni
-			p.Steps[i].Skip = true
+			p.Steps[i].Skip, p.Steps[i].SkipReason = true, "left out by --skip or --only"
 		}
 	}
 	return nil
@@ -220,7 +221,7 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 		c.KeepDirs = append(c.KeepDirs, p.Path)
 	}
 	return bootstrap.Step{
-		Name: stepCleanup, After: []string{stepConfig}, Skip: scope == 0, Action: c, NoUndo: true,
+		Name: stepCleanup, Skip: scope == 0, SkipReason: "neither the environment nor the configuration asks for it", Action: c, NoUndo: true,
 	}, nil
 }
 

@@ -46,29 +46,12 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 	}
 	err := a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
 		i, err = i.For(journal.With(ctx, a.journal.Step(stepCNI)), r)
-		a.misplaced = i.Misplaced()
 		return err
 	})
 	if err == nil {
 		a.cniBinDir, a.cniConfDir = i.BinDir, i.ConfDir
 	}
 	return i, err
-}
-
-// apply applies the plan. Advice is given where something has changed; that nobody
-// will use what is installed is said each time.
-func (a *app) apply(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
-	report, err := p.Apply(ctx)
-	for i, r := range report.Results {
-		if r.Step != stepCNI || r.Status != bootstrap.Unchanged || len(r.Advice) > 0 {
-			continue
-		}
-		report.Results[i].Advice = a.misplaced
-		for _, line := range a.misplaced {
-			a.logger().Warn(oneLine(line), "step", stepCNI)
-		}
-	}
-	return report, err
 }
 
 // runtime is where the node's container runtime looks, as it says itself.

@@ -100,7 +100,7 @@ func TestSaysWhereTheRuntimeLooksInsteadOfAGivenFolder(t *testing.T) {
 	o := n.run(given...)
 	require.Zero(t, o.code)
 	require.Contains(t, o.stdout, "cni          unchanged")
-	require.Contains(t, o.stderr, "the container runtime reads configurations in", "also where nothing changes")
+	require.Contains(t, o.stdout, "note: the container runtime reads configurations in", "also where nothing changes")
 	results := n.run(append(given, "--output", "json")...).report(t).Results
 	require.Len(t, results[len(results)-1].Advice, 2)
 	o = n.run(n.args("apply")...)

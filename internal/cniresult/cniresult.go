@@ -14,13 +14,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // ErrInUse is matched by the error for what sandboxes need to be deleted: without the
 // plugins that gave a pod its network the runtime cannot take it back, and containerd not
 // without a configuration either, so pods would be stuck.
-var ErrInUse = errors.New("sandboxes need it to be deleted")
+var ErrInUse = code.New(code.CNIInUse, "sandboxes need it to be deleted")
 
 // Dir is where libcni keeps what each sandbox was given (CacheDir in libcni/api.go),
 // until the sandbox is deleted.

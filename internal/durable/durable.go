@@ -34,15 +34,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // ErrUntrusted says that a symbolic link on the way to a path is not followed,
 // since somebody else than root and the caller may have put it there.
-var ErrUntrusted = errors.New("a symbolic link that others may change")
+var ErrUntrusted = code.New(code.HostUntrusted, "a symbolic link that others may change")
 
 // ErrShared says that others than root and this process's user may change what is at
 // a path.
-var ErrShared = errors.New("others than root may change it")
+var ErrShared = code.New(code.HostUntrusted, "others than root may change it")
 
 // Temporary names start with a dot and end in no suffix that a CNI runtime,
 // systemd-sysctl or run-parts would read.

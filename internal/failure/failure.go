@@ -7,11 +7,13 @@ package failure
 import (
 	"errors"
 	"fmt"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // ErrReplaced is matched where another object is there than the one that was
 // seen.
-var ErrReplaced = errors.New("another one is there by now; left as it is")
+var ErrReplaced = code.New(code.CleanupReplaced, "another one is there by now; left as it is")
 
 // Set joins errors of which many are alike, as those of thousands of links: it
 // has each text once, and the first of many texts. The zero value is empty.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
 
@@ -30,8 +29,8 @@ func ExampleFile() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan := bootstrap.Plan{Lock: flock.File{Path: path, Owner: "pod-2", Timeout: -1}.Lock} // does not wait
-	_, err = plan.Apply(ctx)
+	second := flock.File{Path: path, Owner: "pod-2", Timeout: -1} // does not wait
+	_, err = second.Lock(ctx)
 	var held *flock.HeldError
 	if errors.As(err, &held) {
 		fmt.Println("held by", held.Holder.Owner)
@@ -39,8 +38,11 @@ func ExampleFile() {
 	if err := unlock(); err != nil {
 		log.Fatal(err)
 	}
-	_, err = plan.Apply(ctx)
+	unlock, err = second.Lock(ctx)
 	fmt.Println(err)
+	if err := unlock(); err != nil {
+		log.Fatal(err)
+	}
 	// Output:
 	// held by pod-1
 	// <nil>

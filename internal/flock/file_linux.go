@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
@@ -57,11 +58,11 @@ func (l *lock) private() error {
 	case !ok:
 		return nil
 	case int(st.Uid) != os.Geteuid():
-		return fmt.Errorf("it belongs to uid %d, who could hold it for ever (remove it)", st.Uid)
+		return code.Errorf(code.HostUntrusted, "it belongs to uid %d, who could hold it for ever (remove it)", st.Uid)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("it has mode %04o, so others could hold it for ever (chmod 600 it)", info.Mode().Perm())
+		return code.Errorf(code.HostUntrusted, "it has mode %04o, so others could hold it for ever (chmod 600 it)", info.Mode().Perm())
 	case st.Nlink > 1:
-		return errors.New("it is a file with several names (remove it)")
+		return code.New(code.HostUntrusted, "it is a file with several names (remove it)")
 	}
 	return nil
 }

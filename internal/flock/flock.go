@@ -29,6 +29,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // DefaultPath is one lock for the whole node, whichever directories a run uses.
@@ -93,6 +95,9 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // Unwrap returns the context's error, if that ended the wait.
 func (e *HeldError) Unwrap() error { return e.Err }
+
+// Code returns "lock.held".
+func (e *HeldError) Code() string { return code.LockHeld }
 
 // String returns, for example,
 // `pid 12 on "node-1" (owner "host", since 2026-01-02T15:04:05Z)`.

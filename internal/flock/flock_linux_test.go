@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -60,16 +61,22 @@ func TestSEC7_AFileThatOthersCanHoldIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	for want, spoil := range map[string]func() error{
 		"it has mode 0644, so others could hold it for ever (chmod 600 it)": func() error { return os.Chmod(path, 0o644) },
+		"it has mode 0622":       func() error { return os.Chmod(path, 0o622) },
 		"it belongs to uid 1000": func() error { return os.Chown(path, 1000, 0) },
 		"several names":          func() error { return os.Link(path, path+".too") },
 	} {
 		require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
 		require.NoError(t, spoil())
-		_, err := flock.File{Path: path}.Lock(t.Context())
+		theirs, err := os.Open(path) // as others may
+		require.NoError(t, err)
+		require.NoError(t, unix.Flock(int(theirs.Fd()), unix.LOCK_EX))
+		_, err = flock.File{Path: path}.Lock(t.Context()) // does not wait for them
 		require.ErrorContains(t, err, want)
+		require.Equal(t, "host.untrusted", code.Of(err))
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, "precious", string(content))
+		require.NoError(t, theirs.Close())
 		require.NoError(t, os.Remove(path))
 	}
 }
@@ -100,6 +107,7 @@ func TestPLAN2_TimeoutNamesTheHolder(t *testing.T) {
 			_, err = file.Lock(t.Context())
 			held := new(flock.HeldError)
 			require.ErrorAs(t, err, &held)
+			require.Equal(t, "lock.held", code.Of(err))
 			require.Equal(t, c.want, time.Since(start))
 			require.Equal(t, flock.HeldError{Path: file.Path, Waited: c.want, Holder: holder}, *held)
 			require.Equal(t, holder, read(t, file.Path), "the waiter wrote nothing")
@@ -108,17 +116,25 @@ func TestPLAN2_TimeoutNamesTheHolder(t *testing.T) {
 	}
 }
 
+// something is a step that always has something to do.
+func something() bootstrap.Step {
+	return bootstrap.Step{Name: "something", SkipVerify: true, Action: bootstrap.Func(
+		func(context.Context) ([]string, error) { return []string{"do it"}, nil },
+		func(context.Context) error { return nil },
+	)}
+}
+
 func TestAPlanThatWaitsSaysWhoHoldsItsLock(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		file := flock.File{Path: filepath.Join(dir, "lock"), Owner: "first"}
 		unlock, err := file.Lock(t.Context())
 		require.NoError(t, err)
-		file.Timeout = 2 * time.Second
 		var waits []bootstrap.Wait
-		plan := &bootstrap.Plan{Lock: file.Lock, Trace: &bootstrap.Trace{
-			Waiting: func(_ context.Context, w bootstrap.Wait) { waits = append(waits, w) },
-		}}
+		plan := &bootstrap.Plan{
+			Host: hostns.Host{LockFile: file.Path, LockTimeout: 2 * time.Second}, Steps: []bootstrap.Step{something()},
+			Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits = append(waits, w) }},
+		}
 		report, err := plan.Apply(t.Context())
 		held := new(flock.HeldError)
 		require.ErrorAs(t, err, &held)
@@ -258,27 +274,28 @@ func FuzzHolder(f *testing.F) {
 // The lock file is the host's; unlock finds it from the caller's side too.
 func TestPLAN2_OfTheHost(t *testing.T) {
 	dir := t.TempDir()
-	proc := testns.Process(t, testns.Mount, "")
+	process := testns.Process(t, testns.Mount, "")
+	require.NoError(t, hostns.Do(t.Context(), process, hostns.Mount, func(context.Context) error {
+		return unix.Mount("host", dir, "tmpfs", 0, "")
+	}))
+	proc := t.TempDir() // in which pid 1 is that process
+	require.NoError(t, os.Symlink(process, filepath.Join(proc, "1")))
 
-	plan := bootstrap.Plan{Lock: func(ctx context.Context) (unlock func() error, err error) {
-		err = hostns.Do(ctx, proc, hostns.Mount, func(ctx context.Context) (err error) {
-			require.NoError(t, unix.Mount("host", dir, "tmpfs", 0, ""))
-			unlock, err = flock.File{Path: filepath.Join(dir, "lock")}.Lock(ctx)
-			return err
-		})
-		return unlock, err
-	}}
 	seen := false
-	plan.Steps = []bootstrap.Step{{Name: "look", Action: bootstrap.Func(
-		func(context.Context) ([]string, error) {
+	plan := bootstrap.Plan{Host: hostns.Host{Proc: proc, LockFile: filepath.Join(dir, "lock")}}
+	plan.Steps = []bootstrap.Step{{Name: "look", SkipVerify: true, Action: bootstrap.Func(
+		func(context.Context) ([]string, error) { return []string{"look"}, nil },
+		func(context.Context) error {
 			seen = true
 			require.NoFileExists(t, filepath.Join(dir, "lock"))
-			require.FileExists(t, filepath.Join(proc, "root", dir, "lock"))
-			return nil, nil
+			require.Equal(t, os.Getpid(), read(t, filepath.Join(process, "root", dir, "lock")).PID)
+			return nil
 		},
-		func(context.Context) error { return nil },
 	)}}
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.True(t, seen)
+	info, err := os.Stat(filepath.Join(process, "root", dir, "lock"))
+	require.NoError(t, err)
+	require.Zero(t, info.Size(), "it names no holder any more")
 }

@@ -6,7 +6,6 @@
 package flock_test
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 
@@ -15,7 +14,12 @@ import (
 	"github.com/slipway-dev/slipway/internal/flock"
 )
 
-func TestLockIsUnsupported(t *testing.T) {
-	_, err := flock.File{Path: filepath.Join(t.TempDir(), "lock")}.Lock(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+func TestNothingIsLocked(t *testing.T) {
+	file := flock.File{Path: filepath.Join(t.TempDir(), "lock")}
+	for range 2 {
+		unlock, err := file.Lock(t.Context())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, unlock()) }()
+	}
+	require.NoFileExists(t, file.Path)
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -56,13 +57,9 @@ func TestPLAN2_AUserThatIsNotRootLocksBesideItsJournal(t *testing.T) {
 func runAsUser(t *testing.T, dir string) {
 	require.NotZero(t, os.Geteuid())
 	files := journal.Files{Kind: "acme"}
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "journal"), Agent: "test", Owner: "me", Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
-	require.NoError(t, err)
-	defer j.Close()
-
 	made := filepath.Join(dir, "made")
 	lock := flock.File{Path: filepath.Join(dir, "slipway.lock"), Timeout: time.Nanosecond}
-	plan := bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "directory", Action: bootstrap.Func(
+	action := bootstrap.Func(
 		func(context.Context) ([]string, error) {
 			if _, err := os.Stat(made); err == nil {
 				return nil, nil
@@ -72,17 +69,20 @@ func runAsUser(t *testing.T, dir string) {
 		func(ctx context.Context) error {
 			_, err := lock.Lock(ctx)
 			require.ErrorAs(t, err, new(*flock.HeldError), "another run, while this one has it")
-			return files.MkdirAll(ctx, j, made, 0o755)
+			return files.MkdirAll(ctx, journal.From(ctx), made, 0o755)
 		},
-	)}}}
-
-	plan.Lock = flock.File{}.Lock
-	_, err = plan.Apply(t.Context())
+	).In(files.Namespaces()...).Recording(files.Kinds()...)
+	plan := bootstrap.Plan{
+		Host:    hostns.Host{}, // with the node's lock
+		Journal: &journal.Node{Dir: filepath.Join(dir, "journal"), Agent: "test", Owner: "me", Handlers: []journal.Handler{files}},
+		Steps:   []bootstrap.Step{{Name: "directory", Action: action}},
+	}
+	_, err := plan.Apply(t.Context())
 	require.ErrorIs(t, err, os.ErrPermission)
 	require.ErrorContains(t, err, flock.DefaultPath)
 	require.NoDirExists(t, made, "nothing without the lock")
 
-	plan.Lock = lock.Lock
+	plan.Host = hostns.Host{LockFile: lock.Path}
 	_, err = plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.DirExists(t, made)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/flock"
 )
 
 const leftover = ".slipway-AAAAAAAAAAAAAAAA.tmp" // of a writer that was killed

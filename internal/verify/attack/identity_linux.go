@@ -20,11 +20,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/bootstrap/flock"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/internal/hosttool"
 )
 
@@ -374,7 +374,7 @@ func lockable(a *arena) {
 
 func claim(a *arena) error {
 	return a.within(func(ctx context.Context) error {
-		j, err := (&journal.Node{Dir: a.path("run/journal"), Agent: "test", Owner: "root's"}).Open(context.Background(), nil)
+		j, err := (&journal.Node{Dir: a.path("run/journal"), Agent: "test", Owner: "root's"}).Open(ctx, nil)
 		if err != nil {
 			return err
 		}

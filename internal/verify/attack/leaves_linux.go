@@ -136,7 +136,7 @@ func configuredOver(setup, trap func(*arena)) func(*arena) {
 	return func(a *arena) {
 		setup(a)
 		a.undone(configdir.Handler{}, func(j *journal.Journal) error {
-			return recorded{configdir.Dir{Path: a.path("pub/p"), Config: config(a, "ours")}, j}.Apply(a.ctx)
+			return configdir.Dir{Path: a.path("pub/p"), Config: config(a, "ours")}.Apply(journal.With(a.ctx, j))
 		})
 		if trap != nil {
 			trap(a)
@@ -186,9 +186,7 @@ func installed(install func(*arena) cniinstall.Install, setup, trap func(*arena)
 	return func(a *arena) {
 		setup(a)
 		a.undone(cniinstall.Handler{}, func(j *journal.Journal) error {
-			i := install(a)
-			i.Journal = j
-			return i.Apply(a.ctx)
+			return install(a).Apply(journal.With(a.ctx, j))
 		})
 		trap(a)
 	}

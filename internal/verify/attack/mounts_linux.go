@@ -57,7 +57,7 @@ func mountTargets() []target {
 func mounted(a *arena) {
 	besideLink(holdingDir)(a)
 	a.undone(bpffs.Handler{}, func(j *journal.Journal) error {
-		return recorded{bpffs.Mount{Path: a.path("pub/p/x")}, j}.Apply(a.ctx)
+		return bpffs.Mount{Path: a.path("pub/p/x")}.Apply(journal.With(a.ctx, j))
 	})
 	a.do(unix.Mount("root's", a.path("victim/x"), "tmpfs", 0, ""))
 }

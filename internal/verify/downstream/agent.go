@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/flock"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
@@ -38,7 +38,7 @@ type agent struct {
 	environ  []string
 	owner    string
 	anyOwner bool
-	journal  *journal.Journal
+	node     *journal.Node
 }
 
 // settings are the agent's configuration.
@@ -54,19 +54,20 @@ func (a agent) path(p string) string { return filepath.Join(a.root, p) }
 
 func (a agent) values() sysctl.Kernel { return sysctl.Kernel{Files: a.kernel} }
 
-// open opens the agent's journal, with what undoes each of its steps.
-func (a agent) open() (agent, error) {
-	var err error
-	a.journal, err = (&journal.Node{Dir: a.path("/var/lib/acme"), Agent: "test", Owner: a.owner, AnyOwner: a.anyOwner, Handlers: []journal.Handler{
+// remembering returns a with what remembers its changes of the node, which all plans of
+// this process share.
+func (a agent) remembering() agent {
+	a.node = &journal.Node{Dir: a.path("/var/lib/acme"), Agent: "acme", Owner: a.owner, NoOwner: a.owner == "", AnyOwner: a.anyOwner, Handlers: []journal.Handler{
 		hostpath.Handler{}, cgroup.Handler{Kernel: a.kernel}, bpffs.Handler{Kernel: a.kernel}, sysctl.Handler{Kernel: a.values()},
 		cniinstall.Handler{ConfDir: a.path("/etc/cni/net.d")}, configdir.Handler{},
 		identityFiles(a.path("/etc/acme/identity.json")), hostnames{a.host},
-	}}).Open(context.Background(), nil)
-	return a, err
+	}}
+	return a
 }
 
-func (a agent) lock(ctx context.Context) (unlock func() error, err error) {
-	return flock.File{Path: a.path("/run/acme.lock"), Owner: a.owner, Timeout: 10 * time.Second}.Lock(ctx)
+// machine is the node: this machine, with a lock of the agent's own.
+func (a agent) machine() hostns.Host {
+	return hostns.Host{Here: a.root != "", LockFile: a.path("/run/acme.lock"), LockTimeout: 10 * time.Second}
 }
 
 // resolve reads the cluster's configuration, a mounted ConfigMap, what one node has of
@@ -94,18 +95,18 @@ func (a agent) resolve(ctx context.Context) (s settings, config *configresolve.C
 
 func (a agent) plan() *bootstrap.Plan {
 	return &bootstrap.Plan{
-		Journal: a.journal,
-		Lock:    a.lock,
+		Host:    a.machine(),
+		Journal: a.node,
 		Prepare: a.prepare,
 		Steps: []bootstrap.Step{
 			{Name: "config"},
-			{Name: "paths", Action: recorded{hostpath.Paths{List: []hostpath.Path{
+			{Name: "paths", Action: hostpath.Paths{List: []hostpath.Path{
 				{Path: a.path("/etc/cni/net.d"), Type: hostpath.Directory},
 				{Path: a.path("/run/acme/state"), Type: hostpath.DirectoryOrCreate},
 				{Path: a.path("/run/acme/lock"), Type: hostpath.FileOrCreate},
-			}}, a.journal}},
-			{Name: "cgroup", Action: recorded{cgroup.Mount{Path: a.path("/run/acme/cgroup"), Kernel: a.kernel}, a.journal}},
-			{Name: "bpffs", Action: recorded{bpffs.Mount{Path: a.path("/run/acme/bpf"), Kernel: a.kernel}, a.journal}},
+			}}},
+			{Name: "cgroup", Action: cgroup.Mount{Path: a.path("/run/acme/cgroup"), Kernel: a.kernel}},
+			{Name: "bpffs", Action: bpffs.Mount{Path: a.path("/run/acme/bpf"), Kernel: a.kernel}},
 			{Name: "sysctl"},
 			{Name: "forwarding", After: []string{"sysctl"}},
 			{Name: "hostname"},
@@ -121,15 +122,15 @@ func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
-	p.Step("config").Action = recorded{configdir.Dir{Path: a.path("/etc/acme/resolved"), Config: config}, a.journal}
-	p.Step("sysctl").Action = recordedFile{sysctl.DropIn{
+	p.Step("config").Action = configdir.Dir{Path: a.path("/etc/acme/resolved"), Config: config}
+	p.Step("sysctl").Action = sysctl.DropIn{
 		Dir: a.path("/etc/sysctl.d"), Name: "90-acme.conf", Kernel: a.values(), Settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: s.RPFilter}},
-	}, a.journal}
-	p.Step("forwarding").Action = recordedValues{sysctl.Settings{Values: sysctl.Forwarding(), Kernel: a.values()}, a.journal}
+	}
+	p.Step("forwarding").Action = sysctl.Settings{Values: sysctl.Forwarding(), Kernel: a.values()}
 	p.Step("forwarding").Absent = !s.Forwarding
-	p.Step("hostname").Action = hostname{name: s.Hostname, host: a.host, journal: a.journal}
+	p.Step("hostname").Action = hostname{name: s.Hostname, host: a.host}
 	p.Step("identity").Action = identity{
-		path: a.path("/etc/acme/identity.json"), content: fmt.Appendf(nil, "{\"mtu\": %d}\n", s.MTU), journal: a.journal,
+		path: a.path("/etc/acme/identity.json"), content: fmt.Appendf(nil, "{\"mtu\": %d}\n", s.MTU),
 	}
 	p.Step("cni").Action, err = a.install(s)
 	return err
@@ -137,9 +138,9 @@ func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 
 func (a agent) install(s settings) (cniinstall.Install, error) {
 	plugin, err := json.Marshal(map[string]any{"type": "acme-cni", "mtu": s.MTU})
-	return recorded{cniinstall.Install{
+	return cniinstall.Install{
 		Plugins: a.plugins, Optional: []string{"loopback"}, BinDir: a.path("/opt/cni/bin"),
 		Config:  cniinstall.Chained{Target: s.Network, Plugin: plugin},
 		ConfDir: a.path("/etc/cni/net.d"), ConfName: "05-acme.conflist", Exclusive: true,
-	}, a.journal}, err
+	}, err
 }

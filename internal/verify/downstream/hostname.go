@@ -20,9 +20,8 @@ type host struct {
 
 // hostname is an action of the agent's own, with a handler of its own: the node has a name.
 type hostname struct {
-	name    string
-	host    host
-	journal *journal.Journal
+	name string
+	host host
 }
 
 func (h hostname) Check(context.Context) ([]string, error) {
@@ -38,22 +37,28 @@ func (h hostname) Apply(ctx context.Context) error {
 	if err != nil || before == h.name {
 		return err
 	}
-	e := journal.Entry{Kind: kindHostname, Object: "hostname", Before: value(before), After: value(h.name), Boot: h.journal.Boot()}
-	if err := h.journal.Begin(ctx, e); err != nil {
+	e := journal.Entry{Kind: kindHostname, Object: "hostname", Before: value(before), After: value(h.name), Boot: journal.From(ctx).Boot()}
+	if err := journal.From(ctx).Begin(ctx, e); err != nil {
 		return err
 	}
 	if err := h.host.set(h.name); err != nil {
 		return err
 	}
-	return h.journal.Complete(ctx, e)
+	return journal.From(ctx).Complete(ctx, e)
 }
 
 func value(v string) journal.State { return journal.State{Type: "value", Value: v} }
+
+// Kinds and Namespaces say what is recorded, and where it is.
+func (hostname) Kinds() []string      { return hostnames{}.Kinds() }
+func (hostname) Namespaces() []string { return hostnames{}.Namespaces() }
 
 // hostnames undoes what hostname has recorded.
 type hostnames struct{ host }
 
 func (hostnames) Kinds() []string { return []string{kindHostname} }
+
+func (hostnames) Namespaces() []string { return nil } // this process's
 
 func (hostnames) Owns(e journal.Entry) error {
 	if e.Object != "hostname" {

@@ -32,7 +32,6 @@ func identityFiles(path string) journal.Files {
 type identity struct {
 	path    string
 	content []byte
-	journal *journal.Journal
 }
 
 func (i identity) Check(ctx context.Context) ([]string, error) {
@@ -53,13 +52,13 @@ func (i identity) Apply(ctx context.Context) error {
 	}
 	sum, files := sha256.Sum256(i.content), identityFiles(i.path)
 	after := journal.State{Type: "file", Mode: 0o644, Size: int64(len(i.content)), SHA256: hex.EncodeToString(sum[:])}
-	if err := files.Begin(ctx, i.journal, i.path, after); err != nil {
+	if err := files.Begin(ctx, journal.From(ctx), i.path, after); err != nil {
 		return err
 	}
 	if err := i.write(); err != nil {
 		return err
 	}
-	return files.Complete(ctx, i.journal, i.path)
+	return files.Complete(ctx, journal.From(ctx), i.path)
 }
 
 // write puts the content in place at once.
@@ -71,10 +70,6 @@ func (i identity) write() error {
 	return os.Rename(temporary, i.path)
 }
 
-func (i identity) Revert(ctx context.Context) error {
-	return i.journal.Undo(ctx, identityFiles(i.path))
-}
-
-func (i identity) CheckRevert(ctx context.Context) ([]string, error) {
-	return i.journal.CheckUndo(ctx, identityFiles(i.path))
-}
+// Kinds and Namespaces say what is recorded, and where it is.
+func (i identity) Kinds() []string      { return identityFiles(i.path).Kinds() }
+func (i identity) Namespaces() []string { return identityFiles(i.path).Namespaces() }

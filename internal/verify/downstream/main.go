@@ -44,14 +44,10 @@ func main() {
 
 func run(ctx context.Context, verb string) (err error) {
 	owner := os.Getenv("OWNER")
-	a, err := agent{
+	a := agent{
 		plugins: os.DirFS(os.Getenv("PLUGINS")), environ: os.Environ(), host: host{os.Hostname, setHostname},
 		owner: owner, anyOwner: owner == "admin",
-	}.open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.journal.Close()) }()
+	}.remembering()
 	switch verb {
 	case "apply":
 		return tell(a.plan().Apply(ctx))
@@ -62,12 +58,7 @@ func run(ctx context.Context, verb string) (err error) {
 	case "guard":
 		return a.guard(ctx)
 	case "uninstall":
-		undone, err := a.journal.RevertAll(ctx)
-		var o outcome
-		for _, u := range undone {
-			o.Changed = append(o.Changed, u.Entry.Step+": "+u.Change)
-		}
-		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(o))
+		return tell(a.plan().RevertAll(ctx))
 	}
 	return fmt.Errorf("unknown verb %q", verb)
 }
@@ -119,5 +110,8 @@ func (a agent) guard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return cniinstall.Guard{Install: install, Lock: a.lock}.Run(a.journal.WithStep(ctx, "cni"))
+	guard := cniinstall.Guard{Install: install, Lock: func(ctx context.Context) (func() error, error) {
+		return a.machine().Lock(ctx, a.owner, nil)
+	}}
+	return a.plan().Inside(ctx, "cni", install.Namespaces(), guard.Run)
 }

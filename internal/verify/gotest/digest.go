@@ -114,12 +114,17 @@ func (d *digest) ended(e event, s *suite, now time.Time) {
 			for _, test := range slices.Sorted(maps.Keys(s.output)) {
 				d.show(s, test, now)
 			}
+		} else if said := strings.Join(s.output[""], ""); closing.ReplaceAllString(said, "") != "" {
+			d.show(s, "", now) // such as a panic, or a data race, when no test ran
 		}
 		d.say(fmt.Sprintf("FAIL %-36s %6.1f s  %s", s.name, s.elapsed.Seconds(), s.counts()), now)
 	case s.passed+s.skipped > 0:
 		d.say(fmt.Sprintf("ok   %-36s %6.1f s  %s", s.name, s.elapsed.Seconds(), s.counts()), now)
 	}
 }
+
+// closing are the lines with which go test ends what a package that failed has printed.
+var closing = regexp.MustCompile(`(?m)^(FAIL|PASS|exit status \d+|FAIL\t.*|coverage: .*)\n`)
 
 func (s *suite) counts() string {
 	text := fmt.Sprintf("%d passed", s.passed)

@@ -62,6 +62,31 @@ FAIL: 1 tests passed, 2 failed, 1 skipped (1: needs root), in 3 s: 3 s compiling
 `, out.String())
 }
 
+// A package whose tests failed may have printed more, in none of them.
+func TestItShowsWhatNoTestPrinted(t *testing.T) {
+	const failed = `{"Action":"start","Package":"github.com/slipway-dev/slipway"}
+{"Action":"run","Package":"github.com/slipway-dev/slipway","Test":"TestBad"}
+{"Action":"output","Package":"github.com/slipway-dev/slipway","Test":"TestBad","Output":"    x_test.go:9: it is bad\n"}
+{"Action":"fail","Package":"github.com/slipway-dev/slipway","Test":"TestBad"}
+`
+	const end = `{"Action":"output","Package":"github.com/slipway-dev/slipway","Output":"FAIL\n"}
+{"Action":"output","Package":"github.com/slipway-dev/slipway","Output":"exit status 2\n"}
+{"Action":"output","Package":"github.com/slipway-dev/slipway","Output":"FAIL\tgithub.com/slipway-dev/slipway\t0.1s\n"}
+{"Action":"fail","Package":"github.com/slipway-dev/slipway","Elapsed":0.1}
+`
+	const panics = `{"Action":"output","Package":"github.com/slipway-dev/slipway","Output":"panic: after all tests\n"}
+`
+	for printed, want := range map[string]string{
+		failed + end:          "--- the root TestBad\n    x_test.go:9: it is bad\nFAIL the root                                0.1 s  0 passed, 1 failed\n",
+		failed + panics + end: "--- the root TestBad\n    x_test.go:9: it is bad\n--- the root \npanic: after all tests\nFAIL\nexit status 2\nFAIL\tgithub.com/slipway-dev/slipway\t0.1s\nFAIL the root                                0.1 s  0 passed, 1 failed\n",
+	} {
+		var out strings.Builder
+		now := time.Now()
+		feed(t, newDigest(&out, now), printed, now)
+		require.Equal(t, want, out.String())
+	}
+}
+
 func TestItSaysWhatIsGoingOn(t *testing.T) {
 	var out strings.Builder
 	now := time.Now()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -47,11 +48,15 @@ func (m *machines) boot(ctx context.Context, kernel string, b boot) (result, err
 }
 
 func (m *machines) logFile(kernel string, b boot) string {
-	return filepath.Join(m.logs, kernel+"_"+b.name+".log")
+	name := kernel + "_" + b.name
+	if m.test != "" {
+		name += "_some" // the table is of whole runs
+	}
+	return filepath.Join(m.logs, name+".log")
 }
 
-// commandLine is an emulator with one processor: one with more than x86-64-v2 takes
-// twice the time, since the emulator translates what glibc and Go then choose.
+// commandLine is an emulator's. A processor with more than x86-64-v2 takes twice the
+// time, since the emulator translates what glibc and Go then choose.
 func (m *machines) commandLine(kernel string, b boot, initial, log string) ([]string, error) {
 	arch := architecture(kernel)
 	args, err := m.qemu(arch)
@@ -62,11 +67,11 @@ func (m *machines) commandLine(kernel string, b boot, initial, log string) ([]st
 	if arch == arm64 {
 		machine, console = []string{"-machine", "virt,accel=tcg", "-cpu", "cortex-a57"}, "ttyAMA0"
 	}
-	args = append(append(args, machine...), "-smp", "1", "-m", "2500", "-nodefaults", "-display", "none", "-no-reboot",
+	args = append(append(args, machine...), "-smp", strconv.Itoa(m.cpus), "-m", "2500", "-nodefaults", "-display", "none", "-no-reboot",
 		"-chardev", "file,id=log,path="+log, "-serial", "chardev:log",
 		"-kernel", filepath.Join(m.kernelDir(kernel), "vmlinuz"), "-initrd", initial,
-		"-append", fmt.Sprintf("console=%s quiet loglevel=1 panic=-1 random.trust_cpu=on mitigations=off slipway.run=%s slipway.cgroup=%s slipway.debian=%t slipway.packages=%s slipway.skip=%s %s",
-			console, strings.Join(b.parts, ","), b.cgroup, arch == "amd64", b.packages, b.skip, b.args))
+		"-append", fmt.Sprintf("console=%s quiet loglevel=1 panic=-1 random.trust_cpu=on mitigations=off slipway.run=%s slipway.cgroup=%s slipway.debian=%t slipway.packages=%s slipway.skip=%s slipway.test=%s %s",
+			console, strings.Join(b.parts, ","), b.cgroup, arch == "amd64", b.packages, b.skip, m.test, b.args))
 	if arch == "amd64" {
 		for _, disk := range []string{m.path("root/image"), filepath.Join(m.kernelDir(kernel), "modules.image"), filepath.Join(m.images, "tests.image")} {
 			args = append(args, "-drive", "file="+disk+",format=raw,if=virtio,snapshot=on")

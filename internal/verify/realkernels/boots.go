@@ -41,7 +41,7 @@ const long = "BPF6_SameCost|BPF6_CgroupCosts|CancelledSaysWhatIsLeft|CLN2_Filter
 
 var ofTheKernel = []string{"./bootstrap/kmod", "./bpffs/...", "./cgroup/...", "./cleanup/...", "./sysctl/..."}
 
-func bootNames() (names []string) {
+func bootNames(boots []boot) (names []string) {
 	for _, b := range boots {
 		names = append(names, b.name)
 	}

@@ -10,16 +10,20 @@
 //	go run ./internal/verify/realkernels -kernels 6.1,6.12 -run hybrid
 //	go run ./internal/verify/realkernels -kernels 6.1 -packages './bpffs ./cgroup'
 //
+// A test that fails now and then is sought with
+//
+//	go run ./internal/verify/realkernels -short -run short-cleanup -test 'DirtyNode|Routes' -count 20 -cpus 2
+//
 // A kernel is the newest of its series in Debian; "newest" is the newest of all. A
 // virtual machine has one of these, a Debian with the tools that the tests use, and
-// the tests' binaries; it has one processor, emulated. Nothing of the machine that it
-// runs on is visible there, and nothing of it is changed.
+// the tests' binaries; it has one processor (-cpus: more), emulated. Nothing of the
+// machine that it runs on is visible there, and nothing of it is changed.
 //
 // Kernels, the Debian and the emulator are installed from the machine's own Debian
 // mirror the first time, into slipway/kernels of the user's cache directory (2.3 GB);
 // without that directory the next run installs the newest again. It keeps what each
 // virtual machine printed there too, in logs, and -table makes the README's table of
-// that. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,
+// that; of one that failed it prints what tells why. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,
 // mmdebstrap, xz-utils and zstd.
 package main
 
@@ -49,22 +53,26 @@ var everything = []string{"./..."}
 // order is what the command line asks for.
 type order struct {
 	kernels, packages, only []string // only: the names of virtual machines; nil: all
+	test                    string   // as of go test -run
 	short, install          bool
-	atOnce                  int
+	atOnce, times, cpus     int
 }
 
 func main() {
 	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels, of which each is taken in its newest version")
 	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the packages whose calls differ by kernel")
-	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(), ","))
+	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(boots), ",")+"; with -short: "+strings.Join(bootNames(shortBoots), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
-	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes a processor and 2.5 GB")
+	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes -cpus processors and 2.5 GB")
+	times := flag.Int("count", 1, "start each virtual machine so many times, one after the other, until it fails")
+	cpus := flag.Int("cpus", 1, "processors of each virtual machine")
+	test := flag.String("test", "", "of the packages' tests, only those that match this regular expression, which has no spaces")
 	install := flag.Bool("install", false, "only install what is missing")
 	table := flag.String("table", "", "only write the table of what was run before into this file, between its marks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: *atOnce}
+	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: *atOnce, times: *times, cpus: *cpus, test: *test}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}
@@ -84,6 +92,9 @@ func run(ctx context.Context, o order, table string) error {
 	if table != "" {
 		return writeTable(table, logs)
 	}
+	if strings.ContainsAny(o.test, " \"") {
+		return fmt.Errorf("-test %s: the kernel's command line, which carries it, takes no spaces and quotes in it", o.test)
+	}
 	wanted := boots
 	if !slices.Equal(o.packages, everything) {
 		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
@@ -97,7 +108,7 @@ func run(ctx context.Context, o order, table string) error {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err
 	}
-	m := &machines{cache: cache, logs: logs}
+	m := &machines{cache: cache, logs: logs, cpus: o.cpus, test: o.test}
 	if err := m.install(ctx, o.kernels); err != nil || o.install {
 		return err
 	}
@@ -108,42 +119,49 @@ func run(ctx context.Context, o order, table string) error {
 	if err := m.build(ctx, o.kernels, o.packages); err != nil {
 		return err
 	}
-	return m.runAll(ctx, o.kernels, wanted, o.atOnce)
+	return m.runAll(ctx, o, wanted)
 }
 
 // runAll runs the virtual machines, so many at a time.
-func (m *machines) runAll(ctx context.Context, kernels []string, wanted []boot, atOnce int) error {
+func (m *machines) runAll(ctx context.Context, o order, wanted []boot) error {
 	var running sync.WaitGroup
 	var mu sync.Mutex
-	var failed []string
 	var errs []error
-	free := make(chan struct{}, max(atOnce, 1))
-	for _, kernel := range kernels {
+	free := make(chan struct{}, max(o.atOnce, 1))
+	for _, kernel := range o.kernels {
 		for _, b := range wanted {
 			if isArm(kernel) && !b.anywhere {
 				continue
 			}
 			free <- struct{}{}
-			fmt.Printf("starting Linux %s, %s\n", kernel, b.name)
 			running.Go(func() {
 				defer func() { <-free }()
-				r, err := m.boot(ctx, kernel, b)
+				err := m.repeat(ctx, kernel, b, o.times)
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
-				if err != nil {
-					return
-				}
-				fmt.Printf("== Linux %s, %s\n%s", r.kernel, b.name, r.text(b))
-				if !r.good(b) {
-					failed = append(failed, kernel+" "+b.name)
-				}
 			})
 		}
 	}
 	running.Wait()
-	if len(failed) > 0 {
-		errs = append(errs, errors.New("failed: "+strings.Join(failed, ", ")+" (see "+m.logs+")"))
-	}
 	return errors.Join(errs...)
+}
+
+// repeat runs a virtual machine so many times, and no more once it has failed: its log
+// is of the last time.
+func (m *machines) repeat(ctx context.Context, kernel string, b boot, times int) error {
+	times = max(times, 1)
+	for n := range times {
+		fmt.Printf("starting Linux %s, %s\n", kernel, b.name)
+		r, err := m.boot(ctx, kernel, b)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", kernel, b.name, err)
+		}
+		fmt.Printf("== Linux %s, %s\n%s", r.kernel, b.name, r.text(b))
+		fmt.Fprint(os.Stderr, r.why(b))
+		if !r.good(b) {
+			return fmt.Errorf("failed: %s %s, time %d of %d (see %s)", kernel, b.name, n+1, times, m.logFile(kernel, b))
+		}
+	}
+	return nil
 }

@@ -21,6 +21,7 @@ type result struct {
 	parts   map[string]part
 	ended   bool   // it came to its end
 	outside string // what was printed in no part
+	log     string // all that was printed
 
 	minutes, processor float64 // time by the clock, and of the processor
 }
@@ -49,7 +50,7 @@ func readResult(log string) (result, error) {
 }
 
 func parse(text string) result {
-	r := result{parts: map[string]part{}}
+	r := result{parts: map[string]part{}, log: text}
 	var name string
 	var p part
 	for line := range strings.Lines(text) {
@@ -126,7 +127,8 @@ func (r result) good(b boot) bool {
 	return r.ended && !slices.ContainsFunc(b.parts, func(name string) bool { return !r.works(name) })
 }
 
-// text is for who waits: a line for each part, and what one that failed printed.
+// text is for who waits: a line for each part and each package, and what a script that
+// failed printed. What tests printed is in why.
 func (r result) text(b boot) string {
 	var s strings.Builder
 	for _, name := range append(slices.DeleteFunc(slices.Clone(b.parts), func(p string) bool { return p == tests }), r.packages()...) {

@@ -91,6 +91,13 @@ func TestTableGoesBetweenItsMarks(t *testing.T) {
 	require.Equal(t, old, string(text))
 }
 
+// The table is of whole runs.
+func TestSomeTestsHaveALogOfTheirOwn(t *testing.T) {
+	b := boot{name: tests}
+	require.Equal(t, filepath.Join("logs", "6.1_tests.log"), (&machines{logs: "logs"}).logFile("6.1", b))
+	require.Equal(t, filepath.Join("logs", "6.1_tests_some.log"), (&machines{logs: "logs", test: "TestOne"}).logFile("6.1", b))
+}
+
 func TestWhatKilledRunsLeftIsRemoved(t *testing.T) {
 	m := &machines{cache: t.TempDir()}
 	left := m.path(working + "4194305-1") // above the kernel's largest PID

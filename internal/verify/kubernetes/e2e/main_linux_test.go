@@ -158,8 +158,8 @@ func needNode(t *testing.T) {
 	}
 }
 
-// saveLogs leaves the logs of everything in bin/e2e, if the test has failed. What
-// takes pods away at the end of a test calls it first.
+// saveLogs leaves the logs of everything in bin/e2e, if the test has failed, and shows
+// how each ends. What takes pods away at the end of a test calls it first.
 func saveLogs(t *testing.T) {
 	dir := filepath.Join("../../../../bin/e2e", t.Name())
 	if _, err := os.Stat(dir); !t.Failed() || err == nil {
@@ -168,7 +168,11 @@ func saveLogs(t *testing.T) {
 	if err := node.SaveLogs(context.Background(), dir); err != nil {
 		t.Log(err)
 	}
-	t.Log("logs are in", dir)
+	ends, err := cluster.Ends(dir, 10)
+	if err != nil {
+		t.Log(err)
+	}
+	t.Logf("logs are in %s\n%s", dir, ends)
 }
 
 // on runs a script on the node and returns what it printed.

@@ -5,6 +5,7 @@ package realcri_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,12 @@ func TestRealContainerdSaysWhereItLooksAndWhatItHasLoaded(t *testing.T) {
 			containerd := node.Command(filepath.Join(root, "usr/bin/containerd"), "--config", config)
 			containerd.Stdout, containerd.Stderr = log, log
 			require.NoError(t, containerd.Start())
+			t.Cleanup(func() {
+				if t.Failed() {
+					text, readErr := os.ReadFile(log.Name())
+					t.Logf("asked last: %v\ncontainerd said: %s", errors.Join(err, readErr), text)
+				}
+			})
 
 			found := cri.Endpoint{HostProc: node.Proc()}
 			var s cri.Status

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func machine() error {
 	fmt.Println("@@LINUX", unix.ByteSliceToString(name.Release[:]), unix.ByteSliceToString(name.Version[:]))
 	for _, part := range strings.Split(options["run"], ",") {
 		if part == "tests" {
-			err = errors.Join(err, tests(strings.Split(options["packages"], ","), options["skip"]))
+			err = errors.Join(err, tests(strings.Split(options["packages"], ","), options["skip"], options["test"]))
 			continue
 		}
 		script, readErr := parts.ReadFile("parts/" + part + ".sh")
@@ -82,7 +83,32 @@ func run(name string, cmd *exec.Cmd) {
 	} else {
 		status = wait(cmd.Process.Pid)
 	}
+	if status != 0 {
+		printWarnings()
+	}
 	fmt.Printf("\n@@END %s %d %.1f\n", name, status, time.Since(begin).Seconds())
+}
+
+// printWarnings prints what the kernel has warned of last, such as a process that it
+// killed for its memory, a line each with "kernel: " before it.
+func printWarnings() {
+	const readAll, worst, most = 3, 4, 20 // SYSLOG_ACTION_READ_ALL, LOG_WARNING
+	buf := make([]byte, 1<<20)
+	n, err := unix.Klogctl(readAll, buf)
+	if err != nil {
+		fmt.Println("kernel: its messages cannot be read:", err)
+		return
+	}
+	var warnings []string
+	for line := range strings.Lines(string(buf[:n])) {
+		var level int
+		if _, err := fmt.Sscanf(line, "<%d>", &level); err == nil && level&7 <= worst {
+			warnings = append(warnings, line)
+		}
+	}
+	for _, line := range warnings[max(0, len(warnings)-most):] {
+		fmt.Print("kernel: ", line)
+	}
 }
 
 func wait(pid int) int {
@@ -110,8 +136,8 @@ const ofTheNode = "TestSentinels|TestWhatWasNotGiven|TestNoZeroValue"
 var compiling = []string{"internal/verify/programs"}
 
 // tests runs each package's tests in its directory, if its name has one of the
-// prefixes, but for those that match skip.
-func tests(prefixes []string, skip string) error {
+// prefixes: those that match only, but for those that match skip.
+func tests(prefixes []string, skip, only string) error {
 	order, err := os.ReadFile("/t/tests/order")
 	if err == nil {
 		err = exec.Command("modprobe", "-a", "tun", "loop").Run() // whose devices are in /dev only then
@@ -126,10 +152,11 @@ func tests(prefixes []string, skip string) error {
 		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			continue
 		}
-		args := []string{"2400", "/t/tests/" + name + "/test", "-test.v", "-test.short", "-test.timeout", "39m", "-test.skip", skip}
+		chosen := only
 		if name == "." {
-			args = append(args, "-test.run", ofTheNode)
+			chosen = cmp.Or(only, ofTheNode)
 		}
+		args := []string{"2400", "/t/tests/" + name + "/test", "-test.v", "-test.short", "-test.timeout", "39m", "-test.skip", skip, "-test.run", chosen}
 		cmd := exec.Command("timeout", args...)
 		cmd.Dir = filepath.Join("/t/src", name)
 		cmd.Env = append(os.Environ(), "PATH=/t/go:"+os.Getenv("PATH"), "PWD="+cmd.Dir, testns.RequireEnv+"=1", testns.OwnKernelEnv+"=1")

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // SaveLogs copies into dir, which is made, the logs of all services and pods, and
@@ -26,6 +28,27 @@ func (c *Cluster) SaveLogs(ctx context.Context, dir string) error {
 		errs = append(errs, err, os.WriteFile(filepath.Join(dir, name+".txt"), []byte(out), 0o644))
 	}
 	return errors.Join(append(errs, c.copyLogs(dir, logDir), c.copyLogs(dir, "/var/log/pods"))...)
+}
+
+// Ends are the last lines of each file below dir, for whoever sees a test's output and
+// not the machine that it ran on.
+func Ends(dir string, lines int) (string, error) {
+	var out strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		all := slices.Collect(strings.Lines(string(content)))
+		if len(all) > 0 {
+			fmt.Fprintf(&out, "== the end of %s\n%s\n", path, strings.TrimSuffix(strings.Join(all[max(0, len(all)-lines):], ""), "\n"))
+		}
+		return nil
+	})
+	return out.String(), err
 }
 
 func (c *Cluster) copyLogs(dir, from string) error {

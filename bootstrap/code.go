@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/code"
+)
+
+// Coder is an error with a stable code, such as "sysctl.read-only": a name of the
+// cause by which the failures of many nodes can be grouped. An action's errors may
+// implement it. A code has the form PACKAGE.WHAT, of small letters, digits and single
+// dashes, and at most 63 bytes; what is not of this form counts as no code.
+type Coder interface {
+	error
+	Code() string
+}
+
+var _ Coder = (*code.Error)(nil)
+
+// Code returns the code of err: the Code of the first [StepError] or [Coder] in its
+// tree or, if there is none, a general one, such as "plan.timeout" or "plan.failed".
+// CODES.md lists the codes of this module. For nil it is empty.
+func Code(err error) string {
+	var step *StepError
+	if errors.As(err, &step) && step.Code != "" {
+		return step.Code
+	}
+	if own := code.Of(err); own != "" || err == nil {
+		return own
+	}
+	return general(err)
+}
+
+// general is the code of an error that has none of its own.
+func general(err error) string {
+	for _, cause := range []struct {
+		is   error
+		code string
+	}{
+		{ErrNotConverged, code.PlanNotConverged},
+		{context.DeadlineExceeded, code.PlanTimeout},
+		{context.Canceled, code.PlanCanceled},
+		{fs.ErrPermission, code.PlanPermission},
+		{syscall.EROFS, code.PlanReadOnly},
+		{syscall.ENOSPC, code.PlanNoSpace},
+		{syscall.EDQUOT, code.PlanNoSpace},
+		{errors.ErrUnsupported, code.PlanUnsupported},
+	} {
+		if errors.Is(err, cause.is) {
+			return cause.code
+		}
+	}
+	return code.PlanFailed
+}
+
+// newStepError returns a StepError with the code of err.
+func newStepError(step, op string, err error) *StepError {
+	return &StepError{Step: step, Op: op, Code: Code(err), Err: err}
+}
+
+// Code returns the code of what the step failed by. It is empty for a step that did
+// not fail: one that is blocked by another has no code of its own.
+func (r Result) Code() string {
+	if r.Status != Failed && r.Status != NotRun {
+		return ""
+	}
+	return Code(r.Err)
+}
+
+// Code returns the one code by which a run can be grouped with those of other nodes:
+// that of Err, else that of the first step that failed and is not optional. It is empty
+// if the run has not failed.
+func (r *Report) Code() string {
+	if r.Err != nil {
+		return Code(r.Err)
+	}
+	for _, result := range r.Results {
+		if own := result.Code(); own != "" && !result.Excused {
+			return own
+		}
+	}
+	if r.Failed() {
+		return code.PlanFailed
+	}
+	return ""
+}

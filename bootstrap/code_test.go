@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/internal/unsupported"
+)
+
+// coded is an error with a code, as another module's action may return it.
+type coded string
+
+func (coded) Error() string  { return "the tunnel is taken" }
+func (c coded) Code() string { return string(c) }
+
+var _ bootstrap.Coder = coded("")
+
+func fails(err error) bootstrap.Action {
+	return &bootstraptest.Script{Changes: []string{"do it"}, ApplyErrs: []error{err}}
+}
+
+// written runs the plan, and returns its report as it is read back from JSON.
+func written(t *testing.T, ctx context.Context, plan *bootstrap.Plan) (*bootstrap.Report, error) {
+	t.Helper()
+	report, err := plan.Apply(ctx)
+	text, failure := json.Marshal(report)
+	require.NoError(t, failure)
+	var read bootstrap.Report
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.Equal(t, report.Code(), read.Code(), "%s", text)
+	for i, r := range report.Results {
+		require.Equal(t, r.Code(), read.Results[i].Code(), "%s", text)
+	}
+	return &read, err
+}
+
+func TestPLAN18_AFailedStepHasItsErrorsCode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"its own":        {fmt.Errorf("make it: %w", coded("tunnel.taken")), "tunnel.taken"},
+		"the first":      {errors.Join(errBoom, coded("tunnel.taken"), coded("tunnel.other")), "tunnel.taken"},
+		"before general": {errors.Join(fs.ErrPermission, coded("tunnel.taken")), "tunnel.taken"},
+		"of no form":     {coded("TunnelTaken"), "plan.failed"},
+		"permission":     {fmt.Errorf("make it: %w", syscall.EACCES), "plan.permission"},
+		"read-only":      {syscall.EROFS, "plan.read-only"},
+		"full":           {syscall.ENOSPC, "plan.no-space"},
+		"quota":          {syscall.EDQUOT, "plan.no-space"},
+		"unsupported":    {unsupported.Error("not here"), "plan.unsupported"},
+		"any other":      {errBoom, "plan.failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", fails(tc.err)), step("c", todo(), "b")}}
+			read, err := written(t, t.Context(), plan)
+			var failure *bootstrap.StepError
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, tc.want, failure.Code)
+			require.Equal(t, tc.want, bootstrap.Code(err))
+			require.Equal(t, tc.want, read.Code())
+			require.Empty(t, read.Results[0].Code())
+			require.Equal(t, tc.want, read.Results[1].Code())
+			require.Empty(t, read.Results[2].Code(), "it is blocked, and names the step that failed")
+		})
+	}
+	require.Empty(t, bootstrap.Code(nil))
+}
+
+func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
+	never := &bootstraptest.Script{Changes: []string{"do it"}, Hook: func(ctx context.Context, call string) error {
+		if call == "apply" {
+			<-ctx.Done()
+			return errBoom // a program that was killed says no more
+		}
+		return nil
+	}}
+	slow := step("a", never)
+	slow.Timeout = time.Millisecond
+	stubborn := bootstrap.Func(func(context.Context) ([]string, error) { return []string{"always"}, nil }, func(context.Context) error { return nil })
+	over, end := context.WithCancel(t.Context())
+	end()
+	for want, tc := range map[string]struct {
+		ctx  context.Context
+		plan bootstrap.Plan
+	}{
+		"plan.invalid":       {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("", todo())}}},
+		"plan.not-converged": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", stubborn)}}},
+		"plan.timeout":       {plan: bootstrap.Plan{Steps: []bootstrap.Step{slow}}},
+		"plan.canceled":      {over, bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", todo())}}},
+		"tunnel.taken": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
+			return coded("tunnel.taken")
+		}}},
+		"tunnel.held": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: taken{}}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			if tc.ctx == nil {
+				tc.ctx = t.Context()
+			}
+			read, err := written(t, tc.ctx, &tc.plan)
+			require.Error(t, err)
+			require.Equal(t, want, read.Code())
+			require.Equal(t, want, bootstrap.Code(err))
+		})
+	}
+}
+
+// taken is a host whose lock another process has.
+type taken struct{ bootstrap.Host }
+
+func (taken) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
+	return nil, coded("tunnel.held")
+}
+
+// What does not count names no cause of a failed run.
+func TestPLAN18_ARunThatHasNotFailedHasNoCode(t *testing.T) {
+	read, err := written(t, t.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{optional(step("a", fails(coded("tunnel.taken")))), step("b", todo())}})
+	require.NoError(t, err)
+	require.Empty(t, read.Code())
+	require.Equal(t, "tunnel.taken", read.Results[0].Code())
+
+	read, err = written(t, t.Context(), &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{
+		optional(step("a", fails(coded("tunnel.taken")))), step("b", fails(coded("tunnel.other"))),
+	}})
+	require.Error(t, err)
+	require.Equal(t, "tunnel.other", read.Code())
+}
+
+func TestPLAN18_LogsHaveTheCode(t *testing.T) {
+	var b bytes.Buffer
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", fails(coded("tunnel.taken")))}, Trace: bootstrap.LogTrace(slog.New(slog.NewJSONHandler(&b, nil)))}
+	_, err := plan.Apply(t.Context())
+	require.Error(t, err)
+	require.Contains(t, b.String(), `"step":"a","status":"failed"`)
+	require.Contains(t, b.String(), `"code":"tunnel.taken"`)
+}
+
+func TestASkippedStepSaysWhy(t *testing.T) {
+	s := skipped(step("a", nil))
+	s.SkipReason = "nothing to do: no sources"
+	for name, prepare := range map[string]func(context.Context, *bootstrap.Plan) error{
+		"run": nil,
+		"unprepared": func(context.Context, *bootstrap.Plan) error {
+			return &bootstrap.StepError{Step: "b", Op: "prepare", Err: errBoom}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read, _ := written(t, t.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{s, step("b", todo())}, Prepare: prepare})
+			require.Equal(t, s.SkipReason, read.Results[0].Reason)
+			require.Empty(t, read.Results[1].Reason)
+			var text bytes.Buffer
+			require.NoError(t, read.WriteText(&text))
+			require.Regexp(t, `(?m)^a     skipped  -     nothing to do: no sources$`, text.String())
+		})
+	}
+}

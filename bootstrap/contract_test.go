@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// around is somebody else's wrapper, which has a Revert whatever it is around.
+type around struct{ bootstrap.Action }
+
+func (a around) Unwrap() bootstrap.Action { return a.Action }
+
+func (a around) Revert(ctx context.Context) error {
+	if r, ok := a.Action.(bootstrap.Reverter); ok {
+		return r.Revert(ctx)
+	}
+	return errors.ErrUnsupported
+}
+
+// wrappers are ways to give an action to a plan that make no difference.
+var wrappers = map[string]func(bootstrap.Action) bootstrap.Action{
+	"alone":   func(a bootstrap.Action) bootstrap.Action { return a },
+	"retried": func(a bootstrap.Action) bootstrap.Action { return bootstrap.Retry(a, nil) },
+	"wrapped": func(a bootstrap.Action) bootstrap.Action { return around{a} },
+	"wrapped deeply": func(a bootstrap.Action) bootstrap.Action {
+		return around{bootstrap.Retry(around{bootstrap.Retry(a, nil)}, nil)}
+	},
+}
+
+func check(context.Context) ([]string, error) { return nil, nil }
+func apply(context.Context) error             { return nil }
+
+// atPlaces is an action that makes something at a place of the host.
+type atPlaces struct{ bootstrap.FuncAction }
+
+func (atPlaces) Places() map[string]string { return map[string]string{"/run/x": ""} }
+
+func TestPLAN19_WhatCouldNotBeUndoneIsRefused(t *testing.T) {
+	f := bootstrap.Func(check, apply)
+	refused := map[string]struct {
+		action bootstrap.Action
+		want   string
+	}{
+		"no handler":          {f.In("mnt").Recording("acme/file", "other/thing"), "no handler for what it records, other/thing"},
+		"another namespace":   {f.In("net").Recording("acme/file"), "the handler of acme/file acts in the host's namespace mnt, and the action does not"},
+		"no namespace at all": {f.Recording("acme/file"), "the handler of acme/file acts in the host's namespace mnt"},
+		"says nothing":        {f, "says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant"},
+		"says where only":     {f.In("mnt"), "says neither what it records"},
+	}
+	for how, wrap := range wrappers {
+		for name, tc := range refused {
+			s := step("s", wrap(tc.action))
+			p := &bootstrap.Plan{Host: &host{}, Journal: node(t.TempDir(), "pod"), Steps: []bootstrap.Step{s}}
+			require.ErrorContains(t, p.Validate(), `step "s" could not be undone: `, "%s, %s", name, how)
+			require.ErrorContains(t, p.Validate(), tc.want, "%s, %s", name, how)
+
+			p.Steps[0].NoUndo = true
+			require.NoError(t, p.Validate(), "%s, %s: that is meant", name, how)
+			p.Steps[0] = skipped(s)
+			require.NoError(t, p.Validate(), "%s, %s: left out", name, how)
+			p.Steps[0].Skip, p.Steps[0].Absent = false, true
+			require.NoError(t, p.Validate(), "%s, %s: it records nothing any more", name, how)
+			p.Steps, p.Journal = []bootstrap.Step{s}, nil
+			require.NoError(t, p.Validate(), "%s, %s: nothing is to be undone", name, how)
+			require.NoError(t, (&bootstrap.Plan{Host: &host{away: true}, Journal: node(t.TempDir(), "pod"), Steps: []bootstrap.Step{
+				{Name: "s", Local: true, Action: wrap(tc.action)},
+			}}).Validate(), "%s, %s: it is meant for the container, whose end it does not outlive", name, how)
+		}
+		for name, action := range map[string]bootstrap.Action{
+			"recorded":            f.In("net", "mnt").Recording("acme/file", "acme/dir"),
+			"nothing to undo":     f.Recording(),
+			"a Reverter":          todo(),
+			"a Reverter, blind":   blind(todo()),
+			"recorded, of a type": file{"/x"},
+		} {
+			p := &bootstrap.Plan{Host: &host{}, Journal: node(t.TempDir(), "pod"), Steps: []bootstrap.Step{step("s", wrap(action))}}
+			require.NoError(t, p.Validate(), "%s, %s", name, how)
+		}
+	}
+}
+
+func TestSEC10_WhatIsOnAHostNeedsOne(t *testing.T) {
+	f := bootstrap.Func(check, apply)
+	for how, wrap := range wrappers {
+		for name, action := range map[string]bootstrap.Action{"namespaces": f.In("mnt"), "places": atPlaces{f}} {
+			s := step("s", wrap(action))
+			absent := s
+			absent.Absent = true
+			for where, p := range map[string]*bootstrap.Plan{
+				"step": {Steps: []bootstrap.Step{s}}, "gate": {Gates: []bootstrap.Step{s}}, "absent": {Steps: []bootstrap.Step{absent}},
+			} {
+				require.ErrorContains(t, p.Validate(), "set Host", "%s, %s, %s", name, where, how)
+				p.Host = &host{}
+				require.NoError(t, p.Validate(), "%s, %s, %s", name, where, how)
+			}
+			s.Local = true
+			require.NoError(t, (&bootstrap.Plan{Steps: []bootstrap.Step{s}}).Validate(), "%s, %s: meant for this side", name, how)
+		}
+	}
+	p := &bootstrap.Plan{Journal: node(t.TempDir(), "pod")}
+	require.ErrorContains(t, p.Validate(), "it has a journal and no Host")
+}
+
+func TestPLAN11_AJournalSaysForWhom(t *testing.T) {
+	for want, n := range map[string]*journal.Node{
+		"nobody is named as the owner": {Agent: "a"},
+		"the agent has no name":        {NoOwner: true},
+		`agent "A b": want`:            {Agent: "A b", NoOwner: true},
+		"a nil *Node":                  nil,
+	} {
+		p := &bootstrap.Plan{Host: &host{}, Journal: n}
+		require.ErrorContains(t, p.Validate(), want)
+		report, err := p.Apply(t.Context())
+		require.ErrorContains(t, err, "invalid plan: ")
+		require.ErrorContains(t, report.Err, want)
+	}
+}
+
+func TestPLAN2_AStepDoesNotWaitForLongWithTheLockHeld(t *testing.T) {
+	const most = bootstrap.MaxWaits
+	a := todo()
+	for name, tc := range map[string]struct {
+		action bootstrap.Action
+		long   bool
+	}{
+		"as long as it may":        {bootstrap.Retry(a, nil, most/2, most/2), false},
+		"one too long":             {bootstrap.Retry(a, nil, most+1), true},
+		"together too long":        {bootstrap.Retry(a, nil, most/2, most/2, 1), true},
+		"wrapped":                  {around{bootstrap.Retry(a, nil, most+1)}, true},
+		"the inner one":            {bootstrap.Retry(around{bootstrap.Retry(a, nil, most+1)}, nil, 1), true},
+		"the inner one each time":  {bootstrap.Retry(bootstrap.Retry(a, nil, most/2), nil, 0, 0), true},
+		"together with the inner":  {bootstrap.Retry(bootstrap.Retry(a, nil, most/2), nil, most/2), true},
+		"twice, not too long":      {bootstrap.Retry(bootstrap.Retry(a, nil, most/4), nil, most/2), false},
+		"a negative one helps not": {bootstrap.Retry(a, nil, -time.Hour, most+1), true},
+		"for ever":                 {bootstrap.Retry(bootstrap.Retry(a, nil, 1<<62, 1<<62), nil, 1<<62, 1<<62), true},
+	} {
+		s := step("s", tc.action)
+		err := (&bootstrap.Plan{Steps: []bootstrap.Step{s}}).Validate()
+		require.Equal(t, tc.long, err != nil, "%s: %v", name, err)
+		if tc.long {
+			require.ErrorContains(t, err, "at most 10s, or make it one of Gates", name)
+		}
+		require.NoError(t, (&bootstrap.Plan{Gates: []bootstrap.Step{s}}).Validate(), "%s: a gate may wait", name)
+	}
+}
+
+// What Prepare makes of a plan is held to the same, before anything is locked.
+func TestPLAN19_APreparedPlanIsValidatedAgain(t *testing.T) {
+	for want, prepare := range map[string]func(p *bootstrap.Plan){
+		"says neither what it records":        func(p *bootstrap.Plan) { p.Step("s").Action = bootstrap.Func(check, apply) },
+		"no handler for what it records, x/y": func(p *bootstrap.Plan) { p.Step("s").Action = bootstrap.Func(check, apply).Recording("x/y") },
+		"holds the node's lock meanwhile":     func(p *bootstrap.Plan) { p.Step("s").Action = bootstrap.Retry(todo(), nil, time.Hour) },
+		`step "s" has no action`:              func(*bootstrap.Plan) {},
+		"it has a journal and no Host":        func(p *bootstrap.Plan) { p.Step("s").Action, p.Host = todo(), nil },
+		"invalid plan: state directory":       func(p *bootstrap.Plan) { p.Step("s").Action, p.Journal = todo(), &journal.Node{Dir: "x"} },
+	} {
+		for _, run := range []func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error){(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply} {
+			dir := t.TempDir() + "/state"
+			p := &bootstrap.Plan{
+				Host: &host{note: func(what string) { t.Error(want, ": ", what) }}, Journal: node(dir, "pod"), Steps: []bootstrap.Step{step("s", nil)},
+				Prepare: func(_ context.Context, p *bootstrap.Plan) error { prepare(p); return nil },
+			}
+			report, err := run(p, t.Context())
+			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, report.Err, want)
+			require.Equal(t, "s not-run", statuses(report))
+			require.NoDirExists(t, dir)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+// noTunnel is an error of an agent's own action.
+type noTunnel struct{ port int }
+
+func (e noTunnel) Error() string { return fmt.Sprintf("port %d is taken", e.port) }
+func (noTunnel) Code() string    { return "tunnel.port-taken" }
+
+// An action of one's own gives its error a code, by which the failures of many nodes
+// are one.
+func ExampleCoder() {
+	tunnel := bootstrap.Func(
+		func(context.Context) ([]string, error) { return []string{"open the tunnel"}, nil },
+		func(context.Context) error { return fmt.Errorf("open the tunnel: %w", noTunnel{8472}) },
+	)
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "tunnel", Action: tunnel}}}
+	report, err := plan.Apply(context.Background())
+	fmt.Println(err)
+	fmt.Println(report.Code())
+	// Output:
+	// step tunnel: apply: open the tunnel: port 8472 is taken
+	// tunnel.port-taken
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// shared is a node that several processes change.
+type shared struct{ dir string }
+
+func (s shared) state() string { return filepath.Join(s.dir, "state") }
+
+// plan is that of one process of the owner's.
+func (s shared) plan(owner string, steps ...bootstrap.Step) *bootstrap.Plan {
+	return &bootstrap.Plan{Host: hostns.Host{LockFile: filepath.Join(s.dir, "lock")}, Journal: node(s.state(), owner), Steps: steps}
+}
+
+func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
+	s := shared{t.TempDir()}
+	_, err := s.plan("a", step("file", file{s.dir + "/file"})).Apply(t.Context())
+	require.NoError(t, err)
+
+	uninstalling, goOn := make(chan bool), make(chan bool)
+	slow := reverter{todo(), func(context.Context) error {
+		uninstalling <- true
+		<-goOn
+		return nil
+	}}
+	uninstalled := make(chan error, 1)
+	go func() {
+		_, err := s.plan("a", step("file", file{s.dir + "/file"}), step("slow", slow)).Revert(t.Context())
+		uninstalled <- err
+	}()
+	<-uninstalling
+	waits, applied := make(chan string, 1), make(chan error, 1)
+	second := s.plan("b", step("file", file{s.dir + "/file"}))
+	second.Trace = &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits <- w.For }}
+	go func() {
+		_, err := second.Apply(t.Context())
+		applied <- err
+	}()
+	require.Contains(t, <-waits, `owner "a"`, "it says for whom")
+	require.Equal(t, "a", ownerIn(t, s.state()), "and has claimed nothing")
+	goOn <- true
+	require.NoError(t, <-uninstalled)
+	require.NoError(t, <-applied)
+	require.Equal(t, "b", ownerIn(t, s.state()))
+	require.FileExists(t, s.dir+"/file", "it has seen that it was removed meanwhile")
+}
+
+func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
+	for i := range 100 {
+		s := shared{t.TempDir()}
+		first, second := s.plan("a", step("file", file{s.dir + "/file"})), s.plan("b", step("file", file{s.dir + "/file"}))
+		_, err := first.Apply(t.Context())
+		require.NoError(t, err)
+		applied := make(chan error, 1)
+		go func() {
+			time.Sleep(time.Duration(i) * 20 * time.Microsecond)
+			_, err := second.Apply(t.Context())
+			applied <- err
+		}()
+		_, err = first.RevertAll(t.Context())
+		if err != nil {
+			require.ErrorIs(t, err, journal.ErrNotOwner, "the second one was faster")
+		}
+		require.NoError(t, <-applied)
+		require.Equal(t, "b", ownerIn(t, s.state()))
+		require.FileExists(t, s.dir+"/file")
+	}
+}
+
+func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
+	for range 20 {
+		s := shared{t.TempDir()}
+		plans := []*bootstrap.Plan{s.plan("one", step("file", file{s.dir + "/file"})), s.plan("two", step("file", file{s.dir + "/file"}))}
+		claimed := make(chan error, len(plans))
+		for _, p := range plans {
+			go func() {
+				_, err := p.Apply(t.Context())
+				claimed <- err
+			}()
+		}
+		require.NoError(t, <-claimed)
+		require.NoError(t, <-claimed, "the later one takes over")
+		has := 0
+		for _, p := range plans {
+			_, err := p.Apply(t.Context())
+			if err == nil {
+				has++
+				continue
+			}
+			require.ErrorIs(t, err, journal.ErrNotOwner)
+		}
+		require.Equal(t, 1, has)
+	}
+}
+
+// Plans without a journal exclude each other too.
+func TestPLAN2_OnePlanAtATimeChangesTheNode(t *testing.T) {
+	here := hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")}
+	busy, overlaps := make(chan bool, 1), 0
+	done := make(chan error, 8)
+	for range 8 {
+		a := todo()
+		a.Hook = func(_ context.Context, call string) error {
+			if call != "apply" && call != "revert" {
+				return nil
+			}
+			select {
+			case busy <- true:
+				time.Sleep(time.Millisecond)
+				<-busy
+			default:
+				overlaps++
+			}
+			return nil
+		}
+		p := &bootstrap.Plan{Host: here, Steps: []bootstrap.Step{step("a", a)}}
+		go func() {
+			_, err := p.Apply(t.Context())
+			if err == nil {
+				_, err = p.Revert(t.Context())
+			}
+			done <- err
+		}()
+	}
+	for range 8 {
+		require.NoError(t, <-done)
+	}
+	require.Zero(t, overlaps)
+}
