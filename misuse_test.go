@@ -62,7 +62,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 	pinned := []bootstrap.Step{{Name: "s", Action: bpfmap.Pinned{Dir: "/sys/fs/bpf/x"}}}
 	waiting := []bootstrap.Step{{Name: "g", Action: gate.File("/nowhere")}}
 	recorder := func() *journal.Node {
-		return &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true}
+		return &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true}
 	}
 	for name, misuse := range map[string]struct {
 		call func(ctx context.Context) error
@@ -114,7 +114,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"gate without action":           {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g"}}}), `gate "g" has no action`},
 		"journal and no host":           {apply(&bootstrap.Plan{Journal: recorder()}), "it has a journal and no Host"},
 		"nil journal":                   {journaled(nil), "the journal is a nil *Node"},
-		"journal of nobody":             {journaled(&journal.Node{Agent: "test"}), "nobody is named as the owner: set Owner, such as a pod's UID, or NoOwner"},
+		"journal of nobody":             {journaled(&journal.Node{Agent: "agent"}), "nobody is named as the owner: set Owner, such as a pod's UID, or NoOwner"},
 		"journal without agent":         {journaled(&journal.Node{NoOwner: true}), "the agent has no name: set Agent"},
 		"journal without handler":       {journaled(recorder(), pinned...), "the journal has no handler for what it records, bpfmap/"},
 		"journal, and no recorder":      {journaled(recorder(), bootstrap.Step{Name: "s", Action: bootstrap.Func(nil, nil)}), "says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant"},
@@ -125,10 +125,10 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 			return errors.Join(j.Begin(ctx, journal.Entry{Kind: "x", Object: "y"}), j.Close())
 		}, "no step to record for: run the action in a plan that has the journal, or give it Journal.Step"},
 		"journal in a relative directory": {func(context.Context) error {
-			return second((&journal.Node{Dir: "state", Agent: "test", NoOwner: true}).Open(context.Background(), nil))
+			return second((&journal.Node{Dir: "state", Agent: "agent", NoOwner: true}).Open(context.Background(), nil))
 		}, "is not an absolute path"},
 		"nil handler": {func(context.Context) error {
-			return second((&journal.Node{Dir: "/nowhere", Agent: "test", NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{}, nil}}).Open(context.Background(), nil))
+			return second((&journal.Node{Dir: "/nowhere", Agent: "agent", NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{}, nil}}).Open(context.Background(), nil))
 		}, "handler 2 of 2 is nil"},
 		"host path without path":     {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{Type: hostpath.Directory}}}}), "is not absolute"},
 		"any host path without path": {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{}}}}), "is not absolute"},

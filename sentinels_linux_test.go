@@ -103,7 +103,7 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 		paths := hostpath.Paths{List: []hostpath.Path{{Path: filepath.Dir(path), Type: hostpath.DirectoryOrCreate}, {Path: path, Type: hostpath.FileOrCreate}}}
 		return &bootstrap.Plan{
 			Host:    hostns.Host{Here: true, LockFile: lock},
-			Journal: &journal.Node{Dir: state, Agent: "test", Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}},
+			Journal: &journal.Node{Dir: state, Agent: "agent", Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}},
 			Steps:   []bootstrap.Step{{Name: "paths", Action: paths}},
 		}
 	}
@@ -124,7 +124,7 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrUntrusted)
 	require.Equal(t, "journal.untrusted", codeInJSON(t, report))
 	require.NoError(t, os.Chmod(state, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "agent.journal"), []byte("{"), 0o600))
 	report, err = newer.Check(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnreadable)
 	require.Equal(t, "journal.unreadable", codeInJSON(t, report))

@@ -374,7 +374,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 	case r.Status == WouldChange:
 		w.pending[s.Name] = true
 	case r.Status != Failed:
-	case (w.pending[s.Name] || w.waits) && ctx.Err() == nil, s.Absent && w.op == OpCheck && len(w.pending) > 0: // what goes before it is still there
+	case (w.pending[s.Name] || w.waits) && !r.certain && ctx.Err() == nil, s.Absent && w.op == OpCheck && len(w.pending) > 0: // what goes before it is still there
 		r.Status = Unknown
 	case s.Absent && !w.reverse && r.onlyKept():
 		return r.keeping(), nil

@@ -105,7 +105,7 @@ func (n real) state() snapshot.Snapshot {
 		s["hostname"] = name
 		return errors.Join(err, s.Files("/etc", "/opt", "/run", "/var"), s.Mounts(), s.Values("net/ipv4", "net/ipv6"))
 	})
-	delete(s, "file /var/lib/acme/journal.json")
+	delete(s, "file /var/lib/acme/agent.journal")
 	return timeless(s, "/")
 }
 
