@@ -184,7 +184,7 @@ func wellFormed() error {
 	if info, err := os.Lstat(journalFile); err != nil || !info.Mode().IsRegular() || info.Size() == int64(len("{}\n")) {
 		return errors.Join(errs...) // there is none, or somebody put that in our way
 	}
-	j, err := journal.Open(stateDir, journal.Options{Agent: "cilium"})
+	j, err := (&journal.Node{Dir: stateDir, Agent: "cilium", NoOwner: true}).Open(context.Background(), nil)
 	if err == nil {
 		err = j.Close()
 	}
