@@ -27,7 +27,8 @@ var confSuffixes = []string{".conflist", ".conf", ".json"}
 // ConfDir. The zero value installs nothing; [Cilium] returns what Cilium's agent is
 // installed with.
 //
-// It is a bootstrap.Action, and with a Journal it can be reverted.
+// It is a bootstrap.Action. Where the context has a journal, what Apply changes is
+// recorded there, and [Handler] undoes it.
 type Install struct {
 	// Plugins contains the plugins to install, as regular files (or symbolic links
 	// within it) at its root. If nil, no plugins are installed. If Check and Apply
@@ -65,7 +66,7 @@ type Install struct {
 
 	// Exclusive sets the other configurations in ConfDir aside: BackupSuffix (if
 	// empty, .aside) is appended to each name, and a number too if that name is
-	// taken by a file that we did not make. Revert restores them. Our own
+	// taken by a file that we did not make. An undo restores them. Our own
 	// configuration under an earlier ConfName is removed. If there are more than 100 to
 	// be set aside, or of more than 4 MiB, what was set aside before included, that is
 	// an error, and nothing is changed.
@@ -115,12 +116,18 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 
 // Missing says what others have still to bring before i can be installed: a plugin that
 // the configuration names, or the configuration that it is chained to. Empty: nothing. It is
-// made for the Probe of a gate.Gate, so that a plan waits while the node is not locked.
+// made for the Probe of a gate.Gate, so that a plan waits while the node is not locked. A
+// look that the context has ended counts as missing; any other error of Check is for the
+// step to tell.
+//
+// A gate has no journal. If i is chained and Exclusive, have the Probe call Missing inside
+// bootstrap.Plan.Inside: the journal knows what was set aside under another suffix.
 func (i Install) Missing(ctx context.Context) (seen string, err error) {
-	if _, err := i.Check(ctx); errors.Is(err, ErrPluginMissing) || errors.Is(err, ErrTargetMissing) {
+	_, err = i.Check(ctx)
+	if errors.Is(err, ErrPluginMissing) || errors.Is(err, ErrTargetMissing) || err != nil && ctx.Err() != nil {
 		return err.Error(), nil
 	}
-	return "", nil // any other error is for the step to tell
+	return "", nil
 }
 
 // Apply makes missing folders (mode 0755), installs the plugins, and then publishes

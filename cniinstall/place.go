@@ -38,7 +38,7 @@ type Runtime struct {
 // For returns i for a node with the given runtime. An empty ConfDir becomes the
 // runtime's, and an empty BinDir the first of its plugin folders that is on a file
 // system mounted writable and executable, and is for CNI by its name; the other
-// plugin folders are added to SearchDirs. If Journal says that the context's
+// plugin folders are added to SearchDirs. If the context's journal says that its
 // step has installed in one of the runtime's folders before, that one is kept. If
 // the runtime does not say where it looks, the folders remain those in which the
 // step has installed before, or become the defaults. A ConfDir of the runtime's that is

@@ -21,6 +21,7 @@ import (
 
 var (
 	_ bootstrap.Recorder = configdir.Dir{}
+	_ bootstrap.Adviser  = configdir.Dir{}
 )
 
 func TestWriteConforms(t *testing.T) {
