@@ -86,8 +86,8 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		}, "no source given"},
 		"watch without report":     {func(ctx context.Context) error { return kube.Watch(ctx, configresolve.Resolver{}, nil) }, "no function given to report to"},
 		"zero connection, no pod":  {func(context.Context) error { return second(kube.Connection{}.Client()) }, "outside a pod, give a kubeconfig"},
-		"directory without path":   {run(bootstrap.Step{Name: "s", Action: configdir.Dir{Config: &configresolve.Config{}}}), "no directory given"},
-		"directory without config": {run(bootstrap.Step{Name: "s", Action: configdir.Dir{Path: "/nowhere"}}), "no configuration given"},
+		"directory without path":   {run(bootstrap.Step{Name: "s", Action: configdir.Writer{Config: &configresolve.Config{}}}), "no directory given"},
+		"directory without config": {run(bootstrap.Step{Name: "s", Action: configdir.Writer{Path: "/nowhere"}}), "no configuration given"},
 		"write of no config":       {func(ctx context.Context) error { return second(configdir.Write(ctx, "/nowhere", nil)) }, "no configuration given"},
 		"nil action":               {run(bootstrap.Step{Name: "s"}), `step "s" has no action`},
 		"nil functions": {func(ctx context.Context) error {

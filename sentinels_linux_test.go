@@ -55,7 +55,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 			Config: cniinstall.Chained{Target: "nobody", Agent: cniinstall.Agent{Plugin: "p"}}, ConfName: "05-n.conflist",
 		}},
 		"cleanup.ErrNoScope": {want: cleanup.ErrNoScope, action: cleanup.Leftovers{}},
-		"configdir.ErrEmpty": {want: configdir.ErrEmpty, action: configdir.Dir{Path: "/run/config", Config: &configresolve.Config{}}, before: func() error {
+		"configdir.ErrEmpty": {want: configdir.ErrEmpty, action: configdir.Writer{Path: "/run/config", Config: &configresolve.Config{}}, before: func() error {
 			_, err := configdir.Write(t.Context(), "/run/config", config)
 			return err
 		}},

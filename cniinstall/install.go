@@ -56,6 +56,10 @@ type Install struct {
 	BinDir     string
 	SearchDirs []string
 
+	// Remedy is added to what [Install.For] and Advise say about folders. It should say how
+	// to give others, for example by which flags of the program.
+	Remedy string
+
 	// Config is the configuration. If nil, none is installed. It is written to
 	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d;
 	// ConfName must be given. If it ends in .conflist, the configuration must be a

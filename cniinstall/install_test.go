@@ -115,6 +115,9 @@ var (
 	_ bootstrap.Hosted   = cniinstall.Install{}
 	_ bootstrap.Placed   = cniinstall.Install{}
 	_ bootstrap.Adviser  = cniinstall.Install{}
+	_ bootstrap.Recorder = cniinstall.AgentConf{}
+	_ bootstrap.Hosted   = cniinstall.AgentConf{}
+	_ bootstrap.Placed   = cniinstall.AgentConf{}
 	_ journal.Handler    = cniinstall.Handler{}
 )
 
@@ -244,14 +247,14 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	require.Equal(t, []string{"CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
 
 	theirs := []string{n.bin}
-	own, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true})
+	own, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true}, nil)
 	require.NoError(t, err)
 	said, err = own.Advise(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, said)
 	_, err = own.Check(t.Context())
 	require.NoError(t, err)
-	asked, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf})
+	asked, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf}, nil)
 	require.NoError(t, err)
 	_, err = asked.Check(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)

@@ -71,7 +71,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		SkipReason: "neither plugins nor a configuration are given",
 	}
 	steps := []bootstrap.Step{
-		{Name: stepConfig, Action: configdir.Dir{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
+		{Name: stepConfig, Action: configdir.Writer{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
 		cleaning,
 		{Name: stepHostPaths, Action: hostpath.Paths{List: hostPaths}},
 		{Name: stepCgroup, Action: a.cgroupMount()},
