@@ -18,7 +18,6 @@
 //     OpenTelemetry; modules of their own.
 //   - bootstrap/hostpath: the directories and files that an agent expects.
 //   - bootstrap/kmod: the kernel modules that it needs.
-//   - bootstrap/flock: one run at a time on a node.
 //   - bootstrap/cri: where the container runtime looks for CNI files, what it has
 //     loaded, and which sandboxes it knows.
 //   - bootstrap/gate: waits for a file, a TCP port, kube-proxy's rules.

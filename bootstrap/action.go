@@ -85,6 +85,18 @@ type Placed interface {
 	Places() map[string]string
 }
 
+// PermissionChecker is an Action that can tell beforehand that the process may not do
+// what Apply would.
+type PermissionChecker interface {
+	Action
+
+	// CheckPermission returns the error that Apply would meet because a capability is
+	// missing, or something may not be written. It changes nothing. A plan's Apply asks
+	// each action that has something to change, before anything is changed; its Check does
+	// not, so that anybody may look.
+	CheckPermission(ctx context.Context) error
+}
+
 // Wrapper is an Action around another one: a plan asks that one what it records, and
 // where its objects are, unless the wrapper says so itself. A Revert of the wrapper says
 // nothing: it may have the method for whatever it is around. So what the innermost one

@@ -6,12 +6,14 @@ package bootstrap_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
@@ -177,4 +179,25 @@ func TestPLAN19_APreparedPlanIsValidatedAgain(t *testing.T) {
 			require.NoDirExists(t, dir)
 		}
 	}
+}
+
+// denied is an action that may look, and not apply.
+type denied struct{ *bootstraptest.Script }
+
+func (denied) CheckPermission(context.Context) error { return fs.ErrPermission }
+
+func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
+	first, second := &bootstraptest.Script{Changes: []string{"one"}}, &bootstraptest.Script{Changes: []string{"two"}}
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "first", Action: first}, {Name: "second", After: []string{"first"}, Action: denied{second}}}}
+	report, err := plan.Check(t.Context())
+	require.NoError(t, err, "anybody may look")
+	require.Equal(t, 2, report.Count(bootstrap.WouldChange))
+	report, err = plan.Apply(t.Context())
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.Equal(t, "plan.permission", report.Code())
+	require.False(t, first.Applied())
+	second.Changes = nil
+	_, err = plan.Apply(t.Context())
+	require.NoError(t, err, "where there is nothing to do, nothing has to be permitted")
+	require.True(t, first.Applied())
 }

@@ -7,20 +7,86 @@
 // An [Action] is one state that a node can be brought to: a mounted file system, a
 // sysctl, an installed file. A [Plan] is a list of them in the order in which they
 // run. [Plan.Check] says what would change, [Plan.Apply] makes the changes and
-// verifies that they took effect, and [Plan.Revert] undoes them, last step first,
-// where the action is a [Reverter]. Each returns a [Report] that says what happened
-// in each step.
+// verifies that they took effect, and [Plan.Revert] undoes them, last step first;
+// [Plan.RevertAll] undoes everything that was ever recorded, and needs no steps. Each
+// returns a [Report] that says what happened in each step.
+//
+// The plan says, once for all of its steps, which node is changed, who remembers what
+// was there before and on whose behalf, and what is waited for first:
+//
+//	plan := bootstrap.Plan{
+//		Host: hostns.Host{Proc: "/hostproc"}, // hostns.Host{}: this process runs on it
+//		Journal: &journal.Node{
+//			Agent: "acme", Owner: podUID,
+//			Handlers: []journal.Handler{bpffs.Handler{}, acme.Handler{}},
+//		},
+//		Gates: []bootstrap.Step{{Name: "api-server", Action: kube.APIServer(config)}},
+//		Steps: []bootstrap.Step{
+//			{Name: "bpffs", Action: bpffs.Mount{}},
+//			{Name: "agent", Action: acme.Files{}, After: []string{"bpffs"}},
+//		},
+//	}
+//	report, err := plan.Apply(ctx)
 //
 // The plan starts no goroutine, writes no log and never undoes anything on its own:
 // others may already depend on what it set up (a mounted bpffs holds pinned maps),
 // so undoing is the caller's decision.
+//
+// # An action of your own
+//
+// Check and Apply are enough for a plan without a Host and a Journal. With these, the
+// plan has to know more, before it changes anything, and an action says it by the
+// methods of further interfaces:
+//
+//	Recorder  the kinds of entries that it records in the journal, or none
+//	Hosted    the host's namespaces in which its methods are called
+//	Placed    where it makes something, so that it is not made in a container instead
+//	Reverter  that it undoes itself what it does, without a journal
+//	Wrapper   the action that it is around, which is asked all this
+//
+// What it changes it records in journal.From(ctx) of package bootstrap/journal, with the
+// context that the plan gives it: where nothing is to be recorded that is nil, whose
+// methods do nothing. A handler undoes what was recorded. [Func] makes an action of two
+// functions, and its methods In and Recording say the same of it.
+//
+// [Plan.Validate] refuses an action whose changes could not be undone: it is no Recorder
+// and no Reverter, the journal has no handler for a kind, or the handler acts in another
+// namespace than the action. [Step].NoUndo says that this is meant. An action that says
+// that it records, and does not, fails with [ErrUnrecorded].
+//
+// # What comes when
+//
+// Apply waits for the Gates, while the node is neither locked nor claimed; then it calls
+// Prepare, checks all steps, takes the node's lock, has the journal claim the node for
+// its owner, and applies step after step. A step that fails in the check of all leaves
+// the node as it was. Where the check finds nothing to do, and the owner has the node
+// already, Apply is done without the lock.
+//
+// # What excludes what
+//
+// At any time, one process changes the node: a plan with a Host holds the node's lock
+// while it applies steps, and while it reverts, whoever its agent is, and whether it has
+// a journal. The lock is a file on the host, the same for all: see hostns.Host. It is not
+// held while a plan waits for gates, prepares, or checks: what it has found by then is
+// looked at again under the lock. The kernel releases it when the process dies. Who
+// changes the node without a plan takes it too, by hostns.Host.Lock, and never inside of
+// one.
+//
+// Over time, one owner has the node: the journal says who. That is no lock; it lasts
+// until another owner claims the node, or it is uninstalled. From then on, the plans of
+// the one before change nothing, and their errors match journal.ErrNotOwner or
+// journal.ErrRevoked. It is looked at, and changed, with the lock held.
+//
+// Within a process, one goroutine at a time may run a plan. What goes on beside it, such
+// as a guard, runs in [Plan.Inside], and takes the lock for what it repairs.
 //
 // # Context and time
 //
 // A [Step.Timeout] and the caller's context reach an action only through the
 // context that the action is given. The plan always waits for the action to return:
 // a system call in progress is not abandoned. So the timeout does not bound an
-// action that ignores its context.
+// action that ignores its context. A [Retry] in a step may wait for [MaxWaits], since the
+// node is locked meanwhile; what takes longer to come is waited for by a gate.
 //
 // # Errors
 //
@@ -41,12 +107,12 @@
 //
 // The package itself needs no capability, imports only the standard library and
 // builds on every platform. The documentation of each action says what that action
-// needs.
+// needs, that of package bootstrap/hostns what it takes to enter a host. On systems
+// other than Linux nothing is locked.
 //
 // # When not to use it
 //
 // A plan is a list of short steps on one node's shared kernel state. It is not a
 // scheduler: nothing runs in parallel, and [Step.After] only asserts an order that
-// the list already has. It keeps no state between runs: an action that needs to
-// remember something in order to be undone records that itself.
+// the list already has. Between runs it keeps nothing but what its journal records.
 package bootstrap

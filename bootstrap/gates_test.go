@@ -85,12 +85,12 @@ func TestPLAN16_AGateThatFailsLeavesTheNodeAsItIs(t *testing.T) {
 			Host:    &host{note: func(what string) { t.Error(name, "touches the node:", what) }},
 			Journal: node(filepath.Join(dir, "state"), "pod"),
 			Gates:   []bootstrap.Step{step("first", closed), step("second", todo())},
-			Steps:   []bootstrap.Step{step("a", a)},
+			Steps:   []bootstrap.Step{step("a", a), step("needs", a, "first")},
 			Prepare: func(context.Context, *bootstrap.Plan) error { t.Error(name, "prepares"); return nil },
 		}
 		report, err := p.Apply(t.Context())
 		require.ErrorIs(t, err, errBoom)
-		require.Equal(t, lines("first failed", "second not-run", "a not-run"), statuses(report), name)
+		require.Equal(t, lines("first failed", "second not-run", "a not-run", "needs blocked"), statuses(report), name)
 		require.Empty(t, a.Calls())
 		require.NoDirExists(t, filepath.Join(dir, "state"))
 	}

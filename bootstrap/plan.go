@@ -135,12 +135,9 @@ const MaxWaits = 10 * time.Second
 // counts, and the errors of the plan itself. A plan may be run any number of times, but
 // not by several goroutines at once.
 //
-// # What excludes what
-//
 // A plan with a Host holds the node's lock while it changes something: in Apply after
-// the gates, Prepare and the check, and in Revert. So at any time one process changes
-// the node, whichever plan it has and whether it has a journal. Check and CheckRevert
-// take no lock.
+// the gates, Prepare and the check, and in Revert and RevertAll. Check and the methods
+// that check a revert take no lock. The package documentation says what excludes what.
 type Plan struct {
 	// Host is the node that is changed. Actions that name namespaces or places, and
 	// plans with a Journal, need one: hostns.Host{} is for a process that runs on it.

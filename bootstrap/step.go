@@ -22,6 +22,13 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 		if err != nil {
 			return s.result(Failed, "check", changes, err)
 		}
+		if p, ok := as[PermissionChecker](s.Action); ok && w.silent && len(changes) > 0 {
+			if err := p.CheckPermission(ctx); err != nil {
+				denied := s.result(Failed, "check", nil, err)
+				denied.certain = true
+				return denied
+			}
+		}
 		if w.silent {
 			return foreseen(changes)
 		}

@@ -75,7 +75,8 @@ func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) e
 	return w.report, err
 }
 
-// rest ends the report: steps of which it does not tell have not run.
+// rest ends the report: steps of which it does not tell have not run, or are blocked by a
+// gate that failed.
 func (w *walk) rest(ctx context.Context) {
 	told := make(map[string]bool, len(w.report.Results))
 	for _, r := range w.report.Results {
@@ -86,9 +87,15 @@ func (w *walk) rest(ctx context.Context) {
 		gates = w.plan.Gates
 	}
 	for _, s := range slices.Concat(gates, slices.Collect(w.order(w.plan.Steps))) {
-		if !told[s.Name] {
-			w.done(ctx, Result{Step: s.Name, Status: NotRun})
+		if told[s.Name] {
+			continue
 		}
+		w.inherit(&s)
+		if cause, blocked := w.cause[s.Name]; blocked && !w.reverse {
+			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
+			continue
+		}
+		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	}
 }
 
@@ -367,7 +374,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 	case r.Status == WouldChange:
 		w.pending[s.Name] = true
 	case r.Status != Failed:
-	case (w.pending[s.Name] || w.waits) && ctx.Err() == nil, s.Absent && w.op == OpCheck && len(w.pending) > 0: // what goes before it is still there
+	case (w.pending[s.Name] || w.waits) && !r.certain && ctx.Err() == nil, s.Absent && w.op == OpCheck && len(w.pending) > 0: // what goes before it is still there
 		r.Status = Unknown
 	case s.Absent && !w.reverse && r.onlyKept():
 		return r.keeping(), nil

@@ -230,6 +230,15 @@ func (m Mount) Check(ctx context.Context) (changes []string, err error) {
 	return changes, nil
 }
 
+// CheckPermission returns an error if this process could not mount.
+func (m Mount) CheckPermission(ctx context.Context) error {
+	p, _, err := m.look(ctx)
+	if err != nil || p.mounted() || m.Kernel != nil {
+		return err
+	}
+	return m.wrap(p, fsmount.Permission(fstype))
+}
+
 // Apply mounts bpf unless it is mounted. If several calls run at once, even in
 // several processes, one of them mounts it and the others find that mount. For a
 // moment the mount of another call may cover it, so hold the node's lock if you pin

@@ -52,9 +52,11 @@ type Guard struct {
 	// Install is what has been applied.
 	Install Install
 
-	// Lock is held only during each repair, and the journal is read after it is
-	// taken. An uninstall must hold the same lock, or the guard may repair what is
-	// just being removed. If nil, no lock is taken.
+	// Lock is held only during each repair, or while the guard makes sure that the
+	// installation was undone, and the journal is read after it is taken. It should be
+	// the node's, hostns.Host.Lock, which plans hold: the journal keeps nobody out, so
+	// without the lock that an uninstall holds the guard may repair what is just being
+	// removed. If nil, no lock is taken.
 	Lock func(ctx context.Context) (unlock func() error, err error)
 
 	// Patience is how long the guard goes on, with at most four repairs a second,
@@ -95,7 +97,7 @@ type guarding struct {
 	watched []string // files that decide, but for configurations of others; nil: unknown
 	others  listing  // of the folder of configurations
 
-	known map[string]string // target: its hash, as the journal had it last
+	known map[string]string // target: its hash, as the journal had it last; empty: it was just begun
 	one   string            // of these
 
 	retry     time.Time // when to look whatever they look like; zero: never
@@ -136,6 +138,8 @@ func (r *guarding) look(ctx context.Context) error {
 	changed, err := r.differs(ctx)
 	if err == nil && changed {
 		r.seen = "" // the same may be done again before the next look
+	}
+	if err == nil && changed || errors.Is(err, ErrUninstalled) { // or others are just recording anew
 		err = r.repair(ctx)
 	}
 	switch {
@@ -175,7 +179,8 @@ func (r *guarding) trouble(err error) {
 	}
 }
 
-// differs compares without the lock.
+// differs compares without the lock. What was recorded before the files were compared
+// is what they are as: an uninstall that ends meanwhile is seen the next time.
 func (r *guarding) differs(ctx context.Context) (bool, error) {
 	if err := r.verify(ctx); err != nil {
 		return false, err
@@ -188,7 +193,8 @@ func (r *guarding) differs(ctx context.Context) (bool, error) {
 	if len(j.changes()) > 0 {
 		return true, nil
 	}
-	return false, r.remember(ctx, j)
+	r.remember(j, j.known)
+	return false, nil
 }
 
 // survey looks at the installation. An error may be that the guard is to end.
@@ -224,10 +230,15 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 	defer j.close()
 	changes, found := j.changes(), j.found()
 	if len(changes) == 0 {
-		return r.remember(ctx, j)
+		r.remember(j, j.known)
+		return nil
 	}
 	err = j.apply(ctx)
-	if err = errors.Join(err, r.remember(ctx, j)); err != nil {
+	known, unknown := recorded(ctx, j.journal)
+	if unknown == nil {
+		r.remember(j, known)
+	}
+	if err = errors.Join(err, unknown); err != nil {
 		return err
 	}
 	if r.Done != nil {

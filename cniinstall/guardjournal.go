@@ -20,10 +20,10 @@ import (
 // node by now, or what is guarded was undone.
 func (r *guarding) verify(ctx context.Context) error {
 	err := journal.From(ctx).Verify(ctx)
-	if gone := r.gone(ctx); gone != nil {
+	switch gone := r.gone(ctx); {
+	case gone != nil && (err == nil || ends(gone)):
 		return gone
-	}
-	if errors.Is(err, journal.ErrRevoked) && !errors.Is(err, journal.ErrNotOwner) {
+	case errors.Is(err, journal.ErrRevoked) && !errors.Is(err, journal.ErrNotOwner):
 		return fmt.Errorf("%w: %w", ErrUninstalled, err)
 	}
 	return err
@@ -74,7 +74,7 @@ func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
 		return nil // it may be another each time
 	case r.known != nil && !seen:
 		return nil
-	case !seen:
+	case sum == "":
 		var err error
 		if sum, err = t.hash(ctx); err != nil {
 			return err
@@ -96,20 +96,18 @@ func isFixed(c Config) bool {
 }
 
 // remember takes over what the journal says about what is guarded.
-func (r *guarding) remember(ctx context.Context, j *job) error {
+func (r *guarding) remember(j *job, known map[string]journal.Entry) {
 	if r.known == nil {
 		r.known = map[string]string{}
 	}
-	known, err := recorded(ctx, j.journal)
-	if err != nil {
-		return err
-	}
 	for _, t := range j.targets() {
-		if e, there := known[t.path]; there && e.Done {
+		switch e, there := known[t.path]; {
+		case there && e.Done:
 			r.known[t.path], r.one = e.After.SHA256, t.path
+		case there && r.known[t.path] == "":
+			r.known[t.path] = "" // begun by another, or by a killed run
 		}
 	}
-	return nil
 }
 
 // hash is the SHA-256 of the target's content, in hex.

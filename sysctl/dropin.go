@@ -99,6 +99,16 @@ func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	return p.lines(), errors.Join(err, ctx.Err())
 }
 
+// CheckPermission returns an error if this process could not write a value that differs,
+// and no Reloader would.
+func (d DropIn) CheckPermission(ctx context.Context) error {
+	p, err := d.plan(ctx)
+	if p == nil || err != nil || p.reloader != nil {
+		return err
+	}
+	return d.Kernel.permission(d.Settings)
+}
+
 // Apply sets the values that differ and reads them back, writes the file unless it
 // is right, has all files reloaded, and reads the values back again. Before each
 // change it records the previous values, including those that the kernel changes

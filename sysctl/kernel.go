@@ -152,3 +152,21 @@ func (k Kernel) writable(path string, w writer) bool {
 	err := k.files().Writable(path)
 	return err == nil || w == aReloader && denied(err)
 }
+
+// permission returns an error if one of the values that differ could not be written.
+func (k Kernel) permission(settings []Setting) error {
+	changes, err := k.Diff(settings...)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		path, err := c.Key.path()
+		if err == nil {
+			err = k.files().Writable(path)
+		}
+		if err != nil && !c.ignore {
+			return &Error{opSet, c.Key, c.New, err}
+		}
+	}
+	return nil
+}

@@ -26,6 +26,9 @@ func (s Settings) Check(ctx context.Context) ([]string, error) {
 	return lines(changes), errors.Join(err, ctx.Err())
 }
 
+// CheckPermission returns an error if this process could not write a value that differs.
+func (s Settings) CheckPermission(context.Context) error { return s.Kernel.permission(s.Values) }
+
 // Apply sets the values that differ and reads them back (see [Kernel.Set]), after
 // recording the previous ones, including those that the kernel changes along with
 // them.

@@ -35,12 +35,25 @@
 // anything that starts them, such as name look-ups and dialing. It must not call
 // [runtime.UnlockOSThread].
 //
+// # A plan's host
+//
+// A [Host] is the node that a bootstrap.Plan changes, and how this process reaches it:
+//
+//	plan := bootstrap.Plan{Host: hostns.Host{Proc: "/hostproc"}, ...}
+//
+// The plan calls each action in the namespaces that the action names
+// (bootstrap.Hosted), opens its journal on the host, and takes the node's lock there.
+// The zero Host is for a process that runs on the host itself. What goes on without a
+// plan uses [Host.Enter] and [Host.Lock]. The lock is one for the whole node: package
+// bootstrap says what excludes what.
+//
 // # Container or host
 //
 // A change that is made in a container without entering the host's namespaces stays
 // in the container, unless it is made on a volume of the host's. [CheckProc],
 // [CheckFile] and [CheckMount] find that out before anything is changed in the
-// wrong one.
+// wrong one. A plan asks them, by [Host.CheckPlaces], for the places that an action
+// names (bootstrap.Placed), where no host is entered and the container is not meant.
 //
 // # When not to use it
 //

@@ -24,6 +24,22 @@ const (
 	lockMode fs.FileMode = 0o600
 )
 
+// CheckPermission returns an error if this process could make none of the missing paths
+// where they belong.
+func (p Paths) CheckPermission(context.Context) error {
+	var errs []error
+	for _, path := range p.List {
+		there, err := path.look()
+		if err == nil && !there {
+			_, err = durable.Writable(filepath.Dir(path.clean()))
+		}
+		if err != nil {
+			errs = append(errs, hint("make host path "+path.Path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Apply makes the missing paths, durably, and records each of them first. If a path
 // cannot be made, the others still are; the errors are joined. Existing paths are
 // not changed.

@@ -5,17 +5,29 @@
 // put back the original state, days later. It also records who owns the node, so
 // that of two agents only the later one changes it.
 //
-// A [Journal] is one directory, which all actions of a program share. The program
-// opens the journal with the handlers of the packages that it uses, and gives it to
-// the plan and to each action:
+// A [Node] says where the record is, on whose behalf, and which handlers undo what is in
+// it: those of the packages that the program uses, and its own. A plan has it, and opens
+// the directory on its host:
 //
-//	j, err := journal.Open("/var/lib/agent", journal.Options{
-//		Owner:    podUID,
-//		Handlers: []journal.Handler{bpffs.Handler{}, cgroup.Handler{}},
-//	})
-//	plan := bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{
-//		{Name: "bpffs", Action: bpffs.Mount{Journal: j}},
-//	}}
+//	plan := bootstrap.Plan{
+//		Host: hostns.Host{Proc: "/hostproc"},
+//		Journal: &journal.Node{
+//			Agent:    "acme",
+//			Owner:    podUID,
+//			Handlers: []journal.Handler{bpffs.Handler{}, journal.Files{Kind: "acme"}},
+//		},
+//		Steps: []bootstrap.Step{{Name: "bpffs", Action: bpffs.Mount{}}},
+//	}
+//
+// An action is not given a journal: [From] returns the one that its context carries, in
+// which what it records belongs to its step. It is nil, and records nothing, where the
+// action is used alone, or its step is not to be undone. An action of your own says
+// which kinds it records (bootstrap.Recorder) and in which of the host's namespaces it
+// acts (bootstrap.Hosted), so that a plan can refuse it if no [Handler] could undo that
+// there. One that loses its context, and so records nothing, fails.
+//
+// [Node.Open] opens a [Journal] for a program that has no plan, and [With] gives it to an
+// action. [OnNode] is what an action asks that only wants to know.
 //
 // # Entries
 //
@@ -38,7 +50,7 @@
 //   - An object that is no longer as the step left it belongs to somebody else: it
 //     is not touched, and reported as [ErrChanged]. Its entry remains recorded as kept,
 //     and each undoing reports it, until the object is as it was before, or somebody
-//     says that it is left for good: [Journal.ForgetObject], [Options].AcceptKept. If
+//     says that it is left for good: [Journal.ForgetObject], [Node].AcceptKept. If
 //     the step changes it again, what is there then is what undoing restores.
 //   - An entry that cannot be undone now remains recorded, and so do the entries of
 //     the objects that it needs.
@@ -49,6 +61,7 @@
 //     original.
 //   - An entry whose kind no handler knows remains recorded, and the error names
 //     it.
+//   - An entry is undone in the namespaces in which it was recorded.
 //   - The journal's directory is removed with the last entry, if the journal made
 //     it, and unless it is to remember what is left for good.
 //
@@ -60,24 +73,25 @@
 //
 // # Owner
 //
-// The first apply of a process claims the node for [Options].Owner; later applies
+// The first apply of a process claims the node for [Node].Owner; later applies
 // only verify that this owner still has it. An owner that was superseded remains
 // so: its applies and reverts change nothing, and their errors match [ErrNotOwner].
 // If the node was uninstalled or taken over since a process first applied, that
-// process gets [ErrRevoked] and should end.
+// process gets [ErrRevoked] and should end. An apply that finds nothing to do counts.
 //
 // # Needs
 //
 // A directory on the node that outlives reboots. The directory and its files must
 // belong to the process's user, and nobody else may have write permission there,
-// because undoing does what the files say. Open resolves the path in the calling
-// thread's mount namespace, and keeps the directory open: a journal on the host,
-// opened inside hostns.Do, therefore serves actions both on the host and in the
-// container. It is as durable as its file system. On systems other than Linux,
-// boots and mount namespaces cannot be told apart, and nothing is locked.
+// because undoing does what the files say. The path is resolved in the host's mount
+// namespace, and the directory above it stays open: so the journal serves actions both
+// on the host and in the container. It is as durable as its file system. On systems
+// other than Linux, boots and mount namespaces cannot be told apart.
 //
-// The journal takes no lock for its entries: whoever changes a node must hold a
-// lock for the node. Within one process, several goroutines may use a journal.
+// The journal has no lock of its own. Whoever claims the node, changes it or undoes
+// something holds the node's: a plan does (package bootstrap says what excludes what),
+// and a program without one takes it by hostns.Host.Lock. Within one process, several
+// goroutines may use a journal.
 //
 // # When not to use it
 //

@@ -62,7 +62,8 @@ const DefaultDir = "/var/lib/slipway"
 // for whoever has no plan.
 //
 // A Node remembers which journal this process has applied to: use one for all plans of
-// a process, and let no two goroutines use it for the first time at once.
+// a process, and let no two goroutines use it for the first time at once. Its fields must
+// not change after that: what a plan has opened has a copy of them.
 type Node struct {
 	// Dir is the directory, an absolute path. If empty, it is DefaultDir.
 	Dir string

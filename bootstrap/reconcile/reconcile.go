@@ -44,7 +44,8 @@ const (
 type Loop struct {
 	// Plan is what is applied. Its Prepare is called for each run, to read anew what
 	// the steps depend on. The first run claims the node. Each of its Gates is
-	// passed once: what has been waited for at the start is not waited for again.
+	// passed once: what has been waited for at the start is not waited for again, and the
+	// gate is skipped.
 	Plan *bootstrap.Plan
 
 	// Interval is the longest time from one run to the next. Zero means 5 minutes.
@@ -91,20 +92,24 @@ func (l Loop) Run(ctx context.Context) error {
 		default:
 			failures = 0
 		}
-		plan.Gates = closed(plan.Gates, report)
+		plan.Gates = passed(plan.Gates, report)
 		if trigger, err = wait(ctx, l.pause(failures), trigger); err != nil {
 			return err
 		}
 	}
 }
 
-// closed returns the gates that have not been passed yet.
-func closed(gates []bootstrap.Step, report *bootstrap.Report) []bootstrap.Step {
-	passed := map[string]bool{}
-	for _, r := range report.Results {
-		passed[r.Step] = r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged
+// passed returns the gates, without those to wait for that have been passed.
+func passed(gates []bootstrap.Step, report *bootstrap.Report) []bootstrap.Step {
+	gates = slices.Clone(gates)
+	for i := range gates {
+		if slices.ContainsFunc(report.Results, func(r bootstrap.Result) bool {
+			return r.Step == gates[i].Name && (r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged)
+		}) {
+			gates[i].Skip, gates[i].SkipReason = true, "it was passed before"
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(gates), func(g bootstrap.Step) bool { return passed[g.Name] })
+	return gates
 }
 
 // pause is how long to wait after so many failures in a row.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -262,41 +263,42 @@ func TestPLAN11_LoopEndsWhereTheNodeIsSomebodyElses(t *testing.T) {
 }
 
 // What the node waited for once is there: a gate that closes later does not keep a loop
-// from repairing the node.
-func TestPLAN16_LoopPassesAGateOnce(t *testing.T) {
+// from repairing the node, nor does a step that comes after it miss it.
+func TestPLAN16_LoopPassesEachGateOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		gate := &bootstraptest.Script{}
+		first, second := &bootstraptest.Script{}, &bootstraptest.Script{CheckErrs: []error{errBoom}}
+		spare := &bootstraptest.Script{Changes: []string{"wait"}, ApplyErrs: []error{errBoom, errBoom, errBoom}}
 		r, n := newRuns(), 0
 		plan := r.plan()
-		plan.Gates = []bootstrap.Step{{Name: "gate", Action: gate}}
-		gate.CheckErrs = []error{errBoom}
+		plan.Steps[0].After = []string{"second"}
+		plan.Gates = []bootstrap.Step{{Name: "first", Action: first}, {Name: "spare", Action: spare, Optional: true}, {Name: "second", Action: second}}
+		want := []string{
+			"first unchanged, spare failed, second failed, step blocked",
+			"first skipped, spare failed, second unchanged, step failed",
+			"first skipped, spare failed, second skipped, step unchanged",
+			"first skipped, spare changed, second skipped, step unchanged",
+			"first skipped, spare skipped, second skipped, step unchanged",
+		}
 		loop := reconcile.Loop{Plan: plan, Done: func(report *bootstrap.Report, err error) {
-			n++
 			var steps []string
 			for _, result := range report.Results {
 				steps = append(steps, result.Step+" "+string(result.Status))
+				require.Equal(t, result.Status == bootstrap.Skipped, result.Reason != "", "it says why")
 			}
-			switch n {
-			case 1:
-				require.ErrorIs(t, err, errBoom)
-				require.Equal(t, []string{"gate failed", "step not-run"}, steps)
+			require.Equal(t, want[n], strings.Join(steps, ", "))
+			require.Equal(t, n < 2, err != nil)
+			if r.err = nil; n == 0 {
 				r.err = errBoom
-			case 2:
-				require.ErrorIs(t, err, errBoom)
-				require.Equal(t, []string{"gate unchanged", "step failed"}, steps)
-				r.err = nil
-			case 4:
+			}
+			if n++; n == len(want) {
 				cancel()
-				fallthrough
-			case 3:
-				require.NoError(t, err)
-				require.Equal(t, []string{"step unchanged"}, steps)
 			}
 		}}
 		require.ErrorIs(t, loop.Run(ctx), context.Canceled)
-		require.Len(t, gate.Calls(), 2)
-		require.Len(t, plan.Gates, 1, "the caller's plan is left")
+		require.Len(t, first.Calls(), 1)
+		require.Len(t, second.Calls(), 2)
+		require.False(t, plan.Gates[0].Skip, "the caller's plan is left")
 	})
 }
 

@@ -170,6 +170,14 @@ func mountsOn(k Kernel, path string) ([]mountinfo.Mount, error) {
 }
 
 // hint says what is missing where the kernel's answer does not.
+// Permission returns the error that mounting would meet for want of a capability.
+func Permission(fstype string) error {
+	if len(remedy.Missing(remedy.SysAdmin)) == 0 {
+		return nil
+	}
+	return hint(fstype, syscall.EPERM)
+}
+
 func hint(fstype string, err error) error {
 	if errors.Is(err, syscall.ENODEV) {
 		return remedy.Add(err, fmt.Sprintf("this kernel has no %s file system: %s", fstype,

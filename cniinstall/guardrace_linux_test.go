@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+)
+
+// hooked are plugins that tell when one of them is read, and closed after that.
+type hooked struct {
+	fs.FS
+	read  func() error
+	close func()
+}
+
+func (h hooked) Open(name string) (fs.File, error) {
+	f, err := h.FS.Open(name)
+	if _, dir := f.(fs.ReadDirFile); err != nil || dir {
+		return f, err
+	}
+	return &hookedFile{File: f, hooked: h}, nil
+}
+
+type hookedFile struct {
+	fs.File
+	hooked hooked
+	isRead bool
+}
+
+func (f *hookedFile) Read(p []byte) (int, error) {
+	f.isRead = true
+	if f.hooked.read != nil {
+		if err := f.hooked.read(); err != nil {
+			return 0, err
+		}
+	}
+	return f.File.Read(p)
+}
+
+func (f *hookedFile) Close() error {
+	if f.isRead && f.hooked.close != nil {
+		f.hooked.close()
+	}
+	return f.File.Close()
+}
+
+// onePlugin is an installation of a single plugin, which nothing else needs.
+func (n node) onePlugin() recorded {
+	i := n.install()
+	i.Config, i.Plugins, i.Optional = nil, fstest.MapFS{"acme-cni": {Data: []byte(script("1.0.0"))}}, []string{"loopback"}
+	return i
+}
+
+// An uninstall that comes and goes while the guard compares, without the lock, ends it:
+// what was equal a moment ago is not taken for something that was never recorded.
+func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
+	n := newNode(t)
+	i := n.onePlugin()
+	require.NoError(t, i.Apply(t.Context()))
+	var once atomic.Bool
+	guarded := i
+	guarded.Journal = journaltest.Open(t, n.state) // another process's
+	guarded.Plugins = hooked{FS: i.Plugins, close: func() {
+		if once.CompareAndSwap(false, true) {
+			unlock, err := n.lock(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, i.Revert(context.Background()))
+			require.NoError(t, unlock())
+		}
+	}}
+	g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
+	require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
+	require.True(t, once.Load())
+	require.Empty(t, g.repaired)
+	require.NoFileExists(t, n.plugin("acme-cni"))
+	require.NoDirExists(t, n.state)
+}
+
+// Other content of the same owner's that is installed meanwhile ends it too: it is not
+// taken for what is guarded.
+func TestCNI7_OtherContentWhileItCompares(t *testing.T) {
+	n := newNode(t)
+	i := n.onePlugin()
+	require.NoError(t, i.Apply(t.Context()))
+	other := i
+	other.Plugins = fstest.MapFS{"acme-cni": {Data: []byte(script("0.4.0"))}}
+	var once atomic.Bool
+	guarded := i
+	guarded.Plugins = hooked{FS: i.Plugins, close: func() {
+		if once.CompareAndSwap(false, true) {
+			require.NoError(t, other.Apply(context.Background()))
+		}
+	}}
+	err := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly).end()
+	require.ErrorContains(t, err, "other content of "+n.plugin("acme-cni")+" was installed since")
+	requireContent(t, n.plugin("acme-cni"), script("0.4.0"), 0o755)
+}
+
+// Whoever holds the lock may be just recording anew what is guarded: that it is not
+// recorded is believed under the lock only.
+func TestCNI7_RecordedAnewUnderTheLock(t *testing.T) {
+	n := newNode(t)
+	i := n.onePlugin()
+	require.NoError(t, i.Apply(t.Context()))
+	unlock, err := n.lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, i.Journal.Forget(t.Context(), journaltest.Entries(t, i.Journal)...))
+	require.NoError(t, os.Remove(n.plugin("acme-cni")))
+	asks := make(chan bool, 100)
+	g := start(t, i, cniinstall.Guard{Lock: func(ctx context.Context) (func() error, error) {
+		asks <- true
+		return n.lock(ctx)
+	}}, plainly)
+	receive(t, asks)
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoError(t, unlock())
+	require.NoError(t, os.Remove(n.plugin("acme-cni")))
+	g.repair()
+	require.Empty(t, g.ended)
+	require.FileExists(t, n.plugin("acme-cni"))
+}
+
+// A repair that fails forgets nothing of what it was to repair: it is tried again, and an
+// uninstall knows of it.
+func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
+	n := newNode(t)
+	i := n.onePlugin()
+	require.NoError(t, i.Apply(t.Context()))
+	before := states(t, i.Journal)
+	var broken atomic.Bool
+	broken.Store(true)
+	guarded := i
+	guarded.Plugins = hooked{FS: i.Plugins, read: func() error {
+		if broken.Load() {
+			return unix.EIO
+		}
+		return nil
+	}}
+	require.NoError(t, os.Remove(n.plugin("acme-cni")))
+	g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
+	require.ErrorIs(t, receive(t, g.trouble), unix.EIO)
+	require.Equal(t, before, states(t, i.Journal))
+	broken.Store(false)
+	receive(t, g.repaired)
+	require.Empty(t, g.ended)
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoFileExists(t, n.plugin("acme-cni"))
+}
