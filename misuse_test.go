@@ -80,13 +80,13 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"no function inside":        {func(ctx context.Context) error { return hostns.Do(ctx, "/proc/self", hostns.UTS, nil) }, "no function given"},
 		"loop without plan":         {reconcile.Loop{}.Run, "a loop needs a plan"},
 		"journal without directory": {func(context.Context) error {
-			return second((&journal.Node{Dir: "", Agent: "test", NoOwner: true}).Open(context.Background(), nil))
+			return second((&journal.Node{Dir: "", Agent: "agent", NoOwner: true}).Open(context.Background(), nil))
 		}, "is not an absolute path"},
 		"nil handler": {func(context.Context) error {
-			return second((&journal.Node{Dir: "/nowhere", Agent: "test", NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{}, nil}}).Open(context.Background(), nil))
+			return second((&journal.Node{Dir: "/nowhere", Agent: "agent", NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{}, nil}}).Open(context.Background(), nil))
 		}, "handler 2 of 2 is nil"},
 		"nil handler inside": {func(context.Context) error {
-			return second((&journal.Node{Dir: "/nowhere", Agent: "test", NoOwner: true, Handlers: []journal.Handler{journal.In(nil, nil)}}).Open(context.Background(), nil))
+			return second((&journal.Node{Dir: "/nowhere", Agent: "agent", NoOwner: true, Handlers: []journal.Handler{journal.In(nil, nil)}}).Open(context.Background(), nil))
 		}, "handler 1 of 1 is nil"},
 		"host path without path":     {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{Type: hostpath.Directory}}}}), "is not absolute"},
 		"any host path without path": {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{}}}}), "is not absolute"},

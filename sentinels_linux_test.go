@@ -96,7 +96,7 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(t.TempDir(), "dir", "file")
 	open := func(owner string) *journal.Journal {
-		j, err := (&journal.Node{Dir: state, Agent: "test", Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}}).Open(context.Background(), nil)
+		j, err := (&journal.Node{Dir: state, Agent: "agent", Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}}).Open(context.Background(), nil)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, j.Close()) })
 		return j
@@ -122,7 +122,7 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrUntrusted)
 	require.Equal(t, "journal.untrusted", codeInJSON(t, report))
 	require.NoError(t, os.Chmod(state, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "agent.journal"), []byte("{"), 0o600))
 	report, err = newer.Check(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnreadable)
 	require.Equal(t, "journal.unreadable", codeInJSON(t, report))

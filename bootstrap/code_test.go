@@ -164,7 +164,7 @@ func TestASkippedStepSaysWhy(t *testing.T) {
 			require.Empty(t, read.Results[1].Reason)
 			var text bytes.Buffer
 			require.NoError(t, read.WriteText(&text))
-			require.Regexp(t, `(?m)^a     skipped  -     nothing to do: no sources$`, text.String())
+			require.Regexp(t, `(?m)^a     skipped  - +nothing to do: no sources$`, text.String())
 		})
 	}
 }

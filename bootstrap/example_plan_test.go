@@ -31,7 +31,7 @@ func ExamplePlan_RevertAll() {
 	if err := os.WriteFile(motd, []byte("hello"), 0o644); err != nil {
 		log.Fatal(err)
 	}
-	remembers := &journal.Node{Dir: filepath.Join(node, "state"), Agent: "test", Owner: "pod-1", Handlers: []journal.Handler{files}}
+	remembers := &journal.Node{Dir: filepath.Join(node, "state"), Agent: "agent", Owner: "pod-1", Handlers: []journal.Handler{files}}
 	host := hostns.Host{LockFile: filepath.Join(node, "lock")} // a program that runs on the host
 
 	read := func() string { content, _ := os.ReadFile(motd); return string(content) }

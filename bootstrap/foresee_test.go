@@ -51,7 +51,7 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 		"out skipped", "spare failed", "worse failed", "last not-run"), statuses(report))
 	require.True(t, report.Failed())
 	require.Equal(t, bootstrap.OpApply, report.Op)
-	require.Equal(t, []string{"test", "pod"}, []string{report.Agent, report.Owner})
+	require.Equal(t, []string{"agent", "pod"}, []string{report.Agent, report.Owner})
 	require.Equal(t, []string{"check"}, first.Calls())
 	for _, r := range report.Results {
 		require.Empty(t, r.Changes, r.Step)

@@ -152,6 +152,21 @@ func TestPLAN16_WhatAGateDoesIsNotRecorded(t *testing.T) {
 	require.FileExists(t, dir+"/gate")
 	require.NoFileExists(t, dir+"/file")
 	require.NoError(t, os.Remove(dir+"/gate"))
+
+	p.Journal, p.Steps, p.Gates = picky{t: t}, nil, []bootstrap.Step{step("gate", todo())}
+	_, err = p.Apply(t.Context())
+	require.NoError(t, err)
+}
+
+// picky is a journal that no gate may be given.
+type picky struct {
+	claiming
+	t *testing.T
+}
+
+func (p picky) WithStep(ctx context.Context, step string) context.Context {
+	p.t.Errorf("%s is given the journal", step)
+	return ctx
 }
 
 func TestGatesAreValidated(t *testing.T) {

@@ -62,7 +62,7 @@ func (r reverting) CheckRevert(context.Context) ([]string, error) {
 
 // node is what remembers changes in dir; owner may be empty.
 func node(dir, owner string) *journal.Node {
-	return &journal.Node{Dir: dir, Agent: "test", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{acme}}
+	return &journal.Node{Dir: dir, Agent: "agent", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{acme}}
 }
 
 // on is a plan of the steps on the node that j remembers.

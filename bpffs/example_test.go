@@ -26,7 +26,7 @@ func ExampleMount() {
 	ctx := context.Background()
 	kernel := &bootstraptest.Kernel{}
 	path := filepath.Join(dir, "bpf")
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

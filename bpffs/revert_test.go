@@ -166,10 +166,10 @@ func TestBPF5_NothingRecorded(t *testing.T) {
 func TestUnchangedApplyWritesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := applied(t, n)
-		before, err := os.Stat(filepath.Join(m.Journal.Dir(), "journal.json"))
+		before, err := os.Stat(filepath.Join(m.Journal.Dir(), "agent.journal"))
 		require.NoError(t, err)
 		require.NoError(t, m.Apply(t.Context()))
-		after, err := os.Stat(filepath.Join(m.Journal.Dir(), "journal.json"))
+		after, err := os.Stat(filepath.Join(m.Journal.Dir(), "agent.journal"))
 		require.NoError(t, err)
 		require.True(t, os.SameFile(before, after))
 		require.Equal(t, before.ModTime(), after.ModTime())
@@ -241,7 +241,7 @@ func TestAnUnreadableJournalStopsApply(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := recorded{bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel()}, journaltest.Open(t, fsmounttest.Mkdir(t, n, "state"))}
 		require.NoError(t, os.Chmod(m.Journal.Dir(), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(m.Journal.Dir(), "journal.json"), []byte("{"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(m.Journal.Dir(), "agent.journal"), []byte("{"), 0o600))
 		require.ErrorIs(t, m.Apply(t.Context()), journal.ErrUnreadable)
 		require.ErrorIs(t, m.Revert(t.Context()), journal.ErrUnreadable)
 		require.NoDirExists(t, m.Path)

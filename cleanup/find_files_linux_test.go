@@ -177,7 +177,7 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 
 	plan := bootstrap.Plan{ // the step records nothing, and the plan has a journal
 		Host:    hostns.Host{Proc: testns.Proc(t, "/proc/self"), LockFile: filepath.Join(t.TempDir(), "lock")},
-		Journal: &journal.Node{Dir: state, Agent: "test", NoOwner: true},
+		Journal: &journal.Node{Dir: state, Agent: "agent", NoOwner: true},
 		Steps:   []bootstrap.Step{{Name: "cleanup", Action: c, NoUndo: true}},
 	}
 	report, err := plan.Check(t.Context())
@@ -192,7 +192,7 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 		run(t, "find", dir+"/run/cilium", "-mindepth", "1", "-printf", "%P\n"), "\n")), ""))
 	require.FileExists(t, filepath.Join(conf, "10-a.conf.cilium_bak"))
 
-	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.json"), []byte(`{"schema": 99}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "agent.journal"), []byte(`{"schema": 99}`), 0o600))
 	inv, err := c.Inventory(ctx)
 	require.ErrorContains(t, err, "cleanup: what to keep: ")
 	require.Empty(t, inv.Items)

@@ -74,7 +74,7 @@ func chainedOf(c cniinstall.Chained) cniinstall.Chained {
 // ownedBy lets the installation be that of an owner who claims the node.
 func (n node) ownedBy(owner string, i recorded) recorded {
 	n.t.Helper()
-	j, err := (&journal.Node{Dir: n.state, Agent: "test", Owner: owner}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: n.state, Agent: "agent", Owner: owner}).Open(context.Background(), nil)
 	require.NoError(n.t, err)
 	n.t.Cleanup(func() { j.Close() })
 	_, leave, err := j.Enter(n.t.Context(), "apply")

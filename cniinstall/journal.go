@@ -178,6 +178,7 @@ func (j *job) settle(ctx context.Context) error {
 		case now.Same(e.Before):
 			gone = append(gone, e)
 		case e.MatchesAfter(now):
+			now.Xattrs = e.After.Xattrs // as complete has it: a label is given by the system
 			if e.After = now; e.Was != nil && now.Same(*e.Was) {
 				e.After.File = e.Was.File // it was not published
 			} else if info, err := os.Lstat(e.Object); err == nil && info.Mode().IsRegular() {

@@ -353,7 +353,7 @@ func installOnce(version int) int {
 
 func recordedFleet(dir string, program []byte, version int) recorded {
 	i := fleet(dir, program, version)
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -477,7 +477,7 @@ func killedAndUndone(t *testing.T, path string, program []byte, upgrade bool, af
 		defer timer.Stop()
 	}
 	took := waitFor(t, cmd, out, dir)
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true,
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true,
 		Handlers: []journal.Handler{cniinstall.Handler{ConfDir: filepath.Join(dir, "net.d")}},
 	}).Open(context.Background(), nil)
 	require.NoError(t, err)

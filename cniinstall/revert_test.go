@@ -149,13 +149,13 @@ func TestCorruptRecord(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
-	write(t, filepath.Join(n.state, "journal.json"), `{"schema":99}`, 0o600)
+	write(t, filepath.Join(n.state, "agent.journal"), `{"schema":99}`, 0o600)
 	require.NoError(t, os.Remove(n.confFile()))
 	before := tree(t, n.root)
 	for _, err := range []error{
 		i.Apply(t.Context()), i.Revert(t.Context()), second(i.Check(t.Context())), second(i.CheckRevert(t.Context())),
 	} {
-		require.ErrorContains(t, err, n.state+"/journal.json")
+		require.ErrorContains(t, err, n.state+"/agent.journal")
 	}
 	require.Equal(t, before, tree(t, n.root))
 }

@@ -175,7 +175,7 @@ func planOn(t *testing.T, host *bootstraptest.Node, owner string, i recorded) *b
 	return &bootstrap.Plan{
 		Host: hostns.Host{Proc: host.Proc(), LockFile: filepath.Join(t.TempDir(), "lock")},
 		Journal: &journal.Node{
-			Agent: "test", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{cniinstall.Handler{}},
+			Agent: "agent", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{cniinstall.Handler{}},
 		},
 		Steps: []bootstrap.Step{{Name: "test", Action: i.Install}},
 	}

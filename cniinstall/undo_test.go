@@ -4,51 +4,34 @@
 package cniinstall_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// editRecord changes every entry of the record, as a crash would have left it.
-func editRecord(t *testing.T, n node, edit func(e map[string]any)) {
+// begun makes the entries of an object what a crash would have left; "": all entries.
+func begun(t *testing.T, n node, object string) {
 	t.Helper()
-	editPage(t, n, func(entries []any) []any {
-		for _, e := range entries {
-			edit(e.(map[string]any))
-		}
-		return entries
-	})
+	journaltest.Edit(t, n.state, func(e *journal.Entry) { e.Done = e.Done && object != "" && e.Object != object })
 }
 
 // dropEntry removes an object from the record.
 func dropEntry(t *testing.T, n node, object string) {
 	t.Helper()
-	editPage(t, n, func(entries []any) []any {
-		left := slices.DeleteFunc(slices.Clone(entries), func(e any) bool { return e.(map[string]any)["object"] == object })
-		require.Len(t, left, len(entries)-1)
-		return left
+	dropped := 0
+	journaltest.EditEach(t, n.state, func(e journal.Entry) (journal.Entry, bool) {
+		if e.Object == object {
+			dropped++
+		}
+		return e, e.Object != object
 	})
-}
-
-func editPage(t *testing.T, n node, edit func(entries []any) []any) {
-	t.Helper()
-	path := filepath.Join(n.state, "journal.json")
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var page map[string]any
-	require.NoError(t, json.Unmarshal(raw, &page))
-	page["entries"] = edit(page["entries"].([]any))
-	raw, err = json.Marshal(page)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path+".new", raw, 0o600))
-	require.NoError(t, os.Rename(path+".new", path))
+	require.Positive(t, dropped)
 }
 
 // Entries of every kind that were begun and not completed: whether the change
@@ -85,11 +68,7 @@ func TestCNI8_BegunAndNotCompleted(t *testing.T) {
 		for object := range unmade {
 			require.NoError(t, i.Apply(t.Context()))
 			requireConverged(t, i, n.root)
-			editRecord(t, n, func(e map[string]any) {
-				if e["object"] == object {
-					e["done"] = false
-				}
-			})
+			begun(t, n, object)
 			if !made {
 				unmade[object]()
 			}
@@ -98,9 +77,9 @@ func TestCNI8_BegunAndNotCompleted(t *testing.T) {
 		}
 	}
 	require.NoError(t, i.Apply(t.Context()))
-	editRecord(t, n, func(e map[string]any) { e["done"] = false })
+	begun(t, n, "")
 	require.NoError(t, i.Apply(t.Context()))
-	editRecord(t, n, func(e map[string]any) { e["done"] = false })
+	begun(t, n, "")
 	require.NoError(t, i.Revert(t.Context()))
 	require.Equal(t, before, times(tree(t, n.root)))
 }
@@ -112,7 +91,7 @@ func TestCNI8_DirectoriesBegunOnly(t *testing.T) {
 		before := tree(t, n.root)
 		i := n.install()
 		require.NoError(t, i.Apply(t.Context()))
-		editRecord(t, n, func(e map[string]any) { e["done"] = false })
+		begun(t, n, "")
 		if !made {
 			require.NoError(t, os.RemoveAll(n.root+"/opt"))
 			require.NoError(t, os.RemoveAll(n.root+"/etc"))
@@ -129,13 +108,13 @@ func TestCNI8_RecordThatCannotBeRead(t *testing.T) {
 	n.others()
 	i := n.exclusive()
 	require.NoError(t, i.Apply(t.Context()))
-	path := filepath.Join(n.state, "journal.json")
+	path := filepath.Join(n.state, "agent.journal")
 	good, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for name, content := range map[string]string{
 		"empty":        "",
-		"torn":         string(good[:len(good)/2]),
-		"newer schema": `{"schema":3,"entries":[]}`,
+		"torn":         string(good[:40]),
+		"newer schema": string(journaltest.Format([]byte(`{"record":"journal","schema":4,"agent":"agent"}`))),
 		"zeros":        string(make([]byte, len(good))),
 		"twice":        string(good) + string(good),
 	} {

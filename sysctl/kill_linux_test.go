@@ -27,7 +27,7 @@ const nodeEnv = "SLIPWAY_TEST_SYSCTL_NODE"
 
 // killed is an action on a node whose kernel is a directory.
 func killed(node string) recordedFile {
-	j, err := (&journal.Node{Dir: node + "/slipway", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: node + "/slipway", Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		panic(err)
 	}

@@ -200,7 +200,7 @@ func TestSYS8_RealKernelForwarding(t *testing.T) {
 	s := recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, journaltest.Open(t, state)}
 	require.NoError(t, s.Apply(t.Context()))
 
-	book, err := os.ReadFile(filepath.Join(state, "journal.json"))
+	book, err := os.ReadFile(filepath.Join(state, "agent.journal"))
 	require.NoError(t, err)
 	changed := differing(before, values(t))
 	for at := range changed {

@@ -93,7 +93,7 @@ func (r *recorder) begin(ctx context.Context, k Kernel, changes []Change) error 
 // and that no reboot undoes the change.
 func (r *recorder) add(ctx context.Context, key, cause Key, found, meant string) error {
 	b := begun{cause: cause, found: found, Entry: journal.Entry{
-		Kind: kindValue, Object: string(key), Before: state(found), After: state(meant), Boot: r.boot,
+		Kind: kindValue, Object: string(key), Identity: "sysctl " + string(key), Before: state(found), After: state(meant), Boot: r.boot,
 	}}
 	prior, known, err := r.journal.Lookup(ctx, kindValue, string(key))
 	if err != nil {

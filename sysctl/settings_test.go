@@ -50,7 +50,7 @@ func recorded(t *testing.T, fake *bootstraptest.Kernel, state, step string) *jou
 func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysctl.Files) *journal.Journal {
 	t.Helper()
 	handler := sysctl.Handler{Kernel: sysctl.Kernel{Files: files}}
-	j, err := (&journal.Node{Dir: state, Agent: "test", NoOwner: true,
+	j, err := (&journal.Node{Dir: state, Agent: "agent", NoOwner: true,
 		Boot: fake.Values()["kernel.random.boot_id"], Handlers: []journal.Handler{handler},
 	}).Open(context.Background(), nil)
 	require.NoError(t, err)
@@ -339,7 +339,7 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	before := n.Values()
 	settings, d := forwarding(t, n.Kernel, n.state()), n.dropIn()
-	broken := n.put(t, "state/journal.json", "{")
+	broken := n.put(t, "state/agent.journal", "{")
 	require.NoError(t, os.Chmod(filepath.Dir(broken), 0o700))
 	for _, a := range []bootstrap.CheckReverter{settings, d} {
 		require.ErrorContains(t, a.Apply(t.Context()), broken)

@@ -49,7 +49,7 @@ func TestHost_EverythingIsOnTheHost(t *testing.T) {
 	).In("mnt")
 	plan := bootstrap.Plan{
 		Host:    host,
-		Journal: &journal.Node{Dir: state, Agent: "test", Owner: "pod", Handlers: []journal.Handler{files}},
+		Journal: &journal.Node{Dir: state, Agent: "agent", Owner: "pod", Handlers: []journal.Handler{files}},
 		Steps:   []bootstrap.Step{{Name: "files", Action: recording{placed{action, map[string]string{made: ""}}}}},
 	}
 	_, err := plan.Apply(t.Context())
@@ -62,7 +62,7 @@ func TestHost_EverythingIsOnTheHost(t *testing.T) {
 			return err
 		})
 	}
-	require.NoError(t, errors.Join(onHost(made), onHost(lock), onHost(state+"/journal.json")))
+	require.NoError(t, errors.Join(onHost(made), onHost(lock), onHost(state+"/agent.journal")))
 
 	_, err = plan.RevertAll(t.Context())
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func Example() {
 	}
 	defer os.RemoveAll(node)
 
-	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

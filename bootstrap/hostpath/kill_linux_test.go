@@ -23,7 +23,7 @@ import (
 const nodeEnv = "SLIPWAY_TEST_HOSTPATH_NODE"
 
 func killed(node string) recorded {
-	j, err := (&journal.Node{Dir: node + "/slipway", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: node + "/slipway", Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	if err != nil {
 		panic(err)
 	}

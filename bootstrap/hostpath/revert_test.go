@@ -158,7 +158,7 @@ func TestApplyAgainKeepsTheRecord(t *testing.T) {
 
 func TestUnreadableRecord(t *testing.T) {
 	node, a := applied(t)
-	require.NoError(t, os.WriteFile(a.Journal.Dir()+"/journal.json", []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(a.Journal.Dir()+"/agent.journal", []byte("{"), 0o600))
 	require.ErrorIs(t, a.Revert(t.Context()), journal.ErrUnreadable)
 	_, err := a.CheckRevert(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnreadable)

@@ -65,6 +65,23 @@
 //   - The journal's directory is removed with the last entry, if the journal made
 //     it, and unless it is to remember what is left for good.
 //
+// # File
+//
+// An agent has a file of its own in the directory, AGENT.journal, of a line for each
+// record, with its length and a checksum: see line.go. It is appended to, and replaced
+// when most of it no longer counts, so that a change takes as long with ten entries as
+// with ten thousand. What a killed writer has begun to append does not count. Anything
+// else that is not as it was written is [ErrUnreadable]: nothing is undone by guess.
+//
+// A later version may add fields and, where it says that they need not be known, kinds of
+// records. This one keeps them. It relies, and so may others, on [Entry].Identity, on
+// Before as the original, and on After as what is wanted. One agent a node is supported so
+// far.
+//
+// A journal has at most 20,000 entries of 64 KiB, 8 MiB in all, and keeps the content of
+// 2,000 files, of 1 GiB each and 4 GiB in all. What exceeds that is an error, before
+// anything is written.
+//
 // # Marks
 //
 // What can say of itself who made it does: the source of a mount, the first line of a

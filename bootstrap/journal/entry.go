@@ -4,15 +4,22 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
 
 // Entry is one object that one step has changed.
+//
+// What other agents and later versions rely on, and what therefore keeps its meaning, is
+// Identity, After as what the step wants, Before as the original, whose content is in
+// Content or in the file blob.SHA256 beside the journal, and Boot.
 type Entry struct {
 	// Kind says which handler can undo the entry, in the form "PACKAGE/WHAT", such
 	// as "bpffs/mount".
@@ -21,6 +28,13 @@ type Entry struct {
 	// Object names the object: a path or a key, for example. Kind, Object and Step
 	// together are unique in a journal.
 	Object string `json:"object"`
+
+	// Identity says what the object is, whichever package changes it: "file /etc/x",
+	// "mount /sys/fs/bpf", "sysctl net.ipv4.ip_forward". Entries of one identity are
+	// about one object. If empty, Begin fills it in: WHAT and the object for the kinds
+	// PACKAGE/file, PACKAGE/dir, PACKAGE/mount and PACKAGE/pin, otherwise the whole kind
+	// and the object.
+	Identity string `json:"identity,omitempty"`
 
 	// Step is the plan's step that changed the object. Begin fills it in.
 	Step string `json:"step"`
@@ -75,31 +89,36 @@ type State struct {
 	Target  string `json:"target,omitempty"`  // of a symbolic link
 	Value   string `json:"value,omitempty"`   // what a kind compares by: a kernel value, a mount's identity
 	File    string `json:"file,omitempty"`    // which of several equal files it is, for a kind that cares: Same does not
+
+	// Xattrs are those extended attributes of a file or directory that decide who may
+	// use it and what it may do: security.selinux, security.SMACK64,
+	// security.capability, system.posix_acl_access and system.posix_acl_default. Nil if
+	// nobody has looked; empty if it has none.
+	Xattrs map[string][]byte `json:"xattrs,omitzero"`
+
+	unknown map[string]json.RawMessage // fields of a later version
 }
 
 // Same reports whether two states are the same, wherever their content is stored.
+// Extended attributes count where both states have looked at them.
 func (s State) Same(o State) bool {
 	return s.Type == o.Type && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID && s.Size == o.Size &&
-		s.SHA256 == o.SHA256 && s.Target == o.Target && s.Value == o.Value
+		s.SHA256 == o.SHA256 && s.Target == o.Target && s.Value == o.Value &&
+		(s.Xattrs == nil || o.Xattrs == nil || maps.EqualFunc(s.Xattrs, o.Xattrs, bytes.Equal))
 }
 
 // MatchesAfter reports whether the step left its object in the state now, going by e. As
-// long as e is not completed, that is the intended state with any mode and owner,
-// since these are set last, or the state in which the step had left the object
+// long as e is not completed, that is the intended state with any mode, owner and extended
+// attributes, since these are set last, or the state in which the step had left the object
 // before it began e again.
 func (e Entry) MatchesAfter(now State) bool {
 	if e.Done {
 		return now.Same(e.After)
 	}
 	after := e.After
-	after.Mode, after.UID, after.GID = now.Mode, now.UID, now.GID
+	after.Mode, after.UID, after.GID, after.Xattrs = now.Mode, now.UID, now.GID, now.Xattrs
 	return now.Same(after) || e.Was != nil && now.Same(*e.Was)
 }
-
-// same reports whether two entries are about the same object of the same step.
-func (e Entry) same(o Entry) bool { return e.sameObject(o) && e.Step == o.Step }
-
-func (e Entry) sameObject(o Entry) bool { return e.Kind == o.Kind && e.Object == o.Object }
 
 // id tells entries apart.
 type id struct{ kind, object, step string }
@@ -116,10 +135,57 @@ func (e Entry) again(now Entry, boot string) Entry {
 		now.Boot = ""
 	}
 	now.Before, now.Was, now.unknown = e.Before, e.Was, e.unknown
+	now.After.inherit(e.After)
 	if e.Done {
 		now.Was = &e.After
 	}
 	return now
+}
+
+// completed returns e, whose object was left in the state after.
+func (e Entry) completed(after State) Entry {
+	after.inherit(e.After)
+	e.After, e.Was, e.Done = after, nil, true
+	return e
+}
+
+// inherit takes over what a later version has said of the same state.
+func (s *State) inherit(was State) {
+	if s.unknown == nil && s.Same(was) {
+		s.unknown = was.unknown
+	}
+}
+
+// none are the attributes of most files: nobody changes them.
+var none = map[string][]byte{}
+
+// intern has e share what many entries say with those of words.
+func (e *Entry) intern(words map[string]string) {
+	for _, s := range []*State{&e.Before, &e.After} {
+		if s.Xattrs != nil && len(s.Xattrs) == 0 {
+			s.Xattrs = none
+		}
+	}
+	for _, s := range []*string{&e.Kind, &e.Step, &e.Boot, &e.Namespace, &e.Before.Type, &e.After.Type} {
+		known, ok := words[*s]
+		if !ok && len(words) < 1000 {
+			known, words[*s] = *s, *s
+			ok = true
+		}
+		if ok {
+			*s = known
+		}
+	}
+}
+
+// identity is the Identity of an entry that has none.
+func (e Entry) identity() string {
+	_, what, _ := strings.Cut(e.Kind, "/")
+	switch what {
+	case "file", "dir", "mount", "pin":
+		return what + " " + e.Object
+	}
+	return e.Kind + " " + e.Object
 }
 
 func (e Entry) validate() error {
@@ -135,7 +201,7 @@ func (e Entry) validate() error {
 // validText is an error if JSON cannot hold the entry: what is not UTF-8 would come
 // back as another name, or link elsewhere.
 func (e Entry) validText() error {
-	texts := append([]string{e.Kind, e.Object, e.Step}, e.Needs...)
+	texts := append([]string{e.Kind, e.Object, e.Step, e.Identity}, e.Needs...)
 	for _, s := range []State{e.Before, e.After} {
 		texts = append(texts, s.Type, s.Target, s.Value, s.File)
 	}
@@ -153,7 +219,7 @@ func (e Entry) String() string { return e.Kind + " " + e.Object }
 // UnmarshalJSON keeps the fields of a later version, for MarshalJSON.
 func (e *Entry) UnmarshalJSON(text []byte) (err error) {
 	type plain Entry
-	e.unknown, err = unmarshalKeeping(text, (*plain)(e))
+	e.unknown, err = unmarshalKeeping(text, (*plain)(e), entryFields())
 	return err
 }
 
@@ -164,33 +230,17 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return marshalWith(plain(e), e.unknown)
 }
 
-// unmarshalKeeping decodes into v, and returns the fields that v has not.
-func unmarshalKeeping(text []byte, v any) (unknown map[string]json.RawMessage, err error) {
-	if err := json.Unmarshal(text, v); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, &unknown); err != nil {
-		return nil, err
-	}
-	for name := range jsonNames(v) {
-		delete(unknown, name)
-	}
-	return unknown, nil
+// UnmarshalJSON keeps the fields of a later version, for MarshalJSON.
+func (s *State) UnmarshalJSON(text []byte) (err error) {
+	type plain State
+	s.unknown, err = unmarshalKeeping(text, (*plain)(s), stateFields())
+	return err
 }
 
-func marshalWith(v any, unknown map[string]json.RawMessage) ([]byte, error) {
-	text, err := json.Marshal(v)
-	if err != nil || len(unknown) == 0 {
-		return text, err
-	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, err
-	}
-	for name, value := range unknown {
-		fields[name] = value
-	}
-	return json.Marshal(fields)
+// MarshalJSON writes the state, including the fields of a later version.
+func (s State) MarshalJSON() ([]byte, error) {
+	type plain State
+	return marshalWith(plain(s), s.unknown)
 }
 
 // isPath reports whether object is an absolute, clean path.

@@ -73,7 +73,7 @@ func ExampleFiles() {
 		}
 		return nil
 	}}
-	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -105,6 +105,8 @@ func snapshot(ctx context.Context, d *durable.Dir, name string, content io.Write
 	switch s.Type {
 	case "symlink":
 		s.Target, err = d.Readlink(name)
+	case "dir":
+		s.Xattrs, err = dirXattrs(d, name)
 	case "file":
 		s, err = hashFile(ctx, d, name, content)
 	}
@@ -125,7 +127,9 @@ func stateOf(info fs.FileInfo) State {
 	return s
 }
 
-// hashFile describes a file that it opens only once.
+// hashFile describes a file that it opens only once. Its attributes are those of its
+// content: a file that is changed while it is read is an error, since a program with
+// capabilities whose content was exchanged meanwhile would be recorded with both.
 func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Writer) (State, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -141,8 +145,17 @@ func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Write
 	}
 	s, sum := stateOf(info), sha256.New()
 	s.Size, err = io.Copy(io.MultiWriter(sum, content), io.LimitReader(input.WithContext(ctx, f), maxKept))
+	if err != nil {
+		return s, err
+	}
 	s.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	return s, err
+	if s.Xattrs, err = xattrs(f); err != nil || !s.hasCapabilities() {
+		return s, err
+	}
+	if now, err := f.Stat(); err != nil || !unchangedSince(info, now) {
+		return s, cmp.Or(err, fmt.Errorf("%s is being changed", f.Name()))
+	}
+	return s, nil
 }
 
 // Begin begins the entry of the file or symbolic link at path, which is about to
@@ -182,6 +195,9 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 	name := filepath.Base(path)
 	if err = replaceable(d, name, after); err == nil {
 		e.Before, err = j.keep(ctx, d, name)
+	}
+	if err == nil {
+		err = e.Before.mayComeBack()
 	}
 	if err != nil {
 		return Entry{}, fmt.Errorf("record %s: %w", path, err)
@@ -349,6 +365,9 @@ func (j *Journal) keep(ctx context.Context, d *durable.Dir, name string) (State,
 			return s, err
 		}
 	}
+	if err := j.roomFor(info.Size()); err != nil {
+		return State{}, err
+	}
 	return j.Keep(ctx, func(w io.Writer) (State, error) {
 		s, err := snapshot(ctx, d, name, w)
 		if err == nil && s.Type != "file" {
@@ -376,6 +395,9 @@ func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)
 	if j == nil {
 		return State{}, errNoJournal
 	}
+	if err := j.roomFor(0); err != nil {
+		return State{}, err
+	}
 	d, _, err := j.makeDir()
 	if err != nil {
 		return State{}, err
@@ -386,18 +408,64 @@ func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)
 		return State{}, err
 	}
 	defer blob.Abort()
-	s, err := write(blob)
+	w := &counted{w: blob}
+	s, err := write(w)
+	if err == nil {
+		err = j.roomFor(w.n)
+	}
 	if err != nil {
 		return State{}, err
 	}
 	s.Content, s.Blob = nil, blobPrefix+s.SHA256
+	if !isBlob(s.Blob) {
+		return State{}, fmt.Errorf("keep content: %q is not its SHA-256 in hex", s.SHA256)
+	}
 	j.mu.Lock()
 	if j.fresh == nil {
-		j.fresh = map[string]bool{}
+		j.fresh = map[string]int64{}
 	}
-	j.fresh[s.Blob] = true
+	j.fresh[s.Blob] = w.n
 	j.mu.Unlock()
 	return s, blob.CommitAs(s.Blob)
+}
+
+// counted counts what is written, and writes no more than may be kept.
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	if c.n+int64(len(p)) > min(maxKept, bound.kept) {
+		return 0, fmt.Errorf("it is larger than %d bytes, which is too much to keep: move it away", min(maxKept, bound.kept))
+	}
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// roomFor returns an error if content of this size is more than may be kept.
+func (j *Journal) roomFor(size int64) error {
+	if j == nil {
+		return errNoJournal
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l, err := j.current()
+	if err != nil {
+		return err
+	}
+	n, sum := len(l.entries.content)+len(j.fresh), l.entries.kept+size
+	for _, fresh := range j.fresh {
+		sum += fresh
+	}
+	switch {
+	case n >= bound.blobs:
+		return fmt.Errorf("%s: the content of %d files is kept, and at most of %d: undo first what is no longer wanted", j.dir, n, bound.blobs)
+	case sum > bound.kept:
+		return fmt.Errorf("%s: it would keep %d bytes of content, and at most %d: undo first what is no longer wanted, or move large files away", j.dir, sum, bound.kept)
+	}
+	return nil
 }
 
 // Content opens the content that is stored for a state. The caller has to compare
@@ -583,6 +651,9 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 		return err
 	}
 	defer content.Close()
+	if err := was.mayComeBack(); err != nil {
+		return err
+	}
 	mode := filemode.Go(was.Mode) &^ (fs.ModeSetuid | fs.ModeSetgid)
 	f, err := d.Create(name, mode)
 	if err != nil {
@@ -600,6 +671,9 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 		return err
 	}
 	if err := f.Chmod(mode); err != nil { // chown takes bits away
+		return err
+	}
+	if err := setXattrs(f.File, was.Xattrs); err != nil { // chown takes capabilities away
 		return err
 	}
 	return f.Commit()

@@ -340,16 +340,16 @@ func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
 			require.NoError(t, os.Chown(dir, 0, 1000))
 			require.NoError(t, os.Chmod(dir, 0o770))
 		},
-		"file of another":    func(t *testing.T, dir string) { require.NoError(t, os.Chown(dir+"/journal.json", 1000, 0)) },
-		"file for everybody": func(t *testing.T, dir string) { require.NoError(t, os.Chmod(dir+"/journal.json", 0o666)) },
-		"file of two names":  func(t *testing.T, dir string) { require.NoError(t, os.Link(dir+"/journal.json", dir+"/other")) },
+		"file of another":    func(t *testing.T, dir string) { require.NoError(t, os.Chown(dir+"/agent.journal", 1000, 0)) },
+		"file for everybody": func(t *testing.T, dir string) { require.NoError(t, os.Chmod(dir+"/agent.journal", 0o666)) },
+		"file of two names":  func(t *testing.T, dir string) { require.NoError(t, os.Link(dir+"/agent.journal", dir+"/other")) },
 		"link": func(t *testing.T, dir string) {
-			require.NoError(t, os.Rename(dir+"/journal.json", dir+"/real"))
-			require.NoError(t, os.Symlink("real", dir+"/journal.json"))
+			require.NoError(t, os.Rename(dir+"/agent.journal", dir+"/real"))
+			require.NoError(t, os.Symlink("real", dir+"/agent.journal"))
 		},
 		"pipe": func(t *testing.T, dir string) {
-			require.NoError(t, os.Remove(dir+"/journal.json"))
-			require.NoError(t, unix.Mkfifo(dir+"/journal.json", 0o600))
+			require.NoError(t, os.Remove(dir+"/agent.journal"))
+			require.NoError(t, unix.Mkfifo(dir+"/agent.journal", 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -358,7 +358,7 @@ func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
 			v.set(t, step(t, j, "s"), j, "a", "1")
 			spoil(t, dir)
 			start := time.Now()
-			_, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+			_, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUntrusted)
 			require.Equal(t, "journal.untrusted", code.Of(err))
 			require.ErrorContains(t, err, dir)
@@ -371,7 +371,7 @@ func TestSEC1_AStateDirectoryThatIsALinkIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(dir+"/real", 0o700))
 	require.NoError(t, os.Symlink("real", dir+"/state"))
-	_, err := (&journal.Node{Dir: dir + "/state", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	_, err := (&journal.Node{Dir: dir + "/state", Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, "not a directory")
 }
 
@@ -436,12 +436,12 @@ func TestSEC3_NamesOfContentAreBare(t *testing.T) {
 	write(t, path, strings.Repeat("was", 5000), 0o644)
 	write(t, filepath.Join(dir, "secret"), "secret", 0o600)
 	sum := sha256.Sum256([]byte("secret"))
-	for _, blob := range []string{"../secret", filepath.Join(dir, "secret"), ".", "..", "blob./../../secret", "journal.json"} {
+	for _, blob := range []string{"../secret", filepath.Join(dir, "secret"), ".", "..", "blob./../../secret", "agent.journal"} {
 		put(t, openFiles(t, state), path, "ours")
 		journaltest.Edit(t, state, func(e *journal.Entry) {
 			e.Before.Blob, e.Before.SHA256, e.Before.Mode = blob, hex.EncodeToString(sum[:]), 0o644
 		})
-		_, err := (&journal.Node{Dir: state, Agent: "test", NoOwner: true, Handlers: []journal.Handler{acme}}).Open(context.Background(), nil)
+		_, err := (&journal.Node{Dir: state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{acme}}).Open(context.Background(), nil)
 		require.ErrorIs(t, err, journal.ErrUnreadable, blob)
 		require.ErrorContains(t, err, "is not a file beside the journal")
 		require.NoError(t, os.RemoveAll(state))

@@ -36,7 +36,7 @@ func TestPLAN6_WhatCannotBeBroughtBackIsNotBegun(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "x")
 			require.NoError(t, put(path))
-			j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+			j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 			require.NoError(t, err)
 			defer j.Close()
 			ctx := journal.With(context.Background(), j.Step("step"))
@@ -56,7 +56,7 @@ func TestPLAN6_WhatCameAfterAFailureIsWhatWasBefore(t *testing.T) {
 	path := filepath.Join(dir, "x")
 	write := func(content string) { require.NoError(t, os.WriteFile(path, []byte(content), 0o600)) }
 	files := journal.Files{Kind: "acme"}
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 	ctx := journal.With(context.Background(), j.Step("step"))

@@ -42,6 +42,10 @@ var (
 	// ErrUnreadable says that a journal exists but cannot be understood.
 	ErrUnreadable = code.New(code.JournalUnreadable, "unreadable journal")
 
+	// ErrOtherAgent says that another agent has recorded something in the directory: one
+	// agent a node is supported so far.
+	ErrOtherAgent = errors.New("the journal of another agent")
+
 	// ErrUntrusted says that somebody else could have written the journal, so
 	// nothing in it is undone.
 	ErrUntrusted = code.New(code.JournalUntrusted, "others may have written it")
@@ -187,14 +191,13 @@ type shared struct {
 	living  *claimant // that of the recorded owner, if it lived when the journal was opened
 
 	mu         sync.Mutex
-	page       *page
-	next       string          // the id of the journal that is made next
-	seen       fs.FileInfo     // the file that page was read from; nil: there was none
-	swept      bool            // of what a killed process left
-	applied    bool            // this process has applied before
-	id         string          // of the journal that it has applied to; empty: there was none
-	fresh      map[string]bool // content kept for entries that are not begun yet
-	generation int             // that it has claimed; 0: none
+	log        *log             // as it was read or written last; nil: read it anew
+	next       string           // the id of the journal that is made next
+	swept      bool             // of what a killed process left
+	applied    bool             // this process has applied before
+	id         string           // of the journal that it has applied to; empty: there was none
+	fresh      map[string]int64 // bytes of content kept for entries that are not begun yet
+	generation int              // that it has claimed; 0: none
 }
 
 // Open opens the journal for a program that has no plan, or beside its plan. It enters
@@ -237,10 +240,10 @@ func open(n Node, enter Enter) (*Journal, error) {
 	}
 	var p *page
 	if err == nil {
-		p, err = j.load()
+		p, err = j.head()
 	}
 	if err == nil {
-		err = j.refuseOlder()
+		err = j.refuseOthers()
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -327,19 +330,21 @@ func (j *Journal) note() {
 // an entry of the same object and step is already recorded, its Before remains,
 // unless a reboot has undone the change.
 func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
-	return j.record(ctx, entries, func(p *page, entries []Entry) error {
+	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for i := range entries {
 			e := &entries[i]
 			e.Namespaces, _ = j.options.Handles(e.Kind)
 			e.Namespace, e.Time, e.Done = mountinfo.Namespace(), time.Now().UTC().Truncate(time.Second), false
-			if current := p.current(); j.options.Owner != "" && current.Name == j.options.Owner {
+			if current := l.current(); j.options.Owner != "" && current.Name == j.options.Owner {
 				e.Generation = current.Generation
 			}
-			if err := e.validate(); err != nil {
-				return err
+			if e.Identity = cmp.Or(e.Identity, e.identity()); e.validate() != nil {
+				return e.validate()
 			}
 		}
-		p.begin(j.boot, entries...)
+		if err := l.begin(j.boot, entries...); err != nil {
+			return err
+		}
 		for _, e := range entries {
 			delete(j.fresh, e.Before.Blob)
 		}
@@ -350,15 +355,15 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 // Complete records, durably, the state in which the objects were left: the After of
 // the entries.
 func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
-	return j.record(ctx, entries, func(p *page, entries []Entry) error {
-		at := p.positions()
+	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for _, e := range entries {
-			i, begun := at[e.id()]
+			kept, begun := l.entries.get(e.id())
 			if !begun {
 				return fmt.Errorf("record %s: it was never begun", e)
 			}
-			kept := &p.Entries[i]
-			kept.After, kept.Was, kept.Done = e.After, nil, true
+			if err := l.put(kept.completed(e.After)); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -368,14 +373,16 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 // that from now on a reboot no longer counts as undoing them. Nothing else about
 // the entries changes.
 func (j *Journal) SurvivesReboot(ctx context.Context, entries ...Entry) error {
-	return j.record(ctx, entries, func(p *page, entries []Entry) error {
-		at := p.positions()
+	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for _, e := range entries {
-			i, begun := at[e.id()]
-			if !begun || j.outlived(p.Entries[i]) {
+			kept, begun := l.entries.get(e.id())
+			if !begun || j.outlived(kept) {
 				return fmt.Errorf("record that %s outlives a reboot: it was never begun in this boot", e)
 			}
-			p.Entries[i].Boot = ""
+			kept.Boot = ""
+			if err := l.put(kept); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -386,15 +393,20 @@ func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	if j == nil || len(entries) == 0 {
 		return nil
 	}
-	err := j.record(ctx, entries, func(p *page, entries []Entry) error {
-		p.forget(entries...)
-		return nil
+	var gone []Entry
+	err := j.record(ctx, entries, func(l *log, entries []Entry) error {
+		for _, e := range entries {
+			if was, known := l.entries.get(e.id()); known {
+				gone = append(gone, was)
+			}
+		}
+		return l.forget(gone...)
 	})
-	return errors.Join(err, j.tidy())
+	return errors.Join(err, j.tidyAfter(gone))
 }
 
 // record changes, durably, what is recorded about entries of the context's step.
-func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []Entry) error) error {
+func (j *Journal) record(ctx context.Context, entries []Entry, f func(*log, []Entry) error) error {
 	if j == nil || len(entries) == 0 {
 		return nil
 	}
@@ -407,7 +419,7 @@ func (j *Journal) record(ctx context.Context, entries []Entry, f func(*page, []E
 		entries[i].Step = j.step
 	}
 	j.note()
-	if err := j.change(func(p *page) error { return f(p, entries) }); err != nil {
+	if err := j.change(func(l *log) error { return f(l, entries) }); err != nil {
 		return unrecorded{err}
 	}
 	return nil
@@ -431,16 +443,12 @@ func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, kno
 	if j, err = j.of(ctx); err != nil {
 		return e, false, err
 	}
-	p, err := j.load()
-	if err != nil {
-		return e, false, err
-	}
-	i := p.index(Entry{Kind: kind, Object: object, Step: j.step})
-	if i < 0 || j.passed(p.Entries[i]) {
-		return e, false, nil
+	e, known, err = j.find(id{kind, object, j.step})
+	if err != nil || !known || j.passed(e) {
+		return Entry{}, false, err
 	}
 	j.note()
-	return p.Entries[i], true, nil
+	return e, true, nil
 }
 
 // Recorded lists the entries of the context's step, oldest first. Entries that a
@@ -484,7 +492,7 @@ func (j *Journal) Entries() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(p.Entries), nil
+	return p.Entries, nil
 }
 
 // LeftForGood lists the objects that ForgetObject, or a revert with

@@ -4,17 +4,20 @@
 package journal_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // values is a handler of kernel-like values: what a third party would write.
@@ -74,7 +77,7 @@ func value(v string) journal.State { return journal.State{Type: "value", Value: 
 // in particular.
 func open(t *testing.T, dir string, n journal.Node) *journal.Journal {
 	t.Helper()
-	n.Dir, n.Agent, n.NoOwner = dir, "test", n.Owner == ""
+	n.Dir, n.Agent, n.NoOwner = dir, cmp.Or(n.Agent, "agent"), n.Owner == ""
 	j, err := n.Open(t.Context(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
@@ -142,7 +145,7 @@ func TestPLAN6_BeginIsOnDiskAndPrivate(t *testing.T) {
 	require.Equal(t, value("0"), e.Before)
 	require.Equal(t, "one", e.Step)
 	require.NotZero(t, e.Time)
-	info, err := os.Stat(filepath.Join(dir, "journal.json"))
+	info, err := os.Stat(filepath.Join(dir, "agent.journal"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 	info, err = os.Stat(dir)
@@ -444,27 +447,54 @@ func TestUndoStopsWhenCancelled(t *testing.T) {
 	require.Len(t, entries(t, j), 1)
 }
 
+const (
+	aHeader = `{"record":"journal","schema":3,"agent":"agent","id":"x"}`
+	anEntry = `{"record":"entry","kind":"a/file","object":"/a","step":"s","before":{},"after":{},"done":true}`
+)
+
+// file is that of a journal with these records.
+func file(records ...string) []byte {
+	var all []json.RawMessage
+	for _, r := range records {
+		all = append(all, json.RawMessage(r))
+	}
+	return journaltest.Format(all...)
+}
+
 func TestUnreadableJournalsAreErrors(t *testing.T) {
-	for name, content := range map[string]string{
-		"empty":          "",
-		"torn":           `{"schema":2,"entries":[{"kind":"fi`,
-		"newer":          `{"schema":3,"entries":[]}`,
-		"older":          `{"schema":1,"entries":[]}`,
-		"no schema":      `{"entries":[]}`,
-		"climbing blob":  `{"schema":2,"entries":[{"kind":"a/file","object":"/a","step":"s","before":{"blob":"blob.../../etc/shadow"},"after":{},"done":true}]}`,
-		"other's blob":   `{"schema":2,"entries":[{"kind":"a/file","object":"/a","step":"s","before":{"blob":"journal.json"},"after":{},"done":true}]}`,
-		"no object":      `{"schema":2,"entries":[{"kind":"a/file","object":"","step":"s","before":{},"after":{},"done":true}]}`,
-		"no step":        `{"schema":2,"entries":[{"kind":"a/file","object":"/a","before":{},"after":{},"done":true}]}`,
-		"same one twice": `{"schema":2,"entries":[{"kind":"x","object":"a","step":"s","before":{},"after":{},"done":true},{"kind":"x","object":"a","step":"s","before":{},"after":{},"done":true}]}`,
+	entry := func(fields string) []byte {
+		return file(aHeader, `{"record":"entry",`+fields+`"after":{},"done":true}`)
+	}
+	for name, content := range map[string][]byte{
+		"empty":               nil,
+		"no header":           file(anEntry),
+		"a torn header":       file(aHeader)[:40],
+		"NUL bytes":           make([]byte, 4096),
+		"JSON":                []byte(`{"schema":2,"entries":[]}`),
+		"newer":               file(`{"record":"journal","schema":4,"agent":"agent"}`),
+		"no schema":           file(`{"record":"journal","agent":"agent"}`),
+		"of another agent":    file(`{"record":"journal","schema":3,"agent":"another"}`),
+		"of a kind to know":   file(aHeader, `{"record":"lease","object":"/a"}`),
+		"critical":            file(aHeader, `{"record":"lease","critical":true}`),
+		"no kind of record":   file(aHeader, `{"object":"/a"}`),
+		"two headers":         file(aHeader, aHeader),
+		"climbing blob":       entry(`"kind":"a/file","object":"/a","step":"s","before":{"blob":"blob.../../etc/shadow"},`),
+		"other's blob":        entry(`"kind":"a/file","object":"/a","step":"s","before":{"blob":"agent.journal"},`),
+		"no object":           entry(`"kind":"a/file","object":"","step":"s","before":{},`),
+		"no step":             entry(`"kind":"a/file","object":"/a","before":{},`),
+		"a line that is lost": slices.Concat(file(aHeader), file(aHeader, anEntry, anEntry)[len(file(aHeader, anEntry)):]),
+		"a line twice":        slices.Concat(file(aHeader, anEntry), file(aHeader, anEntry)[len(file(aHeader)):]),
+		"a file twice":        slices.Concat(file(aHeader, anEntry), file(aHeader, anEntry)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			path := filepath.Join(dir, "journal.json")
-			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-			_, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+			path := filepath.Join(dir, "agent.journal")
+			require.NoError(t, os.WriteFile(path, content, 0o600))
+			_, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUnreadable)
 			require.Equal(t, "journal.unreadable", code.Of(err))
 			require.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, ": record ")
 		})
 	}
 }
@@ -478,33 +508,12 @@ func TestPLAN6_FilesOfOthersBesideTheJournalAreLeft(t *testing.T) {
 	v.set(t, step(t, j, "s"), j, "new", "1")
 	_, err := j.RevertAll(t.Context())
 	require.NoError(t, err)
-	require.NoFileExists(t, filepath.Join(dir, "journal.json"))
+	require.NoFileExists(t, filepath.Join(dir, "agent.journal"))
 	require.FileExists(t, path)
 }
 
-func TestPLAN6_FieldsOfALaterVersionAreKept(t *testing.T) {
-	dir, v := t.TempDir(), newValues()
-	path := filepath.Join(dir, "journal.json")
-	require.NoError(t, os.WriteFile(path, []byte(`{"schema":2,"later":{"a":[1]},"entries":[
-		{"kind":"acme/value","object":"old","step":"s","before":{},"after":{},"done":true,"why":"for a reason"}]}`), 0o600))
-	j := open(t, dir, journal.Node{})
-	v.set(t, step(t, j, "s"), j, "new", "1")
-	v.set(t, step(t, j, "s"), j, "old", "1")
-
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var got struct {
-		Later   json.RawMessage
-		Entries []struct{ Object, Why string }
-	}
-	require.NoError(t, json.Unmarshal(raw, &got))
-	require.JSONEq(t, `{"a":[1]}`, string(got.Later))
-	require.Equal(t, "old", got.Entries[1].Object)
-	require.Equal(t, "for a reason", got.Entries[1].Why)
-}
-
 func TestStateDirectoryErrorsNameIt(t *testing.T) {
-	_, err := (&journal.Node{Dir: "relative", Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	_, err := (&journal.Node{Dir: "relative", Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, `"relative"`)
 	parent := filepath.Join(t.TempDir(), "missing")
 	j := open(t, filepath.Join(parent, "state"), journal.Node{})
@@ -514,7 +523,7 @@ func TestStateDirectoryErrorsNameIt(t *testing.T) {
 	require.ErrorContains(t, err, "create "+parent)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = (&journal.Node{Dir: file, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	_, err = (&journal.Node{Dir: file, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, file)
 }
 
@@ -557,12 +566,13 @@ func TestAnotherProcessesChangesAreSeen(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	f.Add([]byte(`{"schema":2,"owners":[{"name":"a","generation":1}],"entries":[{"kind":"a/file","object":"/a","step":"s","before":{"blob":"blob.b"},"after":{},"done":true}]}`))
-	f.Add([]byte(`{"schema":2}`))
+	f.Add(file(aHeader, `{"record":"owner","name":"a","generation":1}`, anEntry))
+	f.Add(file(aHeader))
+	f.Add(append(file(aHeader, anEntry), "120 0123456789abcdef {"...))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.json"), content, 0o600))
-		j, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.journal"), content, 0o600))
+		j, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 		if err != nil {
 			require.ErrorIs(t, err, journal.ErrUnreadable)
 			return

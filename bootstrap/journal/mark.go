@@ -35,8 +35,8 @@ type Finder interface {
 	Find(ctx context.Context) ([]Marked, error)
 }
 
-// find has the handler find its objects, in their namespaces.
-func (j *Journal) find(ctx context.Context, f Finder) (found []Marked, err error) {
+// findBy has the handler find its objects, in their namespaces.
+func (j *Journal) findBy(ctx context.Context, f Finder) (found []Marked, err error) {
 	err = j.enter(ctx, f.Namespaces(), func(ctx context.Context) (err error) {
 		found, err = f.Find(ctx)
 		return err
@@ -52,7 +52,7 @@ func (j *Journal) Mark() (Mark, error) {
 	if j == nil {
 		return Mark{}, nil
 	}
-	p, err := j.load()
+	p, err := j.head()
 	if err != nil {
 		return Mark{}, err
 	}
@@ -79,7 +79,7 @@ func (j *Journal) Orphans(ctx context.Context) (orphans []Marked, err error) {
 		if !ok {
 			continue
 		}
-		found, err := j.find(ctx, f)
+		found, err := j.findBy(ctx, f)
 		errs = append(errs, err)
 		for _, m := range found {
 			ofAnother := m.Agent != "" && j.options.Agent != "" && m.Agent != j.options.Agent

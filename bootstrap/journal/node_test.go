@@ -101,7 +101,7 @@ func TestPLAN6_AnObjectIsUndoneInItsNamespaces(t *testing.T) {
 			var entered, called []string
 			v := newValues()
 			h := elsewhere{v, tc.recorded, &called}
-			n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{h}}
+			n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{h}}
 			j, err := n.Open(t.Context(), entering(&entered))
 			require.NoError(t, err)
 			defer j.Close()
@@ -124,7 +124,7 @@ func TestPLAN6_AnObjectIsUndoneInItsNamespaces(t *testing.T) {
 
 func TestPLAN18_OrphansAreLookedForOnTheHost(t *testing.T) {
 	var entered, called []string
-	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true,
+	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true,
 		Handlers: []journal.Handler{elsewhere{newValues(), []string{"net"}, &called}}}
 	j, err := n.Open(t.Context(), entering(&entered))
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestSEC10_WhatCannotBeEnteredIsNotUndoneHere(t *testing.T) {
 		}
 		return f(ctx)
 	}
-	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{h}}
+	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{h}}
 	j, err := n.Open(t.Context(), enter)
 	require.NoError(t, err)
 	defer j.Close()
@@ -163,7 +163,7 @@ func TestSEC10_WhatCannotBeEnteredIsNotUndoneHere(t *testing.T) {
 
 // What an action records belongs to the step of its context, and none outside of one.
 func TestPLAN6_TheContextSaysForWhichStepIsRecorded(t *testing.T) {
-	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true}
+	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true}
 	require.Nil(t, journal.From(t.Context()))
 	require.Nil(t, journal.OnNode(t.Context()))
 	ctx, leave, err := n.Enter(t.Context(), "apply", entering(new([]string)))
@@ -196,7 +196,7 @@ func TestPLAN6_TheContextSaysForWhichStepIsRecorded(t *testing.T) {
 func TestPLAN6_ANodeIsOpenedOnceThereIsAPlaceForIt(t *testing.T) {
 	var entered []string
 	parent := filepath.Join(t.TempDir(), "later")
-	n := &journal.Node{Dir: filepath.Join(parent, "state"), Agent: "test", Owner: "pod"}
+	n := &journal.Node{Dir: filepath.Join(parent, "state"), Agent: "agent", Owner: "pod"}
 	require.Empty(t, entered, "nothing is looked at before a plan runs")
 	_, _, err := n.Enter(t.Context(), "check", entering(&entered))
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func TestPLAN6_ANodeIsOpenedOnceThereIsAPlaceForIt(t *testing.T) {
 		ctx, leave, err := n.Enter(t.Context(), "apply", entering(&entered))
 		require.NoError(t, err)
 		agent, owner, generation := n.Identity(ctx)
-		require.Equal(t, []string{"test", "pod"}, []string{agent, owner})
+		require.Equal(t, []string{"agent", "pod"}, []string{agent, owner})
 		require.Equal(t, 1, generation)
 		require.NoError(t, leave())
 	}
@@ -215,7 +215,7 @@ func TestPLAN6_ANodeIsOpenedOnceThereIsAPlaceForIt(t *testing.T) {
 // RevertAll tells what became of each entry; its error is of nothing else.
 func TestPLAN12_RevertAllTellsOfEachEntry(t *testing.T) {
 	v := newValues()
-	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{v}}
+	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{v}}
 	ctx, leave, err := n.Enter(t.Context(), "apply", entering(new([]string)))
 	require.NoError(t, err)
 	one, two := n.WithStep(ctx, "one"), n.WithStep(ctx, "two")

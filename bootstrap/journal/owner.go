@@ -221,7 +221,7 @@ func (j *Journal) claimFirst(p *page) error {
 		return err
 	}
 	if who := j.options.Owner; who != "" && (who != p.current().Name || j.claimedByAnother(p.current())) {
-		if err := j.change(func(p *page) error { p.claim(who, j.claimant(p.current())); return nil }); err != nil {
+		if err := j.change(func(l *log) error { return l.claim(who, j.claimant(l.current())) }); err != nil {
 			return err
 		}
 	}
@@ -346,16 +346,20 @@ func (p *page) superseded(who string) bool {
 
 // claim makes who the node's owner. One that is so already stays as it is, but for the
 // process.
-func (p *page) claim(who string, by *claimant) {
-	if current := p.current(); current.Generation > 0 && current.Name == who {
-		p.Owners[len(p.Owners)-1].Process = by
-		return
+func (l *log) claim(who string, by *claimant) error {
+	current := l.current()
+	if current.Generation > 0 && current.Name == who {
+		current.Process = by
+		return l.add(envelope{Record: recordOwner}, current)
 	}
-	if n := len(p.Owners); n > 0 {
-		p.Owners[n-1].Process = nil // asked of the present owner only
+	next := owner{Name: who, Generation: current.Generation + 1, Since: time.Now().UTC().Truncate(time.Second), Process: by}
+	if current.Process != nil { // asked of the present owner only
+		current.Process = nil
+		if err := l.add(envelope{Record: recordOwner}, current); err != nil {
+			return err
+		}
 	}
-	p.Owners = append(p.Owners, owner{who, p.current().Generation + 1, time.Now().UTC().Truncate(time.Second), by})
-	p.Owners = p.Owners[max(0, len(p.Owners)-maxOwners):]
+	return l.add(envelope{Record: recordOwner}, next)
 }
 
 func (o owner) String() string {

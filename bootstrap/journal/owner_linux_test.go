@@ -4,11 +4,14 @@
 package journal_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -116,20 +120,21 @@ func TestPLAN11_ClaimsSaysWhetherAnotherProcessStandsForTheOwner(t *testing.T) {
 		require.NoError(t, leave())
 	}
 	enter()
-	path := filepath.Join(dir, "journal.json")
-	ours, err := os.ReadFile(path)
-	require.NoError(t, err)
-	gone := regexp.MustCompile(`"start": \d+`).ReplaceAll(ours, []byte(`"start": 1`))
-	require.NotEqual(t, ours, gone)
-	require.NoError(t, os.WriteFile(path, gone, 0o600))
+	start := regexp.MustCompile(`"start":\d+`)
+	starts := func() string { return fmt.Sprintf("%q", start.FindAll(slices.Concat(journaltest.Records(t, dir)...), -1)) }
+	ours := starts()
+	var all []json.RawMessage
+	for _, text := range journaltest.Records(t, dir) {
+		all = append(all, start.ReplaceAll(text, []byte(`"start":1`)))
+	}
+	journaltest.Write(t, journaltest.Path(t, dir), all...)
+	require.NotEqual(t, ours, starts())
 
 	claims, err := open(t, dir, journal.Node{Owner: "host"}).Claims()
 	require.NoError(t, err)
 	require.True(t, claims)
 	enter()
-	now, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(ours), string(now))
+	require.Contains(t, starts(), ours[1:len(ours)-1])
 	claims, err = open(t, dir, journal.Node{Owner: "host"}).Claims()
 	require.NoError(t, err)
 	require.False(t, claims)
@@ -225,7 +230,7 @@ func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
 // An uninstall removes the journal while another process that has opened it has not yet
 // looked at it.
 func TestPLAN11_AFileThatIsGoneIsNoUntrustedOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal.json")
+	path := filepath.Join(t.TempDir(), "agent.journal")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	require.NoError(t, err)
 	defer file.Close()
@@ -253,5 +258,5 @@ func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, left, 1, "the journal, and no lock of its own")
-	require.Equal(t, "journal.json", left[0].Name())
+	require.Equal(t, "agent.journal", left[0].Name())
 }

@@ -5,35 +5,17 @@ package journal
 
 import (
 	"encoding/json"
-	"fmt"
-	"iter"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 )
 
-// schema is the version of the format. Fields may be added within one version; a
-// program that does not know them keeps them.
-const schema = 2
-
-// maxOwners is how many owners are remembered: an older one that comes back is
-// taken for a new one.
-const maxOwners = 128
-
-// page is the journal on disk.
+// page is what is recorded at one time, for one reader.
 type page struct {
-	Schema  int     `json:"schema"`
-	ID      string  `json:"id,omitempty"`     // drawn when the journal is made
-	Owners  []owner `json:"owners,omitempty"` // the last one is the node's
-	Entries []Entry `json:"entries"`          // oldest first
-	Left    []Left  `json:"left,omitempty"`   // for good, oldest first
-
-	unknown map[string]json.RawMessage
+	ID      string  // drawn when the journal is made; empty: it is nobody's
+	Owners  []owner // the last one is the node's
+	Entries []Entry // oldest first
+	Left    []Left  // for good, oldest first
 }
-
-// maxLeft is how many objects are remembered that are left for good.
-const maxLeft = 1000
 
 // Left is an object that was changed and is left so for good.
 type Left struct {
@@ -49,127 +31,109 @@ type owner struct {
 	Generation int       `json:"generation"`
 	Since      time.Time `json:"since"`
 	Process    *claimant `json:"process,omitempty"` // that claimed it; nil: a pod's, or unknown
+
+	unknown map[string]json.RawMessage // fields of a later version
+	size    int                        // of its line in the file
 }
 
-func (p *page) UnmarshalJSON(text []byte) (err error) {
-	type plain page
-	p.unknown, err = unmarshalKeeping(text, (*plain)(p))
-	return err
+// page returns what l is now.
+func (l *log) page() *page {
+	p := l.head()
+	p.Entries = slices.AppendSeq(make([]Entry, 0, l.entries.len()), l.entries.all)
+	return p
 }
 
-func (p page) MarshalJSON() ([]byte, error) {
-	type plain page
-	return marshalWith(plain(p), p.unknown)
+// head is page without the entries.
+func (l *log) head() *page {
+	p := &page{ID: l.header.ID, Owners: l.owners}
+	for _, left := range l.left {
+		p.Left = append(p.Left, left.Left)
+	}
+	return p
 }
 
-// jsonNames yields the JSON names of v's fields.
-func jsonNames(v any) iter.Seq[string] {
-	t := reflect.TypeOf(v).Elem()
-	return func(yield func(string) bool) {
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			if name != "" && !yield(name) {
-				return
-			}
-		}
-	}
-}
-
-func decode(raw []byte) (*page, error) {
-	var version struct{ Schema int }
-	if err := json.Unmarshal(raw, &version); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
-	}
-	if version.Schema != schema {
-		return nil, fmt.Errorf("%w: it has schema %d, and this version reads %d", ErrUnreadable, version.Schema, schema)
-	}
-	p := &page{}
-	if err := json.Unmarshal(raw, p); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
-	}
-	at := p.positions()
-	for i, e := range p.Entries {
-		if err := e.validate(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
-		}
-		if at[e.id()] != i {
-			return nil, fmt.Errorf("%w: %s of step %s is there twice", ErrUnreadable, e, e.Step)
-		}
-	}
-	return p, nil
-}
+func (l *log) current() owner { return currentOf(l.owners) }
 
 // current returns the node's owner, or the zero value if it has none.
-func (p *page) current() owner {
-	if len(p.Owners) == 0 {
+func (p *page) current() owner { return currentOf(p.Owners) }
+
+func currentOf(owners []owner) owner {
+	if len(owners) == 0 {
 		return owner{}
 	}
-	return p.Owners[len(p.Owners)-1]
-}
-
-func (p *page) index(e Entry) int { return slices.IndexFunc(p.Entries, e.same) }
-
-// positions says where each entry is, for callers that look up many.
-func (p *page) positions() map[id]int {
-	at := make(map[id]int, len(p.Entries))
-	for i, e := range p.Entries {
-		at[e.id()] = i
-	}
-	return at
-}
-
-// begin appends entries, as the newest, in the running boot.
-func (p *page) begin(boot string, entries ...Entry) {
-	at := p.positions()
-	for _, e := range entries {
-		if i, known := at[e.id()]; known {
-			if p.Entries[i].Kept && e.Before.Type != "" { // it comes back, and is left then
-				p.remember(e)
-			}
-			e = p.Entries[i].again(e, boot)
-		}
-		at[e.id()] = len(p.Entries)
-		p.Entries = append(p.Entries, e)
-	}
-	var last []Entry
-	for i, e := range p.Entries {
-		if at[e.id()] == i {
-			last = append(last, e)
-		}
-	}
-	p.Entries = last
-	p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { // what has gone since
-		return slices.ContainsFunc(entries, func(e Entry) bool { return l.is(e) && e.Before.Type == "" })
-	})
+	return owners[len(owners)-1]
 }
 
 func (l Left) is(e Entry) bool { return l.Kind == e.Kind && l.Object == e.Object }
 
+// begin records entries, as the newest, in the running boot.
+func (l *log) begin(boot string, entries ...Entry) error {
+	for _, e := range entries {
+		begun := e
+		was, known := l.entries.get(e.id())
+		if known {
+			begun = was.again(e, boot)
+		}
+		if known && was.Kept && e.Before.Type != "" { // it comes back, and is left then
+			if err := l.remember(e); err != nil {
+				return err
+			}
+		}
+		if err := l.add(envelope{Record: recordEntry, Anew: known}, begun); err != nil {
+			return err
+		}
+	}
+	return l.unleave(entries)
+}
+
+// unleave drops from what is left for good what has gone since.
+func (l *log) unleave(entries []Entry) error {
+	for _, e := range entries {
+		if e.Before.Type != "" || l.findLeft(e.Kind, e.Object) < 0 {
+			continue
+		}
+		if err := l.add(envelope{Record: recordUnleft}, name{Kind: e.Kind, Object: e.Object}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put records how an entry is now.
+func (l *log) put(e Entry) error { return l.add(envelope{Record: recordEntry}, e) }
+
 // leave drops entries, and remembers their objects.
-func (p *page) leave(forGood ...Entry) {
-	p.forget(forGood...)
-	p.remember(forGood...)
+func (l *log) leave(forGood ...Entry) error {
+	if err := l.forget(forGood...); err != nil {
+		return err
+	}
+	return l.remember(forGood...)
 }
 
 // remember adds the objects of entries to those that are left.
-func (p *page) remember(entries ...Entry) {
+func (l *log) remember(entries ...Entry) error {
+	now := time.Now().UTC().Truncate(time.Second)
 	for _, e := range entries {
-		p.Left = slices.DeleteFunc(p.Left, func(l Left) bool { return l.is(e) })
-		p.Left = append(p.Left, Left{e.Kind, e.Object, e.After.Value, time.Now().UTC().Truncate(time.Second)})
+		left := leftRecord{Left: Left{e.Kind, e.Object, e.After.Value, now}}
+		if i := l.findLeft(e.Kind, e.Object); i >= 0 {
+			left.unknown = l.left[i].unknown
+		}
+		if err := l.add(envelope{Record: recordLeft}, left); err != nil {
+			return err
+		}
 	}
-	p.Left = p.Left[max(0, len(p.Left)-maxLeft):]
+	return nil
 }
 
-func (p *page) forget(gone ...Entry) {
-	ids := make(map[id]bool, len(gone))
+// forget drops entries.
+func (l *log) forget(gone ...Entry) error {
 	for _, e := range gone {
-		ids[e.id()] = true
+		if !l.entries.has(e.id()) {
+			continue
+		}
+		if err := l.add(envelope{Record: recordUndone}, name{e.Kind, e.Object, e.Step}); err != nil {
+			return err
+		}
 	}
-	p.Entries = slices.DeleteFunc(p.Entries, func(e Entry) bool { return ids[e.id()] })
-}
-
-func (p *page) clone() *page {
-	c := *p
-	c.Owners, c.Entries, c.Left = slices.Clone(p.Owners), slices.Clone(p.Entries), slices.Clone(p.Left)
-	return &c
+	return nil
 }

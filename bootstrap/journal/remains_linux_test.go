@@ -25,8 +25,8 @@ func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
 		"a directory":       {},
 		"kept content":      {"blob.00ff": "kept"},
 		"a temporary file":  {temporary: "{"},
-		"an empty journal":  {"journal.json": `{"schema":2,"id":"x","entries":[]}`},
-		"all of these":      {"blob.00ff": "kept", temporary: "{", "journal.json": `{"schema":2,"entries":[]}`},
+		"an empty journal":  {"agent.journal": string(file(aHeader))},
+		"all of these":      {"blob.00ff": "kept", temporary: "{", "agent.journal": string(file(aHeader)), "agent.last.json": "{}"},
 		"and another's too": {"blob.00ff": "kept", "notes.txt": "an administrator's"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
 			for name, content := range files {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 			}
-			j, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+			j, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 			require.NoError(t, err)
 			defer j.Close()
 			empty, err := j.Empty()
@@ -59,7 +59,7 @@ func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
 }
 
 func TestADirectoryOfAnAdministratorsIsAnEmptyJournal(t *testing.T) {
-	j, err := (&journal.Node{Dir: t.TempDir(), Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: t.TempDir(), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 	empty, err := j.Empty()
@@ -72,7 +72,7 @@ func TestPLAN3_AnApplyClearsTheStateDirectory(t *testing.T) {
 	dir := t.TempDir()
 	temporary := filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp")
 	require.NoError(t, os.WriteFile(temporary, []byte("{"), 0o600))
-	j, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 	_, leave, err := j.Enter(context.Background(), "apply")
@@ -88,7 +88,7 @@ func TestPLAN3_WhatAKilledUndoLeavesBesideAFileGoes(t *testing.T) {
 	files, path := journal.Files{Kind: "acme"}, filepath.Join(dir, "file")
 	temporary := filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp")
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
-	j, err := (&journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	defer j.Close()
 	after, err := journal.Snapshot(t.Context(), path)

@@ -4,12 +4,13 @@
 package journal
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,15 +19,49 @@ import (
 )
 
 const (
-	fileName   = "journal.json"
-	blobPrefix = "blob."
-	maxJournal = 64 << 20 // bytes
+	journalSuffix = ".journal"
+	blobPrefix    = "blob."
 )
+
+// fileName is that of the journal: each agent has a file of its own.
+func (j *Journal) fileName() string { return j.options.Agent + journalSuffix }
 
 // load returns what is recorded now, by this or another process.
 func (j *Journal) load() (*page, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	l, err := j.current()
+	if err != nil {
+		return nil, err
+	}
+	return l.page(), nil
+}
+
+// head is load without the entries, in the same time whatever their number.
+func (j *Journal) head() (*page, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l, err := j.current()
+	if err != nil {
+		return nil, err
+	}
+	return l.head(), nil
+}
+
+// find looks an entry up, in the same time whatever the number of entries.
+func (j *Journal) find(i id) (e Entry, known bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l, err := j.current()
+	if err != nil {
+		return Entry{}, false, err
+	}
+	e, known = l.entries.get(i)
+	return e, known, nil
+}
+
+// current reads what is new.
+func (j *Journal) current() (*log, error) {
 	d, err := j.openDir()
 	if err != nil {
 		return nil, err
@@ -56,62 +91,82 @@ func (j *Journal) openDir() (*durable.Dir, error) {
 	return d, nil
 }
 
-// refresh reads the journal, unless it is unchanged since it was last read.
-func (j *Journal) refresh(d *durable.Dir) (*page, error) {
+// refresh reads the journal, unless it is unchanged since it was last read or written.
+// Of a file that has grown, it reads what is new.
+func (j *Journal) refresh(d *durable.Dir) (*log, error) {
 	var info fs.FileInfo
 	err := fs.ErrNotExist
 	if d != nil {
-		info, err = d.Lstat(fileName)
+		info, err = d.Lstat(j.fileName())
 	}
+	seen := j.log != nil && j.log.seen != nil
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		j.page, j.seen = &page{Schema: schema}, nil
-		return j.page, nil
+		if j.log == nil || seen {
+			j.log = newLog(j.options.Agent)
+		}
+		return j.log, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
 	case info.IsDir():
-		return nil, fmt.Errorf("%s is a directory, in the place of the journal: look at what it holds, and move it away", d.Path(fileName))
-	case j.seen != nil && os.SameFile(info, j.seen) && info.ModTime().Equal(j.seen.ModTime()) && info.Size() == j.seen.Size():
-		return j.page, nil
+		return nil, fmt.Errorf("%s is a directory, in the place of the journal: look at what it holds, and move it away", d.Path(j.fileName()))
+	case seen && os.SameFile(info, j.log.seen) && info.ModTime().Equal(j.log.seen.ModTime()) && info.Size() == j.log.seen.Size():
+		return j.log, nil
 	}
-	p, err := read(d)
+	if seen && os.SameFile(info, j.log.seen) && info.Size() > j.log.seen.Size() && j.read(d, j.log) == nil {
+		return j.log, nil
+	}
+	l := newLog(j.options.Agent)
+	j.log = nil
+	err = j.read(d, l)
 	if errors.Is(err, fs.ErrNotExist) {
 		return j.refresh(d) // another process has just removed it
 	}
 	if err != nil {
 		return nil, err
 	}
-	j.page, j.seen = p, info
-	return p, nil
+	j.log = l
+	return l, nil
 }
 
-func read(d *durable.Dir) (*page, error) {
-	path := d.Path(fileName)
-	if err := trusted(path, func() (fs.FileInfo, error) { return d.Lstat(fileName) }); err != nil {
-		return nil, err
+// read changes l by what the file has after what l was read from.
+func (j *Journal) read(d *durable.Dir, l *log) error {
+	path := d.Path(j.fileName())
+	if err := trusted(path, func() (fs.FileInfo, error) { return d.Lstat(j.fileName()) }); err != nil {
+		return err
 	}
-	raw, err := d.ReadFile(fileName, maxJournal)
+	f, err := d.Open(j.fileName())
 	if err != nil {
-		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
+		return fmt.Errorf("read the journal: %w", remedy.File(err))
 	}
-	p, err := decode(raw)
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		_, err = f.Seek(l.offset, io.SeekStart)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", path, err)
+		return fmt.Errorf("read the journal: %w", err)
 	}
-	return p, nil
+	if info.Size() > maxJournal {
+		return fmt.Errorf("read the journal: %s: larger than %d bytes", path, maxJournal)
+	}
+	l.seen = info
+	if err := l.read(newLineReader(io.LimitReader(f, maxJournal), l.sum, l.offset)); err != nil {
+		return fmt.Errorf("%s: %w: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", path, ErrUnreadable, err)
+	}
+	return nil
 }
 
-// refuseOlder returns an error if the directory has no journal but what builds kept
-// there that had none: a record for each package, schema 1.
-func (j *Journal) refuseOlder() error {
+// refuseOthers returns an error if the directory has the journal of another agent, or
+// what an older build kept there. Journals are told by their names, and not read.
+func (j *Journal) refuseOthers() error {
 	d, err := j.openDir()
 	if d == nil || err != nil {
 		return err
 	}
 	defer d.Close()
-	if _, err := d.Lstat(fileName); !errors.Is(err, fs.ErrNotExist) {
-		return nil // it was read
-	}
+	_, err = d.Lstat(j.fileName())
+	none := errors.Is(err, fs.ErrNotExist)
 	for name, err := range d.All() {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // an uninstall has just removed it
@@ -119,14 +174,23 @@ func (j *Journal) refuseOlder() error {
 		if err != nil {
 			return fmt.Errorf("look at the state directory: %w", err)
 		}
-		if isOlder(d, name) {
+		agent, isJournal := strings.CutSuffix(name, journalSuffix)
+		switch {
+		case isJournal && agent != j.options.Agent && isAgentName(agent):
+			return fmt.Errorf("%w: %s is that of agent %q, and this is %q; one agent a node is supported so far: uninstall the other one first, or use its name", ErrOtherAgent, d.Path(name), agent, j.options.Agent)
+		case name == olderName:
+			return fmt.Errorf("%w: %s was recorded by an older build, in another format: uninstall with that build, or undo by hand what the file says, and remove it", ErrUnreadable, d.Path(name))
+		case none && isOlder(d, name):
 			return fmt.Errorf("%w: %s was recorded by a build that kept no journal: uninstall with that build, or undo by hand what the file says, and remove it", ErrUnreadable, d.Path(name))
 		}
 	}
 	return nil
 }
 
-// isOlder reports whether a file is such a record.
+// olderName is the journal of builds of schema 2: one for all agents.
+const olderName = "journal.json"
+
+// isOlder reports whether a file is a record of builds of schema 1: one for each package.
 func isOlder(d *durable.Dir, name string) bool {
 	switch name {
 	case "owner.json", "bpffs.json", "cgroup.json", "cni.json", "config.json", "hostpath.json":
@@ -143,8 +207,9 @@ func isOlder(d *durable.Dir, name string) bool {
 	return err == nil && json.Unmarshal(raw, &p) == nil && p.Schema == 1 && p.Entries != nil
 }
 
-// change changes the journal, durably.
-func (j *Journal) change(f func(*page) error) error {
+// change changes the journal, durably. The time that it takes does not depend on how much
+// is recorded.
+func (j *Journal) change(f func(*log) error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	d, made, err := j.makeDir()
@@ -152,47 +217,142 @@ func (j *Journal) change(f func(*page) error) error {
 		return err
 	}
 	defer d.Close()
-	p, err := j.refresh(d)
+	l, err := j.refresh(d)
 	if err == nil {
-		p = p.clone()
-		p.ID = cmp.Or(p.ID, j.next)
-		err = f(p)
+		err = f(l)
 	}
 	if err == nil {
-		err = j.save(d, p)
+		err = j.save(d, l)
 	}
-	if err != nil && made {
+	if err != nil && l != nil && len(l.pending) > 0 {
+		j.log = nil // it has changed in memory only: read it again
+	}
+	if made && (err != nil || l.seen == nil) {
 		return errors.Join(err, j.parent.Remove(j.name)) // nothing is in it that would say whose it is
 	}
 	return err
 }
 
-// save replaces the journal.
-func (j *Journal) save(d *durable.Dir, p *page) error {
+// save makes what was changed durable: by one append or, where that would leave too much
+// that no longer counts, or something else in the file has changed, by another file.
+func (j *Journal) save(d *durable.Dir, l *log) error {
+	if len(l.pending) == 0 && !l.rewrite {
+		return nil
+	}
 	if err := j.sweep(d); err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(p, "", " ")
+	if l.header.ID == "" && l.current().Generation+l.entries.len() > 0 {
+		l.header.ID, l.rewrite = j.next, true
+	}
+	must := l.rewrite || l.seen == nil || l.seen.Size() != l.offset
+	var err error
+	if must || l.wasteful() {
+		if err = j.replace(d, l); err == nil || must {
+			return err
+		}
+	}
+	if errAppend := j.append(d, l); errAppend != nil {
+		return errors.Join(err, errAppend)
+	}
+	return nil // a file that could not be replaced has grown, which does no harm
+}
+
+// replace writes all of l to another file, and puts it in the place of the journal.
+func (j *Journal) replace(d *durable.Dir, l *log) error {
+	f, err := d.Create(j.fileName(), 0o600)
 	if err != nil {
-		return fmt.Errorf("encode the journal: %w", err)
-	}
-	if len(raw) >= maxJournal {
-		return fmt.Errorf("write the journal: it would have %d bytes, and at most %d are read", len(raw), maxJournal)
-	}
-	if err := d.WriteFile(fileName, 0o600, append(raw, '\n')); err != nil {
 		return fmt.Errorf("write the journal: %w", remedy.File(err))
 	}
-	info, err := d.Lstat(fileName)
+	defer f.Abort()
+	w, records := newLineWriter(f, ""), 0
+	for e, v := range l.all {
+		if err = w.encode(e, v); err != nil {
+			break
+		}
+		records++
+	}
+	if err == nil {
+		err = w.w.Flush()
+	}
+	if err == nil {
+		err = f.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("write the journal: %w", remedy.File(err))
+	}
+	info, err := d.Lstat(j.fileName())
 	if err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
-	j.page, j.seen = p, info
+	l.written(info, w, records)
+	l.live = w.n
 	return nil
+}
+
+// append writes what is pending to the end of the file. If that fails, the file is made
+// what it was: what is left of it otherwise is a change that nobody was told of.
+func (j *Journal) append(d *durable.Dir, l *log) error {
+	f, err := d.OpenAppend(j.fileName())
+	if err != nil {
+		return fmt.Errorf("write the journal: %w", remedy.File(err))
+	}
+	defer f.Close()
+	path := d.Path(j.fileName())
+	if err := trusted(path, f.Stat); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && (!os.SameFile(info, l.seen) || info.Size() != l.offset) {
+		err = fmt.Errorf("%s: another process has changed it meanwhile: whoever changes a node must hold the node's lock", path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	w := newLineWriter(f, l.sum)
+	w.n = l.offset
+	if err = w.appendAll(l.pending); err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		info, err = f.Stat()
+	}
+	if err != nil {
+		err = errors.Join(err, f.Truncate(l.offset))
+		return fmt.Errorf("write the journal: %w", remedy.File(err))
+	}
+	l.written(info, w, l.records+len(l.pending))
+	return nil
+}
+
+// written says that all of l is in the file.
+func (l *log) written(info fs.FileInfo, w *lineWriter, records int) {
+	l.seen, l.offset, l.sum, l.records = info, w.n, w.sum, records
+	l.pending, l.rewrite = nil, false
+}
+
+func (w *lineWriter) encode(e envelope, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return w.write(line{e, body}.text())
+}
+
+// appendAll writes the records of one change.
+func (w *lineWriter) appendAll(lines []line) error {
+	for i, l := range lines {
+		l.More = i < len(lines)-1
+		if err := w.write(l.text()); err != nil {
+			return err
+		}
+	}
+	return w.w.Flush()
 }
 
 // sweep removes, once, what a killed run has left.
 func (j *Journal) sweep(d *durable.Dir) error {
-	if j.swept && j.seen != nil {
+	if j.swept && j.log != nil && j.log.seen != nil {
 		return nil
 	}
 	if err := d.Sweep(); err != nil {
@@ -234,7 +394,7 @@ func (j *Journal) remains(p *page) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("look at the state directory: %w", err)
 		}
-		if name == fileName && len(p.Left) == 0 || isBlob(name) || durable.IsTemporary(name) {
+		if name == j.fileName() && len(p.Left) == 0 || isBlob(name) || durable.IsTemporary(name) {
 			return true, nil
 		}
 		empty = false
@@ -277,14 +437,34 @@ func (j *Journal) tidy() error {
 		return err
 	}
 	defer d.Close()
-	p, err := j.refresh(d)
+	l, err := j.refresh(d)
 	if err != nil {
 		return err
 	}
-	if len(p.Entries)+len(p.Owners)+len(j.fresh) == 0 {
+	if l.entries.len()+len(l.owners)+len(j.fresh) == 0 {
 		return j.discard()
 	}
-	return j.sweepBlobs(d, p)
+	return j.sweepBlobs(d, l)
+}
+
+// tidyAfter is tidy after entries were forgotten, and looks at nothing else.
+func (j *Journal) tidyAfter(gone []Entry) error {
+	if j.leavesNothing(gone) {
+		return nil
+	}
+	return j.tidy()
+}
+
+// leavesNothing reports whether tidy has nothing to remove after entries were forgotten.
+func (j *Journal) leavesNothing(gone []Entry) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.log == nil || j.log.entries.len()+len(j.log.owners)+len(j.fresh) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(gone, func(e Entry) bool {
+		return e.Before.Blob != "" && j.log.entries.content[e.Before.Blob].entries == 0
+	})
 }
 
 // discard removes the journal with everything that belongs to it, and the directory
@@ -296,19 +476,24 @@ func (j *Journal) discard() error {
 		return err
 	}
 	defer d.Close()
-	p, err := j.refresh(d)
+	l, err := j.refresh(d)
 	if err != nil {
 		return err
 	}
-	j.page, j.seen, j.fresh = &page{Schema: schema}, nil, nil
+	nobodys := newLog(j.options.Agent)
+	j.fresh = nil
 	j.applied, j.id, j.generation, j.next = false, "", 0, newID()
-	if len(p.Left) > 0 {
-		if p.ID != "" {
-			err = j.save(d, &page{Schema: schema, Entries: []Entry{}, Left: p.Left})
+	if len(l.left) > 0 {
+		if l.header.ID != "" {
+			nobodys.left, nobodys.others, nobodys.header.unknown = l.left, l.others, l.header.unknown
+			err = j.replace(d, nobodys)
+			j.log = nobodys
 		}
-		return errors.Join(err, j.sweepBlobs(d, j.page))
+		return errors.Join(err, j.sweepBlobs(d, nobodys))
 	}
-	if err := errors.Join(j.sweepBlobs(d, j.page), d.Sweep(), d.Remove(fileName)); err != nil {
+	j.log = nobodys
+	// The report goes first: as long as the journal is there, so is what tells of it.
+	if err := errors.Join(d.Remove(j.reportName()), j.sweepBlobs(d, nobodys), d.Sweep(), d.Remove(j.fileName())); err != nil {
 		return fmt.Errorf("remove the journal: %w", remedy.File(err))
 	}
 	info, err := d.Stat()
@@ -329,24 +514,21 @@ func (j *Journal) discard() error {
 
 // sweepBlobs removes stored content that is named neither by an entry nor by one
 // that is about to be begun.
-func (j *Journal) sweepBlobs(d *durable.Dir, p *page) error {
-	named := map[string]bool{}
-	for _, e := range p.Entries {
-		named[e.Before.Blob] = true
-	}
+func (j *Journal) sweepBlobs(d *durable.Dir, l *log) error {
 	var errs []error
 	for name, err := range d.All() {
 		if err != nil {
 			return errors.Join(append(errs, fmt.Errorf("list the state directory: %w", err))...)
 		}
-		if isBlob(name) && !j.fresh[name] && !named[name] {
+		if _, fresh := j.fresh[name]; isBlob(name) && !fresh && l.entries.content[name].entries == 0 {
 			errs = append(errs, d.Remove(name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// isBlob reports whether a file has kept content: its name has a hash.
 func isBlob(name string) bool {
 	sum, ok := strings.CutPrefix(name, blobPrefix)
-	return ok && !strings.ContainsAny(sum, "/\\.\x00")
+	return ok && sum != "" && isHex(sum)
 }

@@ -172,6 +172,8 @@ type undoing struct {
 	handlers []Handler
 	works    []*work
 	needs    map[string]id // objects that something needs which stays: what
+
+	bequeathed map[id]bool // the heirs: what they have inherited is in page
 }
 
 // work is what one pass does about one entry.
@@ -197,9 +199,11 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 	}
 	u := &undoing{
 		Pass:     &Pass{journal: j, gone: map[string]bool{}, stays: map[string]bool{}},
-		page:     p.clone(),
+		page:     p,
 		handlers: handlers,
 		needs:    map[string]id{},
+
+		bequeathed: map[id]bool{},
 	}
 	u.take(pick)
 	for _, w := range u.works {
@@ -232,6 +236,7 @@ func (u *undoing) take(pick func(Entry) bool) {
 		if !inherited || u.journal.outlived(e) || !e.MatchesAfter(u.page.Entries[heir].Before) {
 			continue
 		}
+		u.bequeathed[u.page.Entries[heir].id()] = true
 		u.page.Entries[heir].Before = e.Before
 		if e.Boot == "" {
 			u.page.Entries[heir].Boot = ""
@@ -400,21 +405,27 @@ func (u *undoing) forget(gone, forGood []Entry) error {
 	if len(gone)+len(forGood)+len(kept) == 0 {
 		return j.tidy()
 	}
-	if err := j.change(func(p *page) error {
-		at := u.page.positions()
-		for i, e := range p.Entries { // what was bequeathed
-			if from, known := at[e.id()]; known {
-				p.Entries[i].Before, p.Entries[i].Boot = u.page.Entries[from].Before, u.page.Entries[from].Boot
+	if err := j.change(func(l *log) error {
+		for _, e := range u.page.Entries { // what was bequeathed
+			if was, known := l.entries.get(e.id()); known && u.bequeathed[e.id()] {
+				was.Before, was.Boot = e.Before, e.Boot
+				if err := l.put(was); err != nil {
+					return err
+				}
 			}
 		}
 		for _, e := range kept {
-			if i := p.index(e); i >= 0 {
-				p.Entries[i].Kept = true
+			if was, known := l.entries.get(e.id()); known {
+				was.Kept = true
+				if err := l.put(was); err != nil {
+					return err
+				}
 			}
 		}
-		p.forget(gone...)
-		p.leave(forGood...)
-		return nil
+		if err := l.forget(gone...); err != nil {
+			return err
+		}
+		return l.leave(forGood...)
 	}); err != nil {
 		return err
 	}

@@ -18,10 +18,10 @@ import (
 func TestPLAN6_WhatIsNoUTF8IsRefused(t *testing.T) {
 	const bad = "caf\xe9"
 	dir := filepath.Join(t.TempDir(), "state")
-	_, err := (&journal.Node{Dir: dir, Agent: "test", Owner: bad}).Open(context.Background(), nil)
+	_, err := (&journal.Node{Dir: dir, Agent: "agent", Owner: bad}).Open(context.Background(), nil)
 	require.ErrorContains(t, err, `owner "caf\xe9" is not UTF-8`)
 
-	j, err := (&journal.Node{Dir: dir, Agent: "test", Owner: "café"}).Open(context.Background(), nil)
+	j, err := (&journal.Node{Dir: dir, Agent: "agent", Owner: "café"}).Open(context.Background(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	good := journal.Entry{Kind: "acme/value", Object: "/a"}

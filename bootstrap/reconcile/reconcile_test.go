@@ -231,7 +231,7 @@ func (c counting) Lock(ctx context.Context, owner string, waiting func(string, t
 
 // remembers is a journal below dir.
 func remembers(dir, owner string) *journal.Node {
-	return &journal.Node{Dir: filepath.Join(dir, "state"), Agent: "test", Owner: owner, Handlers: []journal.Handler{journal.Files{Kind: "acme"}}}
+	return &journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", Owner: owner, Handlers: []journal.Handler{journal.Files{Kind: "acme"}}}
 }
 
 func TestPLAN11_LoopEndsWhereTheNodeIsSomebodyElses(t *testing.T) {

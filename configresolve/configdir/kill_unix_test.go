@@ -43,7 +43,7 @@ func victim(dir, stateDir string) {
 	var j *journal.Journal
 	if stateDir != "" {
 		var err error
-		if j, err = (&journal.Node{Dir: stateDir, Agent: "test", NoOwner: true}).Open(context.Background(), nil); err != nil {
+		if j, err = (&journal.Node{Dir: stateDir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}

@@ -105,7 +105,7 @@ func TestSEC5_SEC6_WhatIsNoFileIsNamed(t *testing.T) {
 		"gate":       {"/run/gate/cni-uninstall", []string{"uninstall-cni", "--config-dir", "/run/gate"}, "fifo sparse directory device"},
 		"pid file":   {"/run/cilium/cilium.pid", []string{"cleanup", "--all-state", "-f"}, "fifo directory"},
 		"lock":       {"/run/slipway.lock", []string{"mount-cgroup"}, "fifo directory device"},
-		"journal":    {"/var/lib/slipway/journal.json", []string{"uninstall"}, "fifo sparse directory device"},
+		"journal":    {"/var/lib/slipway/cilium.journal", []string{"uninstall"}, "fifo sparse directory device"},
 		"data":       {"/run/agent/..data", []string{"build-config", "--source", "file:" + n.source, "--dest", "/run/agent"}, "directory"},
 	} {
 		for kind := range strings.FieldsSeq(c.kinds) {

@@ -349,7 +349,7 @@ func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
 	o := n.run("apply", "--only", "sysctl", "--config", "/run/config.yaml")
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, want, settings(n.read("/etc/sysctl.d/99-zzz-override_cilium.conf")))
-	require.Contains(t, n.read("/var/lib/slipway/journal.json"), `"0123"`)
+	require.Contains(t, n.read("/var/lib/slipway/cilium.journal"), `"0123"`)
 
 	o = n.runEnv([]string{"SLIPWAY_SYSCTL=net.ipv4.ip_forward=0\nnet.ipv4.tcp_rmem=4096 131072 6291456"}, "apply", "--only", "sysctl")
 	require.Zero(t, o.code, o.stderr)

@@ -88,6 +88,9 @@ func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
 
 	o = n.run("uninstall", "--agent", "acme")
 	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, `/var/lib/slipway/cilium.journal is that of agent "cilium", and this is "acme"`)
+	o = n.run("uninstall", "--agent", "acme", "--state-dir", "/var/lib/lost")
+	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "/sys/fs/bpf was made here")
 	require.Zero(t, n.run(append([]string{"uninstall"}, acme...)...).code)
 	require.Equal(t, 1, n.run("uninstall", "--agent", "Acme").code)

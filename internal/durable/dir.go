@@ -193,6 +193,11 @@ func (d *Dir) NamesAtMost(limit int) (names []string, err error) {
 // waited for.
 func (d *Dir) Open(name string) (*os.File, error) { return d.openFile(name, os.O_RDONLY) }
 
+// OpenAppend opens a regular file for writing at its end.
+func (d *Dir) OpenAppend(name string) (*os.File, error) {
+	return d.openFile(name, os.O_WRONLY|os.O_APPEND)
+}
+
 func (d *Dir) openFile(name string, flag int) (*os.File, error) {
 	return again(func() (*os.File, error) { return d.tryOpenFile(name, flag) })
 }

@@ -120,3 +120,23 @@ func TestRemove(t *testing.T) {
 func TestSweepOfAMissingDirectory(t *testing.T) {
 	require.NoError(t, durable.Sweep(filepath.Join(t.TempDir(), "missing")))
 }
+
+func TestOpenAppendWritesAtTheEndOfARegularFile(t *testing.T) {
+	dir := t.TempDir()
+	d, err := durable.OpenDir(dir)
+	require.NoError(t, err)
+	defer d.Close()
+	_, err = d.OpenAppend("file")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("one"), 0o600))
+	require.NoError(t, os.Symlink("file", filepath.Join(dir, "link")))
+	_, err = d.OpenAppend("link")
+	require.ErrorContains(t, err, "not a regular file")
+	f, err := d.OpenAppend("file")
+	require.NoError(t, err)
+	_, err = f.WriteString(", two")
+	require.NoError(t, errors.Join(err, f.Close()))
+	content, err := os.ReadFile(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	require.Equal(t, "one, two", string(content))
+}

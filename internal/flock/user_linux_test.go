@@ -74,7 +74,7 @@ func runAsUser(t *testing.T, dir string) {
 	).In(files.Namespaces()...).Recording(files.Kinds()...)
 	plan := bootstrap.Plan{
 		Host:    hostns.Host{}, // with the node's lock
-		Journal: &journal.Node{Dir: filepath.Join(dir, "journal"), Agent: "test", Owner: "me", Handlers: []journal.Handler{files}},
+		Journal: &journal.Node{Dir: filepath.Join(dir, "journal"), Agent: "agent", Owner: "me", Handlers: []journal.Handler{files}},
 		Steps:   []bootstrap.Step{{Name: "directory", Action: action}},
 	}
 	_, err := plan.Apply(t.Context())

@@ -6,10 +6,14 @@
 package journaltest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +24,7 @@ import (
 // Open opens the journal in dir for a step called "test", until the test ends.
 func Open(t testing.TB, dir string, handlers ...journal.Handler) *journal.Journal {
 	t.Helper()
-	j, err := (&journal.Node{Dir: dir, Agent: "test", NoOwner: true, Handlers: handlers}).Open(t.Context(), nil)
+	j, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true, Handlers: handlers}).Open(t.Context(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j.Step("test")
@@ -40,26 +44,99 @@ func Entries(t testing.TB, j *journal.Journal) []journal.Entry {
 	return entries
 }
 
+// Path is the file of the journal in dir, which has one agent.
+func Path(t testing.TB, dir string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "*.journal"))
+	require.NoError(t, err)
+	require.Len(t, all, 1, "journals in %s", dir)
+	return all[0]
+}
+
+// Records lists the JSON texts in the journal in dir, as they lie in the file.
+func Records(t testing.TB, dir string) []json.RawMessage {
+	t.Helper()
+	content, err := os.ReadFile(Path(t, dir))
+	require.NoError(t, err)
+	return Texts(content)
+}
+
+// Texts lists the JSON texts in the file of a journal.
+func Texts(file []byte) (all []json.RawMessage) {
+	for line := range strings.Lines(string(file)) {
+		all = append(all, json.RawMessage(strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)[2]))
+	}
+	return all
+}
+
+// Format is a file of a journal that has these JSON texts, with their lengths and sums.
+func Format(records ...json.RawMessage) []byte {
+	var file []byte
+	sum := ""
+	for _, text := range records {
+		hash := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", sum, len(text), text))
+		sum = hex.EncodeToString(hash[:])[:16]
+		file = fmt.Appendf(file, "%d %s %s\n", len(text), sum, text)
+	}
+	return file
+}
+
+// Write makes the file of a journal have these JSON texts: what only an attacker, or
+// another version, does.
+func Write(t testing.TB, path string, records ...json.RawMessage) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path+".new", Format(records...), 0o600))
+	require.NoError(t, os.Rename(path+".new", path))
+}
+
 // Edit changes each entry of the journal in dir where it lies.
 func Edit(t testing.TB, dir string, edit func(*journal.Entry)) {
 	t.Helper()
-	path := filepath.Join(dir, "journal.json")
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
-	page := map[string]json.RawMessage{}
-	require.NoError(t, json.Unmarshal(raw, &page))
-	var entries []journal.Entry
-	require.NoError(t, json.Unmarshal(page["entries"], &entries))
-	require.NotEmpty(t, entries)
-	for i := range entries {
-		edit(&entries[i])
+	EditEach(t, dir, func(e journal.Entry) (journal.Entry, bool) {
+		edit(&e)
+		return e, true
+	})
+}
+
+// EditEach changes each entry of the journal in dir where it lies, or drops it: also as it
+// was before, as far as that is in the file. What was one change becomes several.
+func EditEach(t testing.TB, dir string, edit func(journal.Entry) (changed journal.Entry, stays bool)) {
+	t.Helper()
+	edited := 0
+	var all []json.RawMessage
+	for _, text := range Records(t, dir) {
+		var e struct{ Record string }
+		require.NoError(t, json.Unmarshal(text, &e))
+		stays := true
+		if e.Record == "entry" {
+			text, stays = editEntry(t, text, edit)
+			edited++
+		}
+		if stays {
+			all = append(all, text)
+		}
 	}
-	page["entries"], err = json.Marshal(entries)
+	require.Positive(t, edited)
+	Write(t, Path(t, dir), all...)
+}
+
+func editEntry(t testing.TB, text json.RawMessage, edit func(journal.Entry) (journal.Entry, bool)) (json.RawMessage, bool) {
+	t.Helper()
+	var e journal.Entry
+	var fields, edited map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(text, &e))
+	require.NoError(t, json.Unmarshal(text, &fields))
+	e, stays := edit(e)
+	body, err := json.Marshal(e)
 	require.NoError(t, err)
-	raw, err = json.Marshal(page)
+	require.NoError(t, json.Unmarshal(body, &edited))
+	edited["record"] = fields["record"]
+	if anew, ok := fields["anew"]; ok {
+		edited["anew"] = anew
+	}
+	text, err = json.Marshal(edited)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path+".new", raw, 0o600))
-	require.NoError(t, os.Rename(path+".new", path))
+	return text, stays
 }
 
 // Reboot makes what this boot has recorded for itself be of another: all of it, or

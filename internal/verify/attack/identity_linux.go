@@ -374,7 +374,7 @@ func lockable(a *arena) {
 
 func claim(a *arena) error {
 	return a.within(func(ctx context.Context) error {
-		j, err := (&journal.Node{Dir: a.path("run/journal"), Agent: "test", Owner: "root's"}).Open(ctx, nil)
+		j, err := (&journal.Node{Dir: a.path("run/journal"), Agent: "agent", Owner: "root's"}).Open(ctx, nil)
 		if err != nil {
 			return err
 		}

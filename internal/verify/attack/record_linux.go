@@ -61,7 +61,7 @@ func recordTargets() []target {
 
 // recorded calls f with a journal.
 func (a *arena) recorded(h journal.Handler, f func(*journal.Journal) error) error {
-	j, err := (&journal.Node{Dir: a.path("state/journal"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{h}}).Open(a.ctx, nil)
+	j, err := (&journal.Node{Dir: a.path("state/journal"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{h}}).Open(a.ctx, nil)
 	if err != nil {
 		return err
 	}

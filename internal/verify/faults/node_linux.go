@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -36,6 +37,9 @@ type node struct {
 
 // stateDir is where nodeinit records, if no flag says otherwise.
 const stateDir = "/var/lib/slipway"
+
+// journalFile is that of the agent that nodeinit installs, if no flag names another.
+const journalFile = stateDir + "/cilium.journal"
 
 // newNode starts a node whose inputs are in work. binary is nodeinit.
 func newNode(ctx context.Context, binary, work string) (*node, error) {
@@ -163,11 +167,11 @@ func normal(seen snapshot.Snapshot) snapshot.Snapshot {
 // drawn are names of kept content, and of a data directory.
 var drawn = regexp.MustCompile(`/blob\.[A-Za-z0-9]+$|\.\.\d{4}(_\d\d){5}\.\d+`)
 
-// wellFormed is an error if a file of JSON is none.
+// wellFormed is an error if a file of JSON is none, or the journal cannot be read.
 func wellFormed() error {
 	files, _ := filepath.Glob("/etc/cni/net.d/*")
 	var errs []error
-	for _, path := range append(files, stateDir+"/journal.json") {
+	for _, path := range files {
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || durable.IsTemporary(filepath.Base(path)) {
 			continue // somebody put it in our way, or it is not in its place yet
 		}
@@ -175,6 +179,16 @@ func wellFormed() error {
 		if err == nil && !json.Valid(raw) {
 			err = fmt.Errorf("%s is torn: %w", path, errors.New(string(raw)))
 		}
+		errs = append(errs, err)
+	}
+	if info, err := os.Lstat(journalFile); err != nil || !info.Mode().IsRegular() || info.Size() == int64(len("{}\n")) {
+		return errors.Join(errs...) // there is none, or somebody put that in our way
+	}
+	j, err := (&journal.Node{Dir: stateDir, Agent: "cilium", NoOwner: true}).Open(context.Background(), nil)
+	if err == nil {
+		err = j.Close()
+	}
+	if errors.Is(err, journal.ErrUnreadable) {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

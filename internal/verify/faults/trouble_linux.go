@@ -60,10 +60,10 @@ const imageName = "@IMAGE@"
 func inTheWay() (all []Trouble) {
 	for _, path := range []string{
 		"/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/test-cni", "/etc/sysctl.d/99-zzz-override_cilium.conf",
-		"/run/agent-config/cluster-name", "/run/agent-config/..data", stateDir + "/journal.json", "/run/slipway.lock",
+		"/run/agent-config/cluster-name", "/run/agent-config/..data", journalFile, "/run/slipway.lock",
 	} {
 		dir := filepath.Dir(path)
-		mine := path == stateDir+"/journal.json" || path == "/run/slipway.lock" // nobody else has any business there
+		mine := path == journalFile || path == "/run/slipway.lock" // nobody else has any business there
 		aside := fmt.Sprintf("[ -d %s ] || { mkdir -m 700 %[1]s; touch /run/made; }; [ ! -e %s ] || mv %[2]s /run/aside\n", dir, path)
 		back := fmt.Sprintf("rm -r %s; [ ! -e /run/aside ] || mv /run/aside %[1]s; [ ! -e /run/made ] || rm -r %s /run/made\n", path, dir)
 		for _, put := range [][2]string{

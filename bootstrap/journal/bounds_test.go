@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// What exceeds a bound is an error that names it and the remedy, before anything is
+// written; what is recorded stays, and can be completed and undone.
+func TestSEC6_AJournalIsBounded(t *testing.T) {
+	const entry = "undo first what is no longer wanted"
+	for name, tc := range map[string]struct {
+		bound func() (restore func())
+		try   func(t *testing.T, j *journal.Journal) error
+		says  []string
+	}{
+		"entries": {
+			bound: func() func() { return journal.Bound(2, 1<<16, 1<<20, 10, 1<<20) },
+			try: func(t *testing.T, j *journal.Journal) error {
+				return j.Begin(step(t, j, "s"), journal.Entry{Kind: "k/w", Object: "b"}, journal.Entry{Kind: "k/w", Object: "c"})
+			},
+			says: []string{"record k/w c: 2 entries are recorded, and a journal has at most 2", entry},
+		},
+		"bytes of an entry": {
+			bound: func() func() { return journal.Bound(10, 500, 1<<20, 10, 1<<20) },
+			try: func(t *testing.T, j *journal.Journal) error {
+				return j.Begin(step(t, j, "s"), journal.Entry{Kind: "k/w", Object: "b", After: value(strings.Repeat("x", 500))})
+			},
+			says: []string{"record k/w b: it would have ", "and at most 500 are read", "keep content beside the journal"},
+		},
+		"bytes of an owner": {
+			bound: func() func() { return journal.Bound(10, 500, 1<<20, 10, 1<<20) },
+			try: func(t *testing.T, j *journal.Journal) error {
+				other, err := (&journal.Node{Dir: j.Dir(), Agent: "agent", Owner: strings.Repeat("x", 500)}).Open(t.Context(), nil)
+				require.NoError(t, err)
+				defer other.Close()
+				_, _, err = other.Enter(t.Context(), "apply")
+				return err
+			},
+			says: []string{"at most 500 are read"},
+		},
+		"bytes of all": {
+			bound: func() func() { return journal.Bound(10, 1<<16, 800, 10, 1<<20) },
+			try: func(t *testing.T, j *journal.Journal) error {
+				return j.Begin(step(t, j, "s"), journal.Entry{Kind: "k/w", Object: "b", After: value(strings.Repeat("x", 500))})
+			},
+			says: []string{"record k/w b: the journal has ", "at most 800", entry},
+		},
+		"kept files": {
+			bound: func() func() { return journal.Bound(10, 1<<16, 1<<20, 0, 1<<20) },
+			try:   begin(5000),
+			says:  []string{"the content of 0 files is kept, and at most of 0", entry},
+		},
+		"bytes of kept content": {
+			bound: func() func() { return journal.Bound(10, 1<<16, 1<<20, 10, 4999) },
+			try:   begin(5000),
+			says:  []string{"it would keep 5000 bytes of content, and at most 4999", "move large files away"},
+		},
+		"bytes that are written": {
+			bound: func() func() { return journal.Bound(10, 1<<16, 1<<20, 10, 4999) },
+			try: func(t *testing.T, j *journal.Journal) error {
+				_, err := j.Keep(t.Context(), func(w io.Writer) (journal.State, error) {
+					_, err := w.Write(make([]byte, 5000))
+					return journal.State{}, err
+				})
+				return err
+			},
+			says: []string{"larger than 4999 bytes"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+			j := open(t, dir, journal.Node{Handlers: []journal.Handler{v}})
+			first := journal.Entry{Kind: "acme/value", Object: "a", Before: value(""), After: value("1")}
+			require.NoError(t, j.Begin(step(t, j, "s"), first))
+			v.now["a"] = "1"
+			before := names(t, dir)
+			restore := tc.bound()
+			defer restore()
+			err := tc.try(t, j)
+			for _, says := range tc.says {
+				require.ErrorContains(t, err, says)
+			}
+			require.Equal(t, before, names(t, dir), "nothing was written")
+			require.NoError(t, j.Complete(step(t, j, "s"), first))
+			require.Equal(t, seen(t, j), seen(t, open(t, dir, journal.Node{})))
+			require.Equal(t, []string{"a"}, objects(t, j))
+			_, err = j.RevertAll(t.Context())
+			require.NoError(t, err)
+			require.NoDirExists(t, dir)
+		})
+	}
+}
+
+// begin begins the entry of a file of this size.
+func begin(size int) func(*testing.T, *journal.Journal) error {
+	return func(t *testing.T, j *journal.Journal) error {
+		path := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
+		return journal.Files{Kind: "acme"}.Begin(step(t, j, "s"), j, path, journal.State{Type: "file"})
+	}
+}
+
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, f := range files {
+		if f.Name() == "lock" {
+			continue
+		}
+		info, err := f.Info()
+		require.NoError(t, err)
+		all = append(all, fmt.Sprint(f.Name(), " ", info.Size(), info.ModTime()))
+	}
+	return all
+}
+
+// A file of more entries, or of more bytes, is none that a journal has written.
+func TestSEC6_AnOversizedJournalIsRefused(t *testing.T) {
+	restore := journal.Bound(2, 1<<16, 1<<20, 10, 1<<20)
+	_, err := decode(file(aHeader, anEntry, strings.Replace(anEntry, "/a", "/b", 1), strings.Replace(anEntry, "/a", "/c", 1)))
+	restore()
+	require.ErrorContains(t, err, "record 4: more than 2 entries")
+	_, err = decode(file(aHeader, strings.Replace(anEntry, `"/a"`, `"/`+strings.Repeat("a", journal.MaxRecord+1000)+`"`, 1)))
+	require.ErrorContains(t, err, "record 2: ")
+
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent.journal")
+	require.NoError(t, os.WriteFile(path, file(aHeader), 0o600))
+	require.NoError(t, os.Truncate(path, 200<<30))
+	_, err = (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
+	require.ErrorContains(t, err, "agent.journal: larger than")
+}

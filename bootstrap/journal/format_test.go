@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+)
+
+// seen is what a reader sees in a journal, without the times.
+func seen(t *testing.T, j *journal.Journal) string {
+	t.Helper()
+	owner, generation, err := j.Owner()
+	require.NoError(t, err)
+	left, err := j.LeftForGood()
+	require.NoError(t, err)
+	return describe(owner, generation, entries(t, j), left)
+}
+
+func describe(owner string, generation int, entries []journal.Entry, left []journal.Left) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, owner, generation)
+	for _, e := range entries {
+		fmt.Fprintln(&b, e, e.Step, e.Before.Value, e.After.Value, e.Done, e.Kept)
+	}
+	for _, l := range left {
+		if !slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Kind == l.Kind && e.Object == l.Object }) {
+			fmt.Fprintln(&b, "left", l.Kind, l.Object, l.Value)
+		}
+	}
+	return b.String()
+}
+
+func decode(file []byte) (string, error) {
+	owner, generation, entries, left, err := journal.Decode(file)
+	return describe(owner, generation, entries, left), err
+}
+
+// sample is a journal with records of each kind: its file, and for each change that was
+// acknowledged the length that the file had then, and what a reader saw.
+type sample struct {
+	file    []byte
+	lengths []int64
+	states  []string
+}
+
+func newSample(t *testing.T) (s sample) {
+	t.Helper()
+	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+	j := open(t, dir, journal.Node{Owner: "pod-a", Handlers: []journal.Handler{v}})
+	ctx := step(t, j, "one")
+	change := func(f func() error) {
+		require.NoError(t, f())
+		info, err := os.Stat(journaltest.Path(t, dir))
+		require.NoError(t, err)
+		s.lengths, s.states = append(s.lengths, info.Size()), append(s.states, seen(t, j))
+	}
+	change(func() error {
+		_, leave, err := j.Enter(t.Context(), "apply")
+		if err == nil {
+			err = leave()
+		}
+		return err
+	})
+	e := func(object, before, after string) journal.Entry {
+		return journal.Entry{Kind: "acme/value", Object: object, Before: value(before), After: value(after)}
+	}
+	three := []journal.Entry{e("a", "0", "1"), e("b", "0", "1"), e("c", "0", "1")}
+	change(func() error { return j.Begin(ctx, three...) })
+	change(func() error { return j.Complete(ctx, three...) })
+	change(func() error { return j.Begin(ctx, e("a", "x", "2")) })
+	change(func() error { return j.Complete(ctx, e("a", "x", "2")) })
+	change(func() error { return j.Forget(ctx, three[1]) })
+	change(func() error { _, err := j.ForgetObject(t.Context(), "c"); return err })
+	change(func() error { return j.Begin(ctx, e("d", "0", "1"), journal.Entry{Kind: "acme/value", Object: "c"}) })
+	var err error
+	s.file, err = os.ReadFile(journaltest.Path(t, dir))
+	require.NoError(t, err)
+	require.EqualValues(t, len(s.file), s.lengths[len(s.lengths)-1])
+	require.True(t, slices.IsSorted(s.lengths), "each was appended: %v", s.lengths)
+	return s
+}
+
+// open writes a file of a journal, and opens that.
+func (s sample) open(t *testing.T, file []byte) (*journal.Journal, error) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.journal"), file, 0o600))
+	return (&journal.Node{Dir: dir, Agent: "agent", Owner: "pod-a"}).Open(context.Background(), nil)
+}
+
+// at is what a reader sees if the file ends after n bytes.
+func (s sample) at(n int) string {
+	want := " 0\n" // the header alone
+	for i, length := range s.lengths {
+		if length <= int64(n) {
+			want = s.states[i]
+		}
+	}
+	return want
+}
+
+// A writer that is killed leaves a journal that ends anywhere after the header, which is
+// written with the first change at once. What counts are the changes that were
+// acknowledged: all of one, or nothing of it.
+func TestPLAN6_AJournalThatEndsAnywhere(t *testing.T) {
+	s := newSample(t)
+	header := bytes.IndexByte(s.file, '\n') + 1
+	for n := range len(s.file) {
+		for _, tail := range []string{"", "\x00", strings.Repeat("\x00", 700)} { // the latter two: after a loss of power
+			if tail != "" && s.file[n] == '\n' {
+				continue // a newline that was exchanged
+			}
+			got, err := decode(append(slices.Clone(s.file[:n]), tail...))
+			if n < header {
+				require.Error(t, err, n)
+				continue
+			}
+			require.NoError(t, err, n)
+			require.Equal(t, s.at(n), got, n)
+		}
+	}
+}
+
+// The next writer goes on where the last acknowledged change ends.
+func TestPLAN6_WhatAKilledWriterAppendedGoes(t *testing.T) {
+	s := newSample(t)
+	for n := int(s.lengths[0]); n < len(s.file); n += 97 {
+		j, err := s.open(t, s.file[:n])
+		require.NoError(t, err, n)
+		require.Equal(t, s.at(n), seen(t, j), n)
+		require.NoError(t, j.Begin(step(t, j, "one"), journal.Entry{Kind: "acme/value", Object: "next", After: value("1")}))
+		again, err := (&journal.Node{Dir: j.Dir(), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
+		require.NoError(t, err, n)
+		require.Contains(t, seen(t, again), "acme/value next one  1 false false")
+		require.Equal(t, seen(t, j), seen(t, again), n)
+		require.NoError(t, errors.Join(j.Close(), again.Close()))
+	}
+}
+
+// A byte that is another one is an error, wherever it is.
+func TestPLAN6_AJournalGarbledAnywhereIsRefused(t *testing.T) {
+	s := newSample(t)
+	for n, was := range s.file {
+		for _, garbled := range []byte{0, '\n', ' ', '0', '9', '"', was ^ 1, was ^ 0x20, was ^ 0x80} {
+			if garbled == was {
+				continue
+			}
+			s.file[n] = garbled
+			_, err := decode(s.file)
+			require.ErrorContains(t, err, fmt.Sprintf("record %d: ", 1+bytes.Count(s.file[:n], []byte("\n"))), "byte %d is %q, not %q", n, garbled, was)
+			if n%101 == 0 || n == len(s.file)-1 {
+				_, err := s.open(t, s.file)
+				require.ErrorIs(t, err, journal.ErrUnreadable, n)
+				require.ErrorContains(t, err, "agent.journal", n)
+			}
+		}
+		s.file[n] = was
+	}
+}
+
+// Bytes that are missing, or too many, are an error too, but for those at the end.
+func TestPLAN6_AJournalWithoutSomeOfItsBytesIsRefused(t *testing.T) {
+	s := newSample(t)
+	lines := bytes.SplitAfter(s.file, []byte("\n"))
+	lines = lines[:len(lines)-1]
+	for i := range lines {
+		for name, changed := range map[string][][]byte{
+			"twice":     slices.Insert(slices.Clone(lines), i, lines[i]),
+			"exchanged": slices.Insert(slices.Delete(slices.Clone(lines), i, i+1), max(0, i-1), lines[i]),
+			"missing":   slices.Delete(slices.Clone(lines), i, i+1),
+		} {
+			file := bytes.Join(changed, nil)
+			if bytes.HasPrefix(s.file, file) {
+				continue
+			}
+			_, err := decode(file)
+			require.Error(t, err, "line %d %s", i, name)
+		}
+	}
+	for n := range len(s.file) - 1 {
+		for name, file := range map[string][]byte{
+			"missing":  slices.Delete(slices.Clone(s.file), n, n+1),
+			"inserted": slices.Insert(slices.Clone(s.file), n, 'x'),
+		} {
+			_, err := decode(file)
+			require.Error(t, err, "byte %d %s", n, name)
+		}
+	}
+}
+
+// A later version's fields are kept on each kind of record, and so are kinds of records
+// that it says need not be known: when an entry is recorded again, and when the file is
+// written anew.
+func TestPLAN6_WhatALaterVersionSaysIsKept(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	path := filepath.Join(dir, "agent.journal")
+	write := func(records ...string) { require.NoError(t, os.WriteFile(path, file(records...), 0o600)) }
+	write(`{"record":"journal","schema":3,"agent":"agent","id":"x","later":{"a":[1]}}`,
+		`{"record":"owner","name":"pod-a","generation":1,"since":"2030-01-01T00:00:00Z","node":"n1"}`,
+		`{"record":"lease","critical":false,"object":"/l","more":true}`,
+		`{"record":"left","kind":"acme/value","object":"left","why":"left so"}`,
+		`{"record":"entry","kind":"acme/value","object":"old","step":"s","before":{"type":"value","value":"0","flags":7},"after":{"type":"value","value":"1","flags":8},"done":true,"why":"for a reason"}`)
+	j := open(t, dir, journal.Node{Owner: "pod-a", Handlers: []journal.Handler{v}})
+	require.Equal(t, "pod-a 1\nacme/value old s 0 1 true false\nleft acme/value left \n", seen(t, j), "it is obeyed as far as it is known")
+
+	v.now["old"] = "1"
+	v.set(t, step(t, j, "s"), j, "new", "1")
+	v.set(t, step(t, j, "s"), j, "old", "1") // as it is
+	for i := range 60 {                      // so that the file is written anew
+		v.set(t, step(t, j, "s"), j, "new", fmt.Sprint(i))
+	}
+	records := journaltest.Records(t, dir)
+	require.Less(t, len(records), 100)
+	var texts []string
+	for _, r := range records {
+		texts = append(texts, string(r))
+	}
+	all := strings.Join(texts, "\n")
+	for _, want := range []string{`"later":{"a":[1]}`, `"node":"n1"`, `{"critical":false,"object":"/l","record":"lease"}`, `"why":"left so"`, `"flags":7`, `"flags":8`, `"why":"for a reason"`} {
+		require.Contains(t, all, want)
+	}
+	v.now["old"] = "changed"
+	_, err := j.RevertAll(t.Context())
+	require.ErrorIs(t, err, journal.ErrChanged)
+	left := journaltest.Records(t, dir)
+	last := string(left[len(left)-1])
+	_, err = j.ForgetObject(t.Context(), "new")
+	require.Error(t, err, "it is undone")
+	require.Contains(t, string(bytes.Join(toBytes(left), nil)), `"flags":7`, last)
+}
+
+func toBytes(records []json.RawMessage) (all [][]byte) {
+	for _, r := range records {
+		all = append(all, r)
+	}
+	return all
+}
+
+// Which agent's a journal is, is told by the name of its file.
+func TestOneAgentANode(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	first := open(t, dir, journal.Node{Agent: "first"})
+	v.set(t, step(t, first, "s"), first, "a", "1")
+	require.FileExists(t, filepath.Join(dir, "first.journal"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "first.journal"), []byte("damaged"), 0o600))
+	_, err := (&journal.Node{Dir: dir, Agent: "second", NoOwner: true}).Open(context.Background(), nil)
+	require.ErrorIs(t, err, journal.ErrOtherAgent)
+	require.ErrorContains(t, err, filepath.Join(dir, "first.journal")+` is that of agent "first", and this is "second"; one agent a node is supported so far`)
+	require.NotErrorIs(t, err, journal.ErrUnreadable, "it was not read")
+	_, err = (&journal.Node{Dir: dir, Agent: "first", NoOwner: true}).Open(context.Background(), nil)
+	require.ErrorIs(t, err, journal.ErrUnreadable)
+
+	require.NoError(t, os.Rename(filepath.Join(dir, "first.journal"), filepath.Join(dir, "Not an agent.journal")))
+	open(t, dir, journal.Node{Agent: "second"})
+}
+
+// An agent's name is none of the names of other files.
+func TestAnAgentOfAnyName(t *testing.T) {
+	for _, agent := range []string{"blob", "lock", "journal", "agent.last", "a"} {
+		dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+		j := open(t, dir, journal.Node{Agent: agent, Handlers: []journal.Handler{v}})
+		v.set(t, step(t, j, "s"), j, "a", "1")
+		require.NoError(t, j.Forget(step(t, j, "s"), journal.Entry{Kind: "x/y", Object: "z"}))
+		require.NoError(t, j.SaveReport([]byte("{}")))
+		require.Equal(t, []string{"a"}, objects(t, open(t, dir, journal.Node{Agent: agent})))
+		_, err := j.RevertAll(t.Context())
+		require.NoError(t, err)
+		require.NoDirExists(t, dir)
+	}
+}
+
+func TestAJournalOfAnOlderBuildIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "journal.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"schema":2,"entries":[]}`), 0o600))
+	_, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
+	require.ErrorIs(t, err, journal.ErrUnreadable)
+	require.ErrorContains(t, err, path+" was recorded by an older build, in another format: uninstall with that build, or undo by hand what the file says, and remove it")
+}
+
+func TestAnEntryHasAnIdentity(t *testing.T) {
+	j := open(t, t.TempDir(), journal.Node{})
+	ctx := step(t, j, "s")
+	require.NoError(t, j.Begin(ctx,
+		journal.Entry{Kind: "acme/file", Object: "/etc/x"},
+		journal.Entry{Kind: "bpffs/mount", Object: "/sys/fs/bpf"},
+		journal.Entry{Kind: "acme/value", Object: "x"},
+		journal.Entry{Kind: "sysctl/value", Object: "net.ipv4.ip_forward", Identity: "sysctl net.ipv4.ip_forward"}))
+	var all []string
+	for _, e := range entries(t, j) {
+		all = append(all, e.Identity)
+	}
+	require.Equal(t, []string{"file /etc/x", "mount /sys/fs/bpf", "acme/value x", "sysctl net.ipv4.ip_forward"}, all)
+}
+
+// What no longer counts goes, so the file is never much longer than what does.
+func TestTheFileDoesNotGrowWithTheChanges(t *testing.T) {
+	dir, v := t.TempDir(), newValues()
+	j, other := open(t, dir, journal.Node{}), open(t, dir, journal.Node{})
+	for i := range 300 {
+		v.set(t, step(t, j, "s"), j, fmt.Sprint(i%10), fmt.Sprint(i))
+		if i%50 == 0 {
+			require.Equal(t, seen(t, j), seen(t, other), "who has read it before reads what is new")
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, "agent.journal"))
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(32<<10))
+	require.Equal(t, seen(t, j), seen(t, other))
+	require.Equal(t, seen(t, j), seen(t, open(t, dir, journal.Node{})))
+}
+
+func TestTheLastReportIsKept(t *testing.T) {
+	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
+	j := open(t, dir, journal.Node{Handlers: []journal.Handler{v}})
+	require.NoError(t, j.SaveReport([]byte("{}")))
+	require.NoDirExists(t, dir, "nothing is recorded")
+	v.set(t, step(t, j, "s"), j, "a", "1")
+	report, when, err := j.LastReport()
+	require.NoError(t, err)
+	require.Empty(t, report)
+	require.Zero(t, when)
+
+	require.ErrorContains(t, j.SaveReport(make([]byte, 256<<10+1)), "at most 262144 are kept")
+	require.NoError(t, j.SaveReport([]byte(`{"first":1}`)))
+	require.NoError(t, j.SaveReport([]byte(`{"second":2}`)))
+	info, err := os.Stat(filepath.Join(dir, "agent.last.json"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	report, when, err = open(t, dir, journal.Node{}).LastReport()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"second":2}`, string(report))
+	require.Equal(t, info.ModTime(), when)
+
+	_, err = j.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, dir)
+	require.NoError(t, j.SaveReport(report))
+	require.NoDirExists(t, dir)
+}
+
+// What a killed removal can leave of a report is no journal.
+func TestAReportAloneIsNoJournal(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.last.json"), []byte("{}"), 0o600))
+	empty, err := open(t, dir, journal.Node{}).Empty()
+	require.NoError(t, err)
+	require.True(t, empty)
+}
+
+// The time of one change, and its ratio with 10 entries and with 10,000.
+func BenchmarkChange(b *testing.B) {
+	times := map[int]float64{}
+	for _, n := range []int{10, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			j, err := (&journal.Node{Dir: filepath.Join(b.TempDir(), "state"), Agent: "agent", NoOwner: true}).Open(b.Context(), nil)
+			require.NoError(b, err)
+			b.Cleanup(func() { require.NoError(b, j.Close()) })
+			var all []journal.Entry
+			for i := range n {
+				all = append(all, journal.Entry{Kind: "acme/value", Object: fmt.Sprint("/etc/acme/", i), Before: value("0"), After: value("1")})
+			}
+			ctx := journal.With(b.Context(), j.Step("s"))
+			require.NoError(b, j.Begin(ctx, all...))
+			i := 0
+			for b.Loop() {
+				e := all[i%n]
+				if _, _, err := j.Lookup(ctx, e.Kind, e.Object); err != nil {
+					b.Fatal(err)
+				}
+				if err := j.Complete(ctx, e); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+			times[n] = float64(b.Elapsed()) / float64(i)
+			if times[10] > 0 && n > 10 {
+				b.ReportMetric(times[n]/times[10], "times-10-entries")
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+const (
+	reportSuffix = ".last.json"
+	maxReport    = 256 << 10 // bytes: a thousand steps with an error each
+)
+
+func (j *Journal) reportName() string { return j.options.Agent + reportSuffix }
+
+// SaveReport keeps, durably, what the last run has reported, in the place of what the one
+// before did: up to 256 KiB, which are not looked into. Where nothing is recorded, nothing
+// is kept, and the report is removed with the journal.
+func (j *Journal) SaveReport(report []byte) error {
+	if j == nil {
+		return nil
+	}
+	if len(report) > maxReport {
+		return fmt.Errorf("keep the report: it has %d bytes, and at most %d are kept", len(report), maxReport)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	if l, err := j.refresh(d); err != nil || l.seen == nil {
+		return err
+	}
+	if err := d.WriteFile(j.reportName(), 0o600, report); err != nil {
+		return fmt.Errorf("keep the report: %w", remedy.File(err))
+	}
+	return nil
+}
+
+// LastReport returns what SaveReport has kept, and when. If that is nothing, when is the
+// zero time.
+func (j *Journal) LastReport() (report []byte, when time.Time, err error) {
+	if j == nil {
+		return nil, time.Time{}, nil
+	}
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return nil, time.Time{}, err
+	}
+	defer d.Close()
+	if report, when, err = readReport(d, j.reportName()); err != nil {
+		return nil, time.Time{}, fmt.Errorf("read the last report: %w", remedy.File(err))
+	}
+	return report, when, nil
+}
+
+func readReport(d *durable.Dir, name string) ([]byte, time.Time, error) {
+	info, err := d.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, time.Time{}, nil
+	}
+	if err == nil {
+		err = trusted(d.Path(name), func() (fs.FileInfo, error) { return info, nil })
+	}
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	report, err := d.ReadFile(name, maxReport)
+	return report, info.ModTime(), err
+}

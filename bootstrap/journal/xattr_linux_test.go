@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+const (
+	capability = "security.capability"
+	acl        = "system.posix_acl_access"
+	defaultACL = "system.posix_acl_default"
+	selinux    = "security.selinux"
+)
+
+// netRaw is the attribute (version 2, effective) of a program that has CAP_NET_RAW.
+func netRaw() []byte {
+	value := binary.LittleEndian.AppendUint32(nil, 0x02000000|1)
+	for _, word := range []uint32{1 << unix.CAP_NET_RAW, 0, 0, 0} {
+		value = binary.LittleEndian.AppendUint32(value, word)
+	}
+	return value
+}
+
+// accessList is that of a file whose owner may read and write it, user 1000 may read it
+// and nobody else anything.
+func accessList() []byte {
+	value := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{1, 6, 0xffffffff}, {2, 4, 1000}, {4, 0, 0xffffffff}, {0x10, 4, 0xffffffff}, {0x20, 0, 0xffffffff}} {
+		value = binary.LittleEndian.AppendUint16(value, e.tag)
+		value = binary.LittleEndian.AppendUint16(value, e.perm)
+		value = binary.LittleEndian.AppendUint32(value, e.id)
+	}
+	return value
+}
+
+// setXattr sets an attribute, or skips the test on a file system that has none.
+func setXattr(t *testing.T, path, name string, value []byte) {
+	t.Helper()
+	err := unix.Lsetxattr(path, name, value, 0)
+	if errors.Is(err, unix.ENOTSUP) {
+		testns.SkipKernel(t, name+" in the file system of "+path)
+	}
+	require.NoError(t, err)
+}
+
+// xattr returns nil if there is none.
+func xattr(t *testing.T, path, name string) []byte {
+	t.Helper()
+	value := make([]byte, 4096)
+	n, err := unix.Lgetxattr(path, name, value)
+	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) {
+		return nil
+	}
+	require.NoError(t, err)
+	return value[:n]
+}
+
+// onEachFileSystem runs f in a directory of the machine's disk, and of a tmpfs.
+func onEachFileSystem(t *testing.T, f func(t *testing.T, dir string)) {
+	t.Run("disk", func(t *testing.T) { f(t, t.TempDir()) })
+	t.Run("tmpfs", func(t *testing.T) {
+		testns.Enter(t, testns.Mount)
+		f(t, tmpfs(t))
+	})
+}
+
+// tmpfs mounts one in the test's own mount namespace.
+func tmpfs(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	return dir
+}
+
+func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
+	testns.Root(t)
+	onEachFileSystem(t, func(t *testing.T, dir string) {
+		for name, size := range map[string]int{"small": 10, "large": 10_000} {
+			path, state := filepath.Join(dir, name), filepath.Join(t.TempDir(), "state")
+			write(t, path, strings.Repeat("x", size), 0o640)
+			setXattr(t, path, acl, accessList())
+			setXattr(t, path, capability, netRaw())
+			setXattr(t, path, selinux, []byte("system_u:object_r:bin_t:s0\x00"))
+			before, err := journal.Snapshot(t.Context(), path)
+			require.NoError(t, err)
+			require.Len(t, before.Xattrs, 3)
+			for range 2 {
+				put(t, openFiles(t, state), path, "ours")
+			}
+			require.Nil(t, xattr(t, path, capability), "ours has none")
+			_, err = openFiles(t, state).RevertAll(t.Context())
+			require.NoError(t, err)
+			after, err := journal.Snapshot(t.Context(), path)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+			require.Equal(t, netRaw(), xattr(t, path, capability))
+			require.Equal(t, accessList(), xattr(t, path, acl))
+			require.NoDirExists(t, state)
+		}
+	})
+}
+
+// A file has the attributes that it had, and not those that its directory gives to new
+// ones.
+func TestPLAN6_WhatADirectoryGivesGoesToo(t *testing.T) {
+	testns.Root(t)
+	onEachFileSystem(t, func(t *testing.T, root string) {
+		dir, state := filepath.Join(root, "dir"), filepath.Join(t.TempDir(), "state")
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		path := filepath.Join(dir, "file")
+		write(t, path, "was", 0o644)
+		setXattr(t, dir, defaultACL, accessList())
+		below := filepath.Join(dir, "below")
+		require.NoError(t, acme.MkdirAll(t.Context(), openFiles(t, state).Step("files"), below, 0o755))
+		put(t, openFiles(t, state), path, "ours")
+		require.NotNil(t, xattr(t, path, acl), "the kernel gives it to new files")
+		_, err := openFiles(t, state).RevertAll(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, xattr(t, path, acl))
+		require.NoDirExists(t, below)
+		require.NoDirExists(t, state)
+	})
+}
+
+// Whoever gives our file other rights has changed it.
+func TestPLAN6_AnAttributeThatIsAnotherIsAChange(t *testing.T) {
+	testns.Root(t)
+	onEachFileSystem(t, func(t *testing.T, dir string) {
+		path, state := filepath.Join(dir, "file"), filepath.Join(t.TempDir(), "state")
+		write(t, path, "was", 0o644)
+		put(t, openFiles(t, state), path, "ours")
+		setXattr(t, path, capability, netRaw())
+		_, err := openFiles(t, state).RevertAll(t.Context())
+		require.ErrorIs(t, err, journal.ErrChanged)
+		require.NoError(t, unix.Lremovexattr(path, capability))
+		_, err = openFiles(t, state).RevertAll(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+// Nobody who may write to a program with capabilities gets them for a program of theirs.
+func TestSEC3_CapabilitiesComeBackOnlyWhereOnlyRootMayWrite(t *testing.T) {
+	testns.Root(t)
+	for name, spoil := range map[string]func(path string) error{
+		"of another":   func(path string) error { return os.Chown(path, 1000, 0) },
+		"of a group":   func(path string) error { return os.Chmod(path, 0o775) },
+		"of everybody": func(path string) error { return os.Chmod(path, 0o757) },
+	} {
+		path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+		write(t, path, "was", 0o755)
+		require.NoError(t, spoil(path))
+		setXattr(t, path, capability, netRaw())
+		j := openFiles(t, state)
+		err := acme.Begin(step(t, j, "files"), j, path, journal.State{Type: "file"})
+		require.ErrorContains(t, err, "record "+path+": it has security.capability, belongs to uid ", name)
+		require.ErrorContains(t, err, "setcap -r", name)
+		require.Empty(t, entries(t, j))
+
+		require.NoError(t, errors.Join(os.Chown(path, 0, 0), os.Chmod(path, 0o755)))
+		put(t, j, path, "ours")
+		journaltest.Edit(t, state, func(e *journal.Entry) { // as nothing records it
+			e.Before.Mode, e.Before.Xattrs = 0o777, map[string][]byte{capability: netRaw()}
+		})
+		_, err = openFiles(t, state).RevertAll(t.Context())
+		require.ErrorContains(t, err, "undo "+path+": it has security.capability", name)
+		require.Nil(t, xattr(t, path, capability))
+	}
+}
+
+// An attribute that cannot be set is an error that names it, and the file stays as it was
+// left.
+func TestPLAN7_AnAttributeThatCannotBeSetIsNamed(t *testing.T) {
+	testns.Root(t)
+	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+	write(t, path, "was", 0o755)
+	setXattr(t, path, capability, netRaw())
+	put(t, openFiles(t, state), path, "ours")
+	j := openFiles(t, state)
+	testns.Enter(t, testns.Mount) // a thread of the test's own
+	require.NoError(t, dropSetFCap())
+	_, err := j.RevertAll(t.Context())
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.ErrorContains(t, err, "undo "+path+": set security.capability of ")
+	require.ErrorContains(t, err, "CAP_SETFCAP")
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "ours", string(content))
+	left, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "nothing else is left")
+	require.Len(t, entries(t, j), 1)
+}
+
+// dropSetFCap takes a capability from the thread.
+func dropSetFCap() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return err
+	}
+	data[0].Effective &^= 1 << unix.CAP_SETFCAP
+	return unix.Capset(&header, &data[0])
+}
+
+// What is larger than anything that is kept is not replaced.
+func TestSEC6_AttributesAreBounded(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	path := filepath.Join(tmpfs(t), "file")
+	write(t, path, "was", 0o644)
+	setXattr(t, path, selinux, []byte(strings.Repeat("x", 5000)))
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	err := acme.Begin(step(t, j, "files"), j, path, journal.State{Type: "file"})
+	require.ErrorContains(t, err, "its security.selinux has more than 4096 bytes, which is too much to keep: move it away")
+	require.Empty(t, entries(t, j))
+}
+
+// A file system without attributes is none that an error tells of.
+func TestAFileSystemWithoutExtendedAttributes(t *testing.T) {
+	s, err := journal.Snapshot(t.Context(), "/proc/sys/kernel/ostype")
+	require.NoError(t, err)
+	require.Empty(t, s.Xattrs)
+}
