@@ -37,7 +37,7 @@ const (
 )
 
 // reference are the reference plugins, as the source of an installation.
-func reference(t *testing.T, n node, config cniinstall.Config) cniinstall.Install {
+func reference(t *testing.T, n node, config cniinstall.Config) recorded {
 	root, err := os.OpenRoot(referenceDir)
 	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })

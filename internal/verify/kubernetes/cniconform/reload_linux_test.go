@@ -36,11 +36,11 @@ func newNode(t *testing.T) node {
 	return n
 }
 
-func (n node) install(config cniinstall.Config) cniinstall.Install {
+func (n node) install(config cniinstall.Config) recorded {
 	i := cniinstall.Cilium("")
 	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(speaker)}, "provider-cni": {Data: []byte(speaker)}, "loopback": {Data: []byte(speaker)}}
-	i.BinDir, i.ConfDir, i.Journal, i.Config = n.bin, n.conf, journaltest.Open(n.t, n.state), config
-	return i
+	i.BinDir, i.ConfDir, i.Config = n.bin, n.conf, config
+	return recorded{i, journaltest.Open(n.t, n.state)}
 }
 
 // agent is the agent's configuration.
@@ -71,7 +71,7 @@ type observed struct {
 }
 
 // applied installs, and waits until the runtime has noticed.
-func (o *observed) applied(what string, i cniinstall.Install) {
+func (o *observed) applied(what string, i recorded) {
 	o.t.Helper()
 	content := o.rendered(i.Config)
 	o.reader.expect(string(content))
@@ -97,7 +97,7 @@ func (o *observed) rendered(config cniinstall.Config) []byte {
 	return content
 }
 
-func (o *observed) reverted(what string, i cniinstall.Install, want string) {
+func (o *observed) reverted(what string, i recorded, want string) {
 	o.t.Helper()
 	require.NoError(o.t, i.Revert(o.t.Context()))
 	o.runtime.await(what, want)
