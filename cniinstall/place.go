@@ -73,7 +73,7 @@ func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, erro
 type place struct {
 	runtime Runtime
 	asked   error // why the runtime did not say it; nil: it did
-	chosen  bool // by For, at least one
+	chosen  bool  // by For, at least one
 }
 
 // installed are the folders in which the step has installed last. Empty: none.

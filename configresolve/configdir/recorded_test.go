@@ -20,7 +20,9 @@ func (r recorded) Check(ctx context.Context) ([]string, error) {
 	return r.Writer.Check(journal.With(ctx, r.Journal))
 }
 
-func (r recorded) Apply(ctx context.Context) error { return r.Writer.Apply(journal.With(ctx, r.Journal)) }
+func (r recorded) Apply(ctx context.Context) error {
+	return r.Writer.Apply(journal.With(ctx, r.Journal))
+}
 
 func (r recorded) Advise(ctx context.Context) ([]string, error) {
 	return r.Writer.Advise(journal.With(ctx, r.Journal))
