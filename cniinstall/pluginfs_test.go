@@ -10,6 +10,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -34,13 +35,13 @@ func ExampleOpenPlugins() {
 		log.Fatal(err)
 	}
 	defer plugins.Close()
-	install := cniinstall.Install{Plugins: plugins, BinDir: "/nowhere/cni/bin", DefaultPolicy: cniinstall.IfMissing}
+	install := cniinstall.Install{Plugins: plugins, BinDir: filepath.Join(image, "cni/bin"), DefaultPolicy: cniinstall.IfMissing}
 	changes, err := install.Check(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(changes[len(changes)-1])
-	// Output: write /nowhere/cni/bin/my-cni
+	fmt.Println(strings.ReplaceAll(changes[len(changes)-1], image, ""))
+	// Output: write /cni/bin/my-cni
 }
 
 func TestPluginFSIsAFileSystem(t *testing.T) {

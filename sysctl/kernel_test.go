@@ -271,11 +271,12 @@ func TestErrorsTellKeyAndValue(t *testing.T) {
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
 		actions = append(actions, bootstrap.Func(action.Check, action.Apply).In("uts"))
 	}
-	for _, action := range actions {
-		plan := &bootstrap.Plan{
-			Host:  hostns.Host{Proc: testns.Proc(t, "/proc/self"), LockFile: filepath.Join(t.TempDir(), "lock")},
-			Steps: []bootstrap.Step{{Name: "values", Action: action}},
+	for i, action := range actions {
+		host := hostns.Host{Here: true, LockFile: filepath.Join(t.TempDir(), "lock")}
+		if i > 0 {
+			host.Proc = testns.Proc(t, "/proc/self")
 		}
+		plan := &bootstrap.Plan{Host: host, Steps: []bootstrap.Step{{Name: "values", Action: action}}}
 		_, err := plan.Apply(t.Context())
 		var failure *sysctl.Error
 		require.ErrorAs(t, err, &failure)
