@@ -36,7 +36,8 @@ type StepError struct {
 
 	// Op says what the plan was doing: "prepare" (see [Plan.Prepare]), "start" (the
 	// context was already done before the step), "check", "apply", "verify" (the
-	// check after a change), "check-revert" or "revert".
+	// check after a change), "check-revert" or "revert"; or what Prepare was, in its own
+	// word, if it has returned the error, such as "resolve".
 	Op string
 
 	// Code is the stable code of the failure, as [Code] finds it in Err. The plan
