@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,4 +137,32 @@ func TestPLAN3_AWriterKilledAtEachRecord(t *testing.T) {
 		got := seen(t, open(t, dir, journal.Node{}))
 		require.Contains(t, states[acknowledged:acknowledged+2], got, "killed after change %d", acknowledged)
 	}
+}
+
+// Two who change a node without its lock may be refused; what was acknowledged to either is
+// there, and the journal stays readable.
+func TestPLAN2_WritersWithoutTheLockDoNotTearTheJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	first := open(t, dir, journal.Node{})
+	require.NoError(t, first.Begin(step(t, first, "s"), journal.Entry{Kind: "k", Object: "first"}))
+	var acknowledged [4][]string
+	var all sync.WaitGroup
+	for w := range acknowledged {
+		j := open(t, dir, journal.Node{}) // an open file of its own, as another process has
+		ctx := step(t, j, "s")
+		all.Go(func() {
+			for n := range 100 {
+				object := fmt.Sprint(w, "-", n)
+				if j.Begin(ctx, journal.Entry{Kind: "k", Object: object}) == nil {
+					acknowledged[w] = append(acknowledged[w], object)
+				}
+			}
+		})
+	}
+	all.Wait()
+	there := objects(t, open(t, dir, journal.Node{}))
+	for _, objects := range acknowledged {
+		require.Subset(t, there, objects)
+	}
+	require.Len(t, there, 1+len(slices.Concat(acknowledged[:]...)))
 }

@@ -246,7 +246,11 @@ func (j *Journal) save(d *durable.Dir, l *log) error {
 		l.header.ID, l.rewrite = j.next, true
 	}
 	must := l.rewrite || l.seen == nil || l.seen.Size() != l.offset
-	var err error
+	alone, err := j.alone(d, l)
+	if err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	defer alone()
 	if must || l.wasteful() {
 		if err = j.replace(d, l); err == nil || must {
 			return err
@@ -256,6 +260,34 @@ func (j *Journal) save(d *durable.Dir, l *log) error {
 		return errors.Join(err, errAppend)
 	}
 	return nil // a file that could not be replaced has grown, which does no harm
+}
+
+// alone returns an error if another process has written the file since it was read, or
+// does so now: who changes a node holds its lock, and so nobody should. Until done is
+// called, no other gets this far.
+func (j *Journal) alone(d *durable.Dir, l *log) (done func(), err error) {
+	if l.seen == nil {
+		return func() {}, nil
+	}
+	path := d.Path(j.fileName())
+	f, err := d.OpenAppend(j.fileName())
+	if err != nil {
+		return nil, remedy.File(err)
+	}
+	if err = trusted(path, f.Stat); err == nil {
+		var named, open fs.FileInfo
+		free := flock(f)
+		if named, err = d.Lstat(j.fileName()); err == nil {
+			open, err = f.Stat()
+		}
+		if err == nil && (!free || !os.SameFile(named, open) || !os.SameFile(open, l.seen) || open.Size() != l.seen.Size()) {
+			err = fmt.Errorf("%s: another process has changed it meanwhile: whoever changes a node must hold the node's lock", path)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // nothing was written through it
 }
 
 // replace writes all of l to another file, and puts it in the place of the journal.
@@ -298,17 +330,7 @@ func (j *Journal) append(d *durable.Dir, l *log) error {
 		return fmt.Errorf("write the journal: %w", remedy.File(err))
 	}
 	defer f.Close()
-	path := d.Path(j.fileName())
-	if err := trusted(path, f.Stat); err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err == nil && (!os.SameFile(info, l.seen) || info.Size() != l.offset) {
-		err = fmt.Errorf("%s: another process has changed it meanwhile: whoever changes a node must hold the node's lock", path)
-	}
-	if err != nil {
-		return fmt.Errorf("write the journal: %w", err)
-	}
+	var info fs.FileInfo
 	w := newLineWriter(f, l.sum)
 	w.n = l.offset
 	if err = w.appendAll(l.pending); err == nil {
