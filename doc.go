@@ -9,8 +9,9 @@
 //
 //   - bootstrap: the plan. Steps that are checked, applied, verified and
 //     reverted, with a report; standard library only.
-//   - bootstrap/hostns: runs code in the host's namespaces from inside a
-//     container, without nsenter and without a helper binary.
+//   - bootstrap/hostns: the host, as a plan reaches it and locks it: runs code in its
+//     namespaces from inside a container, without nsenter and without a helper
+//     binary.
 //   - bootstrap/journal: what was there before, and whose the node is.
 //   - bootstrap/reconcile: a plan now, on a timer, and when something has changed.
 //   - bootstrap/timeline: what a run did when, as a picture.

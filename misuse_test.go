@@ -6,6 +6,8 @@ package slipway_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
+	"github.com/slipway-dev/slipway/bootstrap/gate"
+	"github.com/slipway-dev/slipway/bootstrap/hostlocal"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -29,9 +33,23 @@ import (
 // second is the error of a call that returns something else too.
 func second[T any](_ T, err error) error { return err }
 
+// here is the host that the process is on. Nothing below locks it.
+var here = hostns.Host{Here: true, LockFile: "/nowhere/lock"}
+
 func run(steps ...bootstrap.Step) func(context.Context) error {
-	return func(ctx context.Context) error { return second((&bootstrap.Plan{Steps: steps}).Apply(ctx)) }
+	return apply(&bootstrap.Plan{Host: here, Steps: steps})
 }
+
+func apply(p *bootstrap.Plan) func(context.Context) error {
+	return func(ctx context.Context) error { return second(p.Apply(ctx)) }
+}
+
+// journaled applies a plan that has a journal.
+func journaled(n *journal.Node, steps ...bootstrap.Step) func(context.Context) error {
+	return apply(&bootstrap.Plan{Host: here, Journal: n, Steps: steps})
+}
+
+func nothing(context.Context) error { return nil }
 
 func resolve(sources ...configresolve.Source) func(context.Context) error {
 	return func(ctx context.Context) error { return second(configresolve.Resolve(ctx, sources...)) }
@@ -41,6 +59,11 @@ func resolve(sources ...configresolve.Source) func(context.Context) error {
 // is not there, or what cannot be done, tolerate it.
 func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 	zero := &kube.Client{}
+	pinned := []bootstrap.Step{{Name: "s", Action: bpfmap.Pinned{Dir: "/sys/fs/bpf/x"}}}
+	waiting := []bootstrap.Step{{Name: "g", Action: gate.File("/nowhere")}}
+	recorder := func() *journal.Node {
+		return &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true}
+	}
 	for name, misuse := range map[string]struct {
 		call func(ctx context.Context) error
 		want string
@@ -63,35 +86,55 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		}, "no source given"},
 		"watch without report":     {func(ctx context.Context) error { return kube.Watch(ctx, configresolve.Resolver{}, nil) }, "no function given to report to"},
 		"zero connection, no pod":  {func(context.Context) error { return second(kube.Connection{}.Client()) }, "outside a pod, give a kubeconfig"},
-		"directory without path":   {run(bootstrap.Step{Name: "s", Action: configdir.Dir{Config: &configresolve.Config{}}}), "no directory given"},
-		"directory without config": {run(bootstrap.Step{Name: "s", Action: configdir.Dir{Path: "/nowhere"}}), "no configuration given"},
+		"directory without path":   {run(bootstrap.Step{Name: "s", Action: configdir.Writer{Config: &configresolve.Config{}}}), "no directory given"},
+		"directory without config": {run(bootstrap.Step{Name: "s", Action: configdir.Writer{Path: "/nowhere"}}), "no configuration given"},
 		"write of no config":       {func(ctx context.Context) error { return second(configdir.Write(ctx, "/nowhere", nil)) }, "no configuration given"},
 		"nil action":               {run(bootstrap.Step{Name: "s"}), `step "s" has no action`},
 		"nil functions": {func(ctx context.Context) error {
 			return run(bootstrap.Step{Name: "s", Action: bootstrap.Func(nil, nil)})(ctx)
 		}, "has no function to check with"},
-		"retry of nil":              {run(bootstrap.Step{Name: "s", Action: bootstrap.Retry(nil, nil)}), "no action given"},
-		"retry of nil, apply":       {bootstrap.Retry(nil, nil).Apply, "no action given"},
-		"retry of nil, revert":      {bootstrap.Retry(nil, nil).(bootstrap.Reverter).Revert, "no action given"},
-		"nil action inside":         {run(bootstrap.Step{Name: "s", Action: hostns.In("/proc/self", hostns.UTS, nil)}), "no action given"},
-		"nil action inside, apply":  {hostns.In("/proc/self", hostns.UTS, nil).Apply, "no action given"},
-		"nil action inside, revert": {hostns.In("/proc/self", hostns.UTS, nil).Revert, "no action given"},
-		"zero wrapped":              {hostns.Wrapped{}.Apply, "no action given"},
+		"retry of nil":         {run(bootstrap.Step{Name: "s", Action: bootstrap.Retry(nil, nil)}), "no action given"},
+		"retry of nil, apply":  {bootstrap.Retry(nil, nil).Apply, "no action given"},
+		"retry of nil, revert": {bootstrap.Retry(nil, nil).(bootstrap.Reverter).Revert, "no action given"},
+		"nil functions inside": {func(ctx context.Context) error {
+			return run(bootstrap.Step{Name: "s", Action: bootstrap.Func(nil, nil).In("mnt").Recording("x")})(ctx)
+		}, "has no function to check with"},
 		"no function inside":        {func(ctx context.Context) error { return hostns.Do(ctx, "/proc/self", hostns.UTS, nil) }, "no function given"},
 		"loop without plan":         {reconcile.Loop{}.Run, "a loop needs a plan"},
-		"journal without directory": {func(context.Context) error {
-			return second((&journal.Node{Dir: "", Agent: "agent", NoOwner: true}).Open(context.Background(), nil))
+		"no function on this host":  {func(ctx context.Context) error { return hostns.Host{}.Do(ctx, hostns.Mount, nil) }, "no function given"},
+		"no function, no namespace": {func(ctx context.Context) error { return hostns.Host{}.Enter(ctx, nil, nil) }, "no function given"},
+		"no such namespace":         {func(ctx context.Context) error { return hostns.Host{}.Enter(ctx, []string{"mount"}, nothing) }, `no kind "mount"`},
+		"no function inside a plan": {func(ctx context.Context) error { return (&bootstrap.Plan{}).Inside(ctx, "s", nil, nil) }, "no function given"},
+		"nil journal, inside a plan": {func(ctx context.Context) error {
+			return (&bootstrap.Plan{Host: here, Journal: (*journal.Node)(nil)}).Inside(ctx, "s", nil, nothing)
+		}, "the journal is a nil *Node"},
+		"host action, and no host":      {apply(&bootstrap.Plan{Steps: pinned}), `step "s" acts on a host (bpfmap.Pinned), and the plan has none: set Host`},
+		"gate on the host, and no host": {apply(&bootstrap.Plan{Gates: waiting}), `step "g" acts on a host (gate.Gate), and the plan has none`},
+		"gate without probe":            {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g", Action: gate.Gate{Name: "x"}}}}), "a gate needs a name of what it waits for, and a function that looks"},
+		"gate without action":           {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g"}}}), `gate "g" has no action`},
+		"journal and no host":           {apply(&bootstrap.Plan{Journal: recorder()}), "it has a journal and no Host"},
+		"nil journal":                   {journaled(nil), "the journal is a nil *Node"},
+		"journal of nobody":             {journaled(&journal.Node{Agent: "agent"}), "nobody is named as the owner: set Owner, such as a pod's UID, or NoOwner"},
+		"journal without agent":         {journaled(&journal.Node{NoOwner: true}), "the agent has no name: set Agent"},
+		"journal without handler":       {journaled(recorder(), pinned...), "the journal has no handler for what it records, bpfmap/"},
+		"journal, and no recorder":      {journaled(recorder(), bootstrap.Step{Name: "s", Action: bootstrap.Func(nil, nil)}), "says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant"},
+		"everything, and no journal":    {func(ctx context.Context) error { return second((&bootstrap.Plan{}).RevertAll(ctx)) }, "the plan has no journal, so nothing is recorded that could be undone"},
+		"record for no step": {func(ctx context.Context) error {
+			j, err := recorder().Open(ctx, nil)
+			require.NoError(t, err)
+			return errors.Join(j.Begin(ctx, journal.Entry{Kind: "x", Object: "y"}), j.Close())
+		}, "no step to record for: run the action in a plan that has the journal, or give it Journal.Step"},
+		"journal in a relative directory": {func(context.Context) error {
+			return second((&journal.Node{Dir: "state", Agent: "agent", NoOwner: true}).Open(context.Background(), nil))
 		}, "is not an absolute path"},
 		"nil handler": {func(context.Context) error {
 			return second((&journal.Node{Dir: "/nowhere", Agent: "agent", NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{}, nil}}).Open(context.Background(), nil))
 		}, "handler 2 of 2 is nil"},
-		"nil handler inside": {func(context.Context) error {
-			return second((&journal.Node{Dir: "/nowhere", Agent: "agent", NoOwner: true, Handlers: []journal.Handler{journal.In(nil, nil)}}).Open(context.Background(), nil))
-		}, "handler 1 of 1 is nil"},
 		"host path without path":     {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{Type: hostpath.Directory}}}}), "is not absolute"},
 		"any host path without path": {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{}}}}), "is not absolute"},
 		"runtime without path":       {func(ctx context.Context) error { return second(cri.Endpoint{Path: "unix://"}.Status(ctx)) }, "want the absolute path of a unix socket"},
 		"loaded without file":        {run(bootstrap.Step{Name: "s", Action: cri.Loaded{}}), "no function given that reads the configuration"},
+		"addresses of no runtime":    {run(bootstrap.Step{Name: "s", Action: hostlocal.Store{}}), "no function given that lists the sandboxes"},
 		"maps without path":          {run(bootstrap.Step{Name: "s", Action: bpfmap.Pinned{}}), "no maps given"},
 		"bpffs without path":         {func(context.Context) error { return bpffs.EnsureMounted("") }, "no path given"},
 		"cgroup without path":        {func(context.Context) error { return cgroup.EnsureMounted("") }, "no path given"},
@@ -109,7 +152,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 			err := misuse.call(t.Context())
 			require.ErrorContains(t, err, misuse.want)
 			require.NotErrorIs(t, err, configresolve.ErrMissing)
-			if name != "nil functions" { // an action that can do nothing, but for what a plan would revert
+			if !strings.HasPrefix(name, "nil functions") { // an action that can do nothing, but for what a plan would revert
 				require.NotErrorIs(t, err, errors.ErrUnsupported)
 			}
 		})

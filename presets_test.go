@@ -60,7 +60,7 @@ func TestNoZeroValueIsOneAgents(t *testing.T) {
 		"cniinstall.Agent":        second(cniinstall.Agent{}.Render(t.Context(), node)).Error(),
 		"cniinstall.Chained":      second(cniinstall.Chained{}.Render(t.Context(), node)).Error(),
 		"hostpath.Paths":          says(hostpath.Paths{}),
-		"configdir.Dir":           says(configdir.Dir{}),
+		"configdir.Writer":           says(configdir.Writer{}),
 		"configresolve.Dir":       read(configresolve.Dir{}),
 		"configresolve.File":      read(configresolve.File{}),
 		"configresolve.Env":       read(configresolve.Env{}),

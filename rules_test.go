@@ -170,6 +170,21 @@ func TestTheLibraryKnowsNothingOfItsProofs(t *testing.T) {
 	}
 }
 
+// What the examples need, another program needs too: it is part of a package. The
+// demonstration makes its node as tests do.
+func TestExamplesAreWrittenAsByOthers(t *testing.T) {
+	for _, s := range sources(t) {
+		if !s.inExamples() || s.isTest() || s.dir() == "examples/nodeinit/demo" {
+			continue
+		}
+		for _, name := range imports(s) {
+			if strings.HasPrefix(name, module+"/internal/") {
+				t.Errorf("%s: imports %s", s.path, name)
+			}
+		}
+	}
+}
+
 // What reads a file or a directory whole, however large it is, is for what the
 // kernel itself shows: all else is read through internal/input and
 // internal/durable.

@@ -42,7 +42,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	}
 	for what, tc := range map[string]struct {
 		want   error
-		action hostns.Action
+		action bootstrap.Action
 		before func() error // on the node
 	}{
 		"bpffs.ErrForeign":  {bpffs.ErrForeign, bpffs.Mount{Path: "/run/bpf"}, func() error { return tmpfs("/run/bpf") }},
@@ -55,7 +55,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 			Config: cniinstall.Chained{Target: "nobody", Agent: cniinstall.Agent{Plugin: "p"}}, ConfName: "05-n.conflist",
 		}},
 		"cleanup.ErrNoScope": {want: cleanup.ErrNoScope, action: cleanup.Leftovers{}},
-		"configdir.ErrEmpty": {want: configdir.ErrEmpty, action: configdir.Dir{Path: "/run/config", Config: &configresolve.Config{}}, before: func() error {
+		"configdir.ErrEmpty": {want: configdir.ErrEmpty, action: configdir.Writer{Path: "/run/config", Config: &configresolve.Config{}}, before: func() error {
 			_, err := configdir.Write(t.Context(), "/run/config", config)
 			return err
 		}},
@@ -76,9 +76,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 			if tc.before != nil {
 				require.NoError(t, node.Do(t.Context(), func(context.Context) error { return tc.before() }))
 			}
-			plan := bootstrap.Plan{Steps: []bootstrap.Step{{
-				Name: "step", Action: hostns.In(filepath.Join(node.Proc(), "1"), hostns.Mount|hostns.Net|hostns.Cgroup, tc.action),
-			}}}
+			plan := bootstrap.Plan{Host: hostns.Host{Proc: node.Proc()}, Steps: []bootstrap.Step{{Name: "step", Action: onHost{tc.action}}}}
 			report, err := plan.Apply(t.Context())
 			require.ErrorIs(t, err, tc.want)
 			require.ErrorIs(t, report.Results[0].Err, tc.want)
@@ -91,21 +89,25 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	}
 }
 
+// onHost is an action that is called on the host, also if it acts in memory.
+type onHost struct{ bootstrap.Action }
+
+func (onHost) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
+
 // The same of a journal: whose the node is, and what cannot be undone.
 func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(t.TempDir(), "dir", "file")
-	open := func(owner string) *journal.Journal {
-		j, err := (&journal.Node{Dir: state, Agent: "agent", Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}}).Open(context.Background(), nil)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, j.Close()) })
-		return j
+	lock := filepath.Join(t.TempDir(), "lock")
+	plan := func(owner string) *bootstrap.Plan {
+		paths := hostpath.Paths{List: []hostpath.Path{{Path: filepath.Dir(path), Type: hostpath.DirectoryOrCreate}, {Path: path, Type: hostpath.FileOrCreate}}}
+		return &bootstrap.Plan{
+			Host:    hostns.Host{Here: true, LockFile: lock},
+			Journal: &journal.Node{Dir: state, Agent: "agent", Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}},
+			Steps:   []bootstrap.Step{{Name: "paths", Action: paths}},
+		}
 	}
-	plan := func(j *journal.Journal) *bootstrap.Plan {
-		paths := recorded{hostpath.Paths{List: []hostpath.Path{{Path: filepath.Dir(path), Type: hostpath.DirectoryOrCreate}, {Path: path, Type: hostpath.FileOrCreate}}}, j}
-		return &bootstrap.Plan{Journal: j, Steps: []bootstrap.Step{{Name: "paths", Action: paths}}}
-	}
-	older, newer := plan(open("older")), plan(open("newer"))
+	older, newer := plan("older"), plan("newer")
 	for _, p := range []*bootstrap.Plan{older, newer} {
 		_, err := p.Apply(t.Context())
 		require.NoError(t, err)
@@ -127,7 +129,7 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrUnreadable)
 	require.Equal(t, "journal.unreadable", codeInJSON(t, report))
 
-	report, err = (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "paths", Action: hostpath.Paths{}}}}).Revert(t.Context())
+	report, err = (&bootstrap.Plan{Host: newer.Host, Steps: []bootstrap.Step{{Name: "paths", Action: hostpath.Paths{}}}}).Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Skipped, report.Results[0].Status)
 	require.ErrorIs(t, report.Results[0].Err, errors.ErrUnsupported, "nothing was recorded")

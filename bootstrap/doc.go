@@ -32,6 +32,10 @@
 // others may already depend on what it set up (a mounted bpffs holds pinned maps),
 // so undoing is the caller's decision.
 //
+// What others have chosen, such as names and messages of servers, is in errors and
+// changes. A report shows it so that no terminal obeys it; a program that prints more
+// has [OneLine] and [Printable] for that.
+//
 // # An action of your own
 //
 // Check and Apply are enough for a plan without a Host and a Journal. With these, the

@@ -5,6 +5,8 @@ package bootstrap_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
@@ -140,4 +143,52 @@ func TestPLAN2_OnePlanAtATimeChangesTheNode(t *testing.T) {
 		require.NoError(t, <-done)
 	}
 	require.Zero(t, overlaps)
+}
+
+// The outcome of the last run that did something, or failed, is on the node.
+func TestPLAN18_TheLastRunIsKept(t *testing.T) {
+	s := shared{t.TempDir()}
+	last := func() (r bootstrap.Report) {
+		t.Helper()
+		j, err := node(s.state(), "a").Open(t.Context(), nil)
+		require.NoError(t, err)
+		defer j.Close()
+		text, when, err := j.LastReport()
+		require.NoError(t, err)
+		if when.IsZero() {
+			return r
+		}
+		require.NoError(t, json.Unmarshal(text, &r))
+		return r
+	}
+	fails := &bootstraptest.Script{}
+	plan := s.plan("a", step("file", file{s.dir + "/file"}), bootstrap.Step{Name: "fails", Action: fails, NoUndo: true})
+	plan.Version = "v1"
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	first := last()
+	require.Equal(t, []any{bootstrap.OpApply, "v1", "a", 1, 1}, []any{first.Op, first.Version, first.Owner, first.Generation, first.Count(bootstrap.Changed)})
+
+	_, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, first, last(), "nothing was done")
+
+	fails.CheckErrs = append(make([]error, len(fails.Calls())), errors.New("boom"))
+	_, err = plan.Apply(t.Context())
+	require.Error(t, err)
+	failed := last()
+	require.True(t, failed.Failed())
+	require.Equal(t, "plan.failed", failed.Code())
+
+	_, err = s.plan("b").Apply(t.Context())
+	require.NoError(t, err)
+	others := last()
+	require.Equal(t, "b", others.Owner)
+	_, err = plan.Apply(t.Context())
+	require.ErrorIs(t, err, journal.ErrNotOwner)
+	require.Equal(t, others, last(), "who was superseded leaves no word")
+
+	_, err = s.plan("b").RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, s.state(), "it goes with the journal")
 }

@@ -6,8 +6,11 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Step is an Action with its name and its place in a Plan.
@@ -118,6 +121,10 @@ type Journal interface {
 	// Revert would undo.
 	Revert(step context.Context) error
 	CheckRevert(step context.Context) (changes []string, err error)
+
+	// SaveReport keeps the report of a run that changed something, or failed, as JSON,
+	// until the next one; not where nothing is recorded.
+	SaveReport(inside context.Context, report []byte) error
 
 	// RevertAll undoes, or in a dry run says that it would, everything that is
 	// recorded for all steps, and reports each change, or why it was not made. The
@@ -265,6 +272,12 @@ func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
 // host, and with the journal to ask what is recorded for the step, but without the
 // node's lock. Prepare may use it, and what goes on beside the plan, such as a guard.
 func (p *Plan) Inside(ctx context.Context, step string, namespaces []string, f func(context.Context) error) (err error) {
+	if f == nil {
+		return fmt.Errorf("inside step %q: no function given to call", step)
+	}
+	if err := p.validateJournal(); err != nil {
+		return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
+	}
 	if p.Journal == nil {
 		return p.enter(ctx, namespaces, f)
 	}

@@ -497,6 +497,7 @@ func (claiming) Enter(ctx context.Context, _ string, _ enter) (context.Context, 
 	return ctx, func() error { return nil }, nil
 }
 func (claiming) Identity(context.Context) (string, string, int)         { return "test", "pod", 1 }
+func (claiming) SaveReport(context.Context, []byte) error               { return nil }
 func (claiming) WithStep(ctx context.Context, _ string) context.Context { return ctx }
 func (c claiming) Claims(context.Context) (bool, error)                 { return c.claims, nil }
 

@@ -87,7 +87,7 @@ type Result struct {
 	Changes []string
 
 	// Advice is what the action, if it is an [Adviser], has to say. It is asked in a
-	// Check, and in an Apply that changed something.
+	// Check, and in an Apply of steps that it changed, or in which there is nothing to do.
 	Advice []string
 
 	// Err says why the step failed, is unknown, is blocked, or has nothing to
@@ -132,7 +132,7 @@ type reportJSON struct {
 	Node       string    `json:"node,omitempty"`
 	Version    string    `json:"version,omitempty"`
 	Agent      string    `json:"agent,omitempty"`
-	Owner      string    `json:"owner,omitempty"`
+	Owner      *string   `json:"owner,omitempty"`
 	Generation int       `json:"generation,omitempty"`
 	Start      time.Time `json:"start,omitzero"`
 	ElapsedMs  float64   `json:"elapsedMs,omitempty"`
@@ -144,14 +144,19 @@ type reportJSON struct {
 // MarshalJSON writes an object with "op", "node", "version", "agent", "owner",
 // "generation", "start" (RFC 3339), "elapsedMs", "code" (see [Report.Code]) and
 // "error", each left out if it is zero, and "results" (never null), as
-// [Result.MarshalJSON] writes them.
+// [Result.MarshalJSON] writes them. An owner that is empty, for an agent, is nobody in
+// particular.
 func (r Report) MarshalJSON() ([]byte, error) {
 	results := r.Results
 	if results == nil {
 		results = []Result{}
 	}
+	var owner *string
+	if r.Agent != "" || r.Owner != "" {
+		owner = &r.Owner
+	}
 	return marshal(reportJSON{
-		Op: r.Op, Node: r.Node, Version: r.Version, Agent: r.Agent, Owner: r.Owner, Generation: r.Generation,
+		Op: r.Op, Node: r.Node, Version: r.Version, Agent: r.Agent, Owner: owner, Generation: r.Generation,
 		Start: r.Start, ElapsedMs: milliseconds(r.Elapsed), Code: r.Code(), Error: errorText(r.Err), Results: results,
 	})
 }
@@ -163,8 +168,12 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("decode report: %w", err)
 	}
+	var owner string
+	if in.Owner != nil {
+		owner = *in.Owner
+	}
 	*r = Report{
-		Op: in.Op, Node: in.Node, Version: in.Version, Agent: in.Agent, Owner: in.Owner, Generation: in.Generation,
+		Op: in.Op, Node: in.Node, Version: in.Version, Agent: in.Agent, Owner: owner, Generation: in.Generation,
 		Start: in.Start, Elapsed: duration(in.ElapsedMs), Results: in.Results, Err: textError(in.Error, in.Code),
 	}
 	return nil
@@ -255,4 +264,26 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
+}
+
+// maxKept is the size of a report that a journal keeps.
+const maxKept = 256 << 10
+
+// kept is what a journal keeps of the report: if that is much, without what was changed
+// and advised.
+func (r *Report) kept() []byte {
+	text, err := json.Marshal(r)
+	if err == nil && len(text) <= maxKept {
+		return text
+	}
+	short := *r
+	short.Results = slices.Clone(r.Results)
+	for i := range short.Results {
+		short.Results[i].Changes, short.Results[i].Advice = nil, nil
+	}
+	if text, err = json.Marshal(&short); err != nil || len(text) > maxKept {
+		short.Results = nil
+		text, _ = json.Marshal(&short) // of strings and numbers
+	}
+	return text
 }

@@ -35,6 +35,26 @@ func (r *Report) WriteText(w io.Writer) error {
 	return nil
 }
 
+// OneLine returns text from outside, such as an error's, as one line for people: line
+// ends become "; ", everything that is no visible character is escaped, credentials in
+// URLs are left out, and no more than 8 KiB are shown.
+func OneLine(s string) string {
+	s = printable.Line(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
+	if len(s) > longestLine {
+		return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(s[:longestLine], ""), len(s))
+	}
+	return s
+}
+
+// longestLine is as much of a text from outside as is of use to a reader, in bytes.
+const longestLine = 8 << 10
+
+// Printable returns a writer to w that escapes what a terminal would obey, and keeps ends
+// of lines: for a program's standard output and error, whatever is printed there. Above
+// ASCII the escapes are those of JSON, so that a JSON document stays one. No character
+// may be spread over two calls of Write.
+func Printable(w io.Writer) io.Writer { return printable.Writer{W: w} }
+
 func (r Result) rows() (rows [][]string) {
 	details := r.Details()
 	if len(details) == 0 {

@@ -51,7 +51,10 @@ type walk struct {
 	cause   map[string]string // step -> the failed step that blocks what comes after it
 	pending map[string]bool   // steps that are, or come after, one that would change
 	waits   bool              // a gate is not open
-	silent  bool              // looks for an Apply: nobody is advised
+
+	entered context.Context // that of the journal, once it has been entered
+	changes bool            // the node has been locked, to change it
+	silent  bool            // looks for an Apply: nobody is advised
 }
 
 // run runs the plan by one of the methods below.
@@ -71,6 +74,11 @@ func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) e
 	}
 	w.rest(ctx)
 	w.report.Op, w.report.Start, w.report.Elapsed = op, start, time.Since(start)
+	if w.entered != nil && (w.changes || err != nil) && (op == OpApply || op == OpRevert) {
+		if serr := w.plan.Journal.SaveReport(w.entered, w.report.kept()); serr != nil {
+			err = errors.Join(err, w.report.fail(serr))
+		}
+	}
 	p.Trace.planDone(ctx, w.report)
 	return w.report, err
 }
@@ -168,6 +176,7 @@ func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
 			r = Result{Step: r.Step, Status: NotRun, Elapsed: r.Elapsed}
 		case !slices.Contains([]Status{Skipped, Blocked, NotRun}, r.Status): // it was tried
 			step = w.trace.stepStart(ctx, w.op, r.Step)
+			r = w.advisedUnchanged(ctx, r)
 		}
 		w.done(step, r)
 	}
@@ -175,6 +184,18 @@ func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
 		w.report.fail(check.report.Err)
 	}
 	return false, err
+}
+
+// advisedUnchanged returns r with the advice of a step in which there is nothing to do.
+func (w *walk) advisedUnchanged(ctx context.Context, r Result) Result {
+	s := w.plan.Step(r.Step)
+	if r.Status != Unchanged || s.Absent {
+		return r
+	}
+	if w.entered != nil {
+		ctx = w.recording(w.entered, s)
+	}
+	return w.onHost(ctx, s, func(ctx context.Context) Result { return s.advised(ctx, r) })
 }
 
 // unwilling reports whether the plan stops at what it has found: at any failure that
@@ -242,6 +263,7 @@ func (w *walk) unprepared(ctx context.Context, err error) error {
 
 // locked calls f with the node's lock held, if there is a host.
 func (w *walk) locked(ctx context.Context, f func(context.Context) error) (err error) {
+	w.changes = true
 	if w.plan.Host == nil {
 		return f(ctx)
 	}
@@ -396,6 +418,7 @@ func (w *walk) done(ctx context.Context, r Result) {
 
 // identify tells the report for whom the plan runs.
 func (w *walk) identify(inside context.Context) {
+	w.entered = inside
 	r := w.report
 	r.Agent, r.Owner, r.Generation = w.plan.Journal.Identity(inside)
 }

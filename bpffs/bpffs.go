@@ -55,9 +55,9 @@ const (
 	kind   = "bpffs" // of entries in the journal
 )
 
-// Kernel is the part of the kernel that this package calls, always with resolved
+// Mounter is the part of the kernel that this package calls, always with resolved
 // paths. Package bootstraptest has a fake of it.
-type Kernel interface {
+type Mounter interface {
 	// Stat describes path, without following a symbolic link at its end: fstype is
 	// the type of its file system, as in /proc/filesystems; root says which
 	// directory of that file system path is, and is equal for two mounts of the same
@@ -114,7 +114,7 @@ type Mount struct {
 	Propagation Propagation
 
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Kernel
+	Kernel Mounter
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
@@ -136,7 +136,7 @@ func (m Mount) Places() map[string]string {
 	return places
 }
 
-func namespaces(k Kernel) []string {
+func namespaces(k Mounter) []string {
 	if k != nil {
 		return nil
 	}

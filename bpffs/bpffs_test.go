@@ -26,6 +26,7 @@ var (
 	_ bootstrap.Recorder = bpffs.Mount{}
 	_ bootstrap.Hosted   = bpffs.Mount{}
 	_ bootstrap.Placed   = bpffs.Mount{}
+	_ bootstrap.Adviser  = bpffs.Mount{}
 )
 
 var onEach = fsmounttest.OnEach

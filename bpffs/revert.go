@@ -27,7 +27,7 @@ const maxNamed = 10
 // that is no longer the recorded one is not touched, and remains recorded as kept.
 type Handler struct {
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Kernel
+	Kernel Mounter
 
 	// Remedy is added to the error for a mount that is left because of its pins. It
 	// should say how to remove those, for example by which command of the program.

@@ -55,11 +55,11 @@ const (
 	maxStacked = 16
 )
 
-// Kernel is the part of the kernel that this package calls, always with resolved
-// paths. Package bootstraptest has a fake of it. It is identical to bpffs.Kernel,
+// Mounter is the part of the kernel that this package calls, always with resolved
+// paths. Package bootstraptest has a fake of it. It is identical to bpffs.Mounter,
 // which documents the methods; this package declares it again because it does not
 // import bpffs.
-type Kernel interface {
+type Mounter interface {
 	Stat(path string) (fstype, root, mount string, err error)
 	Mount(path, fstype, options string, before func(root string) error) error
 	Unmount(path string) error
@@ -90,7 +90,7 @@ type Mount struct {
 	Repair bool
 
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Kernel
+	Kernel Mounter
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
@@ -108,7 +108,7 @@ func (m Mount) Places() map[string]string {
 	return map[string]string{cmp.Or(m.Path, Root): fstype}
 }
 
-func namespaces(k Kernel) []string {
+func namespaces(k Mounter) []string {
 	if k != nil {
 		return nil
 	}

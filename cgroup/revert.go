@@ -14,7 +14,7 @@ import (
 // directories that are empty.
 type Handler struct {
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Kernel
+	Kernel Mounter
 }
 
 func (h Handler) inner() fsmount.Handler {

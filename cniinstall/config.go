@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // Config renders the configuration to publish. Each Check, Apply and Advise calls Render
@@ -26,6 +28,18 @@ type Whole []byte
 
 // Render returns a copy of the configuration.
 func (w Whole) Render(context.Context, string) ([]byte, error) { return slices.Clone(w), nil }
+
+// ReadWhole reads a complete configuration from the regular file at path, such as a key
+// of a mounted ConfigMap, or what [Install] has published. It may have 1 MiB, and is
+// opened without waiting, so that no FIFO holds up the caller. It is read now, in the
+// calling thread's mount namespace: a plan renders it in the host's.
+func ReadWhole(ctx context.Context, path string) (Whole, error) {
+	content, err := input.ReadFile(ctx, path, input.MaxNetwork)
+	if err != nil {
+		return nil, fmt.Errorf("read the CNI configuration: %w", err)
+	}
+	return content, nil
+}
 
 // Agent is a configuration with an agent's plugin, alone or chained with the
 // plugins that Mode selects. Its keys and templates are those of Cilium

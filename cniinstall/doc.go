@@ -21,16 +21,17 @@
 // other configurations are set aside (renamed) once ours is published, the last
 // file name first: runtimes, which reload the folder at each change and use its
 // first file, switch from the previous first file to ours in one step, and back in
-// one step on Revert. Without Exclusive, [Install.Advise] names the files that take
+// one step when that is undone. Without Exclusive, [Install.Advise] names the files that take
 // precedence over ours.
 //
 // [Install.For] chooses the folders in which the node's container runtime looks, as
 // package bootstrap/cri asks it, and undoes what was installed in others before.
 // Without it, they are those that runtimes have by default.
 //
-// Folders are never replaced, and only removed on Revert, if Install made them and
+// Folders are never replaced, and only removed by an undo, if Install made them and
 // they are empty. A [Guard] repairs an installation that somebody changes, and a
-// [Handler] undoes it in another process.
+// [Handler] undoes it in another process. [AgentConf] removes a configuration that the
+// agent has written by itself.
 //
 // Folders are opened once, and all work is done through the open folder: a symbolic
 // link on the path to it is followed only if nobody but root and the caller can
@@ -46,11 +47,12 @@
 //
 // # Container or node, and which thread
 //
-// Install.Plugins is opened by the caller beforehand, for example in a container;
+// Install.Plugins is opened by the caller beforehand ([OpenPlugins]), for example in a
+// container;
 // BinDir, ConfDir and SearchDirs are resolved in the calling thread's mount
 // namespace; the journal is where it was opened. To install on the host from a
-// container, call the methods in the host's mount namespace (package
-// bootstrap/hostns). Nothing here looks up host names or leaves a goroutine behind.
+// container, use a bootstrap.Plan with a hostns.Host, which calls the methods in the
+// host's namespaces. Nothing here looks up host names or leaves a goroutine behind.
 // Plugins are executed from the calling thread, so in its namespaces, and are
 // waited for. Goroutines that run in the meantime only copy pipes, watch the
 // context, and read and sync open files, which does not depend on a namespace; they
@@ -69,6 +71,6 @@
 //
 // To install a configuration whose plugins must not be run, or if two programs
 // install different content under the same name: they would overwrite each other in
-// turn. Calls with a Journal must be serialised by the caller (a lock on the node,
-// such as the plan's); calls without a Journal need no lock.
+// turn. Calls with a journal must be serialised by the caller (a lock on the node,
+// such as the plan's); calls without one need no lock.
 package cniinstall

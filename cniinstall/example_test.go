@@ -25,7 +25,7 @@ func Example() {
 
 	plugin := "#!/bin/sh\n" + `echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","1.0.0"]}'`
 	install := cniinstall.Cilium("")
-	install.Plugins = fstest.MapFS{ // os.OpenRoot("/plugins") and its FS in a pod
+	install.Plugins = fstest.MapFS{ // OpenPlugins("/plugins") in a pod
 		"cilium-cni": {Data: []byte(plugin)},
 		"loopback":   {Data: []byte(plugin)},
 	}

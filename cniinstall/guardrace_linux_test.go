@@ -138,9 +138,7 @@ func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
 	n := newNode(t)
 	i := n.onePlugin()
 	require.NoError(t, i.Apply(t.Context()))
-	before := states(t, i.Journal)
 	var broken atomic.Bool
-	broken.Store(true)
 	guarded := i
 	guarded.Plugins = hooked{FS: i.Plugins, read: func() error {
 		if broken.Load() {
@@ -148,9 +146,15 @@ func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
 		}
 		return nil
 	}}
-	require.NoError(t, os.Remove(n.plugin("acme-cni")))
 	g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
-	require.ErrorIs(t, receive(t, g.trouble), unix.EIO)
+	require.NoError(t, os.Remove(n.plugin("acme-cni")))
+	g.repair()
+	before := states(t, i.Journal)
+	broken.Store(true)
+	require.NoError(t, os.Remove(n.plugin("acme-cni")))
+	err := receive(t, g.trouble)
+	require.ErrorIs(t, err, unix.EIO)
+	require.ErrorContains(t, err, "write "+n.plugin("acme-cni"))
 	require.Equal(t, before, states(t, i.Journal))
 	broken.Store(false)
 	receive(t, g.repaired)

@@ -27,18 +27,19 @@ var confSuffixes = []string{".conflist", ".conf", ".json"}
 // ConfDir. The zero value installs nothing; [Cilium] returns what Cilium's agent is
 // installed with.
 //
-// It is a bootstrap.Action, and with a Journal it can be reverted.
+// It is a bootstrap.Action. Where the context has a journal, what Apply changes is
+// recorded there, and [Handler] undoes it.
 type Install struct {
 	// Plugins contains the plugins to install, as regular files (or symbolic links
 	// within it) at its root. If nil, no plugins are installed. If Check and Apply
 	// run in another mount namespace, it must have been opened before entering that,
-	// by os.OpenRoot(dir) and its FS for example, but not by os.DirFS.
+	// by OpenPlugins or embed for example, but not by os.DirFS.
 	Plugins fs.FS
 
 	// Names says which of them to install. If nil, all are, except names that start
 	// with a dot or end as a configuration's does (.conflist, .conf, .json). A missing
-	// plugin is an error, unless it is in Optional or its Policy excludes it (if not
-	// given: Always, for loopback IfMissing).
+	// plugin is an error, unless it is in Optional or its Policy excludes it. If Policy
+	// has none for a plugin, it is DefaultPolicy, but for loopback IfMissing.
 	//
 	// No configuration is published where loopback is neither installed nor to be: no
 	// configuration names it, and containerd runs it for every pod. That does not hold
@@ -47,10 +48,17 @@ type Install struct {
 	Optional []string
 	Policy   map[string]Policy
 
+	// DefaultPolicy is that of the plugins that Policy does not name.
+	DefaultPolicy Policy
+
 	// BinDir is where plugins are installed. If empty, it is /opt/cni/bin.
 	// SearchDirs are further folders in which the runtime looks for plugins.
 	BinDir     string
 	SearchDirs []string
+
+	// Remedy is added to what [Install.For] and Advise say about folders. It should say how
+	// to give others, for example by which flags of the program.
+	Remedy string
 
 	// Config is the configuration. If nil, none is installed. It is written to
 	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d;
@@ -62,7 +70,7 @@ type Install struct {
 
 	// Exclusive sets the other configurations in ConfDir aside: BackupSuffix (if
 	// empty, .aside) is appended to each name, and a number too if that name is
-	// taken by a file that we did not make. Revert restores them. Our own
+	// taken by a file that we did not make. An undo restores them. Our own
 	// configuration under an earlier ConfName is removed. If there are more than 100 to
 	// be set aside, or of more than 4 MiB, what was set aside before included, that is
 	// an error, and nothing is changed.
@@ -112,12 +120,18 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 
 // Missing says what others have still to bring before i can be installed: a plugin that
 // the configuration names, or the configuration that it is chained to. Empty: nothing. It is
-// made for the Probe of a gate.Gate, so that a plan waits while the node is not locked.
+// made for the Probe of a gate.Gate, so that a plan waits while the node is not locked. A
+// look that the context has ended counts as missing; any other error of Check is for the
+// step to tell.
+//
+// A gate has no journal. If i is chained and Exclusive, have the Probe call Missing inside
+// bootstrap.Plan.Inside: the journal knows what was set aside under another suffix.
 func (i Install) Missing(ctx context.Context) (seen string, err error) {
-	if _, err := i.Check(ctx); errors.Is(err, ErrPluginMissing) || errors.Is(err, ErrTargetMissing) {
+	_, err = i.Check(ctx)
+	if errors.Is(err, ErrPluginMissing) || errors.Is(err, ErrTargetMissing) || err != nil && ctx.Err() != nil {
 		return err.Error(), nil
 	}
-	return "", nil // any other error is for the step to tell
+	return "", nil
 }
 
 // Apply makes missing folders (mode 0755), installs the plugins, and then publishes

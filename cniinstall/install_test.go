@@ -115,6 +115,9 @@ var (
 	_ bootstrap.Hosted   = cniinstall.Install{}
 	_ bootstrap.Placed   = cniinstall.Install{}
 	_ bootstrap.Adviser  = cniinstall.Install{}
+	_ bootstrap.Recorder = cniinstall.AgentConf{}
+	_ bootstrap.Hosted   = cniinstall.AgentConf{}
+	_ bootstrap.Placed   = cniinstall.AgentConf{}
 	_ journal.Handler    = cniinstall.Handler{}
 )
 
@@ -171,6 +174,33 @@ func TestCNI1_Policy(t *testing.T) {
 	}
 }
 
+func TestCNI1_DefaultPolicy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		byDefault        cniinstall.Policy
+		policy           map[string]cniinstall.Policy
+		plugin, loopback string // what is there in the end
+	}{
+		"neither":          {cniinstall.Always, nil, "comes", "is there"},
+		"none is replaced": {cniinstall.IfMissing, nil, "is there", "is there"},
+		"but one":          {cniinstall.IfMissing, map[string]cniinstall.Policy{"cilium-cni": cniinstall.Always}, "comes", "is there"},
+		"but loopback":     {cniinstall.IfMissing, map[string]cniinstall.Policy{"loopback": cniinstall.Always}, "is there", "comes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			for _, plugin := range []string{"cilium-cni", "loopback"} {
+				n.source(plugin, "comes")
+				write(t, n.plugin(plugin), "is there", 0o755)
+			}
+			i := n.install()
+			i.Config, i.Policy, i.DefaultPolicy = nil, tt.policy, tt.byDefault
+			require.NoError(t, i.Apply(t.Context()))
+			requireContent(t, n.plugin("cilium-cni"), tt.plugin, 0o755)
+			requireContent(t, n.plugin("loopback"), tt.loopback, 0o755)
+			requireConverged(t, i, n.root)
+		})
+	}
+}
+
 func TestCNI1_OptionalPluginMissing(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.src, "loopback")))
@@ -217,14 +247,14 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	require.Equal(t, []string{"CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
 
 	theirs := []string{n.bin}
-	own, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true})
+	own, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true}, nil)
 	require.NoError(t, err)
 	said, err = own.Advise(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, said)
 	_, err = own.Check(t.Context())
 	require.NoError(t, err)
-	asked, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf})
+	asked, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf}, nil)
 	require.NoError(t, err)
 	_, err = asked.Check(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)

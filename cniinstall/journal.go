@@ -55,7 +55,7 @@ func backupsOf(e journal.Entry, known map[string]journal.Entry) []string {
 }
 
 // note records the files that are about to be published, even before they are
-// written under temporary names: so Revert also removes what a killed run has left
+// written under temporary names: so an undo also removes what a killed run has left
 // of those.
 func (j *job) note(ctx context.Context) error {
 	if j.journal == nil {
@@ -175,8 +175,11 @@ func (j *job) settle(ctx context.Context) error {
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case now.Same(e.Before):
+		case now.Same(e.Before) && e.Was == nil:
 			gone = append(gone, e)
+		case now.Same(e.Before): // somebody took away what was recorded: that is not forgotten
+			e.After = *e.Was
+			done = append(done, e)
 		case e.MatchesAfter(now):
 			now.Xattrs = e.After.Xattrs // as complete has it: a label is given by the system
 			if e.After = now; e.Was != nil && now.Same(*e.Was) {

@@ -17,30 +17,25 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Runtime is where the node's container runtime looks, as it says itself: package
-// bootstrap/cri asks it. The zero value stands for a runtime that was not asked.
+// Runtime is where the node's container runtime looks, as it says itself. It is the CNI of
+// package bootstrap/cri, which asks it: Runtime(looks) is that. The zero value stands for a
+// runtime that was not asked.
 type Runtime struct {
 	PluginDirs []string // in its order
 	ConfDir    string
+	MaxConfNum int // how many files are loaded, in the order of their names; zero: all, or it does not say
 
 	// OwnLoopback says that it brings up the loopback device of pods itself, and needs
 	// no plugin for that.
 	OwnLoopback bool
-
-	// Err is why the runtime did not say it. It may be nil.
-	Err error
-
-	// Remedy is added to errors and advice about folders. It should say how to give
-	// others, for example by which flags of the program.
-	Remedy string
 }
 
 // For returns i for a node with the given runtime. An empty ConfDir becomes the
 // runtime's, and an empty BinDir the first of its plugin folders that is on a file
 // system mounted writable and executable, and is for CNI by its name; the other
-// plugin folders are added to SearchDirs. If Journal says that the context's
+// plugin folders are added to SearchDirs. If the context's journal says that its
 // step has installed in one of the runtime's folders before, that one is kept. If
-// the runtime does not say where it looks, the folders remain those in which the
+// the runtime does not say where it looks, and asked is why, the folders remain those in which the
 // step has installed before, or become the defaults. A ConfDir of the runtime's that is
 // not for CNI by its name is an error: what is given in i is not judged.
 //
@@ -48,21 +43,21 @@ type Runtime struct {
 // folders, once everything is installed in these; and Advise says if the runtime
 // looks elsewhere, or if it is not known where. Call For where Apply will run: in
 // the host's mount namespace.
-func (i Install) For(ctx context.Context, r Runtime) (Install, error) {
+func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, error) {
 	known, err := i.installed(ctx)
 	if err != nil {
 		return i, fmt.Errorf("choose CNI folders: %w", err)
 	}
-	i.place = &place{runtime: r, chosen: i.BinDir == "" || i.ConfDir == ""}
+	i.place = &place{runtime: r, asked: asked, chosen: i.BinDir == "" || i.ConfDir == ""}
 	if i.ConfDir == "" {
 		i.ConfDir = first(r.ConfDir, known.conf, defaultConfDir)
 		if r.ConfDir != "" && !isForCNI(r.ConfDir) {
-			return i, code.Errorf(code.CNIDirectoryUnusable, "choose CNI folders: the container runtime reads configurations in %q, which by its name is not for CNI%s", r.ConfDir, r.remedy())
+			return i, code.Errorf(code.CNIDirectoryUnusable, "choose CNI folders: the container runtime reads configurations in %q, which by its name is not for CNI%s", r.ConfDir, i.remedy())
 		}
 	}
 	if i.BinDir == "" {
 		if i.BinDir, err = r.binDir(known.bin); err != nil {
-			return i, fmt.Errorf("choose CNI folders: %w%s", err, r.remedy())
+			return i, fmt.Errorf("choose CNI folders: %w%s", err, i.remedy())
 		}
 	}
 	i.SearchDirs = slices.Clone(i.SearchDirs)
@@ -77,6 +72,7 @@ func (i Install) For(ctx context.Context, r Runtime) (Install, error) {
 // place says for which runtime the folders of an Install are.
 type place struct {
 	runtime Runtime
+	asked   error // why the runtime did not say it; nil: it did
 	chosen  bool // by For, at least one
 }
 
@@ -96,11 +92,11 @@ func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }
 }
 
 // remedy is what follows a text about folders.
-func (r Runtime) remedy() string {
-	if r.Remedy == "" {
+func (i Install) remedy() string {
+	if i.Remedy == "" {
 		return ""
 	}
-	return " (" + r.Remedy + ")"
+	return " (" + i.Remedy + ")"
 }
 
 func first(dirs ...string) string {
@@ -175,20 +171,20 @@ func (i Install) Misplaced() (advice []string) {
 	}
 	r := i.place.runtime
 	if i.Plugins != nil && len(r.PluginDirs) > 0 && len(intersection(i.BinDir, r.PluginDirs)) == 0 {
-		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, r.remedy()))
+		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, i.remedy()))
 	}
 	if i.Config != nil && r.ConfDir != "" && !sameDir(r.ConfDir, i.ConfDir) {
-		advice = append(advice, fmt.Sprintf("the container runtime reads configurations in %q, not in %q%s", r.ConfDir, i.ConfDir, r.remedy()))
+		advice = append(advice, fmt.Sprintf("the container runtime reads configurations in %q, not in %q%s", r.ConfDir, i.ConfDir, i.remedy()))
 	}
 	return advice
 }
 
 // assumed says that nobody knows whether the runtime looks there.
 func (i Install) assumed() []string {
-	if i.place == nil || !i.place.chosen || i.place.runtime.Err == nil {
+	if i.place == nil || !i.place.chosen || i.place.asked == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.place.runtime.Err)}
+	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.place.asked)}
 }
 
 // elsewhere undoes what the step has recorded in other folders than those of the

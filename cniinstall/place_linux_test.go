@@ -34,7 +34,7 @@ func TestForTheFirstUsablePluginFolder(t *testing.T) {
 
 	i.BinDir = ""
 	r.PluginDirs = r.PluginDirs[:2]
-	_, err := i.For(t.Context(), r)
+	_, err := i.For(t.Context(), r, nil)
 	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: "+
 		filepath.Join(readOnly, "cni")+" is on a file system mounted read-only\n"+filepath.Join(noExec, "cni")+" is on a file system mounted noexec")
 }

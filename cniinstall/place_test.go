@@ -17,11 +17,11 @@ import (
 )
 
 // auto is the agent's installation for a runtime, wherever that looks.
-func (n node) auto(r cniinstall.Runtime) recorded {
+func (n node) auto(r cniinstall.Runtime, asked ...error) recorded {
 	n.t.Helper()
 	i := n.install()
 	i.BinDir, i.ConfDir = "", ""
-	i, err := i.For(n.t.Context(), r)
+	i, err := i.For(n.t.Context(), r, errors.Join(asked...))
 	require.NoError(n.t, err)
 	return i
 }
@@ -50,8 +50,9 @@ func TestForWhereTheRuntimeLooks(t *testing.T) {
 func TestForGivenFoldersStay(t *testing.T) {
 	n := newNode(t)
 	r := n.at("k3s")
-	r.Remedy = "give others"
-	i, err := n.install().For(t.Context(), r)
+	i := n.install()
+	i.Remedy = "give others"
+	i, err := i.For(t.Context(), r, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{n.bin, n.conf}, []string{i.BinDir, i.ConfDir})
 	require.NoError(t, i.Apply(t.Context()))
@@ -65,7 +66,7 @@ func TestForGivenFoldersStay(t *testing.T) {
 
 	require.NoError(t, os.Symlink(filepath.Join(n.root, "etc/cni"), filepath.Join(n.root, "link")))
 	linked := cniinstall.Runtime{PluginDirs: []string{n.bin}, ConfDir: filepath.Join(n.root, "link/net.d")}
-	i, err = n.install().For(t.Context(), linked)
+	i, err = n.install().For(t.Context(), linked, nil)
 	require.NoError(t, err)
 	advice, err = i.Advise(t.Context())
 	require.NoError(t, err)
@@ -74,8 +75,8 @@ func TestForGivenFoldersStay(t *testing.T) {
 
 func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	n := newNode(t)
-	unknown := cniinstall.Runtime{Err: errors.New("nobody answers")}
-	i := n.auto(unknown)
+	unknown := errors.New("nobody answers")
+	i := n.auto(cniinstall.Runtime{}, unknown)
 	require.Equal(t, []string{"/opt/cni/bin", "/etc/cni/net.d"}, []string{i.BinDir, i.ConfDir})
 	i.Plugins, i.Config = nil, nil // those are the machine's
 	advice, err := i.Advise(t.Context())
@@ -83,7 +84,7 @@ func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: nobody answers"}, advice)
 
 	require.NoError(t, n.auto(n.at("k3s")).Apply(t.Context()))
-	i = n.auto(unknown)
+	i = n.auto(cniinstall.Runtime{}, unknown)
 	require.Equal(t, n.at("k3s").ConfDir, i.ConfDir, "where it was installed")
 	requireConverged(t, i, n.root)
 }
@@ -182,7 +183,7 @@ func TestForNoFolderOfTheRuntimeCanBeUsed(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
 	i.BinDir = ""
-	_, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{"/usr/bin"}})
+	_, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{"/usr/bin"}}, nil)
 	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: /usr/bin is by its name not a folder for CNI plugins")
 }
 
@@ -197,14 +198,14 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		"/etc/cni/net.d/../../cron.d": false, "/opt/cni/../../etc/sudoers.d": false,
 	}
 	for dir, good := range confs {
-		i, err := cniinstall.Install{BinDir: "/opt/cni/bin"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir, Remedy: "give others"})
+		i, err := cniinstall.Install{BinDir: "/opt/cni/bin", Remedy: "give others"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir}, nil)
 		if good {
 			require.NoError(t, err, dir)
 			require.Equal(t, dir, i.ConfDir)
 			continue
 		}
 		require.EqualError(t, err, `choose CNI folders: the container runtime reads configurations in "`+dir+`", which by its name is not for CNI (give others)`)
-		i, err = cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir})
+		i, err = cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir}, nil)
 		require.NoError(t, err, "what is given is not judged")
 		require.Equal(t, "/etc/cni/net.d", i.ConfDir)
 	}
@@ -213,7 +214,7 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		"/usr/bin": false, "/bin": false, "/usr/local/bin": false, "/root/bin": false, "/etc/cron.daily": false, "/etc/ssh": false, "/usr/lib": false,
 		"/etc/cni/net.d/../../cron.d": false,
 	} {
-		_, err := cniinstall.Install{ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{dir}})
+		_, err := cniinstall.Install{ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{dir}}, nil)
 		if !good {
 			require.ErrorContains(t, err, dir+" is by its name not a folder for CNI plugins")
 		} else if err != nil {

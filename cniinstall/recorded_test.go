@@ -16,9 +16,9 @@ type recorded struct {
 	Journal *journal.Journal
 }
 
-func (r recorded) For(ctx context.Context, in cniinstall.Runtime) (placed recorded, err error) {
+func (r recorded) For(ctx context.Context, in cniinstall.Runtime, asked error) (placed recorded, err error) {
 	placed.Journal = r.Journal
-	placed.Install, err = r.Install.For(journal.With(ctx, r.Journal), in)
+	placed.Install, err = r.Install.For(journal.With(ctx, r.Journal), in, asked)
 	return placed, err
 }
 

@@ -30,7 +30,7 @@ const (
 )
 
 // policyOf returns the plugin's policy. Distributions ship a loopback plugin, which
-// is not replaced unless the caller says so.
+// is not replaced unless the caller names it.
 func (i Install) policyOf(name string) Policy {
 	if p, ok := i.Policy[name]; ok {
 		return p
@@ -38,7 +38,7 @@ func (i Install) policyOf(name string) Policy {
 	if name == loopback {
 		return IfMissing
 	}
-	return Always
+	return i.DefaultPolicy
 }
 
 // pluginTargets lists the plugins that are to be in BinDir.
@@ -96,8 +96,13 @@ func (i Install) listPlugins(ctx context.Context) ([]string, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
 	}
-	names, err := input.Collect(ctx, "the folder", input.Names(dir), func(name string) bool {
-		return !strings.HasPrefix(name, ".") && !isConfName(name)
+	folder := "the folder"
+	if named, ok := i.Plugins.(*PluginFS); ok {
+		folder = named.String()
+	}
+	names, err := input.Collect(ctx, folder, input.Names(dir), func(string) bool { return true })
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, ".") || isConfName(name)
 	})
 	slices.Sort(names)
 	return names, err

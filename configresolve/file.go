@@ -33,13 +33,7 @@ func (f File) Ref() Ref { return Ref{Kind: kindFile, Name: f.Path} }
 // [ErrMissing]. A FIFO, a device or anything else that is not a regular file is an
 // error too.
 func (f File) Read(ctx context.Context) ([]Layer, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if f.Path == "" {
-		return nil, errNoPath
-	}
-	content, err := f.content(ctx)
+	content, err := f.Content(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +44,15 @@ func (f File) Read(ctx context.Context) ([]Layer, error) {
 	return []Layer{{Ref: f.Ref(), Values: values}}, nil
 }
 
-func (f File) content(ctx context.Context) ([]byte, error) {
+// Content reads the file without parsing it, for a program that has a file of another
+// format beside its sources. It may have 8 MiB, and the errors are those of [File.Read].
+func (f File) Content(ctx context.Context) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if f.Path == "" {
+		return nil, errNoPath
+	}
 	content, err := input.ReadFile(ctx, f.Path, input.MaxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("file %s: %w", f.Path, ErrMissing)

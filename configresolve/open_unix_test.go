@@ -28,13 +28,23 @@ func TestSourcesThatAreNoFiles(t *testing.T) {
 		_, err := configresolve.File{Path: path}.Read(t.Context())
 		require.EqualError(t, err, path+" is "+kind+", not a regular file")
 		require.NotErrorIs(t, err, configresolve.ErrMissing)
+		_, err = configresolve.File{Path: path}.Content(t.Context())
+		require.EqualError(t, err, path+" is "+kind+", not a regular file")
 	}
 	for path, kind := range map[string]string{fifo: "a FIFO", device: "a device"} {
 		_, err := configresolve.Dir{Path: filepath.Dir(path)}.Read(t.Context())
 		require.EqualError(t, err, path+" is "+kind+", not a regular file")
 	}
+	f := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "flags"), "[of: another, format]")}
+	content, err := f.Content(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "[of: another, format]", string(content))
+	require.NoError(t, os.Truncate(f.Path, 8<<20+1))
+	_, err = f.Content(t.Context())
+	require.ErrorContains(t, err, "is larger than 8388608 bytes")
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), "a: b")}.Read(ctx)
+	_, err = configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), "a: b")}.Read(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }

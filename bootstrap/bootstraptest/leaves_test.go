@@ -157,7 +157,7 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 				require.NoError(p.t, os.MkdirAll(p.path("config/lost+found"), 0o700)) // a volume of its own
 			},
 			action: func(p place) bootstrap.Action {
-				return configdir.Dir{Path: p.path("config"), Config: config}
+				return configdir.Writer{Path: p.path("config"), Config: config}
 			},
 			broken: func(p place) (string, func()) {
 				require.NoError(p.t, os.Rename(p.path("config"), p.path("away")))

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Open implements bpffs.Kernel and cgroup.Kernel.
+// Open implements bpffs.Mounter and cgroup.Mounter.
 func (k *Kernel) Open(name string) (fs.File, error) {
 	if err := k.refused("open", name); err != nil {
 		return nil, err

@@ -131,7 +131,7 @@ func (k *Kernel) Mounts(path string) []string {
 	return types
 }
 
-// Stat implements bpffs.Kernel and cgroup.Kernel.
+// Stat implements bpffs.Mounter and cgroup.Mounter.
 func (k *Kernel) Stat(path string) (fstype, root, mount string, err error) {
 	if err := k.refused("statx", path); err != nil {
 		return "", "", "", err
@@ -150,7 +150,7 @@ func (k *Kernel) Stat(path string) (fstype, root, mount string, err error) {
 	return m.fstype, m.top() + relative(m.point, path), mount, nil
 }
 
-// Mount implements bpffs.Kernel and cgroup.Kernel.
+// Mount implements bpffs.Mounter and cgroup.Mounter.
 func (k *Kernel) Mount(path, fstype, options string, before func(root string) error) error {
 	if !slices.Contains(filesystems, fstype) {
 		return &fs.PathError{Op: "fsopen", Path: fstype, Err: syscall.ENODEV}
@@ -180,7 +180,7 @@ func (k *Kernel) Mount(path, fstype, options string, before func(root string) er
 	return k.attach(m, path)
 }
 
-// Unmount implements bpffs.Kernel and cgroup.Kernel.
+// Unmount implements bpffs.Mounter and cgroup.Mounter.
 func (k *Kernel) Unmount(path string) error {
 	if err := k.refused("umount", path); err != nil {
 		return err

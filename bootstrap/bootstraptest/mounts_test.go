@@ -24,9 +24,9 @@ import (
 )
 
 var (
-	_ bpffs.Kernel  = (*bootstraptest.Kernel)(nil)
-	_ cgroup.Kernel = (*bootstraptest.Kernel)(nil)
-	_ sysctl.Files  = (*bootstraptest.Kernel)(nil)
+	_ bpffs.Mounter  = (*bootstraptest.Kernel)(nil)
+	_ cgroup.Mounter = (*bootstraptest.Kernel)(nil)
+	_ sysctl.Files   = (*bootstraptest.Kernel)(nil)
 )
 
 func mount(k fsmount.Kernel, path, fstype string) error {

@@ -21,7 +21,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-var _ bootstrap.Action = gate.Gate{}
+var (
+	_ bootstrap.Recorder = gate.Gate{}
+	_ bootstrap.Hosted   = gate.Gate{}
+)
 
 // A gate says at once and every five seconds what it waits for, and fails at its
 // deadline with what it last saw.

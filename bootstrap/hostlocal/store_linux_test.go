@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-var _ bootstrap.Action = hostlocal.Store{}
+var _ bootstrap.Adviser = hostlocal.Store{}
 
 const network = "agent"
 

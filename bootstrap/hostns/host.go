@@ -22,6 +22,8 @@ const DefaultLockFile = flock.DefaultPath
 // ErrLocked is matched by the error of a [Host.Lock] that waited too long.
 var ErrLocked = flock.ErrHeld
 
+var errNoFunction = errors.New("enter the host's namespaces: no function given to call there")
+
 // Host is the node that a program changes, whether the program runs directly on it
 // or in one of its containers. It is the Host of a bootstrap.Plan. The zero value is
 // for a process that runs directly on the host.
@@ -68,6 +70,9 @@ func (h Host) IsHere() bool { return h.Proc == "" }
 // Do runs f in the host's namespaces (see [Do]). If Proc is empty, or the calling
 // thread is in all of these already by a Do around this one, it just calls f.
 func (h Host) Do(ctx context.Context, ns Namespace, f func(context.Context) error) error {
+	if f == nil {
+		return errNoFunction
+	}
 	if h.Proc == "" || inside(ctx, h.init(), ns) {
 		return f(ctx)
 	}
@@ -82,7 +87,7 @@ func (h Host) Enter(ctx context.Context, namespaces []string, f func(context.Con
 	if err != nil {
 		return err
 	}
-	if ns == 0 {
+	if ns == 0 && f != nil {
 		return f(ctx)
 	}
 	return h.Do(ctx, ns, f)

@@ -128,7 +128,7 @@ func (n *Node) Claims(ctx context.Context) (bool, error) {
 	if j == nil || claims || err != nil || j.hasApplied() {
 		return claims, err
 	}
-	p, err := j.load()
+	p, err := j.head()
 	if err == nil {
 		j.bind(p)
 	}
@@ -177,11 +177,16 @@ func (n *Node) RevertAll(ctx context.Context, dryRun bool, report func(step, cha
 	return err
 }
 
+// SaveReport keeps a plan's report: see [Journal.SaveReport].
+func (n *Node) SaveReport(ctx context.Context, report []byte) error {
+	return in(ctx).SaveReport(report)
+}
+
 func nothing() error { return nil }
 
 // remember remembers which journal this process has applied to.
 func (j *Journal) remember() error {
-	p, err := j.load()
+	p, err := j.head()
 	if err != nil {
 		return err
 	}
@@ -206,7 +211,7 @@ func (j *Journal) endRevert() error {
 
 // claim makes the owner the node's, unless that owner was superseded.
 func (j *Journal) claim() error {
-	p, err := j.load()
+	p, err := j.head()
 	switch {
 	case err != nil:
 		return err
@@ -225,7 +230,7 @@ func (j *Journal) claimFirst(p *page) error {
 			return err
 		}
 	}
-	p, err := j.load()
+	p, err := j.head()
 	if err != nil {
 		return err
 	}
@@ -248,7 +253,7 @@ func (j *Journal) Claims() (bool, error) {
 	if j == nil || j.options.Owner == "" {
 		return false, nil
 	}
-	p, err := j.load()
+	p, err := j.head()
 	if err != nil {
 		return false, err
 	}
@@ -258,7 +263,7 @@ func (j *Journal) Claims() (bool, error) {
 
 // mayApply returns the error that an apply would get.
 func (j *Journal) mayApply() error {
-	p, err := j.load()
+	p, err := j.head()
 	switch {
 	case err != nil:
 		return err
@@ -283,7 +288,7 @@ func (j *Journal) hasApplied() bool {
 
 // verify returns an error if the node does not belong to the owner.
 func (j *Journal) verify() error {
-	p, err := j.load()
+	p, err := j.head()
 	if err != nil {
 		return err
 	}
@@ -317,7 +322,7 @@ func (j *Journal) revoked(p *page) error {
 // mayRevert returns an error if this process may not undo what is recorded. A check
 // for an apply that would first claim the node may look at it, though.
 func (j *Journal) mayRevert(ctx context.Context) error {
-	p, err := j.load()
+	p, err := j.head()
 	switch {
 	case err != nil || j.options.AnyOwner:
 		return err
@@ -372,7 +377,7 @@ func (j *Journal) Owner() (name string, generation int, err error) {
 	if j == nil {
 		return "", 0, nil
 	}
-	p, err := j.load()
+	p, err := j.head()
 	if err != nil {
 		return "", 0, err
 	}

@@ -121,7 +121,9 @@ func TestPLAN11_ClaimsSaysWhetherAnotherProcessStandsForTheOwner(t *testing.T) {
 	}
 	enter()
 	start := regexp.MustCompile(`"start":\d+`)
-	starts := func() string { return fmt.Sprintf("%q", start.FindAll(slices.Concat(journaltest.Records(t, dir)...), -1)) }
+	starts := func() string {
+		return fmt.Sprintf("%q", start.FindAll(slices.Concat(journaltest.Records(t, dir)...), -1))
+	}
 	ours := starts()
 	var all []json.RawMessage
 	for _, text := range journaltest.Records(t, dir) {

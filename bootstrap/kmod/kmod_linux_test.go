@@ -27,6 +27,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
+var (
+	_ bootstrap.Hosted  = kmod.Modules{}
+	_ bootstrap.Adviser = kmod.Modules{}
+)
+
 const loadVariable = "KMOD_TEST_LOAD"
 
 // TestMain is, where a test starts this program anew, one that loads a module.

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -35,6 +37,19 @@ var fills = map[bootstrap.Status]string{
 func (r *Recorder) WriteSVG(w io.Writer) error {
 	p := r.picture(time.Now())
 	if _, err := w.Write(p.Bytes()); err != nil {
+		return fmt.Errorf("write the timeline: %w", err)
+	}
+	return nil
+}
+
+// WriteFile writes the image to the file at path, mode 0644, in place of what is there:
+// a reader finds the old one or the new one.
+func (r *Recorder) WriteFile(path string) error {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		err = durable.WriteFile(path, 0o644, r.picture(time.Now()).Bytes())
+	}
+	if err != nil {
 		return fmt.Errorf("write the timeline: %w", err)
 	}
 	return nil

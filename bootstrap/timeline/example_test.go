@@ -33,12 +33,7 @@ func Example() {
 	}
 	report, err := plan.Apply(context.Background())
 
-	file, createErr := os.Create(filepath.Join(dir, "start.svg"))
-	if createErr != nil {
-		fmt.Println(createErr)
-		return
-	}
-	err = errors.Join(err, recorder.WriteSVG(file), file.Close())
+	err = errors.Join(err, recorder.WriteFile(filepath.Join(dir, "start.svg")))
 	fmt.Println(report.Summary(), err)
 	// Output: 1 step: unchanged <nil>
 }

@@ -7,14 +7,15 @@
 //	var timeline timeline.Recorder
 //	plan.Trace = bootstrap.JoinTraces(plan.Trace, timeline.Trace())
 //	_, err := plan.Apply(ctx)
-//	err = errors.Join(err, timeline.WriteSVG(file))
+//	err = errors.Join(err, timeline.WriteFile("start.svg"))
 //
 // [Recorder.Begin] adds a bar for what a program does beside its plan, such as
 // resolving its configuration.
 //
 // # Needs
 //
-// Nothing: no privilege, no network, no fonts, styles or scripts. It works on every system.
+// Nothing: no privilege, no network, no fonts, styles or scripts. It works on every
+// system. [Recorder.WriteFile] writes in the calling thread's mount namespace.
 //
 // # When not to use it
 //

@@ -9,6 +9,9 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -169,6 +172,18 @@ func TestTwoRecordersOfOnePlanAgree(t *testing.T) {
 		require.Equal(t, first, second)
 		require.Contains(t, first, "waiting for the lock")
 	})
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "start.svg")
+	require.NoError(t, os.WriteFile(path, []byte("an older one"), 0o600))
+	var r timeline.Recorder
+	require.NoError(t, r.WriteFile(path))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(content), "<svg "), string(content))
+	require.ErrorContains(t, r.WriteFile(filepath.Join(path, "below")), "write the timeline: ")
+	require.ErrorIs(t, r.WriteFile(filepath.Join(filepath.Dir(path), "missing", "start.svg")), fs.ErrNotExist)
 }
 
 func TestNothing(t *testing.T) {

@@ -66,6 +66,7 @@ func TestSEC9_OwnershipFileWithMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			own, err := ownershipfile.Parse([]byte(c.content))
+			require.ErrorIs(t, err, ownershipfile.ErrInvalid)
 			for _, want := range c.want {
 				require.ErrorContains(t, err, want)
 			}

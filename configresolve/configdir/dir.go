@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Dir is [Write] as a step of a plan: the state of a node in which the directory at
+// Writer is [Write] as a step of a plan: the state of a node in which the directory at
 // Path contains Config.
-type Dir struct {
+type Writer struct {
 	Path   string                // on the caller's side, usually an emptyDir that the agent mounts
 	Config *configresolve.Config // resolved before the plan is built
 
@@ -27,13 +27,13 @@ type Dir struct {
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
-func (Dir) Kinds() []string { return Handler{}.Kinds() }
+func (Writer) Kinds() []string { return Handler{}.Kinds() }
 
 var errNoConfig = errors.New("no configuration given: resolve one first")
 
 // Check lists the keys that Apply would write and remove, and the leftovers that it
 // would remove.
-func (d Dir) Check(ctx context.Context) ([]string, error) {
+func (d Writer) Check(ctx context.Context) ([]string, error) {
 	if d.Config == nil {
 		return nil, hint(d.Path, errNoConfig)
 	}
@@ -45,12 +45,12 @@ func (d Dir) Check(ctx context.Context) ([]string, error) {
 	return l.changes(d.Path, j.want), nil
 }
 
-func (d Dir) job(ctx context.Context) job {
+func (d Writer) job(ctx context.Context) job {
 	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty, journal: journal.From(ctx)}
 }
 
 // Apply writes the directory.
-func (d Dir) Apply(ctx context.Context) error {
+func (d Writer) Apply(ctx context.Context) error {
 	if d.Config == nil {
 		return hint(d.Path, errNoConfig)
 	}
@@ -61,7 +61,7 @@ func (d Dir) Apply(ctx context.Context) error {
 // Advise says why others than root, or the caller, can change what the agent is
 // configured with: the directory, or one on the way to it, is another user's, or one in
 // which everybody may write, as in an emptyDir.
-func (d Dir) Advise(context.Context) ([]string, error) {
+func (d Writer) Advise(context.Context) ([]string, error) {
 	switch at, err := durable.OpenVetted(nil, d.Path); {
 	case err == nil:
 		return nil, at.Close()

@@ -20,7 +20,8 @@ import (
 )
 
 var (
-	_ bootstrap.Recorder = configdir.Dir{}
+	_ bootstrap.Recorder = configdir.Writer{}
+	_ bootstrap.Adviser  = configdir.Writer{}
 )
 
 func TestWriteConforms(t *testing.T) {
@@ -39,7 +40,7 @@ func TestWriteConforms(t *testing.T) {
 			node(t, dir)
 			before := tree(t, root)
 			action := func() bootstrap.Action {
-				return configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": "2"})}
+				return configdir.Writer{Path: dir, Config: config(t, values{"a": "1", "b": "2"})}
 			}
 			if name == "files in the place of keys" { // what was replaced does not come back
 				bootstraptest.Conform(t, func() bootstrap.Action { return struct{ bootstrap.Action }{action()} })
@@ -80,7 +81,7 @@ func tree(t *testing.T, root string) map[string]string {
 func TestWriteCheckNamesKeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	check := func(v values) []string {
-		changes, err := configdir.Dir{Path: dir, Config: config(t, v)}.Check(t.Context())
+		changes, err := configdir.Writer{Path: dir, Config: config(t, v)}.Check(t.Context())
 		require.NoError(t, err)
 		return changes
 	}
@@ -99,7 +100,7 @@ func TestWriteCheckNamesKeys(t *testing.T) {
 
 func TestWriteUnchangedApplyWritesNothing(t *testing.T) {
 	root := t.TempDir()
-	action := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: wholeConfig(t)}, journaltest.Open(t, filepath.Join(root, "state"))}
+	action := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: wholeConfig(t)}, journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, action.Apply(t.Context()))
 	before := state(t, root)
 	require.NoError(t, action.Apply(t.Context()))
@@ -115,7 +116,7 @@ func TestWriteWithoutWhatItNeeds(t *testing.T) {
 	}
 	j := journaltest.Open(t, dir)
 	for _, w := range []recorded{
-		{Dir: configdir.Dir{Path: dir}}, {configdir.Dir{Path: dir}, j}, {Dir: configdir.Dir{Config: config(t, nil)}}, {configdir.Dir{Config: config(t, nil)}, j},
+		{Writer: configdir.Writer{Path: dir}}, {configdir.Writer{Path: dir}, j}, {Writer: configdir.Writer{Config: config(t, nil)}}, {configdir.Writer{Config: config(t, nil)}, j},
 	} {
 		require.Error(t, w.Apply(t.Context()))
 		_, err := w.Check(t.Context())
@@ -128,7 +129,7 @@ func TestWriteWithoutWhatItNeeds(t *testing.T) {
 func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 	for _, records := range []bool{false, true} {
 		root := t.TempDir()
-		w := recorded{Dir: configdir.Dir{Path: filepath.Join(root, "d")}}
+		w := recorded{Writer: configdir.Writer{Path: filepath.Join(root, "d")}}
 		if records {
 			w.Journal = journaltest.Open(t, filepath.Join(root, "state"))
 		}

@@ -5,7 +5,7 @@
 // to a directory, in the layout in which the kubelet mounts a ConfigMap, and can
 // remove it again. An earlier configuration that it replaces does not come back.
 //
-// Others may write to the directory too, such as to an emptyDir, which [Dir.Advise]
+// Others may write to the directory too, such as to an emptyDir, which [Writer.Advise]
 // says: it is opened once, symbolic links in it are not followed, and no more of a
 // file is read than what it is compared with. The path is resolved in the mount
 // namespace of the calling thread.

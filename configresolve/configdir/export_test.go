@@ -15,9 +15,9 @@ func WriteStep(ctx context.Context, dir string, c *configresolve.Config, step fu
 	return job{dir: dir, want: c.Data(), step: step}.run(ctx)
 }
 
-// ApplyStep is Dir.Apply that calls step before each change it makes to the
+// ApplyStep is Writer.Apply that calls step before each change it makes to the
 // layout.
-func ApplyStep(ctx context.Context, d Dir, step func(string)) error {
+func ApplyStep(ctx context.Context, d Writer, step func(string)) error {
 	j := d.job(ctx)
 	j.step = step
 	_, err := j.run(ctx)

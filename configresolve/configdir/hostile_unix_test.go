@@ -40,7 +40,7 @@ func TestSEC6_WhatTakesForEverToReadIsNotRead(t *testing.T) {
 			for _, records := range []bool{false, true} {
 				t.Run(fmt.Sprint(kind, " ", name, " ", records), func(t *testing.T) {
 					root := t.TempDir()
-					w := recorded{Dir: configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}}
+					w := recorded{Writer: configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}}
 					writeDir(t, w.Path, config(t, values{"a": "older", "b": ""}))
 					path := filepath.Join(w.Path, name)
 					require.NoError(t, os.RemoveAll(path))
@@ -69,7 +69,7 @@ func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
 		for _, name := range []string{"a", "..data/a", "..data/another"} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				root := t.TempDir()
-				w := recorded{configdir.Dir{
+				w := recorded{configdir.Writer{
 					Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}),
 				}, journaltest.Open(t, filepath.Join(root, "state"))}
 				require.NoError(t, w.Apply(t.Context()))
@@ -99,7 +99,7 @@ func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
 			require.NoError(t, os.Chmod(filepath.Join(outside, key), 0o600))
 		}
 		before := tree(t, outside)
-		w := recorded{configdir.Dir{Path: dir, Config: config(t, values{"a": "1", "b": ""})}, journaltest.Open(t, filepath.Join(root, "state"))}
+		w := recorded{configdir.Writer{Path: dir, Config: config(t, values{"a": "1", "b": ""})}, journaltest.Open(t, filepath.Join(root, "state"))}
 		other(t, dir, "..2017", values{"a": "older", "gone": ""}, 0o644)
 
 		step, left := 0, n
@@ -158,7 +158,7 @@ func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
 	require.NoError(t, os.Lchown(filepath.Join(theirs, "link"), 4242, 4242))
 	for _, dir := range []string{"link", "link/below"} {
 		for _, j := range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(root, "state"))} {
-			w := recorded{configdir.Dir{Path: filepath.Join(theirs, dir), Config: config(t, values{"a": "1"})}, j}
+			w := recorded{configdir.Writer{Path: filepath.Join(theirs, dir), Config: config(t, values{"a": "1"})}, j}
 			_, err := w.Check(t.Context())
 			for _, err := range []error{err, w.Apply(t.Context())} {
 				require.ErrorContains(t, err, "write configuration to "+w.Path)
@@ -194,7 +194,7 @@ func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "volume")
 			require.NoError(t, errors.Join(os.Mkdir(root, 0o755), tc.spoil(root)))
-			w := configdir.Dir{Path: filepath.Join(root, "config"), Config: config(t, values{"a": "1"})}
+			w := configdir.Writer{Path: filepath.Join(root, "config"), Config: config(t, values{"a": "1"})}
 			for range 2 {
 				require.NoError(t, w.Apply(t.Context()))
 				requireLayout(t, w.Path, w.Config)
@@ -238,7 +238,7 @@ func TestSEC6_TooManyKeys(t *testing.T) {
 	for i := range 10_000 {
 		v[fmt.Sprint(i)] = ""
 	}
-	w := configdir.Dir{Path: filepath.Join(t.TempDir(), "d"), Config: config(t, v)}
+	w := configdir.Writer{Path: filepath.Join(t.TempDir(), "d"), Config: config(t, v)}
 	_, err := w.Check(t.Context())
 	for _, err := range []error{err, w.Apply(t.Context())} {
 		require.EqualError(t, err, "write configuration to "+w.Path+": 10002 keys are more than 10000")

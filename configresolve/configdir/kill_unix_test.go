@@ -54,7 +54,7 @@ func victim(dir, stateDir string) {
 			_, err = configdir.WriteStep(context.Background(), dir, c, func(step string) { fmt.Println(step) })
 		} else if err == nil {
 			fmt.Println("apply")
-			err = recorded{configdir.Dir{Path: dir, Config: c}, j.Step("test")}.Apply(context.Background())
+			err = recorded{configdir.Writer{Path: dir, Config: c}, j.Step("test")}.Apply(context.Background())
 		}
 		if err != nil {
 			fmt.Println("error:", err)
@@ -118,7 +118,7 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 		before, was := tree(t, root), shown(dir)
 		killed(t, 1+rand.IntN(6), dir, stateDir)
 
-		action := recorded{configdir.Dir{Path: dir, Config: config(t, variant(0))}, journaltest.Open(t, stateDir)}
+		action := recorded{configdir.Writer{Path: dir, Config: config(t, variant(0))}, journaltest.Open(t, stateDir)}
 		if rand.IntN(2) == 0 {
 			require.NoError(t, action.Apply(t.Context()))
 			requireLayout(t, dir, action.Config)

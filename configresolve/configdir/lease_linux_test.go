@@ -17,7 +17,7 @@ import (
 // Whoever may write in the directory has put a file of his own there, on which he has a
 // lease (fcntl(2), F_SETLEASE): to open it would take 45 s, and is refused without waiting.
 func TestSEC7_ALeasedFileIsReplaced(t *testing.T) {
-	w := configdir.Dir{Path: filepath.Join(t.TempDir(), "d"), Config: config(t, values{"a": "1"})}
+	w := configdir.Writer{Path: filepath.Join(t.TempDir(), "d"), Config: config(t, values{"a": "1"})}
 	require.NoError(t, w.Apply(t.Context()))
 	his, err := os.OpenFile(w.Path+"/..data/a", os.O_RDWR, 0)
 	require.NoError(t, err)

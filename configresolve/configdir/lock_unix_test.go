@@ -57,7 +57,7 @@ func TestWriteWaitsForAnotherWriter(t *testing.T) {
 func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()
-		w := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+		w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
 		require.NoError(t, w.Apply(t.Context()))
 		reader, err := os.Open(w.Path)
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 func TestSEC7_TheLockOfAKilledWriterGoes(t *testing.T) {
 	for _, reverted := range []bool{false, true} {
 		root := t.TempDir()
-		w := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+		w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
 		require.NoError(t, w.Apply(t.Context()))
 		require.NoError(t, os.Mkdir(w.Path+"/..lock", 0o700))
 		changes, err := w.Check(t.Context())
@@ -157,7 +157,7 @@ func TestCFG7_CheckBesideAWriter(t *testing.T) {
 			require.NoError(t, err)
 			return
 		default:
-			_, err := configdir.Dir{Path: dir, Config: configs[0]}.Check(t.Context())
+			_, err := configdir.Writer{Path: dir, Config: configs[0]}.Check(t.Context())
 			require.NoError(t, err)
 		}
 	}

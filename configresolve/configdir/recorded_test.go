@@ -12,18 +12,18 @@ import (
 
 // recorded is a Dir that is used with a journal and without a plan.
 type recorded struct {
-	configdir.Dir
+	configdir.Writer
 	Journal *journal.Journal
 }
 
 func (r recorded) Check(ctx context.Context) ([]string, error) {
-	return r.Dir.Check(journal.With(ctx, r.Journal))
+	return r.Writer.Check(journal.With(ctx, r.Journal))
 }
 
-func (r recorded) Apply(ctx context.Context) error { return r.Dir.Apply(journal.With(ctx, r.Journal)) }
+func (r recorded) Apply(ctx context.Context) error { return r.Writer.Apply(journal.With(ctx, r.Journal)) }
 
 func (r recorded) Advise(ctx context.Context) ([]string, error) {
-	return r.Dir.Advise(journal.With(ctx, r.Journal))
+	return r.Writer.Advise(journal.With(ctx, r.Journal))
 }
 
 func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, configdir.Handler{}) }
@@ -33,7 +33,7 @@ func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
 }
 
 func (r recorded) applyStep(ctx context.Context, step func(string)) error {
-	return configdir.ApplyStep(journal.With(ctx, r.Journal), r.Dir, step)
+	return configdir.ApplyStep(journal.With(ctx, r.Journal), r.Writer, step)
 }
 
 func (r recorded) revertStep(ctx context.Context, step func(string)) error {

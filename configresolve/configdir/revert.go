@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Handler undoes what a [Dir] has recorded.
+// Handler undoes what a [Writer] has recorded.
 //
 // It removes the configuration that Apply wrote, and the directories that Apply
 // made if nothing else is in them. What Apply replaced does not come back: an

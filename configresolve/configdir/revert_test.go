@@ -27,7 +27,7 @@ func TestPLAN6_RevertRemovesAfterManyApplies(t *testing.T) {
 	before := tree(t, root)
 	j := journaltest.Open(t, stateDir)
 	action := func(v values) recorded {
-		return recorded{configdir.Dir{Path: dir, Config: config(t, v)}, j}
+		return recorded{configdir.Writer{Path: dir, Config: config(t, v)}, j}
 	}
 	for _, v := range []values{{"a": "1"}, {"a": "2", "b": "1"}, {"b": "2", "c": ""}, {"c": "3"}, {"c": "3"}, {"a": "1", "b": "3"}, {"a": "4"}} {
 		require.NoError(t, action(v).Apply(t.Context()))
@@ -35,10 +35,10 @@ func TestPLAN6_RevertRemovesAfterManyApplies(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, changes)
 	}
-	lines, err := recorded{configdir.Dir{}, j}.CheckRevert(t.Context())
+	lines, err := recorded{configdir.Writer{}, j}.CheckRevert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"remove configuration from " + dir}, lines)
-	require.NoError(t, recorded{configdir.Dir{}, j}.Revert(t.Context()))
+	require.NoError(t, recorded{configdir.Writer{}, j}.Revert(t.Context()))
 	want := emptied(before, dir)
 	want[filepath.Join(dir, "other")] = before[filepath.Join(dir, "other")]
 	require.Equal(t, want, tree(t, root))
@@ -109,7 +109,7 @@ func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 		for applies := range len(applied) {
 			t.Run(name, func(t *testing.T) {
 				root := t.TempDir()
-				w := recorded{configdir.Dir{Path: filepath.Join(root, "d")}, journaltest.Open(t, filepath.Join(root, "state"))}
+				w := recorded{configdir.Writer{Path: filepath.Join(root, "d")}, journaltest.Open(t, filepath.Join(root, "state"))}
 				start(t, w.Path)
 				before := tree(t, root)
 				for _, v := range applied[:applies+1] {
@@ -137,7 +137,7 @@ func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 // A configuration that was right, but for a link, is whoever wrote it's.
 func TestPLAN6_WhatWasOnlyPutRightStays(t *testing.T) {
 	root := t.TempDir()
-	w := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
 	writeDir(t, w.Path, w.Config)
 	require.NoError(t, os.Remove(filepath.Join(w.Path, "a")))
 	require.NoError(t, w.Apply(t.Context()))
@@ -207,7 +207,7 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 			}
 			for n, more := 0, true; more; n++ {
 				root := t.TempDir()
-				w := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, applied[0])}, journaltest.Open(t, filepath.Join(root, "state"))}
+				w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, applied[0])}, journaltest.Open(t, filepath.Join(root, "state"))}
 				start(t, w.Path)
 				before, was := tree(t, root), shown(w.Path)
 
@@ -238,7 +238,7 @@ func TestPLAN6_RevertLeavesWhatSomebodyChanged(t *testing.T) {
 		root := t.TempDir()
 		dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
 		start(t, dir)
-		action := recorded{configdir.Dir{Path: dir, Config: config(t, values{"a": "1"})}, journaltest.Open(t, stateDir)}
+		action := recorded{configdir.Writer{Path: dir, Config: config(t, values{"a": "1"})}, journaltest.Open(t, stateDir)}
 		require.NoError(t, action.Apply(t.Context()))
 		theirs := config(t, values{"a": "theirs"})
 		writeDir(t, dir, theirs)
@@ -253,7 +253,7 @@ func TestPLAN6_RevertLeavesWhatSomebodyChanged(t *testing.T) {
 
 func TestPLAN6_AnInterruptedApplyIsDecidedByLooking(t *testing.T) {
 	root := t.TempDir()
-	w := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, os.Mkdir(w.Path, 0o755))
 	stopped, err := stop(0, func(step func(string)) error { return w.applyStep(t.Context(), step) })
 	require.NoError(t, err)
@@ -266,7 +266,7 @@ func TestPLAN6_AnInterruptedApplyIsDecidedByLooking(t *testing.T) {
 
 func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	root := t.TempDir()
-	w := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1", "b": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1", "b": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, os.Mkdir(w.Path, 0o755))
 	require.NoError(t, w.Apply(t.Context()))
 	theirs := filepath.Join(w.Path, "b")
@@ -286,7 +286,7 @@ func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 
 func TestCheckRevertNamesWhatRevertDoes(t *testing.T) {
 	root := t.TempDir()
-	w := recorded{configdir.Dir{Path: filepath.Join(root, "made", "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+	w := recorded{configdir.Writer{Path: filepath.Join(root, "made", "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
 	require.NoError(t, w.Apply(t.Context()))
 	check := func(want string) []string {
 		before := state(t, root)
@@ -313,7 +313,7 @@ func TestCheckRevertNamesWhatRevertDoes(t *testing.T) {
 
 func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 	root := t.TempDir()
-	w := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
 	before := tree(t, root)
 	require.NoError(t, w.Apply(t.Context()))
 	data, err := os.Readlink(filepath.Join(w.Path, "..data"))
@@ -332,7 +332,7 @@ func TestPLAN6_StoppedTwice(t *testing.T) {
 	for n, more := 0, true; more; n++ {
 		for _, m := range []int{0, 1, n} {
 			root := t.TempDir()
-			w := recorded{configdir.Dir{Path: filepath.Join(root, "d")}, journaltest.Open(t, filepath.Join(root, "state"))}
+			w := recorded{configdir.Writer{Path: filepath.Join(root, "d")}, journaltest.Open(t, filepath.Join(root, "state"))}
 			earlier["with a file in the place of a key"](t, w.Path)
 			before, was := tree(t, root), shown(w.Path)
 			var err error
@@ -357,7 +357,7 @@ func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
 			j := journaltest.Open(t, filepath.Join(root, "state"))
 			var steps []recorded
 			for i, v := range []values{{"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "2", "d": "2"}} {
-				steps = append(steps, recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, v)}, j.Step(fmt.Sprint("step-", i))})
+				steps = append(steps, recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, v)}, j.Step(fmt.Sprint("step-", i))})
 			}
 			require.NoError(t, os.Mkdir(steps[0].Path, 0o755))
 			before := tree(t, root)
@@ -380,8 +380,8 @@ func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
 func TestPLAN6_TheNewerOfTwoStepsIsStopped(t *testing.T) {
 	root := t.TempDir()
 	j := journaltest.Open(t, filepath.Join(root, "state"))
-	older := recorded{configdir.Dir{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, j.Step("older")}
-	newer := recorded{configdir.Dir{Path: older.Path, Config: config(t, values{"a": "2"})}, j.Step("newer")}
+	older := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, j.Step("older")}
+	newer := recorded{configdir.Writer{Path: older.Path, Config: config(t, values{"a": "2"})}, j.Step("newer")}
 	require.NoError(t, os.Mkdir(older.Path, 0o755))
 	require.NoError(t, older.Apply(t.Context()))
 	stopped, err := stop(0, func(step func(string)) error { return newer.applyStep(t.Context(), step) })

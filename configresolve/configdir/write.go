@@ -22,7 +22,7 @@ import (
 // ErrEmpty is matched by the error of a write that would replace a configuration by
 // one without keys. That is seldom intended: an unset variable in the name of a
 // source, or an empty file, resolves to no keys without an error. To do it on
-// purpose, use a [Dir] with AllowEmpty.
+// purpose, use a [Writer] with AllowEmpty.
 var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 
 // Write writes config to dir in the layout in which the kubelet mounts a ConfigMap:

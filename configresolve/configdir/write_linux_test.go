@@ -88,7 +88,7 @@ func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
 	memory := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
 	for _, start := range []func(t *testing.T, dir string){func(*testing.T, string) {}, earlier["of this package"]} {
-		w := recorded{configdir.Dir{
+		w := recorded{configdir.Writer{
 			Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}),
 		}, journaltest.Open(t, filepath.Join(testns.TempDir(t), "state"))}
 		start(t, w.Path)
@@ -113,7 +113,7 @@ func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	memory := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
-	w := recorded{configdir.Dir{
+	w := recorded{configdir.Writer{
 		Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}),
 	}, journaltest.Open(t, filepath.Join(testns.TempDir(t), "state"))}
 	other(t, w.Path, "..data_17", values{"a": "before the reboot"}, 0o644)

@@ -201,7 +201,7 @@ func TestCFG7_RepairsWhatItFinds(t *testing.T) {
 			dir := t.TempDir()
 			writeDir(t, dir, config(t, c))
 			disturb(t, dir)
-			action := configdir.Dir{Path: dir, Config: config(t, c)}
+			action := configdir.Writer{Path: dir, Config: config(t, c)}
 			changes, err := action.Check(t.Context())
 			require.NoError(t, err)
 			require.NotEmpty(t, changes)
@@ -253,7 +253,7 @@ func TestCFG7_ADirectoryInAKeysPlace(t *testing.T) {
 		c := config(t, values{"a": "1", "b": "2"})
 		_, err := configdir.Write(t.Context(), dir, c)
 		require.ErrorContains(t, err, filepath.Join(dir, key)+" is a directory")
-		_, err = configdir.Dir{Path: dir, Config: c}.Check(t.Context())
+		_, err = configdir.Writer{Path: dir, Config: c}.Check(t.Context())
 		require.ErrorContains(t, err, filepath.Join(dir, key)+" is a directory")
 		require.Equal(t, before, state(t, dir), "nothing changed")
 	}
@@ -277,8 +277,8 @@ func TestCFG7_ADirectoryOfSomethingElseIsRefused(t *testing.T) {
 		dir := t.TempDir()
 		fill(dir)
 		before := state(t, dir)
-		_, err := configdir.Dir{Path: dir, Config: c}.Check(t.Context())
-		for _, err := range []error{err, configdir.Dir{Path: dir, Config: c}.Apply(t.Context())} {
+		_, err := configdir.Writer{Path: dir, Config: c}.Check(t.Context())
+		for _, err := range []error{err, configdir.Writer{Path: dir, Config: c}.Apply(t.Context())} {
 			require.ErrorContains(t, err, "write configuration to "+dir+": it is no directory of a configuration, and holds "+dir+"/", name)
 			require.ErrorContains(t, err, "move it away, or name a new or an empty directory", name)
 		}

@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"net/netip"
-	"os"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -97,11 +96,11 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	}
 	closePlugins = func() {}
 	if a.cni.plugins != "" {
-		root, err := os.OpenRoot(a.cni.plugins)
+		plugins, err := cniinstall.OpenPlugins(a.cni.plugins)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--plugins: %w", err)
 		}
-		a.install.Plugins, closePlugins = root.FS(), func() { _ = root.Close() } // it was only read
+		a.install.Plugins, closePlugins = plugins, func() { _ = plugins.Close() } // it was only read
 	}
 	steps = []bootstrap.Step{
 		{Name: "addresses", Optional: true, NoUndo: true, Action: hostlocal.Store{
@@ -132,13 +131,10 @@ func (a *agent) place(ctx context.Context, p *bootstrap.Plan) (bootstrap.Action,
 	if (errors.Is(err, cri.ErrSeveral) || errors.Is(err, cri.ErrUnproven)) && (a.install.BinDir == "" || a.install.ConfDir == "") {
 		return nil, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", err)
 	}
-	r := cniinstall.Runtime{
-		PluginDirs: looks.PluginDirs, ConfDir: looks.ConfDir, OwnLoopback: looks.OwnLoopback, Err: err,
-		Remedy: "--cni-bin-dir and --cni-conf-dir say where",
-	}
-	install := a.install
+	install, asked := a.install, err
+	install.Remedy = "--cni-bin-dir and --cni-conf-dir say where"
 	err = p.Inside(ctx, stepCNI, install.Namespaces(), func(ctx context.Context) (err error) {
-		install, err = install.For(ctx, r)
+		install, err = install.For(ctx, cniinstall.Runtime(looks), asked)
 		return err
 	})
 	return install, err

@@ -118,7 +118,7 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
-	p.Step("config").Action = configdir.Dir{Path: a.dest, Config: config}
+	p.Step("config").Action = configdir.Writer{Path: a.dest, Config: config}
 	var settings struct {
 		Forwarding bool `config:"enable-ip-forwarding" default:"true"`
 	}

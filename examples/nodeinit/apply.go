@@ -191,6 +191,10 @@ func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Re
 	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), (&progress{a.stdout, a.terminal}).trace()))
 	start := time.Now()
 	report, err := run(ctx)
-	fmt.Fprintf(a.stdout, "%s (%s)\n", report.Summary(), elapsed(time.Since(start)))
+	whose := ""
+	if report.Agent != "" && report.Owner == "" {
+		whose = ", for no owner"
+	}
+	fmt.Fprintf(a.stdout, "%s (%s)%s\n", report.Summary(), elapsed(time.Since(start)), whose)
 	return errors.Join(err, a.timeline.save())
 }

@@ -57,7 +57,7 @@ func (a *app) prepareConfig(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return unresolved(err)
 	}
-	p.Step(stepConfig).Action = configdir.Dir{Path: a.dest, Config: config}
+	p.Step(stepConfig).Action = configdir.Writer{Path: a.dest, Config: config}
 	return nil
 }
 

@@ -24,7 +24,6 @@ import (
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/examples/ownership"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // foldLists is how many lines of one kind a list shows to people.
@@ -146,13 +145,12 @@ func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Own
 	case o.aws:
 		return ownershipfile.Parse([]byte(ownership.AWSLeftovers))
 	case o.ownership != "":
-		content, err := input.ReadFile(ctx, o.ownership, input.MaxFlags)
-		if err != nil {
-			return cleanup.Ownership{}, fmt.Errorf("--ownership: %w", err)
-		}
-		own, err := ownershipfile.Parse(content)
-		if err != nil {
-			return own, usageError{fmt.Errorf("--ownership %s: %w", o.ownership, err)}
+		own, err := ownershipfile.ReadFile(ctx, o.ownership)
+		switch {
+		case errors.Is(err, ownershipfile.ErrInvalid):
+			return own, usageError{fmt.Errorf("--ownership %w", err)}
+		case err != nil:
+			return own, fmt.Errorf("--ownership: %w", err)
 		}
 		return own, nil
 	}

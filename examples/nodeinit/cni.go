@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 func (a *app) installCNICommand() *cobra.Command {
@@ -60,13 +58,13 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 					return err
 				}
 				if !enabled {
-					fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s does not say true\n", oneLine(configDir))
+					fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s does not say true\n", bootstrap.OneLine(configDir))
 					return nil
 				}
 			}
 			err := a.takeBack(cmd, []string{stepCNI}, dryRun, a.agentsConfStep)
 			if configDir != "" && errors.Is(err, journal.ErrNotOwner) {
-				a.logger().Warn(oneLine(err.Error())) // the newer pod's, whose node this is by now
+				a.logger().Warn(bootstrap.OneLine(err.Error())) // the newer pod's, whose node this is by now
 				return nil
 			}
 			return err
@@ -139,10 +137,10 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 		Lock:    a.lock,
 		Done: func(changes []string, err error) {
 			for _, change := range changes {
-				fmt.Fprintln(a.stdout, oneLine(change))
+				fmt.Fprintln(a.stdout, bootstrap.OneLine(change))
 			}
 			if err != nil {
-				log.Warn(oneLine(err.Error()), "step", stepCNI)
+				log.Warn(bootstrap.OneLine(err.Error()), "step", stepCNI)
 			}
 		},
 	}
@@ -151,7 +149,7 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	case ctx.Err() != nil:
 		return nil
 	case errors.Is(err, journal.ErrRevoked), errors.Is(err, journal.ErrNotOwner):
-		fmt.Fprintln(a.stdout, oneLine(err.Error()))
+		fmt.Fprintln(a.stdout, bootstrap.OneLine(err.Error()))
 		return nil
 	}
 	return err
@@ -218,7 +216,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 	}
 	i.Exclusive = i.Exclusive && i.Config != nil
 	if i.Optional = a.optionalPlugins; len(a.plugins) > 0 {
-		if closeAll, err = a.withPlugins(ctx, &i); err != nil {
+		if closeAll, err = a.withPlugins(&i); err != nil {
 			return i, closeAll, err
 		}
 	}
@@ -232,33 +230,19 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 }
 
 // withPlugins adds those of the folders that the flag says.
-func (a *app) withPlugins(ctx context.Context, i *cniinstall.Install) (closeAll func() error, err error) {
-	var closers []func() error
-	closeAll = func() error {
-		var errs []error
-		for _, f := range closers {
-			errs = append(errs, f())
-		}
-		return errors.Join(errs...)
+func (a *app) withPlugins(i *cniinstall.Install) (closeAll func() error, err error) {
+	plugins, err := cniinstall.OpenPlugins(a.plugins...)
+	if err != nil {
+		return nil, fmt.Errorf("--plugins: %w", err)
 	}
-	var sources []fs.FS
-	i.Policy = map[string]cniinstall.Policy{}
-	for _, path := range a.plugins {
-		root, err := os.OpenRoot(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w (it is to be a directory of this container's image, not of the host)", err)
-		}
-		if err != nil {
-			return closeAll, errors.Join(fmt.Errorf("--plugins: %w", err), closeAll())
-		}
-		closers = append(closers, root.Close)
-		if err := a.addPolicies(ctx, root, i.Policy); err != nil {
-			return closeAll, errors.Join(fmt.Errorf("--plugins %s: %w", path, err), closeAll())
-		}
-		sources = append(sources, input.FS(root))
+	i.Plugins = plugins
+	if !a.overwritePlugins {
+		i.DefaultPolicy = cniinstall.IfMissing
 	}
-	i.Plugins = cniinstall.Union(sources...)
-	return closeAll, nil
+	if a.overwriteLoopback {
+		i.Policy = map[string]cniinstall.Policy{"loopback": cniinstall.Always}
+	}
+	return plugins.Close, nil
 }
 
 // cniConfig is the configuration that the flags ask for; nil: none.
@@ -270,11 +254,11 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 	agent.Debug, agent.LogFile = a.cniDebug, cmp.Or(a.cniLogFile, agent.LogFile)
 	switch {
 	case a.cniConf != "":
-		content, err := input.ReadFile(ctx, a.cniConf, input.MaxNetwork)
+		conf, err := cniinstall.ReadWhole(ctx, a.cniConf)
 		if err != nil {
 			return nil, fmt.Errorf("--cni-conf: %w", err)
 		}
-		return cniinstall.Whole(content), nil
+		return conf, nil
 	case a.cniConfKey != "":
 		content, ok := "", false
 		if config != nil {
@@ -291,26 +275,4 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 		return agent, nil
 	}
 	return nil, nil
-}
-
-// addPolicies says for each plugin in the folder when it is installed.
-func (a *app) addPolicies(ctx context.Context, root *os.Root, policy map[string]cniinstall.Policy) error {
-	dir, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	names, err := input.Collect(ctx, root.Name(), input.Names(dir), func(string) bool { return true })
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		switch {
-		case name == "loopback" && a.overwriteLoopback:
-			policy[name] = cniinstall.Always
-		case name == "loopback" || !a.overwritePlugins:
-			policy[name] = cniinstall.IfMissing
-		}
-	}
-	return nil
 }

@@ -59,7 +59,8 @@ func (a *app) openJournal(ctx context.Context) error {
 // the plugins that they name. Nothing else about undoing depends on the flags.
 func (a *app) handlersConfDir(ctx context.Context) string {
 	if a.userManagedConf && folderOr(a.cniConfDir, "") == "" {
-		return a.runtime(ctx).ConfDir
+		looks, _ := a.runtime(ctx) // what it does not say is the usual
+		return looks.ConfDir
 	}
 	return folderOr(a.cniConfDir, usualConfDir)
 }

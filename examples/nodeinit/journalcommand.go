@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
@@ -54,7 +55,7 @@ func (a *app) journalForgetCommand() *cobra.Command {
 			defer func() { err = errors.Join(err, unlock()) }()
 			dropped, err := a.journal.ForgetObject(cmd.Context(), args[0])
 			for _, e := range dropped {
-				fmt.Fprintf(a.stdout, "forgot %s, which step %s had changed\n", oneLine(e.String()), oneLine(e.Step))
+				fmt.Fprintf(a.stdout, "forgot %s, which step %s had changed\n", bootstrap.OneLine(e.String()), bootstrap.OneLine(e.Step))
 			}
 			return err
 		},
@@ -110,7 +111,7 @@ func (a *app) writeJournal(v journalView) error {
 	if v.Generation > 0 {
 		owner = fmt.Sprintf("%q, generation %d", v.Owner, v.Generation)
 	}
-	fmt.Fprintf(a.stdout, "%s: owner: %s; %d recorded\n", oneLine(a.stateDir), owner, len(v.Entries))
+	fmt.Fprintf(a.stdout, "%s: owner: %s; %d recorded\n", bootstrap.OneLine(a.stateDir), owner, len(v.Entries))
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, e := range v.Entries {
 		state := "done"
@@ -120,10 +121,10 @@ func (a *app) writeJournal(v journalView) error {
 		case !e.Done:
 			state = "begun"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", oneLine(e.Step), oneLine(e.Kind), e.Object, state, elapsed(time.Since(e.Time).Round(time.Second)))
+		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", bootstrap.OneLine(e.Step), bootstrap.OneLine(e.Kind), e.Object, state, elapsed(time.Since(e.Time).Round(time.Second)))
 	}
 	for _, l := range v.Left {
-		fmt.Fprintf(w, "\t%s\t%q\tleft for good\t%s\n", oneLine(l.Kind), l.Object, elapsed(time.Since(l.Time).Round(time.Second)))
+		fmt.Fprintf(w, "\t%s\t%q\tleft for good\t%s\n", bootstrap.OneLine(l.Kind), l.Object, elapsed(time.Since(l.Time).Round(time.Second)))
 	}
 	return w.Flush()
 }

@@ -30,7 +30,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // The kernel gives a signal to the process's main thread if that one takes any. Were
@@ -53,7 +52,7 @@ func main() {
 }
 
 func run() int {
-	a := &app{stdout: printable.Writer{W: os.Stdout}, stderr: printable.Writer{W: os.Stderr}, shell: os.Stdout, getenv: os.LookupEnv}
+	a := &app{stdout: bootstrap.Printable(os.Stdout), stderr: bootstrap.Printable(os.Stderr), shell: os.Stdout, getenv: os.LookupEnv}
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		a.terminal = &screen{w: os.Stdout}
 		a.stderr = a.terminal.beside(a.stderr)
@@ -153,10 +152,10 @@ func (a *app) printError(err error) {
 	size := 0
 	all := flatten(err)
 	for _, err := range all {
-		size += a.printErrorLine(oneLine(err.Error()))
+		size += a.printErrorLine(bootstrap.OneLine(err.Error()))
 	}
 	if size > fitsStatus {
-		first := oneLine(all[0].Error())
+		first := bootstrap.OneLine(all[0].Error())
 		if len(first) > fitsStatus/2 {
 			first = strings.ToValidUTF8(first[:fitsStatus/2], "") + "..."
 		}
@@ -199,19 +198,6 @@ func flatten(err error) []error {
 		return all
 	}
 	return []error{err}
-}
-
-// longestLine is as much of a text from outside as is of use to a reader.
-const longestLine = 8 << 10
-
-// oneLine makes a line of an error or of another text that may hold what others
-// wrote. The streams escape what is left of that.
-func oneLine(s string) string {
-	s = printable.NoCredentials(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
-	if len(s) > longestLine {
-		return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(s[:longestLine], ""), len(s))
-	}
-	return s
 }
 
 // command is the whole program; of one whose first argument names a command,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -216,9 +217,9 @@ func (a *app) logger() *slog.Logger {
 func shown(_ []string, attr slog.Attr) slog.Attr {
 	switch v := attr.Value.Any().(type) {
 	case string:
-		attr.Value = slog.StringValue(oneLine(v))
+		attr.Value = slog.StringValue(bootstrap.OneLine(v))
 	case error:
-		attr.Value = slog.StringValue(oneLine(v.Error()))
+		attr.Value = slog.StringValue(bootstrap.OneLine(v.Error()))
 	}
 	return attr
 }

@@ -54,7 +54,7 @@ func (a *app) unrecorded(ctx context.Context, fromTheFirst bool) error {
 		if a.output == formatJSON {
 			out = a.stderr
 		}
-		fmt.Fprintf(out, "nothing is recorded in %s\n", oneLine(a.stateDir))
+		fmt.Fprintf(out, "nothing is recorded in %s\n", bootstrap.OneLine(a.stateDir))
 	}
 	return errors.Join(errs...)
 }

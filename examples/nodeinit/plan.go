@@ -71,7 +71,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		SkipReason: "neither plugins nor a configuration are given",
 	}
 	steps := []bootstrap.Step{
-		{Name: stepConfig, Action: configdir.Dir{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
+		{Name: stepConfig, Action: configdir.Writer{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
 		cleaning,
 		{Name: stepHostPaths, Action: hostpath.Paths{List: hostPaths}},
 		{Name: stepCgroup, Action: a.cgroupMount()},
@@ -231,7 +231,7 @@ func (a *app) destroys(config *configresolve.Config, key string) (string, bool) 
 	value, trusted := config.Trusted(key)
 	if given, _ := config.Lookup(key); !trusted && given == "true" {
 		entry := config.Explain(key).Keys[0]
-		a.logger().Warn(oneLine(fmt.Sprintf("ignored: %s = true from %s: a key that destroys counts from the environment, and from the first --source unless that is a node (set it there, or run nodeinit cleanup)",
+		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = true from %s: a key that destroys counts from the environment, and from the first --source unless that is a node (set it there, or run nodeinit cleanup)",
 			key, strings.TrimSpace(entry.Source.String()+" "+entry.Part))), "step", stepCleanup)
 	}
 	return value, trusted

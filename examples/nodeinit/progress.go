@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // progress shows a plan as it runs: one line a step. On a terminal the line
@@ -77,13 +76,13 @@ func (p *progress) waiting(_ context.Context, w bootstrap.Wait) {
 		return // the step tells in the end
 	}
 	p.terminal.show("")
-	fmt.Fprintf(p.w, "  waiting for %s\n", oneLine(w.For))
+	fmt.Fprintf(p.w, "  waiting for %s\n", bootstrap.OneLine(w.For))
 	if w.Step != "" {
 		p.terminal.show(running(w.Step))
 	}
 }
 
-func running(step string) string { return fmt.Sprintf("  %-12s ...", printable.Line(oneLine(step))) }
+func running(step string) string { return fmt.Sprintf("  %-12s ...", bootstrap.OneLine(step)) }
 
 func (p *progress) done(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
 	p.terminal.show("")
@@ -92,7 +91,7 @@ func (p *progress) done(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
 	if len(details) > 0 {
 		first = details[0]
 	}
-	line := fmt.Sprintf("  %-12s %-12s %8s  %s", oneLine(r.Step), r.Status, elapsed(r.Elapsed), first)
+	line := fmt.Sprintf("  %-12s %-12s %8s  %s", bootstrap.OneLine(r.Step), r.Status, elapsed(r.Elapsed), first)
 	fmt.Fprintln(p.w, strings.TrimRight(line, " "))
 	for i, d := range details {
 		if i > 0 {

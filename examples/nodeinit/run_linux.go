@@ -10,8 +10,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // execute makes this process another program, without the capabilities.
@@ -34,7 +32,7 @@ func dropCapabilities(drop []int) error {
 	for _, number := range drop {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(number), 0, 0, 0)
 		if err != nil && !errors.Is(err, unix.EINVAL) { // that the kernel does not know
-			return fmt.Errorf("drop CAP_%s: %w", capabilityNames[number], remedy.Add(err, "needs CAP_SETPCAP"))
+			return fmt.Errorf("drop CAP_%s: %w (needs CAP_SETPCAP)", capabilityNames[number], err)
 		}
 		set, bit := &data[number/32], uint32(1)<<(number%32)
 		set.Effective, set.Permitted, set.Inheritable = set.Effective&^bit, set.Permitted&^bit, set.Inheritable&^bit

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // auto is the CNI folder where the container runtime looks; else it is the usual
@@ -40,12 +39,13 @@ func folderOr(flag, usual string) string {
 // and the runtime do, and remembers these as the flags' values.
 func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
 	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
-	r := a.runtime(ctx)
-	if (errors.Is(r.Err, cri.ErrSeveral) || errors.Is(r.Err, cri.ErrUnproven)) && (i.BinDir == "" || i.ConfDir == "") {
-		return i, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", r.Err)
+	i.Remedy = "--cni-bin-dir and --cni-conf-dir say where; auto is where the runtime looks"
+	looks, asked := a.runtime(ctx)
+	if (errors.Is(asked, cri.ErrSeveral) || errors.Is(asked, cri.ErrUnproven)) && (i.BinDir == "" || i.ConfDir == "") {
+		return i, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", asked)
 	}
 	err := a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
-		i, err = i.For(journal.With(ctx, a.journal.Step(stepCNI)), r)
+		i, err = i.For(journal.With(ctx, a.journal.Step(stepCNI)), cniinstall.Runtime(looks), asked)
 		return err
 	})
 	if err == nil {
@@ -55,18 +55,14 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 }
 
 // runtime is where the node's container runtime looks, as it says itself.
-func (a *app) runtime(ctx context.Context) cniinstall.Runtime {
-	r := cniinstall.Runtime{Remedy: "--cni-bin-dir and --cni-conf-dir say where; auto is where the runtime looks"}
+func (a *app) runtime(ctx context.Context) (cri.CNI, error) {
 	if a.hostProc == "" && (a.hostPrefix != "" || a.cniDir != "") {
-		return r // the paths are not those that the runtime knows
+		return cri.CNI{}, nil // the paths are not those that the runtime knows
 	}
 	if a.hostProc == "" && hostns.CheckProc("/proc") == nil {
-		r.Err = errors.New("this is a container: give --host-proc")
-		return r
+		return cri.CNI{}, errors.New("this is a container: give --host-proc")
 	}
-	c, err := a.endpoint().CNI(ctx)
-	r.Err, r.PluginDirs, r.ConfDir, r.OwnLoopback = err, c.PluginDirs, c.ConfDir, c.OwnLoopback
-	return r
+	return a.endpoint().CNI(ctx)
 }
 
 // endpoint is the runtime's, where a flag says which it is.
@@ -86,7 +82,7 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded, Skip: a.leftOut(stepCNI),
 		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
 			err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
-				conf, err = input.ReadFile(ctx, path, input.MaxNetwork)
+				conf, err = cniinstall.ReadWhole(ctx, path)
 				return err
 			})
 			return conf, err

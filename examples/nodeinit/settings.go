@@ -20,7 +20,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
-	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/configresolve"
 )
 
 // variables are the names by which agents' deployments already pass a flag's
@@ -168,7 +168,7 @@ func (a *app) fromFile(ctx context.Context, f *pflag.FlagSet) error {
 	if a.configFile == "" {
 		return nil
 	}
-	raw, err := input.ReadFile(ctx, a.configFile, input.MaxFlags)
+	raw, err := configresolve.File{Path: a.configFile}.Content(ctx)
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}

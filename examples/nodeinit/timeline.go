@@ -4,14 +4,12 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
-	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // drawing is the value of --timeline, and what is drawn.
@@ -42,15 +40,7 @@ func (d *drawing) save() error {
 	if d.path == "" {
 		return nil
 	}
-	var content bytes.Buffer
-	if err := d.WriteSVG(&content); err != nil {
-		return err
-	}
-	path, err := filepath.Abs(d.path)
-	if err == nil {
-		err = durable.WriteFile(path, 0o644, content.Bytes())
-	}
-	if err != nil {
+	if err := d.WriteFile(d.path); err != nil {
 		return fmt.Errorf("--timeline: %w", err)
 	}
 	return nil

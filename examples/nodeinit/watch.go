@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/configresolve/kube"
@@ -25,12 +26,12 @@ func (a *app) watchConfig(ctx context.Context) error {
 	}
 	err = kube.Watch(ctx, resolver, func(u configresolve.Update) error {
 		if u.Err != nil {
-			a.logger().Error(oneLine(u.Err.Error()), "step", stepConfig)
+			a.logger().Error(bootstrap.OneLine(u.Err.Error()), "step", stepConfig)
 			return nil
 		}
 		a.logFindings(u.Config)
 		if _, err := configdir.Write(ctx, a.dest, u.Config); errors.Is(err, configdir.ErrEmpty) {
-			a.logger().Error(oneLine(err.Error()), "step", stepConfig) // the agent keeps what it has
+			a.logger().Error(bootstrap.OneLine(err.Error()), "step", stepConfig) // the agent keeps what it has
 			return nil
 		} else if err != nil {
 			return err

@@ -69,13 +69,13 @@ func InUse(ctx context.Context, dir, object string, needs func(Result) bool) err
 	return fmt.Errorf("%s is kept: %w: %d, by %s: delete the pods with a network of it, and undo this again", object, ErrInUse, len(sandboxes), dir)
 }
 
-// FileInUse returns an error that matches [ErrInUse] if sandboxes have a result in [Dir]
+// FileInUse returns an error that matches [ErrInUse] if sandboxes have a result in dir
 // that needs the file: a plugin by its name, or the configuration of their network.
-func FileInUse(ctx context.Context, path string) error {
+func FileInUse(ctx context.Context, dir, path string) error {
 	var conf struct{ Name string }
 	content, err := input.ReadFile(ctx, path, input.MaxNetwork)
 	isConf := err == nil && json.Unmarshal(content, &conf) == nil && conf.Name != ""
-	return InUse(ctx, Dir, path, func(r Result) bool {
+	return InUse(ctx, dir, path, func(r Result) bool {
 		return isConf && r.NetworkName == conf.Name || slices.Contains(r.Plugins, filepath.Base(path))
 	})
 }

@@ -10,7 +10,7 @@ package fsmount
 
 import "io/fs"
 
-// Kernel is bpffs.Kernel, which says what each method does and which a user finds
+// Kernel is bpffs.Mounter, which says what each method does and which a user finds
 // in the documentation; it is declared again for what that package imports.
 type Kernel interface {
 	Stat(path string) (fstype, root, mount string, err error)

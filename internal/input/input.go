@@ -28,14 +28,15 @@ import (
 
 // How much is read: far more than each kind of file is ever meant to hold.
 const (
-	MaxValues   = 2 << 20  // the values of a directory: a ConfigMap or Secret holds 1 MiB at most
-	MaxManifest = 8 << 20  // of one in a file, where quoting makes six bytes of one
-	MaxNetwork  = 1 << 20  // a CNI configuration
-	MaxSysctl   = 1 << 20  // a sysctl.d file: systemd's longest line
-	MaxFlags    = 1 << 20  // a file of flags
-	MaxModules  = 16 << 20 // a list of a kernel's modules: a distribution's has half of one
-	MaxPlugin   = 1 << 30  // a CNI plugin: the largest has 70 MiB
-	MaxNames    = 10_000   // the names that count, of all that a directory holds
+	MaxValues    = 2 << 20  // the values of a directory: a ConfigMap or Secret holds 1 MiB at most
+	MaxManifest  = 8 << 20  // of one in a file, where quoting makes six bytes of one
+	MaxNetwork   = 1 << 20  // a CNI configuration
+	MaxSysctl    = 1 << 20  // a sysctl.d file: systemd's longest line
+	MaxFlags     = 1 << 20  // a file of flags
+	MaxOwnership = 1 << 20  // a file that says what an agent owns
+	MaxModules   = 16 << 20 // a list of a kernel's modules: a distribution's has half of one
+	MaxPlugin    = 1 << 30  // a CNI plugin: the largest has 70 MiB
+	MaxNames     = 10_000   // the names that count, of all that a directory holds
 )
 
 // Open opens the regular file at path, for reading.

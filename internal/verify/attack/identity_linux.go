@@ -259,7 +259,7 @@ func lyingRuntime() cniinstall.Runtime {
 
 // choose is fooled by a folder that is not for CNI.
 func choose(a *arena) error {
-	i, err := cniinstall.Install{}.For(a.ctx, lyingRuntime())
+	i, err := cniinstall.Install{}.For(a.ctx, lyingRuntime(), nil)
 	if err == nil {
 		a.fooled = fmt.Sprintf("configurations go to %s, and plugins to %s", i.ConfDir, i.BinDir)
 	}

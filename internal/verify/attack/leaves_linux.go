@@ -136,7 +136,7 @@ func configuredOver(setup, trap func(*arena)) func(*arena) {
 	return func(a *arena) {
 		setup(a)
 		a.undone(configdir.Handler{}, func(j *journal.Journal) error {
-			return configdir.Dir{Path: a.path("pub/p"), Config: config(a, "ours")}.Apply(journal.With(a.ctx, j))
+			return configdir.Writer{Path: a.path("pub/p"), Config: config(a, "ours")}.Apply(journal.With(a.ctx, j))
 		})
 		if trap != nil {
 			trap(a)

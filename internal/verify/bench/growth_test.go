@@ -41,7 +41,7 @@ var uses = []struct{ pkg, expression string }{
 	{"cniinstall", "cniinstall.Install{}.Apply"},
 	{"cleanup", "cleanup.Leftovers{}.Apply"},
 	{"configresolve", "configresolve.Resolve"},
-	{"configresolve/configdir", "configdir.Dir{}.Apply"},
+	{"configresolve/configdir", "configdir.Writer{}.Apply"},
 	{"configresolve/kube", "kube.Connection{}.Client"},
 }
 

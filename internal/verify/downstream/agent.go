@@ -25,7 +25,7 @@ import (
 
 // kernel is what the agent asks of one; nil: the running one.
 type kernel interface {
-	bpffs.Kernel
+	bpffs.Mounter
 	sysctl.Files
 }
 
@@ -122,7 +122,7 @@ func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
-	p.Step("config").Action = configdir.Dir{Path: a.path("/etc/acme/resolved"), Config: config}
+	p.Step("config").Action = configdir.Writer{Path: a.path("/etc/acme/resolved"), Config: config}
 	p.Step("sysctl").Action = sysctl.DropIn{
 		Dir: a.path("/etc/sysctl.d"), Name: "90-acme.conf", Kernel: a.values(), Settings: []sysctl.Setting{{Key: "net.ipv4.conf.all.rp_filter", Value: s.RPFilter}},
 	}

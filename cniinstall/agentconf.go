@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-dev/slipway/internal/cniresult"
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
+)
+
+// AgentConf is the configuration that an agent writes by itself once it is ready, which
+// tells the kubelet that the node's network is: no journal has recorded it, so Revert
+// removes it by its name. It is for what runs when the agent is removed, such as its
+// preStop hook, before the plugins are undone. Apply makes nothing.
+//
+// It is a bootstrap.Action. Whether the name can be another agent's, it does not ask:
+// see cleanup.Ownership.Validate.
+type AgentConf struct {
+	ConfDir  string // zero: /etc/cni/net.d
+	ConfName string // must be one that runtimes load
+
+	// Results is where the runtime's libcni keeps what it gave to each sandbox. As long
+	// as one there has the configuration's network, the file stays: the error matches
+	// [ErrInUse]. If empty, it is /var/lib/cni/results.
+	Results string
+
+	// Force removes what sandboxes need nevertheless: where the plugins stay, and an
+	// agent that comes back writes it again.
+	Force bool
+}
+
+// Kinds returns none: nothing is recorded.
+func (AgentConf) Kinds() []string { return nil }
+
+// Namespaces lists the mount namespace.
+func (AgentConf) Namespaces() []string { return []string{"mnt"} }
+
+// Places lists the folder.
+func (c AgentConf) Places() map[string]string {
+	return map[string]string{filepath.Dir(c.path()): ""}
+}
+
+// Check says nothing: the file is the agent's to write.
+func (c AgentConf) Check(context.Context) ([]string, error) { return nil, c.validate() }
+
+// Apply changes nothing.
+func (c AgentConf) Apply(ctx context.Context) error { return cmp.Or(ctx.Err(), c.validate()) }
+
+// CheckRevert says whether Revert would remove the file.
+func (c AgentConf) CheckRevert(ctx context.Context) (changes []string, err error) {
+	err = c.found(ctx, func(*durable.Dir) error {
+		changes = []string{"remove file " + c.path()}
+		return nil
+	})
+	return changes, err
+}
+
+// Revert removes the file, if it is there.
+func (c AgentConf) Revert(ctx context.Context) error {
+	return c.found(ctx, func(d *durable.Dir) error { return d.Remove(c.ConfName) })
+}
+
+func (c AgentConf) path() string {
+	return filepath.Join(cmp.Or(c.ConfDir, defaultConfDir), c.ConfName)
+}
+
+func (c AgentConf) validate() error {
+	if !isFileName(c.ConfName) || !slices.Contains(confSuffixes, filepath.Ext(c.ConfName)) {
+		return fmt.Errorf("the agent's CNI configuration %q: no runtime loads a file of that name", c.ConfName)
+	}
+	dir := filepath.Dir(c.path())
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("CNI folder %q is not an absolute path", dir)
+	}
+	return owned(dir)
+}
+
+// found calls f with the folder if the file is there and may go.
+func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error {
+	if err := cmp.Or(ctx.Err(), c.validate()); err != nil {
+		return err
+	}
+	d, err := durable.OpenDir(filepath.Dir(c.path()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer d.Close()
+	info, err := d.Lstat(c.ConfName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a %s, which no agent writes as its configuration", c.path(), filemode.Type(info.Mode()))
+	}
+	if !c.Force {
+		if err := cniresult.FileInUse(ctx, cmp.Or(c.Results, cniresult.Dir), c.path()); err != nil {
+			return err
+		}
+	}
+	return hint(f(d))
+}

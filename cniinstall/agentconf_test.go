@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/code"
+)
+
+var _ interface {
+	bootstrap.Recorder
+	bootstrap.Hosted
+	bootstrap.Placed
+	bootstrap.CheckReverter
+} = cniinstall.AgentConf{}
+
+// In the preStop hook of an agent that has published its configuration by itself.
+func ExampleAgentConf() {
+	dir, err := os.MkdirTemp("", "net.d")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "05-acme.conflist"), []byte(`{"name": "acme"}`), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	plan := bootstrap.Plan{
+		Steps: []bootstrap.Step{{Name: "agent's configuration", Action: here{cniinstall.AgentConf{ConfDir: dir, ConfName: "05-acme.conflist"}}}},
+	}
+	report, err := plan.Revert(context.Background())
+	fmt.Println(report.Summary(), err)
+	report, err = plan.Revert(context.Background())
+	fmt.Println(report.Summary(), err)
+	// Output:
+	// 1 step: changed <nil>
+	// 1 step: unchanged <nil>
+}
+
+// here is on this side: the example has no Host to enter.
+type here struct{ cniinstall.AgentConf }
+
+func (here) Namespaces() []string      { return nil }
+func (here) Places() map[string]string { return nil }
+
+func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
+	n := newNode(t)
+	results := filepath.Join(n.root, "results")
+	conf := []byte(`{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`)
+	c := cniinstall.AgentConf{ConfDir: n.conf, ConfName: "05-acme.conflist", Results: results}
+	path := filepath.Join(n.conf, c.ConfName)
+	unneeded := func() {
+		t.Helper()
+		changes, err := c.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		require.NoError(t, c.Revert(t.Context()))
+	}
+	unneeded() // the folder is not there
+	require.NoError(t, os.MkdirAll(n.conf, 0o755))
+	unneeded()
+
+	require.NoError(t, os.WriteFile(path, conf, 0o600))
+	other := filepath.Join(n.conf, "10-other.conflist")
+	require.NoError(t, os.WriteFile(other, conf, 0o600))
+	require.NoError(t, c.Apply(t.Context()))
+	changes, err := c.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	require.NoError(t, os.Mkdir(results, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(results, "a"), cached(t, "a", "acme", conf), 0o600))
+	_, err = c.CheckRevert(t.Context())
+	require.ErrorIs(t, err, cniinstall.ErrInUse)
+	err = c.Revert(t.Context())
+	require.ErrorContains(t, err, path+" is kept: sandboxes need it to be deleted: 1, by "+results)
+	require.Equal(t, "cni.in-use", code.Of(err))
+	require.FileExists(t, path)
+
+	c.Force = true
+	changes, err = c.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"remove file " + path}, changes)
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, c.Revert(done), context.Canceled)
+	require.FileExists(t, path)
+	require.NoError(t, c.Revert(t.Context()))
+	require.NoFileExists(t, path)
+	require.FileExists(t, other)
+	unneeded()
+}
+
+func TestSEC1_TheAgentsOwnConfigurationIsAFileOfOneFolder(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.conf, 0o755))
+	theirs := filepath.Join(n.root, "theirs")
+	require.NoError(t, os.WriteFile(theirs, nil, 0o600))
+	require.NoError(t, os.Symlink(theirs, filepath.Join(n.conf, "link.conf")))
+	require.NoError(t, os.Mkdir(filepath.Join(n.conf, "folder.conf"), 0o755))
+	for name, c := range map[string]struct {
+		dir, file, says string
+	}{
+		"a link":          {n.conf, "link.conf", "link.conf is a symbolic link, which no agent writes"},
+		"a folder":        {n.conf, "folder.conf", "folder.conf is a directory, which no agent writes"},
+		"elsewhere":       {n.conf, "../../theirs.conf", "no runtime loads"},
+		"no name":         {n.conf, "", "no runtime loads"},
+		"nothing of CNI":  {n.conf, "passwd", "no runtime loads"},
+		"the system's":    {"/etc", "a.conf", "CNI folder /etc is the system's"},
+		"a relative path": {"net.d", "a.conf", "is not an absolute path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := cniinstall.AgentConf{ConfDir: c.dir, ConfName: c.file}
+			require.ErrorContains(t, conf.Revert(t.Context()), c.says)
+			_, err := conf.CheckRevert(t.Context())
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+	require.FileExists(t, theirs)
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/gate"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// What others have still to bring is waited for; what waiting does not help is not.
+func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
+	const theirs = `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"late-cni"}]}`
+	n := newNode(t)
+	i := n.install()
+	i.Config = chainedOf(cniinstall.Chained{Target: "other"})
+	other, late := n.conf+"/10-other.conflist", n.plugin("late-cni")
+	missing := func(i recorded) string {
+		t.Helper()
+		before := tree(t, n.root)
+		seen, err := i.Missing(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, before, tree(t, n.root))
+		return seen
+	}
+	require.Contains(t, missing(i), cniinstall.ErrTargetMissing.Error())
+	write(t, other, theirs, 0o644)
+	seen := missing(i)
+	require.Contains(t, seen, cniinstall.ErrPluginMissing.Error())
+	require.Contains(t, seen, "late-cni")
+	write(t, late, script("0.3.1"), 0o755)
+	require.Empty(t, missing(i))
+	require.NoError(t, i.Apply(t.Context()))
+	require.Empty(t, missing(i), "it is installed")
+
+	invalid := i
+	invalid.Config = cniinstall.Whole("{")
+	require.Empty(t, missing(invalid), "the step tells")
+	unnamed := i
+	unnamed.ConfName = ""
+	require.Empty(t, missing(unnamed), "the step tells")
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	seen, err := i.Missing(ended)
+	require.NoError(t, err)
+	require.Contains(t, seen, context.Canceled.Error(), "who could not look has not seen that all is there")
+}
+
+// In a plan the wait is a gate's: it ends when the others have come, and what is wrong
+// otherwise is told by the step.
+func TestCNI2_APlanWaitsForWhatOthersBring(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	i.Config = cniinstall.Whole(`{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"late-cni"}]}`)
+	state := filepath.Join(t.TempDir(), "state")
+	plan := bootstrap.Plan{
+		Host:    hostns.Host{Here: true, LockFile: filepath.Join(t.TempDir(), "lock")},
+		Journal: &journal.Node{Dir: state, Agent: "test", NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}},
+		Gates: []bootstrap.Step{{Name: "others", Action: gate.Gate{
+			Name: "the plugins of others", Probe: i.Missing, Every: time.Millisecond, Waiting: func(w bootstrap.Wait) {
+				require.ErrorContains(t, w.Err, "late-cni")
+				require.NoDirExists(t, state, "the node is not claimed meanwhile")
+				require.NoError(t, os.MkdirAll(n.bin, 0o755))
+				write(t, n.bin+"/.late", script("1.0.0"), 0o755)
+				require.NoError(t, os.Rename(n.bin+"/.late", n.plugin("late-cni")))
+			},
+		}}},
+		Steps: []bootstrap.Step{{Name: "cni", Action: i.Install}},
+	}
+	report, err := plan.Apply(t.Context())
+	require.NoError(t, err, report)
+	require.FileExists(t, n.confFile())
+
+	i.Config = cniinstall.Whole("{")
+	plan.Gates[0].Action = gate.Gate{Name: "the plugins of others", Probe: i.Missing}
+	plan.Steps[0].Action = i.Install
+	_, err = plan.Apply(t.Context())
+	require.ErrorAs(t, err, new(*cniinstall.InvalidError))
+}
+
+// What was set aside under another suffix is no longer where others find it: only the
+// journal knows of it.
+func TestCNI4_CNI5_WhatWasSetAsideIsNotMissing(t *testing.T) {
+	n := newNode(t)
+	write(t, n.conf+"/10-other.conflist", `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"loopback"}]}`, 0o644)
+	n.source("loopback", script("0.3.1"))
+	i := n.install()
+	i.Config, i.Exclusive = chainedOf(cniinstall.Chained{Target: "other"}), true
+	require.NoError(t, i.Apply(t.Context()))
+	i.BackupSuffix = ".another"
+	for journaled, want := range map[*journal.Journal]string{i.Journal: "", nil: cniinstall.ErrTargetMissing.Error()} {
+		seen, err := i.Missing(journal.With(t.Context(), journaled))
+		require.NoError(t, err)
+		require.Contains(t, seen, want)
+		require.Equal(t, want == "", seen == "")
+	}
+}
