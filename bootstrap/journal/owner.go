@@ -120,11 +120,15 @@ func (n *Node) WithStep(ctx context.Context, step string) context.Context {
 	return With(ctx, in(ctx).Step(step))
 }
 
-// Claims reports whether an apply that has nothing to change would still claim the node:
-// see [Journal.Claims]. If not, this process counts as one that has applied.
+// Claims reports whether an apply that has nothing to change would still claim the node
+// (see [Journal.Claims]), or finish what a run that was cut short has left in the journal's
+// directory. If not, this process counts as one that has applied.
 func (n *Node) Claims(ctx context.Context) (bool, error) {
 	j := in(ctx)
 	claims, err := j.Claims()
+	if err == nil && !claims {
+		claims, err = j.cutShort()
+	}
 	if j == nil || claims || err != nil || j.hasApplied() {
 		return claims, err
 	}

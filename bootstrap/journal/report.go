@@ -77,3 +77,29 @@ func readReport(d *durable.Dir, name string) ([]byte, time.Time, error) {
 	report, err := d.ReadFile(name, maxReport)
 	return report, info.ModTime(), err
 }
+
+// cutShort reports whether the last run could not keep its report, or has left a file that
+// it was writing.
+func (j *Journal) cutShort() (bool, error) {
+	if j == nil {
+		return false, nil
+	}
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return false, err
+	}
+	defer d.Close()
+	recorded, reported := false, false
+	for name, err := range d.All() {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil // an uninstall has just removed it
+		case err != nil:
+			return false, fmt.Errorf("look at the state directory: %w", err)
+		case durable.IsTemporary(name):
+			return true, nil
+		}
+		recorded, reported = recorded || name == j.fileName(), reported || name == j.reportName()
+	}
+	return recorded && !reported, nil
+}

@@ -41,6 +41,9 @@ const stateDir = "/var/lib/slipway"
 // journalFile is that of the agent that nodeinit installs, if no flag names another.
 const journalFile = stateDir + "/cilium.journal"
 
+// reportFile tells of the last run, and so of the time.
+const reportFile = stateDir + "/cilium.last.json"
+
 // newNode starts a node whose inputs are in work. binary is nodeinit.
 func newNode(ctx context.Context, binary, work string) (*node, error) {
 	if err := writeInputs(work); err != nil {
@@ -137,7 +140,7 @@ func (n *node) state(ctx context.Context) (snapshot.Snapshot, error) {
 		return errors.Join(seen.Files(folders...), seen.Cgroups("/sys/fs/cgroup"), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
 	})
 	maps.DeleteFunc(seen, func(object, _ string) bool { // what stays, and mount(8)'s own
-		return object == "file /run/slipway.lock" || strings.HasPrefix(object, "file /run/mount")
+		return object == "file /run/slipway.lock" || object == "file "+reportFile || strings.HasPrefix(object, "file /run/mount")
 	})
 	seen.DropSources()
 	return normal(seen), err
