@@ -93,8 +93,7 @@ func (a *app) undo(ctx context.Context, steps []string, dryRun bool, more ...boo
 	}
 	p.Steps = append(p.Steps, more...)
 	if all && !dryRun {
-		empty, err := a.journal.Empty()
-		if err == nil && !empty {
+		if empty, err := a.journal.Empty(); err != nil || !empty {
 			return p.RevertAll(ctx)
 		}
 		dryRun = true // nothing to lock, and nothing to do
