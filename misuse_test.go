@@ -107,13 +107,13 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"no function inside a plan": {func(ctx context.Context) error { return (&bootstrap.Plan{}).Inside(ctx, "s", nil, nil) }, "no function given"},
 		"nil journal, inside a plan": {func(ctx context.Context) error {
 			return (&bootstrap.Plan{Host: here, Journal: (*journal.Node)(nil)}).Inside(ctx, "s", nil, nothing)
-		}, "the journal is a nil *Node"},
+		}, "the journal is a nil *"},
 		"host action, and no host":      {apply(&bootstrap.Plan{Steps: pinned}), `step "s" acts on a host (bpfmap.Pinned), and the plan has none: set Host`},
 		"gate on the host, and no host": {apply(&bootstrap.Plan{Gates: waiting}), `step "g" acts on a host (gate.Gate), and the plan has none`},
 		"gate without probe":            {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g", Action: gate.Gate{Name: "x"}}}}), "a gate needs a name of what it waits for, and a function that looks"},
 		"gate without action":           {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g"}}}), `gate "g" has no action`},
 		"journal and no host":           {apply(&bootstrap.Plan{Journal: recorder()}), "it has a journal and no Host"},
-		"nil journal":                   {journaled(nil), "the journal is a nil *Node"},
+		"nil journal":                   {journaled(nil), "the journal is a nil *"},
 		"journal of nobody":             {journaled(&journal.Node{Agent: "agent"}), "nobody is named as the owner: set Owner, such as a pod's UID, or NoOwner"},
 		"journal without agent":         {journaled(&journal.Node{NoOwner: true}), "the agent has no name: set Agent"},
 		"journal without handler":       {journaled(recorder(), pinned...), "the journal has no handler for what it records, bpfmap/"},

@@ -3,7 +3,10 @@
 
 package bootstrap
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Action is a state that a node can be brought to.
 //
@@ -83,6 +86,22 @@ type Placed interface {
 	// the file system that it mounts there, or "" for files. A plan refuses an action
 	// that would make them in the container that the process is in.
 	Places() map[string]string
+}
+
+// Validator is an Action that can tell what is wrong with its own fields, whatever is on the
+// node. A check that fails by that is a failure also after steps that would change
+// something.
+type Validator interface {
+	Action
+	Validate() error
+}
+
+// Waiter is an Action whose Apply may wait for others: a gate, or a [Retry].
+type Waiter interface {
+	Action
+
+	// Waits returns how long Apply may wait in all. In a plan's step that may be MaxWaits.
+	Waits() time.Duration
 }
 
 // PermissionChecker is an Action that can tell beforehand that the process may not do

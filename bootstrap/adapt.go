@@ -103,6 +103,9 @@ type retry struct {
 
 func (r retry) Unwrap() Action { return r.action }
 
+// Waits is how long the waits take together.
+func (r retry) Waits() time.Duration { return waits(r) }
+
 func (r retry) Check(ctx context.Context) (changes []string, err error) {
 	err = r.do(ctx, func() error {
 		changes, err = r.action.Check(ctx)

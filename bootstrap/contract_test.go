@@ -118,7 +118,7 @@ func TestPLAN11_AJournalSaysForWhom(t *testing.T) {
 		"nobody is named as the owner": {Agent: "a"},
 		"the agent has no name":        {NoOwner: true},
 		`agent "A b": want`:            {Agent: "A b", NoOwner: true},
-		"a nil *Node":                  nil,
+		"a nil *journal.Node":          nil,
 	} {
 		p := &bootstrap.Plan{Host: &host{}, Journal: n}
 		require.ErrorContains(t, p.Validate(), want)

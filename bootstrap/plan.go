@@ -210,7 +210,7 @@ func (p *Plan) Step(name string) *Step {
 // been made yet: the step is then [Unknown], and Check returns no error for it. So is
 // every step while a gate is not open.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpCheck, (*walk).checkPlan)
+	return p.run(ctx, OpCheck, false, (*walk).checkPlan)
 }
 
 // Apply brings the node to the state of each step in turn. First it waits for the
@@ -226,14 +226,14 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // [NotRun]. It undoes nothing, and may be run again. When ctx is done, the remaining
 // steps are NotRun and the error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpApply, (*walk).applyPlan)
+	return p.run(ctx, OpApply, false, (*walk).applyPlan)
 }
 
 // CheckRevert says what Revert would undo, and changes nothing. The report starts
 // with the last step. A step whose action cannot be reverted is [Skipped]. A step
 // whose action can be reverted, but is not a [CheckReverter], is [Unknown].
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpCheckRevert, (*walk).revertPlan)
+	return p.run(ctx, OpCheckRevert, false, (*walk).revertPlan)
 }
 
 // Revert undoes what Apply did, in this or another process, last step first. It
@@ -253,19 +253,19 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 // [ErrNotConverged]. A step whose Reverter cannot say what it would undo is
 // [Changed] once it has run.
 func (p *Plan) Revert(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpRevert, (*walk).revertPlan)
+	return p.run(ctx, OpRevert, false, (*walk).revertPlan)
 }
 
 // CheckRevertAll says what RevertAll would undo, and changes nothing.
 func (p *Plan) CheckRevertAll(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpCheckRevert, (*walk).revertAll)
+	return p.run(ctx, OpCheckRevert, true, (*walk).revertAll)
 }
 
 // RevertAll undoes everything that the journal has recorded, also for steps that are
 // not in the plan: they are in the report after the plan's own, last step first. It is
 // what uninstalls an agent, and needs none of the plan's steps.
 func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpRevert, (*walk).revertAll)
+	return p.run(ctx, OpRevert, true, (*walk).revertAll)
 }
 
 // Inside calls f as an action of the named step is called: in these namespaces of the

@@ -14,7 +14,7 @@ func (w *walk) reverter(s *Step) undoer {
 	u := undoer{journal: w.plan.Journal, enter: func(ctx context.Context, f func(context.Context) error) error {
 		return w.enter(ctx, s, f)
 	}}
-	if !s.Skip {
+	if !s.Skip && (s.Absent || !s.NoUndo) {
 		u.action = s.Action
 	}
 	return u

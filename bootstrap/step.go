@@ -20,7 +20,10 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 	return w.onHost(ctx, s, func(ctx context.Context) Result {
 		changes, err := s.Action.Check(ctx)
 		if err != nil {
-			return s.result(Failed, "check", changes, err)
+			r := s.result(Failed, "check", changes, err)
+			v, ok := as[Validator](s.Action)
+			r.certain = ok && v.Validate() != nil
+			return r
 		}
 		if p, ok := as[PermissionChecker](s.Action); ok && w.silent && len(changes) > 0 {
 			if err := p.CheckPermission(ctx); err != nil {

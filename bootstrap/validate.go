@@ -6,6 +6,7 @@ package bootstrap
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ import (
 // this is meant: see [Step].NoUndo. The methods that run the plan call Validate first,
 // and again once it is prepared.
 func (p *Plan) Validate() error {
+	if err := p.validateNil(); err != nil {
+		return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
+	}
 	var errs []error
 	places := make(map[string]int, len(p.Steps))
 	for i, s := range slices.Concat(p.Gates, p.Steps) {
@@ -48,6 +52,37 @@ func (p *Plan) Validate() error {
 		return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
 	}
 	return nil
+}
+
+// valid is Validate, or what of it undoing all depends on: not the steps.
+func (p *Plan) valid(all bool) error {
+	if !all {
+		return p.Validate()
+	}
+	bare := Plan{Host: p.Host, Journal: p.Journal}
+	return bare.Validate()
+}
+
+// validateNil returns an error if a pointer was given that is nil: its methods may not bear
+// that.
+func (p *Plan) validateNil() error {
+	var errs []error
+	for what, v := range map[string]any{"host": p.Host, "journal": p.Journal} {
+		if isNil(v) {
+			errs = append(errs, fmt.Errorf("the %s is a nil %T", what, v))
+		}
+	}
+	for _, s := range slices.Concat(p.Gates, p.Steps) {
+		if isNil(s.Action) {
+			errs = append(errs, fmt.Errorf("the action of step %q is a nil %T", s.Name, s.Action))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isNil(v any) bool {
+	value := reflect.ValueOf(v)
+	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 func (p *Plan) validateJournal() error {
@@ -107,7 +142,11 @@ func (p *Plan) validateGate(place int, s Step) (errs []error) {
 func waits(a Action) (all time.Duration) {
 	tries := time.Duration(1)
 	for a != nil && all <= MaxWaits {
-		if r, ok := a.(retry); ok {
+		r, retries := a.(retry)
+		if g, ok := a.(Waiter); ok && !retries {
+			return all + tries*max(0, min(g.Waits(), MaxWaits+1))
+		}
+		if retries {
 			for _, wait := range r.waits {
 				if all += tries * max(0, min(wait, MaxWaits+1)); all > MaxWaits {
 					return max(all, wait)
@@ -159,6 +198,12 @@ func (s *Step) validateKinds(j Journal) error {
 		inside, ok := j.Handles(kind)
 		if !ok {
 			return fmt.Errorf("step %q could not be undone: the journal has no handler for what it records, %s (add the handler of its package, or set NoUndo)", s.Name, kind)
+		}
+		if s.Local { // it is recorded only where this side is the host
+			continue
+		}
+		if len(inside) == 0 && len(s.namespaces()) > 0 {
+			return fmt.Errorf("step %q could not be undone: the handler of %s acts where the process is, and the action in the host's namespaces %s", s.Name, kind, strings.Join(s.namespaces(), ", "))
 		}
 		for _, ns := range inside {
 			if !slices.Contains(s.namespaces(), ns) {

@@ -53,32 +53,26 @@ type walk struct {
 	waits   bool              // a gate is not open
 
 	entered context.Context // that of the journal, once it has been entered
-	changes bool            // the node has been locked, to change it
 	silent  bool            // looks for an Apply: nobody is advised
 }
 
-// run runs the plan by one of the methods below.
-func (p *Plan) run(ctx context.Context, op Op, by func(*walk, context.Context) error) (*Report, error) {
+// run runs the plan by one of the methods below; all says that it is one that undoes all.
+func (p *Plan) run(ctx context.Context, op Op, all bool, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
 	ctx = p.Trace.planStart(ctx, op)
 	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{
-		Node: p.Node, Version: p.Version, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
+		Op: op, Start: start, Node: p.Node, Version: p.Version, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
 	}}
 	w.reverse = op == OpRevert || op == OpCheckRevert
 	w.cause, w.pending = make(map[string]string), make(map[string]bool)
-	err := p.Validate()
+	err := p.valid(all)
 	if err == nil {
 		err = by(w, ctx)
 	} else {
 		w.report.fail(err)
 	}
 	w.rest(ctx)
-	w.report.Op, w.report.Start, w.report.Elapsed = op, start, time.Since(start)
-	if w.entered != nil && (w.changes || err != nil) && (op == OpApply || op == OpRevert) {
-		if serr := w.plan.Journal.SaveReport(w.entered, w.report.kept()); serr != nil {
-			err = errors.Join(err, w.report.fail(serr))
-		}
-	}
+	w.report.Elapsed = time.Since(start)
 	p.Trace.planDone(ctx, w.report)
 	return w.report, err
 }
@@ -131,6 +125,9 @@ func (w *walk) applyPlan(ctx context.Context) error {
 		return err
 	}
 	needed, err := w.foresee(ctx)
+	if err != nil {
+		w.keepFailure(ctx)
+	}
 	if !needed {
 		return err
 	}
@@ -195,7 +192,14 @@ func (w *walk) advisedUnchanged(ctx context.Context, r Result) Result {
 	if w.entered != nil {
 		ctx = w.recording(w.entered, s)
 	}
-	return w.onHost(ctx, s, func(ctx context.Context) Result { return s.advised(ctx, r) })
+	err := w.enter(ctx, s, func(ctx context.Context) error {
+		r = s.advised(ctx, r)
+		return nil
+	})
+	if err != nil {
+		r.Advice = append(r.Advice, "there may be more to say: "+err.Error())
+	}
+	return r
 }
 
 // unwilling reports whether the plan stops at what it has found: at any failure that
@@ -263,7 +267,7 @@ func (w *walk) unprepared(ctx context.Context, err error) error {
 
 // locked calls f with the node's lock held, if there is a host.
 func (w *walk) locked(ctx context.Context, f func(context.Context) error) (err error) {
-	w.changes = true
+	w.entered = nil
 	if w.plan.Host == nil {
 		return f(ctx)
 	}
@@ -284,7 +288,45 @@ func (w *walk) locked(ctx context.Context, f func(context.Context) error) (err e
 			}
 		}()
 	}
-	return f(ctx)
+	err = f(ctx)
+	if kerr := w.keep(ctx, w.entered); kerr != nil {
+		err = errors.Join(err, w.report.fail(kerr))
+	}
+	return err
+}
+
+// keep has the journal keep the report of a run that has locked the node.
+func (w *walk) keep(ctx, entered context.Context) error {
+	if entered == nil {
+		return nil // there is none, or it has refused
+	}
+	w.rest(ctx)
+	w.report.Elapsed = time.Since(w.report.Start)
+	return w.plan.Journal.SaveReport(entered, w.report.kept())
+}
+
+// keepFailure does so for a run that has ended with its check, unless the node has another
+// owner, or none yet. It is a word for later: if it cannot be kept, the failure is told all
+// the same.
+func (w *walk) keepFailure(ctx context.Context) {
+	if w.entered == nil || w.plan.Host == nil {
+		return
+	}
+	if claims, err := w.plan.Journal.Claims(w.entered); claims || err != nil {
+		return
+	}
+	unlock, err := w.plan.Host.Lock(ctx, w.report.Owner, nil)
+	if err != nil {
+		return
+	}
+	if unlock != nil {
+		defer func() { _ = unlock() }()
+	}
+	entered, leave, err := w.plan.Journal.Enter(ctx, "verify", w.plan.enter)
+	if err != nil {
+		return
+	}
+	_ = errors.Join(w.keep(ctx, entered), leave())
 }
 
 // inside calls f once the journal, if there is one, has let this process in.

@@ -99,6 +99,12 @@ func (i Install) Places() map[string]string {
 	return places
 }
 
+// Validate says what is wrong with the folders and names of i, whatever is on the node.
+func (i Install) Validate() error {
+	_, err := i.withDefaults()
+	return err
+}
+
 // Check says what Apply would change. A plugin that Apply would install counts as
 // present. If the configuration differs, the other plugins that it names are run to
 // ask for the versions that they support.

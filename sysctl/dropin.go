@@ -70,6 +70,14 @@ func (d DropIn) content(ctx context.Context) ([]byte, error) {
 	return encode(header, d.Settings)
 }
 
+// Validate says what is wrong with the name and the settings of d, whatever is on the node.
+func (d DropIn) Validate() error {
+	if _, err := d.content(context.Background()); err != nil {
+		return err
+	}
+	return validate(d.Settings)
+}
+
 func (d DropIn) dirs() []string {
 	switch {
 	case d.Dirs != nil:

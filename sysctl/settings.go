@@ -46,6 +46,18 @@ func (Settings) Kinds() []string { return Handler{}.Kinds() }
 // the running one.
 func (s Settings) Namespaces() []string { return s.Kernel.namespaces() }
 
+// Validate says which of the keys are none, whatever is on the node.
+func (s Settings) Validate() error { return validate(s.Values) }
+
+func validate(settings []Setting) error {
+	var errs []error
+	for _, s := range settings {
+		_, err := s.Key.path()
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 func lines(changes []Change) []string {
 	var all []string
 	for _, c := range changes {

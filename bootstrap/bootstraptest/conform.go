@@ -176,7 +176,10 @@ func (s *subject) checkRevert(ctx context.Context) (changes []string, ok bool, e
 // covered returns an error if no handler undoes what the action says that it records.
 func (s *subject) covered() error {
 	r, ok := s.Action().(bootstrap.Recorder)
-	if !ok {
+	switch {
+	case !ok && len(s.Handlers) > 0:
+		return errors.New("it does not say what it records (it is no bootstrap.Recorder), so a plan with a journal refuses it")
+	case !ok:
 		return nil
 	}
 	n := journal.Node{Handlers: s.Handlers}

@@ -27,7 +27,7 @@ type Pinned struct {
 
 // Check lists the maps that Apply would make or replace, and why.
 func (p Pinned) Check(ctx context.Context) (changes []string, err error) {
-	if err := p.validate(); err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	p.Dir = filepath.Clean(p.Dir)
@@ -37,7 +37,7 @@ func (p Pinned) Check(ctx context.Context) (changes []string, err error) {
 // Apply makes and pins the maps that are missing, and replaces those that do not fit.
 // If one cannot be, the others still are; the errors are joined.
 func (p Pinned) Apply(ctx context.Context) error {
-	if err := p.validate(); err != nil {
+	if err := p.Validate(); err != nil {
 		return err
 	}
 	p.Dir = filepath.Clean(p.Dir)
@@ -53,7 +53,8 @@ func (Pinned) Namespaces() []string { return Handler{}.Namespaces() }
 // Places lists the directory.
 func (p Pinned) Places() map[string]string { return map[string]string{p.Dir: ""} }
 
-func (p Pinned) validate() error {
+// Validate says what is wrong with the directory and the maps of p, whatever is on the node.
+func (p Pinned) Validate() error {
 	var errs []error
 	if !filepath.IsAbs(p.Dir) || filepath.Clean(p.Dir) == "/" {
 		errs = append(errs, fmt.Errorf("%q is no absolute path of a directory", p.Dir))

@@ -81,6 +81,9 @@ func (g Gate) Namespaces() []string { return g.Where }
 // Kinds returns none: a gate makes nothing that could be undone.
 func (Gate) Kinds() []string { return nil }
 
+// Waits returns how long Apply waits at most.
+func (g Gate) Waits() time.Duration { return cmp.Or(g.Timeout, defaultTimeout) }
+
 // Check says what Apply would wait for, or nothing if the gate is open.
 func (g Gate) Check(ctx context.Context) ([]string, error) {
 	seen, err := g.look(ctx)

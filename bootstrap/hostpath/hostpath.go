@@ -42,6 +42,15 @@ type Paths struct {
 	List []Path
 }
 
+// Validate says which of the paths and types are none, whatever is on the node.
+func (p Paths) Validate() error {
+	var errs []error
+	for _, path := range p.List {
+		errs = append(errs, path.validate())
+	}
+	return errors.Join(errs...)
+}
+
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
 func (Paths) Kinds() []string { return files.Kinds() }
 

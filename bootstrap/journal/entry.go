@@ -5,14 +5,20 @@ package journal
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
 // Entry is one object that one step has changed.
@@ -99,6 +105,16 @@ type State struct {
 	unknown map[string]json.RawMessage // fields of a later version
 }
 
+// FileState is the state of a regular file of the calling user's with this content and mode:
+// what a file is about to become, for [Files.Begin].
+func FileState(content []byte, mode fs.FileMode) State {
+	sum := sha256.Sum256(content)
+	return State{
+		Type: "file", Mode: filemode.Unix(mode), UID: max(os.Geteuid(), 0), GID: max(os.Getegid(), 0),
+		Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:]),
+	}
+}
+
 // Same reports whether two states are the same, wherever their content is stored.
 // Extended attributes count where both states have looked at them.
 func (s State) Same(o State) bool {
@@ -116,6 +132,9 @@ func (e Entry) MatchesAfter(now State) bool {
 		return now.Same(e.After)
 	}
 	after := e.After
+	if after.Size == 0 && after.SHA256 != "" { // it was not said
+		after.Size = now.Size
+	}
 	after.Mode, after.UID, after.GID, after.Xattrs = now.Mode, now.UID, now.GID, now.Xattrs
 	return now.Same(after) || e.Was != nil && now.Same(*e.Was)
 }

@@ -13,7 +13,9 @@ type Handler interface {
 
 	// Namespaces names those of the host that the objects are in, by their names in
 	// /proc/PID/ns: "mnt", "net", "cgroup". All other methods but Kinds and Owns are
-	// called in these. None: the objects are on this side, in the process's own.
+	// called in these. None: the objects are on
+	// the side of the process that has recorded them, which was on the host: they are
+	// undone in its mount namespace.
 	Namespaces() []string
 
 	// Owns returns an error if no action of this kind can have recorded e. Somebody

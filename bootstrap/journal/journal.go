@@ -333,7 +333,10 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for i := range entries {
 			e := &entries[i]
-			e.Namespaces, _ = j.options.Handles(e.Kind)
+			var handled bool
+			if e.Namespaces, handled = j.options.Handles(e.Kind); !handled && in(ctx) != nil {
+				return fmt.Errorf("record %s: no handler of the journal undoes that, and the action has not said that it records it", e)
+			}
 			e.Namespace, e.Time, e.Done = mountinfo.Namespace(), time.Now().UTC().Truncate(time.Second), false
 			if current := l.current(); j.options.Owner != "" && current.Name == j.options.Owner {
 				e.Generation = current.Generation

@@ -133,10 +133,14 @@ func (n *Node) Claims(ctx context.Context) (bool, error) {
 		return claims, err
 	}
 	p, err := j.head()
-	if err == nil {
-		j.bind(p)
+	if err != nil {
+		return false, err
 	}
-	return false, err
+	if who := j.options.Owner; who != "" && who != p.current().Name {
+		return true, nil // another has come meanwhile: that is decided under the lock
+	}
+	j.bind(p)
+	return false, nil
 }
 
 // Identity says in whose name the journal was entered: the agent, the owner (empty:

@@ -388,6 +388,7 @@ func (j *Journal) sweep(d *durable.Dir) error {
 func (j *Journal) clear() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.swept = false // others may have been killed since
 	d, err := j.openDir()
 	if d == nil || err != nil {
 		return err

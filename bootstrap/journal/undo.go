@@ -300,13 +300,13 @@ func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
 // lookIn calls the handler in the namespaces that the object is in.
 func (u *undoing) lookIn(ctx context.Context, h Handler, e Entry) (undo Undo, err error) {
 	namespaces := h.Namespaces()
-	if len(namespaces) > 0 && len(e.Namespaces) > 0 {
+	switch {
+	case len(namespaces) == 0:
+		namespaces = []string{"mnt"} // recorded by who was on the host, whoever undoes it
+	case len(e.Namespaces) > 0:
 		namespaces = e.Namespaces
 	}
 	enter := func(ctx context.Context, f func(context.Context) error) error {
-		if len(namespaces) == 0 {
-			return f(ctx)
-		}
 		return u.journal.enter(ctx, namespaces, f)
 	}
 	err = enter(ctx, func(ctx context.Context) (err error) {
