@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,8 +21,17 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
-// flock reports false if another process has the file locked. The lock is held until f is
-// closed. On a file system without locks nobody is excluded.
+// flock reports false if another process goes on having the file locked: nobody does so for
+// longer than it takes to write a line. On a file system without locks nobody is excluded.
 func flock(f *os.File) bool {
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK
+	for range 500 {
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK {
+			return true
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return false
 }
+
+// funlock gives the lock back, also that of a child that has just been forked and has f too.
+func funlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -284,10 +284,15 @@ func (j *Journal) alone(d *durable.Dir, l *log) (done func(), err error) {
 			err = fmt.Errorf("%s: another process has changed it meanwhile: whoever changes a node must hold the node's lock", path)
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
+	done = func() {
+		funlock(f)
+		_ = f.Close() // nothing was written through it
 	}
-	return func() { _ = f.Close() }, nil // nothing was written through it
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
 }
 
 // replace writes all of l to another file, and puts it in the place of the journal.
@@ -340,6 +345,10 @@ func (j *Journal) append(d *durable.Dir, l *log) error {
 		info, err = f.Stat()
 	}
 	if err != nil {
+		var named *fs.PathError
+		if errors.As(err, &named) {
+			named.Path = d.Path(j.fileName()) // up to Go 1.25, the name within the directory
+		}
 		err = errors.Join(err, f.Truncate(l.offset))
 		return fmt.Errorf("write the journal: %w", remedy.File(err))
 	}

@@ -82,6 +82,7 @@ var ofOneTime = regexp.MustCompile(`slipway-[-._a-z0-9]{6,}|\.\.\d{4}_[\d_.]+`)
 // each change, and what has another name each time.
 func timeless(s snapshot.Snapshot, root string) snapshot.Snapshot {
 	delete(s, "file "+filepath.Join(root, "/run/acme.lock"))
+	delete(s, "file "+filepath.Join(root, "/var/lib/acme/acme.last.json")) // tells the time
 	if journal := "file " + filepath.Join(root, "/var/lib/acme/acme.journal"); s[journal] != "" {
 		s[journal] = "there"
 	}
