@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
@@ -200,4 +201,58 @@ func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
 	_, err = plan.Apply(t.Context())
 	require.NoError(t, err, "where there is nothing to do, nothing has to be permitted")
 	require.True(t, first.Applied())
+}
+
+func TestPLAN19_ANilIsSaidAndNoPanic(t *testing.T) {
+	var h *hostns.Host
+	var j *journal.Node
+	var a *bootstraptest.Script
+	for want, p := range map[string]*bootstrap.Plan{
+		"the host is a nil *hostns.Host":                             {Host: h},
+		"the journal is a nil *journal.Node":                         {Host: hostns.Host{}, Journal: j},
+		`the action of step "a" is a nil *bootstraptest.Script`:      {Steps: []bootstrap.Step{{Name: "a", Action: a}}},
+		`the action of step "a gate" is a nil *bootstraptest.Script`: {Gates: []bootstrap.Step{{Name: "a gate", Action: a}}},
+	} {
+		require.ErrorContains(t, p.Validate(), want)
+	}
+}
+
+// waiting is an action that waits for others, as a gate does.
+type waiting struct{ *bootstraptest.Script }
+
+func (waiting) Waits() time.Duration { return time.Minute }
+
+func TestPLAN16_WhatWaitsIsNoStep(t *testing.T) {
+	for _, a := range []bootstrap.Action{waiting{&bootstraptest.Script{}}, bootstrap.Retry(waiting{&bootstraptest.Script{}}, nil, time.Second)} {
+		require.ErrorContains(t, (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "a", Action: a}}}).Validate(), "make it one of Gates")
+		require.NoError(t, (&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "a", Action: a}}}).Validate())
+	}
+}
+
+// illFormed is an action whose own fields are wrong.
+type illFormed struct{ *bootstraptest.Script }
+
+func (illFormed) Validate() error { return errBoom }
+
+func TestPLAN17_OwnFieldsFailAlsoAfterWhatWouldChange(t *testing.T) {
+	first := &bootstraptest.Script{Changes: []string{"one"}}
+	second := illFormed{&bootstraptest.Script{CheckErrs: []error{errBoom, errBoom}}}
+	p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "first", Action: first}, {Name: "second", After: []string{"first"}, Action: second}}}
+	report, err := p.Check(t.Context())
+	require.ErrorIs(t, err, errBoom)
+	require.Equal(t, 1, report.Count(bootstrap.Failed))
+	_, err = p.Apply(t.Context())
+	require.ErrorIs(t, err, errBoom)
+	require.False(t, first.Applied())
+}
+
+// An action that undoes itself what it did is not asked to, either.
+func TestPLAN19_WhatIsNotToBeUndoneIsNotRevertedEither(t *testing.T) {
+	own := &bootstraptest.Script{Changes: []string{"one"}}
+	p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "own", Action: own, NoUndo: true}}}
+	_, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	_, err = p.Revert(t.Context())
+	require.NoError(t, err)
+	require.True(t, own.Applied())
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -191,4 +192,46 @@ func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	_, err = s.plan("b").RevertAll(t.Context())
 	require.NoError(t, err)
 	require.NoDirExists(t, s.state(), "it goes with the journal")
+}
+
+// A plan that has not come to claim the node says nothing in the place of its owner's word,
+// and an uninstall depends on no step.
+func TestPLAN18_WhoHasNotClaimedTheNodeKeepsNoReport(t *testing.T) {
+	s := shared{t.TempDir()}
+	first := s.plan("a", step("file", file{s.dir + "/file"}))
+	_, err := first.Apply(t.Context())
+	require.NoError(t, err)
+	path := filepath.Join(s.state(), "agent.last.json")
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	fails := s.plan("b", bootstrap.Step{Name: "fails", Action: &bootstraptest.Script{CheckErrs: []error{errors.New("boom")}}, NoUndo: true})
+	_, err = fails.Apply(t.Context())
+	require.ErrorContains(t, err, "boom")
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+	require.Equal(t, "a", ownerIn(t, s.state()))
+
+	first.Steps = append(first.Steps, bootstrap.Step{Name: "x", After: []string{"nowhere"}})
+	_, err = first.Revert(t.Context())
+	require.Error(t, err)
+	_, err = first.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoFileExists(t, s.dir+"/file")
+}
+
+// What a run that was killed has left in the journal's directory is taken away once, by a
+// process that has swept it before, too.
+func TestPLAN3_WhatAKilledRunHasLeftIsSweptOnce(t *testing.T) {
+	s := shared{t.TempDir()}
+	plan := s.plan("a", step("file", file{s.dir + "/file"}))
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	litter := filepath.Join(s.state(), ".slipway-AAAAAAAAAAAAAAAA.tmp")
+	require.NoError(t, os.WriteFile(litter, nil, 0o600))
+	for range 2 {
+		_, err = plan.Apply(t.Context())
+		require.NoError(t, err)
+		require.NoFileExists(t, litter)
+	}
 }

@@ -246,3 +246,33 @@ func TestPLAN12_RevertAllTellsOfEachEntry(t *testing.T) {
 		require.NoError(t, leave())
 	}
 }
+
+// In a plan, nothing is recorded that no handler could undo.
+func TestPLAN19_WhatNoHandlerUndoesIsNotRecorded(t *testing.T) {
+	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{newValues()}}
+	ctx, leave, err := n.Enter(t.Context(), "apply", entering(new([]string)))
+	require.NoError(t, err)
+	ctx = n.WithStep(ctx, "one")
+	require.ErrorContains(t, journal.From(ctx).Begin(ctx, journal.Entry{Kind: "other/file", Object: "/x"}), "no handler of the journal undoes that")
+	require.NoError(t, leave())
+}
+
+// A file of an action's own, killed before it was completed, is told by its content.
+func TestPLAN6_AFileIsToldByItsContent(t *testing.T) {
+	content := []byte("ours")
+	whole := journal.FileState(content, 0o644)
+	require.EqualValues(t, len(content), whole.Size)
+	for name, after := range map[string]journal.State{"whole": whole, "without its size": {Type: "file", SHA256: whole.SHA256}} {
+		dir := t.TempDir()
+		path, files := filepath.Join(dir, "file"), journal.Files{Kind: "acme"}
+		n := &journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{files}}
+		j, err := n.Open(t.Context(), nil)
+		require.NoError(t, err)
+		defer j.Close()
+		require.NoError(t, files.Begin(t.Context(), j.Step("file"), path, after), name)
+		require.NoError(t, os.WriteFile(path, content, 0o644))
+		_, err = j.RevertAll(t.Context())
+		require.NoError(t, err, name)
+		require.NoFileExists(t, path, name)
+	}
+}
