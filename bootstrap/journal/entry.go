@@ -115,6 +115,12 @@ func FileState(content []byte, mode fs.FileMode) State {
 	}
 }
 
+// emptySHA256 is the hash of no content.
+const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// sizeless reports whether the size of a content that is known was not said.
+func (s State) sizeless() bool { return s.Size == 0 && s.SHA256 != "" && s.SHA256 != emptySHA256 }
+
 // Same reports whether two states are the same, wherever their content is stored.
 // Extended attributes count where both states have looked at them.
 func (s State) Same(o State) bool {
@@ -132,7 +138,7 @@ func (e Entry) MatchesAfter(now State) bool {
 		return now.Same(e.After)
 	}
 	after := e.After
-	if after.Size == 0 && after.SHA256 != "" { // it was not said
+	if after.sizeless() {
 		after.Size = now.Size
 	}
 	after.Mode, after.UID, after.GID, after.Xattrs = now.Mode, now.UID, now.GID, now.Xattrs
