@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,9 @@ func (h Host) Lock(ctx context.Context, owner string, waiting func(what string, 
 		unlock, err = file.Lock(ctx)
 		return err
 	})
+	if errors.Is(err, fs.ErrPermission) && h.LockFile == "" {
+		err = fmt.Errorf("%w (who is not root names another LockFile, beside the journal)", err)
+	}
 	return unlock, err
 }
 
