@@ -213,10 +213,14 @@ func TestSEC6_ASilentRuntimeIsWaitedForUntilTheContextEnds(t *testing.T) {
 		"says nothing": func(h *host) {
 			l := h.listen(usual)
 			go func() {
+				var open []net.Conn // one that nobody holds is closed when garbage is collected
 				for {
-					if _, err := l.Accept(); err != nil {
+					c, err := l.Accept()
+					if err != nil {
+						runtime.KeepAlive(open)
 						return
 					}
+					open = append(open, c)
 				}
 			}()
 		},
