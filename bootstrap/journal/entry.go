@@ -24,8 +24,9 @@ import (
 // Entry is one object that one step has changed.
 //
 // What other agents and later versions rely on, and what therefore keeps its meaning, is
-// Identity, After as what the step wants, Before as the original, whose content is in
-// Content or in the file blob.SHA256 beside the journal, and Boot.
+// Identity, After as what the step wants, Any as how much of that it wants, Before as the
+// original, whose content is in Content or in the file blob.SHA256 beside the journal, and
+// Boot.
 type Entry struct {
 	// Kind says which handler can undo the entry, in the form "PACKAGE/WHAT", such
 	// as "bpffs/mount".
@@ -69,6 +70,11 @@ type Entry struct {
 	After  State  `json:"after"`
 	Was    *State `json:"was,omitempty"`
 	Done   bool   `json:"done"`
+
+	// Any says that the step wants an object of After's type to be there, whatever else
+	// is true of it: others rewrite it, and it is still what the step has made. After
+	// then remains what the entry was last begun with.
+	Any bool `json:"any,omitempty"`
 
 	// Kept says that a revert has found the object in a state that is neither: it is
 	// somebody else's by now. Later reverts say so again, until it is as before.
@@ -132,8 +138,11 @@ func (s State) Same(o State) bool {
 // MatchesAfter reports whether the step left its object in the state now, going by e. As
 // long as e is not completed, that is the intended state with any mode, owner and extended
 // attributes, since these are set last, or the state in which the step had left the object
-// before it began e again.
+// before it began e again. If e has Any, only the type of the intended state counts.
 func (e Entry) MatchesAfter(now State) bool {
+	if e.Any && now.Type == e.After.Type {
+		return true
+	}
 	if e.Done {
 		return now.Same(e.After)
 	}
@@ -169,6 +178,9 @@ func (e Entry) again(now Entry, boot string) Entry {
 
 // completed returns e, whose object was left in the state after.
 func (e Entry) completed(after State) Entry {
+	if e.Any {
+		after = e.After
+	}
 	after.inherit(e.After)
 	e.After, e.Was, e.Done = after, nil, true
 	return e

@@ -603,7 +603,7 @@ func (e Entry) snapshotIn(ctx context.Context, d *durable.Dir, name string) (Sta
 }
 
 func (e Entry) knowsSize(size int64) bool {
-	return e.After.sizeless() || e.Before.Size == size || e.After.Size == size || e.Was != nil && e.Was.Size == size
+	return !e.Any && e.After.sizeless() || e.Before.Size == size || e.After.Size == size || e.Was != nil && e.Was.Size == size
 }
 
 // undo looks and acts in one open directory: by the time it acts, the path could

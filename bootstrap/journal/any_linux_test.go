@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+func TestHP3_WithAnyOnlyTheTypeCounts(t *testing.T) {
+	meant := journal.FileState([]byte("ours"), 0o600)
+	refreshed := journal.State{Type: "file", Mode: 0o640, UID: 7, GID: 7, Size: 9, SHA256: "another"}
+	was := journal.State{Type: "symlink", Target: "elsewhere"}
+	for _, done := range []bool{false, true} {
+		e := journal.Entry{After: meant, Any: true, Done: done}
+		require.True(t, e.MatchesAfter(meant), done)
+		require.True(t, e.MatchesAfter(refreshed), done)
+		require.False(t, e.MatchesAfter(journal.State{}), done)
+		require.False(t, e.MatchesAfter(was), done)
+		require.False(t, e.MatchesAfter(journal.State{Type: "dir", Mode: 0o600}), done)
+		e.Any = false
+		require.False(t, e.MatchesAfter(refreshed), done)
+	}
+	require.True(t, journal.Entry{After: meant, Any: true, Was: &was}.MatchesAfter(was), "as it was left before")
+}
+
+// A file that others rewrite is undone whatever it holds by then, and wherever the step was
+// killed; what is no file any more is somebody else's.
+func TestHP3_AFileIsUndoneWhateverItsContent(t *testing.T) {
+	content := []byte("ours")
+	for _, original := range []string{"", "original"} {
+		for _, killed := range []string{"", "before it was completed", "when it was begun again", "in a later version, which wrote no more"} {
+			path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+			if original != "" {
+				write(t, path, original, 0o640)
+			}
+			before := takeSnapshot(t, filepath.Dir(path))
+			j := openFiles(t, state)
+			ctx := step(t, j, "files")
+			begin := func(content string) {
+				e, err := acme.Entry(ctx, j, path, journal.FileState([]byte(content), 0o600))
+				require.NoError(t, err)
+				e.Any = true
+				require.NoError(t, j.Begin(ctx, e))
+			}
+			begin("ours")
+			write(t, path, "ours", 0o600)
+			if killed != "before it was completed" {
+				write(t, path, "refreshed at once", 0o600)
+				require.NoError(t, acme.Complete(ctx, j, path))
+			}
+			if killed == "when it was begun again" {
+				begin("ours, anew")
+			}
+			require.NoError(t, os.Remove(path))
+			write(t, path, "refreshed", 0o644)
+			j = openFiles(t, state)
+			ctx = step(t, j, "files")
+			if killed == "in a later version, which wrote no more" {
+				begin("ours, anew")
+				begin("ours")
+			}
+			e := entries(t, j)[0]
+			require.True(t, e.Any)
+			require.True(t, e.After.Same(journal.FileState(content, 0o600)) || killed == "when it was begun again", "After is what is wanted")
+			require.NoError(t, j.Revert(ctx), "%q, killed %s", original, killed)
+			require.Equal(t, before, takeSnapshot(t, filepath.Dir(path)), "%q, killed %s", original, killed)
+		}
+	}
+}
+
+func TestHP3_WhatIsNoFileAnyMoreIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	ctx := step(t, j, "files")
+	e, err := acme.Entry(ctx, j, path, journal.State{Type: "file"})
+	require.NoError(t, err)
+	e.Any = true
+	require.NoError(t, j.Begin(ctx, e))
+	require.NoError(t, os.Symlink("elsewhere", path))
+	require.NoError(t, acme.Complete(ctx, j, path))
+	require.ErrorIs(t, j.Revert(ctx), journal.ErrChanged)
+	require.NoError(t, os.Remove(path))
+	write(t, path, "", 0o600)
+	require.NoError(t, os.Truncate(path, 1<<40), "which nobody reads to the end")
+	require.NoError(t, j.Revert(ctx))
+	require.NoFileExists(t, path)
+}
