@@ -117,6 +117,10 @@ type Journal interface {
 	WithStep(inside context.Context, step string) context.Context
 	Noted(step context.Context) bool
 
+	// Advice returns what an administrator should know of what the step wants of its
+	// objects, of which others may want the same.
+	Advice(step context.Context) []string
+
 	// Revert undoes what is recorded for the context's step. CheckRevert says what
 	// Revert would undo.
 	Revert(step context.Context) error

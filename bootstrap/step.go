@@ -72,7 +72,7 @@ func (s *Step) advised(ctx context.Context, r Result) Result {
 	if err != nil {
 		advice = append(advice, "there may be more to say: "+err.Error())
 	}
-	r.Advice = advice
+	r.Advice = append(r.Advice, advice...)
 	return r
 }
 

@@ -396,7 +396,11 @@ func (w *walk) inherit(s *Step) {
 func (w *walk) run(ctx context.Context, s *Step) error {
 	ctx = w.trace.stepStart(ctx, w.op, s.Name)
 	start := time.Now()
-	r := w.bounded(w.recording(ctx, s), s)
+	recording := w.recording(ctx, s)
+	r := w.bounded(recording, s)
+	if recording != ctx && r.Status != Failed {
+		r.Advice = append(r.Advice, w.plan.Journal.Advice(recording)...)
+	}
 	r.Step = s.Name
 	r.Elapsed = time.Since(start)
 	r, err := w.account(ctx, s, r)

@@ -214,8 +214,11 @@ func (m Mount) Mounted(ctx context.Context) (path string, err error) {
 // Check lists what Apply would do.
 func (m Mount) Check(ctx context.Context) (changes []string, err error) {
 	p, k, err := m.look(ctx)
-	if err != nil || p.mounted() {
+	if err != nil {
 		return nil, err
+	}
+	if p.mounted() {
+		return fsmount.CheckMounted(ctx, p.Place, m.request())
 	}
 	if err := m.checkPropagation(k, p.Place); err != nil {
 		return nil, err
@@ -249,7 +252,7 @@ func (m Mount) Apply(ctx context.Context) error {
 		return err
 	}
 	if p.mounted() {
-		return m.wrap(p, fsmount.Adopt(ctx, k, p.Place, m.request()))
+		return m.wrap(p, fsmount.Mounted(ctx, k, p.Place, m.request()))
 	}
 	if err := m.checkPropagation(k, p.Place); err != nil {
 		return err

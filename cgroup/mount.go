@@ -195,8 +195,10 @@ func isHostRoot(k fsmount.Kernel, p fsmount.Place) (bool, error) {
 func (m Mount) Check(ctx context.Context) (changes []string, err error) {
 	p, k, err := m.look(ctx)
 	switch {
-	case err != nil || p.mounted:
+	case err != nil:
 		return nil, err
+	case p.mounted:
+		return fsmount.CheckMounted(ctx, p.Place, m.request())
 	case p.wrong:
 		return []string{"mount cgroup2 anew on " + p.Path + " (it shows another cgroup than the host's root)"}, nil
 	}
@@ -224,7 +226,7 @@ func (m Mount) Apply(ctx context.Context) error {
 		return err
 	}
 	if p.mounted {
-		return m.wrap(p, fsmount.Adopt(ctx, k, p.Place, m.request()))
+		return m.wrap(p, fsmount.Mounted(ctx, k, p.Place, m.request()))
 	}
 	r := m.request()
 	if p.wrong {

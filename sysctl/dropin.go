@@ -104,7 +104,8 @@ func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	if p == nil {
 		return nil, err
 	}
-	return p.lines(), errors.Join(err, ctx.Err())
+	shared, conflict := p.checkWishes(ctx, d.Kernel)
+	return append(p.lines(), shared...), errors.Join(err, conflict, ctx.Err())
 }
 
 // CheckPermission returns an error if this process could not write a value that differs,
@@ -135,8 +136,11 @@ func (d DropIn) Apply(ctx context.Context) error {
 		return err
 	}
 	p, err := d.plan(ctx)
-	if p == nil || errors.Is(err, errRouter) || !p.any() {
+	if p == nil || errors.Is(err, errRouter) {
 		return err
+	}
+	if !p.any() {
+		return errors.Join(err, p.wish(ctx, d.Kernel))
 	}
 	r := newRecorder(journal.From(ctx))
 	if err := d.Kernel.converge(ctx, p.own, r); err != nil && !p.leftToReloader(err) {
@@ -152,7 +156,11 @@ func (d DropIn) Apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.complete(ctx, journal.From(ctx))
+	if err := p.complete(ctx, journal.From(ctx)); err != nil {
+		return err
+	}
+	p.write, p.changes = false, nil
+	return p.wish(ctx, d.Kernel)
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.

@@ -208,3 +208,19 @@ func (p *dropInPlan) lines() []string {
 	}
 	return all
 }
+
+// wishes are the file and its values.
+func (p *dropInPlan) wishes(j *journal.Journal, k Kernel) []journal.Wish {
+	file := journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: p.path, After: p.file}, Met: !p.write, Adoptable: true}
+	return append(k.wishes(j, p.own, p.changes), file)
+}
+
+func (p *dropInPlan) checkWishes(ctx context.Context, k Kernel) ([]string, error) {
+	j := journal.From(ctx)
+	return j.CheckWishes(ctx, p.wishes(j, k)...)
+}
+
+func (p *dropInPlan) wish(ctx context.Context, k Kernel) error {
+	j := journal.From(ctx)
+	return j.Wish(ctx, p.wishes(j, k)...)
+}

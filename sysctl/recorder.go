@@ -92,9 +92,7 @@ func (r *recorder) begin(ctx context.Context, k Kernel, changes []Change) error 
 // add adds the entry of key. What an earlier run recorded remains: the first value,
 // and that no reboot undoes the change.
 func (r *recorder) add(ctx context.Context, key, cause Key, found, meant string) error {
-	b := begun{cause: cause, found: found, Entry: journal.Entry{
-		Kind: kindValue, Object: string(key), Identity: "sysctl " + string(key), Before: state(found), After: state(meant), Boot: r.boot,
-	}}
+	b := begun{cause: cause, found: found, Entry: valueEntry(key, state(found), state(meant), r.boot)}
 	prior, known, err := r.journal.Lookup(ctx, kindValue, string(key))
 	if err != nil {
 		return err

@@ -23,7 +23,8 @@ type Settings struct {
 // Check lists the values that Apply would set (see [Kernel.Diff]).
 func (s Settings) Check(ctx context.Context) ([]string, error) {
 	changes, err := s.Kernel.Diff(s.Values...)
-	return lines(changes), errors.Join(err, ctx.Err())
+	shared, conflict := s.Kernel.checkWishes(ctx, assignments(s.Values), changes)
+	return append(lines(changes), shared...), errors.Join(err, conflict, ctx.Err())
 }
 
 // CheckPermission returns an error if this process could not write a value that differs.
@@ -36,7 +37,11 @@ func (s Settings) Apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.Kernel.converge(ctx, assignments(s.Values), newRecorder(journal.From(ctx)))
+	as := assignments(s.Values)
+	if err := s.Kernel.converge(ctx, as, newRecorder(journal.From(ctx))); err != nil {
+		return err
+	}
+	return s.Kernel.wish(ctx, as)
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.

@@ -51,6 +51,7 @@ func (p Paths) Apply(ctx context.Context) error {
 		}
 		errs = append(errs, p.ensure(ctx, path))
 	}
+	errs = append(errs, journal.From(ctx).Wish(ctx, p.wishes()...))
 	return errors.Join(errs...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
@@ -80,7 +81,26 @@ func (p Paths) Check(ctx context.Context) (changes []string, err error) {
 		changes = append(changes, more...)
 		errs = append(errs, err)
 	}
-	return changes, errors.Join(errs...)
+	more, err := journal.From(ctx).CheckWishes(ctx, p.wishes()...)
+	return append(changes, more...), errors.Join(append(errs, err)...)
+}
+
+// wishes are the paths that Apply makes where they are missing.
+func (p Paths) wishes() (wishes []journal.Wish) {
+	for _, path := range p.List {
+		w := journal.Wish{Entry: journal.Entry{Object: path.clean(), Loose: true}}
+		switch {
+		case path.Type == DirectoryOrCreate:
+			w.Kind, w.After.Type = files.Kind+"/dir", "dir"
+		case path.Type == FileOrCreate && !kept(w.Object):
+			w.Kind, w.After.Type = files.Kind+"/file", "file"
+		default:
+			continue
+		}
+		w.Met, _ = path.look() // what is wrong has been said
+		wishes = append(wishes, w)
+	}
+	return wishes
 }
 
 // check names what is to be made for p, and notes it in planned.

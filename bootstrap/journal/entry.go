@@ -5,6 +5,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -84,6 +86,28 @@ type Entry struct {
 	// not undone if it cannot be.
 	Needs []string `json:"needs,omitempty"`
 
+	// Turn orders the entries of several agents about one object: whose is higher was
+	// there later, and has its way. Begin fills it in.
+	Turn int `json:"turn,omitempty"`
+
+	// Over is the state that other agents want, if the entry was begun in spite of that.
+	// Begin fills it in.
+	Over *State `json:"over,omitempty"`
+
+	// Released says that the agent no longer wants the object, which others still do. The
+	// entry remains for what it says of the object.
+	Released bool `json:"released,omitempty"`
+
+	// Loose says that the step is content with whatever other agents have the object be.
+	// What agents have not left so is somebody else's, though.
+	Loose bool `json:"loose,omitempty"`
+
+	// Adopted says that the object was there already, as the step wants it, and was taken
+	// for the agent's own on request.
+	Adopted bool `json:"adopted,omitempty"`
+
+	also []State // in which others have left the object, who no longer want it
+
 	unknown map[string]json.RawMessage // fields of a later version
 }
 
@@ -138,9 +162,9 @@ func (s State) Same(o State) bool {
 // MatchesAfter reports whether the step left its object in the state now, going by e. As
 // long as e is not completed, that is the intended state with any mode, owner and extended
 // attributes, since these are set last, or the state in which the step had left the object
-// before it began e again. If e has Any, only the type of the intended state counts.
+// before it began e again, or that of other agents which it was about to override. If e has Any, only the type of the intended state counts.
 func (e Entry) MatchesAfter(now State) bool {
-	if e.Any && now.Type == e.After.Type {
+	if e.Any && now.Type == e.After.Type || slices.ContainsFunc(e.also, now.Same) {
 		return true
 	}
 	if e.Done {
@@ -151,7 +175,7 @@ func (e Entry) MatchesAfter(now State) bool {
 		after.Size = now.Size
 	}
 	after.Mode, after.UID, after.GID, after.Xattrs = now.Mode, now.UID, now.GID, now.Xattrs
-	return now.Same(after) || e.Was != nil && now.Same(*e.Was)
+	return now.Same(after) || e.Was != nil && now.Same(*e.Was) || e.Over != nil && now.Same(*e.Over)
 }
 
 // id tells entries apart.
@@ -162,13 +186,14 @@ func (e Entry) id() id { return id{e.Kind, e.Object, e.Step} }
 // again returns e, begun again as now, in the running boot. An entry that a reboot
 // has undone, or that is kept, starts afresh, with the present state as its Before.
 func (e Entry) again(now Entry, boot string) Entry {
-	if e.Kept || e.Boot != "" && e.Boot != boot {
+	if e.Kept || e.Released || e.Boot != "" && e.Boot != boot {
 		return now
 	}
 	if e.Boot == "" {
 		now.Boot = ""
 	}
-	now.Before, now.Was, now.unknown = e.Before, e.Was, e.unknown
+	now.Before, now.Was, now.unknown, now.Adopted = e.Before, e.Was, e.unknown, e.Adopted
+	now.Turn, now.Over = max(now.Turn, e.Turn), cmp.Or(now.Over, e.Over)
 	now.After.inherit(e.After)
 	if e.Done {
 		now.Was = &e.After
@@ -226,20 +251,30 @@ func (e Entry) identity() string {
 }
 
 func (e Entry) validate() error {
-	switch {
-	case e.Kind == "" || e.Object == "" || e.Step == "":
+	if e.Kind == "" || e.Object == "" || e.Step == "" {
 		return errors.New("an entry has no kind, no object or no step")
-	case e.Before.Blob != "" && !isBlob(e.Before.Blob):
-		return fmt.Errorf("%s: kept content %q is not a file beside the journal", e.Object, e.Before.Blob)
+	}
+	for _, s := range e.kept() {
+		if s.Blob != "" && !isBlob(s.Blob) {
+			return fmt.Errorf("%s: kept content %q is not a file beside the journal", e.Object, s.Blob)
+		}
 	}
 	return e.validText()
+}
+
+// kept are the states to which the object may be brought back.
+func (e Entry) kept() []State {
+	if e.Over != nil {
+		return []State{e.Before, *e.Over}
+	}
+	return []State{e.Before}
 }
 
 // validText is an error if JSON cannot hold the entry: what is not UTF-8 would come
 // back as another name, or link elsewhere.
 func (e Entry) validText() error {
 	texts := append([]string{e.Kind, e.Object, e.Step, e.Identity}, e.Needs...)
-	for _, s := range []State{e.Before, e.After} {
+	for _, s := range append(e.kept(), e.After) {
 		texts = append(texts, s.Type, s.Target, s.Value, s.File)
 	}
 	for _, text := range texts {

@@ -603,7 +603,8 @@ func (e Entry) snapshotIn(ctx context.Context, d *durable.Dir, name string) (Sta
 }
 
 func (e Entry) knowsSize(size int64) bool {
-	return !e.Any && e.After.sizeless() || e.Before.Size == size || e.After.Size == size || e.Was != nil && e.Was.Size == size
+	return !e.Any && e.After.sizeless() || e.Before.Size == size || e.After.Size == size || e.Was != nil && e.Was.Size == size ||
+		slices.ContainsFunc(e.also, func(s State) bool { return s.Size == size })
 }
 
 // undo looks and acts in one open directory: by the time it acts, the path could

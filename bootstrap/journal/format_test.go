@@ -251,24 +251,6 @@ func toBytes(records []json.RawMessage) (all [][]byte) {
 	return all
 }
 
-// Which agent's a journal is, is told by the name of its file.
-func TestOneAgentANode(t *testing.T) {
-	dir, v := t.TempDir(), newValues()
-	first := open(t, dir, journal.Node{Agent: "first"})
-	v.set(t, step(t, first, "s"), first, "a", "1")
-	require.FileExists(t, filepath.Join(dir, "first.journal"))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "first.journal"), []byte("damaged"), 0o600))
-	_, err := (&journal.Node{Dir: dir, Agent: "second", NoOwner: true}).Open(context.Background(), nil)
-	require.ErrorIs(t, err, journal.ErrOtherAgent)
-	require.ErrorContains(t, err, filepath.Join(dir, "first.journal")+` is that of agent "first", and this is "second"; one agent a node is supported so far`)
-	require.NotErrorIs(t, err, journal.ErrUnreadable, "it was not read")
-	_, err = (&journal.Node{Dir: dir, Agent: "first", NoOwner: true}).Open(context.Background(), nil)
-	require.ErrorIs(t, err, journal.ErrUnreadable)
-
-	require.NoError(t, os.Rename(filepath.Join(dir, "first.journal"), filepath.Join(dir, "Not an agent.journal")))
-	open(t, dir, journal.Node{Agent: "second"})
-}
-
 // An agent's name is none of the names of other files.
 func TestAnAgentOfAnyName(t *testing.T) {
 	for _, agent := range []string{"blob", "lock", "journal", "agent.last", "a"} {

@@ -42,9 +42,8 @@ var (
 	// ErrUnreadable says that a journal exists but cannot be understood.
 	ErrUnreadable = code.New(code.JournalUnreadable, "unreadable journal")
 
-	// ErrOtherAgent says that another agent has recorded something in the directory: one
-	// agent a node is supported so far.
-	ErrOtherAgent = errors.New("the journal of another agent")
+	// ErrConflict says that another agent of the node wants an object to be different.
+	ErrConflict = code.New(code.JournalConflict, "another agent wants it differently")
 
 	// ErrUntrusted says that somebody else could have written the journal, so
 	// nothing in it is undone.
@@ -94,6 +93,14 @@ type Node struct {
 	// was left. Once all else is undone, such entries are dropped, and the journal
 	// remembers which objects are left for good: see [Journal.LeftForGood].
 	AcceptKept bool
+
+	// Override has this agent's way with objects that other agents of the node want to be
+	// different. Without it, that is ErrConflict.
+	Override bool
+
+	// Adopt takes objects for the agent's own that its plan names, which are there already
+	// and exactly as wanted, when the agent first claims the node: see [Wish].
+	Adopt bool
 
 	// Boot names the running boot. If empty, the kernel is asked.
 	Boot string
@@ -174,8 +181,15 @@ func isAgentName(name string) bool {
 // revert return an error that matches [errors.ErrUnsupported].
 type Journal struct {
 	*shared
-	step  string       // for which is recorded; empty: for none
-	noted *atomic.Bool // something is recorded for the step
+	step  string // for which is recorded; empty: for none
+	noted *notes // of the step
+}
+
+// notes are what is to be told of one run of a step.
+type notes struct {
+	recorded atomic.Bool // something is recorded for it
+	mu       sync.Mutex
+	advice   []string
 }
 
 // shared is the part of a journal that all steps have in common.
@@ -192,6 +206,7 @@ type shared struct {
 
 	mu         sync.Mutex
 	log        *log             // as it was read or written last; nil: read it anew
+	around     neighbours       // other agents
 	next       string           // the id of the journal that is made next
 	swept      bool             // of what a killed process left
 	applied    bool             // this process has applied before
@@ -243,7 +258,10 @@ func open(n Node, enter Enter) (*Journal, error) {
 		p, err = j.head()
 	}
 	if err == nil {
-		err = j.refuseOthers()
+		err = j.refuseOlder()
+	}
+	if err == nil {
+		err = j.lookAround()
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -298,7 +316,7 @@ func (j *Journal) Step(name string) *Journal {
 	if j == nil {
 		return nil
 	}
-	return &Journal{j.shared, name, new(atomic.Bool)}
+	return &Journal{j.shared, name, new(notes)}
 }
 
 // of returns j for the step that is recorded or reverted: that of the context's journal,
@@ -317,42 +335,105 @@ func (j *Journal) of(ctx context.Context) (*Journal, error) {
 // action has recorded or asked in this run: package bootstrap asks.
 func (n *Node) Noted(ctx context.Context) bool {
 	j := From(ctx)
-	return j != nil && j.noted != nil && j.noted.Load()
+	return j != nil && j.noted != nil && j.noted.recorded.Load()
+}
+
+// Advice returns what an administrator should know of what the context's step wants.
+func (n *Node) Advice(ctx context.Context) []string {
+	j := From(ctx)
+	if j == nil || j.noted == nil {
+		return nil
+	}
+	j.noted.mu.Lock()
+	defer j.noted.mu.Unlock()
+	return j.noted.advice
+}
+
+func (j *Journal) advise(format string, args ...any) {
+	if j.noted == nil {
+		return
+	}
+	j.noted.mu.Lock()
+	defer j.noted.mu.Unlock()
+	if line := fmt.Sprintf(format, args...); !slices.Contains(j.noted.advice, line) {
+		j.noted.advice = append(j.noted.advice, line)
+	}
 }
 
 func (j *Journal) note() {
 	if j.noted != nil {
-		j.noted.Store(true)
+		j.noted.recorded.Store(true)
 	}
 }
 
 // Begin records, durably, that the objects of entries are about to be changed. If
 // an entry of the same object and step is already recorded, its Before remains,
-// unless a reboot has undone the change.
+// unless a reboot has undone the change. If other agents have recorded the object, the
+// original is theirs, and if one of them wants it to be different, the error matches
+// [ErrConflict], unless the journal is to override that.
 func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
+	if j == nil || len(entries) == 0 {
+		return nil
+	}
+	entries = slices.Clone(entries)
+	others, err := j.identify(entries)
+	if err != nil {
+		return unrecorded{err}
+	}
 	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for i := range entries {
 			e := &entries[i]
-			var handled bool
-			if e.Namespaces, handled = j.options.Handles(e.Kind); !handled && in(ctx) != nil {
-				return fmt.Errorf("record %s: no handler of the journal undoes that, and the action has not said that it records it", e)
+			if err := j.complete(ctx, l, e); err != nil {
+				return err
 			}
-			e.Namespace, e.Time, e.Done = mountinfo.Namespace(), time.Now().UTC().Truncate(time.Second), false
-			if current := l.current(); j.options.Owner != "" && current.Name == j.options.Owner {
-				e.Generation = current.Generation
-			}
-			if e.Identity = cmp.Or(e.Identity, e.identity()); e.validate() != nil {
-				return e.validate()
+			e.Done = false
+			if err := j.negotiate(l, e, others[e.Identity]); err != nil {
+				return err
 			}
 		}
-		if err := l.begin(j.boot, entries...); err != nil {
+		above, err := j.above(ctx, l, entries, others)
+		if err == nil {
+			err = l.join(above...)
+		}
+		if err == nil {
+			err = l.begin(j.boot, entries...)
+		}
+		if err != nil {
 			return err
 		}
 		for _, e := range entries {
 			delete(j.fresh, e.Before.Blob)
+			if e.Over != nil {
+				delete(j.fresh, e.Over.Blob)
+			}
 		}
 		return nil
 	})
+}
+
+// identify says what the objects of entries are, and returns what other agents want of
+// them and of the directories that they are in.
+func (j *Journal) identify(entries []Entry) (map[string]claims, error) {
+	var identities []string
+	for i := range entries {
+		e := &entries[i]
+		e.Identity = cmp.Or(e.Identity, e.identity())
+		identities = append(append(identities, e.Identity), e.above()...)
+	}
+	return j.othersOf(identities...)
+}
+
+// complete fills in what the caller of Begin leaves out.
+func (j *Journal) complete(ctx context.Context, l *log, e *Entry) error {
+	var handled bool
+	if e.Namespaces, handled = j.options.Handles(e.Kind); !handled && in(ctx) != nil {
+		return fmt.Errorf("record %s: no handler of the journal undoes that, and the action has not said that it records it", e)
+	}
+	e.Namespace, e.Time = mountinfo.Namespace(), time.Now().UTC().Truncate(time.Second)
+	if current := l.current(); j.options.Owner != "" && current.Name == j.options.Owner {
+		e.Generation = current.Generation
+	}
+	return e.validate()
 }
 
 // Complete records, durably, the state in which the objects were left: the After of
@@ -516,5 +597,5 @@ func (j *Journal) LeftForGood() ([]Left, error) {
 // outlived reports whether a reboot has taken away what e records.
 func (j *Journal) outlived(e Entry) bool { return e.Boot != "" && e.Boot != j.boot }
 
-// passed reports whether what is at e's object now is no longer what e records.
-func (j *Journal) passed(e Entry) bool { return e.Kept || j.outlived(e) }
+// passed reports whether what is at e's object now is no longer what e records, or wants.
+func (j *Journal) passed(e Entry) bool { return e.Kept || e.Released || j.outlived(e) }

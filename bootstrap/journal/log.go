@@ -98,6 +98,7 @@ type log struct {
 	others  []other
 	words   map[string]string // which many entries have, each in memory once
 
+	damage  error       // why the rest of the file was not read
 	seen    fs.FileInfo // the file as it was read or written last; nil: there is none
 	offset  int64       // of its end, without what a killed writer has begun
 	sum     string      // of its last line

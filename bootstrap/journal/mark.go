@@ -70,6 +70,9 @@ func (j *Journal) Orphans(ctx context.Context) (orphans []Marked, err error) {
 		return nil, errNoJournal
 	}
 	p, err := j.load()
+	if err == nil {
+		_, err = j.wantedByOthers(p)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +86,24 @@ func (j *Journal) Orphans(ctx context.Context) (orphans []Marked, err error) {
 		errs = append(errs, err)
 		for _, m := range found {
 			ofAnother := m.Agent != "" && j.options.Agent != "" && m.Agent != j.options.Agent
-			if !ofAnother && !p.knows(m) && !slices.ContainsFunc(orphans, m.same) {
+			if !ofAnother && !p.knows(m) && !j.othersKnow(m) && !slices.ContainsFunc(orphans, m.same) {
 				orphans = append(orphans, m)
 			}
 		}
 	}
 	return orphans, errors.Join(errs...)
+}
+
+// othersKnow reports whether another agent has the object recorded, since it wants it too.
+func (j *Journal) othersKnow(m Marked) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, l := range j.around {
+		if l != nil && l.page().knows(m) {
+			return true
+		}
+	}
+	return false
 }
 
 // Knows reports whether the object is recorded in the journal, or left for good.

@@ -36,10 +36,10 @@ type owner struct {
 	size    int                        // of its line in the file
 }
 
-// page returns what l is now.
+// page returns what l is now, without what is released.
 func (l *log) page() *page {
 	p := l.head()
-	p.Entries = slices.AppendSeq(make([]Entry, 0, l.entries.len()), l.entries.all)
+	p.Entries = slices.DeleteFunc(slices.AppendSeq(make([]Entry, 0, l.entries.len()), l.entries.all), func(e Entry) bool { return e.Released })
 	return p
 }
 

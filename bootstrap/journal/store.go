@@ -94,48 +94,56 @@ func (j *Journal) openDir() (*durable.Dir, error) {
 // refresh reads the journal, unless it is unchanged since it was last read or written.
 // Of a file that has grown, it reads what is new.
 func (j *Journal) refresh(d *durable.Dir) (*log, error) {
-	var info fs.FileInfo
-	err := fs.ErrNotExist
-	if d != nil {
-		info, err = d.Lstat(j.fileName())
-	}
-	seen := j.log != nil && j.log.seen != nil
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if j.log == nil || seen {
-			j.log = newLog(j.options.Agent)
-		}
-		return j.log, nil
-	case err != nil:
-		return nil, fmt.Errorf("read the journal: %w", remedy.File(err))
-	case info.IsDir():
-		return nil, fmt.Errorf("%s is a directory, in the place of the journal: look at what it holds, and move it away", d.Path(j.fileName()))
-	case seen && os.SameFile(info, j.log.seen) && info.ModTime().Equal(j.log.seen.ModTime()) && info.Size() == j.log.seen.Size():
-		return j.log, nil
-	}
-	if seen && os.SameFile(info, j.log.seen) && info.Size() > j.log.seen.Size() && j.read(d, j.log) == nil {
-		return j.log, nil
-	}
-	l := newLog(j.options.Agent)
-	j.log = nil
-	err = j.read(d, l)
-	if errors.Is(err, fs.ErrNotExist) {
-		return j.refresh(d) // another process has just removed it
-	}
+	l, err := refreshed(d, j.options.Agent, j.log)
 	if err != nil {
+		j.log = nil
 		return nil, err
 	}
 	j.log = l
 	return l, nil
 }
 
-// read changes l by what the file has after what l was read from.
-func (j *Journal) read(d *durable.Dir, l *log) error {
-	path := d.Path(j.fileName())
-	if err := trusted(path, func() (fs.FileInfo, error) { return d.Lstat(j.fileName()) }); err != nil {
+// refreshed returns what an agent's file says now, of which was is what it said. If the
+// file is damaged, what it says before that is returned with the error.
+func refreshed(d *durable.Dir, agent string, was *log) (*log, error) {
+	var info fs.FileInfo
+	err := fs.ErrNotExist
+	if d != nil {
+		info, err = d.Lstat(agent + journalSuffix)
+	}
+	seen := was != nil && was.seen != nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if was == nil || seen {
+			was = newLog(agent)
+		}
+		return was, nil
+	case err != nil:
+		return newLog(agent), fmt.Errorf("read the journal: %w", remedy.File(err))
+	case info.IsDir():
+		return newLog(agent), fmt.Errorf("%s is a directory, in the place of the journal: look at what it holds, and move it away", d.Path(agent+journalSuffix))
+	case seen && os.SameFile(info, was.seen) && info.ModTime().Equal(was.seen.ModTime()) && info.Size() == was.seen.Size():
+		return was, was.damage
+	}
+	if seen && was.damage == nil && os.SameFile(info, was.seen) && info.Size() > was.seen.Size() && was.readFile(d) == nil {
+		return was, nil
+	}
+	l := newLog(agent)
+	err = l.readFile(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refreshed(d, agent, nil) // another process has just removed it
+	}
+	return l, err
+}
+
+// readFile changes l by what its file has after what l was read from.
+func (l *log) readFile(d *durable.Dir) error {
+	name := l.header.Agent + journalSuffix
+	path := d.Path(name)
+	if err := trusted(path, func() (fs.FileInfo, error) { return d.Lstat(name) }); err != nil {
 		return err
 	}
-	f, err := d.Open(j.fileName())
+	f, err := d.Open(name)
 	if err != nil {
 		return fmt.Errorf("read the journal: %w", remedy.File(err))
 	}
@@ -152,14 +160,13 @@ func (j *Journal) read(d *durable.Dir, l *log) error {
 	}
 	l.seen = info
 	if err := l.read(newLineReader(io.LimitReader(f, maxJournal), l.sum, l.offset)); err != nil {
-		return fmt.Errorf("%s: %w: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", path, ErrUnreadable, err)
+		l.damage = fmt.Errorf("%s: %w: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", path, ErrUnreadable, err)
 	}
-	return nil
+	return l.damage
 }
 
-// refuseOthers returns an error if the directory has the journal of another agent, or
-// what an older build kept there. Journals are told by their names, and not read.
-func (j *Journal) refuseOthers() error {
+// refuseOlder returns an error if the directory has what an older build kept there.
+func (j *Journal) refuseOlder() error {
 	d, err := j.openDir()
 	if d == nil || err != nil {
 		return err
@@ -168,16 +175,11 @@ func (j *Journal) refuseOthers() error {
 	_, err = d.Lstat(j.fileName())
 	none := errors.Is(err, fs.ErrNotExist)
 	for name, err := range d.All() {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // an uninstall has just removed it
-		}
-		if err != nil {
-			return fmt.Errorf("look at the state directory: %w", err)
-		}
-		agent, isJournal := strings.CutSuffix(name, journalSuffix)
 		switch {
-		case isJournal && agent != j.options.Agent && isAgentName(agent):
-			return fmt.Errorf("%w: %s is that of agent %q, and this is %q; one agent a node is supported so far: uninstall the other one first, or use its name", ErrOtherAgent, d.Path(name), agent, j.options.Agent)
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // an uninstall has just removed it
+		case err != nil:
+			return fmt.Errorf("look at the state directory: %w", err)
 		case name == olderName:
 			return fmt.Errorf("%w: %s was recorded by an older build, in another format: uninstall with that build, or undo by hand what the file says, and remove it", ErrUnreadable, d.Path(name))
 		case none && isOlder(d, name):
@@ -409,6 +411,8 @@ func (j *Journal) clear() error {
 // remains reports whether there is something for discard to remove, beside what p
 // says that is left for good.
 func (j *Journal) remains(p *page) (bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	d, err := j.openDir()
 	if d == nil || err != nil {
 		return false, err
@@ -426,7 +430,7 @@ func (j *Journal) remains(p *page) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("look at the state directory: %w", err)
 		}
-		if name == j.fileName() && len(p.Left) == 0 || isBlob(name) || durable.IsTemporary(name) {
+		if name == j.fileName() && len(p.Left) == 0 && p.ID != "" || isBlob(name) && !j.around.names(d, name) || durable.IsTemporary(name) {
 			return true, nil
 		}
 		empty = false
@@ -473,7 +477,7 @@ func (j *Journal) tidy() error {
 	if err != nil {
 		return err
 	}
-	if l.entries.len()+len(l.owners)+len(j.fresh) == 0 {
+	if l.entries.wanted()+len(l.owners)+len(j.fresh) == 0 {
 		return j.discard()
 	}
 	return j.sweepBlobs(d, l)
@@ -491,7 +495,7 @@ func (j *Journal) tidyAfter(gone []Entry) error {
 func (j *Journal) leavesNothing(gone []Entry) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.log == nil || j.log.entries.len()+len(j.log.owners)+len(j.fresh) == 0 {
+	if j.log == nil || j.log.entries.wanted()+len(j.log.owners)+len(j.fresh) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(gone, func(e Entry) bool {
@@ -515,17 +519,18 @@ func (j *Journal) discard() error {
 	nobodys := newLog(j.options.Agent)
 	j.fresh = nil
 	j.applied, j.id, j.generation, j.next = false, "", 0, newID()
-	if len(l.left) > 0 {
+	if len(l.left)+l.entries.len() > 0 {
 		if l.header.ID != "" {
 			nobodys.left, nobodys.others, nobodys.header.unknown = l.left, l.others, l.header.unknown
+			nobodys.entries = l.entries // which are released
 			err = j.replace(d, nobodys)
 			j.log = nobodys
 		}
-		return errors.Join(err, j.sweepBlobs(d, nobodys))
+		return errors.Join(err, j.leaveVoid(d), j.sweepBlobs(d, nobodys))
 	}
 	j.log = nobodys
 	// The report goes first: as long as the journal is there, so is what tells of it.
-	if err := errors.Join(d.Remove(j.reportName()), j.sweepBlobs(d, nobodys), d.Sweep(), d.Remove(j.fileName())); err != nil {
+	if err := errors.Join(d.Remove(j.reportName()), j.leaveVoid(d), j.sweepBlobs(d, nobodys), d.Sweep(), d.Remove(j.fileName())); err != nil {
 		return fmt.Errorf("remove the journal: %w", remedy.File(err))
 	}
 	info, err := d.Stat()
@@ -552,7 +557,7 @@ func (j *Journal) sweepBlobs(d *durable.Dir, l *log) error {
 		if err != nil {
 			return errors.Join(append(errs, fmt.Errorf("list the state directory: %w", err))...)
 		}
-		if _, fresh := j.fresh[name]; isBlob(name) && !fresh && l.entries.content[name].entries == 0 {
+		if _, fresh := j.fresh[name]; isBlob(name) && !fresh && l.entries.content[name].entries == 0 && !j.around.names(d, name) {
 			errs = append(errs, d.Remove(name))
 		}
 	}

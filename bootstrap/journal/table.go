@@ -3,13 +3,20 @@
 
 package journal
 
+import (
+	"iter"
+	"slices"
+)
+
 // table has entries in the order in which they were begun. Finding, changing, adding and
 // dropping one takes the same time whatever their number.
 type table struct {
 	slots   []*slot // oldest first; nil: dropped
 	at      map[id]int
+	about   map[string][]id    // by the identity of the object
 	content map[string]content // by the name of the blob
 	kept    int64              // bytes of that
+	gone    int                // entries that are released
 }
 
 // slot is an entry, and about how many bytes its line in the file has.
@@ -24,9 +31,14 @@ type content struct {
 	size    int64
 }
 
-func newTable() table { return table{at: map[id]int{}, content: map[string]content{}} }
+func newTable() table {
+	return table{at: map[id]int{}, about: map[string][]id{}, content: map[string]content{}}
+}
 
 func (t *table) len() int { return len(t.at) }
+
+// wanted is the number of entries of objects that the agent wants.
+func (t *table) wanted() int { return len(t.at) - t.gone }
 
 func (t *table) has(i id) bool {
 	_, ok := t.at[i]
@@ -50,12 +62,14 @@ func (t *table) put(e Entry, anew bool, size int) (more int) {
 		t.count(e, 1)
 		t.count(was.Entry, -1)
 		t.slots[at] = &slot{e, size}
+		t.reindex(was.Entry, e)
 		return size - was.size
 	}
 	t.count(e, 1)
 	less := t.drop(e.id())
 	t.at[e.id()] = len(t.slots)
 	t.slots = append(t.slots, &slot{e, size})
+	t.about[e.Identity] = append(t.about[e.Identity], e.id())
 	return size - less
 }
 
@@ -69,10 +83,37 @@ func (t *table) drop(i id) (less int) {
 	t.count(was.Entry, -1)
 	t.slots[at] = nil
 	delete(t.at, i)
+	t.unindex(was.Entry)
 	if len(t.slots) > 2*len(t.at)+16 {
 		t.close()
 	}
 	return was.size
+}
+
+// reindex has the table find what was recorded as was by the identity of e.
+func (t *table) reindex(was, e Entry) {
+	if was.Identity != e.Identity {
+		t.unindex(was)
+		t.about[e.Identity] = append(t.about[e.Identity], e.id())
+	}
+}
+
+func (t *table) unindex(e Entry) {
+	about := slices.DeleteFunc(t.about[e.Identity], func(i id) bool { return i == e.id() })
+	if t.about[e.Identity] = about; len(about) == 0 {
+		delete(t.about, e.Identity)
+	}
+}
+
+// of yields the entries about one object, in the order in which they were begun.
+func (t *table) of(identity string) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for _, i := range t.about[identity] {
+			if e, ok := t.get(i); ok && !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // close closes the gaps of what was dropped.
@@ -87,21 +128,30 @@ func (t *table) close() {
 	t.slots = slots
 }
 
-// count counts who names the content of e.
+// count counts e, and who names its content.
 func (t *table) count(e Entry, n int) {
-	blob := e.Before.Blob
-	if blob == "" {
+	if e.Released {
+		t.gone += n
+	}
+	t.countState(e.Before, n)
+	if e.Over != nil {
+		t.countState(*e.Over, n)
+	}
+}
+
+func (t *table) countState(s State, n int) {
+	if s.Blob == "" {
 		return
 	}
-	c := t.content[blob]
+	c := t.content[s.Blob]
 	t.kept -= c.size
 	if c.entries += n; c.entries == 0 {
-		delete(t.content, blob)
+		delete(t.content, s.Blob)
 		return
 	}
-	c.size = e.Before.Size
+	c.size = s.Size
 	t.kept += c.size
-	t.content[blob] = c
+	t.content[s.Blob] = c
 }
 
 // all yields the entries, oldest first.

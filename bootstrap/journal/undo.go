@@ -173,7 +173,8 @@ type undoing struct {
 	works    []*work
 	needs    map[string]id // objects that something needs which stays: what
 
-	bequeathed map[id]bool // the heirs: what they have inherited is in page
+	bequeathed map[id]bool       // the heirs: what they have inherited is in page
+	others     map[string]claims // of other agents, by identity
 }
 
 // work is what one pass does about one entry.
@@ -181,7 +182,9 @@ type work struct {
 	Undone
 	run     func(context.Context) error
 	removes []string
-	settled bool // without being looked at
+	settled bool   // without being looked at
+	heir    *claim // another agent that wants the object
+	keeps   bool   // what the entry says of the object is needed as long as that one does
 }
 
 // undo looks at all picked entries, in the order in which they are undone, and
@@ -197,6 +200,10 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 	if err != nil {
 		return nil, err
 	}
+	others, err := j.wantedByOthers(p)
+	if err != nil {
+		return nil, err
+	}
 	u := &undoing{
 		Pass:     &Pass{journal: j, gone: map[string]bool{}, stays: map[string]bool{}},
 		page:     p,
@@ -204,6 +211,7 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 		needs:    map[string]id{},
 
 		bequeathed: map[id]bool{},
+		others:     others,
 	}
 	u.take(pick)
 	for _, w := range u.works {
@@ -266,7 +274,7 @@ func (u *undoing) heirs() map[int]int {
 }
 
 func (u *undoing) look(ctx context.Context, w *work) {
-	if w.settled {
+	if w.settled || u.leaveToOthers(w) {
 		return
 	}
 	undo, err := u.lookAt(ctx, w.Entry)
@@ -279,6 +287,37 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		u.gone[path] = true
 	}
 	w.Err = undo.Leaves
+}
+
+// leaveToOthers reports whether the object stays, since another agent wants it as it is. If
+// one wants it to be different, and was overridden, the object is what that one wants again.
+func (u *undoing) leaveToOthers(w *work) bool {
+	e, others := &w.Entry, u.others[w.Entry.Identity]
+	w.heir = others.top()
+	switch {
+	case w.heir == nil:
+		e.also = others.states()
+		return false
+	case !w.heir.agrees(*e) && e.Turn > w.heir.Turn:
+		e.Before = w.heir.restorable(*e)
+		return false
+	}
+	w.keeps = slices.ContainsFunc(others.wanting(), func(c claim) bool { return c.Loose && !c.After.Same(e.After) })
+	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
+	u.stays[e.Object] = true
+	return true
+}
+
+// restorable is the state to bring back that c wants, which e has overridden: that, if its
+// content is known, or else the original, of which c makes what it wants.
+func (c *claim) restorable(e Entry) State {
+	switch {
+	case e.Over != nil && c.MatchesAfter(*e.Over):
+		return *e.Over
+	case c.After.Type != "file":
+		return c.After
+	}
+	return e.Before
 }
 
 func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
@@ -355,7 +394,7 @@ func (u *undoing) run(ctx context.Context) error {
 			continue
 		}
 		u.runOne(ctx, w)
-		if w.Err == nil {
+		if w.Err == nil && !w.keeps {
 			gone = append(gone, w.Entry)
 		}
 	}
@@ -387,9 +426,19 @@ func (u *undoing) kept() (kept []Entry) {
 	return kept
 }
 
+// released lists the entries that are still needed by who wants their objects.
+func (u *undoing) released() (released []Entry) {
+	for _, w := range u.works {
+		if w.Err == nil && w.keeps {
+			released = append(released, w.Entry)
+		}
+	}
+	return released
+}
+
 func (u *undoing) runOne(ctx context.Context, w *work) {
 	switch {
-	case w.settled, w.Err != nil && w.run == nil:
+	case w.settled, w.Err != nil && w.run == nil, w.heir != nil && w.run == nil:
 	case u.needed(w.Entry): // also if there is nothing to do about it now
 		u.settle(w, errBelow)
 	case w.run == nil || w.Change == "":
@@ -401,8 +450,8 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 // forget drops entries, with the content that was stored for them, and saves what
 // became of the others. Those that are left for good are remembered as that.
 func (u *undoing) forget(gone, forGood []Entry) error {
-	j, kept := u.journal, u.kept()
-	if len(gone)+len(forGood)+len(kept) == 0 {
+	j, kept, released := u.journal, u.kept(), u.released()
+	if len(gone)+len(forGood)+len(kept)+len(released) == 0 {
 		return j.tidy()
 	}
 	if err := j.change(func(l *log) error {
@@ -417,6 +466,14 @@ func (u *undoing) forget(gone, forGood []Entry) error {
 		for _, e := range kept {
 			if was, known := l.entries.get(e.id()); known {
 				was.Kept = true
+				if err := l.put(was); err != nil {
+					return err
+				}
+			}
+		}
+		for _, e := range released {
+			if was, known := l.entries.get(e.id()); known {
+				was.Released = true
 				if err := l.put(was); err != nil {
 					return err
 				}
@@ -452,4 +509,55 @@ func (j *Journal) ForgetObject(ctx context.Context, object string) (dropped []En
 	}
 	u := &undoing{Pass: &Pass{journal: j}, page: &page{}}
 	return dropped, u.forget(nil, dropped)
+}
+
+// wantedByOthers returns what other agents have recorded of the objects in p, by identity.
+func (j *Journal) wantedByOthers(p *page) (map[string]claims, error) {
+	if err := j.lookAround(); err != nil {
+		return nil, err
+	}
+	var identities []string
+	for _, e := range p.Entries {
+		identities = append(identities, e.Identity)
+	}
+	return j.othersOf(identities...)
+}
+
+// Release gives up all that is recorded, of an agent that has gone, and needs none of its
+// handlers. Objects that other agents want are theirs then. The others stay where they are,
+// and are remembered as left for good: it returns their entries. The original of what
+// nobody wants any more does not come back.
+//
+// Make sure that the agent is not running: see [Journal.OwnerAlive]. Like a revert, it
+// must be the owner's, or be allowed to undo anybody's.
+func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
+	if j == nil {
+		return nil, errNoJournal
+	}
+	ctx, leave, err := j.Enter(ctx, opRevert)
+	if err != nil {
+		return nil, err
+	}
+	p, err := j.load()
+	if err != nil {
+		return nil, err
+	}
+	others, err := j.wantedByOthers(p)
+	if err != nil {
+		return nil, err
+	}
+	u := &undoing{Pass: &Pass{journal: j, stays: map[string]bool{}}, page: p, others: others}
+	var gone []Entry
+	for _, e := range p.Entries {
+		w := &work{Undone: Undone{Entry: e}}
+		u.works = append(u.works, w)
+		switch theirs := u.leaveToOthers(w); {
+		case w.keeps:
+		case theirs, w.heir != nil, j.outlived(e):
+			gone = append(gone, e)
+		default:
+			left = append(left, e)
+		}
+	}
+	return left, errors.Join(u.forget(gone, left), leave())
 }

@@ -24,6 +24,7 @@ const (
 	JournalUntrusted   = "journal.untrusted"
 	JournalUnknownKind = "journal.unknown-kind"
 	JournalChanged     = "journal.changed"
+	JournalConflict    = "journal.conflict"
 
 	HostNotHost     = "host.not-host"
 	HostNoProcess   = "host.no-process"
@@ -109,6 +110,7 @@ func Table() []Meaning {
 		{JournalUnreadable, "The journal is damaged, or of a version that this program does not know.", "Repair or remove the file that the error names, or use the program that wrote it."},
 		{JournalUntrusted, "Others than the owner could have written the journal.", "Look at what it holds, then correct owner and mode as the error says."},
 		{JournalUnknownKind, "Something is recorded that no part of this program can undo.", "Undo it with the program that recorded it."},
+		{JournalConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},
 		{JournalChanged, "Something is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
 
 		{HostNotHost, "What would be changed is this container's and not the host's.", "Mount the host's /proc into the container, or the place itself as a hostPath."},

@@ -129,18 +129,34 @@ func (r Request) removeDirs(ctx context.Context, p Place) error {
 	return nil
 }
 
-// Adopt completes the entry of a mount that was attached by a process that was
-// killed before it could.
-func Adopt(ctx context.Context, k Kernel, p Place, r Request) error {
+// CheckMounted says what Mounted would record.
+func CheckMounted(ctx context.Context, p Place, r Request) ([]string, error) {
+	return journal.From(ctx).CheckWishes(ctx, r.wish(p))
+}
+
+// Mounted records what is to be recorded of a mount that is there: it completes the entry
+// of one that was attached by a process that was killed before it could, and lets one that
+// another agent has made stay until both no longer want it.
+func Mounted(ctx context.Context, k Kernel, p Place, r Request) error {
 	e, known, err := journal.From(ctx).Lookup(ctx, mountKind(r.Kind), p.Path)
-	if err != nil || !known || e.Done {
+	if err != nil {
 		return err
+	}
+	if !known {
+		return journal.From(ctx).Wish(ctx, r.wish(p))
+	}
+	if e.Done {
+		return nil
 	}
 	on, err := mountsOn(k, p.Path)
 	if err != nil || len(on) == 0 || find(k, on, r.FSType, e.After.Value) != len(on)-1 {
 		return err
 	}
 	return journal.From(ctx).Complete(ctx, e)
+}
+
+func (r Request) wish(p Place) journal.Wish {
+	return journal.Wish{Entry: journal.Entry{Kind: mountKind(r.Kind), Object: p.Path, After: journal.State{Type: "mount"}}, Met: true}
 }
 
 // find returns which of the mounts on a path was made with the source; -1: none.

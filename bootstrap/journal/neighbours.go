@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+// maxAgents bounds the journals in a directory.
+const maxAgents = 64
+
+// Each agent of the node has a journal of its own, which it alone writes. What the others
+// want of an object is read in theirs. Whoever changes the node holds its lock, so theirs
+// stay as they are meanwhile. Of a damaged one counts what it says before the damage: it
+// stops its own agent only.
+
+// neighbours are the journals of the other agents in the directory, as they were read last.
+type neighbours map[string]*log
+
+// claim is an entry of another agent.
+type claim struct {
+	agent string
+	Entry
+}
+
+// claims are the entries of other agents about one object, in the order of their turns.
+type claims []claim
+
+// lookAround lists the journals of other agents: when an operation begins.
+func (j *Journal) lookAround() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	d, err := j.openDir()
+	if err != nil {
+		return err
+	}
+	found := neighbours{}
+	if d != nil {
+		defer d.Close()
+		if err := found.list(d, j.options.Agent); err != nil {
+			return err
+		}
+	}
+	for agent := range found {
+		found[agent] = j.around[agent]
+	}
+	j.around = found
+	return nil
+}
+
+// Alone reports whether no other agent had a journal in the directory when the running
+// operation began, so that an action that wants very many objects may spare itself naming
+// them.
+func (j *Journal) Alone() bool {
+	if j == nil {
+		return true
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.around) == 0
+}
+
+func (n neighbours) list(d *durable.Dir, own string) error {
+	for name, err := range d.All() {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // an uninstall has just removed it
+		}
+		if err != nil {
+			return fmt.Errorf("look at the state directory: %w", err)
+		}
+		if agent, isJournal := strings.CutSuffix(name, journalSuffix); isJournal && agent != own && isAgentName(agent) {
+			n[agent] = nil
+		}
+	}
+	if len(n) >= maxAgents {
+		return fmt.Errorf("%s holds the journals of %d agents, and at most %d are read: release those that have gone", d.Path("."), len(n)+1, maxAgents)
+	}
+	return nil
+}
+
+// read reads what is new in the journals, and reports whether all of them were read to
+// their ends.
+func (n neighbours) read(d *durable.Dir) (whole bool) {
+	whole = true
+	for agent, was := range n {
+		l, err := refreshed(d, agent, was)
+		n[agent], whole = l, whole && err == nil
+	}
+	return whole
+}
+
+// othersOf returns the claims of other agents on objects, by identity.
+func (j *Journal) othersOf(identities ...string) (map[string]claims, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.around) == 0 {
+		return nil, nil
+	}
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	j.around.read(d)
+	all := map[string]claims{}
+	for _, identity := range identities {
+		if all[identity] == nil {
+			all[identity] = j.around.claims(identity, j.boot)
+		}
+	}
+	return all, nil
+}
+
+// claims lists the entries about an object that count in this boot.
+func (n neighbours) claims(identity, boot string) (all claims) {
+	for agent, l := range n {
+		for e := range l.entries.of(identity) {
+			if !e.Kept && (e.Boot == "" || e.Boot == boot) {
+				all = append(all, claim{agent, e})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(a.Turn, b.Turn), a.Time.Compare(b.Time), cmp.Compare(a.agent, b.agent))
+	})
+	return all
+}
+
+// wanting are those of agents that want the object.
+func (cs claims) wanting() claims {
+	return slices.DeleteFunc(slices.Clone(cs), func(c claim) bool { return c.Released })
+}
+
+// top is the claim that has its way. Nil: nobody wants the object.
+func (cs claims) top() *claim {
+	if wanting := cs.wanting(); len(wanting) > 0 {
+		return &wanting[len(wanting)-1]
+	}
+	return nil
+}
+
+// states are those in which agents have left the object that no longer want it.
+func (cs claims) states() (left []State) {
+	for _, c := range cs {
+		if c.Released {
+			left = append(left, c.After)
+		}
+	}
+	return left
+}
+
+// agrees reports whether e and o want the same of their object.
+func (e Entry) agrees(o Entry) bool {
+	a, b := e.After, o.After
+	if a.Type != b.Type {
+		return false
+	}
+	if e.Any || o.Any || e.Loose || o.Loose || a.Type == "dir" || a.Type == "mount" {
+		return true
+	}
+	return a.Target == b.Target && slices.Equal(strings.Fields(a.Value), strings.Fields(b.Value)) && mayEqual(a.SHA256, b.SHA256) && (a.Mode == b.Mode || a.Mode == 0 || b.Mode == 0)
+}
+
+// mayEqual reports whether two things are equal, as far as both are known.
+func mayEqual(a, b string) bool { return a == b || a == "" || b == "" }
+
+// conflict says that c is in the way of e.
+func (c *claim) conflict(e Entry) error {
+	return fmt.Errorf("%s: %w: agent %q has %s, and this one wants %s: uninstall or release that agent, change one of the two, or override it",
+		e.Object, ErrConflict, c.agent, c.After.wish(), e.After.wish())
+}
+
+// wish says in a word or two what a step wants of an object.
+func (s State) wish() string {
+	switch {
+	case s.Type == "":
+		return "nothing there"
+	case s.Value != "":
+		return strings.Join(strings.Fields(s.Value), " ")
+	case s.Target != "":
+		return "a link to " + s.Target
+	case s.SHA256 != "":
+		return fmt.Sprintf("a %s of mode %#o with the SHA-256 %.12s...", s.Type, s.Mode, s.SHA256)
+	}
+	return "a " + s.Type
+}
+
+// negotiate completes e, which is about to be begun, by what other agents want of its
+// object: the original is the one that they have found.
+func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
+	top := others.top()
+	if top == nil {
+		return nil
+	}
+	own, known := l.entries.get(e.id())
+	known = known && !j.passed(own)
+	found := e.Before
+	if !known && !l.hasOther(*e, j.boot) {
+		e.Before = others.wanting()[0].Before
+	}
+	switch {
+	case top.agrees(*e):
+		if !known {
+			e.Turn = top.Turn + 1
+		}
+		return nil
+	case known && own.Turn > top.Turn && own.agrees(*e): // it was overridden before
+		return nil
+	case !j.options.Override:
+		return top.conflict(*e)
+	}
+	e.Turn = top.Turn + 1
+	if !known {
+		e.Over = &found
+	}
+	return nil
+}
+
+// hasOther reports whether another step of this agent has changed the object of e.
+func (l *log) hasOther(e Entry, boot string) bool {
+	for own := range l.entries.of(e.Identity) {
+		if own.id() != e.id() && !own.Released && !own.Kept && (own.Boot == "" || own.Boot == boot) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveVoid removes the journals of agents that have been uninstalled, and of whose
+// entries nobody needs to know any more.
+func (j *Journal) leaveVoid(d *durable.Dir) error {
+	if !j.around.read(d) {
+		return nil // who wants what cannot be told
+	}
+	var errs []error
+	for agent, l := range j.around {
+		if l.seen == nil || len(l.owners)+len(l.left)+l.entries.wanted() > 0 || l.entries.len() == 0 || j.around.need(l) {
+			continue
+		}
+		if err := errors.Join(d.Remove(agent+reportSuffix), d.Remove(agent+journalSuffix)); err != nil {
+			errs = append(errs, fmt.Errorf("remove what agent %q has left: %w", agent, remedy.File(err)))
+			continue
+		}
+		delete(j.around, agent)
+	}
+	return errors.Join(errs...)
+}
+
+// need reports whether an agent wants an object of which released says something.
+func (n neighbours) need(released *log) bool {
+	for e := range released.entries.all {
+		if n.claims(e.Identity, "").top() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// names reports whether one of the journals names kept content, or may.
+func (n neighbours) names(d *durable.Dir, blob string) bool {
+	if !n.read(d) {
+		return true
+	}
+	for _, l := range n {
+		if l.entries.content[blob].entries > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// tenant is an agent of a node of which several want one value.
+type tenant struct {
+	name  string
+	wants string
+	force bool
+}
+
+// shared is such a node.
+type shared struct {
+	dir string
+	v   values
+}
+
+func newShared(t *testing.T) shared {
+	s := shared{filepath.Join(t.TempDir(), "state"), newValues()}
+	s.v.now["x"] = "0"
+	return s
+}
+
+func (s shared) open(t *testing.T, a tenant) *journal.Journal {
+	n := journal.Node{Dir: s.dir, Agent: a.name, NoOwner: true, Override: a.force, Handlers: []journal.Handler{s.v}}
+	j, err := n.Open(t.Context(), nil)
+	require.NoError(t, err)
+	return j
+}
+
+func (a tenant) entry(s shared) journal.Entry {
+	return journal.Entry{Kind: "acme/value", Object: "x", Before: value(s.v.now["x"]), After: value(a.wants)}
+}
+
+// apply does what an action's Check and Apply do, and ends after some steps.
+func (s shared) apply(t *testing.T, a tenant, steps int) error {
+	j := s.open(t, a)
+	defer j.Close()
+	ctx := step(t, j, "values")
+	met := s.v.now["x"] == a.wants
+	wish := journal.Wish{Entry: a.entry(s), Met: met}
+	if _, err := j.CheckWishes(ctx, wish); err != nil {
+		return err
+	}
+	if met {
+		if e, known, err := j.Lookup(ctx, "acme/value", "x"); err != nil || known && !e.Done {
+			return errors.Join(err, j.Complete(ctx, a.entry(s)))
+		}
+		return j.Wish(ctx, wish)
+	}
+	if steps == 0 {
+		return nil
+	}
+	if err := j.Begin(ctx, a.entry(s)); err != nil || steps == 1 {
+		return err
+	}
+	if s.v.now["x"] = a.wants; steps == 2 {
+		return nil
+	}
+	return j.Complete(ctx, a.entry(s))
+}
+
+const whole = 3
+
+func (s shared) uninstall(t *testing.T, a tenant) error {
+	j := s.open(t, a)
+	defer j.Close()
+	_, err := j.RevertAll(t.Context())
+	return err
+}
+
+var (
+	first  = tenant{name: "first", wants: "1"}
+	second = tenant{name: "second", wants: "1"}
+)
+
+func TestPLAN14_TheLastOneThatWantsItTakesItAway(t *testing.T) {
+	for _, order := range [][]tenant{{first, second}, {second, first}} {
+		s := newShared(t)
+		require.NoError(t, s.apply(t, first, whole))
+		j := s.open(t, second)
+		changes, err := j.CheckWishes(step(t, j, "values"), journal.Wish{Entry: second.entry(s), Met: true})
+		require.NoError(t, err)
+		require.Equal(t, []string{`keep x also for this agent: agent "first" has made it`}, changes)
+		require.NoError(t, s.apply(t, second, whole))
+		again, err := j.CheckWishes(step(t, j, "values"), journal.Wish{Entry: second.entry(s), Met: true})
+		require.NoError(t, err)
+		require.Empty(t, again)
+
+		would, err := s.open(t, order[0]).CheckRevertAll(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("leave x to agent %q, which wants it too", order[1].name), would[0].Change)
+		require.NoError(t, s.uninstall(t, order[0]))
+		require.Equal(t, "1", s.v.now["x"])
+		require.NoFileExists(t, filepath.Join(s.dir, order[0].name+".journal"))
+		require.NoError(t, s.uninstall(t, order[1]))
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+func TestPLAN14_ADifferentWishIsAConflict(t *testing.T) {
+	s := newShared(t)
+	other := tenant{name: "second", wants: "2"}
+	require.NoError(t, s.apply(t, first, whole))
+	err := s.apply(t, other, whole)
+	require.ErrorIs(t, err, journal.ErrConflict)
+	require.EqualError(t, err, `x: another agent wants it differently: agent "first" has 1, and this one wants 2: uninstall or release that agent, change one of the two, or override it`)
+	j := s.open(t, other)
+	require.ErrorIs(t, j.Begin(step(t, j, "values"), other.entry(s)), journal.ErrConflict, "an action that does not ask")
+	require.Equal(t, "1", s.v.now["x"])
+	require.NoFileExists(t, filepath.Join(s.dir, "second.journal"))
+
+	other.force = true
+	require.NoError(t, s.apply(t, other, whole))
+	require.Equal(t, "2", s.v.now["x"])
+	require.ErrorIs(t, s.apply(t, first, whole), journal.ErrConflict, "nothing flips by itself")
+	other.force = false
+	require.NoError(t, s.apply(t, other, whole), "it was said once")
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "1", s.v.now["x"], "what the other one wants")
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+}
+
+func TestPLAN14_ADamagedFileStopsItsOwnAgentOnly(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, second, whole))
+	path := filepath.Join(s.dir, "first.journal")
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(raw, "damaged\n"...), 0o600))
+	_, err = (&journal.Node{Dir: s.dir, Agent: "first", NoOwner: true}).Open(t.Context(), nil)
+	require.ErrorIs(t, err, journal.ErrUnreadable)
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "1", s.v.now["x"], "what it says before the damage counts")
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+}
+
+func TestPLAN14_AnAgentThatVanishedIsReleased(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, second, whole))
+	gone := open(t, s.dir, journal.Node{Agent: "first"}) // none of its handlers
+	alone := journal.Entry{Kind: "other/thing", Object: "y", After: value("1")}
+	require.NoError(t, gone.Begin(step(t, gone, "values"), alone))
+	left, err := gone.Release(t.Context())
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.Equal(t, "y", left[0].Object)
+	named, err := open(t, s.dir, journal.Node{Agent: "first"}).LeftForGood()
+	require.NoError(t, err)
+	require.Equal(t, "y", named[0].Object)
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "0", s.v.now["x"], "the original comes back")
+}
+
+// What one has changed that another is content with is still told from a stranger's change.
+func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
+	for _, stranger := range []bool{false, true} {
+		s := newShared(t)
+		require.NoError(t, s.apply(t, first, whole))
+		j := s.open(t, second)
+		e := second.entry(s)
+		e.Loose = true
+		require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true}))
+		later := tenant{name: "first", wants: "2"}
+		require.NoError(t, s.apply(t, later, whole), "the other one does not mind")
+		require.NoError(t, s.uninstall(t, later))
+		require.Equal(t, "2", s.v.now["x"])
+		require.FileExists(t, filepath.Join(s.dir, "first.journal"), "which says what it has done")
+		if stranger {
+			s.v.now["x"] = "3"
+			require.ErrorIs(t, s.uninstall(t, second), journal.ErrChanged)
+			require.Equal(t, "3", s.v.now["x"])
+			continue
+		}
+		require.NoError(t, s.uninstall(t, second))
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+func TestPLAN15_WhatIsThereIsAdoptedOnRequest(t *testing.T) {
+	for _, adopt := range []bool{false, true} {
+		s := newShared(t)
+		s.v.now["x"] = "1"
+		n := &journal.Node{Dir: s.dir, Agent: "first", Owner: "one", Adopt: adopt, Handlers: []journal.Handler{s.v}}
+		j, err := n.Open(t.Context(), nil)
+		require.NoError(t, err)
+		wish := journal.Wish{Entry: first.entry(s), Met: true, Adoptable: true}
+		ctx, leave, err := j.Enter(t.Context(), "apply")
+		require.NoError(t, err)
+		ctx = n.WithStep(ctx, "values")
+		changes, err := j.CheckWishes(ctx, wish)
+		require.NoError(t, err)
+		require.NoError(t, j.Wish(ctx, wish))
+		require.NoError(t, leave())
+		if !adopt {
+			require.Empty(t, changes)
+			require.Empty(t, entries(t, j))
+			require.Equal(t, []string{"x is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted"}, n.Advice(ctx))
+			continue
+		}
+		require.Equal(t, []string{"adopt x: it is as wanted, and is undone with the rest"}, changes)
+		require.True(t, entries(t, j)[0].Adopted)
+		_, err = j.RevertAll(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, s.v.now["x"])
+	}
+}
+
+func TestPLAN15_ALaterOwnerAdoptsNothing(t *testing.T) {
+	s := newShared(t)
+	for _, owner := range []string{"one", "two"} {
+		n := &journal.Node{Dir: s.dir, Agent: "first", Owner: owner, Adopt: true, Handlers: []journal.Handler{s.v}}
+		j, err := n.Open(t.Context(), nil)
+		require.NoError(t, err)
+		ctx, leave, err := j.Enter(t.Context(), "apply")
+		require.NoError(t, err)
+		wish := journal.Wish{Entry: journal.Entry{Kind: "acme/value", Object: owner, After: value("1")}, Met: true, Adoptable: true}
+		require.NoError(t, j.Wish(n.WithStep(ctx, "values"), wish))
+		require.NoError(t, leave())
+		require.Equal(t, []string{"one"}, objects(t, j))
+	}
+}
+
+// All that two agents can do to one value, in each order: nothing that one of them wants
+// is missing, and when both are gone it is as it was.
+func TestPLAN14_EachOrder(t *testing.T) {
+	depth := 4
+	if testing.Short() {
+		depth = 3
+	}
+	for _, wants := range []string{"1", "2"} {
+		for _, force := range []bool{false, true} {
+			if testing.Short() && !force {
+				continue // less happens
+			}
+			everyOrder(t, depth, func(ops []int) {
+				s := newShared(t)
+				agents := []*tenant{{name: "first", wants: "1"}, {name: "second", wants: wants, force: force}}
+				holds := map[string]string{} // what an agent was told that it has
+				for _, op := range ops {
+					s.do(t, agents[op%2], op/2, holds)
+					for name, value := range holds {
+						require.True(t, s.v.now["x"] == value || force && wants == "2", "%s wants %s after %v", name, value, ops)
+					}
+				}
+				for _, a := range agents {
+					require.NoError(t, s.uninstall(t, *a), "%v", ops)
+				}
+				require.Equal(t, "0", s.v.now["x"], "%v %s %v", ops, wants, force)
+				require.NoDirExists(t, s.dir, "%v", ops)
+			})
+		}
+	}
+}
+
+const operations = 2 * 4
+
+func (s shared) do(t *testing.T, a *tenant, op int, holds map[string]string) {
+	switch op {
+	case 0: // apply
+		if s.apply(t, *a, whole) == nil {
+			holds[a.name] = a.wants
+		}
+	case 1: // killed before its change
+		_ = s.apply(t, *a, 1)
+	case 2: // killed after its change
+		_ = s.apply(t, *a, 2)
+	case 3:
+		require.NoError(t, s.uninstall(t, *a))
+		delete(holds, a.name)
+	}
+}
+
+func everyOrder(t *testing.T, depth int, f func([]int)) {
+	ops := make([]int, depth)
+	for {
+		f(ops)
+		i := 0
+		for ; i < depth; i++ {
+			if ops[i]++; ops[i] < operations {
+				break
+			}
+			ops[i] = 0
+		}
+		if i == depth {
+			return
+		}
+	}
+}
+
+// A directory stays as long as somebody has something in it.
+func TestPLAN14_ADirectoryOfAnother(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a/b")
+	files := journal.Files{Kind: "acme"}
+	at := func(agent string) (*journal.Journal, context.Context) {
+		j := open(t, filepath.Join(root, "state"), journal.Node{Agent: agent, Handlers: []journal.Handler{files}})
+		return j, step(t, j, "files")
+	}
+	j1, ctx := at("first")
+	require.NoError(t, files.MkdirAll(ctx, j1, dir, 0o755))
+	j2, ctx := at("second")
+	path := filepath.Join(dir, "file")
+	require.NoError(t, files.Begin(ctx, j2, path, journal.FileState([]byte("x"), 0o600)))
+	write(t, path, "x", 0o600)
+	require.NoError(t, files.Complete(ctx, j2, path))
+	require.Len(t, entries(t, j2), 3, strings.Join(objects(t, j2), " "))
+	done, err := j1.RevertAll(t.Context())
+	require.NoError(t, err, "%v", done)
+	require.FileExists(t, path)
+	_, err = j2.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, filepath.Join(root, "a"))
+	require.NoDirExists(t, filepath.Join(root, "state"))
+}

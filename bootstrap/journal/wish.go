@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Wish is an object that a step wants, whether or not it has made it.
+type Wish struct {
+	// Entry says what the object is, and After what is wanted, as far as that is known
+	// beforehand.
+	Entry
+
+	// Met says that the object is as wanted.
+	Met bool
+
+	// Adoptable says that the object may be taken for the agent's own: it is named by
+	// the agent's configuration, and is nobody else's. A mount, a directory, or a program
+	// that several agents bring is not.
+	Adoptable bool
+}
+
+// CheckWishes says what Wish would record. An action calls it at the end of its Check
+// with all that it wants, so that a conflict shows before anything is changed.
+//
+// The error matches [ErrConflict] if another agent of the node wants one of the objects
+// to be different.
+func (j *Journal) CheckWishes(ctx context.Context, wishes ...Wish) (changes []string, err error) {
+	if j == nil || len(wishes) == 0 {
+		return nil, nil
+	}
+	granted, err := j.grant(ctx, wishes)
+	for _, g := range granted {
+		changes = append(changes, g.change)
+	}
+	return changes, err
+}
+
+// Wish records, durably, those objects that are as wanted and that the step has not made:
+// what another agent of the node has made stays then until both are undone, and what was
+// there already is adopted, if that is asked for. An action calls it at the end of its
+// Apply. What nobody has recorded and is not adopted remains unrecorded: it is not undone.
+func (j *Journal) Wish(ctx context.Context, wishes ...Wish) error {
+	if j == nil || len(wishes) == 0 {
+		return nil
+	}
+	granted, err := j.grant(ctx, wishes)
+	if err != nil || len(granted) == 0 {
+		return err
+	}
+	var entries []Entry
+	for _, g := range granted {
+		entries = append(entries, g.Entry)
+	}
+	others, err := j.identify(entries)
+	if err != nil {
+		return unrecorded{err}
+	}
+	return j.record(ctx, entries, func(l *log, entries []Entry) error {
+		for i := range entries {
+			if err := j.complete(ctx, l, &entries[i]); err != nil {
+				return err
+			}
+		}
+		above, err := j.above(ctx, l, entries, others)
+		if err != nil {
+			return err
+		}
+		return l.join(append(above, entries...)...)
+	})
+}
+
+// granted is an entry that is to be recorded although nothing is changed.
+type granted struct {
+	Entry
+	change string
+}
+
+// grant decides what becomes of wishes.
+func (j *Journal) grant(ctx context.Context, wishes []Wish) (all []granted, err error) {
+	if j.Alone() {
+		wishes = slices.DeleteFunc(slices.Clone(wishes), func(w Wish) bool { return !w.Adoptable })
+	}
+	if len(wishes) == 0 {
+		return nil, nil
+	}
+	j, err = j.of(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(wishes))
+	for i, w := range wishes {
+		entries[i] = w.Entry
+		entries[i].Step, entries[i].Done = j.step, true
+	}
+	others, err := j.identify(entries)
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l, err := j.current()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for i, w := range wishes {
+		g, err := j.grantOne(l, entries[i], w, others[entries[i].Identity])
+		errs = append(errs, err)
+		if g.change != "" {
+			all = append(all, g)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, err error) {
+	begun := e
+	if err := j.negotiate(l, &begun, others); err != nil {
+		return g, err
+	}
+	if own, known := l.entries.get(e.id()); !w.Met || known && !j.passed(own) {
+		return g, nil
+	}
+	top := others.top()
+	switch {
+	case top != nil:
+		e.Before, e.After, e.Turn, e.Boot = others.wanting()[0].Before, top.After, top.Turn+1, top.Boot
+		return granted{e, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent)}, nil
+	case !w.Adoptable || l.hasOther(e, j.boot) || !j.isFirst(l):
+	case !j.options.Adopt:
+		j.advise("%s is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted", e.Object)
+	default:
+		e.Adopted, e.Before = true, State{}
+		return granted{e, "adopt " + e.Object + ": it is as wanted, and is undone with the rest"}, nil
+	}
+	return g, nil
+}
+
+// isFirst reports whether the agent claims the node for the first time.
+func (j *Journal) isFirst(l *log) bool {
+	current := l.current()
+	return current.Generation == 0 || current.Generation == 1 && current.Name == j.options.Owner
+}
+
+// join records entries of objects that others have made, or that were there.
+func (l *log) join(entries ...Entry) error {
+	for _, e := range entries {
+		_, known := l.entries.get(e.id())
+		if err := l.add(envelope{Record: recordEntry, Anew: known}, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// above lists the directories of other agents that the objects of entries are in: they
+// stay as long as these do.
+func (j *Journal) above(ctx context.Context, l *log, entries []Entry, others map[string]claims) (dirs []Entry, err error) {
+	for _, e := range entries {
+		for _, identity := range slices.Backward(e.above()) { // the outermost is the oldest
+			top := others[identity].top()
+			if top == nil {
+				continue
+			}
+			pkg, _, _ := strings.Cut(e.Kind, "/")
+			dir := Entry{Kind: pkg + "/dir", Object: strings.TrimPrefix(identity, "dir "), Identity: identity, Step: e.Step,
+				Before: others[identity].wanting()[0].Before, After: top.After, Turn: top.Turn + 1, Boot: top.Boot, Done: true}
+			own, known := l.entries.get(dir.id())
+			_, handled := j.options.Handles(dir.Kind)
+			seen := slices.ContainsFunc(append(dirs, entries...), func(o Entry) bool { return o.Identity == identity })
+			if seen || !handled || known && !j.passed(own) || l.hasOther(dir, j.boot) {
+				continue
+			}
+			if err := j.complete(ctx, l, &dir); err != nil {
+				return nil, err
+			}
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}
+
+// above lists the identities of the directories that e's object is in.
+func (e Entry) above() (identities []string) {
+	what, path, _ := strings.Cut(e.Identity, " ")
+	if !isPath(path) || !slices.Contains([]string{"file", "dir", "mount", "pin"}, what) {
+		return nil
+	}
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		identities = append(identities, "dir "+dir)
+	}
+	return identities
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl
+
+import (
+	"context"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// wishes are the values that as assign, of which changes are still to be made.
+func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (wishes []journal.Wish) {
+	if j.Alone() {
+		return nil // nobody else wants one of them
+	}
+	differs := map[Key]bool{}
+	for _, c := range changes {
+		differs[c.Key] = true
+	}
+	targets, _ := expand(k.files(), as) // what is wrong with it has been said
+	for _, t := range targets {
+		w := journal.Wish{Entry: valueEntry(t.Key, journal.State{}, state(t.Value), j.Boot())}
+		now, err := k.read(t.path)
+		w.Met = err == nil && !differs[t.Key] && sameValue(now, t.Value)
+		wishes = append(wishes, w)
+	}
+	return wishes
+}
+
+func valueEntry(key Key, before, after journal.State, boot string) journal.Entry {
+	return journal.Entry{Kind: kindValue, Object: string(key), Identity: "sysctl " + string(key), Before: before, After: after, Boot: boot}
+}
+
+func (k Kernel) checkWishes(ctx context.Context, as []assignment, changes []Change) ([]string, error) {
+	j := journal.From(ctx)
+	return j.CheckWishes(ctx, k.wishes(j, as, changes)...)
+}
+
+func (k Kernel) wish(ctx context.Context, as []assignment) error {
+	j := journal.From(ctx)
+	return j.Wish(ctx, k.wishes(j, as, nil)...)
+}
