@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 )
 
 // The defaults: the folders where containerd and CRI-O look, and a suffix that
@@ -121,7 +122,11 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
-	return append(j.changes(), moves...), nil
+	shared, err := j.checkWishes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("check CNI: %w", err)
+	}
+	return slices.Concat(j.changes(), moves, shared), nil
 }
 
 // Missing says what others have still to bring before i can be installed: a plugin that
@@ -151,6 +156,9 @@ func (i Install) Apply(ctx context.Context) error {
 	}
 	if err == nil {
 		err = j.finishMove(ctx)
+	}
+	if err == nil {
+		err = j.wish(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("install CNI: %w", err)

@@ -75,6 +75,7 @@ func (j *job) note(ctx context.Context) error {
 		if t.entry, err = files.Entry(ctx, j.journal, t.path, after, j.needs(t)...); err != nil {
 			return err
 		}
+		t.entry.Loose = j.isLoose(t)
 		all = append(all, t.entry)
 	}
 	if len(all) == 0 {
@@ -152,9 +153,11 @@ func (j *job) complete(ctx context.Context) error {
 // has the same plugin has put it there. A copy of the disk has its time, and one that
 // was touched its inode.
 func isSuccessor(e journal.Entry, info fs.FileInfo) bool {
-	inode, modified, known := strings.Cut(e.After.File, " ")
-	nowInode, nowModified, _ := strings.Cut(identity(info), " ")
-	return known && inode != nowInode && modified != nowModified
+	inode, modified, _ := strings.Cut(identity(info), " ")
+	return !slices.ContainsFunc(e.LeftAs(), func(s journal.State) bool {
+		wasInode, wasModified, known := strings.Cut(s.File, " ")
+		return !known || inode == wasInode || modified == wasModified
+	})
 }
 
 // settle looks at what a killed or failed run has begun, and decides what became of

@@ -14,7 +14,8 @@ import (
 
 // companions are recorded values that the kernel changes along with one that is put
 // back. They keep their present value, whichever step they belong to and even if
-// they were put back before, except those that are about to be put back.
+// they were put back before, except those that are about to be put back. So do values that
+// another agent of the node wants.
 type companions []companion
 
 type companion struct {
@@ -24,6 +25,7 @@ type companion struct {
 	found   string // the value
 	next    string // what it is going to be
 	holds   bool   // it is to stay as it is
+	others  bool   // another agent wants it, whose record is not this one's to change
 }
 
 // companions finds the companions of e, by the newest entry of each.
@@ -40,10 +42,18 @@ func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, err
 	if err != nil {
 		return nil, err
 	}
+	wanted, err := wantedByOthers(j, paths)
+	if err != nil {
+		return nil, err
+	}
 	var all companions
 	for _, p := range paths {
 		o, recorded := newest[keyOf(p)]
+		theirs, others := wanted[identityOf(keyOf(p))]
 		if !recorded {
+			o = theirs
+		}
+		if !recorded && !others {
 			continue
 		}
 		found, err := k.read(p)
@@ -53,13 +63,24 @@ func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, err
 		if err != nil {
 			return nil, err
 		}
-		c := companion{path: p, found: found, next: dragged(p, at, e.Before.Value)}
+		c := companion{path: p, found: found, next: dragged(p, at, e.Before.Value), others: others}
 		c.Entry, c.settles = settled(o, found)
 		comesNext := o.Step == e.Step && left(o, found) && !sameValue(found, o.Before.Value)
-		c.holds = !comesNext && !oneValue(p, at)
+		c.holds = (others || !comesNext) && !oneValue(p, at)
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+func wantedByOthers(j *journal.Journal, paths []string) (map[string]journal.Entry, error) {
+	if j.Alone() {
+		return nil, nil
+	}
+	var identities []string
+	for _, p := range paths {
+		identities = append(identities, identityOf(keyOf(p)))
+	}
+	return j.WantedByOthers(identities...)
 }
 
 func newestValues(j *journal.Journal) (map[Key]journal.Entry, error) {
@@ -79,6 +100,9 @@ func (cs companions) begin(ctx context.Context, j *journal.Journal) error {
 	for step, all := range cs.bySteps() {
 		var finished, entries []journal.Entry
 		for _, c := range all {
+			if c.others {
+				continue
+			}
 			if c.settles {
 				finished = append(finished, c.Entry)
 			}
@@ -108,7 +132,7 @@ func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) err
 			err := k.put(keyOf(c.path), c.found)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, fmt.Errorf("keep %s = %s, which changes along: %w", c.Object, oneLine(c.found), err))
-			} else if c.Done {
+			} else if c.Done && !c.others {
 				held = append(held, c.Entry)
 			}
 		}

@@ -5,6 +5,7 @@ package sysctl
 
 import (
 	"context"
+	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
@@ -19,18 +20,41 @@ func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (w
 		differs[c.Key] = true
 	}
 	targets, _ := expand(k.files(), as) // what is wrong with it has been said
+	own := map[Key]bool{}
 	for _, t := range targets {
+		own[t.Key] = true
 		w := journal.Wish{Entry: valueEntry(t.Key, journal.State{}, state(t.Value), j.Boot())}
 		now, err := k.read(t.path)
 		w.Met = err == nil && !differs[t.Key] && sameValue(now, t.Value)
 		wishes = append(wishes, w)
 	}
+	for _, c := range changes {
+		along := slices.DeleteFunc(k.dragged(c, j.Boot()), func(w journal.Wish) bool { return own[Key(w.Object)] })
+		wishes = append(wishes, along...)
+	}
+	return wishes
+}
+
+// dragged are the values that the kernel will change along with c.
+func (k Kernel) dragged(c Change, boot string) (wishes []journal.Wish) {
+	at, err := c.Key.path()
+	if err != nil {
+		return nil
+	}
+	paths, _ := sides(k.files(), at) // Apply tells of the error
+	for _, p := range paths {
+		after := state(dragged(p, at, c.New))
+		wishes = append(wishes, journal.Wish{Entry: valueEntry(keyOf(p), journal.State{}, after, boot)})
+	}
 	return wishes
 }
 
 func valueEntry(key Key, before, after journal.State, boot string) journal.Entry {
-	return journal.Entry{Kind: kindValue, Object: string(key), Identity: "sysctl " + string(key), Before: before, After: after, Boot: boot}
+	return journal.Entry{Kind: kindValue, Object: string(key), Identity: identityOf(key), Before: before, After: after, Boot: boot}
 }
+
+// identityOf is what a value is, whoever sets it.
+func identityOf(key Key) string { return "sysctl " + string(key) }
 
 func (k Kernel) checkWishes(ctx context.Context, as []assignment, changes []Change) ([]string, error) {
 	j := journal.From(ctx)

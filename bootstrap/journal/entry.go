@@ -178,6 +178,10 @@ func (e Entry) MatchesAfter(now State) bool {
 	return now.Same(after) || e.Was != nil && now.Same(*e.Was) || e.Over != nil && now.Same(*e.Over)
 }
 
+// LeftAs lists the states in which agents have left the object, the entry's own first: for
+// a kind that cares which of several equal files it is.
+func (e Entry) LeftAs() []State { return append([]State{e.After}, e.also...) }
+
 // id tells entries apart.
 type id struct{ kind, object, step string }
 

@@ -120,6 +120,23 @@ func (j *Journal) othersOf(identities ...string) (map[string]claims, error) {
 	return all, nil
 }
 
+// WantedByOthers returns, for those of the identities of objects that other agents want,
+// the entry of the agent that has its way: for a handler that would change such an object
+// along with its own.
+func (j *Journal) WantedByOthers(identities ...string) (map[string]Entry, error) {
+	if j == nil {
+		return nil, nil
+	}
+	others, err := j.othersOf(identities...)
+	wanted := map[string]Entry{}
+	for identity, claims := range others {
+		if top := claims.top(); top != nil {
+			wanted[identity] = top.Entry
+		}
+	}
+	return wanted, err
+}
+
 // claims lists the entries about an object that count in this boot.
 func (n neighbours) claims(identity, boot string) (all claims) {
 	for agent, l := range n {
@@ -208,12 +225,15 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 		e.Before = others.wanting()[0].Before
 	}
 	switch {
+	case top.agrees(*e) && known:
+		return nil
 	case top.agrees(*e):
-		if !known {
-			e.Turn = top.Turn + 1
+		e.Turn = top.Turn + 1
+		if e.After.Type == "file" && e.After.SHA256 == "" { // as far as is known
+			e.Over = &found
 		}
 		return nil
-	case known && own.Turn > top.Turn && own.agrees(*e): // it was overridden before
+	case known && own.Turn > top.Turn && !top.agrees(own) && own.agrees(*e): // it was overridden before
 		return nil
 	case !j.options.Override:
 		return top.conflict(*e)

@@ -180,11 +180,12 @@ type undoing struct {
 // work is what one pass does about one entry.
 type work struct {
 	Undone
-	run     func(context.Context) error
-	removes []string
-	settled bool   // without being looked at
-	heir    *claim // another agent that wants the object
-	keeps   bool   // what the entry says of the object is needed as long as that one does
+	run      func(context.Context) error
+	removes  []string
+	settled  bool   // without being looked at
+	heir     *claim // another agent that wants the object
+	restores bool   // what that one wants, instead of the original
+	keeps    bool   // what the entry says of the object is needed as long as that one wants it
 }
 
 // undo looks at all picked entries, in the order in which they are undone, and
@@ -300,6 +301,7 @@ func (u *undoing) leaveToOthers(w *work) bool {
 		return false
 	case !w.heir.agrees(*e) && e.Turn > w.heir.Turn:
 		e.Before = w.heir.restorable(*e)
+		w.restores, w.keeps = true, e.Before.Type == "file" // which is another file than that agent has left
 		return false
 	}
 	w.keeps = slices.ContainsFunc(others.wanting(), func(c claim) bool { return c.Loose && !c.After.Same(e.After) })
@@ -429,9 +431,14 @@ func (u *undoing) kept() (kept []Entry) {
 // released lists the entries that are still needed by who wants their objects.
 func (u *undoing) released() (released []Entry) {
 	for _, w := range u.works {
-		if w.Err == nil && w.keeps {
-			released = append(released, w.Entry)
+		if w.Err != nil || !w.keeps {
+			continue
 		}
+		e := w.Entry
+		if w.restores {
+			e.After = e.Before
+		}
+		released = append(released, e)
 	}
 	return released
 }
@@ -473,7 +480,7 @@ func (u *undoing) forget(gone, forGood []Entry) error {
 		}
 		for _, e := range released {
 			if was, known := l.entries.get(e.id()); known {
-				was.Released = true
+				was.After, was.Released = e.After, true
 				if err := l.put(was); err != nil {
 					return err
 				}

@@ -68,6 +68,9 @@ func (j *Journal) Wish(ctx context.Context, wishes ...Wish) error {
 			if err := j.complete(ctx, l, &entries[i]); err != nil {
 				return err
 			}
+			if err := entries[i].look(ctx); err != nil {
+				return err
+			}
 		}
 		above, err := j.above(ctx, l, entries, others)
 		if err != nil {
@@ -75,6 +78,23 @@ func (j *Journal) Wish(ctx context.Context, wishes ...Wish) error {
 		}
 		return l.join(append(above, entries...)...)
 	})
+}
+
+// look completes the entry of a file that is adopted by what is there: what comes after is
+// somebody else's.
+func (e *Entry) look(ctx context.Context) error {
+	if !e.Adopted || e.After.Type != "file" {
+		return nil
+	}
+	now, err := Snapshot(ctx, e.Object)
+	if err == nil && (now.Type != "file" || !mayEqual(e.After.SHA256, now.SHA256)) {
+		err = errors.New("it is being changed")
+	}
+	if err != nil {
+		return fmt.Errorf("adopt %s: %w", e.Object, err)
+	}
+	e.After = now
+	return nil
 }
 
 // granted is an entry that is to be recorded although nothing is changed.

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// agent is an agent of a node that others are on as well: it brings a plugin of its own,
+// portmap in some version, and a configuration that names both.
+func (n node) agent(name, portmap string, change func(*cniinstall.Install, *journal.Node)) *bootstrap.Plan {
+	own := name + "-cni"
+	i := cniinstall.Install{
+		Plugins: fstest.MapFS{own: {Data: []byte(script("1.0.0"))}, "portmap": {Data: []byte(script("1.0.0") + portmap)}},
+		BinDir:  n.bin, ConfDir: n.conf, ConfName: "10-" + name + ".conflist",
+		Config:   cniinstall.Whole(`{"cniVersion":"1.0.0","name":"` + name + `","plugins":[{"type":"` + own + `"},{"type":"portmap"}]}`),
+		Optional: []string{"loopback"},
+	}
+	j := &journal.Node{Dir: n.state, Agent: name, NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}}
+	if change != nil {
+		change(&i, j)
+	}
+	return &bootstrap.Plan{
+		Host: hostns.Host{LockFile: filepath.Join(n.root, "lock")}, Journal: j,
+		Steps: []bootstrap.Step{{Name: "cni", Action: i, Local: true}},
+	}
+}
+
+func applied(t *testing.T, p *bootstrap.Plan) []string {
+	t.Helper()
+	report, err := p.Apply(background)
+	require.NoError(t, err)
+	again, err := p.Apply(background)
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Unchanged, again.Results[0].Status, again.Results[0].Changes)
+	return report.Results[0].Changes
+}
+
+func uninstalled(t *testing.T, p *bootstrap.Plan) {
+	t.Helper()
+	_, err := p.RevertAll(background)
+	require.NoError(t, err)
+}
+
+func TestPLAN14_APluginOfTwoAgents(t *testing.T) {
+	for _, policy := range []cniinstall.Policy{cniinstall.Always, cniinstall.IfMissing} {
+		for _, order := range [][]int{{0, 1}, {1, 0}} {
+			n := newNode(t)
+			plans := []*bootstrap.Plan{n.agent("acme", "", nil), n.agent("chained", "", func(i *cniinstall.Install, _ *journal.Node) {
+				i.Policy = map[string]cniinstall.Policy{"portmap": policy}
+			})}
+			applied(t, plans[0])
+			changes := applied(t, plans[1])
+			require.Contains(t, changes, "keep "+n.plugin("portmap")+` also for this agent: agent "acme" has made it`)
+			uninstalled(t, plans[order[0]])
+			require.FileExists(t, n.plugin("portmap"))
+			require.Len(t, tree(t, n.bin), 3) // with the folder
+			require.Len(t, tree(t, n.conf), 2)
+			uninstalled(t, plans[order[1]])
+			require.NoDirExists(t, filepath.Join(n.root, "opt"))
+			require.NoDirExists(t, filepath.Join(n.root, "etc"))
+			require.NoDirExists(t, n.state)
+		}
+	}
+}
+
+// Agents that bring different versions of a plugin say so, unless one is content with the
+// other's.
+func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {
+	n := newNode(t)
+	applied(t, n.agent("acme", "# one", nil))
+	before := tree(t, n.root)
+	for _, override := range []bool{false, true} {
+		chained := n.agent("chained", "# another", func(_ *cniinstall.Install, j *journal.Node) { j.Override = override })
+		if !override {
+			report, err := chained.Apply(background)
+			require.ErrorIs(t, err, journal.ErrConflict)
+			require.Equal(t, "journal.conflict", report.Results[0].Err.(*bootstrap.StepError).Code)
+			after := tree(t, n.root)
+			delete(after, filepath.Join(n.root, "lock"))
+			delete(before, filepath.Join(n.root, "lock"))
+			require.Equal(t, before, after)
+			continue
+		}
+		applied(t, chained)
+		requireContent(t, n.plugin("portmap"), script("1.0.0")+"# another", 0o755)
+		uninstalled(t, chained)
+		requireContent(t, n.plugin("portmap"), script("1.0.0")+"# one", 0o755)
+		uninstalled(t, n.agent("acme", "# one", nil)) // it is another file with that content
+		require.NoDirExists(t, filepath.Join(n.root, "opt"))
+		require.NoDirExists(t, n.state)
+	}
+	applied(t, n.agent("acme", "# one", nil))
+	chained := n.agent("chained", "# another", func(i *cniinstall.Install, _ *journal.Node) {
+		i.Policy = map[string]cniinstall.Policy{"portmap": cniinstall.IfMissing}
+	})
+	applied(t, chained)
+	updated := n.agent("acme", "# two", nil)
+	applied(t, updated)
+	requireContent(t, n.plugin("portmap"), script("1.0.0")+"# two", 0o755)
+	uninstalled(t, updated)
+	uninstalled(t, chained)
+	require.NoDirExists(t, filepath.Join(n.root, "opt"))
+	require.NoDirExists(t, n.state)
+}
+
+// To set aside the configuration of another agent is to want it gone.
+func TestPLAN14_AConfigurationOfAnotherAgentIsSetAsideOnRequest(t *testing.T) {
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		n := newNode(t)
+		var plans []*bootstrap.Plan
+		for _, name := range []string{"acme", "only"} {
+			plans = append(plans, n.agent(name, "", func(i *cniinstall.Install, j *journal.Node) {
+				i.Exclusive, j.Override = name == "only", name == "only"
+			}))
+		}
+		applied(t, plans[0])
+		plans[1].Journal.(*journal.Node).Override = false
+		_, err := plans[1].Apply(background)
+		require.ErrorIs(t, err, journal.ErrConflict)
+		require.FileExists(t, filepath.Join(n.conf, "10-acme.conflist"))
+		plans[1] = n.agent("only", "", func(i *cniinstall.Install, j *journal.Node) { i.Exclusive, j.Override = true, true })
+		applied(t, plans[1])
+		require.NoFileExists(t, filepath.Join(n.conf, "10-acme.conflist"))
+		_, err = plans[0].Apply(background)
+		require.ErrorIs(t, err, journal.ErrConflict)
+		uninstalled(t, plans[order[0]])
+		names, err := os.ReadDir(n.conf)
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(names, func(f os.DirEntry) bool { return f.Name() == "10-"+[]string{"acme", "only"}[order[1]]+".conflist" }))
+		uninstalled(t, plans[order[1]])
+		require.NoDirExists(t, filepath.Join(n.root, "etc"))
+		require.NoDirExists(t, n.state)
+	}
+}
+
+// What an older installer has left, as ours is, is adopted on request, but for what many
+// bring.
+func TestPLAN15_AdoptsWhatAnOlderInstallerLeft(t *testing.T) {
+	for _, adopt := range []bool{false, true} {
+		n := newNode(t)
+		applied(t, n.agent("acme", "", func(_ *cniinstall.Install, j *journal.Node) { j.Dir = filepath.Join(n.root, "older") }))
+		require.NoError(t, os.RemoveAll(filepath.Join(n.root, "older")))
+		p := n.agent("acme", "", func(_ *cniinstall.Install, j *journal.Node) { j.Adopt = adopt })
+		report, err := p.Apply(background)
+		require.NoError(t, err)
+		conf, plugin := filepath.Join(n.conf, "10-acme.conflist"), n.plugin("acme-cni")
+		if !adopt {
+			require.Empty(t, report.Results[0].Changes)
+			require.Subset(t, report.Results[0].Advice, []string{
+				conf + " is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted",
+				plugin + " is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted",
+			})
+			uninstalled(t, p)
+			require.FileExists(t, conf)
+			continue
+		}
+		require.Equal(t, []string{
+			"adopt " + plugin + ": it is as wanted, and is undone with the rest",
+			"adopt " + conf + ": it is as wanted, and is undone with the rest",
+		}, report.Results[0].Changes)
+		applied(t, p)
+		uninstalled(t, p)
+		require.NoFileExists(t, conf)
+		require.NoFileExists(t, plugin)
+		require.FileExists(t, n.plugin("portmap"), "which many bring")
+		require.DirExists(t, n.conf)
+		require.NoDirExists(t, n.state)
+	}
+}

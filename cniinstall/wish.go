@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+// referencePlugins are those of github.com/containernetworking/plugins, which many agents
+// bring, and distributions too: one that is there already is nobody's in particular.
+var referencePlugins = []string{
+	"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback",
+	"macvlan", "portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf",
+}
+
+// checkWishes says what is shared with other agents, or adopted.
+func (j *job) checkWishes(ctx context.Context) ([]string, error) {
+	wishes, err := j.wishes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return j.journal.CheckWishes(ctx, wishes...)
+}
+
+// wish records it.
+func (j *job) wish(ctx context.Context) error {
+	wishes, err := j.wishes(ctx)
+	if err != nil {
+		return err
+	}
+	return hint(j.journal.Wish(ctx, wishes...))
+}
+
+// wishes are the files that the step wants, and those that it wants gone.
+func (j *job) wishes(ctx context.Context) ([]journal.Wish, error) {
+	if j.journal == nil {
+		return nil, nil
+	}
+	var wishes []journal.Wish
+	for _, t := range j.targets() {
+		w := journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: t.path, After: t.after(), Loose: j.isLoose(t)}, Met: t.need == nothing}
+		w.Adoptable = !slices.Contains(referencePlugins, t.plugin)
+		if err := j.sum(ctx, &w, t); err != nil {
+			return nil, err
+		}
+		wishes = append(wishes, w)
+	}
+	for _, a := range j.asides {
+		wishes = append(wishes, journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: a.from}})
+	}
+	there, err := j.satisfied(ctx)
+	return append(wishes, there...), err
+}
+
+// isLoose reports whether a plugin of others would do as well.
+func (j *job) isLoose(t *target) bool { return t.plugin != "" && j.policyOf(t.plugin) == IfMissing }
+
+// sum completes a wish by the hash of the content, where another agent wants the file too.
+func (j *job) sum(ctx context.Context, w *journal.Wish, t *target) error {
+	if j.journal.Alone() {
+		return nil
+	}
+	content, err := t.open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, input.WithContext(ctx, content)); err != nil {
+		return err
+	}
+	w.After.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// satisfied are the plugins that are installed only where they are missing, and are not.
+func (j *job) satisfied(ctx context.Context) (wishes []journal.Wish, err error) {
+	if j.Plugins == nil || j.journal.Alone() {
+		return nil, nil
+	}
+	names, err := j.pluginNames(ctx)
+	for _, name := range names {
+		path := filepath.Join(j.BinDir, name)
+		if j.policyOf(name) != IfMissing || slices.ContainsFunc(j.plugins, func(t *target) bool { return t.plugin == name }) {
+			continue
+		}
+		if _, err := os.Lstat(path); err == nil {
+			wishes = append(wishes, journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: path, After: journal.State{Type: "file"}, Loose: true}, Met: true})
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, hint(err)
+		}
+	}
+	return wishes, err
+}
