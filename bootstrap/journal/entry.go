@@ -41,8 +41,8 @@ type Entry struct {
 	// Identity says what the object is, whichever package changes it: "file /etc/x",
 	// "mount /sys/fs/bpf", "sysctl net.ipv4.ip_forward". Entries of one identity are
 	// about one object. If empty, Begin fills it in: WHAT and the object for the kinds
-	// PACKAGE/file, PACKAGE/dir, PACKAGE/mount and PACKAGE/pin, otherwise the whole kind
-	// and the object.
+	// PACKAGE/file, PACKAGE/dir, PACKAGE/mount and PACKAGE/pin, with the path as it is
+	// without symbolic links, otherwise the whole kind and the object.
 	Identity string `json:"identity,omitempty"`
 
 	// Step is the plan's step that changed the object. Begin fills it in.
@@ -244,12 +244,14 @@ func (e *Entry) intern(words map[string]string) {
 	}
 }
 
-// identity is the Identity of an entry that has none.
+// identity is the Identity of an entry that has none. A path is told without the symbolic
+// links that lead to it.
 func (e Entry) identity() string {
 	_, what, _ := strings.Cut(e.Kind, "/")
 	switch what {
 	case "file", "dir", "mount", "pin":
-		return what + " " + e.Object
+		paths := spellings(e.Object)
+		return what + " " + paths[len(paths)-1]
 	}
 	return e.Kind + " " + e.Object
 }
