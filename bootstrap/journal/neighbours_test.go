@@ -246,10 +246,7 @@ func TestPLAN15_ALaterOwnerAdoptsNothing(t *testing.T) {
 // All that two agents can do to one value, in each order: nothing that one of them wants
 // is missing, and when both are gone it is as it was.
 func TestPLAN14_EachOrder(t *testing.T) {
-	depth := 4
-	if testing.Short() {
-		depth = 3
-	}
+	const depth = 3
 	for _, wants := range []string{"1", "2"} {
 		for _, force := range []bool{false, true} {
 			if testing.Short() && !force {
