@@ -113,9 +113,9 @@ func TestHP3_WriteRefuses(t *testing.T) {
 	path := filepath.Join(root, "x")
 	file := journal.File{Content: []byte("ours")}
 	for want, make := range map[string]func() error{
-		"it is a directory":  func() error { return os.Mkdir(path, 0o755) },
-		"it is a FIFO": func() error { return unix.Mkfifo(path, 0o600) },
-		"it is a socket":     func() error { return unix.Mknod(path, unix.S_IFSOCK|0o600, 0) },
+		"it is a directory": func() error { return os.Mkdir(path, 0o755) },
+		"it is a FIFO":      func() error { return unix.Mkfifo(path, 0o600) },
+		"it is a socket":    func() error { return unix.Mknod(path, unix.S_IFSOCK|0o600, 0) },
 	} {
 		require.NoError(t, make())
 		for _, j := range []*journal.Journal{nil, openFiles(t, filepath.Join(t.TempDir(), "state"))} {
