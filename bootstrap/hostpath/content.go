@@ -119,7 +119,7 @@ func (c Content) Check(ctx context.Context) (changes []string, err error) {
 	}
 	written, err := files.Written(ctx, journal.From(ctx), c.clean(), file)
 	if err != nil {
-		return nil, hint("host path "+c.Path, err)
+		return nil, hint("host path", err)
 	}
 	if written {
 		return changes, nil
@@ -237,7 +237,7 @@ func (c Content) Apply(ctx context.Context) error {
 		}
 	}
 	if err := files.Write(ctx, journal.From(ctx), c.clean(), file); err != nil {
-		return hint("host path "+c.Path, err)
+		return hint("host path", err)
 	}
 	return nil
 }
