@@ -97,6 +97,8 @@ func (f File) isAt(ctx context.Context, d *durable.Dir, name string, old Entry, 
 		return false, replaceable(d, name, want)
 	case f.Any && known && old.Any && old.Done && old.After.Same(want):
 		return true, ctx.Err()
+	case known && old.Done && old.Any != f.Any: // what is recorded is to be another
+		return false, ctx.Err()
 	case info.Size() != want.Size:
 		return false, ctx.Err()
 	}

@@ -268,6 +268,14 @@ func TestHP3_WhatIsRefreshedIsAsWanted(t *testing.T) {
 		require.NoError(t, durable.WriteFile(path, 0o640, []byte("refreshed")))
 		require.True(t, written())
 	}
+	file.Any = false
+	require.False(t, written())
+	require.NoError(t, acme.Write(ctx, j, path, file))
+	require.False(t, entries(t, j)[0].Any)
+	file.Any = true
+	require.False(t, written(), "it is not recorded as one that others rewrite")
+	require.NoError(t, acme.Write(ctx, j, path, file))
+	require.True(t, entries(t, j)[0].Any)
 	require.NoError(t, os.Remove(path))
 	require.False(t, written())
 	require.NoError(t, acme.Write(ctx, j, path, file))
