@@ -17,7 +17,8 @@
 //   - bootstrap/timeline: what a run did when, as a picture.
 //   - bootstrap/prom, bootstrap/otel: what a plan does, for Prometheus and
 //     OpenTelemetry; modules of their own.
-//   - bootstrap/hostpath: the directories and files that an agent expects.
+//   - bootstrap/hostpath: the directories and files that an agent expects, and files
+//     with given content.
 //   - bootstrap/kmod: the kernel modules that it needs.
 //   - bootstrap/cri: where the container runtime looks for CNI files, what it has
 //     loaded, and which sandboxes it knows.

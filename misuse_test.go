@@ -132,6 +132,8 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		}, "handler 2 of 2 is nil"},
 		"host path without path":     {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{Type: hostpath.Directory}}}}), "is not absolute"},
 		"any host path without path": {run(bootstrap.Step{Name: "s", Action: hostpath.Paths{List: []hostpath.Path{{}}}}), "is not absolute"},
+		"content without path":       {run(bootstrap.Step{Name: "s", Action: hostpath.Content{Bytes: []byte("x")}}), "is not absolute"},
+		"file without content":       {run(bootstrap.Step{Name: "s", Action: hostpath.Content{Path: "/nowhere"}}), "no content is given"},
 		"runtime without path":       {func(ctx context.Context) error { return second(cri.Endpoint{Path: "unix://"}.Status(ctx)) }, "want the absolute path of a unix socket"},
 		"loaded without file":        {run(bootstrap.Step{Name: "s", Action: cri.Loaded{}}), "no function given that reads the configuration"},
 		"addresses of no runtime":    {run(bootstrap.Step{Name: "s", Action: hostlocal.Store{}}), "no function given that lists the sandboxes"},

@@ -122,7 +122,7 @@ func TestActionsAndHandlersAgree(t *testing.T) {
 	kernel := bootstraptest.NewKernel()
 	agree := map[string]map[bootstrap.Recorder]journal.Handler{ // also in memory, where no namespace is entered
 		"bootstrap/bpfmap":        {&bpfmap.Pinned{}: bpfmap.Handler{}},
-		"bootstrap/hostpath":      {&hostpath.Paths{}: hostpath.Handler{}},
+		"bootstrap/hostpath":      {&hostpath.Paths{}: hostpath.Handler{}, &hostpath.Content{}: hostpath.Handler{}},
 		"bpffs":                   {&bpffs.Mount{}: bpffs.Handler{}, &bpffs.Mount{Kernel: kernel}: bpffs.Handler{Kernel: kernel}},
 		"cgroup":                  {&cgroup.Mount{}: cgroup.Handler{}, &cgroup.Mount{Kernel: kernel}: cgroup.Handler{Kernel: kernel}},
 		"cniinstall":              {&cniinstall.Install{}: cniinstall.Handler{}},

@@ -35,19 +35,15 @@ func ExamplePlan_RevertAll() {
 	host := hostns.Host{LockFile: filepath.Join(node, "lock")} // a program that runs on the host
 
 	read := func() string { content, _ := os.ReadFile(motd); return string(content) }
-	check := func(context.Context) ([]string, error) {
-		if read() == "acme's node" {
-			return nil, nil
+	greeting := journal.File{Content: []byte("acme's node"), Mode: 0o644}
+	check := func(ctx context.Context) ([]string, error) {
+		if written, err := files.Written(ctx, journal.From(ctx), motd, greeting); written || err != nil {
+			return nil, err
 		}
 		return []string{"write motd"}, nil
 	}
-	apply := func(ctx context.Context) error {
-		j := journal.From(ctx)
-		return errors.Join(
-			files.Begin(ctx, j, motd, journal.State{Type: "file"}), // what is there is kept
-			os.WriteFile(motd, []byte("acme's node"), 0o644),
-			files.Complete(ctx, j, motd),
-		)
+	apply := func(ctx context.Context) error { // what is there is kept
+		return files.Write(ctx, journal.From(ctx), motd, greeting)
 	}
 	ctx := context.Background()
 	action := bootstrap.Func(check, apply).In(files.Namespaces()...).Recording(files.Kinds()...)

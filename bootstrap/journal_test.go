@@ -36,13 +36,7 @@ func (f file) Apply(ctx context.Context) error {
 	if err := acme.MkdirAll(ctx, j, filepath.Dir(f.path), 0o755); err != nil {
 		return err
 	}
-	if err := acme.Begin(ctx, j, f.path, journal.State{Type: "file"}); err != nil {
-		return err
-	}
-	if err := os.WriteFile(f.path, nil, 0o644); err != nil {
-		return err
-	}
-	return acme.Complete(ctx, j, f.path)
+	return acme.Write(ctx, j, f.path, journal.File{Mode: 0o644})
 }
 
 // reverting is one with a Revert of its own, beside the journal's.

@@ -95,6 +95,18 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 			prepare: func(p place) { p.put("run/theirs", "") },
 			broken:  func(p place) (string, func()) { return p.inTheWay("run/lock") },
 		},
+		"hostpath content": {
+			handler: func(p place) journal.Handler { return hostpath.Handler{} },
+			action: func(p place) bootstrap.Action {
+				return hostpath.Content{Path: p.path("run/acme/conf"), Bytes: []byte("ours"), Parents: true}
+			},
+			prepare: func(p place) { p.put("run/acme/conf", "theirs") },
+			broken: func(p place) (string, func()) {
+				path := p.path("run/acme/conf")
+				require.NoError(p.t, errors.Join(os.Rename(path, p.path("away")), os.Mkdir(path, 0o755)))
+				return path, func() { require.NoError(p.t, errors.Join(os.Remove(path), os.Rename(p.path("away"), path))) }
+			},
+		},
 		"bpffs": {
 			handler: func(p place) journal.Handler { return bpffs.Handler{Kernel: p.kernel} },
 			action: func(p place) bootstrap.Action {

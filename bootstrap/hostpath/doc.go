@@ -10,12 +10,15 @@
 // later remove what it made. The types and their meaning are those of a hostPath
 // volume (https://kubernetes.io/docs/concepts/storage/volumes/#hostpath).
 //
+// [Content] brings one file with given content, mode and owner to the node, such as a
+// kubeconfig or a certificate.
+//
 // It acts on the mount namespace of the calling thread and starts no goroutine, so
 // it may run inside another process's namespaces. If the directories do not belong
-// to the caller, it needs CAP_DAC_OVERRIDE; the error says so. It needs no
-// particular kernel, and works on every platform.
+// to the caller, it needs CAP_DAC_OVERRIDE, and CAP_CHOWN for a file of another owner; the
+// error says so. It needs no particular kernel, and works on every platform; modes and
+// owners are those of Unix.
 //
-// A path that exists with the right type is accepted as it is: its mode, its owner
-// and its content are not checked. Do not use the package to repair these, nor for
-// files with content.
+// Of Paths, one that exists with the right type is accepted as it is: its mode, its owner
+// and its content are not checked. Do not use it to repair these.
 package hostpath

@@ -10,9 +10,46 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
+
+// A kubeconfig that a CNI plugin refreshes is the agent's to write and to take back.
+func ExampleContent() {
+	node, err := os.MkdirTemp("", "node")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(node)
+	path := filepath.Join(node, "net.d/acme-kubeconfig")
+	plan := bootstrap.Plan{
+		Host:    hostns.Host{LockFile: filepath.Join(node, "lock")}, // the program runs on the host
+		Journal: &journal.Node{Dir: filepath.Join(node, "state"), Agent: "acme", Owner: "pod-1", Handlers: []journal.Handler{hostpath.Handler{}}},
+		Steps: []bootstrap.Step{{Name: "kubeconfig", Action: hostpath.Content{
+			Path: path, Bytes: []byte("a token"), Parents: true, Secret: true, Rewritten: true,
+		}}},
+	}
+	show := func(report *bootstrap.Report, err error) {
+		changes := strings.Join(report.Results[0].Changes, ", ")
+		fmt.Println(report.Results[0].Status, strings.ReplaceAll(changes, node, ""), err)
+	}
+
+	ctx := context.Background()
+	show(plan.Apply(ctx))
+	if err := os.WriteFile(path, []byte("a token for the next hour"), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	show(plan.Apply(ctx))
+	show(plan.RevertAll(ctx))
+	// Output:
+	// changed make directory /net.d, make file /net.d/acme-kubeconfig <nil>
+	// unchanged  <nil>
+	// changed remove file /net.d/acme-kubeconfig, remove directory /net.d <nil>
+}
 
 // What an agent expects is made, and taken back.
 func Example() {

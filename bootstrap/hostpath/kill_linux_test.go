@@ -34,6 +34,24 @@ func killed(node string) recorded {
 	}}, j.Step("test")}
 }
 
+// killedContents write a file that was there before, and one that was not.
+func killedContents(node string) (all []written) {
+	j := killed(node).Journal
+	for _, path := range []string{"/conf/theirs", "/conf/agent/ours"} {
+		all = append(all, written{hostpath.Content{Path: node + path, Bytes: []byte("ours"), Parents: true, Mode: 0o644}, j})
+	}
+	return all
+}
+
+func applyContents(ctx context.Context, node string) error {
+	for _, c := range killedContents(node) {
+		if err := c.Apply(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func TestMain(m *testing.M) {
 	node := os.Getenv(nodeEnv)
 	if node == "" {
@@ -43,6 +61,7 @@ func TestMain(m *testing.M) {
 	for range 2000 { // should the test die first
 		for _, f := range []func() error{
 			func() error { return killed(node).Apply(context.Background()) },
+			func() error { return applyContents(context.Background(), node) },
 			func() error { return killed(node).Revert(context.Background()) },
 		} {
 			if err := f(); err != nil {
@@ -58,6 +77,8 @@ func TestMain(m *testing.M) {
 func TestPLAN3_KilledAnywhere(t *testing.T) {
 	for i := range 50 {
 		node := t.TempDir()
+		require.NoError(t, os.Mkdir(node+"/conf", 0o755))
+		write(t, node+"/conf/theirs")
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), nodeEnv+"="+node)
 		out, err := c.StdoutPipe()
@@ -76,8 +97,17 @@ func TestPLAN3_KilledAnywhere(t *testing.T) {
 			changes, err := a.Check(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, changes)
+			require.NoError(t, applyContents(t.Context(), node))
+			for _, c := range killedContents(node) {
+				changes, err := c.Check(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, changes)
+			}
 		}
 		require.NoError(t, a.Revert(t.Context()))
-		require.Equal(t, []string{node}, names(t, node), "killed after %d steps of 101µs", i)
+		require.Equal(t, []string{node, node + "/conf", node + "/conf/theirs"}, names(t, node), "killed after %d steps of 101µs", i)
+		now, err := journal.Snapshot(t.Context(), node+"/conf/theirs")
+		require.NoError(t, err)
+		require.True(t, now.Same(journal.FileState(nil, 0o600)))
 	}
 }

@@ -29,3 +29,19 @@ func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx,
 func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, hostpath.Handler{})
 }
+
+// written is a Content that is used with a journal and without a plan.
+type written struct {
+	hostpath.Content
+	Journal *journal.Journal
+}
+
+func (w written) Check(ctx context.Context) ([]string, error) {
+	return w.Content.Check(journal.With(ctx, w.Journal))
+}
+
+func (w written) Apply(ctx context.Context) error {
+	return w.Content.Apply(journal.With(ctx, w.Journal))
+}
+
+func (w written) Revert(ctx context.Context) error { return w.Journal.Undo(ctx, hostpath.Handler{}) }

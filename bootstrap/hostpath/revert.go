@@ -12,9 +12,9 @@ import (
 // files records what is made here.
 var files = journal.Files{Kind: "hostpath"}
 
-// Handler undoes what [Paths] have recorded: it removes files that are still empty
-// and as they were made, and directories that are empty. Anything else is in use by
-// now, and is not removed. What was made in memory (on a tmpfs, such as /run) is
+// Handler undoes what [Paths] and [Content] have recorded: it removes files that are still
+// as they were made, or brings back what they have replaced, and removes directories that
+// are empty. Anything else is in use by now, and is not touched. What was made in memory (on a tmpfs, such as /run) is
 // gone after a reboot; if it is there again, somebody else has made it, and it is
 // not removed. /run/xtables.lock is never removed, since a process may have it
 // locked.

@@ -40,6 +40,8 @@
 //	Complete  records the state after the change
 //	undoing   restores the original, if the object is still as the step left it
 //
+// For a file, [Files.Write] does the first two and the change.
+//
 // These rules always hold:
 //
 //   - The state before the change is recorded once, by the first Begin. However

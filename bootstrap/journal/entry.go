@@ -28,7 +28,7 @@ import (
 // What other agents and later versions rely on, and what therefore keeps its meaning, is
 // Identity, After as what the step wants, Any as how much of that it wants, Before as the
 // original, whose content is in Content or in the file blob.SHA256 beside the journal, and
-// Boot.
+// Boot. One that is Secret cannot come back: undoing removes what has replaced it.
 type Entry struct {
 	// Kind says which handler can undo the entry, in the form "PACKAGE/WHAT", such
 	// as "bpffs/mount".
@@ -122,6 +122,7 @@ type State struct {
 	SHA256  string `json:"sha256,omitempty"`  // of a file's content, in hex
 	Content []byte `json:"content,omitempty"` // of a file, up to 4 KiB
 	Blob    string `json:"blob,omitempty"`    // the file beside the journal that keeps more content
+	Secret  bool   `json:"secret,omitempty"`  // a file's content is a credential, and is not kept: see [File]; Same does not care
 	Target  string `json:"target,omitempty"`  // of a symbolic link
 	Value   string `json:"value,omitempty"`   // what a kind compares by: a kernel value, a mount's identity
 	File    string `json:"file,omitempty"`    // which of several equal files it is, for a kind that cares: Same does not

@@ -58,8 +58,50 @@ func Example() {
 	// directory changed <nil>
 }
 
+// resolver is an action of acme's own: the node's resolver is the agent's. That is all of it,
+// and it may be killed anywhere.
+type resolver struct{ path, server string }
+
+// files undo what a resolver records, and obey no record of another file.
+func (r resolver) files() journal.Files {
+	return journal.Files{Kind: "acme", May: func(path string) error {
+		if path != r.path {
+			return errors.New("it is not the resolver's configuration")
+		}
+		return nil
+	}}
+}
+
+func (r resolver) file() journal.File {
+	return journal.File{Content: []byte("nameserver " + r.server + "\n"), Mode: 0o644}
+}
+
+func (r resolver) Check(ctx context.Context) (changes []string, err error) {
+	written, err := r.files().Written(ctx, journal.From(ctx), r.path, r.file())
+	if err == nil && !written {
+		changes = []string{"make " + r.server + " the node's resolver"}
+	}
+	return changes, err
+}
+
+func (r resolver) Apply(ctx context.Context) error {
+	return r.files().Write(ctx, journal.From(ctx), r.path, r.file())
+}
+
+func (r resolver) Kinds() []string      { return r.files().Kinds() }
+func (r resolver) Namespaces() []string { return r.files().Namespaces() }
+
+// plan is one for a node whose files are in a directory, which is remembered there.
+func (r resolver) plan(node string) *bootstrap.Plan {
+	return &bootstrap.Plan{
+		Host:    hostns.Host{LockFile: filepath.Join(node, "lock")},
+		Journal: &journal.Node{Dir: filepath.Join(node, "state"), Agent: "acme", Owner: "pod-1", Handlers: []journal.Handler{r.files()}},
+		Steps:   []bootstrap.Step{{Name: "resolver", Action: r}},
+	}
+}
+
 // A file is kept before it is changed, however often that is, and comes back.
-func ExampleFiles() {
+func ExampleFiles_Write() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {
 		fmt.Println(err)
@@ -67,39 +109,23 @@ func ExampleFiles() {
 	}
 	defer os.RemoveAll(node)
 	path := filepath.Join(node, "resolv.conf")
-	files := journal.Files{Kind: "acme", May: func(p string) error { // what is recorded of anything else is not obeyed
-		if p != path {
-			return errors.New("it is not the agent's")
-		}
-		return nil
-	}}
-	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{files}}).Open(context.Background(), nil)
-	if err != nil {
+	if err := os.WriteFile(path, []byte("nameserver 192.0.2.1\n"), 0o644); err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer j.Close()
+	show := func(report *bootstrap.Report, err error) {
+		content, _ := os.ReadFile(path)
+		fmt.Printf("%s %v: %s", report.Results[0].Status, err, content)
+	}
 
-	ctx := journal.With(context.Background(), j.Step("dns")) // a plan does so for its steps
-	write := func(content string) error { return os.WriteFile(path, []byte(content), 0o644) }
-	if err := write("nameserver 192.0.2.1"); err != nil {
-		fmt.Println(err)
-		return
+	ctx := context.Background()
+	for _, server := range []string{"127.0.0.1", "::1", "::1"} {
+		show(resolver{path, server}.plan(node).Apply(ctx))
 	}
-	for _, content := range []string{"nameserver 127.0.0.1", "nameserver ::1"} {
-		err := errors.Join(
-			files.Begin(ctx, j, path, journal.State{Type: "file"}),
-			write(content),
-			files.Complete(ctx, j, path),
-		)
-		fmt.Println(err)
-	}
-	fmt.Println(j.Revert(ctx))
-	content, err := os.ReadFile(path)
-	fmt.Println(string(content), err)
+	show(resolver{path: path}.plan(node).RevertAll(ctx))
 	// Output:
-	// <nil>
-	// <nil>
-	// <nil>
-	// nameserver 192.0.2.1 <nil>
+	// changed <nil>: nameserver 127.0.0.1
+	// changed <nil>: nameserver ::1
+	// unchanged <nil>: nameserver ::1
+	// changed <nil>: nameserver 192.0.2.1
 }

@@ -30,9 +30,13 @@ const (
 	maxKept   = 1 << 30 // bytes of content at all
 )
 
-// Files records and undoes files, symbolic links and directories. Its entries are
-// of the kinds Kind/file and Kind/dir, so that each package has its own, and their
-// object is a path. A path is reached through open directories, and a symbolic link
+// Files records and undoes files, symbolic links and directories, for actions of your own.
+// [Files.Write] writes a file and [Files.MkdirAll] makes directories, each recorded and safe
+// against being killed; [Files.Written] is what their Check asks. The other methods are for
+// what is not changed by one call.
+//
+// Its entries are of the kinds Kind/file and Kind/dir, so that each package has its own, and
+// their object is a path. A path is reached through open directories, and a symbolic link
 // at its end is never followed. The process that undoes resolves the path in its
 // own mount namespace, or the host's: see [Handler].
 type Files struct {
@@ -160,7 +164,9 @@ func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Write
 
 // Begin begins the entry of the file or symbolic link at path, which is about to
 // become after and depends on the objects in needs. The first time, it records what
-// is at path now, with its content.
+// is at path now, with its content. Then make the change, at once (by a rename), and call
+// Complete. Give after the content that is meant, as [FileState] does: by that alone undoing
+// knows the file if the process is killed before Complete. [Files.Write] does it all.
 func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, needs ...string) error {
 	if j == nil {
 		return nil
@@ -181,28 +187,35 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 		return Entry{}, fmt.Errorf("record %s: %w", path, err)
 	}
 	defer d.Close()
-	e := Entry{Kind: f.file(), Object: path, After: after, Needs: needs}
+	e, _, err := f.entry(ctx, j, d, Entry{Kind: f.file(), Object: path, After: after, Needs: needs}, j.keep)
+	return e, err
+}
+
+// entry completes e, whose object is in d, by what keep keeps of what is there now, unless
+// the entry is known already.
+func (f Files) entry(ctx context.Context, j *Journal, d *durable.Dir, e Entry, keep func(context.Context, *durable.Dir, string) (State, error)) (Entry, bool, error) {
+	var err error
 	if e.Boot, err = j.bootOf(d); err != nil {
-		return Entry{}, fmt.Errorf("record %s: %w", path, err)
+		return Entry{}, false, fmt.Errorf("record %s: %w", e.Object, err)
 	}
-	old, known, err := j.Lookup(ctx, e.Kind, path)
+	old, known, err := j.Lookup(ctx, e.Kind, e.Object)
 	if err == nil && known && !old.Done {
 		known, err = f.settle(ctx, j, old)
 	}
 	if err != nil || known {
-		return e, err
+		return e, known, err
 	}
-	name := filepath.Base(path)
-	if err = replaceable(d, name, after); err == nil {
-		e.Before, err = j.keep(ctx, d, name)
+	name := filepath.Base(e.Object)
+	if err = replaceable(d, name, e.After); err == nil {
+		e.Before, err = keep(ctx, d, name)
 	}
 	if err == nil {
 		err = e.Before.mayComeBack()
 	}
 	if err != nil {
-		return Entry{}, fmt.Errorf("record %s: %w", path, err)
+		return Entry{}, false, fmt.Errorf("record %s: %w", e.Object, err)
 	}
-	return e, nil
+	return e, false, nil
 }
 
 // replaceable returns an error if what is there could not be restored once
@@ -508,13 +521,17 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 		return Undo{}, err
 	}
 	var u Undo
+	goes := e.Before.Type == "" || e.Before.Secret
 	if there {
 		u.Change, u.Run = "restore "+e.Object, func(ctx context.Context) error { return f.undo(ctx, p.journal, e) }
-		if e.Before.Type == "" {
+		if goes {
 			u.Change, u.Removes = "remove file "+e.Object, spellings(e.Object)
 		}
+		if e.Before.Secret {
+			u.Change += ": what it replaced was not kept, as asked"
+		}
 	}
-	if e.Done && (!there || e.Before.Type == "") {
+	if e.Done && (!there || goes) {
 		return u, nil // nobody has written beside it since it was done
 	}
 	return sweeping(filepath.Dir(e.Object), u)
@@ -582,7 +599,7 @@ func (e Entry) compareIn(ctx context.Context, d *durable.Dir, name string) (bool
 // changed is compare of what is there now.
 func (e Entry) changed(now State) (bool, error) {
 	switch {
-	case now.Same(e.Before):
+	case now.Same(e.Before), e.Before.Secret && now.Type == "":
 		return false, nil
 	case !e.MatchesAfter(now):
 		return false, fmt.Errorf("%s is %w, so it is kept", e.Object, ErrChanged)
@@ -633,12 +650,12 @@ func (f Files) undo(ctx context.Context, j *Journal, e Entry) error {
 }
 
 func (j *Journal) restore(ctx context.Context, d *durable.Dir, name string, was State) error {
-	switch was.Type {
-	case "":
+	switch {
+	case was.Type == "" || was.Secret:
 		return d.Remove(name)
-	case "symlink":
+	case was.Type == "symlink":
 		return d.Symlink(was.Target, name)
-	case "file":
+	case was.Type == "file":
 		return j.restoreContent(ctx, d, name, was)
 	}
 	return fmt.Errorf("a %s cannot be brought back", was.Type)

@@ -30,6 +30,10 @@ const writerEnv = "SLIPWAY_TEST_JOURNAL_WRITER"
 // prints how much memory that took.
 const readerEnv = "SLIPWAY_TEST_JOURNAL_READER"
 
+// exampleEnv makes the test binary a process that applies and reverts what the example does,
+// for ever, on the node that it names.
+const exampleEnv = "SLIPWAY_TEST_JOURNAL_EXAMPLE"
+
 // change is the number n of the changes that the process makes.
 func change(j *journal.Journal, n int) error {
 	ctx := journal.With(context.Background(), j.Step("s"))
@@ -50,6 +54,10 @@ func change(j *journal.Journal, n int) error {
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(readerEnv); dir != "" {
 		read(dir)
+		return
+	}
+	if node := os.Getenv(exampleEnv); node != "" {
+		applyExample(node)
 		return
 	}
 	dir := os.Getenv(writerEnv)

@@ -18,3 +18,5 @@ func trusted(_ string, stat func() (fs.FileInfo, error)) error {
 func ids(fs.FileInfo) (uid, gid int) { return 0, 0 }
 
 func chown(*os.File, State) error { return nil }
+
+func own(*os.File, State) error { return nil }

@@ -49,3 +49,16 @@ func ids(info fs.FileInfo) (uid, gid int) {
 }
 
 func chown(f *os.File, s State) error { return f.Chown(s.UID, s.GID) }
+
+// own gives f to the owner of s, unless it is so already: whoever may not change owners
+// need not.
+func own(f *os.File, s State) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if uid, gid := ids(info); uid == s.UID && gid == s.GID {
+		return nil
+	}
+	return chown(f, s)
+}

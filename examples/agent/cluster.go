@@ -26,13 +26,14 @@ const stepNode = "node"
 const patience = 10 * time.Second
 
 type clusterFlags struct {
-	node, kubeconfig, taint, daemonSet string
+	node, kubeconfig, taint, daemonSet, pluginKubeconfig string
 }
 
 func (c *clusterFlags) flags(f *flag.FlagSet) {
 	f.StringVar(&c.node, "node", "", "name of this node, to be marked as ready; empty: no cluster is asked")
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: that of the pod")
 	f.StringVar(&c.taint, "taint", "", "key of the taint that keeps pods away until the node is ready")
+	f.StringVar(&c.pluginKubeconfig, "plugin-kubeconfig", "", "kubeconfig to write on the host, for CNI plugins that ask the API server, with this agent's token; empty: none")
 	f.StringVar(&c.daemonSet, "daemonset", "", "NAMESPACE/NAME of this agent's own: at the end, what was done to the node is undone if it does not come back; empty: nothing is undone")
 }
 
@@ -41,8 +42,8 @@ func (c *clusterFlags) validate() error {
 	switch {
 	case c.daemonSet != "" && (!both || namespace == "" || name == ""):
 		return fmt.Errorf("--daemonset %q: want NAMESPACE/NAME", c.daemonSet)
-	case c.node == "" && (c.daemonSet != "" || c.taint != "" || c.kubeconfig != ""):
-		return errors.New("--daemonset, --taint and --kubeconfig need --node")
+	case c.node == "" && (c.daemonSet != "" || c.taint != "" || c.kubeconfig != "" || c.pluginKubeconfig != ""):
+		return errors.New("--daemonset, --taint, --kubeconfig and --plugin-kubeconfig need --node")
 	}
 	return nil
 }

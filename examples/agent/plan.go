@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
@@ -71,10 +72,10 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	return &bootstrap.Plan{
 		Host: a.host,
 		Journal: &journal.Node{Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Handlers: []journal.Handler{
-			cgroup.Handler{}, bpffs.Handler{}, bpfmap.Handler{}, sysctl.Handler{}, cniinstall.Handler{}, configdir.Handler{},
+			cgroup.Handler{}, bpffs.Handler{}, bpfmap.Handler{}, sysctl.Handler{}, cniinstall.Handler{}, configdir.Handler{}, hostpath.Handler{},
 		}},
 		Gates:   gates,
-		Steps:   slices.Concat(steps, datapath, cni, a.nodeSteps()),
+		Steps:   slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps()),
 		Prepare: a.prepare,
 		Trace:   bootstrap.LogTrace(a.log),
 	}, closePlugins, nil
@@ -126,6 +127,11 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 		return &bootstrap.StepError{Step: "config", Op: "decode", Err: err}
 	}
 	p.Step("ip-forwarding").Absent = !settings.Forwarding
+	if access := p.Step(stepAccess); access != nil {
+		if access.Action, err = a.access(ctx); err != nil {
+			return &bootstrap.StepError{Step: stepAccess, Op: "read", Err: err}
+		}
+	}
 	if cni := p.Step(stepCNI); cni != nil {
 		if cni.Action, err = a.place(ctx, p); err != nil {
 			return &bootstrap.StepError{Step: stepCNI, Op: "place", Err: err}

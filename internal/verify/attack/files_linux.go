@@ -4,11 +4,13 @@
 package main
 
 import (
+	"crypto/rand"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
@@ -58,6 +60,15 @@ func fileTargets() []target {
 		name: "host path: file", pairs: parent, setup: nothing, naive: naivelyBelow(makeNew),
 		try: func(a *arena) error { return hostPath(a, "pub/p/x", hostpath.FileOrCreate) },
 	}, {
+		name: "host path: content, in a directory", pairs: parent, setup: besideLink(holding("earlier")), naive: naivelyBelow(overwrite),
+		try: func(a *arena) error { return content(a, "pub/p/x", false) },
+	}, {
+		name: "host path: content, in its place", pairs: file, setup: fileBesideLink("earlier", "secret"), naive: naively("pub/x", overwrite),
+		try: func(a *arena) error { return content(a, "pub/x", false) },
+	}, {
+		name: "host path: a secret, recorded", pairs: file, setup: fileBesideLink("earlier", "secret"), naive: naively("pub/x", overwrite),
+		try: func(a *arena) error { return content(a, "pub/x", true) },
+	}, {
 		name: "lock file, beside a link", pairs: file, try: takeLock, naive: naively("pub/x", lockFile),
 		setup: func(a *arena) {
 			a.file("pub/x", "", 0o600, 0)
@@ -76,6 +87,14 @@ func makeModeDir(a *arena) error { return durable.MkdirAll(a.path("pub/x"), 0o75
 
 func hostPath(a *arena, name string, typ hostpath.Type) error {
 	return hostpath.Paths{List: []hostpath.Path{{Path: a.path(name), Type: typ}}}.Apply(a.ctx)
+}
+
+// content writes a file, and another one at each try.
+func content(a *arena, name string, secret bool) error {
+	return a.recorded(hostpath.Handler{}, func(j *journal.Journal) error {
+		c := hostpath.Content{Path: a.path(name), Bytes: []byte(rand.Text()), Mode: 0o644, Secret: secret}
+		return c.Apply(journal.With(a.ctx, j))
+	})
 }
 
 func takeLock(a *arena) error {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // What is recorded was earlier, and was left.
@@ -95,10 +94,7 @@ func writtenTo(files journal.Files, name string, setup func(*arena)) func(*arena
 		setup(a)
 		path := a.path(name)
 		a.undone(files, func(j *journal.Journal) error {
-			return errors.Join(
-				files.Begin(a.ctx, j, path, journal.State{Type: "file"}),
-				durable.WriteFile(path, 0o644, []byte(left)),
-				files.Complete(a.ctx, j, path))
+			return files.Write(a.ctx, j, path, journal.File{Content: []byte(left), Mode: 0o644})
 		})
 	}
 }

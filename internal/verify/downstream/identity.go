@@ -4,14 +4,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
@@ -34,40 +28,18 @@ type identity struct {
 	content []byte
 }
 
+func (i identity) file() journal.File { return journal.File{Content: i.content, Mode: 0o644} }
+
 func (i identity) Check(ctx context.Context) ([]string, error) {
-	now, err := os.ReadFile(i.path)
-	switch {
-	case err == nil && bytes.Equal(now, i.content):
-		return nil, ctx.Err()
-	case err == nil || errors.Is(err, fs.ErrNotExist):
-		return []string{"write " + i.path}, ctx.Err()
+	written, err := identityFiles(i.path).Written(ctx, journal.From(ctx), i.path, i.file())
+	if written || err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("identity: %w", err)
+	return []string{"write " + i.path}, nil
 }
 
 func (i identity) Apply(ctx context.Context) error {
-	changes, err := i.Check(ctx)
-	if err != nil || len(changes) == 0 {
-		return err
-	}
-	sum, files := sha256.Sum256(i.content), identityFiles(i.path)
-	after := journal.State{Type: "file", Mode: 0o644, Size: int64(len(i.content)), SHA256: hex.EncodeToString(sum[:])}
-	if err := files.Begin(ctx, journal.From(ctx), i.path, after); err != nil {
-		return err
-	}
-	if err := i.write(); err != nil {
-		return err
-	}
-	return files.Complete(ctx, journal.From(ctx), i.path)
-}
-
-// write puts the content in place at once.
-func (i identity) write() error {
-	temporary := i.path + ".new"
-	if err := os.WriteFile(temporary, i.content, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(temporary, i.path)
+	return identityFiles(i.path).Write(ctx, journal.From(ctx), i.path, i.file())
 }
 
 // Kinds and Namespaces say what is recorded, and where it is.

@@ -252,9 +252,11 @@ func TestItsOwnActionConforms(t *testing.T) {
 		State:    func() map[string]string { return m.state() },
 		Others:   act,
 		Break: func() (string, func()) {
-			temporary := m.path("/etc/acme/identity.json.new")
-			require.NoError(t, os.Mkdir(temporary, 0o755))
-			return "identity.json", func() { require.NoError(t, os.Remove(temporary)) }
+			path := m.path("/etc/acme/identity.json")
+			require.NoError(t, errors.Join(os.Rename(path, path+".away"), os.Mkdir(path, 0o755)))
+			return "identity.json", func() {
+				require.NoError(t, errors.Join(os.Remove(path), os.Rename(path+".away", path)))
+			}
 		},
 	}.Test(t)
 	content, err := os.ReadFile(m.path("/etc/acme/identity.json"))

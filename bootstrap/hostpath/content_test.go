@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/code"
+)
+
+var (
+	_ bootstrap.Recorder          = hostpath.Content{}
+	_ bootstrap.Hosted            = hostpath.Content{}
+	_ bootstrap.Placed            = hostpath.Content{}
+	_ bootstrap.Validator         = hostpath.Content{}
+	_ bootstrap.PermissionChecker = hostpath.Content{}
+)
+
+// contents are what the action can be asked for, by path below a directory.
+var contents = map[string]hostpath.Content{
+	"plain":                  {Path: "file", Bytes: []byte("ours"), Mode: 0o644},
+	"empty":                  {Path: "file", Bytes: []byte{}},
+	"rendered":               {Path: "file", Render: func(context.Context) ([]byte, error) { return []byte("ours"), nil }},
+	"with directories above": {Path: "a/b/file", Bytes: []byte("ours"), Parents: true},
+	"secret":                 {Path: "file", Bytes: []byte("ours"), Secret: true},
+	"rewritten":              {Path: "file", Bytes: []byte("ours"), Secret: true, Rewritten: true},
+}
+
+func TestHP3_Conform(t *testing.T) {
+	for name, c := range contents {
+		for _, before := range []string{"", "theirs"} {
+			if c.Secret && before != "" {
+				continue // it does not come back
+			}
+			t.Run(name+" "+before, func(t *testing.T) {
+				dir, c := t.TempDir(), c
+				if before != "" && !c.Parents {
+					require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte(before), 0o640))
+				}
+				c.Path = filepath.Join(dir, c.Path)
+				bootstraptest.Conform(t, func() bootstrap.Action { return c }, hostpath.Handler{})
+			})
+		}
+	}
+}
+
+// on is a plan with this step, on a node that is remembered in a directory.
+func on(dir string, c hostpath.Content) *bootstrap.Plan {
+	return &bootstrap.Plan{
+		Host:    hostns.Host{LockFile: filepath.Join(dir, "lock")},
+		Journal: &journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{hostpath.Handler{}}},
+		Steps:   []bootstrap.Step{{Name: "file", Action: c}},
+	}
+}
+
+func changed(t *testing.T, plan *bootstrap.Plan) []string {
+	t.Helper()
+	report, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	return report.Results[0].Changes
+}
+
+func TestHP3_AFileWithContent(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "etc/acme/conf")
+	c := hostpath.Content{Path: path, Bytes: []byte("one"), Parents: true}
+	require.Equal(t, []string{"make directory " + dir + "/etc", "make directory " + dir + "/etc/acme", "make file " + path}, changed(t, on(dir, c)))
+	require.Empty(t, changed(t, on(dir, c)))
+	c.Bytes = []byte("another")
+	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
+	c.Mode = 0o644
+	require.Equal(t, []string{"write file " + path + ", mode 0644 (is 0600)"}, changed(t, on(dir, c)))
+	require.NoError(t, os.Chmod(path, 0o666))
+	require.Equal(t, []string{"write file " + path + ", mode 0644 (is 0666)"}, changed(t, on(dir, c)))
+	now, err := journal.Snapshot(t.Context(), path)
+	require.NoError(t, err)
+	require.True(t, now.Same(journal.FileState([]byte("another"), 0o644)))
+	_, err = on(dir, c).RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, dir+"/etc")
+	require.NoDirExists(t, dir+"/state")
+}
+
+// A symbolic link is replaced, and not followed, and comes back.
+func TestHP3_ALinkIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	path, target := filepath.Join(dir, "conf"), filepath.Join(dir, "target")
+	require.NoError(t, os.WriteFile(target, []byte("ours"), 0o600))
+	require.NoError(t, os.Symlink("target", path))
+	c := hostpath.Content{Path: path, Bytes: []byte("ours"), Secret: true}
+	require.Equal(t, []string{"replace symbolic link " + path + " with a file"}, changed(t, on(dir, c)))
+	require.NoError(t, os.WriteFile(target, []byte("theirs"), 0o600))
+	require.Empty(t, changed(t, on(dir, c)))
+	_, err := on(dir, c).RevertAll(t.Context())
+	require.NoError(t, err)
+	leads, err := os.Readlink(path)
+	require.NoError(t, err)
+	require.Equal(t, "target", leads)
+}
+
+// A content that is another each time is asked for once a run.
+func TestHP3_RenderedOnceARun(t *testing.T) {
+	dir := t.TempDir()
+	path, calls, away := filepath.Join(dir, "token"), 0, errors.New("the issuer is away")
+	c := hostpath.Content{Path: path, Render: func(ctx context.Context) ([]byte, error) {
+		if calls++; calls == 3 {
+			return nil, away
+		}
+		return fmt.Append(nil, "token ", calls), ctx.Err()
+	}}
+	require.Equal(t, []string{"make file " + path}, changed(t, on(dir, c)))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "token 1", string(content))
+	_, err = on(dir, c).Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, calls)
+
+	_, err = on(dir, c).Check(t.Context())
+	require.ErrorIs(t, err, away)
+	require.ErrorContains(t, err, "render host path "+path)
+	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
+	content, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "token 4", string(content))
+}
+
+// That a secret is not kept is said before it is replaced, and what is in it nowhere.
+func TestHP3_ASecretIsShownNowhere(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte("their token"), 0o644))
+	c := hostpath.Content{Path: path, Bytes: []byte("our token"), Secret: true}
+	notKept := "write file " + path + ", mode 0600 (is 0644); what it holds now is not kept, and does not come back"
+	for _, run := range []func(context.Context) (*bootstrap.Report, error){
+		on(dir, c).Check, on(dir, c).Apply, on(dir, c).Apply, on(dir, c).CheckRevertAll, on(dir, c).RevertAll,
+	} {
+		report, err := run(t.Context())
+		require.NoError(t, err)
+		switch report.Op {
+		case bootstrap.OpCheckRevert, bootstrap.OpRevert:
+			require.Equal(t, []string{"remove file " + path + ": what it replaced was not kept, as asked"}, report.Results[0].Changes)
+		default:
+			if report.Results[0].Status != bootstrap.Unchanged {
+				require.Equal(t, []string{notKept}, report.Results[0].Changes)
+			}
+		}
+		text, err := report.MarshalJSON()
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "token")
+	}
+	require.NoFileExists(t, path)
+
+	c.Bytes = []byte("our token")
+	require.Equal(t, []string{"make file " + path}, changed(t, on(dir, c)))
+	c.Bytes = []byte("our next token")
+	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)), "that is ours")
+	require.NoError(t, filepath.WalkDir(dir+"/state", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			content, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.NotContains(t, string(content), "token")
+		}
+		return err
+	}))
+}
+
+// What a refresher writes is no difference, what a later version wants is one, and undoing
+// takes the file, whatever is in it.
+func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "kubeconfig")
+	refresh := func() { require.NoError(t, os.WriteFile(path, []byte("refreshed"), 0o600)) }
+	require.NoError(t, os.WriteFile(path, []byte("of an older installation"), 0o600))
+	c := hostpath.Content{Path: path, Bytes: []byte("for server one"), Rewritten: true, Secret: true}
+	require.NotEmpty(t, changed(t, on(dir, c)))
+	for range 2 {
+		refresh()
+		require.Empty(t, changed(t, on(dir, c)))
+	}
+	c.Bytes = []byte("for server two")
+	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
+	refresh()
+	require.Empty(t, changed(t, on(dir, c)))
+	require.NoError(t, os.Remove(path))
+	require.Equal(t, []string{"make file " + path}, changed(t, on(dir, c)))
+	refresh()
+	_, err := on(dir, c).RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoFileExists(t, path)
+
+	refresh() // without a journal, nobody knows whose it is
+	changes, err := c.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"write file " + path}, changes)
+}
+
+func TestHP3_Refuses(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(dir+"/dir", 0o755))
+	require.NoError(t, os.WriteFile(dir+"/file", nil, 0o600))
+	before := names(t, dir)
+	for name, tc := range map[string]struct {
+		path    string
+		parents bool
+		want    string
+		code    string
+	}{
+		"a directory":        {dir + "/dir", false, dir + "/dir is a Directory, and must be a File: move it away", code.HostpathWrongType},
+		"a device":           {os.DevNull, false, "below /dev", ""},
+		"no directory":       {dir + "/missing/x", false, "directory " + dir + "/missing does not exist; make it in a step before, or set Parents", code.HostpathMissing},
+		"a file above":       {dir + "/file/x", false, "/file is a File, and must be a Directory", code.HostpathWrongType},
+		"a file above those": {dir + "/file/x/y", true, "not a directory", code.HostpathWrongType},
+	} {
+		c := hostpath.Content{Path: tc.path, Bytes: []byte("x"), Parents: tc.parents}
+		_, err := c.Check(t.Context())
+		require.ErrorContains(t, err, tc.want, name)
+		err = c.Apply(t.Context())
+		require.ErrorContains(t, err, tc.want, name)
+		require.ErrorContains(t, err, tc.path, name)
+		require.Equal(t, tc.code, code.Of(err), name)
+		require.Equal(t, before, names(t, dir), name)
+	}
+}
+
+func TestHP3_Validate(t *testing.T) {
+	text := []byte("x")
+	render := func(context.Context) ([]byte, error) { return text, nil }
+	for want, c := range map[string]hostpath.Content{
+		"is not absolute":                {Path: "conf", Bytes: text},
+		`has a ".." in it`:               {Path: "/etc/../conf", Bytes: text},
+		"not an absolute, clean path":    {Path: "/", Bytes: text},
+		"below /proc":                    {Path: "/proc/sys/kernel/core_pattern", Bytes: text},
+		"below /sys":                     {Path: "/sys/power/state", Bytes: text},
+		"is never replaced":              {Path: "/run/xtables.lock", Bytes: text},
+		"no content is given: set Bytes": {Path: "/etc/conf"},
+		"both Bytes and Render are set":  {Path: "/etc/conf", Bytes: text, Render: render},
+		"more than permission bits":      {Path: "/etc/conf", Bytes: text, Mode: 0o755 | fs.ModeSetuid},
+		"owner -1:0 is nobody":           {Path: "/etc/conf", Bytes: text, UID: -1},
+	} {
+		require.ErrorContains(t, c.Validate(), want)
+		_, err := c.Check(t.Context())
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, c.Apply(t.Context()), want)
+	}
+	require.NoError(t, hostpath.Content{Path: "/etc/conf", Bytes: []byte{}}.Validate())
+	require.NoError(t, hostpath.Content{Path: "/etc/conf", Render: render}.Validate())
+}

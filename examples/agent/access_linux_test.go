@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+)
+
+// readyNode is a node as the agent marks it.
+const readyNode = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [{
+	"type": "NetworkUnavailable", "status": "False", "reason": "SlipwayAgentIsUp", "message": "the agent has prepared the node"}]}}`
+
+// The kubeconfig of plugins has the token that the agent has by now, also when somebody has
+// edited it, and never lies in the journal.
+func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
+	const path, older, state = "/etc/cni/net.d/agent-kubeconfig", "token of an older installation", "/var/slipway"
+	n := bootstraptest.NewNode(t)
+	var listener net.Listener
+	require.NoError(t, n.Do(context.Background(), func(context.Context) (err error) {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+		return err
+	}))
+	cluster := http.NewServeMux() // in which the node is ready already
+	cluster.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	cluster.HandleFunc("GET /api/v1/nodes/n1", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, readyNode)
+	})
+	server := httptest.NewUnstartedServer(cluster)
+	require.NoError(t, server.Listener.Close())
+	server.Listener = listener
+	server.StartTLS()
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+
+	dir := t.TempDir()
+	token := filepath.Join(dir, "token")
+	issue := func(text string) { require.NoError(t, os.WriteFile(token, []byte(text+"\n"), 0o600)) }
+	write := func(text string) {
+		require.NoError(t, n.Do(context.Background(), func(context.Context) error {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(path, []byte(text), 0o644)
+		}))
+	}
+	issue("token one")
+	write(older)
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "a",
+		"clusters": [{"name": "a", "cluster": {"server": %q, "certificate-authority-data": %q}}],
+		"users": [{"name": "a", "user": {"tokenFile": %q}}],
+		"contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}]}`, server.URL, base64.StdEncoding.EncodeToString(ca), token), 0o600))
+
+	cmd, lines := start(t, n, "--node", "n1", "--kubeconfig", kubeconfig, "--plugin-kubeconfig", path, "--state-dir", state)
+	has := func(text string) func() bool {
+		return func() bool { return strings.Contains(read(t, n, path), `"token":"`+text+`"`) }
+	}
+	eventually(t, lines, "the first token", has("token one"))
+	require.Contains(t, read(t, n, path), `"server":"`+server.URL+`"`)
+	require.Contains(t, read(t, n, path), base64.StdEncoding.EncodeToString(ca))
+	issue("token two")
+	eventually(t, lines, "the second token", has("token two"))
+	write("edited")
+	eventually(t, lines, "the token again", has("token two"))
+	require.NotContains(t, read(t, n, state+"/slipway-agent.journal"), "token of an older")
+	require.NotContains(t, read(t, n, state+"/slipway-agent.journal"), "token two")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+}
