@@ -121,11 +121,15 @@ func (c Content) Check(ctx context.Context) (changes []string, err error) {
 	if err != nil {
 		return nil, hint("host path", err)
 	}
-	if written {
-		return changes, nil
+	if !written {
+		change, err := c.change(ctx, there)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change)
 	}
-	change, err := c.change(ctx, there)
-	return append(changes, change), err
+	shared, err := journal.From(ctx).CheckWishes(ctx, files.Wish(c.clean(), file, written))
+	return append(changes, shared...), err
 }
 
 // file is what is to be at the path.
@@ -239,5 +243,5 @@ func (c Content) Apply(ctx context.Context) error {
 	if err := files.Write(ctx, journal.From(ctx), c.clean(), file); err != nil {
 		return hint("host path", err)
 	}
-	return nil
+	return journal.From(ctx).Wish(ctx, files.Wish(c.clean(), file, true))
 }

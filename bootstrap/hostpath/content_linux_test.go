@@ -21,10 +21,10 @@ import (
 )
 
 func TestHP3_ConformOnTheKernel(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
 	for name, c := range contents {
 		t.Run(name, func(t *testing.T) {
+			testns.Enter(t, testns.Mount) // here: each subtest has a thread of its own
+			require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
 			c.Path = "/run/" + c.Path
 			c.UID, c.GID = 1000, 1001
 			bootstraptest.Conform(t, func() bootstrap.Action { return c }, hostpath.Handler{})

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package hostpath_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+func plans(t *testing.T, root string, adopt bool, a bootstrap.Action) (all []*bootstrap.Plan) {
+	for _, agent := range []string{"first", "second"} {
+		all = append(all, &bootstrap.Plan{
+			Host:    hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")},
+			Journal: &journal.Node{Dir: filepath.Join(root, "state"), Agent: agent, NoOwner: true, Adopt: adopt, Handlers: []journal.Handler{hostpath.Handler{}}},
+			Steps:   []bootstrap.Step{{Name: "paths", Action: a}},
+		})
+	}
+	return all
+}
+
+func TestPLAN14_PathsOfTwoAgents(t *testing.T) {
+	root := t.TempDir()
+	dir, file := filepath.Join(root, "run/acme"), filepath.Join(root, "run/acme/config")
+	for _, a := range []bootstrap.Action{
+		hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}},
+		hostpath.Content{Path: file, Bytes: []byte("x"), Parents: true},
+	} {
+		for _, order := range [][]int{{0, 1}, {1, 0}} {
+			both := plans(t, root, false, a)
+			for i, p := range both {
+				report, err := p.Apply(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, bootstrap.Changed, report.Results[0].Status)
+				if i == 1 {
+					require.Contains(t, report.Results[0].Changes, "keep "+file+` also for this agent: agent "first" has made it`)
+				}
+				report, err = p.Apply(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, bootstrap.Unchanged, report.Results[0].Status, report.Results[0].Changes)
+			}
+			_, err := both[order[0]].RevertAll(t.Context())
+			require.NoError(t, err)
+			require.FileExists(t, file)
+			_, err = both[order[1]].RevertAll(t.Context())
+			require.NoError(t, err)
+			require.NoDirExists(t, filepath.Join(root, "run"))
+			require.NoDirExists(t, filepath.Join(root, "state"))
+		}
+	}
+}
+
+func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "run")
+	file := filepath.Join(dir, "config")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+	p := plans(t, root, true, hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}})[0]
+	report, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status, "an empty file may be anybody's")
+	p = plans(t, root, true, hostpath.Content{Path: file, Bytes: []byte("x")})[0]
+	report, err = p.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"adopt " + file + ": it is as wanted, and is undone with the rest"}, report.Results[0].Changes)
+	_, err = p.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoFileExists(t, file)
+	require.DirExists(t, dir)
+}
