@@ -5,7 +5,6 @@ package hostns
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -149,20 +148,4 @@ func unseen(path, why string, m mountinfo.Mount) error {
 func sharedWith(mounts []mountinfo.Mount, m mountinfo.Mount) bool {
 	group := m.Group()
 	return group != "" && slices.ContainsFunc(mounts, func(other mountinfo.Mount) bool { return other.Group() == group })
-}
-
-// resolve follows the symbolic links of as much of path as exists.
-func resolve(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest), nil
-		}
-		if dir == filepath.Dir(dir) {
-			return path, nil
-		}
-	}
 }

@@ -38,7 +38,7 @@ func checkPath(path string, check func(side, string) error) error {
 	if surelyHost() {
 		return nil
 	}
-	path, err := resolve(path)
+	path, err := mountinfo.Resolve(path)
 	if err != nil {
 		return err
 	}
