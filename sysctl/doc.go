@@ -26,8 +26,10 @@
 //
 // Keys below net belong to the network namespace of the calling thread, all others
 // to the machine. Files, sockets and /proc are those of the thread's mount
-// namespace. No goroutine is started, except by [Systemd] for the duration of a
-// call. Nothing here takes a lock: whoever changes a node must hold one.
+// namespace. In a container, a plan refuses to set the keys below net unless it enters
+// the host, or the network namespace is certainly the host's. No goroutine is started,
+// except by [Systemd] for the duration of a call. Nothing here takes a lock: whoever
+// changes a node must hold one.
 //
 // # What it needs
 //
