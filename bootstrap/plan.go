@@ -191,7 +191,7 @@ type Plan struct {
 }
 
 // Step returns the step with the given name, for Prepare to complete, or nil if
-// there is none.
+// Steps has none. Gates are not found: they have been waited for by then.
 func (p *Plan) Step(name string) *Step {
 	i := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == name })
 	if i < 0 {

@@ -90,7 +90,7 @@ func (w *walk) applyHere(ctx context.Context, s *Step) Result {
 		return s.result(Failed, "check", changes, err)
 	}
 	if len(changes) == 0 {
-		return Result{Status: Unchanged}
+		return s.advised(ctx, Result{Status: Unchanged})
 	}
 	applying := w.recording(ctx, s) // what the check has asked does not count
 	err = s.Action.Apply(applying)
