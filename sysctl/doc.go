@@ -45,9 +45,9 @@
 // Independent failures are joined, each an [*Error] with its key and value.
 // [ErrSwallowed] means that a write did not take effect. Other errors match what
 // the system returned: [fs.ErrNotExist] for a key that this kernel does not have,
-// or a glob that none could match, syscall.EINVAL for a value that it does not accept, [fs.ErrPermission] and
-// syscall.EROFS with the remedy in the text. On systems other than Linux they match
-// [errors.ErrUnsupported], unless Kernel.Files is set.
+// or a glob that none could match, syscall.EINVAL for a value that it does not accept,
+// [fs.ErrPermission] and syscall.EROFS with the remedy in the text. On systems other than
+// Linux they match [errors.ErrUnsupported], unless Kernel.Files is set.
 //
 // # When not to use it
 //

@@ -33,10 +33,11 @@ func CheckProc(proc string) error { return checkProc(proc) }
 // visible, the files that a kubelet mounts into each container, or an overlay root
 // that is not shared. If it cannot be determined, there is no error.
 //
-// Of what is below /proc/sys, only the values below net are looked at, which are those of a
-// network namespace. In a container, that is the host's for certain only if it is the kernel's first one, as in a pod with hostNetwork: in a node that is
-// itself a container it cannot be told. A systemd unit with a network namespace of its own
-// (PrivateNetwork=) counts as a container here too.
+// Of what is below /proc/sys, only the values below net are looked at, which are those of
+// a network namespace. In a container, that is the host's for certain only if it is the
+// kernel's first one, as in a pod with hostNetwork: in a node that is itself a container
+// it cannot be told. A systemd unit with a network namespace of its own (PrivateNetwork=)
+// counts as a container here too.
 func CheckFile(path string) error { return checkPath(path, side.file) }
 
 // CheckMount returns an error that matches [ErrNotHost] if the host would not see a
@@ -131,7 +132,7 @@ const (
 	valuesOfNet = "/proc/sys/net"
 )
 
-// value is file for a kernel value of the thread's network namespace.
+// value is file for the kernel values of the thread's network namespace.
 func (s side) value(path string) error {
 	switch {
 	case s.net.first:
