@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
@@ -144,6 +145,9 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"open no cgroup":             {func(context.Context) error { return second(cgroup.Open("")) }, "no path given"},
 		"zero drop-in":               {run(bootstrap.Step{Name: "s", Action: sysctl.DropIn{}}), "no name and no settings given"},
 		"no key":                     {func(context.Context) error { return second(sysctl.Kernel{}.Get("")) }, "not a sysctl key"},
+		"bpffs of a nil kernel":      {run(bootstrap.Step{Name: "s", Action: bpffs.Mount{Path: "/nowhere", Kernel: (*bootstraptest.Kernel)(nil)}}), "the kernel is a nil *bootstraptest.Kernel"},
+		"cgroup of a nil kernel":     {run(bootstrap.Step{Name: "s", Action: cgroup.Mount{Path: "/nowhere", Kernel: (*bootstraptest.Kernel)(nil)}}), "the kernel is a nil *bootstraptest.Kernel"},
+		"values of a nil kernel":     {run(bootstrap.Step{Name: "s", Action: sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: (*bootstraptest.Kernel)(nil)}}}), "the kernel is a nil *bootstraptest.Kernel"},
 		"CNI without name":           {run(bootstrap.Step{Name: "s", Action: cniinstall.Install{Config: cniinstall.Whole("{}")}}), "no name given for the file"},
 		"zero CNI agent":             {func(ctx context.Context) error { return second(cniinstall.Agent{}.Render(ctx, "/nowhere")) }, "no plugin of the agent given"},
 		"zero chained":               {func(ctx context.Context) error { return second(cniinstall.Chained{}.Render(ctx, "/nowhere")) }, "no plugin of the agent given"},

@@ -83,7 +83,8 @@ type Placed interface {
 	Action
 
 	// Places lists the paths at which Apply makes something, each with the type of
-	// the file system that it mounts there, or "" for files. A plan refuses an action
+	// the file system that it mounts there, or "" for files, and /proc/sys/net if it
+	// sets values of a network namespace. A plan refuses an action
 	// that would make them in the container that the process is in.
 	Places() map[string]string
 }

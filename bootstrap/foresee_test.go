@@ -66,6 +66,18 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 	}, log, "nothing is locked, and each step told of once")
 }
 
+// What works against a step is said in each apply, whatever another step has to do.
+func TestAnUnchangedStepAdvisesAlsoWhereAnotherChanges(t *testing.T) {
+	done := &bootstraptest.Script{Advice: []string{"a later file overrides it"}}
+	p := &bootstrap.Plan{Steps: []bootstrap.Step{step("first", todo()), step("done", done)}}
+	for _, first := range []string{"changed", "unchanged"} {
+		report, err := p.Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, lines("first "+first, "done unchanged"), statuses(report))
+		require.Equal(t, []string{"a later file overrides it"}, report.Results[1].Advice, first)
+	}
+}
+
 // Others may have changed the node between the check and the lock.
 func TestPLAN17_WhatFailsLaterStopsAsItAlwaysHas(t *testing.T) {
 	late := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, errBoom}}

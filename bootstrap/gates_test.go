@@ -169,6 +169,12 @@ func (p picky) WithStep(ctx context.Context, step string) context.Context {
 	return ctx
 }
 
+func TestAGateIsNoStep(t *testing.T) {
+	p := &bootstrap.Plan{Gates: []bootstrap.Step{step("gate", todo())}, Steps: []bootstrap.Step{step("s", todo())}}
+	require.Nil(t, p.Step("gate"))
+	require.Equal(t, "s", p.Step("s").Name)
+}
+
 func TestGatesAreValidated(t *testing.T) {
 	for want, p := range map[string]*bootstrap.Plan{
 		"gate 1 has no name":                     {Gates: []bootstrap.Step{step("", todo())}},

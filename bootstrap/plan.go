@@ -195,7 +195,7 @@ type Plan struct {
 }
 
 // Step returns the step with the given name, for Prepare to complete, or nil if
-// there is none.
+// Steps has none. Gates are not found: they have been waited for by then.
 func (p *Plan) Step(name string) *Step {
 	i := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == name })
 	if i < 0 {
@@ -211,8 +211,9 @@ func (p *Plan) Step(name string) *Step {
 // Otherwise it looks at every step that it can. A step whose Check returns an error
 // is [Failed], and the steps that need it are [Blocked]. But if that step itself
 // needs one that would change, the error may only mean that this change has not
-// been made yet: the step is then [Unknown], and Check returns no error for it. So is
-// every step while a gate is not open.
+// been made yet: the step is then [Unknown], and Check returns no error for it, unless
+// that change could not help (see [Validator] and [MissingError]). So is every step while
+// a gate is not open.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheck, false, (*walk).checkPlan)
 }

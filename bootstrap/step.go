@@ -22,7 +22,7 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 		if err != nil {
 			r := s.result(Failed, "check", changes, err)
 			v, ok := as[Validator](s.Action)
-			r.certain = ok && v.Validate() != nil
+			r.certain = ok && v.Validate() != nil || w.hopeless(s, err)
 			return r
 		}
 		if p, ok := as[PermissionChecker](s.Action); ok && w.silent && len(changes) > 0 {
@@ -90,7 +90,7 @@ func (w *walk) applyHere(ctx context.Context, s *Step) Result {
 		return s.result(Failed, "check", changes, err)
 	}
 	if len(changes) == 0 {
-		return Result{Status: Unchanged}
+		return s.advised(ctx, Result{Status: Unchanged})
 	}
 	applying := w.recording(ctx, s) // what the check has asked does not count
 	err = s.Action.Apply(applying)

@@ -245,7 +245,11 @@ func (w *walk) prepare(ctx context.Context) error {
 // unprepared reports that the steps could not be completed.
 func (w *walk) unprepared(ctx context.Context, err error) error {
 	var failure *StepError
-	if !errors.As(err, &failure) || w.plan.Step(failure.Step) == nil {
+	named := errors.As(err, &failure)
+	if named && w.plan.Step(failure.Step) == nil {
+		named, err = false, fmt.Errorf("the error is that of %q, which is none of the plan's steps: %w", failure.Step, err)
+	}
+	if !named {
 		failure = newStepError("", "prepare", err)
 		if len(w.plan.Steps) > 0 {
 			failure.Step = w.plan.Steps[0].Name

@@ -32,7 +32,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice = slices.Concat(i.Misplaced(), i.assumed(), i.lacking(), i.shared(), advice)
+	advice = slices.Concat(i.misplaced(), i.assumed(), i.lacking(), i.shared(), advice)
 	if i.Config == nil {
 		return advice, nil
 	}

@@ -109,7 +109,8 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, err
 		}
 	}
 	f.report(skipped)
-	return nil, errors.Join(fmt.Errorf("%w: %s has no valid configuration of it (yet)", ErrTargetMissing, f.dir), joinTexts(skipped))
+	err = fmt.Errorf("%w: %s has no valid configuration of it (yet)", ErrTargetMissing, f.dir)
+	return nil, errors.Join(missing{err, []string{f.dir}}, joinTexts(skipped))
 }
 
 // fits reports false for a configuration of nothing but our plugin: it is one of

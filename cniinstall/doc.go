@@ -63,7 +63,8 @@
 // [InvalidError] says what is wrong with the configuration, and where.
 // [ErrPluginMissing] says that a plugin which the configuration names is not on the
 // node (yet), and [ErrTargetMissing] that the network to join is not; both may be
-// worth waiting for. A guard ends with [ErrUninstalled], with [ErrContested], or
+// worth waiting for, and a plan goes on to such a step only if one before it may bring it
+// (bootstrap.MissingError). A guard ends with [ErrUninstalled], with [ErrContested], or
 // with one of the journal's errors for a node that somebody else owns by now. All
 // other errors are those of the file system, with operation, path and remedy.
 //

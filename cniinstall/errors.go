@@ -22,6 +22,18 @@ var ErrNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopbac
 // folder, or not valid. It may still appear, since the other CNI may be starting.
 var ErrTargetMissing = code.New(code.CNITargetMissing, "network to chain onto is missing")
 
+// missing is an error about what is at none of these paths, and could still be brought to
+// one of them.
+type missing struct {
+	error
+	at []string
+}
+
+func (m missing) Unwrap() error { return m.error }
+
+// MissingAt makes the error a bootstrap.MissingError.
+func (m missing) MissingAt() []string { return m.at }
+
 // ErrInUse is matched by the error of an undo that leaves what sandboxes need to be
 // deleted: without the plugins that gave a pod its network the runtime cannot take it
 // back, and containerd not without a configuration either, so pods would be stuck.

@@ -10,6 +10,9 @@ func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 	return c.renderIn(ctx, i.folder())
 }
 
+// Missing is a missing.
+type Missing = missing
+
 // LastChange is lastChange.
 var LastChange = lastChange
 

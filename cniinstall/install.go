@@ -100,9 +100,17 @@ func (i Install) Places() map[string]string {
 	return places
 }
 
-// Validate says what is wrong with the folders and names of i, whatever is on the node.
+// Validate says what is wrong with the folders and names of i, and with a configuration
+// that builds on nothing else, whatever is on the node.
 func (i Install) Validate() error {
-	_, err := i.withDefaults()
+	i, err := i.withDefaults()
+	if err != nil || !isFixed(i.Config) {
+		return err
+	}
+	raw, err := i.Config.Render(context.Background(), i.ConfDir)
+	if err == nil {
+		_, err = parse(i.ConfName, raw)
+	}
 	return err
 }
 

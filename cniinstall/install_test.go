@@ -119,6 +119,9 @@ var (
 	_ bootstrap.Hosted   = cniinstall.AgentConf{}
 	_ bootstrap.Placed   = cniinstall.AgentConf{}
 	_ journal.Handler    = cniinstall.Handler{}
+
+	_ bootstrap.Validator    = cniinstall.Install{}
+	_ bootstrap.MissingError = cniinstall.Missing{}
 )
 
 // What cannot be looked at is not what is missing, and is not replaced.

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
@@ -88,6 +89,48 @@ func TestCNI2_APlanWaitsForWhatOthersBring(t *testing.T) {
 	plan.Steps[0].Action = i.Install
 	_, err = plan.Apply(t.Context())
 	require.ErrorAs(t, err, new(*cniinstall.InvalidError))
+}
+
+// A plugin that is nowhere fails before the first step changes anything; one that an
+// earlier step installs in a folder that is searched does not.
+func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	i.Plugins, i.Optional = nil, []string{"loopback"}
+	i.SearchDirs = []string{filepath.Join(n.root, "opt/provider")}
+	provider := cniinstall.Install{Plugins: n.install().Plugins, BinDir: filepath.Join(n.root, "opt/elsewhere")}
+	plan := func() *bootstrap.Plan {
+		return &bootstrap.Plan{
+			Host: hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
+			Steps: []bootstrap.Step{
+				{Name: "run", Action: hostpath.Paths{List: []hostpath.Path{{Path: filepath.Join(n.root, "run/cilium"), Type: hostpath.DirectoryOrCreate}}}},
+				{Name: "provider", Action: provider},
+				{Name: "cni", Action: i.Install, After: []string{"run", "provider"}},
+			},
+		}
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(n.root, "run"), 0o755))
+	before := tree(t, n.root)
+	_, err := plan().Apply(t.Context())
+	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
+	require.ErrorAs(t, err, new(bootstrap.MissingError))
+	require.Equal(t, "cni.plugin-missing", bootstrap.Code(err))
+	require.Equal(t, before, tree(t, n.root))
+
+	provider.BinDir = i.SearchDirs[0]
+	report, err := plan().Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Unknown, report.Results[2].Status)
+	_, err = plan().Apply(t.Context())
+	require.NoError(t, err)
+	requireConverged(t, i, n.root)
+
+	i.Config, i.ConfName = chainedOf(cniinstall.Chained{Target: "nobody's"}), "04-chained.conflist"
+	require.NoError(t, os.RemoveAll(filepath.Join(n.root, "run/cilium")))
+	before = tree(t, n.root)
+	_, err = plan().Apply(t.Context())
+	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
+	require.Equal(t, before, tree(t, n.root))
 }
 
 // What was set aside under another suffix is no longer where others find it: only the

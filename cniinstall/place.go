@@ -162,10 +162,9 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Misplaced says in which of its folders the runtime that [Install.For] was given
-// does not look, one line for each. It is the part of Advise that says that nobody
-// will use what is installed.
-func (i Install) Misplaced() (advice []string) {
+// misplaced says in which of its folders the runtime that [Install.For] was given
+// does not look, one line for each: nobody will use what is installed there.
+func (i Install) misplaced() (advice []string) {
 	if i.place == nil {
 		return nil
 	}

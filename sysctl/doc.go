@@ -26,8 +26,10 @@
 //
 // Keys below net belong to the network namespace of the calling thread, all others
 // to the machine. Files, sockets and /proc are those of the thread's mount
-// namespace. No goroutine is started, except by [Systemd] for the duration of a
-// call. Nothing here takes a lock: whoever changes a node must hold one.
+// namespace. In a container, a plan refuses to set the keys below net unless it enters
+// the host, or the network namespace is certainly the host's. No goroutine is started,
+// except by [Systemd] for the duration of a call. Nothing here takes a lock: whoever
+// changes a node must hold one.
 //
 // # What it needs
 //
@@ -43,9 +45,9 @@
 // Independent failures are joined, each an [*Error] with its key and value.
 // [ErrSwallowed] means that a write did not take effect. Other errors match what
 // the system returned: [fs.ErrNotExist] for a key that this kernel does not have,
-// syscall.EINVAL for a value that it does not accept, [fs.ErrPermission] and
-// syscall.EROFS with the remedy in the text. On systems other than Linux they match
-// [errors.ErrUnsupported], unless Kernel.Files is set.
+// or a glob that none could match, syscall.EINVAL for a value that it does not accept,
+// [fs.ErrPermission] and syscall.EROFS with the remedy in the text. On systems other than
+// Linux they match [errors.ErrUnsupported], unless Kernel.Files is set.
 //
 // # When not to use it
 //

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -170,10 +171,12 @@ func (DropIn) Kinds() []string { return Handler{}.Kinds() }
 // the running one.
 func (d DropIn) Namespaces() []string { return d.Kernel.namespaces() }
 
-// Places lists the directory of the file.
+// Places lists the directory of the file and, as [Settings.Places] does, /proc/sys/net.
 func (d DropIn) Places() map[string]string {
 	if !d.Kernel.isRunning() {
 		return nil
 	}
-	return map[string]string{d.dir(): ""}
+	places := map[string]string{d.dir(): ""}
+	maps.Copy(places, d.Kernel.places(d.Settings))
+	return places
 }

@@ -4,7 +4,9 @@
 package sysctl
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -85,7 +87,7 @@ func expand(f Files, as []assignment) ([]target, error) {
 	for _, a := range order {
 		found, err := a.targets(f, explicit)
 		if err != nil && !a.IgnoreFailure {
-			errs.Add(fmt.Errorf("expand %s: %w", a.Key, hint(a.Key, err)))
+			errs.Add(a.unexpanded(err))
 		}
 		if len(targets)+len(found) > maxTargets {
 			errs.Add(fmt.Errorf("expand %s: there are more than %d values to set up to here, and the rest is left out", a.Key, maxTargets))
@@ -107,6 +109,9 @@ func (a assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {
 		return []target{{assignment: a, path: path}}, nil
 	}
 	paths, err := glob(f, path)
+	if err == nil && len(paths) == 0 && !a.IfExists {
+		err = couldMatch(f, path)
+	}
 	var found []target
 	for _, p := range paths {
 		one := a
@@ -115,6 +120,16 @@ func (a assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {
 		}
 	}
 	return found, err
+}
+
+// unexpanded is why a pattern has no keys. One that could have none is as a key that is
+// missing.
+func (a assignment) unexpanded(err error) error {
+	err = hint(a.Key, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Error{opSet, a.Key, a.Value, err}
+	}
+	return fmt.Errorf("expand %s: %w", a.Key, err)
 }
 
 func lastOfEach(targets []target) []target {

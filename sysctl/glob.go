@@ -52,6 +52,53 @@ func globElements(f Files, dir string, elements []string) ([]string, error) {
 	return found, nil
 }
 
+// couldMatch returns an error that matches [fs.ErrNotExist] if pattern, which matches
+// nothing, would not either whatever names its wildcards stand for: its fixed directory is
+// missing, or nothing beside what it is about has the rest of the key.
+func couldMatch(f Files, pattern string) error {
+	patterns, err := braces(pattern)
+	if err != nil {
+		return err
+	}
+	var wide []string
+	for _, p := range patterns {
+		elements := widened(strings.Split(p, "/"))
+		if anyMatch(f, "", elements) {
+			return nil
+		}
+		wide = append(wide, string(keyOf(strings.Join(elements, "/"))))
+	}
+	return fmt.Errorf("no key can match, since there is no %s: %w", strings.Join(slices.Compact(wide), ", "), fs.ErrNotExist)
+}
+
+// widened returns a pattern's elements with * in place of those with wildcards; but the
+// last one is the rest of the key, if it is not the only one.
+func widened(elements []string) []string {
+	elements = slices.Clone(elements)
+	wild := false
+	for i, e := range elements {
+		if isWild(e) && (!wild || i < len(elements)-1) {
+			wild, elements[i] = true, "*"
+		}
+	}
+	return elements
+}
+
+// anyMatch reports whether a path matches. What cannot be looked at may.
+func anyMatch(f Files, dir string, elements []string) bool {
+	names, err := matching(f, dir, elements[0])
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		at := path.Join(dir, name)
+		if len(elements) > 1 {
+			return anyMatch(f, at, elements[1:])
+		}
+		return isWild(elements[0]) || exists(f, at)
+	})
+}
+
 // matching lists the names in dir that match an element with wildcards. If dir does
 // not exist or is not a directory, nothing matches. Without wildcards it is the
 // element, whether it exists or not.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,20 @@ func (k Kernel) namespaces() []string {
 		return nil
 	}
 	return []string{"mnt", "net"}
+}
+
+// places tells a plan that settings are values of a network namespace, which may be that of
+// a container; none for another Kernel than the running one.
+func (k Kernel) places(settings []Setting) map[string]string {
+	ofNet := func(s Setting) bool {
+		path, err := s.Key.path()
+		first, _, _ := strings.Cut(path, "/")
+		return err == nil && !s.Exclude && (first == "net" || isGlob(first))
+	}
+	if !k.isRunning() || !slices.ContainsFunc(settings, ofNet) {
+		return nil
+	}
+	return map[string]string{"/proc/sys/net": ""}
 }
 
 func (k Kernel) files() Files {

@@ -194,11 +194,12 @@ func TestSYS2_Globs(t *testing.T) {
 			settings: []sysctl.Setting{{Key: "net.ipv4.conf.{et?0,lxc1,none}.rp_filter", Value: "1"}},
 			want:     []string{"eth0 1", "lxc1 1"},
 		},
-		"nothing matches":            {settings: []sysctl.Setting{{Key: "net.ipv6.c*.x", Value: "1"}, {Key: "nix.*.y", Value: "1"}}},
-		"nothing closes the bracket": {settings: []sysctl.Setting{{Key: "net.ipv4.conf.[.rp_filter", Value: "1"}}},
+		"nothing matches yet":        {settings: []sysctl.Setting{{Key: "net.ipv4.conf.cali*.rp_filter", Value: "1"}, {Key: "net.ipv4.conf.{cali?,eth1}.rp_filter", Value: "1"}, {Key: "net.ipv4.zz_*", Value: "1"}}},
+		"nothing matches":            {settings: []sysctl.Setting{{Key: "net.ipv6.c*.x", Value: "1", IfExists: true}, {Key: "nix.*.y", Value: "1", IgnoreFailure: true}}},
+		"nothing closes the bracket": {settings: []sysctl.Setting{{Key: "net.ipv4.conf.[.rp_filter", Value: "1", IfExists: true}}},
 		"an escape":                  {settings: []sysctl.Setting{{Key: `net.ipv4.conf.\lx\c?.rp_filter`, Value: "1"}}, want: []string{"lxc1 1"}},
 		"a leading dot":              {settings: []sysctl.Setting{{Key: "net/ipv4/conf/.h*/rp_filter", Value: "1"}, {Key: "net/ipv4/conf/[.h]*/rp_filter", Value: "2"}}, want: []string{"/hidden 1"}},
-		"below a file":               {settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward.*", Value: "1"}}},
+		"below a file":               {settings: []sysctl.Setting{{Key: "net.ipv4.ip_forward.*", Value: "1", IfExists: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := bootstraptest.NewKernel("eth0", "lxc1", "lxc2.7", ".hidden")
@@ -217,6 +218,75 @@ func TestSYS2_Globs(t *testing.T) {
 	}
 	_, err := sysctl.Kernel{Files: &bootstraptest.Kernel{}}.Get("net.ipv4.conf.*.rp_filter")
 	require.ErrorContains(t, err, "pattern")
+}
+
+// A pattern that matches nothing on a node without pods is right; one that could match
+// nothing on any is as a key that the kernel does not have.
+func TestSYS2_APatternThatCouldNeverMatchIsMissing(t *testing.T) {
+	for key, lacks := range map[sysctl.Key]string{
+		"net.ipv4.conf.lxc*.rp_filtr":          "net.ipv4.conf.*.rp_filtr",
+		"net/ipv4/conf/lxc*.7/rp_filtr":        "net.ipv4.conf.*.rp_filtr",
+		"net.ipv4.confs.lxc*.rp_filter":        "net.ipv4.confs.*.rp_filter",
+		"net.ipv4.conf.{lxc,cali}*.rp_filtr":   "net.ipv4.conf.*.rp_filtr",
+		"net.ipv4.{conf,confs}.lxc*.rp_filtr":  "net.ipv4.conf.*.rp_filtr, net.ipv4.confs.*.rp_filtr",
+		"net.ipv?.conf.lxc*.send_redirect":     "net.*.conf.*.send_redirect",
+		"net.ipv4.conf.lxc*.rp_f?lters":        "net.ipv4.conf.*.rp_f?lters",
+		"net.ipv4.confs.*":                     "net.ipv4.confs.*",
+		"net.ipv4.ip_forward.*":                "net.ipv4.ip_forward.*",
+		"nix.*.y":                              "nix.*.y",
+		"net.ipv4.conf.[.rp_filter":            "net.ipv4.conf.[.rp_filter",
+		"net.ipv4.conf.lxc*.rp_filter.further": "net.ipv4.conf.*.rp_filter.further",
+	} {
+		fake := bootstraptest.NewKernel("eth0")
+		k := sysctl.Kernel{Files: fake}
+		wrong, right := sysctl.Setting{Key: key, Value: "1"}, sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"}
+		changes, err := k.Diff(wrong, right)
+		require.Len(t, changes, 1, "%s: the rest is told all the same", key)
+		_, checked := sysctl.Settings{Values: []sysctl.Setting{wrong}, Kernel: k}.Check(t.Context())
+		for _, err := range []error{err, checked, k.Set(wrong, right)} {
+			var failure *sysctl.Error
+			require.ErrorAs(t, err, &failure, key)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			require.ErrorContains(t, err, "no key can match, since there is no "+lacks+": ")
+			require.Equal(t, "sysctl.key-missing", code.Of(err))
+		}
+		for _, may := range []sysctl.Setting{{Key: key, Value: "1", IgnoreFailure: true}, {Key: key, Value: "1", IfExists: true}, {Key: key, Exclude: true}} {
+			changes, err := k.Diff(may)
+			require.NoError(t, err, may)
+			require.Empty(t, changes)
+		}
+	}
+	fake := bootstraptest.NewKernel()
+	fake.Fail = func(op, path string) error {
+		if op == "readdir" {
+			return syscall.EACCES
+		}
+		return nil
+	}
+	_, err := sysctl.Kernel{Files: fake}.Diff(sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filtr", Value: "1"})
+	require.ErrorIs(t, err, fs.ErrPermission, "what cannot be looked at is not what is missing")
+}
+
+// It is said before an earlier step of the plan, or a drop-in, changes anything.
+func TestPLAN17_APatternThatCouldNeverMatchFailsBeforeTheFirstChange(t *testing.T) {
+	dir := t.TempDir()
+	fake := bootstraptest.NewKernel("eth0")
+	k := sysctl.Kernel{Files: fake}
+	wrong := []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filtr", Value: "0"}}
+	for _, action := range []bootstrap.Action{
+		sysctl.Settings{Values: wrong, Kernel: k},
+		sysctl.DropIn{Name: "90-acme.conf", Dir: dir, Settings: wrong, Kernel: k},
+	} {
+		plan := &bootstrap.Plan{Steps: []bootstrap.Step{
+			{Name: "forwarding", Action: sysctl.Settings{Values: sysctl.Forwarding(), Kernel: k}},
+			{Name: "filter", Action: action},
+		}}
+		_, err := plan.Apply(t.Context())
+		require.ErrorContains(t, err, "net.ipv4.conf.lxc*.rp_filtr")
+		require.Equal(t, "sysctl.key-missing", bootstrap.Code(err))
+		require.Empty(t, fake.Writes())
+		require.NoFileExists(t, filepath.Join(dir, "90-acme.conf"))
+	}
 }
 
 func linkOf(c sysctl.Change) string {

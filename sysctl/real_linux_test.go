@@ -97,6 +97,23 @@ func TestSYS2_RealKernel(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EISDIR)
 }
 
+// A namespace without pods has what a pattern for their links needs; nothing has a key of
+// another name.
+func TestSYS2_PatternsThatMatchNothingOnTheRealKernel(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	k := sysctl.Kernel{}
+	for _, key := range []sysctl.Key{"net.ipv4.conf.lxc*.rp_filter", "net.ipv6.conf.lxc*.accept_ra", "net.ipv4.neigh.lxc*.gc_*", "net.ipv4.conf.{cali,lxc}*.rp_filter"} {
+		require.NoError(t, k.Set(sysctl.Setting{Key: key, Value: "0"}), key)
+	}
+	for _, key := range []sysctl.Key{"net.ipv4.conf.lxc*.rp_filtr", "net.ipv4.cnf.lxc*.rp_filter", "net.ipv4.neigh.lxc*.gx_*", "net.ipv4.ip_forward.*"} {
+		err := k.Set(sysctl.Setting{Key: key, Value: "0"})
+		require.ErrorIs(t, err, fs.ErrNotExist, key)
+		require.ErrorContains(t, err, string(key))
+		require.Equal(t, "sysctl.key-missing", code.Of(err))
+		require.NoError(t, k.Set(sysctl.Setting{Key: key, Value: "0", IgnoreFailure: true}), key)
+	}
+}
+
 // Most of what * matches here is a plain file, below which is nothing.
 func TestSYS2_AGlobThroughPlainFilesOfTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)

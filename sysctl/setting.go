@@ -11,7 +11,10 @@ import (
 // Setting is one line of a sysctl.d file: a key and its wanted value.
 type Setting struct {
 	// Key may be a glob. It then stands for the existing keys that match, except
-	// those that another setting names explicitly.
+	// those that another setting names explicitly. That there are none is no error,
+	// since links come later; but a glob that no key could match counts as a missing
+	// key: its fixed directory is not there, or nothing in it has the rest of the key,
+	// as with net.ipv4.conf.lxc*.rp_filtr.
 	Key Key
 	// Value is written as it is. In comparisons, blanks and tabs between fields are
 	// equal.

@@ -51,6 +51,11 @@ func (Settings) Kinds() []string { return Handler{}.Kinds() }
 // the running one.
 func (s Settings) Namespaces() []string { return s.Kernel.namespaces() }
 
+// Places lists /proc/sys/net, if values are those of a network namespace: in a container
+// a plan refuses to set them, unless it enters the host or the namespace is known to be
+// the host's (hostns.CheckFile).
+func (s Settings) Places() map[string]string { return s.Kernel.places(s.Values) }
+
 // Validate says which of the keys are none, whatever is on the node.
 func (s Settings) Validate() error { return validate(s.Values) }
 

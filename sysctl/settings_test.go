@@ -22,6 +22,7 @@ import (
 var (
 	_ bootstrap.Recorder = sysctl.Settings{}
 	_ bootstrap.Hosted   = sysctl.Settings{}
+	_ bootstrap.Placed   = sysctl.Settings{}
 	_ bootstrap.Adviser  = sysctl.Settings{}
 )
 
@@ -349,4 +350,21 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 		_, err := a.CheckRevert(t.Context())
 		require.ErrorContains(t, err, broken)
 	}
+}
+
+func TestSEC10_OnlyValuesOfANetworkNamespaceHaveAPlace(t *testing.T) {
+	net := map[string]string{"/proc/sys/net": ""}
+	for key, want := range map[sysctl.Key]map[string]string{
+		"net.ipv4.ip_forward": net, "net/ipv4/conf/lxc*/rp_filter": net, "n?t.ipv4.ip_forward": net, "*.timer_migration": net,
+		"kernel.timer_migration": nil, "network.x": nil, "": nil,
+	} {
+		values := []sysctl.Setting{{Key: "kernel.pid_max", Value: "1"}, {Key: key, Value: "1", IgnoreFailure: true}}
+		require.Equal(t, want, sysctl.Settings{Values: values}.Places(), key)
+		require.Empty(t, sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Root: "/hostproc/sys"}}.Places())
+		require.Empty(t, sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: bootstraptest.NewKernel()}}.Places())
+		places := sysctl.DropIn{Dir: "/run/sysctl.d", Settings: values}.Places()
+		require.Contains(t, places, "/run/sysctl.d")
+		require.Len(t, places, 1+len(want))
+	}
+	require.Empty(t, sysctl.Settings{Values: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Exclude: true}}}.Places())
 }

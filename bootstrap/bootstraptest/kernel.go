@@ -4,6 +4,7 @@
 package bootstraptest
 
 import (
+	"errors"
 	"io/fs"
 	"sync"
 )
@@ -11,7 +12,8 @@ import (
 // Kernel is a node's kernel in memory, just booted, for tests that need neither
 // root nor Linux. It stands in for the real one as bpffs.Mount.Kernel, as
 // cgroup.Mount.Kernel and as sysctl.Kernel.Files: one value serves a whole plan.
-// The zero value has the link lo; [NewKernel] adds others.
+// The zero value has the link lo; [NewKernel] adds others. A nil Kernel answers each call
+// of an action with an error.
 //
 // It keeps mounts as the kernel does: a stack for each path, identities that are
 // never given twice, EINVAL, EBUSY, ENOENT, ENOTDIR and ENODEV where the kernel
@@ -87,11 +89,19 @@ func (k *Kernel) lock() (unlock func()) {
 
 // refused asks Fail, with nothing locked.
 func (k *Kernel) refused(op, path string) error {
-	if k.Fail == nil {
-		return nil
+	if err := k.given(op, path); err != nil || k.Fail == nil {
+		return err
 	}
 	if err := k.Fail(op, path); err != nil {
 		return &fs.PathError{Op: op, Path: path, Err: err}
+	}
+	return nil
+}
+
+// given returns an error for a nil Kernel, which an action's field may hold.
+func (k *Kernel) given(op, path string) error {
+	if k == nil {
+		return &fs.PathError{Op: op, Path: path, Err: errors.New("the kernel is a nil *bootstraptest.Kernel")}
 	}
 	return nil
 }

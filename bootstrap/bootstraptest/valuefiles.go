@@ -50,6 +50,9 @@ func (k *Kernel) Writable(name string) error {
 }
 
 func (k *Kernel) exists(name string) error {
+	if err := k.given("open", procSys+name); err != nil {
+		return err
+	}
 	defer k.lock()()
 	if _, ok := k.values[name]; !ok {
 		return k.missing("open", name)
@@ -81,6 +84,9 @@ func (k *Kernel) note(name, text string) {
 
 // Routers lists the links with a learnt default route.
 func (k *Kernel) Routers() ([]string, error) {
+	if err := k.given("read", "/proc/net/ipv6_route"); err != nil {
+		return nil, err
+	}
 	defer k.lock()()
 	return slices.Clone(k.routers), nil
 }

@@ -12,16 +12,31 @@ import (
 // Seen answers CheckFile, or with a type CheckMount, for who sees these mounts
 // and these of pid 1.
 func Seen(mounts, init, path, fstype string) error {
-	var s side
-	var err error
-	if s.mounts, err = mountinfo.Parse(strings.NewReader(mounts)); err != nil {
-		return err
-	}
-	if s.init, err = mountinfo.Parse(strings.NewReader(init)); err != nil {
+	s, err := sideOf(mounts, init)
+	if err != nil {
 		return err
 	}
 	if fstype == "" {
 		return s.file(path)
 	}
 	return s.mount(path, fstype)
+}
+
+// SeenValue answers CheckFile for a value below /proc/sys, of who is in the kernel's first
+// network namespace or in that with the name own, with pid 1 in init.
+func SeenValue(mounts, init, path string, first bool, ownNet, initNet string) error {
+	s, err := sideOf(mounts, init)
+	if err != nil {
+		return err
+	}
+	s.net = network{first: first, own: ownNet, init: initNet}
+	return s.file(path)
+}
+
+func sideOf(mounts, init string) (s side, err error) {
+	if s.mounts, err = mountinfo.Parse(strings.NewReader(mounts)); err != nil {
+		return s, err
+	}
+	s.init, err = mountinfo.Parse(strings.NewReader(init))
+	return s, err
 }

@@ -5,7 +5,6 @@ package hostns
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,6 +32,12 @@ func CheckProc(proc string) error { return checkProc(proc) }
 // A container is recognised by its mounts: a root other than pid 1's, if that is
 // visible, the files that a kubelet mounts into each container, or an overlay root
 // that is not shared. If it cannot be determined, there is no error.
+//
+// Of what is below /proc/sys, only the values below net are looked at, which are those of
+// a network namespace. In a container, that is the host's for certain only if it is the
+// kernel's first one, as in a pod with hostNetwork: in a node that is itself a container
+// it cannot be told. A systemd unit with a network namespace of its own (PrivateNetwork=)
+// counts as a container here too.
 func CheckFile(path string) error { return checkPath(path, side.file) }
 
 // CheckMount returns an error that matches [ErrNotHost] if the host would not see a
@@ -48,6 +53,13 @@ func CheckMount(path, fstype string) error {
 type side struct {
 	mounts []mountinfo.Mount
 	init   []mountinfo.Mount // those of pid 1; nil: they cannot be seen
+	net    network
+}
+
+// network is what is known of the thread's network namespace.
+type network struct {
+	first     bool   // the kernel's first one
+	own, init string // its name and that of pid 1's, as in namespaces(7); empty: not known
 }
 
 // apart reports whether pid 1 is known to be in another mount namespace: the two
@@ -96,6 +108,10 @@ func top(mounts []mountinfo.Mount, point string) (mountinfo.Mount, bool) {
 func (s side) file(path string) error {
 	m, known := mountinfo.Holding(s.mounts, path)
 	switch {
+	case mountinfo.Below(path, valuesOfNet):
+		return s.value(path)
+	case mountinfo.Below(path, values):
+		return nil
 	case !known:
 		return nil
 	case s.container() && m.Point == "/":
@@ -108,6 +124,31 @@ func (s side) file(path string) error {
 		return stays(path, "the mount on "+m.Point+" is not one of pid 1's", path)
 	}
 	return nil
+}
+
+// The kernel's values, and those that are a network namespace's.
+const (
+	values      = "/proc/sys"
+	valuesOfNet = "/proc/sys/net"
+)
+
+// value is file for the kernel values of the thread's network namespace.
+func (s side) value(path string) error {
+	switch {
+	case s.net.first:
+		return nil
+	case s.container():
+		return leaves(path, "nothing shows that this container is in the host's network namespace")
+	case s.apart() && s.net.own != "" && s.net.init != "" && s.net.own != s.net.init:
+		return leaves(path, "pid 1 is in another network namespace")
+	}
+	return nil
+}
+
+func leaves(path, why string) error {
+	return fmt.Errorf("%s: %w: %s, so the host would have nothing of what is set there: "+
+		"mount the host's /proc into the container (hostPath: {path: /proc}) and enter by it, or share the host's network (hostNetwork: true), "+
+		"which cannot be told where the node is itself a container", path, ErrNotHost, why)
 }
 
 // kernels reports whether m is of a type that a runtime mounts into each container.
@@ -149,20 +190,4 @@ func unseen(path, why string, m mountinfo.Mount) error {
 func sharedWith(mounts []mountinfo.Mount, m mountinfo.Mount) bool {
 	group := m.Group()
 	return group != "" && slices.ContainsFunc(mounts, func(other mountinfo.Mount) bool { return other.Group() == group })
-}
-
-// resolve follows the symbolic links of as much of path as exists.
-func resolve(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest), nil
-		}
-		if dir == filepath.Dir(dir) {
-			return path, nil
-		}
-	}
 }

@@ -38,7 +38,7 @@ func checkPath(path string, check func(side, string) error) error {
 	if surelyHost() {
 		return nil
 	}
-	path, err := resolve(path)
+	path, err := mountinfo.Resolve(path)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func checkPath(path string, check func(side, string) error) error {
 	if err != nil {
 		return nil // without a /proc nothing can be told
 	}
-	return check(side{mounts: mounts, init: initMounts()}, path)
+	return check(side{mounts: mounts, init: initMounts(), net: ownNetwork()}, path)
 }
 
 // surelyHost reports whether this is pid 1's mount namespace and shows no sign of a
@@ -65,6 +65,20 @@ func surelyHost() bool {
 		err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st)
 		return err == nil && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 	})
+}
+
+// firstOnly is a value that the kernel has for its first network namespace only, on any
+// configuration: net_core_table in net/core/sysctl_net_core.c is registered for init_net.
+// Which namespace's values are shown goes by the thread that looks.
+const firstOnly = "/proc/sys/net/core/netdev_max_backlog"
+
+// ownNetwork looks at the network namespaces of the thread and of its pid 1.
+func ownNetwork() (n network) {
+	var st unix.Stat_t
+	n.first = unix.Stat(firstOnly, &st) == nil && isProcFS(firstOnly)
+	n.own, _ = os.Readlink("/proc/thread-self/ns/net")
+	n.init, _ = os.Readlink("/proc/1/ns/net")
+	return n
 }
 
 // initMounts lists the mounts of this thread's pid 1. It returns nil if they cannot

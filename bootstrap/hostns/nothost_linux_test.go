@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 func TestSEC10_ProcOfTheHost(t *testing.T) {
@@ -43,4 +44,16 @@ func TestSEC10_TheOwnNamespaceIsNoHost(t *testing.T) {
 		require.Contains(t, check, proc+": not the host's: its pid 1 is in this mount namespace")
 		require.Contains(t, ofHost, want)
 	}
+}
+
+// The kernel's first network namespace is known by values that no other one has.
+func TestSEC10_TheFirstNetworkNamespace(t *testing.T) {
+	own, err := os.Readlink("/proc/thread-self/ns/net")
+	require.NoError(t, err)
+	if own == "net:[4026531833]" { // NET_NS_INIT_INO, since Linux 6.18
+		require.True(t, hostns.InFirstNetwork())
+	}
+	testns.Enter(t, testns.Mount|testns.Net)
+	require.FileExists(t, "/proc/sys/net/core/somaxconn", "this one has values, too")
+	require.False(t, hostns.InFirstNetwork())
 }

@@ -109,3 +109,43 @@ func TestSEC10_WhatStaysInAContainer(t *testing.T) {
 		})
 	}
 }
+
+// Kernel values below net are a network namespace's: a container is refused unless that is
+// the kernel's first one.
+func TestSEC10_ValuesThatStayInAContainer(t *testing.T) {
+	const net, untold, other = "/proc/sys/net", "nothing shows that this container is in the host's network namespace", "pid 1 is in another network namespace"
+	for name, c := range map[string]struct {
+		mounts, init, path string
+		first              bool
+		own, initNet, want string
+	}{
+		"host":                        {host, host, net, true, "a", "a", ""},
+		"host of a first one unknown": {host, host, net, false, "a", "a", ""},
+		"host, init unknown":          {host, "", net, false, "a", "", ""},
+		"nothing known":               {"", "", net, false, "", "", ""},
+		"kind":                        {kind, kind, net, false, "a", "a", ""},
+		"pod":                         {pod, pod, net, false, "a", "a", untold},
+		"pod: one value":              {pod, pod, net + "/ipv4/ip_forward", false, "a", "a", untold},
+		"pod with hostNetwork":        {pod, pod, net, true, "a", "a", ""},
+		"pod with hostPID":            {pod, host, net, false, "a", "b", untold},
+		"pod: pause is pid 1":         {pod, sharedPod, net, false, "a", "a", untold},
+		"pod with both":               {pod, host, net, true, "a", "a", ""},
+		"pod: the machine's value":    {pod, pod, "/proc/sys/kernel/timer_migration", false, "a", "a", ""},
+		"pod: beside the values":      {pod, pod, "/proc/sysrq-trigger", true, "a", "a", "container's own proc"},
+		"unit":                        {unit, host, net, false, "a", "a", ""},
+		"unit with a network":         {unit, host, net, false, "b", "a", other},
+		"unit, init invisible":        {unit, "", net, false, "b", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := hostns.SeenValue(c.mounts, c.init, c.path, c.first, c.own, c.initNet)
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, hostns.ErrNotHost)
+			require.ErrorContains(t, err, c.path+": ")
+			require.ErrorContains(t, err, c.want)
+			require.ErrorContains(t, err, "hostPath: {path: /proc}")
+		})
+	}
+}

@@ -92,6 +92,11 @@ type Node struct {
 	// AcceptKept makes it no error that something is kept because it is no longer as it
 	// was left. Once all else is undone, such entries are dropped, and the journal
 	// remembers which objects are left for good: see [Journal.LeftForGood].
+	//
+	// So are those that a handler keeps as asked ([ErrKept]), be it for the sake of
+	// what somebody has changed (a plugin that an edited configuration names), or by a
+	// field of its own. It is for a revert after which none is to follow: do not set it
+	// together with such a field if they are to be undone later.
 	AcceptKept bool
 
 	// Override has this agent's way with objects that other agents of the node want to be

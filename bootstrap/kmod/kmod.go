@@ -33,6 +33,9 @@ type Modules struct {
 // Namespaces lists the mount namespace, for the host's modules.
 func (Modules) Namespaces() []string { return []string{"mnt"} }
 
+// Places lists none: modules bring no files.
+func (Modules) Places() map[string]string { return nil }
+
 // Check names the modules that Apply would load. An error says which modules the
 // kernel does not have or cannot load, and what to do; the errors of several are
 // joined.

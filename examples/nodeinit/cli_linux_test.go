@@ -116,10 +116,10 @@ func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.plugins, "test-cni")))
-	o := n.run(n.args("check", "--output", "json")...)
+	o := n.run(n.args("check", "--output", "json", "--cni-bin-dir", "/run/cilium/bin")...)
 	require.Equal(t, 2, o.code, o.stderr)
 	r := o.report(t)
-	require.Equal(t, "unknown", r.statuses()["cni"], "its plugin may come with an earlier step")
+	require.Equal(t, "unknown", r.statuses()["cni"], "its plugin may come with an earlier step, which makes /var/run/cilium")
 	require.Contains(t, r.Results[6].Error, "test-cni")
 
 	o = n.run(n.args("apply", "--output", "json", "--skip", "bpffs,cni", "--skip", "cgroup")...)
@@ -131,6 +131,34 @@ func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
 		"config": "skipped", "cleanup": "skipped", "host-paths": "skipped", "cgroup": "skipped", "sysctl": "skipped",
 		"bpffs": "changed", "cni": "skipped",
 	}, o.report(t).statuses())
+}
+
+// A plugin that no step brings, and a configuration that is none, fail before anything is
+// changed: also on a node on which all other steps have something to do.
+func TestPLAN17_WhatNoStepCouldMendFailsBeforeTheFirstChange(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.write("/run/bad.conflist", "{oops")
+	require.NoError(t, os.Remove(filepath.Join(n.plugins, "test-cni")))
+	before := n.state()
+	for code, more := range map[string][]string{
+		"cni.plugin-missing": nil,
+		"cni.config-invalid": {"--cni-conf", "/run/bad.conflist"},
+		"cni.target-missing": {"--cni-conf=", "--cni-chain", "other"},
+	} {
+		for _, command := range []string{"apply", "check"} {
+			o := n.run(n.args(command, append(more, "--output", "json")...)...)
+			require.Equal(t, 1, o.code, "%s: %s", command, o.stderr)
+			r := o.report(t)
+			require.Equal(t, "failed", r.statuses()["cni"], "%s %s", command, code)
+			require.Equal(t, code, r.Results[len(r.Results)-1].Code)
+			require.Empty(t, before.Diff(n.state()), "%s %s", command, code)
+		}
+	}
+	n.write("/run/mended", plugin)
+	n.shell("mkdir -p /opt/cni/bin && install -m 755 /run/mended /opt/cni/bin/test-cni")
+	o := n.run(n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
 }
 
 func TestPLAN8_ConfigurationThatCannotBeHadBlocksTheRest(t *testing.T) {

@@ -17,6 +17,12 @@ import (
 // What it prints comes back with its exit status as the last word.
 func (n *node) pod(volumes string, args ...string) string {
 	n.t.Helper()
+	return n.podIn("", volumes, args...)
+}
+
+// podIn is pod in more namespaces of its own, by the flags of unshare(1).
+func (n *node) podIn(namespaces, volumes string, args ...string) string {
+	n.t.Helper()
 	quoted := ""
 	for _, arg := range args {
 		quoted += " '" + arg + "'"
@@ -32,7 +38,7 @@ mkdir -p $ROOT/proc $ROOT/sys $ROOT/etc $ROOT/run $ROOT/var/lib $ROOT/opt $ROOT/
 ln -s ../run $ROOT/var/run
 cp ` + binary + ` $ROOT/nodeinit
 ` + volumes + `
-unshare --mount --pid --fork --kill-child --propagation unchanged sh -c "
+unshare ` + namespaces + ` --mount --pid --fork --kill-child --propagation unchanged sh -c "
 	mount -n --make-private $ROOT
 	mount -n -t proc proc $ROOT/proc
 	exec chroot $ROOT /nodeinit ` + quoted + ` 2>&1" || echo "exit $?"
@@ -75,6 +81,35 @@ func TestSEC10_APodWithoutTheHostsProcIsRefused(t *testing.T) {
 	out = n.pod("", "mount-cgroup", "--here")
 	require.Contains(t, out, "changed")
 	require.NotContains(t, out, "exit")
+}
+
+// Values of links would stay in the network namespace of a pod, also where the drop-in is
+// on a volume of the host's; others are the machine's. A node such as this one, that is
+// not in the kernel's first network namespace, cannot be told from a pod's.
+func TestSEC10_ValuesOfAPodsNetworkAreRefused(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("mkdir -p /etc/sysctl.d /var/lib/slipway; echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter")
+	volumes := `for dir in /etc/sysctl.d /var/lib/slipway; do mkdir -p $ROOT$dir; mount -n --bind $dir $ROOT$dir; done; `
+	before := n.beside()
+	apply := []string{"apply", "--only", "sysctl"}
+	for _, namespaces := range []string{"--net", ""} {
+		for _, args := range [][]string{{"sysctlfix"}, apply, append(apply, "--sysctl-conf-dir=", "--sysctl", "net.ipv4.ip_forward = 1")} {
+			out := n.podIn(namespaces, volumes, args...)
+			require.Contains(t, out, "exit 1", args)
+			require.Contains(t, out, "/proc/sys/net: not the host's: nothing shows that this container is in the host's network namespace")
+			require.Contains(t, out, "hostNetwork: true")
+			require.Contains(t, out, "--host-proc", "the program's own remedy")
+		}
+	}
+	require.Empty(t, before.Diff(n.beside()))
+
+	out := n.podIn("--net", volumes, append(apply, "--sysctl-conf-dir=", "--sysctl", "kernel.timer_migration = "+n.shell("cat /proc/sys/kernel/timer_migration"))...)
+	require.NotContains(t, out, "exit", "it is right already")
+	out = n.podIn("--net", volumes, "sysctlfix", "--here")
+	require.NotContains(t, out, "exit")
+	require.Contains(t, out, "changed")
+	require.Equal(t, "1", n.shell("cat /proc/sys/net/ipv4/conf/all/rp_filter"), "that of the pod was meant")
 }
 
 func TestSEC10_VolumesOfTheHostGoOn(t *testing.T) {
@@ -137,8 +172,12 @@ func TestSEC10_AUnitWithPrivateMounts(t *testing.T) {
 	}
 	require.Empty(t, before.Diff(n.state()))
 
+	out := n.shell("unshare --net --mount --propagation slave " + binary + " apply --only sysctl --sysctl-conf-dir= 2>&1 || echo exit $?")
+	require.Contains(t, out, "/proc/sys/net: not the host's: pid 1 is in another network namespace")
+	require.Contains(t, out, "exit 1")
+
 	// Its files are the host's, and by /proc its mounts are, too.
-	out := n.shell(unit + binary + " sysctlfix 2>&1'")
+	out = n.shell(unit + binary + " sysctlfix 2>&1'")
 	require.Contains(t, out, "changed")
 	out = n.shell(unit + binary + " --host-proc=/proc mount-cgroup 2>&1'")
 	require.Contains(t, out, "changed")

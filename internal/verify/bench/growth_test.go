@@ -25,8 +25,8 @@ const module = "github.com/slipway-dev/slipway"
 // uses are the packages, each with an expression that links what it is for.
 var uses = []struct{ pkg, expression string }{
 	{"bootstrap", "(&bootstrap.Plan{}).Apply"},
-	{"bootstrap/journal", "journal.Open"},
-	{"bootstrap/hostns", "hostns.Host{}.In"},
+	{"bootstrap/journal", "(&journal.Node{}).Open"},
+	{"bootstrap/hostns", "hostns.Host{}.Enter"},
 	{"bootstrap/reconcile", "reconcile.Loop{}.Run"},
 	{"bootstrap/cri", "cri.Endpoint{}.Status"},
 	{"bootstrap/gate", "gate.KubeProxy"},
