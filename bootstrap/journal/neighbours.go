@@ -192,9 +192,17 @@ func mayEqual(a, b string) bool { return a == b || a == "" || b == "" }
 
 // conflict says that c is in the way of e.
 func (c *claim) conflict(e Entry) error {
-	return fmt.Errorf("%s: %w: agent %q has %s, and this one wants %s: uninstall or release that agent, change one of the two, or override it",
-		e.Object, ErrConflict, c.agent, c.After.wish(), e.After.wish())
+	return conflict{fmt.Errorf("%s: %w: agent %q has %s, and this one wants %s: uninstall or release that agent, change one of the two, or override it",
+		e.Object, ErrConflict, c.agent, c.After.wish(), e.After.wish())}
 }
+
+// conflict tells a plan that no step of its own could mend it.
+type conflict struct{ error }
+
+// Certain makes the error a bootstrap.CertainError.
+func (conflict) Certain() {}
+
+func (c conflict) Unwrap() error { return c.error }
 
 // wish says in a word or two what a step wants of an object.
 func (s State) wish() string {
