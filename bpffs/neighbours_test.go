@@ -51,3 +51,31 @@ func TestPLAN14_AMountOfTwoAgents(t *testing.T) {
 		require.NoDirExists(t, dir)
 	}
 }
+
+// So does the directory that the first one has made for it.
+func TestPLAN14_TheDirectoryUnderAMountOfTwoAgents(t *testing.T) {
+	k, root := bootstraptest.NewKernel(), t.TempDir()
+	path := filepath.Join(root, "run", "bpf")
+	first, second := mounting(t, root, "first", path, k), mounting(t, root, "second", path, k)
+	for _, plan := range []*bootstrap.Plan{first, second} {
+		_, err := plan.Apply(t.Context())
+		require.NoError(t, err)
+	}
+	_, err := first.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"bpf"}, k.Mounts(path))
+	require.NoFileExists(t, filepath.Join(root, "state", "first.journal"))
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, filepath.Join(root, "run"))
+	require.NoDirExists(t, filepath.Join(root, "state"))
+}
+
+// mounting is the plan of an agent that wants a bpffs on a path.
+func mounting(t *testing.T, root, agent, path string, k *bootstraptest.Kernel) *bootstrap.Plan {
+	return &bootstrap.Plan{
+		Host:    hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")},
+		Journal: &journal.Node{Dir: filepath.Join(root, "state"), Agent: agent, NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{Kernel: k}}},
+		Steps:   []bootstrap.Step{{Name: "bpffs", Action: bpffs.Mount{Path: path, Kernel: k}}},
+	}
+}
