@@ -81,3 +81,56 @@ func TestPLAN17_AConflictIsFoundBeforeTheFirstChange(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, path)
 }
+
+// So does the directory that the first one has made for it.
+func TestPLAN14_TheDirectoryUnderAMountOfTwoAgents(t *testing.T) {
+	k, root := bootstraptest.NewKernel(), t.TempDir()
+	path := filepath.Join(root, "run", "bpf")
+	first, second := mounting(t, root, "first", path, k), mounting(t, root, "second", path, k)
+	for _, plan := range []*bootstrap.Plan{first, second} {
+		_, err := plan.Apply(t.Context())
+		require.NoError(t, err)
+	}
+	_, err := first.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"bpf"}, k.Mounts(path))
+	require.NoFileExists(t, filepath.Join(root, "state", "first.journal"))
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, filepath.Join(root, "run"))
+	require.NoDirExists(t, filepath.Join(root, "state"))
+}
+
+// What an agent was about to mount that was killed then, another has mounted. When that one
+// has gone, the mount is still known for one of theirs.
+func TestPLAN14_AMountThatAKilledAgentWasAboutToMake(t *testing.T) {
+	k, root := bootstraptest.NewKernel(), t.TempDir()
+	path := filepath.Join(root, "bpf")
+	first, second := mounting(t, root, "first", path, k), mounting(t, root, "second", path, k)
+	j, err := first.Journal.(*journal.Node).Open(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, journal.Files{Kind: "bpffs"}.MkdirAll(t.Context(), j.Step("bpffs"), path, 0o755))
+	require.NoError(t, j.Step("bpffs").Begin(t.Context(), journal.Entry{
+		Kind: "bpffs/mount", Object: path, Boot: j.Boot(), After: journal.State{Type: "mount", Value: "slipway-first"},
+	}))
+	require.NoError(t, j.Close())
+	_, err = second.Apply(t.Context())
+	require.NoError(t, err)
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"bpf"}, k.Mounts(path), "the first one wants it")
+	_, err = first.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, k.Mounts(path))
+	require.NoDirExists(t, path)
+	require.NoDirExists(t, filepath.Join(root, "state"))
+}
+
+// mounting is the plan of an agent that wants a bpffs on a path.
+func mounting(t *testing.T, root, agent, path string, k *bootstraptest.Kernel) *bootstrap.Plan {
+	return &bootstrap.Plan{
+		Host:    hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")},
+		Journal: &journal.Node{Dir: filepath.Join(root, "state"), Agent: agent, NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{Kernel: k}}},
+		Steps:   []bootstrap.Step{{Name: "bpffs", Action: bpffs.Mount{Path: path, Kernel: k}}},
+	}
+}

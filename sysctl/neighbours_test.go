@@ -102,3 +102,27 @@ func TestPLAN14_AValueThatIsDraggedAlong(t *testing.T) {
 	_, err = first.settings(sysctl.Setting{Key: cause, Value: "1"}).Check(t.Context())
 	require.ErrorIs(t, err, journal.ErrConflict, "it would change what the other one wants")
 }
+
+// An agent was about to override another, and killed before it did. When the other one has
+// gone, the value is still known for what that one has made of it.
+func TestPLAN14_AValueThatAKilledAgentWasAboutToOverride(t *testing.T) {
+	const key = "net.ipv4.conf.eth0.rp_filter"
+	k := bootstraptest.NewKernel("eth0")
+	dir := filepath.Join(t.TempDir(), "state")
+	first := newNeighbour(t, dir, "first", k)
+	first.apply(sysctl.Setting{Key: key, Value: "1"})
+	node := &journal.Node{Dir: dir, Agent: "second", NoOwner: true, Override: true, Handlers: []journal.Handler{sysctl.Handler{Kernel: first.kernel}}}
+	second, err := node.Open(t.Context(), nil)
+	require.NoError(t, err)
+	defer second.Close()
+	value := func(v string) journal.State { return journal.State{Type: "value", Value: v} }
+	require.NoError(t, second.Step("sysctl").Begin(t.Context(), journal.Entry{
+		Kind: "sysctl/value", Object: key, Identity: "sysctl " + key, Before: value("1"), After: value("2"), Boot: second.Boot(),
+	}))
+	first.uninstall()
+	require.Equal(t, "1", first.value(key), "the second one is there")
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "0", first.value(key))
+	require.NoDirExists(t, dir)
+}

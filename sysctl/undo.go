@@ -73,7 +73,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 		return journal.Undo{}, fmt.Errorf("put back: %w", err)
 	case sameValue(now, e.Before.Value):
 		return journal.Undo{}, nil
-	case !left(e, now):
+	case !left(e, now) && !e.MatchesAfter(state(now)): // which knows what other agents have left it to be
 		return journal.Undo{}, fmt.Errorf("%s is %s, %w (%s), so it is kept", e.Object, oneLine(now), journal.ErrChanged, oneLine(e.After.Value))
 	case forGood(at, now):
 		return journal.Undo{

@@ -304,7 +304,9 @@ func (u *undoing) leaveToOthers(w *work) bool {
 		w.restores, w.keeps = true, e.Before.Type == "file" // which is another file than that agent has left
 		return false
 	}
-	w.keeps = slices.ContainsFunc(others.wanting(), func(c claim) bool { return c.Loose && !c.After.Same(e.After) })
+	w.keeps = slices.ContainsFunc(others.wanting(), func(c claim) bool {
+		return (c.Loose || c.After.Type == "mount") && !c.After.Same(e.After) // it knows not what is there
+	})
 	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
 	u.stays[e.Object] = true
 	return true

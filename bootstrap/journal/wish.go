@@ -214,7 +214,10 @@ func (e Entry) above() (identities []string) {
 	if !isPath(path) || !slices.Contains([]string{"file", "dir", "mount", "pin"}, what) {
 		return nil
 	}
-	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+	if what != "mount" { // which is on one
+		path = filepath.Dir(path)
+	}
+	for dir := path; dir != "/"; dir = filepath.Dir(dir) {
 		identities = append(identities, "dir "+dir)
 	}
 	return identities

@@ -131,7 +131,7 @@ func (h Handler) unmountOnly(e journal.Entry) error {
 		sources = append(sources, e.Was.Value)
 	}
 	return k.UnmountOnly(e.Object, func(m mountinfo.Mount) bool {
-		return m.FSType == h.FSType && slices.Contains(sources, m.Source)
+		return m.FSType == h.FSType && (slices.Contains(sources, m.Source) || leftByOthers(e, m))
 	})
 }
 
@@ -146,6 +146,11 @@ func (h Handler) covered(on []mountinfo.Mount) bool {
 	return false
 }
 
+// leftByOthers reports whether m is a mount that other agents have made, and left to e's.
+func leftByOthers(e journal.Entry, m mountinfo.Mount) bool {
+	return strings.HasPrefix(m.Source, sourcePrefix) && e.MatchesAfter(journal.State{Type: "mount", Value: m.Source})
+}
+
 // there reports whether the mount of e is there, visible, and may go. It is told
 // by its source, which nobody else's has, whatever the mount namespace. Nil and false: it is gone.
 func (h Handler) there(e journal.Entry, goes func(path string) bool) (bool, error) {
@@ -156,6 +161,9 @@ func (h Handler) there(e journal.Entry, goes func(path string) bool) (bool, erro
 	at := find(h.Kernel, on, h.FSType, e.After.Value)
 	if at < 0 && e.Was != nil {
 		at = find(h.Kernel, on, h.FSType, e.Was.Value)
+	}
+	if at < 0 {
+		at = slices.IndexFunc(on, func(m mountinfo.Mount) bool { return m.FSType == h.FSType && leftByOthers(e, m) })
 	}
 	switch {
 	case at >= 0 && at < len(on)-1, at < 0 && h.covered(on):
