@@ -17,7 +17,8 @@ import (
 // Advise lists what an administrator should know even though Check finds nothing to
 // change, one line for each item: that the container runtime looks elsewhere, or does
 // not say where (see [Install.For]); an optional plugin that is nowhere to be found; what
-// somebody has changed of what was installed elsewhere; a folder in which others than root may put something that a runtime will run, and the
+// was installed before, under another name or elsewhere, and stays because somebody has
+// changed it or something needs it; a folder in which others than root may put something that a runtime will run, and the
 // plugins that are not asked for their versions because of that;
 // an invalid file among those searched for a network to chain onto; and why
 // runtimes will not use the configuration: another file sorts before it, perhaps
@@ -28,7 +29,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice, err := i.keptElsewhere(ctx)
+	advice, err := i.keptFormer(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,13 @@
 // package bootstrap/cri asks it, and undoes what was installed in others before.
 // Without it, they are those that runtimes have by default.
 //
+// What the step installed before, and the Install no longer lists, is undone once the rest is
+// there: see Install.Names and ConfName.
+//
 // Folders are never replaced, and only removed by an undo, if Install made them and
 // they are empty. A [Guard] repairs an installation that somebody changes, and a
-// [Handler] undoes it in another process. [AgentConf] removes a configuration that the
+// [Handler] undoes it in another process, but for plugins that a configuration or a
+// sandbox on the node still needs. [AgentConf] removes a configuration that the
 // agent has written by itself.
 //
 // Folders are opened once, and all work is done through the open folder: a symbolic

@@ -41,6 +41,10 @@ type Install struct {
 	// plugin is an error, unless it is in Optional or its Policy excludes it. If Policy
 	// has none for a plugin, it is DefaultPolicy, but for loopback IfMissing.
 	//
+	// Where Names lists some, what the context's step has installed in BinDir and is neither
+	// there nor in Optional any more is undone, unless something on the node needs it (see
+	// [Handler]): Advise says what. Without Names, nothing is.
+	//
 	// No configuration is published where loopback is neither installed nor to be: no
 	// configuration names it, and containerd runs it for every pod. That does not hold
 	// where Optional names it, or the runtime given to For needs none.
@@ -63,7 +67,8 @@ type Install struct {
 	// Config is the configuration. If nil, none is installed. It is written to
 	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d;
 	// ConfName must be given. If it ends in .conflist, the configuration must be a
-	// list; if in .conf or .json, that of a single plugin.
+	// list; if in .conf or .json, that of a single plugin. What the context's step has
+	// published under another name before is undone once this one is there.
 	Config   Config
 	ConfDir  string
 	ConfName string
@@ -117,11 +122,11 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 	if err := j.speak(ctx, j.early(false)); err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
-	moves, err := j.checkMove(ctx)
+	goes, err := j.checkFormer(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
-	return append(j.changes(), moves...), nil
+	return append(j.changes(), goes...), nil
 }
 
 // Missing says what others have still to bring before i can be installed: a plugin that
@@ -142,7 +147,8 @@ func (i Install) Missing(ctx context.Context) (seen string, err error) {
 
 // Apply makes missing folders (mode 0755), installs the plugins, and then publishes
 // the configuration. Everything is written under temporary names and validated
-// before the first file is renamed. What a killed run has left is removed.
+// before the first file is renamed. What a killed run has left is removed. Last, what the
+// step installed before and i no longer has is undone.
 func (i Install) Apply(ctx context.Context) error {
 	j, err := i.survey(ctx)
 	if err == nil {
@@ -150,7 +156,7 @@ func (i Install) Apply(ctx context.Context) error {
 		err = j.apply(ctx)
 	}
 	if err == nil {
-		err = j.finishMove(ctx)
+		err = j.undoFormer(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("install CNI: %w", err)

@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/utils"
 	"github.com/containernetworking/cni/pkg/version"
 
+	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
@@ -59,6 +61,11 @@ type network struct {
 	isList  bool
 	version string   // what a runtime asks of the plugins; never empty
 	types   []string // of the plugins, in their order
+}
+
+// needs reports whether a pod with the network would fail without the plugin.
+func (n *network) needs(plugin string) bool {
+	return plugin == loopback || slices.Contains(n.types, plugin) || cniresult.Names(n.raw, plugin)
 }
 
 // parse reads a configuration as a runtime does that finds it under the name file.

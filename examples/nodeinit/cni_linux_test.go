@@ -22,6 +22,15 @@ cat > /etc/cni/net.d/10-other.conflist <<'END'
 END`)
 	n.write("/opt/cni/bin/other-cni", plugin)
 	n.shell("chmod 755 /opt/cni/bin/other-cni")
+	n.ownLoopback()
+}
+
+// ownLoopback is the node's own plugin loopback, as beside other CNIs: ours would stay as
+// long as one of their configurations does.
+func (n *node) ownLoopback() {
+	n.shell("mkdir -p /opt/cni/bin")
+	n.write("/opt/cni/bin/loopback", plugin)
+	n.shell("chmod 755 /opt/cni/bin/loopback")
 }
 
 // agentPlugin puts the plugin that templates name into the folder to install.
