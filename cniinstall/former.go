@@ -41,7 +41,7 @@ func (h former) concerns(e journal.Entry) bool {
 		}
 		return isConf(e) && isOurs(e) && !h.i.Exclusive && filepath.Base(e.Object) != h.i.ConfName // an exclusive one removes it itself
 	case e.Kind == kindFile && h.i.Plugins != nil:
-		if !sameDir(dir, h.i.BinDir) {
+		if !h.i.isBinDir(dir) {
 			return moved
 		}
 		return isPlugin(e) && h.i.dropped(filepath.Base(e.Object))
@@ -52,7 +52,18 @@ func (h former) concerns(e journal.Entry) bool {
 // dropped reports whether the plugin is none that is to be installed, as far as that is
 // said: where there are no Names it is not.
 func (i Install) dropped(plugin string) bool {
-	return len(i.Names) > 0 && !slices.Contains(i.Names, plugin) && !slices.Contains(i.Optional, plugin)
+	return len(i.Names) > 0 && !slices.ContainsFunc(slices.Concat(i.Names, i.Optional), func(name string) bool {
+		return slices.Contains(i.installedAs(name), plugin)
+	})
+}
+
+func (i Install) isBinDir(dir string) bool {
+	return slices.ContainsFunc(i.binDirs(), func(d string) bool { return sameDir(d, dir) })
+}
+
+// isIn reports whether one of the folders is dir, or in it.
+func (i Install) isIn(dir string) bool {
+	return slices.ContainsFunc(append(i.binDirs(), i.ConfDir), func(d string) bool { return mountinfo.Below(d, dir) })
 }
 
 // Look keeps what the Install has, and what somebody has changed or something needs of the
@@ -60,7 +71,7 @@ func (i Install) dropped(plugin string) bool {
 func (h former) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
 	kept := fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
 	switch {
-	case e.Kind == kindDir && (h.i.place == nil || mountinfo.Below(h.i.BinDir, e.Object) || mountinfo.Below(h.i.ConfDir, e.Object)):
+	case e.Kind == kindDir && (h.i.place == nil || h.i.isIn(e.Object)):
 		return u, kept
 	case e.Kind != kindDir && !h.concerns(e):
 		return u, kept
@@ -90,7 +101,7 @@ func (h former) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry
 func (h former) needed(ctx context.Context, r remains, e journal.Entry, kept func(journal.Entry) bool) error {
 	dir := filepath.Dir(e.Object)
 	others := slices.DeleteFunc(h.i.searchDirs(), func(d string) bool { return sameDir(d, dir) })
-	if _, err := find(filepath.Base(e.Object), others); err != nil || sameDir(dir, h.i.BinDir) {
+	if _, err := find(filepath.Base(e.Object), others); err != nil || h.i.isBinDir(dir) {
 		return Handler{}.needed(ctx, r, e)
 	}
 	r.counts = func(path string) bool {

@@ -277,7 +277,7 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 	if err != nil {
 		return changed // gone, or nothing that a pod could start with
 	}
-	if _, err := parse(filepath.Base(conf.Object), raw); err != nil {
+	if _, err := f.parseWhole(ctx, filepath.Base(conf.Object), raw); err != nil {
 		return changed
 	}
 	entries, err := p.Journal().Entries()
@@ -351,6 +351,10 @@ func stillOurs(e journal.Entry) error {
 
 // parseFile reads the configuration at path.
 func parseFile(ctx context.Context, path string) (*network, error) {
-	name := filepath.Base(path)
-	return folder{dir: filepath.Dir(path)}.parse(ctx, candidate{name, name})
+	f, name := folder{dir: filepath.Dir(path)}, filepath.Base(path)
+	raw, err := f.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return f.parseWhole(ctx, name, raw)
 }

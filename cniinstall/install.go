@@ -41,9 +41,9 @@ type Install struct {
 	// plugin is an error, unless it is in Optional or its Policy excludes it. If Policy
 	// has none for a plugin, it is DefaultPolicy, but for loopback IfMissing.
 	//
-	// Where Names lists some, what the context's step has installed in BinDir and is neither
-	// there nor in Optional any more is undone, unless something on the node needs it (see
-	// [Handler]): Advise says what. Without Names, nothing is.
+	// Where Names lists some, what the context's step has installed in these folders and is
+	// neither there nor in Optional any more is undone, unless something on the node needs
+	// it (see [Handler]): Advise says what. Without Names, nothing is.
 	//
 	// No configuration is published where loopback is neither installed nor to be: no
 	// configuration names it, and containerd runs it for every pod. That does not hold
@@ -55,23 +55,39 @@ type Install struct {
 	// DefaultPolicy is that of the plugins that Policy does not name.
 	DefaultPolicy Policy
 
-	// BinDir is where plugins are installed. If empty, it is /opt/cni/bin.
+	// As says under which names a plugin of the source is installed, if not its own: a
+	// program that is two plugins, as Calico's is calico and calico-ipam, is
+	// {"calico": {"calico", "calico-ipam"}}. Names and Optional have the source's name,
+	// Policy that under which it is installed.
+	As map[string][]string
+
+	// BinDir is where plugins are installed. If empty, it is /opt/cni/bin. They are
+	// installed in AlsoBinDirs too. Where there are such, a folder that lacks something
+	// and cannot be written to is passed over, as long as another is not: Advise says so.
 	// SearchDirs are further folders in which the runtime looks for plugins.
-	BinDir     string
-	SearchDirs []string
+	BinDir      string
+	AlsoBinDirs []string
+	SearchDirs  []string
+
+	// Elsewhere lists plugins that the caller vouches for: they are where the runtime
+	// looks and this process does not, such as in a folder of the node's image that the
+	// pod does not mount. They are neither looked for nor run.
+	Elsewhere []string
 
 	// Remedy is added to what [Install.For] and Advise say about folders. It should say how
 	// to give others, for example by which flags of the program.
 	Remedy string
 
 	// Config is the configuration. If nil, none is installed. It is written to
-	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d;
-	// ConfName must be given. If it ends in .conflist, the configuration must be a
-	// list; if in .conf or .json, that of a single plugin. What the context's step has
-	// published under another name before is undone once this one is there.
+	// ConfDir/ConfName with ConfMode: if zero, 0600; 0644 at most. If ConfDir is empty, it
+	// is /etc/cni/net.d; ConfName must be given. If it ends in .conflist, the
+	// configuration must be a list; if in .conf or .json, that of a single plugin. What
+	// the context's step has published under another name before is undone once this one
+	// is there.
 	Config   Config
 	ConfDir  string
 	ConfName string
+	ConfMode fs.FileMode
 
 	// Exclusive sets the other configurations in ConfDir aside: BackupSuffix (if
 	// empty, .aside) is appended to each name, and a number too if that name is
@@ -97,6 +113,9 @@ func (i Install) Places() map[string]string {
 	places := map[string]string{}
 	if i.Plugins != nil {
 		places[cmp.Or(i.BinDir, defaultBinDir)] = ""
+		for _, dir := range i.AlsoBinDirs {
+			places[dir] = ""
+		}
 	}
 	if i.Config != nil {
 		places[cmp.Or(i.ConfDir, defaultConfDir)] = ""

@@ -116,7 +116,7 @@ func (j *job) needs(t *target) (paths []string, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if _, ours := j.known[e.Object]; isPlugin(e) && (!ours || filepath.Dir(e.Object) == j.BinDir) && j.net.needs(filepath.Base(e.Object)) {
+		if _, ours := j.known[e.Object]; isPlugin(e) && (!ours || slices.Contains(j.binDirs(), filepath.Dir(e.Object))) && j.net.needs(filepath.Base(e.Object)) {
 			paths = append(paths, e.Object)
 		}
 	}

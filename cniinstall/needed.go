@@ -140,6 +140,25 @@ func (f folder) needs(ctx context.Context, plugin, conf string, raw []byte, unre
 	})
 }
 
+// parseWhole reads a configuration of the folder with what libcni adds to it.
+func (f folder) parseWhole(ctx context.Context, name string, raw []byte) (*network, error) {
+	var parts []part
+	if filepath.Ext(name) == ".conflist" {
+		err := f.eachPart(ctx, raw, func(path string, raw []byte, err error) error {
+			p := part{path: path}
+			if err == nil {
+				p.plugin, p.err = pluginName(raw)
+			}
+			parts = append(parts, p)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return parse(name, raw, parts...)
+}
+
 // eachPart calls each for the plugins that libcni adds to the list raw from the folder of
 // the network's name (NetworkConfFromFile, since 1.3), until it returns an error.
 func (f folder) eachPart(ctx context.Context, raw []byte, each func(path string, raw []byte, err error) error) error {

@@ -61,7 +61,7 @@ func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, erro
 	}
 	i.SearchDirs = slices.Clone(i.SearchDirs)
 	for _, dir := range r.PluginDirs {
-		if dir != i.BinDir {
+		if !slices.Contains(i.binDirs(), dir) {
 			i.SearchDirs = append(i.SearchDirs, dir)
 		}
 	}
@@ -83,7 +83,7 @@ func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }
 		case !isOurs(e):
 		case isConf(e):
 			last.conf = filepath.Dir(e.Object)
-		default:
+		case !slices.Contains(i.AlsoBinDirs, filepath.Dir(e.Object)):
 			last.bin = filepath.Dir(e.Object)
 		}
 	}
@@ -169,7 +169,7 @@ func (i Install) Misplaced() (advice []string) {
 		return nil
 	}
 	r := i.place.runtime
-	if i.Plugins != nil && len(r.PluginDirs) > 0 && len(intersection(i.BinDir, r.PluginDirs)) == 0 {
+	if i.Plugins != nil && len(r.PluginDirs) > 0 && !slices.ContainsFunc(i.binDirs(), func(dir string) bool { return len(intersection(dir, r.PluginDirs)) > 0 }) {
 		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, i.remedy()))
 	}
 	if i.Config != nil && r.ConfDir != "" && !sameDir(r.ConfDir, i.ConfDir) {
