@@ -262,3 +262,48 @@ func TestCNI10_TheReportSaysForWhom(t *testing.T) {
 	require.NoDirExists(t, n.bin)
 	require.NoDirExists(t, n.state)
 }
+
+// Two agents have portmap, each with a journal of its own: whichever is uninstalled first, the
+// other's pods keep it; with the last it goes.
+func TestCNI10_TwoAgentsWithOnePlugin(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		n, a := shared(t)
+		n.ownLoopback()
+		before := tree(t, n.root)
+		n.state = filepath.Join(n.root, "other")
+		n.source("other-cni", script("1.0.0"))
+		b := n.install()
+		a.Names, b.Names = []string{"cilium-cni", "portmap"}, []string{"other-cni", "portmap"}
+		a.Config = cniinstall.Whole(strings.NewReplacer("other-cni", "cilium-cni", "other", "one", "1.0.0", "0.3.1").Replace(portmapConf))
+		b.Config, b.ConfName = cniinstall.Whole(portmapConf), "10-other.conflist"
+		agents := []recorded{a, b}
+		for _, agent := range agents {
+			require.NoError(t, agent.Apply(t.Context()))
+		}
+		require.NoError(t, agents[first].Revert(t.Context()))
+		require.FileExists(t, n.plugin("portmap"))
+		require.FileExists(t, filepath.Join(n.conf, agents[1-first].ConfName))
+		requireConverged(t, agents[1-first], n.root)
+		require.NoError(t, agents[1-first].Revert(t.Context()))
+		require.NoError(t, agents[first].Revert(t.Context()), "what it left for the other")
+		require.NoError(t, os.Remove(filepath.Join(n.src, "other-cni")))
+		require.Equal(t, before, tree(t, n.root))
+	}
+}
+
+// Of two folders with it, neither loses a plugin that is needed.
+func TestCNI10_InEachFolder(t *testing.T) {
+	n, i := shared(t)
+	also := filepath.Join(n.root, "also")
+	i.AlsoBinDirs = []string{also}
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
+	require.NoError(t, i.Revert(t.Context()))
+	require.FileExists(t, n.plugin("portmap"))
+	require.FileExists(t, filepath.Join(also, "portmap"))
+	require.NoFileExists(t, filepath.Join(also, "cilium-cni"))
+	require.NoError(t, os.Remove(n.other("10-other.conflist")))
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.bin)
+	require.NoDirExists(t, also)
+}
