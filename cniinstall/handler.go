@@ -4,7 +4,6 @@
 package cniinstall
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +28,18 @@ import (
 // If somebody has changed our configuration, neither it nor the plugins that it
 // names are removed, and all remain recorded: once the configuration is gone,
 // another revert removes them.
+//
+// No plugin is removed that a configuration names which remains, whoever has written it and
+// whichever step the plugin is of: as a type, an ipam's or a delegate's. What was set aside
+// counts too, since it comes back, and the files in the folder of a list's network. In a
+// file that is no JSON each word counts, and one that cannot be read may name everything.
+// The plugin loopback stays as long as there is any configuration. What stays also stays
+// recorded, for a later revert, and the error, which matches [journal.ErrNeeded], names the
+// configuration: it is no failure but, in a plan, advice. A plugin that was there before is
+// restored all the same.
 type Handler struct {
-	// ConfDir is the folder with the configurations. If empty, it is /etc/cni/net.d.
+	// ConfDir is a folder in which configurations are looked for, beside those in which
+	// some are recorded. If empty, it is /etc/cni/net.d.
 	ConfDir string
 
 	// KeepConf says that the configurations belong to the user and are not undone.
@@ -47,7 +56,8 @@ type Handler struct {
 	// Results is where the runtime's libcni keeps what it gave to each sandbox. As long
 	// as one there names a plugin or network of ours, the plugin and the configuration
 	// stay, and stay recorded: the error matches [ErrInUse]. If empty, it
-	// is /var/lib/cni/results; with KeepPlugins it is not looked at.
+	// is /var/lib/cni/results and /var/lib/cni/cache/results; with KeepPlugins it is not
+	// looked at.
 	Results string
 
 	// Force undoes what sandboxes need nevertheless. Their pods are then stuck until
@@ -148,7 +158,7 @@ func (h Handler) inUse(ctx context.Context, object string, needs func(cniresult.
 	if h.Force {
 		return nil
 	}
-	return cniresult.InUse(ctx, cmp.Or(h.Results, cniresult.Dir), object, needs)
+	return cniresult.InUse(ctx, cniresult.Dirs(h.Results), object, needs)
 }
 
 // isBackup reports whether the file at path is the original of e's object, in the
@@ -256,15 +266,19 @@ type told struct {
 }
 
 func (t told) Error() string        { return t.text }
-func (t told) Is(target error) bool { return target == t.is }
+func (t told) Is(target error) bool { return errors.Is(t.is, target) }
 func (t told) Code() string         { return code.Of(t.is) }
 
 // held keeps a configuration of ours that somebody has changed recorded as long as
-// it names recorded plugins: without them no pod would start.
+// it needs recorded plugins: without them no pod would start.
 func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed error) error {
-	n, err := parseFile(ctx, conf.Object)
+	f := folder{dir: filepath.Dir(conf.Object)}
+	raw, err := f.read(ctx, filepath.Base(conf.Object))
 	if err != nil {
 		return changed // gone, or nothing that a pod could start with
+	}
+	if _, err := f.parseWhole(ctx, filepath.Base(conf.Object), raw); err != nil {
+		return changed
 	}
 	entries, err := p.Journal().Entries()
 	if err != nil {
@@ -272,7 +286,7 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 	}
 	var plugins []string
 	for _, e := range entries {
-		if e.Step == conf.Step && isOurs(e) && !isConf(e) && slices.Contains(n.types, filepath.Base(e.Object)) {
+		if isPlugin(e) && filepath.Base(e.Object) != loopback && f.needs(ctx, e.Object, conf.Object, raw, nil) != nil {
 			plugins = append(plugins, e.Object)
 		}
 	}
@@ -284,20 +298,23 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 			conf.Object, strings.Join(plugins, ", ")), journal.ErrKept})
 }
 
-// lookPlugin does not remove a plugin as long as there is a configuration that
-// needs it.
+// lookPlugin does not remove a plugin as long as something on the node needs it.
 func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	return lookUnless(ctx, p, e, func(ctx context.Context) (err error) {
-		if h.KeepConf {
-			err = h.named(ctx, e)
-		} else {
-			err = neededBy(ctx, p, e, isConf)
+	r, err := h.remains(p.Journal(), p.WillUndo)
+	if err != nil {
+		return journal.Undo{}, err
+	}
+	return lookUnless(ctx, p, e, func(ctx context.Context) error { return h.needed(ctx, r, e) })
+}
+
+// needed returns an error if a configuration that remains needs the plugin, or a sandbox.
+func (h Handler) needed(ctx context.Context, r remains, plugin journal.Entry) error {
+	if plugin.Before.Type == "" { // else there is one, too, after it
+		if err := r.need(ctx, plugin.Object); err != nil {
+			return err
 		}
-		if err == nil {
-			err = h.inUse(ctx, e.Object, func(r cniresult.Result) bool { return slices.Contains(r.Plugins, filepath.Base(e.Object)) })
-		}
-		return err
-	})
+	}
+	return h.inUse(ctx, plugin.Object, func(c cniresult.Result) bool { return c.Names(filepath.Base(plugin.Object)) })
 }
 
 // lookUnless looks at a plugin that is removed unless needed returns an error.
@@ -332,59 +349,12 @@ func stillOurs(e journal.Entry) error {
 	return nil // what else is wrong, undoing tells
 }
 
-// named returns an error if a configuration in the folder names the plugin.
-func (h Handler) named(ctx context.Context, plugin journal.Entry) error {
-	f := folder{dir: filepath.Clean(cmp.Or(h.ConfDir, defaultConfDir))}
-	confs, err := f.list(ctx, isConfName)
-	if err != nil {
-		return err
-	}
-	for _, name := range confs {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if path := filepath.Join(f.dir, name); names(ctx, path, plugin) {
-			return stays(plugin, path)
-		}
-	}
-	return nil
-}
-
-// neededBy returns an error if a configuration of ours that counts is not undone and
-// either names the plugin or merely could not be removed: runtimes then go on using
-// it.
-func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry, counts func(journal.Entry) bool) error {
-	entries, err := p.Journal().Entries()
-	if err != nil {
-		return err
-	}
-	for _, conf := range entries {
-		if conf.Step != plugin.Step || !isConf(conf) || !counts(conf) || isAside(conf) || !p.WillKeep(conf.Object) {
-			continue
-		}
-		now, err := journal.Snapshot(ctx, conf.Object)
-		if err != nil {
-			return err
-		}
-		if now.Type != "" && conf.MatchesAfter(now) || names(ctx, conf.Object, plugin) {
-			return stays(plugin, conf.Object)
-		}
-	}
-	return nil
-}
-
-// names reports whether the configuration at path is one that needs the plugin.
-func names(ctx context.Context, path string, plugin journal.Entry) bool {
-	n, err := parseFile(ctx, path)
-	return err == nil && slices.Contains(n.types, filepath.Base(plugin.Object))
-}
-
-func stays(plugin journal.Entry, conf string) error {
-	return fmt.Errorf("%s, since %s is kept: %w", plugin.Object, conf, journal.ErrKept)
-}
-
 // parseFile reads the configuration at path.
 func parseFile(ctx context.Context, path string) (*network, error) {
-	name := filepath.Base(path)
-	return folder{dir: filepath.Dir(path)}.parse(ctx, candidate{name, name})
+	f, name := folder{dir: filepath.Dir(path)}, filepath.Base(path)
+	raw, err := f.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return f.parseWhole(ctx, name, raw)
 }

@@ -32,6 +32,11 @@ var (
 	// it. Its entry remains recorded.
 	ErrKept = errors.New("kept as asked")
 
+	// ErrNeeded says that an object was not undone because something that remains on the
+	// node needs it. Its entry remains recorded, so that a later revert undoes it. It
+	// matches ErrKept: it is no failure. In a plan, the error's text is advice.
+	ErrNeeded error = needed{}
+
 	// ErrNotOwner says that somebody else owns the node, so nothing was done.
 	ErrNotOwner = code.New(code.JournalNotOwner, "the node is somebody else's")
 
@@ -299,6 +304,12 @@ func (j *Journal) Boot() string {
 	}
 	return j.boot
 }
+
+// needed is ErrNeeded.
+type needed struct{}
+
+func (needed) Error() string        { return "still needed" }
+func (needed) Is(target error) bool { return target == ErrKept }
 
 type journalKey struct{}
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Undone says what became of one entry, or would become of it.
@@ -156,6 +157,30 @@ func failures(all []Undone, err error) error {
 	return joined
 }
 
+// advised adds to err, for a plan, what stays because it is needed.
+func advised(err error, all []Undone) error {
+	var lines []string
+	for _, u := range all {
+		if errors.Is(u.Err, ErrNeeded) && !u.IsFailure() && !slices.Contains(lines, u.Err.Error()) {
+			lines = append(lines, u.Err.Error())
+		}
+	}
+	if len(lines) == 0 {
+		return err
+	}
+	return advising{err, lines}
+}
+
+// advising is a bootstrap.AdvisingError.
+type advising struct {
+	error
+	lines []string
+}
+
+func (a advising) Error() string    { return strings.Join(a.lines, "\n") }
+func (a advising) Unwrap() error    { return a.error }
+func (a advising) Advice() []string { return a.lines }
+
 // onlyKept tells a plan that all that could be undone was: what is left belongs to
 // somebody else by now.
 type onlyKept struct{ error }
@@ -206,7 +231,7 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 		return nil, err
 	}
 	u := &undoing{
-		Pass:     &Pass{journal: j, gone: map[string]bool{}, stays: map[string]bool{}},
+		Pass:     &Pass{journal: j, gone: map[string]bool{}, stays: map[string]bool{}, undone: map[string]bool{}},
 		page:     p,
 		handlers: handlers,
 		needs:    map[string]id{},
@@ -253,6 +278,7 @@ func (u *undoing) take(pick func(Entry) bool) {
 	}
 	picked := slices.DeleteFunc(slices.Clone(u.page.Entries), func(e Entry) bool { return !pick(e) })
 	for _, e := range order(picked) {
+		u.undone[e.Object] = true
 		u.works = append(u.works, &work{Undone: Undone{Entry: e}, settled: settled[e.id()]})
 	}
 }
@@ -288,6 +314,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		u.gone[path] = true
 	}
 	w.Err = undo.Leaves
+	u.undone[w.Entry.Object] = w.Err == nil
 }
 
 // leaveToOthers reports whether the object stays, since another agent wants it as it is. If
@@ -376,7 +403,7 @@ func (u *undoing) settle(w *work, err error) {
 		}
 	}
 	if err != nil {
-		u.stays[w.Entry.Object] = true
+		u.stays[w.Entry.Object], u.undone[w.Entry.Object] = true, false
 	}
 	if holds(err) {
 		for _, object := range w.Entry.Needs {

@@ -38,7 +38,7 @@ type options struct {
 	sysctls                                                        []string
 	sysctlConfDir, sysctlConfFile, sysctlUnit                      string
 	cniBinDir, cniConf, cniConfDir, cniConfName                    string
-	plugins, optionalPlugins                                       []string
+	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs        []string
 	cniConfKey, cniChain, cniTemplate, cniLogFile, cniBackupSuffix string
 	cniDebug, cniExclusive                                         bool
 	cniWait                                                        time.Duration
@@ -145,6 +145,8 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 	a.cniPlaceFlags(f)
 	f.StringSliceVar(&a.plugins, "plugins", nil, "directories of CNI plugins to install, in this container; of two plugins with one name, that of the first is")
 	f.StringSliceVar(&a.optionalPlugins, "optional-plugins", nil, "plugins that may be missing; loopback among them, if pods need none of this node (a runtime that says so needs no flag)")
+	f.StringSliceVar(&a.pluginsElsewhere, "plugins-elsewhere", nil, "plugins that the container runtime finds where this does not look, such as in the node's image: neither looked for nor asked for their versions")
+	f.StringSliceVar(&a.alsoBinDirs, "also-cni-bin-dir", nil, "further directories to install the plugins in, on the host; one of all that cannot be written to is passed over")
 	f.StringVar(&a.cniConf, "cni-conf", "", "file with the CNI configuration to install, in this container; empty: none")
 	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "key of the resolved configuration whose value is the CNI configuration to install")
 	f.StringVar(&a.cniChain, "cni-chain", "", "add the agent's plugin to the existing configuration of this network, or of any network: *")
