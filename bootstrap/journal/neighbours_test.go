@@ -321,7 +321,7 @@ func TestPLAN14_ADirectoryOfAnother(t *testing.T) {
 	j2, ctx := at("second")
 	path := filepath.Join(dir, "file")
 	require.NoError(t, files.Begin(ctx, j2, path, journal.FileState([]byte("x"), 0o600)))
-	write(t, path, "x", 0o600)
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
 	require.NoError(t, files.Complete(ctx, j2, path))
 	require.Len(t, entries(t, j2), 3, strings.Join(objects(t, j2), " "))
 	done, err := j1.RevertAll(t.Context())
