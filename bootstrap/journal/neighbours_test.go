@@ -352,3 +352,21 @@ func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 		require.NoError(t, files.Complete(ctx, j, filepath.Join(root, dir, "file")))
 	}
 }
+
+// So does the directory that another's mount is on.
+func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a/b")
+	files := journal.Files{Kind: "acme"}
+	at := func(agent string) *journal.Journal {
+		return open(t, filepath.Join(root, "state"), journal.Node{Agent: agent, Handlers: []journal.Handler{files}})
+	}
+	first := at("first")
+	require.NoError(t, files.MkdirAll(step(t, first, "mount"), first, dir, 0o755))
+	second := at("second")
+	require.NoError(t, second.Begin(step(t, second, "mount"), journal.Entry{Kind: "acme/mount", Object: dir, After: journal.State{Type: "mount"}}))
+	require.Equal(t, []string{filepath.Dir(dir), dir, dir}, objects(t, second))
+	_, err := first.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.DirExists(t, dir)
+}
