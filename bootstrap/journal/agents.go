@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func (j *Journal) agents(ctx context.Context) ([]Agent, error) {
 		return nil, err
 	}
 	all[j.options.Agent] = nil // also if it has no file
-	agents, came := []Agent{}, map[string]time.Time{}
+	known, came := map[string]Agent{}, map[string]time.Time{}
 	for name := range all {
 		l, damage := refreshed(d, name, nil)
 		if damage == nil && len(l.owners)+l.entries.wanted() == 0 {
@@ -96,11 +97,15 @@ func (j *Journal) agents(ctx context.Context) ([]Agent, error) {
 		current := l.current()
 		a.Owner, a.Generation, a.Since = current.Name, current.Generation, current.Since
 		a.Alive, a.AliveErr = j.alive(ctx, current)
-		agents, came[name] = append(agents, a), l.came()
+		known[name], came[name] = a, l.came()
 	}
-	slices.SortFunc(agents, func(a, b Agent) int {
-		return cmp.Or(came[a.Name].Compare(came[b.Name]), strings.Compare(a.Name, b.Name))
+	names := slices.SortedFunc(maps.Keys(known), func(a, b string) int {
+		return cmp.Or(came[a].Compare(came[b]), strings.Compare(a, b))
 	})
+	agents := make([]Agent, 0, len(names))
+	for _, name := range names {
+		agents = append(agents, known[name])
+	}
 	return agents, ctx.Err()
 }
 
