@@ -248,6 +248,26 @@ func (n *Node) Open(ctx context.Context, enter Enter) (j *Journal, err error) {
 }
 
 func open(n Node, enter Enter) (*Journal, error) {
+	j, err := reach(n, enter)
+	if err != nil {
+		return nil, err
+	}
+	p, err := j.head()
+	if err == nil {
+		err = j.refuseOlder()
+	}
+	if err == nil {
+		err = j.lookAround()
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	j.lookAtClaimants(p)
+	return j, nil
+}
+
+// reach opens the directory above the journal's, and reads nothing yet.
+func reach(n Node, enter Enter) (*Journal, error) {
 	n.opened = nil
 	dir := n.dir()
 	parent, err := durable.OpenDir(filepath.Dir(dir))
@@ -261,22 +281,10 @@ func open(n Node, enter Enter) (*Journal, error) {
 	}
 	j := &Journal{shared: &shared{options: n, dir: dir, enter: enter, parent: parent, missing: missing, name: filepath.Base(dir), boot: n.Boot, next: newID()}}
 	if j.boot == "" {
-		j.boot, err = bootID()
+		if j.boot, err = bootID(); err != nil {
+			return nil, errors.Join(err, j.Close())
+		}
 	}
-	var p *page
-	if err == nil {
-		p, err = j.head()
-	}
-	if err == nil {
-		err = j.refuseOlder()
-	}
-	if err == nil {
-		err = j.lookAround()
-	}
-	if err != nil {
-		return nil, errors.Join(err, j.Close())
-	}
-	j.lookAtClaimants(p)
 	return j, nil
 }
 

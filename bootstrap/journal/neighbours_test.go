@@ -321,7 +321,7 @@ func TestPLAN14_ADirectoryOfAnother(t *testing.T) {
 	j2, ctx := at("second")
 	path := filepath.Join(dir, "file")
 	require.NoError(t, files.Begin(ctx, j2, path, journal.FileState([]byte("x"), 0o600)))
-	write(t, path, "x", 0o600)
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
 	require.NoError(t, files.Complete(ctx, j2, path))
 	require.Len(t, entries(t, j2), 3, strings.Join(objects(t, j2), " "))
 	done, err := j1.RevertAll(t.Context())
@@ -351,4 +351,22 @@ func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 		write(t, filepath.Join(root, "run/file"), dir, 0o600)
 		require.NoError(t, files.Complete(ctx, j, filepath.Join(root, dir, "file")))
 	}
+}
+
+// So does the directory that another's mount is on.
+func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a/b")
+	files := journal.Files{Kind: "acme"}
+	at := func(agent string) *journal.Journal {
+		return open(t, filepath.Join(root, "state"), journal.Node{Agent: agent, Handlers: []journal.Handler{files}})
+	}
+	first := at("first")
+	require.NoError(t, files.MkdirAll(step(t, first, "mount"), first, dir, 0o755))
+	second := at("second")
+	require.NoError(t, second.Begin(step(t, second, "mount"), journal.Entry{Kind: "acme/mount", Object: dir, After: journal.State{Type: "mount"}}))
+	require.Equal(t, []string{filepath.Dir(dir), dir, dir}, objects(t, second))
+	_, err := first.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.DirExists(t, dir)
 }

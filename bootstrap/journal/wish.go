@@ -208,13 +208,13 @@ func (j *Journal) above(ctx context.Context, l *log, entries []Entry, others map
 	return dirs, nil
 }
 
-// above lists the identities of the directories that e's object is in.
+// above lists the identities of the directories that e's object is in, or on.
 func (e Entry) above() (identities []string) {
 	what, path, _ := strings.Cut(e.Identity, " ")
 	if !isPath(path) || !slices.Contains([]string{"file", "dir", "mount", "pin"}, what) {
 		return nil
 	}
-	if what != "mount" { // which is on one
+	if what != "mount" { // which is on a directory
 		path = filepath.Dir(path)
 	}
 	for dir := path; dir != "/"; dir = filepath.Dir(dir) {

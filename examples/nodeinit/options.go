@@ -48,6 +48,7 @@ type options struct {
 	waitLoaded                                                     time.Duration
 	stateDir, agent, owner                                         string
 	takeOver, anyOwner, force, acceptKept                          bool
+	adopt, override                                                bool
 	timeout, lockTimeout                                           time.Duration
 	skip, only                                                     []string
 }
@@ -164,10 +165,12 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 const defaultStateDir = "/var/lib/slipway"
 
 func (a *app) stateFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent, which mounts and the sysctl drop-in say who made them; uninstall looks for its own")
+	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has a journal, an owner and an uninstall of its own; mounts and the sysctl drop-in say who made them")
 	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing")
 	f.StringVar(&a.owner, "owner", "", "on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: nobody in particular")
 	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
+	f.BoolVar(&a.override, "override", false, "have this agent's way with what other agents of the node want to be different; uninstall puts back what they want")
+	f.BoolVar(&a.adopt, "adopt", false, "take for the agent's own, so that uninstall removes it: files that it names and that are there as wanted when it first claims the node, such as those of an installer that it replaces")
 	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node to finish; 0: do not wait")
 }
 
