@@ -200,7 +200,9 @@ func (j *job) settle(ctx context.Context) error {
 			done = append(done, e)
 		case e.MatchesAfter(now):
 			now.Xattrs = e.After.Xattrs // as complete has it: a label is given by the system
-			if e.After = now; e.Was != nil && now.Same(*e.Was) {
+			// What is as it was, and was to be so again, others had changed: it was published.
+			back := e.Was != nil && e.After.SHA256 == e.Was.SHA256
+			if e.After = now; e.Was != nil && now.Same(*e.Was) && !back {
 				e.After.File = e.Was.File // it was not published
 			} else if info, err := os.Lstat(e.Object); err == nil && info.Mode().IsRegular() {
 				e.After.File = identity(info)
