@@ -213,7 +213,7 @@ func (a AWS) Plan(ctx context.Context) (p *bootstrap.Plan, done func() error, er
 		BinDir: a.path(binDir), ConfDir: a.path(confDir), ConfName: "10-aws.conflist",
 	}
 	published := install
-	published.Plugins, published.Names, published.Config = nil, nil, config
+	published.Plugins, published.Names, published.Config, published.ConfMode = nil, nil, config, 0o644
 	return a.plan("aws-node",
 		a.paths(
 			hostpath.Path{Path: "/var/log/aws-routed-eni", Type: hostpath.DirectoryOrCreate},

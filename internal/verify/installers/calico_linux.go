@@ -178,10 +178,11 @@ func (c Calico) Plan(context.Context) (p *bootstrap.Plan, done func() error, err
 	return c.plan("calico", append(steps, published)...), plugins.Close, nil
 }
 
-// install is about the plugins. Where neither folder can be written, and what is there is
-// not to be replaced, only the agent's own two are asked for.
+// install is about the plugins: of two folders, one that can be written is enough. Where
+// none can, and what is there is not to be replaced, the node's image has them all, and
+// only the agent's own two are asked for.
 func (c Calico) install(plugins fs.FS, published *cniinstall.Install) cniinstall.Install {
-	i := cniinstall.Install{Plugins: plugins, Policy: map[string]cniinstall.Policy{"install": cniinstall.Never}}
+	i := cniinstall.Install{Plugins: plugins, Policy: map[string]cniinstall.Policy{"install": cniinstall.Never}, BinDir: c.path(binDir)}
 	if c.env("UPDATE_CNI_BINARIES", "true") == "false" {
 		i.DefaultPolicy = cniinstall.IfMissing
 	}
@@ -189,16 +190,16 @@ func (c Calico) install(plugins fs.FS, published *cniinstall.Install) cniinstall
 	for _, name := range strings.Split(c.env("SKIP_CNI_BINARIES", ""), ",") {
 		i.Policy[name] = cniinstall.Never
 	}
-	folders := []string{c.path(binDir), c.path("/secondary-bin-dir")}
-	i.BinDir = folders[0]
-	switch {
-	case unix.Access(folders[0], unix.W_OK) == nil:
-	case unix.Access(folders[1], unix.W_OK) == nil:
-		i.BinDir = folders[1]
-	case i.DefaultPolicy == cniinstall.IfMissing:
-		i.Names = []string{"calico", "calico-ipam"}
+	writable := unix.Access(i.BinDir, unix.W_OK) == nil
+	if second := c.path("/secondary-bin-dir"); unix.Access(second, unix.F_OK) == nil {
+		i.AlsoBinDirs = []string{second}
+		writable = writable || unix.Access(second, unix.W_OK) == nil
 	}
-	published.BinDir, published.SearchDirs = i.BinDir, folders
+	if !writable && i.DefaultPolicy == cniinstall.IfMissing {
+		i.Names = []string{"calico", "calico-ipam"}
+		published.Elsewhere = []string{"calico", "portmap", "loopback"}
+	}
+	published.BinDir, published.SearchDirs = i.BinDir, i.AlsoBinDirs
 	return i
 }
 

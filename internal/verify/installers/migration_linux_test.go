@@ -83,8 +83,9 @@ func migrations() map[string]migration {
 			plan: func(s installers.Setting) (*bootstrap.Plan, func() error, error) {
 				return installers.AWS{Setting: s}.Plan(context.Background())
 			},
+			adopted: added("file " + conf + "/10-aws.conflist"),
 			left: []left{
-				{restored, added(append(inBin("aws-cni", "egress-cni", "aws-cni-support.sh"), "file "+conf+"/10-aws.conflist")...)},
+				{restored, added(inBin("aws-cni", "egress-cni", "aws-cni-support.sh")...)},
 				{reference, added(inBin("bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback",
 					"macvlan", "portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf")...)},
 				{there, append(added("file /run/aws-node", "file /var/log/aws-routed-eni", "file /run/xtables.lock"),
