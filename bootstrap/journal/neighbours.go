@@ -43,12 +43,20 @@ func (j *Journal) lookAround() error {
 	if err != nil {
 		return err
 	}
+	if d == nil {
+		j.around = nil
+		return nil
+	}
+	defer d.Close()
+	return j.lookAroundIn(d)
+}
+
+// lookAroundIn is lookAround in the open directory. What is to be removed that others may
+// need is looked at after it: some may have come since the operation began.
+func (j *Journal) lookAroundIn(d *durable.Dir) error {
 	found := neighbours{}
-	if d != nil {
-		defer d.Close()
-		if err := found.list(d, j.options.Agent); err != nil {
-			return err
-		}
+	if err := found.list(d, j.options.Agent); err != nil {
+		return err
 	}
 	for agent := range found {
 		found[agent] = j.around[agent]

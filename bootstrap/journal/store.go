@@ -480,6 +480,9 @@ func (j *Journal) tidy() error {
 	if l.entries.wanted()+len(l.owners)+len(j.fresh) == 0 {
 		return j.discard()
 	}
+	if err := j.lookAroundIn(d); err != nil {
+		return err
+	}
 	return j.sweepBlobs(d, l)
 }
 
@@ -513,6 +516,9 @@ func (j *Journal) discard() error {
 	}
 	defer d.Close()
 	l, err := j.refresh(d)
+	if err == nil {
+		err = j.lookAroundIn(d)
+	}
 	if err != nil {
 		return err
 	}
