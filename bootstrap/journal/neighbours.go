@@ -279,7 +279,7 @@ func (j *Journal) leaveVoid(d *durable.Dir) error {
 	}
 	var errs []error
 	for agent, l := range j.around {
-		if l.seen == nil || len(l.owners)+len(l.left)+l.entries.wanted() > 0 || l.entries.len() == 0 || j.around.need(l) {
+		if l.seen == nil || len(l.owners)+len(l.left)+l.entries.wanted() > 0 || l.entries.len() == 0 || j.around.need(l, j.boot) {
 			continue
 		}
 		if err := errors.Join(d.Remove(agent+reportSuffix), d.Remove(agent+journalSuffix)); err != nil {
@@ -292,9 +292,9 @@ func (j *Journal) leaveVoid(d *durable.Dir) error {
 }
 
 // need reports whether an agent wants an object of which released says something.
-func (n neighbours) need(released *log) bool {
+func (n neighbours) need(released *log, boot string) bool {
 	for e := range released.entries.all {
-		if n.claims(e.Identity, "").top() != nil {
+		if n.claims(e.Identity, boot).top() != nil {
 			return true
 		}
 	}

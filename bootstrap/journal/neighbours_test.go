@@ -199,6 +199,30 @@ func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	}
 }
 
+// What one has left to another is known until that one is undone, whoever goes meanwhile:
+// also of what ends with the boot.
+func TestPLAN14_WhatIsLeftToAnotherOutlivesAThird(t *testing.T) {
+	s := newShared(t)
+	set := func(name, object, wants string, done bool) {
+		j := s.open(t, tenant{name: name})
+		defer j.Close()
+		e := journal.Entry{Kind: "acme/value", Object: object, Boot: j.Boot(), Loose: true, Before: value(s.v.now[object]), After: value(wants)}
+		require.NoError(t, j.Begin(step(t, j, "values"), e))
+		if done {
+			s.v.now[object] = wants
+			require.NoError(t, j.Complete(step(t, j, "values"), e))
+		}
+	}
+	set("first", "x", "1", true)
+	set("second", "x", "2", false) // killed before its change, and content with the other
+	set("third", "y", "1", true)
+	for _, name := range []string{"first", "third", "second"} {
+		require.NoError(t, s.uninstall(t, tenant{name: name}))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 func TestPLAN15_WhatIsThereIsAdoptedOnRequest(t *testing.T) {
 	for _, adopt := range []bool{false, true} {
 		s := newShared(t)
