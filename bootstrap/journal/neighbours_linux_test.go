@@ -87,3 +87,16 @@ func TestPLAN14_OneThatCameLater(t *testing.T) {
 	require.NoError(t, n.uninstall(t, later))
 	n.requireContent(t, original)
 }
+
+func TestPLAN14_OneThatHasOverriddenAFileIsReleased(t *testing.T) {
+	n := newFileNode(t, "original")
+	require.NoError(t, n.apply(t, first))
+	require.NoError(t, n.apply(t, tenant{name: "second", wants: "2", force: true}))
+	j, _ := n.open(t, second)
+	_, err := j.Release(t.Context())
+	require.NoError(t, errors.Join(err, j.Close()))
+	n.requireContent(t, "2")
+	require.NoError(t, n.uninstall(t, first))
+	n.requireContent(t, "original")
+	require.NoDirExists(t, n.state())
+}

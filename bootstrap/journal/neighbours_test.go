@@ -173,6 +173,28 @@ func TestPLAN14_AnAgentThatVanishedIsReleased(t *testing.T) {
 	require.Equal(t, "0", s.v.now["x"], "the original comes back")
 }
 
+// What one has overridden is still as that one has made it when it is released: the other
+// one knows it for that.
+func TestPLAN14_OneThatHasOverriddenIsReleased(t *testing.T) {
+	for _, applies := range []bool{false, true} {
+		s := newShared(t)
+		require.NoError(t, s.apply(t, first, whole))
+		require.NoError(t, s.apply(t, tenant{name: "second", wants: "2", force: true}, whole))
+		j := s.open(t, second)
+		left, err := j.Release(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, left)
+		require.Equal(t, "2", s.v.now["x"])
+		if applies {
+			require.NoError(t, s.apply(t, first, whole))
+			require.Equal(t, "1", s.v.now["x"])
+		}
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {

@@ -588,8 +588,12 @@ func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
 		w := &work{Undone: Undone{Entry: e}}
 		u.works = append(u.works, w)
 		switch theirs := u.leaveToOthers(w); {
+		case j.outlived(e):
+			w.keeps, gone = false, append(gone, e)
+		case w.heir != nil && !theirs: // it is as this agent has made it, against their wish
+			w.Entry, w.restores, w.keeps = e, false, true
 		case w.keeps:
-		case theirs, w.heir != nil, j.outlived(e):
+		case theirs:
 			gone = append(gone, e)
 		default:
 			left = append(left, e)
