@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,4 +100,29 @@ func TestPLAN14_OneThatHasOverriddenAFileIsReleased(t *testing.T) {
 	require.NoError(t, n.uninstall(t, first))
 	n.requireContent(t, "original")
 	require.NoDirExists(t, n.state())
+}
+
+// Of three that want a file, two of which have overridden the first: whichever of them goes
+// first, and whether they agree, the one that stays has its file again.
+func TestPLAN14_TwoHaveOverriddenAFile(t *testing.T) {
+	for _, wants := range []string{"2", "3"} {
+		for _, secondFirst := range []bool{true, false} {
+			n := newFileNode(t, "original")
+			others := []tenant{{name: "second", wants: "2", force: true}, {name: "third", wants: wants, force: true}}
+			require.NoError(t, n.apply(t, first))
+			for _, a := range others {
+				require.NoError(t, n.apply(t, a))
+			}
+			if !secondFirst {
+				slices.Reverse(others)
+			}
+			require.NoError(t, n.uninstall(t, others[0]))
+			n.requireContent(t, others[1].wants)
+			require.NoError(t, n.uninstall(t, others[1]))
+			n.requireContent(t, "1")
+			require.NoError(t, n.uninstall(t, first))
+			n.requireContent(t, "original")
+			require.NoDirExists(t, n.state())
+		}
+	}
 }
