@@ -221,6 +221,25 @@ func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	}
 }
 
+// What an agent that goes on has left to another is forgotten with it, once that one has gone.
+func TestPLAN14_WhatIsLeftToAnotherIsForgotten(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	j := s.open(t, first)
+	s.v.set(t, step(t, j, "more"), j, "y", "1")
+	e := second.entry(s)
+	e.Loose = true
+	b := s.open(t, second)
+	require.NoError(t, b.Wish(step(t, b, "values"), journal.Wish{Entry: e, Met: true}))
+	require.NoError(t, s.apply(t, tenant{name: "first", wants: "2"}, whole))
+	j = s.open(t, first)
+	require.NoError(t, j.Revert(step(t, j, "values"))) // a step that is no longer wanted
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, first))
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has left to another is known until that one is undone, whoever goes meanwhile:
 // also of what ends with the boot.
 func TestPLAN14_WhatIsLeftToAnotherOutlivesAThird(t *testing.T) {

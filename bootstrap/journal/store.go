@@ -523,12 +523,14 @@ func (j *Journal) discard() error {
 		return err
 	}
 	nobodys := newLog(j.options.Agent)
+	if !j.around.read(d) || j.around.need(l, j.boot) {
+		nobodys.entries = l.entries // which are released
+	}
 	j.fresh = nil
 	j.applied, j.id, j.generation, j.next = false, "", 0, newID()
-	if len(l.left)+l.entries.len() > 0 {
-		if l.header.ID != "" {
+	if len(l.left)+nobodys.entries.len() > 0 {
+		if l.header.ID != "" || nobodys.entries.len() < l.entries.len() {
 			nobodys.left, nobodys.others, nobodys.header.unknown = l.left, l.others, l.header.unknown
-			nobodys.entries = l.entries // which are released
 			err = j.replace(d, nobodys)
 			j.log = nobodys
 		}
