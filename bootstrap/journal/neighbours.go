@@ -192,7 +192,8 @@ func (e Entry) agrees(o Entry) bool {
 	if e.Any || o.Any || e.Loose || o.Loose || a.Type == "dir" || a.Type == "mount" {
 		return true
 	}
-	return a.Target == b.Target && slices.Equal(strings.Fields(a.Value), strings.Fields(b.Value)) && mayEqual(a.SHA256, b.SHA256) && (a.Mode == b.Mode || a.Mode == 0 || b.Mode == 0)
+	access := a.Mode == 0 || b.Mode == 0 || a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID // no mode: it is not known
+	return access && a.Target == b.Target && slices.Equal(strings.Fields(a.Value), strings.Fields(b.Value)) && mayEqual(a.SHA256, b.SHA256)
 }
 
 // mayEqual reports whether two things are equal, as far as both are known.
@@ -222,7 +223,7 @@ func (s State) wish() string {
 	case s.Target != "":
 		return "a link to " + s.Target
 	case s.SHA256 != "":
-		return fmt.Sprintf("a %s of mode %#o with the SHA-256 %.12s...", s.Type, s.Mode, s.SHA256)
+		return fmt.Sprintf("a %s of mode %#o and owner %d:%d with the SHA-256 %.12s...", s.Type, s.Mode, s.UID, s.GID, s.SHA256)
 	}
 	return "a " + s.Type
 }

@@ -126,3 +126,19 @@ func TestPLAN14_TwoHaveOverriddenAFile(t *testing.T) {
 		}
 	}
 }
+
+// Two that want the same content for other users do not agree: each would take it from the
+// other for ever.
+func TestPLAN14_AnotherOwnerOrModeIsAConflict(t *testing.T) {
+	n := newFileNode(t, "original")
+	require.NoError(t, n.apply(t, first))
+	j, ctx := n.open(t, second)
+	defer j.Close()
+	for _, f := range []journal.File{{UID: 1000, Mode: 0o644}, {GID: 1000, Mode: 0o644}, {Mode: 0o600}} {
+		f.Content = []byte("1")
+		_, err := j.CheckWishes(ctx, n.files.Wish(n.path(), f, false))
+		require.ErrorIs(t, err, journal.ErrConflict)
+		require.ErrorIs(t, n.files.Write(ctx, j, n.path(), f), journal.ErrConflict)
+	}
+	require.Empty(t, entries(t, j))
+}
