@@ -195,6 +195,22 @@ func TestPLAN14_OneThatHasOverriddenIsReleased(t *testing.T) {
 	}
 }
 
+// So does one that has overridden somebody, too, and was overridden.
+func TestPLAN14_TheLastToOverrideIsReleased(t *testing.T) {
+	s := newShared(t)
+	agents := []tenant{first, {name: "second", wants: "2", force: true}, {name: "third", wants: "3", force: true}}
+	for _, a := range agents {
+		require.NoError(t, s.apply(t, a, whole))
+	}
+	_, err := s.open(t, agents[2]).Release(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.uninstall(t, agents[1]))
+	require.Equal(t, "1", s.v.now["x"], "what the first one wants")
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {

@@ -321,10 +321,9 @@ func (u *undoing) look(ctx context.Context, w *work) {
 // one wants it to be different, and was overridden, the object is what that one wants again.
 func (u *undoing) leaveToOthers(w *work) bool {
 	e, others := &w.Entry, u.others[w.Entry.Identity]
-	w.heir = others.top()
+	w.heir, e.also = others.top(), others.states()
 	switch {
 	case w.heir == nil:
-		e.also = others.states()
 		return false
 	case !w.heir.agrees(*e) && e.Turn > w.heir.Turn:
 		e.Before = others.restorable(*e)
