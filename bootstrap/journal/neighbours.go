@@ -43,12 +43,20 @@ func (j *Journal) lookAround() error {
 	if err != nil {
 		return err
 	}
+	if d == nil {
+		j.around = nil
+		return nil
+	}
+	defer d.Close()
+	return j.lookAroundIn(d)
+}
+
+// lookAroundIn is lookAround in the open directory. What is to be removed that others may
+// need is looked at after it: some may have come since the operation began.
+func (j *Journal) lookAroundIn(d *durable.Dir) error {
 	found := neighbours{}
-	if d != nil {
-		defer d.Close()
-		if err := found.list(d, j.options.Agent); err != nil {
-			return err
-		}
+	if err := found.list(d, j.options.Agent); err != nil {
+		return err
 	}
 	for agent := range found {
 		found[agent] = j.around[agent]
@@ -184,7 +192,8 @@ func (e Entry) agrees(o Entry) bool {
 	if e.Any || o.Any || e.Loose || o.Loose || a.Type == "dir" || a.Type == "mount" {
 		return true
 	}
-	return a.Target == b.Target && slices.Equal(strings.Fields(a.Value), strings.Fields(b.Value)) && mayEqual(a.SHA256, b.SHA256) && (a.Mode == b.Mode || a.Mode == 0 || b.Mode == 0)
+	access := a.Mode == 0 || b.Mode == 0 || a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID // no mode: it is not known
+	return access && a.Target == b.Target && slices.Equal(strings.Fields(a.Value), strings.Fields(b.Value)) && mayEqual(a.SHA256, b.SHA256)
 }
 
 // mayEqual reports whether two things are equal, as far as both are known.
@@ -214,7 +223,7 @@ func (s State) wish() string {
 	case s.Target != "":
 		return "a link to " + s.Target
 	case s.SHA256 != "":
-		return fmt.Sprintf("a %s of mode %#o with the SHA-256 %.12s...", s.Type, s.Mode, s.SHA256)
+		return fmt.Sprintf("a %s of mode %#o and owner %d:%d with the SHA-256 %.12s...", s.Type, s.Mode, s.UID, s.GID, s.SHA256)
 	}
 	return "a " + s.Type
 }
@@ -271,7 +280,7 @@ func (j *Journal) leaveVoid(d *durable.Dir) error {
 	}
 	var errs []error
 	for agent, l := range j.around {
-		if l.seen == nil || len(l.owners)+len(l.left)+l.entries.wanted() > 0 || l.entries.len() == 0 || j.around.need(l) {
+		if l.seen == nil || len(l.owners)+len(l.left)+l.entries.wanted() > 0 || l.entries.len() == 0 || j.around.need(l, j.boot) {
 			continue
 		}
 		if err := errors.Join(d.Remove(agent+reportSuffix), d.Remove(agent+journalSuffix)); err != nil {
@@ -284,9 +293,9 @@ func (j *Journal) leaveVoid(d *durable.Dir) error {
 }
 
 // need reports whether an agent wants an object of which released says something.
-func (n neighbours) need(released *log) bool {
+func (n neighbours) need(released *log, boot string) bool {
 	for e := range released.entries.all {
-		if n.claims(e.Identity, "").top() != nil {
+		if n.claims(e.Identity, boot).top() != nil {
 			return true
 		}
 	}

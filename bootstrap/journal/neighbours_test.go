@@ -173,6 +173,44 @@ func TestPLAN14_AnAgentThatVanishedIsReleased(t *testing.T) {
 	require.Equal(t, "0", s.v.now["x"], "the original comes back")
 }
 
+// What one has overridden is still as that one has made it when it is released: the other
+// one knows it for that.
+func TestPLAN14_OneThatHasOverriddenIsReleased(t *testing.T) {
+	for _, applies := range []bool{false, true} {
+		s := newShared(t)
+		require.NoError(t, s.apply(t, first, whole))
+		require.NoError(t, s.apply(t, tenant{name: "second", wants: "2", force: true}, whole))
+		j := s.open(t, second)
+		left, err := j.Release(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, left)
+		require.Equal(t, "2", s.v.now["x"])
+		if applies {
+			require.NoError(t, s.apply(t, first, whole))
+			require.Equal(t, "1", s.v.now["x"])
+		}
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+// So does one that has overridden somebody, too, and was overridden.
+func TestPLAN14_TheLastToOverrideIsReleased(t *testing.T) {
+	s := newShared(t)
+	agents := []tenant{first, {name: "second", wants: "2", force: true}, {name: "third", wants: "3", force: true}}
+	for _, a := range agents {
+		require.NoError(t, s.apply(t, a, whole))
+	}
+	_, err := s.open(t, agents[2]).Release(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.uninstall(t, agents[1]))
+	require.Equal(t, "1", s.v.now["x"], "what the first one wants")
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {
@@ -197,6 +235,49 @@ func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 		require.Equal(t, "0", s.v.now["x"])
 		require.NoDirExists(t, s.dir)
 	}
+}
+
+// What an agent that goes on has left to another is forgotten with it, once that one has gone.
+func TestPLAN14_WhatIsLeftToAnotherIsForgotten(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	j := s.open(t, first)
+	s.v.set(t, step(t, j, "more"), j, "y", "1")
+	e := second.entry(s)
+	e.Loose = true
+	b := s.open(t, second)
+	require.NoError(t, b.Wish(step(t, b, "values"), journal.Wish{Entry: e, Met: true}))
+	require.NoError(t, s.apply(t, tenant{name: "first", wants: "2"}, whole))
+	j = s.open(t, first)
+	require.NoError(t, j.Revert(step(t, j, "values"))) // a step that is no longer wanted
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, first))
+	require.NoDirExists(t, s.dir)
+}
+
+// What one has left to another is known until that one is undone, whoever goes meanwhile:
+// also of what ends with the boot.
+func TestPLAN14_WhatIsLeftToAnotherOutlivesAThird(t *testing.T) {
+	s := newShared(t)
+	set := func(name, object, wants string, done bool) {
+		j := s.open(t, tenant{name: name})
+		defer j.Close()
+		e := journal.Entry{Kind: "acme/value", Object: object, Boot: j.Boot(), Loose: true, Before: value(s.v.now[object]), After: value(wants)}
+		require.NoError(t, j.Begin(step(t, j, "values"), e))
+		if done {
+			s.v.now[object] = wants
+			require.NoError(t, j.Complete(step(t, j, "values"), e))
+		}
+	}
+	set("first", "x", "1", true)
+	set("second", "x", "2", false) // killed before its change, and content with the other
+	set("third", "y", "1", true)
+	for _, name := range []string{"first", "third", "second"} {
+		require.NoError(t, s.uninstall(t, tenant{name: name}))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
 }
 
 func TestPLAN15_WhatIsThereIsAdoptedOnRequest(t *testing.T) {

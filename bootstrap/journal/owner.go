@@ -52,10 +52,8 @@ func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context,
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if op != opVerify { // which is asked every so often, and concerns this agent only
-		if err := j.lookAround(); err != nil {
-			return nil, nil, err
-		}
+	if err := j.lookAround(); err != nil {
+		return nil, nil, err
 	}
 	inside, leave = context.WithValue(ctx, enteredKey{}, entered{j, op}), nothing
 	switch op {

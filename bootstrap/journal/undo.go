@@ -321,32 +321,36 @@ func (u *undoing) look(ctx context.Context, w *work) {
 // one wants it to be different, and was overridden, the object is what that one wants again.
 func (u *undoing) leaveToOthers(w *work) bool {
 	e, others := &w.Entry, u.others[w.Entry.Identity]
-	w.heir = others.top()
+	w.heir, e.also = others.top(), others.states()
 	switch {
 	case w.heir == nil:
-		e.also = others.states()
 		return false
 	case !w.heir.agrees(*e) && e.Turn > w.heir.Turn:
-		e.Before = w.heir.restorable(*e)
+		e.Before = others.restorable(*e)
 		w.restores, w.keeps = true, e.Before.Type == "file" // which is another file than that agent has left
 		return false
 	}
 	w.keeps = slices.ContainsFunc(others.wanting(), func(c claim) bool {
-		return (c.Loose || c.After.Type == "mount") && !c.After.Same(e.After) // it knows not what is there
+		return (c.Loose || c.After.Type == "mount") && !c.After.Same(e.After) || // it knows not what is there
+			!c.agrees(*e) && e.Over != nil && c.MatchesAfter(*e.Over) // nobody else knows what that one wants
 	})
 	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
 	u.stays[e.Object] = true
 	return true
 }
 
-// restorable is the state to bring back that c wants, which e has overridden: that, if its
-// content is known, or else the original, of which c makes what it wants.
-func (c *claim) restorable(e Entry) State {
-	switch {
-	case e.Over != nil && c.MatchesAfter(*e.Over):
-		return *e.Over
-	case c.After.Type != "file":
-		return c.After
+// restorable is the state to bring back that the top claim wants, which e has overridden:
+// that, if its content is known to e or to another that has overridden it too, or else the
+// original, of which that agent makes what it wants.
+func (cs claims) restorable(e Entry) State {
+	top := cs.top()
+	for _, by := range append(claims{{Entry: e}}, cs...) {
+		if by.Over != nil && top.MatchesAfter(*by.Over) {
+			return *by.Over
+		}
+	}
+	if top.After.Type != "file" {
+		return top.After
 	}
 	return e.Before
 }
@@ -588,8 +592,12 @@ func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
 		w := &work{Undone: Undone{Entry: e}}
 		u.works = append(u.works, w)
 		switch theirs := u.leaveToOthers(w); {
+		case j.outlived(e):
+			w.keeps, gone = false, append(gone, e)
+		case w.heir != nil && !theirs: // it is as this agent has made it, against their wish
+			w.Entry, w.restores, w.keeps = e, false, true
 		case w.keeps:
-		case theirs, w.heir != nil, j.outlived(e):
+		case theirs:
 			gone = append(gone, e)
 		default:
 			left = append(left, e)
