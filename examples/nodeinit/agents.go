@@ -55,7 +55,7 @@ type allAgents struct {
 	op      string
 	enter   journal.Enter
 	agents  []journal.Agent
-	entered []func(report []byte) error // which keep the report for an agent
+	entered map[string]func(report []byte) error // by agent: keeps the report
 }
 
 func (all *allAgents) list(ctx context.Context) ([]journal.Agent, error) {
@@ -70,7 +70,7 @@ func (all *allAgents) Identity(context.Context) (agent, owner string, generation
 // Enter returns an error if one of the agents is alive: in a run that changes something
 // that is asked under the node's lock.
 func (all *allAgents) Enter(ctx context.Context, op string, enter journal.Enter) (inside context.Context, leave func() error, err error) {
-	all.op, all.enter, all.entered = op, enter, nil
+	all.op, all.enter, all.entered = op, enter, map[string]func([]byte) error{}
 	if all.agents, err = all.list(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -84,27 +84,71 @@ func (all *allAgents) Enter(ctx context.Context, op string, enter journal.Enter)
 }
 
 // RevertAll undoes the agent first that came last. One whose journal cannot be read, or
-// that cannot be undone, does not stop the others.
+// that cannot be undone, does not stop the others; it may be in need of what they hold, so
+// it is tried again once they have been undone.
 func (all *allAgents) RevertAll(ctx context.Context, dryRun bool, report func(step, change string, err error)) error {
-	var errs []error
+	var todo, failed []*undoneAgent
 	for _, agent := range slices.Backward(all.agents) {
-		if err := all.revert(ctx, agent.Name, dryRun, report); err != nil {
-			errs = append(errs, fmt.Errorf("agent %q: %w", agent.Name, err))
+		todo = append(todo, &undoneAgent{name: agent.Name})
+	}
+	for range 2 * len(todo) { // at most: each time something has been undone
+		changed := false
+		failed = nil
+		for _, agent := range todo {
+			changed = all.revert(ctx, agent, dryRun, report) || changed
+			if agent.failed() {
+				failed = append(failed, agent)
+			}
 		}
+		if todo = failed; !changed || dryRun {
+			break
+		}
+	}
+	var errs []error
+	for _, agent := range failed {
+		for _, f := range agent.failures {
+			report(agent.name+"/"+f.step, "", f.err)
+		}
+		errs = append(errs, agent.err)
 	}
 	return errors.Join(errs...)
 }
 
-func (all *allAgents) revert(ctx context.Context, agent string, dryRun bool, report func(step, change string, err error)) error {
-	n := all.app.nodeOf(ctx, agent)
+// undoneAgent is what came of undoing an agent: what failed, in a step or in none.
+type undoneAgent struct {
+	name     string
+	failures []failedStep
+	err      error
+}
+
+type failedStep struct {
+	step string
+	err  error
+}
+
+func (u *undoneAgent) failed() bool { return u.err != nil || len(u.failures) > 0 }
+
+// revert undoes an agent, and reports what that changes.
+func (all *allAgents) revert(ctx context.Context, agent *undoneAgent, dryRun bool, report func(step, change string, err error)) (changed bool) {
+	n := all.app.nodeOf(ctx, agent.name)
 	n.AnyOwner = true
+	*agent = undoneAgent{name: agent.name}
 	inside, leave, err := n.Enter(ctx, all.op, all.enter)
-	if err != nil {
-		return err
+	if err == nil {
+		all.entered[agent.name] = func(report []byte) error { return n.SaveReport(inside, report) }
+		err = n.RevertAll(inside, dryRun, func(step, change string, err error) {
+			changed = changed || change != ""
+			if err != nil {
+				agent.failures = append(agent.failures, failedStep{step, err})
+			}
+			report(agent.name+"/"+step, change, nil)
+		})
+		err = errors.Join(err, leave())
 	}
-	all.entered = append(all.entered, func(report []byte) error { return n.SaveReport(inside, report) })
-	err = n.RevertAll(inside, dryRun, func(step, change string, err error) { report(agent+"/"+step, change, err) })
-	return errors.Join(err, leave())
+	if err != nil {
+		agent.err = fmt.Errorf("agent %q: %w", agent.name, err)
+	}
+	return changed
 }
 
 // SaveReport keeps the report for each agent of which something is still recorded.

@@ -5,6 +5,8 @@ package main_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -278,4 +280,30 @@ func TestPLAN15_WhatAnInstallerLeftIsAdopted(t *testing.T) {
 	n.ok(install("install-cni", "--adopt")...)
 	n.ok("uninstall")
 	n.shell("test ! -e /opt/cni/bin/test-cni && test ! -e /etc/cni/net.d/05-cilium.conflist && test -e /opt/cni/bin/loopback")
+}
+
+// A main CNI and one that is chained to it, whose configuration names the other's plugin.
+func TestPLAN14_AllAgentsOfOneChain(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][2]string{{"main", "chained"}, {"chained", "main"}} {
+		n := newNode(t)
+		chained := filepath.Join(n.work, "chained")
+		require.NoError(t, os.Mkdir(chained, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(chained, "cilium-cni"), []byte(plugin), 0o755))
+		before := n.state()
+		apply := func() {
+			n.ok("install-cni", "--agent", "main", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "10-main.conflist")
+			n.ok("install-cni", "--agent", "chained", "--plugins", chained, "--cni-chain", "test")
+		}
+		apply()
+		o := n.ok("uninstall", "--all-agents")
+		require.Empty(t, before.Diff(n.state()), o.stdout)
+
+		apply()
+		for _, agent := range order {
+			n.run("uninstall", "--agent", agent)
+		}
+		o = n.ok("uninstall", "--all-agents")
+		require.Empty(t, before.Diff(n.state()), o.stdout)
+	}
 }
