@@ -55,9 +55,10 @@ type Handler struct {
 
 	// Results is where the runtime's libcni keeps what it gave to each sandbox. As long
 	// as one there names a plugin or network of ours, the plugin and the configuration
-	// stay, and stay recorded: the error matches [ErrInUse]. If empty, it
-	// is /var/lib/cni/results and /var/lib/cni/cache/results; with KeepPlugins it is not
-	// looked at.
+	// stay, and stay recorded: the error matches [ErrInUse]. The configuration does not if
+	// the one that the runtime then finds first, another agent's, is of the same network
+	// and names the same plugins, or more. If empty, it is /var/lib/cni/results and
+	// /var/lib/cni/cache/results; with KeepPlugins it is not looked at.
 	Results string
 
 	// Force undoes what sandboxes need nevertheless. Their pods are then stuck until
@@ -118,7 +119,7 @@ func needing(e journal.Entry, err error) error {
 func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	u, err := files.Look(ctx, p, e)
 	if err == nil && u.Run != nil && !isAside(e) && !h.KeepPlugins {
-		if err := h.confInUse(ctx, e); err != nil {
+		if err := h.confInUse(ctx, p, e); err != nil {
 			return journal.Undo{}, err
 		}
 	}
@@ -144,13 +145,49 @@ func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry)
 }
 
 // confInUse returns an error if sandboxes have the network of the configuration that is
-// to be removed. What else is wrong with it does not keep it.
-func (h Handler) confInUse(ctx context.Context, conf journal.Entry) error {
+// to be removed, and none remains that serves for it. What else is wrong with it does not
+// keep it.
+func (h Handler) confInUse(ctx context.Context, p *journal.Pass, conf journal.Entry) error {
 	n, err := parseFile(ctx, conf.Object)
 	if err != nil {
 		return nil
 	}
-	return h.inUse(ctx, conf.Object, func(r cniresult.Result) bool { return r.NetworkName == n.name })
+	next, err := successor(ctx, p.Journal(), conf.Object)
+	if err != nil {
+		return err
+	}
+	return h.inUse(ctx, conf.Object, func(r cniresult.Result) bool {
+		serves := next != nil && next.name == n.name && cniresult.Covers(next.raw, r.Config)
+		return r.NetworkName == n.name && !serves
+	})
+}
+
+// successor is the configuration by which a runtime deletes pods when the one at path has
+// gone: the first of the folder, if it is none of ours, which go too. Nil: there is none.
+func successor(ctx context.Context, j *journal.Journal, path string) (*network, error) {
+	names, err := (folder{dir: filepath.Dir(path)}).list(ctx, isConfName)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := j.Entries()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		next := filepath.Join(filepath.Dir(path), name)
+		switch {
+		case next == path:
+			continue
+		case slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Object == next && isConf(e) && isOurs(e) }):
+			return nil, nil
+		}
+		n, err := parseFile(ctx, next)
+		if err != nil {
+			return nil, ctx.Err() // a runtime would stop there
+		}
+		return n, nil
+	}
+	return nil, nil
 }
 
 // inUse returns an error if sandboxes need the object.

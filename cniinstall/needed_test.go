@@ -307,3 +307,21 @@ func TestCNI10_InEachFolder(t *testing.T) {
 	require.NoDirExists(t, n.bin)
 	require.NoDirExists(t, also)
 }
+
+// An uninstall after which none is to follow leaves for good what somebody has changed, and
+// not what somebody needs.
+func TestCNI10_WhatIsNeededIsNotLeftForGood(t *testing.T) {
+	n := newNode(t)
+	p := n.agent("acme", "", func(_ *cniinstall.Install, j *journal.Node) { j.AcceptKept = true })
+	applied(t, p)
+	theirs := n.other("20-theirs.conflist")
+	write(t, theirs, `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"acme-cni"}]}`, 0o600)
+	for range 2 {
+		uninstalled(t, p)
+		require.FileExists(t, n.plugin("acme-cni"))
+		require.NoFileExists(t, n.plugin("portmap"))
+	}
+	require.NoError(t, os.Remove(theirs))
+	uninstalled(t, p)
+	require.NoDirExists(t, filepath.Join(n.root, "opt"))
+}

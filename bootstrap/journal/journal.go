@@ -101,7 +101,8 @@ type Node struct {
 	// So are those that a handler keeps as asked ([ErrKept]), be it for the sake of
 	// what somebody has changed (a plugin that an edited configuration names), or by a
 	// field of its own. It is for a revert after which none is to follow: do not set it
-	// together with such a field if they are to be undone later.
+	// together with such a field if they are to be undone later. What something else on the
+	// node needs ([ErrNeeded]) stays recorded, and goes with a later revert.
 	AcceptKept bool
 
 	// Override has this agent's way with objects that other agents of the node want to be

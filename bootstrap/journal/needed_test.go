@@ -63,3 +63,39 @@ func TestPLAN6_WhatIsNeededStaysAndIsAdvice(t *testing.T) {
 		require.Empty(t, entries(t, j))
 	}
 }
+
+// What is left for good takes along what it needs itself. What others on the node need is
+// not left, and goes when they have gone.
+func TestPLAN6_WhatOthersNeedIsNotLeftForGood(t *testing.T) {
+	for _, recorded := range []bool{true, false} {
+		v := newValues()
+		n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true, AcceptKept: true, Handlers: []journal.Handler{needing{v}}}
+		j, err := n.Open(t.Context(), nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, j.Close()) })
+		v.set(t, step(t, j, "one"), j, "b", "1")
+		if recorded {
+			v.set(t, step(t, j, "one"), j, "a", "1", "b")
+		}
+		v.now["a"] = "theirs"
+		for range 2 {
+			_, err := j.RevertAll(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "1", v.now["b"])
+		}
+		left, err := j.LeftForGood()
+		require.NoError(t, err)
+		if recorded {
+			require.Len(t, left, 2)
+			require.Empty(t, entries(t, j))
+			continue
+		}
+		require.Empty(t, left)
+		require.Len(t, entries(t, j), 1)
+		delete(v.now, "a")
+		_, err = j.RevertAll(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, v.now["b"])
+		require.Empty(t, entries(t, j))
+	}
+}

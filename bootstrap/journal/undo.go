@@ -437,13 +437,24 @@ func (u *undoing) run(ctx context.Context) error {
 }
 
 // accept makes what is kept no error, if that is asked for and nothing else is wrong:
-// it is left where it is for good.
+// it is left where it is for good. What is needed by something else than that stays
+// recorded, with the directories that it is in.
 func (u *undoing) accept() (accepted []Entry) {
 	if !u.journal.options.AcceptKept || slices.ContainsFunc(u.works, func(w *work) bool { return counts(w.Err) && !errors.Is(w.Err, ErrChanged) }) {
 		return nil
 	}
+	needed, holds := map[string]bool{}, map[string]bool{}
 	for _, w := range u.works {
-		if w.Err != nil {
+		switch {
+		case w.Err == nil, holds[w.Entry.Identity]:
+		case errors.Is(w.Err, ErrNeeded) && !needed[w.Entry.Object]:
+			for _, dir := range w.Entry.above() {
+				holds[dir] = true
+			}
+		default:
+			for _, object := range w.Entry.Needs {
+				needed[object] = true
+			}
 			accepted = append(accepted, w.Entry)
 			w.Change, w.Err = fmt.Sprintf("leave %s for good: %v", w.Entry, w.Err), nil
 		}

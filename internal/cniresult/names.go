@@ -23,18 +23,26 @@ func Names(conf []byte, plugin string) bool {
 	if json.Unmarshal(conf, &any) != nil {
 		return hasWord(conf, plugin)
 	}
-	return namesIn(any, plugin)
+	return hasType(any, func(typ string) bool { return typ == plugin || slices.Contains(implied[typ], plugin) })
 }
 
-func namesIn(value any, plugin string) bool {
-	named := func(v any) bool { return namesIn(v, plugin) }
+// Covers reports whether a configuration names each plugin that another one names, which is
+// JSON.
+func Covers(conf, other []byte) bool {
+	var any any
+	return json.Unmarshal(other, &any) == nil && !hasType(any, func(typ string) bool { return !Names(conf, typ) })
+}
+
+// hasType reports whether a type in the value, however deep, is one of those.
+func hasType(value any, is func(typ string) bool) bool {
+	has := func(v any) bool { return hasType(v, is) }
 	switch value := value.(type) {
 	case []any:
-		return slices.ContainsFunc(value, named)
+		return slices.ContainsFunc(value, has)
 	case map[string]any:
 		for key, v := range value {
 			typ, isText := v.(string)
-			if isText && strings.EqualFold(key, "type") && (typ == plugin || slices.Contains(implied[typ], plugin)) || named(v) {
+			if isText && strings.EqualFold(key, "type") && is(typ) || has(v) {
 				return true
 			}
 		}

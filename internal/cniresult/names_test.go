@@ -82,3 +82,14 @@ func TestCNI10_EachCacheCounts(t *testing.T) {
 		require.NoError(t, os.Remove(path))
 	}
 }
+
+func TestCNI8_WhichConfigurationServesForAnother(t *testing.T) {
+	conf := func(plugins string) []byte { return []byte(`{"name":"n","plugins":[` + plugins + `]}`) }
+	const bridge, own = `{"type":"bridge","ipam":{"type":"host-local"}}`, `{"type":"own"}`
+	require.True(t, cniresult.Covers(conf(bridge), conf(bridge)))
+	require.True(t, cniresult.Covers(conf(bridge+","+own), conf(bridge)))
+	require.True(t, cniresult.Covers(conf(`{"type":"flannel"}`), conf(bridge)), "flannel runs both")
+	require.False(t, cniresult.Covers(conf(bridge), conf(bridge+","+own)))
+	require.False(t, cniresult.Covers(conf(`{"type":"bridge"}`), conf(bridge)), "nor has it an ipam")
+	require.False(t, cniresult.Covers(conf(bridge), []byte("bridge")), "no JSON")
+}
