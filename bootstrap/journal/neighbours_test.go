@@ -231,6 +231,20 @@ func TestPLAN14_WhatIsThereMayOverride(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// Two that agree to override a third, each killed before it did, know what they have found.
+func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
+	s := newShared(t)
+	third := tenant{name: "third", wants: "3"}
+	require.NoError(t, s.apply(t, third, whole))
+	require.NoError(t, s.apply(t, tenant{name: "first", wants: "1", force: true}, 1))
+	require.NoError(t, s.apply(t, second, 1))
+	for _, a := range []tenant{third, first, second} {
+		require.NoError(t, s.uninstall(t, a))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {
