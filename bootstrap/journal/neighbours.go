@@ -183,6 +183,12 @@ func (cs claims) states() (left []State) {
 	return left
 }
 
+// overridden reports whether now is what another agent wants that e does not agree with: the
+// one that it does agree with was about to override it.
+func (cs claims) overridden(e Entry, now State) bool {
+	return slices.ContainsFunc(cs, func(c claim) bool { return !c.agrees(e) && c.After.Same(now) })
+}
+
 // agrees reports whether e and o want the same of their object.
 func (e Entry) agrees(o Entry) bool {
 	a, b := e.After, o.After
@@ -246,7 +252,8 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 		return nil
 	case top.agrees(*e):
 		e.Turn = top.Turn + 1
-		if e.After.Type == "file" && e.After.SHA256 == "" { // as far as is known
+		agreesAsFarAsKnown := e.After.Type == "file" && e.After.SHA256 == ""
+		if agreesAsFarAsKnown || others.overridden(*e, found) {
 			e.Over = &found
 		}
 		return nil

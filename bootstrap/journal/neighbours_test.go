@@ -211,6 +211,40 @@ func TestPLAN14_TheLastToOverrideIsReleased(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// What is already as one wants that overrides another is that one's: the other had begun to
+// change it, and was killed.
+func TestPLAN14_WhatIsThereMayOverride(t *testing.T) {
+	s := newShared(t)
+	s.v.now["x"] = "2"
+	other := tenant{name: "second", wants: "2", force: true}
+	require.NoError(t, s.apply(t, first, 1))
+	j := s.open(t, other)
+	changes, err := j.CheckWishes(step(t, j, "values"), journal.Wish{Entry: other.entry(s), Met: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{`keep x as it is: agent "first", which wants 1, is overridden`}, changes)
+	require.NoError(t, s.apply(t, other, whole))
+	require.ErrorIs(t, s.apply(t, first, whole), journal.ErrConflict)
+	require.Equal(t, value("2"), entries(t, s.open(t, other))[0].After)
+	require.NoError(t, s.uninstall(t, first))
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "2", s.v.now["x"], "as it was")
+	require.NoDirExists(t, s.dir)
+}
+
+// Two that agree to override a third, each killed before it did, know what they have found.
+func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
+	s := newShared(t)
+	third := tenant{name: "third", wants: "3"}
+	require.NoError(t, s.apply(t, third, whole))
+	require.NoError(t, s.apply(t, tenant{name: "first", wants: "1", force: true}, 1))
+	require.NoError(t, s.apply(t, second, 1))
+	for _, a := range []tenant{third, first, second} {
+		require.NoError(t, s.uninstall(t, a))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {
