@@ -17,13 +17,13 @@ import (
 
 // others puts another CNI's plugin and configuration on the node.
 func (n *node) others() {
+	n.ownLoopback()
 	n.shell(`mkdir -p /opt/cni/bin /etc/cni/net.d
 cat > /etc/cni/net.d/10-other.conflist <<'END'
 {"cniVersion":"0.3.1","name":"other","plugins":[{"type":"other-cni","mtu":1400}]}
 END`)
 	n.write("/opt/cni/bin/other-cni", plugin)
-	n.shell("chmod 755 /opt/cni/bin/other-cni")
-	n.ownLoopback()
+	n.shell("chmod 755 /opt/cni/bin/other-cni") // last: some wait for it
 }
 
 // ownLoopback is the node's own plugin loopback, as beside other CNIs: ours would stay as
