@@ -245,6 +245,23 @@ func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// An uninstall that is killed once it has put back what another wants knows that for its own
+// if the other one goes first.
+func TestPLAN14_KilledWhilePuttingBackWhatAnotherWants(t *testing.T) {
+	s := newShared(t)
+	other := tenant{name: "second", wants: "2", force: true}
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, other, whole))
+	*s.v.did = func(string) { panic("killed") }
+	require.Panics(t, func() { _ = s.uninstall(t, other) })
+	*s.v.did = nil
+	require.Equal(t, "1", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, first))
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {

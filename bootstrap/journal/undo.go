@@ -428,6 +428,12 @@ func (u *undoing) run(ctx context.Context) error {
 			u.settle(w, ended)
 			continue
 		}
+		if w.restores && w.Err == nil && w.Change != "" {
+			if ended = u.beginRestoring(w.Entry); ended != nil {
+				u.settle(w, ended)
+				continue
+			}
+		}
 		u.runOne(ctx, w)
 		if w.Err == nil && !w.keeps {
 			gone = append(gone, w.Entry)
@@ -485,6 +491,24 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 	default:
 		u.settle(w, w.run(ctx))
 	}
+}
+
+// beginRestoring records, durably, that e's object is about to become what another agent
+// wants. If this process is killed, and that agent is uninstalled first, the next one knows
+// it by that.
+func (u *undoing) beginRestoring(e Entry) error {
+	return u.journal.change(func(l *log) error {
+		was, known := l.entries.get(e.id())
+		if !known {
+			return nil
+		}
+		if was.Done {
+			left := was.After
+			was.Was, was.Done = &left, false
+		}
+		was.After = e.Before
+		return l.put(was)
+	})
 }
 
 // forget drops entries, with the content that was stored for them, and saves what
