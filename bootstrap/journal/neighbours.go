@@ -178,6 +178,9 @@ func (cs claims) states() (left []State) {
 	for _, c := range cs {
 		if c.Released {
 			left = append(left, c.After)
+			if !c.Done && c.Over != nil { // as it was found, perhaps
+				left = append(left, *c.Over)
+			}
 		}
 	}
 	return left
@@ -263,7 +266,7 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 		return top.conflict(*e)
 	}
 	e.Turn = top.Turn + 1
-	if !known {
+	if !known || found.Type != "" { // else the caller has not looked
 		e.Over = &found
 	}
 	return nil

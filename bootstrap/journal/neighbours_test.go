@@ -245,6 +245,31 @@ func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// Of those that override each other, and are killed, each knows what it has found.
+func TestPLAN14_KilledWhileOverriding(t *testing.T) {
+	a := tenant{name: "first", wants: "1", force: true}
+	b := tenant{name: "second", wants: "2", force: true}
+	c := tenant{name: "third", wants: "1", force: true}
+	type run struct {
+		by    tenant
+		steps int
+	}
+	for _, runs := range [][]run{
+		{{a, 2}, {b, 2}, {a, 1}},                         // a finds what b has made
+		{{a, 1}, {b, 2}, {a, whole}, {b, whole}, {c, 1}}, // so does c, which agrees with a
+	} {
+		s := newShared(t)
+		for _, r := range runs {
+			require.NoError(t, s.apply(t, r.by, r.steps))
+		}
+		for _, last := range []tenant{b, c, a} {
+			require.NoError(t, s.uninstall(t, last), "%v", runs)
+		}
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
 // An uninstall that is killed once it has put back what another wants knows that for its own
 // if the other one goes first.
 func TestPLAN14_KilledWhilePuttingBackWhatAnotherWants(t *testing.T) {

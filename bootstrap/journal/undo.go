@@ -330,7 +330,7 @@ func (u *undoing) leaveToOthers(w *work) bool {
 		w.restores, w.keeps = true, e.Before.Type == "file" // which is another file than that agent has left
 		return false
 	}
-	w.keeps = slices.ContainsFunc(others.wanting(), func(c claim) bool {
+	w.keeps = !e.Done && e.Over != nil || slices.ContainsFunc(others.wanting(), func(c claim) bool {
 		return (c.Loose || c.After.Type == "mount") && !c.After.Same(e.After) || // it knows not what is there
 			!c.agrees(*e) && e.Over != nil && c.MatchesAfter(*e.Over) // nobody else knows what that one wants
 	})
