@@ -245,6 +245,25 @@ func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// What an agent makes that is content with anything is left to another that has put back its
+// own, and was killed: it knows that it may take it away.
+func TestPLAN14_OneThatIsContentLeavesAnother(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	*s.v.did = func(string) { panic("killed") }
+	require.Panics(t, func() { _ = s.uninstall(t, first) })
+	*s.v.did = nil
+	j := s.open(t, second)
+	e := journal.Entry{Kind: "acme/value", Object: "x", Before: value("0"), After: value("2"), Loose: true}
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "2"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	require.NoError(t, s.uninstall(t, second))
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // Of those that override each other, and are killed, each knows what it has found.
 func TestPLAN14_KilledWhileOverriding(t *testing.T) {
 	a := tenant{name: "first", wants: "1", force: true}

@@ -331,7 +331,7 @@ func (u *undoing) leaveToOthers(w *work) bool {
 		return false
 	}
 	w.keeps = !e.Done && e.Over != nil || slices.ContainsFunc(others.wanting(), func(c claim) bool {
-		return (c.Loose || c.After.Type == "mount") && !c.After.Same(e.After) || // it knows not what is there
+		return (c.Loose || e.Loose || c.After.Type == "mount") && !c.After.Same(e.After) || // it knows not what is there
 			!c.agrees(*e) && e.Over != nil && c.MatchesAfter(*e.Over) // nobody else knows what that one wants
 	})
 	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
