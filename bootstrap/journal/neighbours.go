@@ -201,8 +201,13 @@ func (e Entry) agrees(o Entry) bool {
 	if e.Any || o.Any || e.Loose || o.Loose || a.Type == "dir" || a.Type == "mount" {
 		return true
 	}
-	access := a.Mode == 0 || b.Mode == 0 || a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID // no mode: it is not known
-	return access && a.Target == b.Target && slices.Equal(strings.Fields(a.Value), strings.Fields(b.Value)) && mayEqual(a.SHA256, b.SHA256)
+	return a.agrees(b)
+}
+
+// agrees reports whether two states that are wanted are the same, as far as both are known.
+func (s State) agrees(o State) bool {
+	access := s.Mode == 0 || o.Mode == 0 || s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID // no mode: it is not known
+	return access && s.Target == o.Target && slices.Equal(strings.Fields(s.Value), strings.Fields(o.Value)) && mayEqual(s.SHA256, o.SHA256)
 }
 
 // mayEqual reports whether two things are equal, as far as both are known.

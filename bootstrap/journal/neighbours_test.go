@@ -264,6 +264,24 @@ func TestPLAN14_OneThatIsContentLeavesAnother(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// One that comes back to what it has left to such an agent knows that it has made it.
+func TestPLAN14_OneThatComesBackToWhatItHasMade(t *testing.T) {
+	s := newShared(t)
+	j := s.open(t, second)
+	e := journal.Entry{Kind: "acme/value", Object: "x", Before: value("0"), After: value("2"), Loose: true}
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "2"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	for range 2 {
+		require.NoError(t, s.apply(t, first, whole))
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "1", s.v.now["x"])
+	}
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // Of those that override each other, and are killed, each knows what it has found.
 func TestPLAN14_KilledWhileOverriding(t *testing.T) {
 	a := tenant{name: "first", wants: "1", force: true}

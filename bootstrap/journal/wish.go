@@ -149,7 +149,8 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 	if err := j.negotiate(l, &begun, others); err != nil {
 		return g, err
 	}
-	if own, known := l.entries.get(e.id()); !w.Met || known && !j.passed(own) {
+	own, known := l.entries.get(e.id())
+	if !w.Met || known && !j.passed(own) {
 		return g, nil
 	}
 	top := others.top()
@@ -159,6 +160,9 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 		return granted{e, fmt.Sprintf("keep %s as it is: agent %q, which wants %s, is overridden", e.Object, top.agent, top.After.wish()), true}, nil
 	case top != nil:
 		e.Before, e.After, e.Turn, e.Boot = others.wanting()[0].Before, top.After, top.Turn+1, top.Boot
+		if own.Released && own.After.agrees(w.After) && !top.After.agrees(w.After) {
+			e.After = own.After // it has left that to an agent which is content with anything
+		}
 		return granted{e, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
 	case !w.Adoptable || l.hasOther(e, j.boot) || !j.isFirst(l):
 	case !j.options.Adopt:
