@@ -165,13 +165,20 @@ func (cs claims) wanting() claims {
 	return slices.DeleteFunc(slices.Clone(cs), func(c claim) bool { return c.Released })
 }
 
-// top is the claim that has its way. Nil: nobody wants the object.
-func (cs claims) top() *claim {
-	if wanting := cs.wanting(); len(wanting) > 0 {
-		return &wanting[len(wanting)-1]
+// top is the claim that has its way: one that is content with anything is in the way of
+// none, and hides none. Nil: nobody wants the object.
+func (cs claims) top() (top *claim) {
+	wanting := cs.wanting()
+	for i, c := range wanting {
+		if top == nil || top.isContent() || !c.isContent() {
+			top = &wanting[i]
+		}
 	}
-	return nil
+	return top
 }
+
+// isContent reports whether the step is content with another object than it would make.
+func (e Entry) isContent() bool { return e.Any || e.Loose }
 
 // states are those in which agents have left the object that no longer want it.
 func (cs claims) states() (left []State) {
@@ -198,7 +205,7 @@ func (e Entry) agrees(o Entry) bool {
 	if a.Type != b.Type {
 		return false
 	}
-	if e.Any || o.Any || e.Loose || o.Loose || a.Type == "dir" || a.Type == "mount" {
+	if e.isContent() || o.isContent() || a.Type == "dir" || a.Type == "mount" {
 		return true
 	}
 	return a.agrees(b)

@@ -324,6 +324,28 @@ func TestPLAN14_KilledWhilePuttingBackWhatAnotherWants(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// One that is content with anything does not hide that another is not.
+func TestPLAN14_AConflictBehindOneThatIsContent(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	j := s.open(t, second)
+	e := second.entry(s)
+	e.Loose = true
+	require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true}))
+	third := tenant{name: "third", wants: "2"}
+	require.ErrorIs(t, s.apply(t, third, whole), journal.ErrConflict)
+	require.Equal(t, "1", s.v.now["x"])
+	third.force = true
+	require.NoError(t, s.apply(t, third, whole))
+	require.NoError(t, s.uninstall(t, third))
+	require.Equal(t, "1", s.v.now["x"], "what the first one wants")
+	for _, a := range []tenant{first, second} {
+		require.NoError(t, s.uninstall(t, a))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {
