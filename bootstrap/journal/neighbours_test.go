@@ -346,6 +346,21 @@ func TestPLAN14_AConflictBehindOneThatIsContent(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// One that was overridden, and by now wants the same, keeps it.
+func TestPLAN14_OneThatGivesIn(t *testing.T) {
+	s := newShared(t)
+	other := tenant{name: "second", wants: "2", force: true}
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, other, whole))
+	now := tenant{name: "first", wants: "2"}
+	require.NoError(t, s.apply(t, now, whole))
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "2", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, now))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {

@@ -150,10 +150,14 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 		return g, err
 	}
 	own, known := l.entries.get(e.id())
-	if !w.Met || known && !j.passed(own) {
-		return g, nil
-	}
 	top := others.top()
+	switch known = known && !j.passed(own); {
+	case !w.Met, known && (top == nil || !own.Done || own.agrees(e) || !top.agrees(e)):
+		return g, nil
+	case known: // it wanted something else before
+		own.After, own.Turn, own.Over = top.After, max(own.Turn, top.Turn+1), nil
+		return granted{own, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
+	}
 	switch {
 	case top != nil && !top.agrees(e): // which is overridden
 		e.Before, e.Turn = begun.Before, begun.Turn
