@@ -165,19 +165,29 @@ func (cs claims) wanting() claims {
 	return slices.DeleteFunc(slices.Clone(cs), func(c claim) bool { return c.Released })
 }
 
-// top is the claim that has its way. Nil: nobody wants the object.
-func (cs claims) top() *claim {
-	if wanting := cs.wanting(); len(wanting) > 0 {
-		return &wanting[len(wanting)-1]
+// top is the claim that has its way: one that is content with anything is in the way of
+// none, and hides none. Nil: nobody wants the object.
+func (cs claims) top() (top *claim) {
+	wanting := cs.wanting()
+	for i, c := range wanting {
+		if top == nil || top.isContent() || !c.isContent() {
+			top = &wanting[i]
+		}
 	}
-	return nil
+	return top
 }
+
+// isContent reports whether the step is content with another object than it would make.
+func (e Entry) isContent() bool { return e.Any || e.Loose }
 
 // states are those in which agents have left the object that no longer want it.
 func (cs claims) states() (left []State) {
 	for _, c := range cs {
 		if c.Released {
 			left = append(left, c.After)
+			if !c.Done && c.Over != nil { // as it was found, perhaps
+				left = append(left, *c.Over)
+			}
 		}
 	}
 	return left
@@ -195,11 +205,16 @@ func (e Entry) agrees(o Entry) bool {
 	if a.Type != b.Type {
 		return false
 	}
-	if e.Any || o.Any || e.Loose || o.Loose || a.Type == "dir" || a.Type == "mount" {
+	if e.isContent() || o.isContent() || a.Type == "dir" || a.Type == "mount" {
 		return true
 	}
-	access := a.Mode == 0 || b.Mode == 0 || a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID // no mode: it is not known
-	return access && a.Target == b.Target && slices.Equal(strings.Fields(a.Value), strings.Fields(b.Value)) && mayEqual(a.SHA256, b.SHA256)
+	return a.agrees(b)
+}
+
+// agrees reports whether two states that are wanted are the same, as far as both are known.
+func (s State) agrees(o State) bool {
+	access := s.Mode == 0 || o.Mode == 0 || s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID // no mode: it is not known
+	return access && s.Target == o.Target && slices.Equal(strings.Fields(s.Value), strings.Fields(o.Value)) && mayEqual(s.SHA256, o.SHA256)
 }
 
 // mayEqual reports whether two things are equal, as far as both are known.
@@ -263,7 +278,7 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 		return top.conflict(*e)
 	}
 	e.Turn = top.Turn + 1
-	if !known {
+	if !known || found.Type != "" { // else the caller has not looked
 		e.Over = &found
 	}
 	return nil

@@ -245,6 +245,122 @@ func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
+// What an agent makes that is content with anything is left to another that has put back its
+// own, and was killed: it knows that it may take it away.
+func TestPLAN14_OneThatIsContentLeavesAnother(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	*s.v.did = func(string) { panic("killed") }
+	require.Panics(t, func() { _ = s.uninstall(t, first) })
+	*s.v.did = nil
+	j := s.open(t, second)
+	e := journal.Entry{Kind: "acme/value", Object: "x", Before: value("0"), After: value("2"), Loose: true}
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "2"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	require.NoError(t, s.uninstall(t, second))
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// One that comes back to what it has left to such an agent knows that it has made it.
+func TestPLAN14_OneThatComesBackToWhatItHasMade(t *testing.T) {
+	s := newShared(t)
+	j := s.open(t, second)
+	e := journal.Entry{Kind: "acme/value", Object: "x", Before: value("0"), After: value("2"), Loose: true}
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "2"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	for range 2 {
+		require.NoError(t, s.apply(t, first, whole))
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "1", s.v.now["x"])
+	}
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// Of those that override each other, and are killed, each knows what it has found.
+func TestPLAN14_KilledWhileOverriding(t *testing.T) {
+	a := tenant{name: "first", wants: "1", force: true}
+	b := tenant{name: "second", wants: "2", force: true}
+	c := tenant{name: "third", wants: "1", force: true}
+	type run struct {
+		by    tenant
+		steps int
+	}
+	for _, runs := range [][]run{
+		{{a, 2}, {b, 2}, {a, 1}},                         // a finds what b has made
+		{{a, 1}, {b, 2}, {a, whole}, {b, whole}, {c, 1}}, // so does c, which agrees with a
+	} {
+		s := newShared(t)
+		for _, r := range runs {
+			require.NoError(t, s.apply(t, r.by, r.steps))
+		}
+		for _, last := range []tenant{b, c, a} {
+			require.NoError(t, s.uninstall(t, last), "%v", runs)
+		}
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+// An uninstall that is killed once it has put back what another wants knows that for its own
+// if the other one goes first.
+func TestPLAN14_KilledWhilePuttingBackWhatAnotherWants(t *testing.T) {
+	s := newShared(t)
+	other := tenant{name: "second", wants: "2", force: true}
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, other, whole))
+	*s.v.did = func(string) { panic("killed") }
+	require.Panics(t, func() { _ = s.uninstall(t, other) })
+	*s.v.did = nil
+	require.Equal(t, "1", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, first))
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// One that is content with anything does not hide that another is not.
+func TestPLAN14_AConflictBehindOneThatIsContent(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	j := s.open(t, second)
+	e := second.entry(s)
+	e.Loose = true
+	require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true}))
+	third := tenant{name: "third", wants: "2"}
+	require.ErrorIs(t, s.apply(t, third, whole), journal.ErrConflict)
+	require.Equal(t, "1", s.v.now["x"])
+	third.force = true
+	require.NoError(t, s.apply(t, third, whole))
+	require.NoError(t, s.uninstall(t, third))
+	require.Equal(t, "1", s.v.now["x"], "what the first one wants")
+	for _, a := range []tenant{first, second} {
+		require.NoError(t, s.uninstall(t, a))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// One that was overridden, and by now wants the same, keeps it.
+func TestPLAN14_OneThatGivesIn(t *testing.T) {
+	s := newShared(t)
+	other := tenant{name: "second", wants: "2", force: true}
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, other, whole))
+	now := tenant{name: "first", wants: "2"}
+	require.NoError(t, s.apply(t, now, whole))
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "2", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, now))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {

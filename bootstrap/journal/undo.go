@@ -330,8 +330,8 @@ func (u *undoing) leaveToOthers(w *work) bool {
 		w.restores, w.keeps = true, e.Before.Type == "file" // which is another file than that agent has left
 		return false
 	}
-	w.keeps = slices.ContainsFunc(others.wanting(), func(c claim) bool {
-		return (c.Loose || c.After.Type == "mount") && !c.After.Same(e.After) || // it knows not what is there
+	w.keeps = !e.Done && e.Over != nil || slices.ContainsFunc(others.wanting(), func(c claim) bool {
+		return (c.Loose || e.Loose || c.After.Type == "mount") && !c.After.Same(e.After) || // it knows not what is there
 			!c.agrees(*e) && e.Over != nil && c.MatchesAfter(*e.Over) // nobody else knows what that one wants
 	})
 	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
@@ -428,6 +428,12 @@ func (u *undoing) run(ctx context.Context) error {
 			u.settle(w, ended)
 			continue
 		}
+		if w.restores && w.Err == nil && w.Change != "" {
+			if ended = u.beginRestoring(w.Entry); ended != nil {
+				u.settle(w, ended)
+				continue
+			}
+		}
 		u.runOne(ctx, w)
 		if w.Err == nil && !w.keeps {
 			gone = append(gone, w.Entry)
@@ -496,6 +502,24 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 	default:
 		u.settle(w, w.run(ctx))
 	}
+}
+
+// beginRestoring records, durably, that e's object is about to become what another agent
+// wants. If this process is killed, and that agent is uninstalled first, the next one knows
+// it by that.
+func (u *undoing) beginRestoring(e Entry) error {
+	return u.journal.change(func(l *log) error {
+		was, known := l.entries.get(e.id())
+		if !known {
+			return nil
+		}
+		if was.Done {
+			left := was.After
+			was.Was, was.Done = &left, false
+		}
+		was.After = e.Before
+		return l.put(was)
+	})
 }
 
 // forget drops entries, with the content that was stored for them, and saves what

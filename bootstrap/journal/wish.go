@@ -149,16 +149,24 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 	if err := j.negotiate(l, &begun, others); err != nil {
 		return g, err
 	}
-	if own, known := l.entries.get(e.id()); !w.Met || known && !j.passed(own) {
-		return g, nil
-	}
+	own, known := l.entries.get(e.id())
 	top := others.top()
+	switch known = known && !j.passed(own); {
+	case !w.Met, known && (top == nil || !own.Done || own.agrees(e) || !top.agrees(e)):
+		return g, nil
+	case known: // it wanted something else before
+		own.After, own.Turn, own.Over = top.After, max(own.Turn, top.Turn+1), nil
+		return granted{own, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
+	}
 	switch {
 	case top != nil && !top.agrees(e): // which is overridden
 		e.Before, e.Turn = begun.Before, begun.Turn
 		return granted{e, fmt.Sprintf("keep %s as it is: agent %q, which wants %s, is overridden", e.Object, top.agent, top.After.wish()), true}, nil
 	case top != nil:
 		e.Before, e.After, e.Turn, e.Boot = others.wanting()[0].Before, top.After, top.Turn+1, top.Boot
+		if own.Released && own.After.agrees(w.After) && !top.After.agrees(w.After) {
+			e.After = own.After // it has left that to an agent which is content with anything
+		}
 		return granted{e, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
 	case !w.Adoptable || l.hasOther(e, j.boot) || !j.isFirst(l):
 	case !j.options.Adopt:
