@@ -134,7 +134,7 @@ func TestPLAN14_AnotherOwnerOrModeIsAConflict(t *testing.T) {
 	require.NoError(t, n.apply(t, first))
 	j, ctx := n.open(t, second)
 	defer j.Close()
-	for _, f := range []journal.File{{UID: 1000, Mode: 0o644}, {GID: 1000, Mode: 0o644}, {Mode: 0o600}} {
+	for _, f := range []journal.File{{UID: os.Geteuid() + 1, Mode: 0o644}, {GID: os.Getegid() + 1, Mode: 0o644}, {Mode: 0o600}} {
 		f.Content = []byte("1")
 		_, err := j.CheckWishes(ctx, n.files.Wish(n.path(), f, false))
 		require.ErrorIs(t, err, journal.ErrConflict)
