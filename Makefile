@@ -71,8 +71,8 @@ cri-sample: ## Debian's containerd alone
 e2e-sample: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
 	@$(GOTEST) $(KUBERNETES) -short -count 1 -timeout 25m ./e2e/...
 
-e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves (SLIPWAY_E2E_CONTAINERD=2.1.4: on another containerd)
-	SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test $(KUBERNETES) -count 1 -v -timeout 60m ./e2e/...
+e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves, an upgrade and a rollback (SLIPWAY_E2E_CONTAINERD=2.1.4: on another containerd; OLDER=CHECKOUT: from another version than the history's)
+	SLIPWAY_TEST_REQUIRE_ROOT=1 $(if $(OLDER),SLIPWAY_E2E_OLDER=$(abspath $(OLDER))) $(GO) test $(KUBERNETES) -count 1 -v -timeout 60m ./e2e/...
 
 e2e-cilium: tools ## the real agent of Cilium on it, built the first time (15 CPU-minutes): how soon it is Ready, a node's life with it, and a node that is moved from its six init containers to ours and back
 	@internal/verify/install "the agent, which compiles its programs" clang-19 clang-19

@@ -76,10 +76,10 @@
 // changes the node without a plan takes it too, by hostns.Host.Lock, and never inside of
 // one.
 //
-// Over time, one owner has the node: the journal says who. That is no lock; it lasts
-// until another owner claims the node, or it is uninstalled. From then on, the plans of
-// the one before change nothing, and their errors match journal.ErrNotOwner or
-// journal.ErrRevoked. It is looked at, and changed, with the lock held.
+// Over time, one owner has the node for an agent: the journal says who. That is no
+// lock; it lasts until another owner claims the node, or it is uninstalled. From then on,
+// the plans of the one before change nothing, and their errors match journal.ErrNotOwner
+// or journal.ErrRevoked. It is looked at, and changed, with the lock held.
 //
 // Within a process, one goroutine at a time may run a plan. What goes on beside it, such
 // as a guard, runs in [Plan.Inside], and takes the lock for what it repairs.

@@ -124,6 +124,24 @@ func isOnlyKept(err error) bool {
 	return false
 }
 
+// AdvisingError is what a [Journal] returns from a revert, or reports of an entry, where
+// something stays on the node because it is needed there: no failure, but advice in the
+// report. Unwrap returns the error of what failed besides, or nil.
+type AdvisingError interface {
+	error
+	Advice() []string
+	Unwrap() error
+}
+
+// adviceIn takes the advice out of an error of a journal's.
+func adviceIn(err error) (advice []string, failure error) {
+	var advising AdvisingError
+	if !errors.As(err, &advising) {
+		return nil, err
+	}
+	return advising.Advice(), advising.Unwrap()
+}
+
 // PlanEnder is an error that the other steps would meet too, such as that of a journal
 // that cannot be written: the plan ends with it.
 type PlanEnder interface {

@@ -4,6 +4,7 @@
 package bootstrap
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
@@ -21,10 +22,24 @@ type MissingError interface {
 	MissingAt() []string
 }
 
-// hopeless reports whether err, of the check of s, misses what no step before s could
-// bring. It is to be asked where the check was. While a gate is not open, others may
+// CertainError is an error of a check that no step of the plan could mend, such as a conflict
+// with another agent of the node. It is a failure after steps that would change something,
+// too.
+type CertainError interface {
+	error
+
+	// Certain does nothing: it is there to be asked for.
+	Certain()
+}
+
+// hopeless reports whether err, of the check of s, is certain, or misses what no step before
+// s could bring. It is to be asked where the check was. While a gate is not open, others may
 // bring it.
 func (w *walk) hopeless(s *Step, err error) bool {
+	var certain CertainError
+	if errors.As(err, &certain) {
+		return true
+	}
 	if w.waits {
 		return false
 	}

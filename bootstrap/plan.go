@@ -122,7 +122,7 @@ type Journal interface {
 	Advice(step context.Context) []string
 
 	// Revert undoes what is recorded for the context's step. CheckRevert says what
-	// Revert would undo.
+	// Revert would undo. What others need is in an [AdvisingError], as in RevertAll.
 	Revert(step context.Context) error
 	CheckRevert(step context.Context) (changes []string, err error)
 

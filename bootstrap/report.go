@@ -88,6 +88,7 @@ type Result struct {
 
 	// Advice is what the action, if it is an [Adviser], has to say. It is asked in a
 	// Check, and in an Apply of steps that it changed, or in which there is nothing to do.
+	// In a revert it is what stays because others need it, as the journal says.
 	Advice []string
 
 	// Err says why the step failed, is unknown, is blocked, or has nothing to

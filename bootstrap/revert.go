@@ -10,8 +10,8 @@ import (
 )
 
 // reverter returns what reverts everything about s.
-func (w *walk) reverter(s *Step) undoer {
-	u := undoer{journal: w.plan.Journal, enter: func(ctx context.Context, f func(context.Context) error) error {
+func (w *walk) reverter(s *Step) *undoer {
+	u := &undoer{journal: w.plan.Journal, enter: func(ctx context.Context, f func(context.Context) error) error {
 		return w.enter(ctx, s, f)
 	}}
 	if !s.Skip && (s.Absent || !s.NoUndo) {
@@ -26,16 +26,18 @@ type undoer struct {
 	journal Journal // may be nil
 	action  Action  // may be nil, or no Reverter
 	enter   func(context.Context, func(context.Context) error) error
+	advice  []string // what the journal said last that is no failure
 }
 
-func (undoer) Check(context.Context) ([]string, error) { return nil, nil }
-func (undoer) Apply(context.Context) error             { return nil }
+func (*undoer) Check(context.Context) ([]string, error) { return nil, nil }
+func (*undoer) Apply(context.Context) error             { return nil }
 
-func (u undoer) CheckRevert(ctx context.Context) ([]string, error) {
+func (u *undoer) CheckRevert(ctx context.Context) ([]string, error) {
 	if u.journal == nil {
 		return u.checkOwn(ctx)
 	}
 	changes, recorded := u.journal.CheckRevert(ctx)
+	u.advice, recorded = adviceIn(recorded)
 	more, own := u.checkOwn(ctx)
 	for _, change := range more {
 		if !slices.Contains(changes, change) {
@@ -45,11 +47,12 @@ func (u undoer) CheckRevert(ctx context.Context) ([]string, error) {
 	return changes, both(recorded, own)
 }
 
-func (u undoer) Revert(ctx context.Context) error {
+func (u *undoer) Revert(ctx context.Context) error {
 	if u.journal == nil {
 		return u.revertOwn(ctx)
 	}
 	recorded := u.journal.Revert(ctx)
+	u.advice, recorded = adviceIn(recorded)
 	return both(recorded, u.revertOwn(ctx))
 }
 
@@ -67,7 +70,7 @@ func both(recorded, own error) error {
 }
 
 // checkOwn says what the action itself would revert.
-func (u undoer) checkOwn(ctx context.Context) (changes []string, err error) {
+func (u *undoer) checkOwn(ctx context.Context) (changes []string, err error) {
 	if _, ok := u.action.(Reverter); !ok {
 		return nil, errNoRevert
 	}
@@ -83,7 +86,7 @@ func (u undoer) checkOwn(ctx context.Context) (changes []string, err error) {
 }
 
 // revertOwn has the action revert what it can.
-func (u undoer) revertOwn(ctx context.Context) error {
+func (u *undoer) revertOwn(ctx context.Context) error {
 	r, ok := u.action.(Reverter)
 	if !ok {
 		return errNoRevert

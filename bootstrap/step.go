@@ -156,8 +156,10 @@ func made(planned, left []string) (out []string) {
 }
 
 // checkRevert is what Plan.CheckRevert does with one step.
-func (w *walk) checkRevert(ctx context.Context, s *Step) Result {
-	changes, err := w.reverter(s).CheckRevert(ctx)
+func (w *walk) checkRevert(ctx context.Context, s *Step) (result Result) {
+	r := w.reverter(s)
+	defer func() { result.Advice = r.advice }()
+	changes, err := r.CheckRevert(ctx)
 	switch {
 	case isCannotSay(err):
 		return s.result(Unknown, "revert", changes, err)
@@ -170,8 +172,9 @@ func (w *walk) checkRevert(ctx context.Context, s *Step) Result {
 }
 
 // revert is what Plan.Revert does with one step.
-func (w *walk) revert(ctx context.Context, s *Step) Result {
+func (w *walk) revert(ctx context.Context, s *Step) (result Result) {
 	r := w.reverter(s)
+	defer func() { result.Advice = r.advice }()
 	changes, err := r.CheckRevert(ctx)
 	switch {
 	case isCannotSay(err), nothingToRevert(err):
@@ -296,6 +299,8 @@ func (w *walk) undoAll(ctx context.Context, dryRun bool) error {
 // add adds what became of one entry to the result of a step that is undone. What several
 // entries have in common is said once.
 func (r *Result) add(done Status, change string, err error) {
+	advice, err := adviceIn(err)
+	r.Advice = append(r.Advice, advice...)
 	if err != nil && (r.Err == nil || !slices.Contains(strings.Split(r.Err.Error(), "\n"), err.Error())) {
 		r.Err = errors.Join(r.Err, err)
 	}

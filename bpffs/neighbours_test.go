@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/sysctl"
 )
 
 // A mount of two agents goes with the second one, whichever that is.
@@ -50,6 +51,35 @@ func TestPLAN14_AMountOfTwoAgents(t *testing.T) {
 		require.Empty(t, mounted())
 		require.NoDirExists(t, dir)
 	}
+}
+
+// A conflict is found before anything is changed, whatever goes before.
+func TestPLAN17_AConflictIsFoundBeforeTheFirstChange(t *testing.T) {
+	k := bootstraptest.NewKernel("eth0")
+	dir := filepath.Join(t.TempDir(), "state")
+	setting := func(value string) bootstrap.Action {
+		return sysctl.Settings{Values: []sysctl.Setting{{Key: "net.ipv4.conf.eth0.rp_filter", Value: value}}, Kernel: sysctl.Kernel{Files: k}}
+	}
+	plan := func(agent string, steps ...bootstrap.Step) *bootstrap.Plan {
+		return &bootstrap.Plan{
+			Host: hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")},
+			Journal: &journal.Node{Dir: dir, Agent: agent, NoOwner: true, Handlers: []journal.Handler{
+				bpffs.Handler{Kernel: k}, sysctl.Handler{Kernel: sysctl.Kernel{Files: k}},
+			}},
+			Steps: steps,
+		}
+	}
+	_, err := plan("first", bootstrap.Step{Name: "sysctl", Action: setting("2")}).Apply(t.Context())
+	require.NoError(t, err)
+	report, err := plan("second",
+		bootstrap.Step{Name: "bpffs", Action: bpffs.Mount{Path: "/sys/fs/bpf", Kernel: k}},
+		bootstrap.Step{Name: "sysctl", Action: setting("1"), After: []string{"bpffs"}},
+	).Apply(t.Context())
+	require.ErrorIs(t, err, journal.ErrConflict)
+	require.Equal(t, bootstrap.NotRun, report.Results[0].Status)
+	path, err := bpffs.Mount{Path: "/sys/fs/bpf", Kernel: k}.Mounted(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, path)
 }
 
 // So does the directory that the first one has made for it.

@@ -68,7 +68,7 @@ func (o fileObject) remove(ctx context.Context, r *removal) error {
 		return fmt.Errorf("left as it is, because %s beside it did not get its name back", aside)
 	}
 	if !r.strandPods && r.own.isCNIFolder(filepath.Dir(o.path)) {
-		if err := cniresult.FileInUse(ctx, cniresult.Dir, o.path); err != nil {
+		if err := cniresult.FileInUse(ctx, cniresult.Dirs(""), o.path); err != nil {
 			return err
 		}
 	}

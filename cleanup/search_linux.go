@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 )
@@ -92,13 +91,16 @@ func (s *search) reset(to search) {
 // countLeft lists first how many more items there are than are listed: of a long list,
 // a reader sees the start.
 func (s *search) countLeft() {
-	var more []Item
+	groups := map[string]Item{}
 	for group, n := range s.left {
 		if n > maxLeft {
-			more = append(more, Item{Kind: group.kind, Object: fmt.Sprintf("%d that are not listed", n-maxLeft), Detail: group.why}.printable())
+			groups[group.kind+" "+group.why] = Item{Kind: group.kind, Object: fmt.Sprintf("%d that are not listed", n-maxLeft), Detail: group.why}.printable()
 		}
 	}
-	slices.SortFunc(more, func(a, b Item) int { return strings.Compare(a.Kind+a.Detail, b.Kind+b.Detail) })
+	var more []Item
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		more = append(more, groups[name])
+	}
 	s.inv.Left = append(more, s.inv.Left...)
 }
 

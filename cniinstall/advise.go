@@ -16,8 +16,10 @@ import (
 
 // Advise lists what an administrator should know even though Check finds nothing to
 // change, one line for each item: that the container runtime looks elsewhere, or does
-// not say where (see [Install.For]); an optional plugin that is nowhere to be found; what
-// somebody has changed of what was installed elsewhere; a folder in which others than root may put something that a runtime will run, and the
+// not say where (see [Install.For]); which of several folders for plugins cannot be written
+// to; an optional plugin that is nowhere to be found; what
+// was installed before, under another name or elsewhere, and stays because somebody has
+// changed it or something needs it; a folder in which others than root may put something that a runtime will run, and the
 // plugins that are not asked for their versions because of that;
 // an invalid file among those searched for a network to chain onto; and why
 // runtimes will not use the configuration: another file sorts before it, perhaps
@@ -28,11 +30,11 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice, err := i.keptElsewhere(ctx)
+	advice, err := i.keptFormer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	advice = slices.Concat(i.misplaced(), i.assumed(), i.lacking(), i.shared(), advice)
+	advice = slices.Concat(i.misplaced(), i.assumed(), i.lacking(), i.shut(), i.shared(), advice)
 	if i.Config == nil {
 		return advice, nil
 	}
@@ -66,17 +68,21 @@ func (i Install) Before(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return name > f.own }), err
 }
 
+// shut names the folders for plugins that are passed over if something is to be written.
+func (i Install) shut() (texts []string) {
+	dirs := i.binDirs()
+	for _, dir := range dirs {
+		if err := writable(dir); err != nil && i.Plugins != nil && len(dirs) > 1 {
+			texts = append(texts, fmt.Sprintf("plugins stay as they are in %s, which cannot be written to, where another folder can: %v", dir, err))
+		}
+	}
+	return texts
+}
+
 // shared names the folders in which others may write. We are not misled there, but
 // what a runtime finds there it runs as root.
 func (i Install) shared() (texts []string) {
-	var dirs []string
-	if i.Plugins != nil {
-		dirs = append(dirs, i.BinDir)
-	}
-	if i.Config != nil {
-		dirs = append(dirs, i.ConfDir)
-	}
-	for _, dir := range dirs {
+	for _, dir := range i.folders() {
 		d, err := durable.OpenDir(dir)
 		if err != nil {
 			continue // it is missing, or Check says what is wrong
@@ -97,7 +103,7 @@ func (i Install) unasked(raw []byte) (texts []string) {
 	}
 	for _, plugin := range unique(n.types) {
 		path, err := find(plugin, i.searchDirs())
-		if err != nil {
+		if err != nil || slices.Contains(i.Elsewhere, plugin) {
 			continue
 		}
 		if err := hosttool.Trust(path); errors.Is(err, hosttool.ErrUntrusted) {

@@ -30,7 +30,7 @@ type AgentConf struct {
 
 	// Results is where the runtime's libcni keeps what it gave to each sandbox. As long
 	// as one there has the configuration's network, the file stays: the error matches
-	// [ErrInUse]. If empty, it is /var/lib/cni/results.
+	// [ErrInUse]. If empty, it is /var/lib/cni/results and /var/lib/cni/cache/results.
 	Results string
 
 	// Force removes what sandboxes need nevertheless: where the plugins stay, and an
@@ -106,7 +106,7 @@ func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error 
 		return fmt.Errorf("%s is a %s, which no agent writes as its configuration", c.path(), filemode.Type(info.Mode()))
 	}
 	if !c.Force {
-		if err := cniresult.FileInUse(ctx, cmp.Or(c.Results, cniresult.Dir), c.path()); err != nil {
+		if err := cniresult.FileInUse(ctx, cniresult.Dirs(c.Results), c.path()); err != nil {
 			return err
 		}
 	}

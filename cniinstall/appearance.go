@@ -30,7 +30,7 @@ func (r *guarding) files(ctx context.Context) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
 	describe := func(path string) { fmt.Fprintln(&h, path, appearance(path)) }
-	for _, dir := range []string{i.BinDir, i.ConfDir} {
+	for _, dir := range append(i.binDirs(), i.ConfDir) {
 		describe(dir)
 		if r.watched == nil {
 			change, _ := lastChange(dir)

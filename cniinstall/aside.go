@@ -63,7 +63,7 @@ func (i Install) checkExclusive() error {
 // in the folder is the one that was first before until that one is set aside, and
 // then ours.
 func (j *job) findAsides(ctx context.Context) error {
-	if !j.Exclusive || j.confDir == nil {
+	if !j.Exclusive || j.confDir() == nil {
 		return nil
 	}
 	names, err := j.folder().others(ctx)
@@ -118,14 +118,14 @@ func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	if ours, err := j.isCopyOfOurs(ctx, name); err != nil || ours {
 		return a, err
 	}
-	if info, err := j.confDir.Lstat(name); err == nil && info.Mode().IsRegular() {
+	if info, err := j.confDir().Lstat(name); err == nil && info.Mode().IsRegular() {
 		if a.size = info.Size(); a.size > input.MaxNetwork {
 			return aside{}, fmt.Errorf("%w, and so no CNI configuration: move it away", input.TooLarge(a.from, input.MaxNetwork))
 		}
 	}
 	for n := range backupLimit {
 		a.to = filepath.Join(f.dir, f.backup(name, n))
-		if _, err := j.confDir.Lstat(filepath.Base(a.to)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := j.confDir().Lstat(filepath.Base(a.to)); errors.Is(err, fs.ErrNotExist) {
 			return a, nil
 		} else if err != nil {
 			return aside{}, err
@@ -142,7 +142,7 @@ func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 // installed: somebody has moved or copied that there. As a backup it would replace
 // the one of the file whose name it has.
 func (j *job) isCopyOfOurs(ctx context.Context, name string) (bool, error) {
-	info, err := j.confDir.Lstat(name)
+	info, err := j.confDir().Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return false, nil // what it is instead, is seen when it is set aside
 	}
@@ -213,11 +213,11 @@ func (j *job) rename(a aside) error {
 	from, to := filepath.Base(a.from), filepath.Base(a.to)
 	switch {
 	case a.to == "":
-		return j.confDir.Remove(from)
+		return j.confDir().Remove(from)
 	case a.replaces:
-		return j.confDir.Rename(from, to)
+		return j.confDir().Rename(from, to)
 	}
-	return j.confDir.RenameNew(from, to)
+	return j.confDir().RenameNew(from, to)
 }
 
 // noteAsides records, all at once, the files that are about to go, with their

@@ -150,6 +150,7 @@ func TestCNI5_BackupsThatChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			write(t, n.other(live), awsConf, 0o644)
+			n.ownLoopback()
 			i := n.exclusive()
 			require.NoError(t, i.Apply(t.Context()))
 			tt.change(n)

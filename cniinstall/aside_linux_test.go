@@ -217,6 +217,7 @@ func TestCNI4_CNI5_CNI6_FIFO(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.MkdirAll(n.conf, 0o755))
 	require.NoError(t, unix.Mkfifo(n.other("00-fifo.conf"), 0o600))
+	n.ownLoopback()
 	_, err := chainedOf(cniinstall.Chained{}).Render(t.Context(), n.conf)
 	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
 	require.ErrorContains(t, err, "00-fifo.conf is a FIFO, not a regular file")

@@ -37,7 +37,7 @@ func (n node) others() {
 	write(n.t, n.other("README"), "not loaded", 0o644)
 	write(n.t, n.other("10-aws.conflist.old"), "not loaded", 0o644)
 	require.NoError(n.t, os.MkdirAll(n.other("50-dir.conf"), 0o755))
-	require.NoError(n.t, os.MkdirAll(n.bin, 0o755))
+	n.ownLoopback()
 }
 
 // requireReverted undoes, as CheckRevert said, and compares with before: also
@@ -59,7 +59,7 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 	changes, err := i.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"write " + n.plugin("cilium-cni"), "write " + n.plugin("loopback"), "write " + n.confFile(),
+		"write " + n.plugin("cilium-cni"), "write " + n.confFile(),
 		"set aside " + n.other("99-loopback.json") + " as 99-loopback.json.cilium_bak",
 		"set aside " + n.other("10-aws.conflist") + " as 10-aws.conflist.cilium_bak",
 		"set aside " + n.other("01-broken.conflist") + " as 01-broken.conflist.cilium_bak",
@@ -80,7 +80,7 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 	requireReverted(t, i, n, before,
 		"restore "+n.other("00-multus.conf"), "restore "+n.other("01-broken.conflist"),
 		"restore "+n.other("10-aws.conflist"), "restore "+n.other("99-loopback.json"),
-		"remove file "+n.confFile(), "remove file "+n.plugin("loopback"), "remove file "+n.plugin("cilium-cni"))
+		"remove file "+n.confFile(), "remove file "+n.plugin("cilium-cni"))
 }
 
 // A backup that was there before stays as it is: the new one gets a number.
@@ -140,6 +140,7 @@ func TestCNI5_CNI4_ChainedAndExclusive(t *testing.T) {
 		n.source("cilium-cni", script("0.3.0"))
 		write(t, n.plugin("bridge"), script("0.3.0"), 0o755)
 		write(t, n.other("20-bridge.conf"), singleConf, 0o644)
+		n.ownLoopback()
 		before := tree(t, n.root)
 		i := n.exclusive()
 		i.Config = chainedOf(cniinstall.Chained{Target: target})

@@ -58,6 +58,7 @@ func TestCNI4_CNI5_OlderBackupsAreNotJoined(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, " record ", record), func(t *testing.T) {
 				n := newNode(t)
+				n.ownLoopback()
 				i := n.chained(true)
 				write(t, n.other(live), awsVersion(2), 0o644)
 				for _, name := range older {
@@ -121,6 +122,7 @@ func TestCNI4_CNI5_OursOfAnEarlierNameIsNotJoined(t *testing.T) {
 		for _, later := range []string{"04-agent.conflist", "07-agent.conflist"} {
 			t.Run(fmt.Sprint(later, " exclusive ", exclusive), func(t *testing.T) {
 				n := newNode(t)
+				n.ownLoopback()
 				a, b := n.chained(exclusive), n.chained(exclusive)
 				b.ConfName = later
 				write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
@@ -145,6 +147,7 @@ func TestCNI4_CNI5_OursOfAnEarlierNameIsNotJoined(t *testing.T) {
 // joined, and what comes back.
 func TestCNI4_CNI5_OursWasInTheirPlace(t *testing.T) {
 	n := newNode(t)
+	n.ownLoopback()
 	a, b := n.chained(true), n.chained(true)
 	write(t, n.other("10-aws.conflist"), awsVersion(1), 0o644)
 	before := tree(t, n.root)

@@ -36,7 +36,7 @@ func (i Install) folder() folder {
 
 func (j *job) folder() folder {
 	f := j.Install.folder()
-	f.opened, f.known = j.confDir, j.known
+	f.opened, f.known = j.confDir(), j.known
 	return f
 }
 

@@ -14,20 +14,44 @@ import (
 	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/perrun"
 )
 
 // Config renders the configuration to publish. Each Check, Apply and Advise calls Render
-// once, in the namespaces in which it runs itself; dir is the folder that the
+// once (see [Func] for once a run), in the namespaces in which it runs itself; dir is the folder that the
 // configuration goes to, for a Config that builds on what is there.
 type Config interface {
 	Render(ctx context.Context, dir string) ([]byte, error)
 }
 
-// Whole is a complete configuration, which is published byte for byte.
+// Whole is a complete configuration, which is published byte for byte. What libcni would
+// load of it, and run, is enough: its plugins may be in the folder of the network's name
+// beside it (libcni.NetworkConfFromFile), and no key is required or forbidden beyond that.
 type Whole []byte
 
 // Render returns a copy of the configuration.
 func (w Whole) Render(context.Context, string) ([]byte, error) { return slices.Clone(w), nil }
+
+// Func returns a configuration that render makes, such as from a template and what it finds
+// on the node. In a plan it is rendered once a run: what is checked is what is applied,
+// verified and advised about, and a reconcile.Loop renders it anew each time. Without a plan,
+// and in a guard, it is rendered each time that the configuration is looked at.
+//
+// It is called as Render is, in the host's namespaces, on a thread that must not be left: so it
+// starts no goroutine and dials nobody. What has to is for Plan.Prepare, which gives the
+// result as a [Whole].
+func Func(render func(ctx context.Context) ([]byte, error)) Config { return &rendered{render} }
+
+type rendered struct {
+	render func(ctx context.Context) ([]byte, error)
+}
+
+func (r *rendered) Render(ctx context.Context, _ string) ([]byte, error) {
+	if r.render == nil {
+		return nil, errors.New("render the CNI configuration: no function given")
+	}
+	return perrun.Do(ctx, r, func(ctx context.Context) ([]byte, error) { return r.render(ctx) })
+}
 
 // ReadWhole reads a complete configuration from the regular file at path, such as a key
 // of a mounted ConfigMap, or what [Install] has published. It may have 1 MiB, and is

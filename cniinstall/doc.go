@@ -16,21 +16,27 @@
 // equal is not written, so a folder that is part of a read-only image is no error.
 // If the sizes are the same, every byte is compared.
 //
-// The configuration is given as a [Whole], made from a template ([Agent]), or that
-// of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
+// The configuration is given as a [Whole], made from a template ([Agent]) or by a function
+// ([Func]), or that of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
 // other configurations are set aside (renamed) once ours is published, the last
 // file name first: runtimes, which reload the folder at each change and use its
 // first file, switch from the previous first file to ours in one step, and back in
 // one step when that is undone. Without Exclusive, [Install.Advise] names the files that take
 // precedence over ours.
 //
+// Plugins may go to several folders (AlsoBinDirs), and one program under several names (As).
+//
 // [Install.For] chooses the folders in which the node's container runtime looks, as
 // package bootstrap/cri asks it, and undoes what was installed in others before.
 // Without it, they are those that runtimes have by default.
 //
+// What the step installed before, and the Install no longer lists, is undone once the rest is
+// there: see Install.Names and ConfName.
+//
 // Folders are never replaced, and only removed by an undo, if Install made them and
 // they are empty. A [Guard] repairs an installation that somebody changes, and a
-// [Handler] undoes it in another process. [AgentConf] removes a configuration that the
+// [Handler] undoes it in another process, but for plugins that a configuration or a
+// sandbox on the node still needs. [AgentConf] removes a configuration that the
 // agent has written by itself.
 //
 // Folders are opened once, and all work is done through the open folder: a symbolic
@@ -49,7 +55,7 @@
 //
 // Install.Plugins is opened by the caller beforehand ([OpenPlugins]), for example in a
 // container;
-// BinDir, ConfDir and SearchDirs are resolved in the calling thread's mount
+// BinDir, AlsoBinDirs, ConfDir and SearchDirs are resolved in the calling thread's mount
 // namespace; the journal is where it was opened. To install on the host from a
 // container, use a bootstrap.Plan with a hostns.Host, which calls the methods in the
 // host's namespaces. Nothing here looks up host names or leaves a goroutine behind.

@@ -4,7 +4,6 @@
 package cniinstall
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +28,18 @@ import (
 // If somebody has changed our configuration, neither it nor the plugins that it
 // names are removed, and all remain recorded: once the configuration is gone,
 // another revert removes them.
+//
+// No plugin is removed that a configuration names which remains, whoever has written it and
+// whichever step the plugin is of: as a type, an ipam's or a delegate's. What was set aside
+// counts too, since it comes back, and the files in the folder of a list's network. In a
+// file that is no JSON each word counts, and one that cannot be read may name everything.
+// The plugin loopback stays as long as there is any configuration. What stays also stays
+// recorded, for a later revert, and the error, which matches [journal.ErrNeeded], names the
+// configuration: it is no failure but, in a plan, advice. A plugin that was there before is
+// restored all the same.
 type Handler struct {
-	// ConfDir is the folder with the configurations. If empty, it is /etc/cni/net.d.
+	// ConfDir is a folder in which configurations are looked for, beside those in which
+	// some are recorded. If empty, it is /etc/cni/net.d.
 	ConfDir string
 
 	// KeepConf says that the configurations belong to the user and are not undone.
@@ -46,8 +55,10 @@ type Handler struct {
 
 	// Results is where the runtime's libcni keeps what it gave to each sandbox. As long
 	// as one there names a plugin or network of ours, the plugin and the configuration
-	// stay, and stay recorded: the error matches [ErrInUse]. If empty, it
-	// is /var/lib/cni/results; with KeepPlugins it is not looked at.
+	// stay, and stay recorded: the error matches [ErrInUse]. The configuration does not if
+	// the one that the runtime then finds first, another agent's, is of the same network
+	// and names the same plugins, or more. If empty, it is /var/lib/cni/results and
+	// /var/lib/cni/cache/results; with KeepPlugins it is not looked at.
 	Results string
 
 	// Force undoes what sandboxes need nevertheless. Their pods are then stuck until
@@ -108,7 +119,7 @@ func needing(e journal.Entry, err error) error {
 func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	u, err := files.Look(ctx, p, e)
 	if err == nil && u.Run != nil && !isAside(e) && !h.KeepPlugins {
-		if err := h.confInUse(ctx, e); err != nil {
+		if err := h.confInUse(ctx, p, e); err != nil {
 			return journal.Undo{}, err
 		}
 	}
@@ -134,13 +145,49 @@ func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry)
 }
 
 // confInUse returns an error if sandboxes have the network of the configuration that is
-// to be removed. What else is wrong with it does not keep it.
-func (h Handler) confInUse(ctx context.Context, conf journal.Entry) error {
+// to be removed, and none remains that serves for it. What else is wrong with it does not
+// keep it.
+func (h Handler) confInUse(ctx context.Context, p *journal.Pass, conf journal.Entry) error {
 	n, err := parseFile(ctx, conf.Object)
 	if err != nil {
 		return nil
 	}
-	return h.inUse(ctx, conf.Object, func(r cniresult.Result) bool { return r.NetworkName == n.name })
+	next, err := successor(ctx, p.Journal(), conf.Object)
+	if err != nil {
+		return err
+	}
+	return h.inUse(ctx, conf.Object, func(r cniresult.Result) bool {
+		serves := next != nil && next.name == n.name && cniresult.Covers(next.raw, r.Config)
+		return r.NetworkName == n.name && !serves
+	})
+}
+
+// successor is the configuration by which a runtime deletes pods when the one at path has
+// gone: the first of the folder, if it is none of ours, which go too. Nil: there is none.
+func successor(ctx context.Context, j *journal.Journal, path string) (*network, error) {
+	names, err := (folder{dir: filepath.Dir(path)}).list(ctx, isConfName)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := j.Entries()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		next := filepath.Join(filepath.Dir(path), name)
+		switch {
+		case next == path:
+			continue
+		case slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Object == next && isConf(e) && isOurs(e) }):
+			return nil, nil
+		}
+		n, err := parseFile(ctx, next)
+		if err != nil {
+			return nil, ctx.Err() // a runtime would stop there
+		}
+		return n, nil
+	}
+	return nil, nil
 }
 
 // inUse returns an error if sandboxes need the object.
@@ -148,7 +195,7 @@ func (h Handler) inUse(ctx context.Context, object string, needs func(cniresult.
 	if h.Force {
 		return nil
 	}
-	return cniresult.InUse(ctx, cmp.Or(h.Results, cniresult.Dir), object, needs)
+	return cniresult.InUse(ctx, cniresult.Dirs(h.Results), object, needs)
 }
 
 // isBackup reports whether the file at path is the original of e's object, in the
@@ -256,15 +303,19 @@ type told struct {
 }
 
 func (t told) Error() string        { return t.text }
-func (t told) Is(target error) bool { return target == t.is }
+func (t told) Is(target error) bool { return errors.Is(t.is, target) }
 func (t told) Code() string         { return code.Of(t.is) }
 
 // held keeps a configuration of ours that somebody has changed recorded as long as
-// it names recorded plugins: without them no pod would start.
+// it needs recorded plugins: without them no pod would start.
 func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed error) error {
-	n, err := parseFile(ctx, conf.Object)
+	f := folder{dir: filepath.Dir(conf.Object)}
+	raw, err := f.read(ctx, filepath.Base(conf.Object))
 	if err != nil {
 		return changed // gone, or nothing that a pod could start with
+	}
+	if _, err := f.parseWhole(ctx, filepath.Base(conf.Object), raw); err != nil {
+		return changed
 	}
 	entries, err := p.Journal().Entries()
 	if err != nil {
@@ -272,7 +323,7 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 	}
 	var plugins []string
 	for _, e := range entries {
-		if e.Step == conf.Step && isOurs(e) && !isConf(e) && slices.Contains(n.types, filepath.Base(e.Object)) {
+		if isPlugin(e) && filepath.Base(e.Object) != loopback && f.needs(ctx, e.Object, conf.Object, raw, nil) != nil {
 			plugins = append(plugins, e.Object)
 		}
 	}
@@ -284,20 +335,23 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 			conf.Object, strings.Join(plugins, ", ")), journal.ErrKept})
 }
 
-// lookPlugin does not remove a plugin as long as there is a configuration that
-// needs it.
+// lookPlugin does not remove a plugin as long as something on the node needs it.
 func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	return lookUnless(ctx, p, e, func(ctx context.Context) (err error) {
-		if h.KeepConf {
-			err = h.named(ctx, e)
-		} else {
-			err = neededBy(ctx, p, e, isConf)
+	r, err := h.remains(p.Journal(), p.WillUndo)
+	if err != nil {
+		return journal.Undo{}, err
+	}
+	return lookUnless(ctx, p, e, func(ctx context.Context) error { return h.needed(ctx, r, e) })
+}
+
+// needed returns an error if a configuration that remains needs the plugin, or a sandbox.
+func (h Handler) needed(ctx context.Context, r remains, plugin journal.Entry) error {
+	if plugin.Before.Type == "" { // else there is one, too, after it
+		if err := r.need(ctx, plugin.Object); err != nil {
+			return err
 		}
-		if err == nil {
-			err = h.inUse(ctx, e.Object, func(r cniresult.Result) bool { return slices.Contains(r.Plugins, filepath.Base(e.Object)) })
-		}
-		return err
-	})
+	}
+	return h.inUse(ctx, plugin.Object, func(c cniresult.Result) bool { return c.Names(filepath.Base(plugin.Object)) })
 }
 
 // lookUnless looks at a plugin that is removed unless needed returns an error.
@@ -332,59 +386,12 @@ func stillOurs(e journal.Entry) error {
 	return nil // what else is wrong, undoing tells
 }
 
-// named returns an error if a configuration in the folder names the plugin.
-func (h Handler) named(ctx context.Context, plugin journal.Entry) error {
-	f := folder{dir: filepath.Clean(cmp.Or(h.ConfDir, defaultConfDir))}
-	confs, err := f.list(ctx, isConfName)
-	if err != nil {
-		return err
-	}
-	for _, name := range confs {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if path := filepath.Join(f.dir, name); names(ctx, path, plugin) {
-			return stays(plugin, path)
-		}
-	}
-	return nil
-}
-
-// neededBy returns an error if a configuration of ours that counts is not undone and
-// either names the plugin or merely could not be removed: runtimes then go on using
-// it.
-func neededBy(ctx context.Context, p *journal.Pass, plugin journal.Entry, counts func(journal.Entry) bool) error {
-	entries, err := p.Journal().Entries()
-	if err != nil {
-		return err
-	}
-	for _, conf := range entries {
-		if conf.Step != plugin.Step || !isConf(conf) || !counts(conf) || isAside(conf) || !p.WillKeep(conf.Object) {
-			continue
-		}
-		now, err := journal.Snapshot(ctx, conf.Object)
-		if err != nil {
-			return err
-		}
-		if now.Type != "" && conf.MatchesAfter(now) || names(ctx, conf.Object, plugin) {
-			return stays(plugin, conf.Object)
-		}
-	}
-	return nil
-}
-
-// names reports whether the configuration at path is one that needs the plugin.
-func names(ctx context.Context, path string, plugin journal.Entry) bool {
-	n, err := parseFile(ctx, path)
-	return err == nil && slices.Contains(n.types, filepath.Base(plugin.Object))
-}
-
-func stays(plugin journal.Entry, conf string) error {
-	return fmt.Errorf("%s, since %s is kept: %w", plugin.Object, conf, journal.ErrKept)
-}
-
 // parseFile reads the configuration at path.
 func parseFile(ctx context.Context, path string) (*network, error) {
-	name := filepath.Base(path)
-	return folder{dir: filepath.Dir(path)}.parse(ctx, candidate{name, name})
+	f, name := folder{dir: filepath.Dir(path)}, filepath.Base(path)
+	raw, err := f.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return f.parseWhole(ctx, name, raw)
 }

@@ -89,6 +89,10 @@ func (n node) source(name, content string) {
 	write(n.t, filepath.Join(n.src, name), content, 0o644) // as from an embedded folder
 }
 
+// ownLoopback is the node's own plugin loopback, as beside other CNIs: ours would stay as
+// long as one of their configurations does.
+func (n node) ownLoopback() { write(n.t, n.plugin("loopback"), script("1.0.0"), 0o755) }
+
 func (n node) confFile() string          { return filepath.Join(n.conf, "05-cilium.conflist") }
 func (n node) plugin(name string) string { return filepath.Join(n.bin, name) }
 

@@ -42,6 +42,10 @@ type Install struct {
 	// plugin is an error, unless it is in Optional or its Policy excludes it. If Policy
 	// has none for a plugin, it is DefaultPolicy, but for loopback IfMissing.
 	//
+	// Where Names lists some, what the context's step has installed in these folders and is
+	// neither there nor in Optional any more is undone, unless something on the node needs
+	// it (see [Handler]): Advise says what. Without Names, nothing is.
+	//
 	// No configuration is published where loopback is neither installed nor to be: no
 	// configuration names it, and containerd runs it for every pod. That does not hold
 	// where Optional names it, or the runtime given to For needs none.
@@ -52,22 +56,39 @@ type Install struct {
 	// DefaultPolicy is that of the plugins that Policy does not name.
 	DefaultPolicy Policy
 
-	// BinDir is where plugins are installed. If empty, it is /opt/cni/bin.
+	// As says under which names a plugin of the source is installed, if not its own: a
+	// program that is two plugins, as Calico's is calico and calico-ipam, is
+	// {"calico": {"calico", "calico-ipam"}}. Names and Optional have the source's name,
+	// Policy that under which it is installed.
+	As map[string][]string
+
+	// BinDir is where plugins are installed. If empty, it is /opt/cni/bin. They are
+	// installed in AlsoBinDirs too. Where there are such, a folder that lacks something
+	// and cannot be written to is passed over, as long as another is not: Advise says so.
 	// SearchDirs are further folders in which the runtime looks for plugins.
-	BinDir     string
-	SearchDirs []string
+	BinDir      string
+	AlsoBinDirs []string
+	SearchDirs  []string
+
+	// Elsewhere lists plugins that the caller vouches for: they are where the runtime
+	// looks and this process does not, such as in a folder of the node's image that the
+	// pod does not mount. They are neither looked for nor run.
+	Elsewhere []string
 
 	// Remedy is added to what [Install.For] and Advise say about folders. It should say how
 	// to give others, for example by which flags of the program.
 	Remedy string
 
 	// Config is the configuration. If nil, none is installed. It is written to
-	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d;
-	// ConfName must be given. If it ends in .conflist, the configuration must be a
-	// list; if in .conf or .json, that of a single plugin.
+	// ConfDir/ConfName with ConfMode: if zero, 0600; 0644 at most. If ConfDir is empty, it
+	// is /etc/cni/net.d; ConfName must be given. If it ends in .conflist, the
+	// configuration must be a list; if in .conf or .json, that of a single plugin. What
+	// the context's step has published under another name before is undone once this one
+	// is there.
 	Config   Config
 	ConfDir  string
 	ConfName string
+	ConfMode fs.FileMode
 
 	// Exclusive sets the other configurations in ConfDir aside: BackupSuffix (if
 	// empty, .aside) is appended to each name, and a number too if that name is
@@ -93,6 +114,9 @@ func (i Install) Places() map[string]string {
 	places := map[string]string{}
 	if i.Plugins != nil {
 		places[cmp.Or(i.BinDir, defaultBinDir)] = ""
+		for _, dir := range i.AlsoBinDirs {
+			places[dir] = ""
+		}
 	}
 	if i.Config != nil {
 		places[cmp.Or(i.ConfDir, defaultConfDir)] = ""
@@ -126,7 +150,7 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 	if err := j.speak(ctx, j.early(false)); err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
-	moves, err := j.checkMove(ctx)
+	goes, err := j.checkFormer(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
@@ -134,7 +158,7 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("check CNI: %w", err)
 	}
-	return slices.Concat(j.changes(), moves, shared), nil
+	return slices.Concat(j.changes(), goes, shared), nil
 }
 
 // Missing says what others have still to bring before i can be installed: a plugin that
@@ -155,7 +179,8 @@ func (i Install) Missing(ctx context.Context) (seen string, err error) {
 
 // Apply makes missing folders (mode 0755), installs the plugins, and then publishes
 // the configuration. Everything is written under temporary names and validated
-// before the first file is renamed. What a killed run has left is removed.
+// before the first file is renamed. What a killed run has left is removed. Last, what the
+// step installed before and i no longer has is undone.
 func (i Install) Apply(ctx context.Context) error {
 	j, err := i.survey(ctx)
 	if err == nil {
@@ -163,7 +188,7 @@ func (i Install) Apply(ctx context.Context) error {
 		err = j.apply(ctx)
 	}
 	if err == nil {
-		err = j.finishMove(ctx)
+		err = j.undoFormer(ctx)
 	}
 	if err == nil {
 		err = j.wish(ctx)

@@ -107,6 +107,7 @@ func TestConform(t *testing.T) {
 	n := newNode(t)
 	write(t, n.plugin("cilium-cni"), script("0.1.0"), 0o711)
 	write(t, n.confFile(), "{}", 0o644)
+	n.ownLoopback()
 	bootstraptest.Conform(t, func() bootstrap.Action { return n.install().Install }, cniinstall.Handler{ConfDir: n.conf})
 }
 
@@ -370,6 +371,7 @@ func TestCNI1_SymlinkIsNotFollowed(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.Symlink(victim, path))
 	}
+	n.ownLoopback()
 	start := tree(t, n.root)
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))

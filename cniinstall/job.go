@@ -28,7 +28,7 @@ type job struct {
 	journal *journal.Journal         // nil: nothing is recorded
 	known   map[string]journal.Entry // files that are recorded, by path
 
-	binDir, confDir *durable.Dir // nil: not there, or not needed
+	opened map[string]*durable.Dir // of the folders, those that are there
 }
 
 // survey looks, and changes nothing. It finds what is wrong with the request or the
@@ -67,6 +67,7 @@ func (j *job) look(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	j.passOver()
 	if err := j.present(); err != nil {
 		return err
 	}
@@ -77,16 +78,23 @@ func (j *job) look(ctx context.Context) (err error) {
 }
 
 // openDirs opens the folders that exist.
-func (j *job) openDirs() (err error) {
-	if j.binDir == nil && j.Plugins != nil {
-		if j.binDir, err = openDir(j.BinDir); err != nil {
+func (j *job) openDirs() error {
+	if j.opened == nil {
+		j.opened = map[string]*durable.Dir{}
+	}
+	for _, dir := range j.folders() {
+		if j.opened[dir] != nil {
+			continue
+		}
+		d, err := openDir(dir)
+		if err != nil {
 			return err
 		}
+		if d != nil {
+			j.opened[dir] = d
+		}
 	}
-	if j.confDir == nil && j.Config != nil {
-		j.confDir, err = openDir(j.ConfDir)
-	}
-	return err
+	return nil
 }
 
 // openDir opens a folder, or returns nil if there is none.
@@ -99,19 +107,30 @@ func openDir(path string) (*durable.Dir, error) {
 }
 
 func (j *job) close() {
-	for _, d := range []*durable.Dir{j.binDir, j.confDir} {
-		if d != nil {
-			d.Close() // nothing was written through it that is not synced
-		}
+	for _, d := range j.opened {
+		d.Close() // nothing was written through it that is not synced
 	}
 }
 
-// dirOf is the folder that a target goes to.
-func (j *job) dirOf(t *target) *durable.Dir {
-	if t == j.conf {
-		return j.confDir
+// dirOf is the folder that a target goes to, nil if it is not there.
+func (j *job) dirOf(t *target) *durable.Dir { return j.opened[filepath.Dir(t.path)] }
+
+// confDir is the folder of the configuration, nil if it is not there or not needed.
+func (j *job) confDir() *durable.Dir { return j.opened[j.ConfDir] }
+
+// passOver leaves out those folders for plugins that cannot be written to and would have to
+// be, as long as there is another.
+func (j *job) passOver() {
+	var shut []string
+	for _, dir := range j.binDirs() {
+		lacks := func(t *target) bool { return t.need != nothing && filepath.Dir(t.path) == dir }
+		if slices.ContainsFunc(j.plugins, lacks) && writable(dir) != nil {
+			shut = append(shut, dir)
+		}
 	}
-	return j.binDir
+	if len(shut) < len(j.binDirs()) {
+		j.plugins = slices.DeleteFunc(j.plugins, func(t *target) bool { return slices.Contains(shut, filepath.Dir(t.path)) })
+	}
 }
 
 // targets returns all files, the configuration last.
@@ -135,7 +154,10 @@ func (j *job) present() error {
 	}
 	coming := map[string]bool{}
 	for _, t := range j.plugins {
-		coming[t.plugin] = t.need != nothing
+		coming[t.plugin] = coming[t.plugin] || t.need != nothing
+	}
+	for _, plugin := range j.Elsewhere {
+		coming[plugin] = true
 	}
 	return errors.Join(j.net.present(j.runner(), coming), j.loopbackPresent(coming))
 }
@@ -162,12 +184,16 @@ func (j *job) runner() *runner {
 
 // early lists the configuration's plugins to be run before anything is
 // touched: all for one to be published, else only new ones. Of those that are
-// coming, only what is staged can be run; one whose mode is wrong comes late.
+// coming, only what is staged can be run; one whose mode is wrong comes late. The caller
+// vouches for what is elsewhere.
 func (j *job) early(isStaged bool) []string {
 	if j.net == nil {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(j.net.types), func(name string) bool {
+		if slices.Contains(j.Elsewhere, name) {
+			return true
+		}
 		switch j.needOf(name) {
 		case content:
 			return !isStaged
@@ -184,17 +210,18 @@ func (j *job) late() []string {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(j.net.types), func(name string) bool {
-		return j.needOf(name) != attributes || j.conf.need != content
+		return j.needOf(name) != attributes || j.conf.need != content || slices.Contains(j.Elsewhere, name)
 	})
 }
 
-func (j *job) needOf(plugin string) need {
+// needOf is what the plugin needs most, of all folders.
+func (j *job) needOf(plugin string) (most need) {
 	for _, t := range j.plugins {
 		if t.plugin == plugin {
-			return t.need
+			most = max(most, t.need)
 		}
 	}
-	return nothing
+	return most
 }
 
 func (j *job) speak(ctx context.Context, plugins []string) error {
@@ -338,8 +365,8 @@ func (j *job) putAll(ctx context.Context) error {
 // a program, that program holds the writer's locks until it has started.
 func (j *job) sweep() error {
 	var errs []error
-	for _, d := range []*durable.Dir{j.binDir, j.confDir} {
-		if d != nil {
+	for _, dir := range j.folders() {
+		if d := j.opened[dir]; d != nil {
 			errs = append(errs, d.Sweep())
 		}
 	}

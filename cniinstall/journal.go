@@ -42,6 +42,9 @@ func recorded(ctx context.Context, j *journal.Journal) (map[string]journal.Entry
 // isConf reports whether e is about a configuration, and not about a plugin.
 func isConf(e journal.Entry) bool { return e.Kind == kindFile && isConfName(e.Object) }
 
+// isPlugin reports whether e says that we left a plugin at its place.
+func isPlugin(e journal.Entry) bool { return isOurs(e) && !isConf(e) }
+
 // isOurs reports whether e says that we left a file at its place.
 func isOurs(e journal.Entry) bool { return e.Kind == kindFile && e.After.Type != "" }
 
@@ -71,8 +74,11 @@ func (j *job) note(ctx context.Context) error {
 			}
 			after.SHA256 = now.SHA256
 		}
-		var err error
-		if t.entry, err = files.Entry(ctx, j.journal, t.path, after, j.needs(t)...); err != nil {
+		needs, err := j.needs(t)
+		if err != nil {
+			return err
+		}
+		if t.entry, err = files.Entry(ctx, j.journal, t.path, after, needs...); err != nil {
 			return err
 		}
 		t.entry.Loose = j.isLoose(t)
@@ -99,19 +105,28 @@ func (t *target) after() journal.State {
 	return journal.State{Type: "file", Mode: uint32(t.mode), UID: os.Geteuid(), GID: os.Getegid(), Size: t.size}
 }
 
-// needs lists our objects that a target depends on: the plugins that the
-// configuration names, and the backups of what was in its place.
-func (j *job) needs(t *target) (paths []string) {
+// needs lists the objects that a target depends on: the plugins that the configuration
+// needs, of which another step may have installed some, and the backups of what was in
+// its place.
+func (j *job) needs(t *target) (paths []string, err error) {
 	if t != j.conf {
-		return nil
+		return nil, nil
 	}
-	for _, plugin := range unique(j.net.types) {
-		path := filepath.Join(j.BinDir, plugin)
-		if isOurs(j.known[path]) || j.needOf(plugin) != nothing {
-			paths = append(paths, path)
+	entries, err := j.journal.Entries()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if _, ours := j.known[e.Object]; isPlugin(e) && (!ours || slices.Contains(j.binDirs(), filepath.Dir(e.Object))) && j.net.needs(filepath.Base(e.Object)) {
+			paths = append(paths, e.Object)
 		}
 	}
-	return append(paths, backupsOf(j.known[t.path], j.known)...)
+	for _, t := range j.plugins {
+		if t.need != nothing && j.net.needs(t.plugin) {
+			paths = append(paths, t.path)
+		}
+	}
+	return append(unique(paths), backupsOf(j.known[t.path], j.known)...), nil
 }
 
 // noteSums records the hash of each file's content, now that it is known.
@@ -185,7 +200,9 @@ func (j *job) settle(ctx context.Context) error {
 			done = append(done, e)
 		case e.MatchesAfter(now):
 			now.Xattrs = e.After.Xattrs // as complete has it: a label is given by the system
-			if e.After = now; e.Was != nil && now.Same(*e.Was) {
+			// What is as it was, and was to be so again, others had changed: it was published.
+			back := e.Was != nil && e.After.SHA256 == e.Was.SHA256
+			if e.After = now; e.Was != nil && now.Same(*e.Was) && !back {
 				e.After.File = e.Was.File // it was not published
 			} else if info, err := os.Lstat(e.Object); err == nil && info.Mode().IsRegular() {
 				e.After.File = identity(info)

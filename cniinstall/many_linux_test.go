@@ -22,7 +22,7 @@ import (
 func setAsideAndBack(t *testing.T, others int) (aside, back time.Duration) {
 	t.Helper()
 	n := newNode(t)
-	require.NoError(t, os.MkdirAll(n.bin, 0o755))
+	n.ownLoopback()
 	for k := range others {
 		write(t, n.other(fmt.Sprintf("%05d-other.conflist", k)), fmt.Sprint("of no interest ", k), 0o644)
 	}

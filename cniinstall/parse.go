@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/utils"
 	"github.com/containernetworking/cni/pkg/version"
 
+	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
@@ -61,9 +63,20 @@ type network struct {
 	types   []string // of the plugins, in their order
 }
 
-// parse reads a configuration as a runtime does that finds it under the name file.
-// Without a name, the content decides whether it is a list.
-func parse(file string, raw []byte) (*network, error) {
+// part is a plugin in the folder of a list's network.
+type part struct {
+	path, plugin string
+	err          error // it is none
+}
+
+// needs reports whether a pod with the network would fail without the plugin.
+func (n *network) needs(plugin string) bool {
+	return plugin == loopback || slices.Contains(n.types, plugin) || cniresult.Names(n.raw, plugin)
+}
+
+// parse reads a configuration as a runtime does that finds it under the name file, and parts
+// in the folder of its network. Without a name, the content decides whether it is a list.
+func parse(file string, raw []byte, parts ...part) (*network, error) {
 	n := &network{file: file, raw: raw}
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &top); err != nil {
@@ -72,18 +85,23 @@ func parse(file string, raw []byte) (*network, error) {
 	if top == nil {
 		return nil, n.invalid(-1, errors.New("it is null, not an object"))
 	}
+	var single struct{ Name, CNIVersion, Type json.RawMessage } // in any case, as libcni reads it
+	_ = json.Unmarshal(raw, &single)                            // it is an object
 	_, isList := top["plugins"]
-	n.isList = isList
-	if err := kindFits(file, isList, top["type"] != nil); err != nil {
+	if isPlugin := single.Type != nil; isPlugin && slices.Contains([]string{".conf", ".json"}, filepath.Ext(file)) {
+		isList = false // whatever else it has
+	} else if err := kindFits(file, isList, isPlugin); err != nil && (len(parts) == 0 || isList) {
 		return nil, n.invalid(-1, err)
 	}
+	n.isList = isList
 	var plugins []json.RawMessage
-	if isList {
+	switch {
+	case isList:
 		if err := json.Unmarshal(top["plugins"], &plugins); err != nil {
 			return nil, n.invalid(-1, errors.New(`"plugins" is not an array`))
 		}
-	} else {
-		plugins, raw = []json.RawMessage{raw}, asList(top, raw)
+	case single.Type != nil && len(parts) == 0:
+		plugins, raw = []json.RawMessage{raw}, asList(single.Name, single.CNIVersion, raw)
 	}
 	if err := n.checkPlugins(plugins, isList); err != nil {
 		return nil, err
@@ -92,7 +110,10 @@ func parse(file string, raw []byte) (*network, error) {
 	if err != nil {
 		return nil, n.invalid(-1, err)
 	}
-	return n, n.adopt(list)
+	if list.LoadOnlyInlinedPlugins {
+		parts = nil
+	}
+	return n, n.adopt(list, parts)
 }
 
 // kindFits checks that the content is what the file's suffix promises to a runtime.
@@ -112,12 +133,13 @@ func kindFits(file string, isList, isPlugin bool) error {
 }
 
 // asList wraps a single plugin's configuration in a list, as runtimes do.
-func asList(top map[string]json.RawMessage, raw []byte) []byte {
+func asList(name, version, raw json.RawMessage) []byte {
 	list := map[string]json.RawMessage{"plugins": append(append([]byte("["), raw...), ']')}
-	for _, key := range []string{"name", "cniVersion"} {
-		if v, ok := top[key]; ok {
-			list[key] = v
-		}
+	if name != nil {
+		list["name"] = name
+	}
+	if version != nil {
+		list["cniVersion"] = version
 	}
 	out, _ := json.Marshal(list) // raw was parsed before
 	return out
@@ -125,27 +147,35 @@ func asList(top map[string]json.RawMessage, raw []byte) []byte {
 
 // checkPlugins lets libcni read each plugin by itself, for its index.
 func (n *network) checkPlugins(plugins []json.RawMessage, indexed bool) error {
-	if len(plugins) == 0 {
+	if len(plugins) == 0 && indexed {
 		return n.invalid(-1, errors.New(`"plugins" is empty`))
 	}
 	for i, raw := range plugins {
 		if !indexed {
 			i = -1
 		}
-		conf, err := libcni.NetworkPluginConfFromBytes(raw)
-		if err != nil {
+		if _, err := pluginName(raw); err != nil {
 			return n.invalid(i, err)
-		}
-		if t := conf.Network.Type; t == "." || t == ".." || strings.ContainsAny(t, "/\\\x00") {
-			return n.invalid(i, fmt.Errorf("type %q is not a file name", t))
 		}
 	}
 	return nil
 }
 
+// pluginName is the type of a plugin's configuration.
+func pluginName(raw []byte) (string, error) {
+	conf, err := libcni.NetworkPluginConfFromBytes(raw)
+	if err != nil {
+		return "", err
+	}
+	if t := conf.Network.Type; t == "." || t == ".." || strings.ContainsAny(t, string(filepath.Separator)+"/\x00") {
+		return "", fmt.Errorf("type %q is not a file name", t)
+	}
+	return conf.Network.Type, nil
+}
+
 // adopt takes over what libcni made of the configuration, after the checks
 // that libcni makes only when a pod starts.
-func (n *network) adopt(list *libcni.NetworkConfigList) error {
+func (n *network) adopt(list *libcni.NetworkConfigList, parts []part) error {
 	if err := utils.ValidateNetworkName(list.Name); err != nil {
 		return n.invalid(-1, fmt.Errorf("name %q: %s", list.Name, err.Msg))
 	}
@@ -158,6 +188,12 @@ func (n *network) adopt(list *libcni.NetworkConfigList) error {
 	}
 	for _, p := range list.Plugins {
 		n.types = append(n.types, p.Network.Type)
+	}
+	for _, p := range parts {
+		if p.err != nil {
+			return n.invalid(-1, fmt.Errorf("%s: %w", p.path, p.err))
+		}
+		n.types = append(n.types, p.plugin)
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Runtime is where the node's container runtime looks, as it says itself. It is the CNI of
@@ -62,7 +61,7 @@ func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, erro
 	}
 	i.SearchDirs = slices.Clone(i.SearchDirs)
 	for _, dir := range r.PluginDirs {
-		if dir != i.BinDir {
+		if !slices.Contains(i.binDirs(), dir) {
 			i.SearchDirs = append(i.SearchDirs, dir)
 		}
 	}
@@ -84,7 +83,7 @@ func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }
 		case !isOurs(e):
 		case isConf(e):
 			last.conf = filepath.Dir(e.Object)
-		default:
+		case !slices.Contains(i.AlsoBinDirs, filepath.Dir(e.Object)):
 			last.bin = filepath.Dir(e.Object)
 		}
 	}
@@ -169,7 +168,7 @@ func (i Install) misplaced() (advice []string) {
 		return nil
 	}
 	r := i.place.runtime
-	if i.Plugins != nil && len(r.PluginDirs) > 0 && len(intersection(i.BinDir, r.PluginDirs)) == 0 {
+	if i.Plugins != nil && len(r.PluginDirs) > 0 && !slices.ContainsFunc(i.binDirs(), func(dir string) bool { return len(intersection(dir, r.PluginDirs)) > 0 }) {
 		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, i.remedy()))
 	}
 	if i.Config != nil && r.ConfDir != "" && !sameDir(r.ConfDir, i.ConfDir) {
@@ -184,95 +183,4 @@ func (i Install) assumed() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.place.asked)}
-}
-
-// elsewhere undoes what the step has recorded in other folders than those of the
-// Install. What is recorded in these is kept.
-type elsewhere struct {
-	Handler
-	i Install
-}
-
-// movedFrom returns the handler for what is to be undone elsewhere; ok is false if
-// there is nothing.
-func (i Install) movedFrom(ctx context.Context) (h elsewhere, ok bool, err error) {
-	if i.place == nil {
-		return h, false, nil
-	}
-	h = elsewhere{Handler{ConfDir: i.ConfDir}, i}
-	entries, err := journal.From(ctx).Recorded(ctx)
-	return h, slices.ContainsFunc(entries, func(e journal.Entry) bool { return h.concerns(e) }), err
-}
-
-// concerns reports whether an entry is about something elsewhere.
-func (h elsewhere) concerns(e journal.Entry) bool {
-	switch dir := filepath.Dir(e.Object); {
-	case e.Kind == kindBackup, e.Kind == kindFile && isConf(e):
-		return h.i.Config != nil && !sameDir(dir, h.i.ConfDir)
-	case e.Kind == kindFile:
-		return h.i.Plugins != nil && !sameDir(dir, h.i.BinDir)
-	}
-	return false
-}
-
-// Look keeps what is recorded here, and what somebody has changed elsewhere.
-func (h elsewhere) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
-	kept := fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
-	switch {
-	case e.Kind == kindDir && (mountinfo.Below(h.i.BinDir, e.Object) || mountinfo.Below(h.i.ConfDir, e.Object)):
-		return u, kept
-	case e.Kind != kindDir && !h.concerns(e):
-		return u, kept
-	case e.Kind == kindFile && !isConf(e):
-		u, err = lookUnless(ctx, p, e, func(ctx context.Context) error { return neededBy(ctx, p, e, h.concerns) })
-	default:
-		u, err = h.Handler.Look(ctx, p, e)
-	}
-	if errors.Is(err, journal.ErrKept) || errors.Is(err, journal.ErrChanged) || e.Kind == kindDir && err != nil {
-		return journal.Undo{}, kept
-	}
-	return u, hint(err)
-}
-
-// keptElsewhere names what was installed elsewhere, and changed by somebody since.
-func (i Install) keptElsewhere(ctx context.Context) (advice []string, err error) {
-	h, some, err := i.movedFrom(ctx)
-	if err != nil || !some {
-		return nil, err
-	}
-	entries, err := journal.From(ctx).Recorded(ctx)
-	for _, e := range entries {
-		if !h.concerns(e) {
-			continue
-		}
-		now, err := journal.Snapshot(ctx, e.Object)
-		if err != nil {
-			return advice, err
-		}
-		if !now.Same(e.Before) && !e.MatchesAfter(now) {
-			advice = append(advice, fmt.Sprintf("%s, installed before, is %v: it is kept, and recorded until it is gone", e.Object, journal.ErrChanged))
-		}
-	}
-	return advice, err
-}
-
-// checkMove says what is undone elsewhere.
-func (i Install) checkMove(ctx context.Context) ([]string, error) {
-	h, some, err := i.movedFrom(ctx)
-	if err != nil || !some {
-		return nil, err
-	}
-	return journal.From(ctx).CheckUndo(ctx, h)
-}
-
-// finishMove undoes it.
-func (i Install) finishMove(ctx context.Context) error {
-	h, some, err := i.movedFrom(ctx)
-	if err != nil || !some {
-		return err
-	}
-	if err := journal.From(ctx).Undo(ctx, h); err != nil {
-		return fmt.Errorf("undo what was installed elsewhere: %w", err)
-	}
-	return nil
 }

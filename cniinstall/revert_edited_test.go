@@ -5,6 +5,7 @@ package cniinstall_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 	write(t, n.confFile(), edited, 0o600)
 
 	changes, foreseen := i.CheckRevert(t.Context())
-	require.Equal(t, []string{"restore " + n.other("10-aws.conflist"), "remove file " + n.plugin("loopback")}, changes)
+	require.Equal(t, []string{"restore " + n.other("10-aws.conflist")}, changes)
 	for range 3 {
 		err := i.Revert(t.Context())
 		require.ErrorContains(t, err, foreseen.Error())
@@ -33,7 +34,7 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 		require.NotContains(t, err.Error(), "holds", "folders stay for what was told of already")
 		requireContent(t, n.confFile(), edited, 0o600)
 		requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
-		require.NoFileExists(t, n.plugin("loopback"), "nobody needs it")
+		require.FileExists(t, n.plugin("loopback"), "a runtime runs it for each pod")
 		require.FileExists(t, n.other("10-aws.conflist"))
 		changes, foreseen = i.CheckRevert(t.Context())
 		require.Error(t, foreseen)
@@ -41,6 +42,11 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 	}
 	require.NoError(t, os.Remove(n.confFile()))
 	require.NoError(t, i.Revert(t.Context()))
+	require.NoFileExists(t, n.plugin("cilium-cni"))
+	require.FileExists(t, n.plugin("loopback"), "now another CNI's pods need it")
+	require.NoError(t, os.Rename(n.other("10-aws.conflist"), filepath.Join(n.root, "aws")))
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoError(t, os.Rename(filepath.Join(n.root, "aws"), n.other("10-aws.conflist")))
 	require.Equal(t, before, tree(t, n.root))
 }
 

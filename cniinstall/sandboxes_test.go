@@ -78,3 +78,48 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 	require.NoDirExists(t, n.bin)
 	require.NoDirExists(t, n.state)
 }
+
+// The network of pods is also another agent's, which is chained or which others are chained
+// onto: its configuration serves for those pods whose plugins it names.
+func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
+	const own = `{"type":"cilium-cni"}`
+	conf := func(network, plugins string) []byte {
+		return []byte(`{"cniVersion":"1.0.0","name":"` + network + `","plugins":[` + plugins + `]}`)
+	}
+	for name, tc := range map[string]struct {
+		theirs map[string][]byte
+		goes   bool
+	}{
+		"it names what the pod has":      {map[string][]byte{"10-theirs.conflist": conf("cilium", own+`,{"type":"tuning"}`)}, true},
+		"it lacks a plugin":              {map[string][]byte{"10-theirs.conflist": conf("cilium", `{"type":"tuning"}`)}, false},
+		"it has another network":         {map[string][]byte{"10-theirs.conflist": conf("theirs", own)}, false},
+		"the runtime finds another one":  {map[string][]byte{"08-first.conflist": conf("theirs", own), "10-theirs.conflist": conf("cilium", own)}, false},
+		"the runtime finds a broken one": {map[string][]byte{"08-first.conflist": []byte("{"), "10-theirs.conflist": conf("cilium", own)}, false},
+		"none remains":                   {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			i := n.install()
+			require.NoError(t, i.Apply(t.Context()))
+			ours, err := os.ReadFile(n.confFile())
+			require.NoError(t, err)
+			for name, content := range tc.theirs {
+				require.NoError(t, os.WriteFile(n.other(name), content, 0o600))
+			}
+			results := filepath.Join(n.root, "results")
+			require.NoError(t, os.Mkdir(results, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(results, "a"), cached(t, "a", "cilium", ours), 0o600))
+
+			err = i.Journal.Undo(t.Context(), cniinstall.Handler{Results: results, ConfDir: n.conf})
+			require.FileExists(t, n.plugin("cilium-cni"), "the pod needs it")
+			if tc.goes {
+				require.NotErrorIs(t, err, cniinstall.ErrInUse)
+				require.NoFileExists(t, n.confFile())
+				return
+			}
+			require.ErrorIs(t, err, cniinstall.ErrInUse)
+			require.ErrorContains(t, err, n.confFile()+" is kept: sandboxes need it to be deleted: 1, by "+results)
+			require.FileExists(t, n.confFile())
+		})
+	}
+}

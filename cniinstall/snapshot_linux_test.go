@@ -46,6 +46,7 @@ func (f nodeFile) put(t *testing.T) {
 
 var (
 	oldPlugin = nodeFile{path: nodeBin + "/cilium-cni", content: strings.Repeat("old", 5000), mode: 0o755}
+	ownLo     = nodeFile{path: nodeBin + "/loopback", content: script("1.0.0"), mode: 0o755} // of the other CNIs
 	flannel   = nodeFile{path: nodeConf + "/10-flannel.conflist", content: `{"name":"cbr0","cniVersion":"0.3.1","plugins":[{"type":"flannel"}]}`, mode: 0o644}
 	multus    = nodeFile{path: nodeConf + "/00-multus.conf", content: `{"name":"multus","cniVersion":"0.3.1","type":"multus"}`, mode: 0o600, owner: 4711}
 )
@@ -56,14 +57,14 @@ func startingPoints() map[string]startingPoint {
 	chained := strings.Replace(tkeChain, "tke-route-eni", "flannel", 1)
 	return map[string]startingPoint{
 		"clean":          {},
-		"two other CNIs": {files: []nodeFile{flannel, multus, {path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o755}}},
-		"a chained one": {files: []nodeFile{{path: ours, content: chained, mode: 0o600}, flannel, oldPlugin,
+		"two other CNIs": {files: []nodeFile{flannel, multus, ownLo, {path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o755}}},
+		"a chained one": {files: []nodeFile{{path: ours, content: chained, mode: 0o600}, flannel, oldPlugin, ownLo,
 			{path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o755}}},
-		"an earlier backup with our suffix": {files: []nodeFile{flannel, multus,
+		"an earlier backup with our suffix": {files: []nodeFile{flannel, multus, ownLo,
 			{path: flannel.path + ".cilium_bak", content: "an earlier one", mode: 0o640, owner: 12},
 			{path: multus.path + ".cilium_bak", link: "nowhere"},
 			{path: nodeConf + "/20-gone.conf.cilium_bak", content: "of one that is gone", mode: 0o600}}},
-		"0644 of ours from an older version": {files: []nodeFile{flannel, oldPlugin,
+		"0644 of ours from an older version": {files: []nodeFile{flannel, oldPlugin, ownLo,
 			{path: ours, content: `{"name":"cilium","cniVersion":"0.2.0","plugins":[{"type":"cilium-cni"}]}`, mode: 0o644},
 			{path: nodeConf + "/05-cilium.conf", content: `{"name":"cilium","cniVersion":"0.2.0","type":"cilium-cni"}`, mode: 0o644}}},
 		"a read-only folder with the plugins baked in": {readOnly: true, files: []nodeFile{flannel,
@@ -212,7 +213,7 @@ func TestCNI3_CNI5_ManagedCloud(t *testing.T) {
 		t.Helper()
 		require.NoError(t, host.Do(t.Context(), func(context.Context) error { f(); return nil }))
 	}
-	on(func() { startingPoint{files: []nodeFile{cloudConf, oldPlugin}}.set(t); before = lookAt(t) })
+	on(func() { startingPoint{files: []nodeFile{cloudConf, oldPlugin, ownLo}}.set(t); before = lookAt(t) })
 	plan := planOn(t, host, "", i)
 	apply := func() error {
 		_, err := plan.Apply(t.Context())

@@ -41,7 +41,7 @@ func (i Install) policyOf(name string) Policy {
 	return i.DefaultPolicy
 }
 
-// pluginTargets lists the plugins that are to be in BinDir.
+// pluginTargets lists the plugins that are to be in each folder.
 func (i Install) pluginTargets(ctx context.Context) ([]*target, error) {
 	if i.Plugins == nil {
 		return nil, nil
@@ -52,15 +52,32 @@ func (i Install) pluginTargets(ctx context.Context) ([]*target, error) {
 	}
 	var targets []*target
 	var errs []error
-	for _, name := range names {
-		t, err := i.pluginTarget(name)
-		if err != nil {
-			errs = append(errs, err)
-		} else if t != nil {
-			targets = append(targets, t)
+	of := map[string]string{} // of a name that is installed: that in the source
+	for _, source := range names {
+		for _, name := range i.installedAs(source) {
+			if other, twice := of[name]; twice {
+				errs = append(errs, fmt.Errorf("CNI plugins to install: both %s and %s are to be %s", other, source, name))
+			}
+			of[name] = source
+			for _, dir := range i.binDirs() {
+				t, err := i.pluginTarget(source, dir, name)
+				if err != nil {
+					errs = append(errs, err)
+				} else if t != nil {
+					targets = append(targets, t)
+				}
+			}
 		}
 	}
 	return targets, errors.Join(errs...)
+}
+
+// installedAs are the names under which a plugin of the source is installed.
+func (i Install) installedAs(source string) []string {
+	if as := i.As[source]; len(as) > 0 {
+		return as
+	}
+	return []string{source}
 }
 
 // pluginNames returns the plugins asked for, or all that the source has.
@@ -110,14 +127,16 @@ func (i Install) listPlugins(ctx context.Context) ([]string, error) {
 
 // pluginTarget returns nil for a plugin that its policy excludes, or that is
 // missing but optional.
-func (i Install) pluginTarget(name string) (*target, error) {
-	if !isFileName(name) {
-		return nil, fmt.Errorf("CNI plugin to install: %q is not a file name", name)
+func (i Install) pluginTarget(source, dir, name string) (*target, error) {
+	for _, name := range []string{source, name} {
+		if !isFileName(name) {
+			return nil, fmt.Errorf("CNI plugin to install: %q is not a file name", name)
+		}
 	}
 	if isConfName(name) { // where it is recorded, its name tells what it is
 		return nil, fmt.Errorf("CNI plugin to install: %q has the name of a configuration", name)
 	}
-	path := filepath.Join(i.BinDir, name)
+	path := filepath.Join(dir, name)
 	switch i.policyOf(name) {
 	case Never:
 		return nil, nil
@@ -126,19 +145,19 @@ func (i Install) pluginTarget(name string) (*target, error) {
 			return nil, err // nil: it is there
 		}
 	}
-	info, err := fs.Stat(i.Plugins, name)
+	info, err := fs.Stat(i.Plugins, source)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && slices.Contains(i.Optional, name):
+	case errors.Is(err, fs.ErrNotExist) && slices.Contains(i.Optional, source):
 		return nil, nil // Advise says so
 	case err != nil:
 		return nil, fmt.Errorf("CNI plugin to install: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("CNI plugin to install: %s is a %s, not a file", name, filemode.Type(info.Mode()))
+		return nil, fmt.Errorf("CNI plugin to install: %s is a %s, not a file", source, filemode.Type(info.Mode()))
 	case info.Size() > input.MaxPlugin:
-		return nil, fmt.Errorf("CNI plugin to install: %w", input.TooLarge(name, input.MaxPlugin))
+		return nil, fmt.Errorf("CNI plugin to install: %w", input.TooLarge(source, input.MaxPlugin))
 	}
 	open := func() (io.ReadCloser, error) {
-		f, err := i.Plugins.Open(name)
+		f, err := i.Plugins.Open(source)
 		if err != nil {
 			return nil, fmt.Errorf("CNI plugin to install: %w", err)
 		}
@@ -154,7 +173,7 @@ const loopback = "loopback"
 // needsLoopback reports whether pods would fail without that plugin, as far as is
 // known.
 func (i Install) needsLoopback() bool {
-	return !slices.Contains(i.Optional, loopback) && (i.place == nil || !i.place.runtime.OwnLoopback)
+	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Elsewhere, loopback) && (i.place == nil || !i.place.runtime.OwnLoopback)
 }
 
 // lacking names the plugins that are neither to be installed nor already there, and
@@ -168,7 +187,7 @@ func (i Install) lacking() (texts []string) {
 		optional = append(slices.Clone(optional), loopback)
 	}
 	for _, name := range optional {
-		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || i.policyOf(name) == Never {
+		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || i.policyOf(name) == Never || slices.Contains(i.Elsewhere, name) {
 			continue
 		}
 		if _, err := find(name, i.searchDirs()); err != nil {
@@ -187,12 +206,12 @@ func (j *job) render(ctx context.Context) (*target, *network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := parse(j.ConfName, raw)
+	n, err := j.folder().parseWhole(ctx, j.ConfName, raw)
 	if err != nil {
 		return nil, nil, err
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(raw))), nil }
-	return &target{path: filepath.Join(j.ConfDir, j.ConfName), mode: 0o600, size: int64(len(raw)), open: open}, n, nil
+	return &target{path: filepath.Join(j.ConfDir, j.ConfName), mode: j.ConfMode, size: int64(len(raw)), open: open}, n, nil
 }
 
 // renderConfig tells a configuration that builds on others more about the folder
@@ -206,20 +225,47 @@ func (i Install) renderConfig(ctx context.Context, f folder) ([]byte, error) {
 	return i.Config.Render(ctx, i.ConfDir)
 }
 
-func (i Install) searchDirs() []string { return append([]string{i.BinDir}, i.SearchDirs...) }
+// binDirs are the folders that plugins are installed in.
+func (i Install) binDirs() []string { return append([]string{i.BinDir}, i.AlsoBinDirs...) }
+
+func (i Install) searchDirs() []string { return append(i.binDirs(), i.SearchDirs...) }
+
+// folders are those that something is to be in.
+func (i Install) folders() (dirs []string) {
+	if i.Plugins != nil {
+		dirs = i.binDirs()
+	}
+	if i.Config != nil {
+		dirs = append(dirs, i.ConfDir)
+	}
+	return dirs
+}
 
 // withDefaults fills in the zero fields and checks the rest.
 func (i Install) withDefaults() (Install, error) {
 	i.BinDir = filepath.Clean(cmp.Or(i.BinDir, defaultBinDir))
 	i.ConfDir = filepath.Clean(cmp.Or(i.ConfDir, defaultConfDir))
 	i.BackupSuffix = cmp.Or(i.BackupSuffix, defaultBackupSuffix)
+	i.ConfMode = cmp.Or(i.ConfMode, 0o600)
+	also := i.AlsoBinDirs
+	i.AlsoBinDirs = nil
+	for _, dir := range also {
+		if dir = filepath.Clean(dir); !slices.Contains(i.binDirs(), dir) {
+			i.AlsoBinDirs = append(i.AlsoBinDirs, dir)
+		}
+	}
 	for _, dir := range append(i.searchDirs(), i.ConfDir) {
 		if !filepath.IsAbs(dir) {
 			return i, fmt.Errorf("CNI folder %q is not an absolute path", dir)
 		}
 	}
-	if err := errors.Join(owned(i.BinDir), owned(i.ConfDir)); err != nil {
-		return i, err
+	for _, dir := range append(i.binDirs(), i.ConfDir) {
+		if err := owned(dir); err != nil {
+			return i, err
+		}
+	}
+	if i.ConfMode&^0o644 != 0 || i.ConfMode&0o400 == 0 {
+		return i, fmt.Errorf("mode %04o of the CNI configuration: it may be at most 0644, and its owner has to read it", filemode.Unix(i.ConfMode))
 	}
 	if i.ConfName == "" && i.Config == nil {
 		return i, nil

@@ -41,13 +41,14 @@ func TestCNI8_BegunAndNotCompleted(t *testing.T) {
 	n := newNode(t)
 	i := n.exclusive()
 	n.others()
+	n.source("extra", script("0.3.1"))
 	write(t, n.confFile(), "ours, older", 0o644)
 	write(t, n.plugin("cilium-cni"), "old", 0o755)
 	before := tree(t, n.root)
 	unmade := map[string]func(){ // as it is when a change was begun only
 		n.confFile():           func() { write(t, n.confFile(), "ours, older", 0o644) },
 		n.plugin("cilium-cni"): func() { write(t, n.plugin("cilium-cni"), "old", 0o755) },
-		n.plugin("loopback"):   func() { require.NoError(t, os.Remove(n.plugin("loopback"))) },
+		n.plugin("extra"):      func() { require.NoError(t, os.Remove(n.plugin("extra"))) },
 	}
 	for _, name := range []string{"00-multus.conf", "01-broken.conflist", "10-aws.conflist", "99-loopback.json"} {
 		back := func() { require.NoError(t, os.Rename(n.other(name)+".cilium_bak", n.other(name))) }
@@ -149,7 +150,7 @@ func TestCNI8_KeepConf(t *testing.T) {
 	user := cniinstall.Handler{ConfDir: n.conf, KeepConf: true}
 	changes, err := i.Journal.CheckUndo(t.Context(), user)
 	require.NoError(t, err)
-	require.Equal(t, []string{"remove file " + n.plugin("loopback"), "remove file " + n.plugin("extra")}, changes)
+	require.Equal(t, []string{"remove file " + n.plugin("extra")}, changes)
 	require.NoError(t, i.Journal.Undo(t.Context(), user))
 	require.Equal(t, kept, tree(t, n.conf))
 	require.FileExists(t, n.plugin("cilium-cni"), "the configuration names it")
@@ -166,6 +167,7 @@ func TestCNI8_KeepConf(t *testing.T) {
 func TestCNI8_UserManagedConfiguration(t *testing.T) {
 	n := newNode(t)
 	write(t, n.confFile(), "the user's", 0o644)
+	n.ownLoopback()
 	before := tree(t, n.root)
 	i := n.install()
 	i.Config = nil

@@ -7,9 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,17 +88,34 @@ func (j *job) satisfied(ctx context.Context) (wishes []journal.Wish, err error) 
 	if j.Plugins == nil || j.journal.Alone() {
 		return nil, nil
 	}
-	names, err := j.pluginNames(ctx)
-	for _, name := range names {
-		path := filepath.Join(j.BinDir, name)
-		if j.policyOf(name) != IfMissing || slices.ContainsFunc(j.plugins, func(t *target) bool { return t.plugin == name }) {
-			continue
-		}
-		if _, err := os.Lstat(path); err == nil {
-			wishes = append(wishes, journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: path, After: journal.State{Type: "file"}, Loose: true}, Met: true})
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, hint(err)
+	sources, err := j.pluginNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, source := range sources {
+		for _, name := range j.installedAs(source) {
+			if j.policyOf(name) != IfMissing {
+				continue
+			}
+			for _, dir := range j.binDirs() {
+				path := filepath.Join(dir, name)
+				if j.coming(path) || !isThere(path) {
+					continue
+				}
+				e := journal.Entry{Kind: kindFile, Object: path, After: journal.State{Type: "file"}, Loose: true}
+				wishes = append(wishes, journal.Wish{Entry: e, Met: true})
+			}
 		}
 	}
-	return wishes, err
+	return wishes, nil
+}
+
+// coming reports whether a plugin is to be at path by this installation.
+func (j *job) coming(path string) bool {
+	return slices.ContainsFunc(j.plugins, func(t *target) bool { return t.path == path })
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

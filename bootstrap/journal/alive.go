@@ -93,19 +93,24 @@ func (j *Journal) OwnerAlive(ctx context.Context) (seen string, err error) {
 	if j == nil {
 		return "", nil
 	}
-	p, err := j.load()
+	p, err := j.head()
 	if err != nil {
 		return "", err
 	}
-	switch current := p.current(); {
-	case isPod(current.Name):
-		if current.Name != j.options.Owner {
-			return podAlive(ctx, current.Name)
+	return j.alive(ctx, p.current())
+}
+
+// alive says what shows that an owner, of whichever agent, is alive.
+func (j *Journal) alive(ctx context.Context, o owner) (seen string, err error) {
+	switch {
+	case isPod(o.Name):
+		if o.Name != j.options.Owner {
+			return podAlive(ctx, o.Name)
 		}
-	case current.Process != nil:
-		alive, err := current.Process.alive(ctx, j.boot)
-		if self, _ := process.Self(); alive && self.PID != current.Process.PID {
-			seen = fmt.Sprintf("process %d, which claimed the node for its owner %q, runs", current.Process.PID, current.Name)
+	case o.Process != nil:
+		alive, err := o.Process.alive(ctx, j.boot)
+		if self, _ := process.Self(); alive && self.PID != o.Process.PID {
+			seen = fmt.Sprintf("process %d, which claimed the node for its owner %q, runs", o.Process.PID, o.Name)
 		}
 		return seen, err
 	}

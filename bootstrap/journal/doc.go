@@ -3,7 +3,8 @@
 
 // Package journal records what was changed on a node, so that another process can
 // put back the original state, days later. It also records who owns the node, so
-// that of two agents only the later one changes it.
+// that of two pods of an agent only the later one changes it, and what each of several
+// agents wants, so that none takes away what another still needs.
 //
 // A [Node] says where the record is, on whose behalf, and which handlers undo what is in
 // it: those of the packages that the program uses, and its own. A plan has it, and opens
@@ -76,13 +77,50 @@
 // else that is not as it was written is [ErrUnreadable]: nothing is undone by guess.
 //
 // A later version may add fields and, where it says that they need not be known, kinds of
-// records. This one keeps them. It relies, and so may others, on [Entry].Identity, on
-// Before as the original, and on After as what is wanted. One agent a node is supported so
-// far.
+// records. This one keeps them. What it relies on in entries, and so may others, the
+// documentation of [Entry] lists.
 //
 // A journal has at most 20,000 entries of 64 KiB, 8 MiB in all, and keeps the content of
 // 2,000 files, of 1 GiB each and 4 GiB in all. What exceeds that is an error, before
 // anything is written.
+//
+// # Several agents
+//
+// Agents that share a node name the same directory, and each its own [Node].Agent. Each
+// has its own file, owner and generation: an update of one refuses no other, and undoing is
+// one agent's. These rules hold between them:
+//
+//   - An object is what its [Entry].Identity says, whichever package or step of whichever
+//     agent changes it, and each agent that wants it has an entry of it.
+//   - It stays until the last agent that wants it is undone. Then the original comes back
+//     that the first one has found, whoever came first and whoever goes first.
+//   - The directories that an object is in or on, and that an agent has made, stay with it.
+//   - Agents that want an object to be different are in conflict. The later one gets
+//     [ErrConflict] in its check, before anything is changed, and the earlier one's wish
+//     stays, however often both apply. With [Node].Override the later one has its way, and
+//     when it is undone what the earlier one wants comes back.
+//   - An agent whose file is damaged is stopped, and no other: what its file says before
+//     the damage still counts for them.
+//   - Of the node's lock there is one, for all.
+//
+// An action of your own takes part by calling [Journal.CheckWishes] at the end of its
+// Check and [Journal.Wish] at the end of its Apply, with all that it wants, made or not.
+//
+// [Node.Agents] says which agents there are, when each was last seen, and whether it is
+// alive. What one that has vanished wanted is given up by [Journal.Release], which needs
+// none of its handlers, and returns what stays on the node since no other wants it.
+//
+// # Adopting
+//
+// What was there already, exactly as a step wants it, has not been made by the agent: it
+// is not recorded, and stays when the agent is undone. An agent that replaces an installer
+// which kept no journal sets [Node].Adopt, at least for its first apply. Then what its
+// actions name, and find as wanted when it first claims the node, is recorded as
+// [Entry].Adopted, and undoing removes it: files, its own CNI plugins and configuration, a
+// sysctl drop-in. A mount, a directory and a plugin that several agents bring are never
+// adopted, nor is anything when a later owner claims the node. What is there and different
+// is replaced as ever, and comes back. Without Adopt, a plan's check advises of what could
+// be adopted.
 //
 // # Marks
 //

@@ -26,9 +26,11 @@ import (
 // Entry is one object that one step has changed.
 //
 // What other agents and later versions rely on, and what therefore keeps its meaning, is
-// Identity, After as what the step wants, Any as how much of that it wants, Before as the
-// original, whose content is in Content or in the file blob.SHA256 beside the journal, and
-// Boot. One that is Secret cannot come back: undoing removes what has replaced it.
+// Identity, After as what the step wants, Any and Loose as how much of that it wants, Before
+// as the original, whose content is in Content or in the file blob.SHA256 beside the journal,
+// Boot, Turn as who has its way, Over as what was overridden, Released as that the object is
+// no longer wanted, and Adopted. One that is Secret cannot come back: undoing removes what
+// has replaced it.
 type Entry struct {
 	// Kind says which handler can undo the entry, in the form "PACKAGE/WHAT", such
 	// as "bpffs/mount".

@@ -26,7 +26,7 @@ type Handler interface {
 	// is called for all entries that are to be undone before the first of them is
 	// undone. An error that matches [ErrChanged] says that the object now belongs to
 	// somebody else; one that matches [ErrKept] says that the caller wants to keep
-	// it.
+	// it, and one that matches [ErrNeeded] what on the node needs it.
 	Look(ctx context.Context, p *Pass, e Entry) (Undo, error)
 }
 
@@ -54,6 +54,7 @@ type Pass struct {
 	journal *Journal
 	gone    map[string]bool // paths that are removed earlier in the pass
 	stays   map[string]bool // objects that were to be undone but could not be
+	undone  map[string]bool // objects that will be as before, as far as has been looked
 }
 
 // WillRemove reports whether this pass removes or unmounts what is at path before it
@@ -63,6 +64,11 @@ func (p *Pass) WillRemove(path string) bool { return p.gone[path] }
 // WillKeep reports whether object has an entry too that was not undone. If so, the
 // reason has been reported.
 func (p *Pass) WillKeep(object string) bool { return p.stays[object] }
+
+// WillUndo reports whether object is as it was before once this pass is over, as far as it
+// has looked: what comes after the present entry counts, until something is found that
+// keeps it.
+func (p *Pass) WillUndo(object string) bool { return p.undone[object] }
 
 // Journal returns the journal that is being undone, for the content that it stores.
 func (p *Pass) Journal() *Journal { return p.journal }

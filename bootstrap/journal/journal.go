@@ -32,6 +32,11 @@ var (
 	// it. Its entry remains recorded.
 	ErrKept = errors.New("kept as asked")
 
+	// ErrNeeded says that an object was not undone because something that remains on the
+	// node needs it. Its entry remains recorded, so that a later revert undoes it. It
+	// matches ErrKept: it is no failure. In a plan, the error's text is advice.
+	ErrNeeded error = needed{}
+
 	// ErrNotOwner says that somebody else owns the node, so nothing was done.
 	ErrNotOwner = code.New(code.JournalNotOwner, "the node is somebody else's")
 
@@ -96,7 +101,8 @@ type Node struct {
 	// So are those that a handler keeps as asked ([ErrKept]), be it for the sake of
 	// what somebody has changed (a plugin that an edited configuration names), or by a
 	// field of its own. It is for a revert after which none is to follow: do not set it
-	// together with such a field if they are to be undone later.
+	// together with such a field if they are to be undone later. What something else on the
+	// node needs ([ErrNeeded]) stays recorded, and goes with a later revert.
 	AcceptKept bool
 
 	// Override has this agent's way with objects that other agents of the node want to be
@@ -243,6 +249,26 @@ func (n *Node) Open(ctx context.Context, enter Enter) (j *Journal, err error) {
 }
 
 func open(n Node, enter Enter) (*Journal, error) {
+	j, err := reach(n, enter)
+	if err != nil {
+		return nil, err
+	}
+	p, err := j.head()
+	if err == nil {
+		err = j.refuseOlder()
+	}
+	if err == nil {
+		err = j.lookAround()
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	j.lookAtClaimants(p)
+	return j, nil
+}
+
+// reach opens the directory above the journal's, and reads nothing yet.
+func reach(n Node, enter Enter) (*Journal, error) {
 	n.opened = nil
 	dir := n.dir()
 	parent, err := durable.OpenDir(filepath.Dir(dir))
@@ -256,22 +282,10 @@ func open(n Node, enter Enter) (*Journal, error) {
 	}
 	j := &Journal{shared: &shared{options: n, dir: dir, enter: enter, parent: parent, missing: missing, name: filepath.Base(dir), boot: n.Boot, next: newID()}}
 	if j.boot == "" {
-		j.boot, err = bootID()
+		if j.boot, err = bootID(); err != nil {
+			return nil, errors.Join(err, j.Close())
+		}
 	}
-	var p *page
-	if err == nil {
-		p, err = j.head()
-	}
-	if err == nil {
-		err = j.refuseOlder()
-	}
-	if err == nil {
-		err = j.lookAround()
-	}
-	if err != nil {
-		return nil, errors.Join(err, j.Close())
-	}
-	j.lookAtClaimants(p)
 	return j, nil
 }
 
@@ -299,6 +313,12 @@ func (j *Journal) Boot() string {
 	}
 	return j.boot
 }
+
+// needed is ErrNeeded.
+type needed struct{}
+
+func (needed) Error() string        { return "still needed" }
+func (needed) Is(target error) bool { return target == ErrKept }
 
 type journalKey struct{}
 

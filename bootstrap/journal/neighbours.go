@@ -43,12 +43,20 @@ func (j *Journal) lookAround() error {
 	if err != nil {
 		return err
 	}
+	if d == nil {
+		j.around = nil
+		return nil
+	}
+	defer d.Close()
+	return j.lookAroundIn(d)
+}
+
+// lookAroundIn is lookAround in the open directory. What is to be removed that others may
+// need is looked at after it: some may have come since the operation began.
+func (j *Journal) lookAroundIn(d *durable.Dir) error {
 	found := neighbours{}
-	if d != nil {
-		defer d.Close()
-		if err := found.list(d, j.options.Agent); err != nil {
-			return err
-		}
+	if err := found.list(d, j.options.Agent); err != nil {
+		return err
 	}
 	for agent := range found {
 		found[agent] = j.around[agent]
@@ -157,22 +165,38 @@ func (cs claims) wanting() claims {
 	return slices.DeleteFunc(slices.Clone(cs), func(c claim) bool { return c.Released })
 }
 
-// top is the claim that has its way. Nil: nobody wants the object.
-func (cs claims) top() *claim {
-	if wanting := cs.wanting(); len(wanting) > 0 {
-		return &wanting[len(wanting)-1]
+// top is the claim that has its way: one that is content with anything is in the way of
+// none, and hides none. Nil: nobody wants the object.
+func (cs claims) top() (top *claim) {
+	wanting := cs.wanting()
+	for i, c := range wanting {
+		if top == nil || top.isContent() || !c.isContent() {
+			top = &wanting[i]
+		}
 	}
-	return nil
+	return top
 }
+
+// isContent reports whether the step is content with another object than it would make.
+func (e Entry) isContent() bool { return e.Any || e.Loose }
 
 // states are those in which agents have left the object that no longer want it.
 func (cs claims) states() (left []State) {
 	for _, c := range cs {
 		if c.Released {
 			left = append(left, c.After)
+			if !c.Done && c.Over != nil { // as it was found, perhaps
+				left = append(left, *c.Over)
+			}
 		}
 	}
 	return left
+}
+
+// overridden reports whether now is what another agent wants that e does not agree with: the
+// one that it does agree with was about to override it.
+func (cs claims) overridden(e Entry, now State) bool {
+	return slices.ContainsFunc(cs, func(c claim) bool { return !c.agrees(e) && c.After.Same(now) })
 }
 
 // agrees reports whether e and o want the same of their object.
@@ -181,10 +205,16 @@ func (e Entry) agrees(o Entry) bool {
 	if a.Type != b.Type {
 		return false
 	}
-	if e.Any || o.Any || e.Loose || o.Loose || a.Type == "dir" || a.Type == "mount" {
+	if e.isContent() || o.isContent() || a.Type == "dir" || a.Type == "mount" {
 		return true
 	}
-	return a.Target == b.Target && slices.Equal(strings.Fields(a.Value), strings.Fields(b.Value)) && mayEqual(a.SHA256, b.SHA256) && (a.Mode == b.Mode || a.Mode == 0 || b.Mode == 0)
+	return a.agrees(b)
+}
+
+// agrees reports whether two states that are wanted are the same, as far as both are known.
+func (s State) agrees(o State) bool {
+	access := s.Mode == 0 || o.Mode == 0 || s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID // no mode: it is not known
+	return access && s.Target == o.Target && slices.Equal(strings.Fields(s.Value), strings.Fields(o.Value)) && mayEqual(s.SHA256, o.SHA256)
 }
 
 // mayEqual reports whether two things are equal, as far as both are known.
@@ -192,9 +222,17 @@ func mayEqual(a, b string) bool { return a == b || a == "" || b == "" }
 
 // conflict says that c is in the way of e.
 func (c *claim) conflict(e Entry) error {
-	return fmt.Errorf("%s: %w: agent %q has %s, and this one wants %s: uninstall or release that agent, change one of the two, or override it",
-		e.Object, ErrConflict, c.agent, c.After.wish(), e.After.wish())
+	return conflict{fmt.Errorf("%s: %w: agent %q has %s, and this one wants %s: uninstall or release that agent, change one of the two, or override it",
+		e.Object, ErrConflict, c.agent, c.After.wish(), e.After.wish())}
 }
+
+// conflict tells a plan that no step of its own could mend it.
+type conflict struct{ error }
+
+// Certain makes the error a bootstrap.CertainError.
+func (conflict) Certain() {}
+
+func (c conflict) Unwrap() error { return c.error }
 
 // wish says in a word or two what a step wants of an object.
 func (s State) wish() string {
@@ -206,7 +244,7 @@ func (s State) wish() string {
 	case s.Target != "":
 		return "a link to " + s.Target
 	case s.SHA256 != "":
-		return fmt.Sprintf("a %s of mode %#o with the SHA-256 %.12s...", s.Type, s.Mode, s.SHA256)
+		return fmt.Sprintf("a %s of mode %#o and owner %d:%d with the SHA-256 %.12s...", s.Type, s.Mode, s.UID, s.GID, s.SHA256)
 	}
 	return "a " + s.Type
 }
@@ -229,7 +267,8 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 		return nil
 	case top.agrees(*e):
 		e.Turn = top.Turn + 1
-		if e.After.Type == "file" && e.After.SHA256 == "" { // as far as is known
+		agreesAsFarAsKnown := e.After.Type == "file" && e.After.SHA256 == ""
+		if agreesAsFarAsKnown || others.overridden(*e, found) {
 			e.Over = &found
 		}
 		return nil
@@ -239,7 +278,7 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 		return top.conflict(*e)
 	}
 	e.Turn = top.Turn + 1
-	if !known {
+	if !known || found.Type != "" { // else the caller has not looked
 		e.Over = &found
 	}
 	return nil
@@ -263,7 +302,7 @@ func (j *Journal) leaveVoid(d *durable.Dir) error {
 	}
 	var errs []error
 	for agent, l := range j.around {
-		if l.seen == nil || len(l.owners)+len(l.left)+l.entries.wanted() > 0 || l.entries.len() == 0 || j.around.need(l) {
+		if l.seen == nil || len(l.owners)+len(l.left)+l.entries.wanted() > 0 || l.entries.len() == 0 || j.around.need(l, j.boot) {
 			continue
 		}
 		if err := errors.Join(d.Remove(agent+reportSuffix), d.Remove(agent+journalSuffix)); err != nil {
@@ -276,9 +315,9 @@ func (j *Journal) leaveVoid(d *durable.Dir) error {
 }
 
 // need reports whether an agent wants an object of which released says something.
-func (n neighbours) need(released *log) bool {
+func (n neighbours) need(released *log, boot string) bool {
 	for e := range released.entries.all {
-		if n.claims(e.Identity, "").top() != nil {
+		if n.claims(e.Identity, boot).top() != nil {
 			return true
 		}
 	}

@@ -173,6 +173,194 @@ func TestPLAN14_AnAgentThatVanishedIsReleased(t *testing.T) {
 	require.Equal(t, "0", s.v.now["x"], "the original comes back")
 }
 
+// What one has overridden is still as that one has made it when it is released: the other
+// one knows it for that.
+func TestPLAN14_OneThatHasOverriddenIsReleased(t *testing.T) {
+	for _, applies := range []bool{false, true} {
+		s := newShared(t)
+		require.NoError(t, s.apply(t, first, whole))
+		require.NoError(t, s.apply(t, tenant{name: "second", wants: "2", force: true}, whole))
+		j := s.open(t, second)
+		left, err := j.Release(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, left)
+		require.Equal(t, "2", s.v.now["x"])
+		if applies {
+			require.NoError(t, s.apply(t, first, whole))
+			require.Equal(t, "1", s.v.now["x"])
+		}
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+// So does one that has overridden somebody, too, and was overridden.
+func TestPLAN14_TheLastToOverrideIsReleased(t *testing.T) {
+	s := newShared(t)
+	agents := []tenant{first, {name: "second", wants: "2", force: true}, {name: "third", wants: "3", force: true}}
+	for _, a := range agents {
+		require.NoError(t, s.apply(t, a, whole))
+	}
+	_, err := s.open(t, agents[2]).Release(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.uninstall(t, agents[1]))
+	require.Equal(t, "1", s.v.now["x"], "what the first one wants")
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// What is already as one wants that overrides another is that one's: the other had begun to
+// change it, and was killed.
+func TestPLAN14_WhatIsThereMayOverride(t *testing.T) {
+	s := newShared(t)
+	s.v.now["x"] = "2"
+	other := tenant{name: "second", wants: "2", force: true}
+	require.NoError(t, s.apply(t, first, 1))
+	j := s.open(t, other)
+	changes, err := j.CheckWishes(step(t, j, "values"), journal.Wish{Entry: other.entry(s), Met: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{`keep x as it is: agent "first", which wants 1, is overridden`}, changes)
+	require.NoError(t, s.apply(t, other, whole))
+	require.ErrorIs(t, s.apply(t, first, whole), journal.ErrConflict)
+	require.Equal(t, value("2"), entries(t, s.open(t, other))[0].After)
+	require.NoError(t, s.uninstall(t, first))
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "2", s.v.now["x"], "as it was")
+	require.NoDirExists(t, s.dir)
+}
+
+// Two that agree to override a third, each killed before it did, know what they have found.
+func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
+	s := newShared(t)
+	third := tenant{name: "third", wants: "3"}
+	require.NoError(t, s.apply(t, third, whole))
+	require.NoError(t, s.apply(t, tenant{name: "first", wants: "1", force: true}, 1))
+	require.NoError(t, s.apply(t, second, 1))
+	for _, a := range []tenant{third, first, second} {
+		require.NoError(t, s.uninstall(t, a))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// What an agent makes that is content with anything is left to another that has put back its
+// own, and was killed: it knows that it may take it away.
+func TestPLAN14_OneThatIsContentLeavesAnother(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	*s.v.did = func(string) { panic("killed") }
+	require.Panics(t, func() { _ = s.uninstall(t, first) })
+	*s.v.did = nil
+	j := s.open(t, second)
+	e := journal.Entry{Kind: "acme/value", Object: "x", Before: value("0"), After: value("2"), Loose: true}
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "2"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	require.NoError(t, s.uninstall(t, second))
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// One that comes back to what it has left to such an agent knows that it has made it.
+func TestPLAN14_OneThatComesBackToWhatItHasMade(t *testing.T) {
+	s := newShared(t)
+	j := s.open(t, second)
+	e := journal.Entry{Kind: "acme/value", Object: "x", Before: value("0"), After: value("2"), Loose: true}
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "2"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	for range 2 {
+		require.NoError(t, s.apply(t, first, whole))
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "1", s.v.now["x"])
+	}
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// Of those that override each other, and are killed, each knows what it has found.
+func TestPLAN14_KilledWhileOverriding(t *testing.T) {
+	a := tenant{name: "first", wants: "1", force: true}
+	b := tenant{name: "second", wants: "2", force: true}
+	c := tenant{name: "third", wants: "1", force: true}
+	type run struct {
+		by    tenant
+		steps int
+	}
+	for _, runs := range [][]run{
+		{{a, 2}, {b, 2}, {a, 1}},                         // a finds what b has made
+		{{a, 1}, {b, 2}, {a, whole}, {b, whole}, {c, 1}}, // so does c, which agrees with a
+	} {
+		s := newShared(t)
+		for _, r := range runs {
+			require.NoError(t, s.apply(t, r.by, r.steps))
+		}
+		for _, last := range []tenant{b, c, a} {
+			require.NoError(t, s.uninstall(t, last), "%v", runs)
+		}
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+// An uninstall that is killed once it has put back what another wants knows that for its own
+// if the other one goes first.
+func TestPLAN14_KilledWhilePuttingBackWhatAnotherWants(t *testing.T) {
+	s := newShared(t)
+	other := tenant{name: "second", wants: "2", force: true}
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, other, whole))
+	*s.v.did = func(string) { panic("killed") }
+	require.Panics(t, func() { _ = s.uninstall(t, other) })
+	*s.v.did = nil
+	require.Equal(t, "1", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, first))
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// One that is content with anything does not hide that another is not.
+func TestPLAN14_AConflictBehindOneThatIsContent(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	j := s.open(t, second)
+	e := second.entry(s)
+	e.Loose = true
+	require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true}))
+	third := tenant{name: "third", wants: "2"}
+	require.ErrorIs(t, s.apply(t, third, whole), journal.ErrConflict)
+	require.Equal(t, "1", s.v.now["x"])
+	third.force = true
+	require.NoError(t, s.apply(t, third, whole))
+	require.NoError(t, s.uninstall(t, third))
+	require.Equal(t, "1", s.v.now["x"], "what the first one wants")
+	for _, a := range []tenant{first, second} {
+		require.NoError(t, s.uninstall(t, a))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// One that was overridden, and by now wants the same, keeps it.
+func TestPLAN14_OneThatGivesIn(t *testing.T) {
+	s := newShared(t)
+	other := tenant{name: "second", wants: "2", force: true}
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, other, whole))
+	now := tenant{name: "first", wants: "2"}
+	require.NoError(t, s.apply(t, now, whole))
+	require.NoError(t, s.uninstall(t, other))
+	require.Equal(t, "2", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, now))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
 // What one has changed that another is content with is still told from a stranger's change.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {
@@ -197,6 +385,49 @@ func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 		require.Equal(t, "0", s.v.now["x"])
 		require.NoDirExists(t, s.dir)
 	}
+}
+
+// What an agent that goes on has left to another is forgotten with it, once that one has gone.
+func TestPLAN14_WhatIsLeftToAnotherIsForgotten(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	j := s.open(t, first)
+	s.v.set(t, step(t, j, "more"), j, "y", "1")
+	e := second.entry(s)
+	e.Loose = true
+	b := s.open(t, second)
+	require.NoError(t, b.Wish(step(t, b, "values"), journal.Wish{Entry: e, Met: true}))
+	require.NoError(t, s.apply(t, tenant{name: "first", wants: "2"}, whole))
+	j = s.open(t, first)
+	require.NoError(t, j.Revert(step(t, j, "values"))) // a step that is no longer wanted
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, first))
+	require.NoDirExists(t, s.dir)
+}
+
+// What one has left to another is known until that one is undone, whoever goes meanwhile:
+// also of what ends with the boot.
+func TestPLAN14_WhatIsLeftToAnotherOutlivesAThird(t *testing.T) {
+	s := newShared(t)
+	set := func(name, object, wants string, done bool) {
+		j := s.open(t, tenant{name: name})
+		defer j.Close()
+		e := journal.Entry{Kind: "acme/value", Object: object, Boot: j.Boot(), Loose: true, Before: value(s.v.now[object]), After: value(wants)}
+		require.NoError(t, j.Begin(step(t, j, "values"), e))
+		if done {
+			s.v.now[object] = wants
+			require.NoError(t, j.Complete(step(t, j, "values"), e))
+		}
+	}
+	set("first", "x", "1", true)
+	set("second", "x", "2", false) // killed before its change, and content with the other
+	set("third", "y", "1", true)
+	for _, name := range []string{"first", "third", "second"} {
+		require.NoError(t, s.uninstall(t, tenant{name: name}))
+	}
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
 }
 
 func TestPLAN15_WhatIsThereIsAdoptedOnRequest(t *testing.T) {
@@ -321,7 +552,7 @@ func TestPLAN14_ADirectoryOfAnother(t *testing.T) {
 	j2, ctx := at("second")
 	path := filepath.Join(dir, "file")
 	require.NoError(t, files.Begin(ctx, j2, path, journal.FileState([]byte("x"), 0o600)))
-	write(t, path, "x", 0o600)
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
 	require.NoError(t, files.Complete(ctx, j2, path))
 	require.Len(t, entries(t, j2), 3, strings.Join(objects(t, j2), " "))
 	done, err := j1.RevertAll(t.Context())
@@ -348,7 +579,25 @@ func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		write(t, filepath.Join(root, "run/file"), dir, 0o600)
+		require.NoError(t, os.WriteFile(filepath.Join(root, "run/file"), []byte(dir), 0o600))
 		require.NoError(t, files.Complete(ctx, j, filepath.Join(root, dir, "file")))
 	}
+}
+
+// So does the directory that another's mount is on.
+func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a/b")
+	files := journal.Files{Kind: "acme"}
+	at := func(agent string) *journal.Journal {
+		return open(t, filepath.Join(root, "state"), journal.Node{Agent: agent, Handlers: []journal.Handler{files}})
+	}
+	first := at("first")
+	require.NoError(t, files.MkdirAll(step(t, first, "mount"), first, dir, 0o755))
+	second := at("second")
+	require.NoError(t, second.Begin(step(t, second, "mount"), journal.Entry{Kind: "acme/mount", Object: dir, After: journal.State{Type: "mount"}}))
+	require.Equal(t, []string{filepath.Dir(dir), dir, dir}, objects(t, second))
+	_, err := first.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.DirExists(t, dir)
 }

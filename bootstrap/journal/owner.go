@@ -52,10 +52,8 @@ func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context,
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if op != opVerify { // which is asked every so often, and concerns this agent only
-		if err := j.lookAround(); err != nil {
-			return nil, nil, err
-		}
+	if err := j.lookAround(); err != nil {
+		return nil, nil, err
 	}
 	inside, leave = context.WithValue(ctx, enteredKey{}, entered{j, op}), nothing
 	switch op {
@@ -159,11 +157,20 @@ func (n *Node) Identity(ctx context.Context) (agent, owner string, generation in
 	return n.Agent, n.Owner, generation
 }
 
-// Revert undoes what is recorded for the context's step: see [Journal.Revert].
-func (n *Node) Revert(ctx context.Context) error { return From(ctx).Revert(ctx) }
+// Revert undoes what is recorded for the context's step: see [Journal.Revert]. What
+// matches [ErrNeeded] is in a bootstrap.AdvisingError.
+func (n *Node) Revert(ctx context.Context) error {
+	j := From(ctx)
+	done, err := j.undoStep(ctx, j.handlers(), all, true)
+	return advised(failures(done, err), done)
+}
 
 // CheckRevert says what Revert would undo.
-func (n *Node) CheckRevert(ctx context.Context) ([]string, error) { return From(ctx).CheckRevert(ctx) }
+func (n *Node) CheckRevert(ctx context.Context) ([]string, error) {
+	j := From(ctx)
+	would, err := j.undoStep(ctx, j.handlers(), all, false)
+	return changes(would), advised(failures(would, err), would)
+}
 
 // RevertAll undoes everything or, in a dry run, says what that would be: see
 // [Journal.RevertAll]. It reports each entry; the error is of what concerns none.
@@ -179,7 +186,7 @@ func (n *Node) RevertAll(ctx context.Context, dryRun bool, report func(step, cha
 	for _, u := range undone {
 		failure := u.Err
 		if !u.IsFailure() {
-			failure = nil
+			failure = advised(nil, []Undone{u})
 		}
 		change := u.Change
 		if u.Err != nil {

@@ -480,6 +480,9 @@ func (j *Journal) tidy() error {
 	if l.entries.wanted()+len(l.owners)+len(j.fresh) == 0 {
 		return j.discard()
 	}
+	if err := j.lookAroundIn(d); err != nil {
+		return err
+	}
 	return j.sweepBlobs(d, l)
 }
 
@@ -513,16 +516,21 @@ func (j *Journal) discard() error {
 	}
 	defer d.Close()
 	l, err := j.refresh(d)
+	if err == nil {
+		err = j.lookAroundIn(d)
+	}
 	if err != nil {
 		return err
 	}
 	nobodys := newLog(j.options.Agent)
+	if !j.around.read(d) || j.around.need(l, j.boot) {
+		nobodys.entries = l.entries // which are released
+	}
 	j.fresh = nil
 	j.applied, j.id, j.generation, j.next = false, "", 0, newID()
-	if len(l.left)+l.entries.len() > 0 {
-		if l.header.ID != "" {
+	if len(l.left)+nobodys.entries.len() > 0 {
+		if l.header.ID != "" || nobodys.entries.len() < l.entries.len() {
 			nobodys.left, nobodys.others, nobodys.header.unknown = l.left, l.others, l.header.unknown
-			nobodys.entries = l.entries // which are released
 			err = j.replace(d, nobodys)
 			j.log = nobodys
 		}

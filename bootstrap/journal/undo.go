@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Undone says what became of one entry, or would become of it.
@@ -156,6 +157,30 @@ func failures(all []Undone, err error) error {
 	return joined
 }
 
+// advised adds to err, for a plan, what stays because it is needed.
+func advised(err error, all []Undone) error {
+	var lines []string
+	for _, u := range all {
+		if errors.Is(u.Err, ErrNeeded) && !u.IsFailure() && !slices.Contains(lines, u.Err.Error()) {
+			lines = append(lines, u.Err.Error())
+		}
+	}
+	if len(lines) == 0 {
+		return err
+	}
+	return advising{err, lines}
+}
+
+// advising is a bootstrap.AdvisingError.
+type advising struct {
+	error
+	lines []string
+}
+
+func (a advising) Error() string    { return strings.Join(a.lines, "\n") }
+func (a advising) Unwrap() error    { return a.error }
+func (a advising) Advice() []string { return a.lines }
+
 // onlyKept tells a plan that all that could be undone was: what is left belongs to
 // somebody else by now.
 type onlyKept struct{ error }
@@ -206,7 +231,7 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 		return nil, err
 	}
 	u := &undoing{
-		Pass:     &Pass{journal: j, gone: map[string]bool{}, stays: map[string]bool{}},
+		Pass:     &Pass{journal: j, gone: map[string]bool{}, stays: map[string]bool{}, undone: map[string]bool{}},
 		page:     p,
 		handlers: handlers,
 		needs:    map[string]id{},
@@ -253,6 +278,7 @@ func (u *undoing) take(pick func(Entry) bool) {
 	}
 	picked := slices.DeleteFunc(slices.Clone(u.page.Entries), func(e Entry) bool { return !pick(e) })
 	for _, e := range order(picked) {
+		u.undone[e.Object] = true
 		u.works = append(u.works, &work{Undone: Undone{Entry: e}, settled: settled[e.id()]})
 	}
 }
@@ -288,38 +314,43 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		u.gone[path] = true
 	}
 	w.Err = undo.Leaves
+	u.undone[w.Entry.Object] = w.Err == nil
 }
 
 // leaveToOthers reports whether the object stays, since another agent wants it as it is. If
 // one wants it to be different, and was overridden, the object is what that one wants again.
 func (u *undoing) leaveToOthers(w *work) bool {
 	e, others := &w.Entry, u.others[w.Entry.Identity]
-	w.heir = others.top()
+	w.heir, e.also = others.top(), others.states()
 	switch {
 	case w.heir == nil:
-		e.also = others.states()
 		return false
 	case !w.heir.agrees(*e) && e.Turn > w.heir.Turn:
-		e.Before = w.heir.restorable(*e)
+		e.Before = others.restorable(*e)
 		w.restores, w.keeps = true, e.Before.Type == "file" // which is another file than that agent has left
 		return false
 	}
-	w.keeps = slices.ContainsFunc(others.wanting(), func(c claim) bool {
-		return (c.Loose || c.After.Type == "mount") && !c.After.Same(e.After) // it knows not what is there
+	w.keeps = !e.Done && e.Over != nil || slices.ContainsFunc(others.wanting(), func(c claim) bool {
+		return (c.Loose || e.Loose || c.After.Type == "mount") && !c.After.Same(e.After) || // it knows not what is there
+			!c.agrees(*e) && e.Over != nil && c.MatchesAfter(*e.Over) // nobody else knows what that one wants
 	})
 	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
 	u.stays[e.Object] = true
 	return true
 }
 
-// restorable is the state to bring back that c wants, which e has overridden: that, if its
-// content is known, or else the original, of which c makes what it wants.
-func (c *claim) restorable(e Entry) State {
-	switch {
-	case e.Over != nil && c.MatchesAfter(*e.Over):
-		return *e.Over
-	case c.After.Type != "file":
-		return c.After
+// restorable is the state to bring back that the top claim wants, which e has overridden:
+// that, if its content is known to e or to another that has overridden it too, or else the
+// original, of which that agent makes what it wants.
+func (cs claims) restorable(e Entry) State {
+	top := cs.top()
+	for _, by := range append(claims{{Entry: e}}, cs...) {
+		if by.Over != nil && top.MatchesAfter(*by.Over) {
+			return *by.Over
+		}
+	}
+	if top.After.Type != "file" {
+		return top.After
 	}
 	return e.Before
 }
@@ -376,7 +407,7 @@ func (u *undoing) settle(w *work, err error) {
 		}
 	}
 	if err != nil {
-		u.stays[w.Entry.Object] = true
+		u.stays[w.Entry.Object], u.undone[w.Entry.Object] = true, false
 	}
 	if holds(err) {
 		for _, object := range w.Entry.Needs {
@@ -397,6 +428,12 @@ func (u *undoing) run(ctx context.Context) error {
 			u.settle(w, ended)
 			continue
 		}
+		if w.restores && w.Err == nil && w.Change != "" {
+			if ended = u.beginRestoring(w.Entry); ended != nil {
+				u.settle(w, ended)
+				continue
+			}
+		}
 		u.runOne(ctx, w)
 		if w.Err == nil && !w.keeps {
 			gone = append(gone, w.Entry)
@@ -406,13 +443,24 @@ func (u *undoing) run(ctx context.Context) error {
 }
 
 // accept makes what is kept no error, if that is asked for and nothing else is wrong:
-// it is left where it is for good.
+// it is left where it is for good. What is needed by something else than that stays
+// recorded, with the directories that it is in.
 func (u *undoing) accept() (accepted []Entry) {
 	if !u.journal.options.AcceptKept || slices.ContainsFunc(u.works, func(w *work) bool { return counts(w.Err) && !errors.Is(w.Err, ErrChanged) }) {
 		return nil
 	}
+	needed, holds := map[string]bool{}, map[string]bool{}
 	for _, w := range u.works {
-		if w.Err != nil {
+		switch {
+		case w.Err == nil, holds[w.Entry.Identity]:
+		case errors.Is(w.Err, ErrNeeded) && !needed[w.Entry.Object]:
+			for _, dir := range w.Entry.above() {
+				holds[dir] = true
+			}
+		default:
+			for _, object := range w.Entry.Needs {
+				needed[object] = true
+			}
 			accepted = append(accepted, w.Entry)
 			w.Change, w.Err = fmt.Sprintf("leave %s for good: %v", w.Entry, w.Err), nil
 		}
@@ -454,6 +502,24 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 	default:
 		u.settle(w, w.run(ctx))
 	}
+}
+
+// beginRestoring records, durably, that e's object is about to become what another agent
+// wants. If this process is killed, and that agent is uninstalled first, the next one knows
+// it by that.
+func (u *undoing) beginRestoring(e Entry) error {
+	return u.journal.change(func(l *log) error {
+		was, known := l.entries.get(e.id())
+		if !known {
+			return nil
+		}
+		if was.Done {
+			left := was.After
+			was.Was, was.Done = &left, false
+		}
+		was.After = e.Before
+		return l.put(was)
+	})
 }
 
 // forget drops entries, with the content that was stored for them, and saves what
@@ -543,7 +609,7 @@ func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
 	if j == nil {
 		return nil, errNoJournal
 	}
-	ctx, leave, err := j.Enter(ctx, opRevert)
+	_, leave, err := j.Enter(ctx, opRevert)
 	if err != nil {
 		return nil, err
 	}
@@ -561,8 +627,12 @@ func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
 		w := &work{Undone: Undone{Entry: e}}
 		u.works = append(u.works, w)
 		switch theirs := u.leaveToOthers(w); {
+		case j.outlived(e):
+			w.keeps, gone = false, append(gone, e)
+		case w.heir != nil && !theirs: // it is as this agent has made it, against their wish
+			w.Entry, w.restores, w.keeps = e, false, true
 		case w.keeps:
-		case theirs, w.heir != nil, j.outlived(e):
+		case theirs:
 			gone = append(gone, e)
 		default:
 			left = append(left, e)

@@ -57,6 +57,11 @@ func (j *Journal) Wish(ctx context.Context, wishes ...Wish) error {
 	}
 	var entries []Entry
 	for _, g := range granted {
+		if g.found {
+			if err := g.look(ctx); err != nil {
+				return err
+			}
+		}
 		entries = append(entries, g.Entry)
 	}
 	others, err := j.identify(entries)
@@ -68,9 +73,6 @@ func (j *Journal) Wish(ctx context.Context, wishes ...Wish) error {
 			if err := j.complete(ctx, l, &entries[i]); err != nil {
 				return err
 			}
-			if err := entries[i].look(ctx); err != nil {
-				return err
-			}
 		}
 		above, err := j.above(ctx, l, entries, others)
 		if err != nil {
@@ -80,10 +82,10 @@ func (j *Journal) Wish(ctx context.Context, wishes ...Wish) error {
 	})
 }
 
-// look completes the entry of a file that is adopted by what is there: what comes after is
-// somebody else's.
+// look completes the entry of a file that is recorded as it is by what is there: what comes
+// after is somebody else's.
 func (e *Entry) look(ctx context.Context) error {
-	if !e.Adopted || e.After.Type != "file" {
+	if e.After.Type != "file" {
 		return nil
 	}
 	now, err := Snapshot(ctx, e.Object)
@@ -91,7 +93,7 @@ func (e *Entry) look(ctx context.Context) error {
 		err = errors.New("it is being changed")
 	}
 	if err != nil {
-		return fmt.Errorf("adopt %s: %w", e.Object, err)
+		return fmt.Errorf("record %s as it is: %w", e.Object, err)
 	}
 	e.After = now
 	return nil
@@ -101,6 +103,7 @@ func (e *Entry) look(ctx context.Context) error {
 type granted struct {
 	Entry
 	change string
+	found  bool // it records what is there, and not what another agent has left
 }
 
 // grant decides what becomes of wishes.
@@ -146,20 +149,31 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 	if err := j.negotiate(l, &begun, others); err != nil {
 		return g, err
 	}
-	if own, known := l.entries.get(e.id()); !w.Met || known && !j.passed(own) {
-		return g, nil
-	}
+	own, known := l.entries.get(e.id())
 	top := others.top()
+	switch known = known && !j.passed(own); {
+	case !w.Met, known && (top == nil || !own.Done || own.agrees(e) || !top.agrees(e)):
+		return g, nil
+	case known: // it wanted something else before
+		own.After, own.Turn, own.Over = top.After, max(own.Turn, top.Turn+1), nil
+		return granted{own, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
+	}
 	switch {
+	case top != nil && !top.agrees(e): // which is overridden
+		e.Before, e.Turn = begun.Before, begun.Turn
+		return granted{e, fmt.Sprintf("keep %s as it is: agent %q, which wants %s, is overridden", e.Object, top.agent, top.After.wish()), true}, nil
 	case top != nil:
 		e.Before, e.After, e.Turn, e.Boot = others.wanting()[0].Before, top.After, top.Turn+1, top.Boot
-		return granted{e, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent)}, nil
+		if own.Released && own.After.agrees(w.After) && !top.After.agrees(w.After) {
+			e.After = own.After // it has left that to an agent which is content with anything
+		}
+		return granted{e, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
 	case !w.Adoptable || l.hasOther(e, j.boot) || !j.isFirst(l):
 	case !j.options.Adopt:
 		j.advise("%s is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted", e.Object)
 	default:
 		e.Adopted, e.Before = true, State{}
-		return granted{e, "adopt " + e.Object + ": it is as wanted, and is undone with the rest"}, nil
+		return granted{e, "adopt " + e.Object + ": it is as wanted, and is undone with the rest", true}, nil
 	}
 	return g, nil
 }
@@ -208,13 +222,13 @@ func (j *Journal) above(ctx context.Context, l *log, entries []Entry, others map
 	return dirs, nil
 }
 
-// above lists the identities of the directories that e's object is in.
+// above lists the identities of the directories that e's object is in, or on.
 func (e Entry) above() (identities []string) {
 	what, path, _ := strings.Cut(e.Identity, " ")
 	if !isPath(path) || !slices.Contains([]string{"file", "dir", "mount", "pin"}, what) {
 		return nil
 	}
-	if what != "mount" { // which is on one
+	if what != "mount" { // which is on a directory
 		path = filepath.Dir(path)
 	}
 	for dir := path; dir != "/"; dir = filepath.Dir(dir) {

@@ -54,11 +54,14 @@ func (a *app) checkCommand() *cobra.Command {
 }
 
 func (a *app) uninstallCommand() *cobra.Command {
-	var dryRun bool
+	var dryRun, allAgents bool
 	c := &cobra.Command{
 		Use: "uninstall", Args: arguments(0),
 		Short: "Undo what apply and the other commands changed",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if allAgents {
+				return a.uninstallAll(cmd, dryRun)
+			}
 			var steps []string // nil: all that is recorded
 			if len(a.skip)+len(a.only) > 0 {
 				if err := a.knownSteps(); err != nil {
@@ -72,6 +75,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 	a.planFlags(c)
 	a.undoFlags(c)
 	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good what is kept because somebody has changed it, once all else is undone: it is no error, and journal shows it")
+	c.Flags().BoolVar(&allAgents, "all-agents", false, "undo what is recorded of every agent in the state directory, whoever owns it, unless one of them is running")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
 	return c
 }
@@ -113,7 +117,7 @@ func withKept(err error) error {
 
 // undoFlags say whose changes may be undone.
 func (a *app) undoFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "undo it, whoever owns the node")
+	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "undo it, whoever owns the node for this agent")
 	c.Flags().BoolVar(&a.force, "force", false, "also while an agent is running, and what sandboxes still need to be deleted")
 }
 
@@ -173,10 +177,18 @@ type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 
 // showPlan runs the plan and shows it.
 func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) error {
-	return a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
+	return withOverride(a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
 		plan.Trace = a.trace
 		return run(plan, ctx)
-	})
+	}))
+}
+
+// withOverride says what ends it that another agent wants something to be different.
+func withOverride(err error) error {
+	if !errors.Is(err, journal.ErrConflict) {
+		return err
+	}
+	return errors.Join(err, errors.New("--override has this agent's way; what an agent that has gone wanted, nodeinit journal release --agent NAME gives up"))
 }
 
 // show shows what run reports: by a.trace as it goes, or in the end as one

@@ -215,6 +215,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 		return i, closeAll, err
 	}
 	i.Exclusive = i.Exclusive && i.Config != nil
+	i.Elsewhere, i.AlsoBinDirs = a.pluginsElsewhere, a.alsoBinDirs
 	if i.Optional = a.optionalPlugins; len(a.plugins) > 0 {
 		if closeAll, err = a.withPlugins(&i); err != nil {
 			return i, closeAll, err

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -16,12 +17,21 @@ import (
 
 // others puts another CNI's plugin and configuration on the node.
 func (n *node) others() {
+	n.ownLoopback()
 	n.shell(`mkdir -p /opt/cni/bin /etc/cni/net.d
 cat > /etc/cni/net.d/10-other.conflist <<'END'
 {"cniVersion":"0.3.1","name":"other","plugins":[{"type":"other-cni","mtu":1400}]}
 END`)
 	n.write("/opt/cni/bin/other-cni", plugin)
-	n.shell("chmod 755 /opt/cni/bin/other-cni")
+	n.shell("chmod 755 /opt/cni/bin/other-cni") // last: some wait for it
+}
+
+// ownLoopback is the node's own plugin loopback, as beside other CNIs: ours would stay as
+// long as one of their configurations does.
+func (n *node) ownLoopback() {
+	n.shell("mkdir -p /opt/cni/bin")
+	n.write("/opt/cni/bin/loopback", plugin)
+	n.shell("chmod 755 /opt/cni/bin/loopback")
 }
 
 // agentPlugin puts the plugin that templates name into the folder to install.
@@ -58,6 +68,32 @@ func TestCNI4_CNI5_ChainedAndExclusiveAndBack(t *testing.T) {
 	o = n.run("uninstall")
 	require.Zero(t, o.code, o.stderr)
 	require.Empty(t, before.Diff(n.state()))
+}
+
+// Two folders on the node, and a plugin that the caller vouches for; then another CNI's
+// configuration names one of ours.
+func TestCNI10_SeveralFoldersAndAPluginThatIsNeeded(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	require.NoError(t, os.WriteFile(n.conf, []byte(`{"cniVersion":"1.0.0","name":"test","plugins":[{"type":"test-cni"},{"type":"baked-in"}]}`), 0o600))
+	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--also-cni-bin-dir", "/opt/second"}
+	o := n.run(args...)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "plugin missing: baked-in is not in /opt/cni/bin, /opt/second")
+	o = n.run(append(args, "--plugins-elsewhere", "baked-in")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/cni/bin"))
+	require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/second"))
+
+	n.write("/etc/cni/net.d/10-theirs.conflist", strings.ReplaceAll(conflist, "test-cni", "loopback"))
+	o = n.run("uninstall")
+	require.Equal(t, 1, o.code, "a folder is kept, since it holds their configuration")
+	require.Contains(t, o.stdout, "/opt/second/loopback stays: container runtimes run it for each pod, and /etc/cni/net.d/10-theirs.conflist remains")
+	require.Equal(t, "loopback", n.shell("ls /opt/second"))
+	n.shell("rm /etc/cni/net.d/10-theirs.conflist")
+	o = n.run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, n.shell("ls /opt"))
 }
 
 // Cilium's image has its plugins in two folders.

@@ -24,12 +24,18 @@ import (
 // node is what remembers the changes on the node, with a handler for all that this
 // program records. Nil: nothing is recorded.
 func (a *app) node(ctx context.Context) *journal.Node {
-	if a.stateDir == "" || a.remembers != nil {
-		return a.remembers
+	if a.stateDir != "" && a.remembers == nil {
+		a.remembers = a.nodeOf(ctx, a.agent)
 	}
-	a.remembers = &journal.Node{
-		Dir: a.stateDir, Agent: a.agent, Owner: a.owner, NoOwner: a.owner == "",
+	return a.remembers
+}
+
+// nodeOf is what remembers the changes of an agent.
+func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
+	return &journal.Node{
+		Dir: a.stateDir, Agent: agent, Owner: a.owner, NoOwner: a.owner == "",
 		TakeOver: a.takeOver, AnyOwner: a.anyOwner, AcceptKept: a.acceptKept,
+		Override: a.override, Adopt: a.adopt,
 		Handlers: []journal.Handler{
 			hostpath.Handler{},
 			cgroup.Handler{},
@@ -39,7 +45,6 @@ func (a *app) node(ctx context.Context) *journal.Node {
 			configdir.Handler{},
 		},
 	}
-	return a.remembers
 }
 
 // openJournal opens the node's journal, to ask what is recorded there.
@@ -119,13 +124,19 @@ func (a *app) mayUndo(cmd *cobra.Command) error {
 	if empty, err := a.journal.Empty(); err != nil || empty && uninstall {
 		return err
 	}
-	// Which pods there are is seen from the host's cgroup namespace. Where the agent can
-	// be seen depends on no flag.
-	err = a.host().Do(cmd.Context(), hostns.Mount|hostns.Cgroup, func(ctx context.Context) error {
-		return cleanup.Cilium().AgentAlive(ctx, a.journal)
-	})
-	if err != nil {
+	if err := a.hasEnded(cmd.Context(), a.agent, a.journal); err != nil {
 		return fmt.Errorf("%s: %w (or give --force)", cmd.Name(), err)
 	}
 	return nil
+}
+
+// hasEnded returns an error if an agent is alive, or if that cannot be told. Its owner
+// counts if its journal is given.
+func (a *app) hasEnded(ctx context.Context, agent string, j *journal.Journal) error {
+	own := cleanup.Ownership{Agent: agent} // its owner is all that is known of it
+	if cilium := cleanup.Cilium(); agent == cilium.Agent {
+		own = cilium // where that can be seen depends on no flag
+	}
+	// Which pods there are is seen from the host's cgroup namespace.
+	return a.host().Do(ctx, hostns.Mount|hostns.Cgroup, func(ctx context.Context) error { return own.AgentAlive(ctx, j) })
 }

@@ -4,10 +4,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -25,12 +27,12 @@ func (a *app) journalCommand() *cobra.Command {
 			if err := a.needJournal(cmd); err != nil {
 				return err
 			}
-			return a.showJournal()
+			return a.showJournal(cmd.Context())
 		},
 	}
 	a.outputFlag(c.PersistentFlags())
 	a.stateFlags(c.PersistentFlags())
-	c.AddCommand(a.journalForgetCommand())
+	c.AddCommand(a.journalForgetCommand(), a.journalReleaseCommand())
 	return c
 }
 
@@ -64,27 +66,117 @@ func (a *app) journalForgetCommand() *cobra.Command {
 	return c
 }
 
+func (a *app) journalReleaseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "release --agent NAME", Args: arguments(0),
+		Short: "Give up what is recorded of an agent that has gone, without undoing it",
+		Long: "Give up what is recorded of an agent that has gone, whoever owned it and whatever it has recorded. What other agents want is\n" +
+			"theirs then; what none of them wants is named, and left where it is for good.",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if !cmd.Flags().Changed("agent") {
+				return usageError{errors.New("say which agent has gone: --agent")}
+			}
+			if err := needsRoot(os.Geteuid(), "journal release"); err != nil {
+				return err
+			}
+			if err := a.journalAsked(); err != nil {
+				return err
+			}
+			unlock, err := a.lock(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, unlock()) }()
+			return a.release(cmd.Context())
+		},
+	}
+	c.Flags().BoolVar(&a.force, "force", false, "also while the agent is running")
+	return c
+}
+
+// release gives up what is recorded of the agent, unless it is alive.
+func (a *app) release(ctx context.Context) error {
+	n := a.nodeOf(ctx, a.agent)
+	n.AnyOwner = true // it is gone
+	agents, err := n.Agents(ctx, a.host().Enter)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(agents, func(agent journal.Agent) bool { return agent.Name == a.agent })
+	if i < 0 {
+		return a.writeReleased(0, nil)
+	}
+	if err := a.hasGone(ctx, agents[i]); err != nil && !a.force {
+		return fmt.Errorf("release agent %q: %w (or give --force)", a.agent, err)
+	}
+	j, err := n.Open(ctx, a.host().Enter)
+	if err != nil {
+		return err
+	}
+	left, err := j.Release(ctx)
+	return errors.Join(err, a.writeReleased(agents[i].Entries, left), j.Close())
+}
+
+// writeReleased says what was recorded, and what of that is left.
+func (a *app) writeReleased(recorded int, left []journal.Entry) error {
+	if a.shown = true; a.output == formatJSON {
+		return a.writeJSON(struct {
+			Agent    string          `json:"agent"`
+			Recorded int             `json:"recorded"`
+			Left     []journal.Entry `json:"left"`
+		}{a.agent, recorded, withoutContent(left)})
+	}
+	if recorded == 0 {
+		fmt.Fprintf(a.stdout, "nothing is recorded in %s of agent %s\n", bootstrap.OneLine(a.stateDir), a.agent)
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "%s: agent %s is released; %d recorded, of which are left where they are: %d\n", bootstrap.OneLine(a.stateDir), a.agent, recorded, len(left))
+	for _, e := range left {
+		fmt.Fprintf(a.stdout, "left %s, which step %s had changed\n", bootstrap.OneLine(e.String()), bootstrap.OneLine(e.Step))
+	}
+	return nil
+}
+
 // needJournal opens the journal, without which there is nothing to show or undo.
 func (a *app) needJournal(cmd *cobra.Command) error {
-	if a.stateDir == "" {
-		return usageError{errors.New("--state-dir is empty: there is no journal")}
-	}
-	if err := a.checkHost(); err != nil {
+	if err := a.journalAsked(); err != nil {
 		return err
 	}
 	return a.openJournal(cmd.Context())
 }
 
+// journalAsked returns an error if there can be no journal to ask.
+func (a *app) journalAsked() error {
+	if a.stateDir == "" {
+		return usageError{errors.New("--state-dir is empty: there is no journal")}
+	}
+	return a.checkHost()
+}
+
 // journalView is what is shown of a journal.
 type journalView struct {
+	Agent      string          `json:"agent"`
 	Owner      string          `json:"owner"`
 	Generation int             `json:"generation"`
 	Entries    []journal.Entry `json:"entries"`
-	Left       []journal.Left  `json:"left,omitempty"` // for good
+	Left       []journal.Left  `json:"left,omitempty"`   // for good
+	Others     []agentView     `json:"others,omitempty"` // agents in the directory
 }
 
-func (a *app) showJournal() (err error) {
-	v := journalView{}
+// agentView is what is shown of another agent.
+type agentView struct {
+	Agent      string    `json:"agent"`
+	Owner      string    `json:"owner"`
+	Generation int       `json:"generation"`
+	Since      time.Time `json:"since,omitzero"`
+	Recorded   int       `json:"recorded"`
+	LastSeen   time.Time `json:"lastSeen,omitzero"`
+	Alive      string    `json:"alive,omitempty"` // what shows that it is
+	Error      string    `json:"error,omitempty"`
+}
+
+func (a *app) showJournal(ctx context.Context) (err error) {
+	v := journalView{Agent: a.agent}
 	if v.Owner, v.Generation, err = a.journal.Owner(); err != nil {
 		return err
 	}
@@ -94,37 +186,107 @@ func (a *app) showJournal() (err error) {
 	if v.Left, err = a.journal.LeftForGood(); err != nil {
 		return err
 	}
-	for i := range v.Entries {
-		v.Entries[i].Before.Content = nil // it may be anything, and secret
+	if v.Others, err = a.otherAgents(ctx); err != nil {
+		return err
 	}
-	a.shown = true
-	if a.output == formatJSON {
-		e := json.NewEncoder(a.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
+	v.Entries = withoutContent(v.Entries)
+	if a.shown = true; a.output == formatJSON {
+		return a.writeJSON(v)
 	}
 	return a.writeJournal(v)
 }
 
-func (a *app) writeJournal(v journalView) error {
-	owner := "nobody in particular"
-	if v.Generation > 0 {
-		owner = fmt.Sprintf("%q, generation %d", v.Owner, v.Generation)
+func (a *app) otherAgents(ctx context.Context) (others []agentView, err error) {
+	agents, err := a.node(ctx).Agents(ctx, a.host().Enter)
+	for _, agent := range agents {
+		if agent.Name == a.agent {
+			continue
+		}
+		v := agentView{
+			Agent: agent.Name, Owner: agent.Owner, Generation: agent.Generation, Since: agent.Since,
+			Recorded: agent.Entries, LastSeen: agent.Seen, Alive: agent.Alive,
+		}
+		if err := errors.Join(agent.Err, agent.AliveErr); err != nil {
+			v.Error = err.Error()
+		}
+		others = append(others, v)
 	}
-	fmt.Fprintf(a.stdout, "%s: owner: %s; %d recorded\n", bootstrap.OneLine(a.stateDir), owner, len(v.Entries))
+	return others, err
+}
+
+// withoutContent is entries without what files had in them, which may be secret.
+func withoutContent(entries []journal.Entry) []journal.Entry {
+	shown := make([]journal.Entry, len(entries))
+	for i, e := range entries {
+		e.Before.Content = nil
+		if e.Over != nil {
+			over := *e.Over
+			over.Content = nil
+			e.Over = &over
+		}
+		shown[i] = e
+	}
+	return shown
+}
+
+func (a *app) writeJSON(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func (a *app) writeJournal(v journalView) error {
+	fmt.Fprintf(a.stdout, "%s: owner: %s; %d recorded\n", bootstrap.OneLine(a.stateDir), ownerShown(v.Owner, v.Generation), len(v.Entries))
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, e := range v.Entries {
-		state := "done"
-		switch {
-		case e.Kept:
-			state = "kept"
-		case !e.Done:
-			state = "begun"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", bootstrap.OneLine(e.Step), bootstrap.OneLine(e.Kind), e.Object, state, elapsed(time.Since(e.Time).Round(time.Second)))
+		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", bootstrap.OneLine(e.Step), bootstrap.OneLine(e.Kind), e.Object, stateShown(e), age(e.Time))
 	}
 	for _, l := range v.Left {
-		fmt.Fprintf(w, "\t%s\t%q\tleft for good\t%s\n", bootstrap.OneLine(l.Kind), l.Object, elapsed(time.Since(l.Time).Round(time.Second)))
+		fmt.Fprintf(w, "\t%s\t%q\tleft for good\t%s\n", bootstrap.OneLine(l.Kind), l.Object, age(l.Time))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, o := range v.Others {
+		line := fmt.Sprintf("agent %s: owner: %s; %d recorded; last seen %s", o.Agent, ownerShown(o.Owner, o.Generation), o.Recorded, age(o.LastSeen))
+		switch {
+		case o.Alive != "":
+			line += "; alive: " + o.Alive
+		case o.Error == "":
+			line += "; nothing shows that it is alive"
+		}
+		if o.Error != "" {
+			line += "; " + o.Error
+		}
+		fmt.Fprintln(a.stdout, bootstrap.OneLine(line))
+	}
+	return nil
+}
+
+func ownerShown(owner string, generation int) string {
+	if generation == 0 {
+		return "nobody in particular"
+	}
+	return fmt.Sprintf("%q, generation %d", owner, generation)
+}
+
+// stateShown says in a word how far an entry is.
+func stateShown(e journal.Entry) string {
+	switch {
+	case e.Kept:
+		return "kept"
+	case !e.Done:
+		return "begun"
+	case e.Adopted:
+		return "adopted"
+	}
+	return "done"
+}
+
+// age says how long ago something was.
+func age(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return time.Since(t).Round(time.Second).String() + " ago"
 }

@@ -38,7 +38,7 @@ type options struct {
 	sysctls                                                        []string
 	sysctlConfDir, sysctlConfFile, sysctlUnit                      string
 	cniBinDir, cniConf, cniConfDir, cniConfName                    string
-	plugins, optionalPlugins                                       []string
+	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs        []string
 	cniConfKey, cniChain, cniTemplate, cniLogFile, cniBackupSuffix string
 	cniDebug, cniExclusive                                         bool
 	cniWait                                                        time.Duration
@@ -48,6 +48,7 @@ type options struct {
 	waitLoaded                                                     time.Duration
 	stateDir, agent, owner                                         string
 	takeOver, anyOwner, force, acceptKept                          bool
+	adopt, override                                                bool
 	timeout, lockTimeout                                           time.Duration
 	skip, only                                                     []string
 }
@@ -145,6 +146,8 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 	a.cniPlaceFlags(f)
 	f.StringSliceVar(&a.plugins, "plugins", nil, "directories of CNI plugins to install, in this container; of two plugins with one name, that of the first is")
 	f.StringSliceVar(&a.optionalPlugins, "optional-plugins", nil, "plugins that may be missing; loopback among them, if pods need none of this node (a runtime that says so needs no flag)")
+	f.StringSliceVar(&a.pluginsElsewhere, "plugins-elsewhere", nil, "plugins that the container runtime finds where this does not look, such as in the node's image: neither looked for nor asked for their versions")
+	f.StringSliceVar(&a.alsoBinDirs, "also-cni-bin-dir", nil, "further directories to install the plugins in, on the host; one of all that cannot be written to is passed over")
 	f.StringVar(&a.cniConf, "cni-conf", "", "file with the CNI configuration to install, in this container; empty: none")
 	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "key of the resolved configuration whose value is the CNI configuration to install")
 	f.StringVar(&a.cniChain, "cni-chain", "", "add the agent's plugin to the existing configuration of this network, or of any network: *")
@@ -162,10 +165,12 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 const defaultStateDir = "/var/lib/slipway"
 
 func (a *app) stateFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent, which mounts and the sysctl drop-in say who made them; uninstall looks for its own")
+	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has a journal, an owner and an uninstall of its own; mounts and the sysctl drop-in say who made them")
 	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing")
 	f.StringVar(&a.owner, "owner", "", "on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: nobody in particular")
 	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
+	f.BoolVar(&a.override, "override", false, "have this agent's way with what other agents of the node want to be different; uninstall puts back what they want")
+	f.BoolVar(&a.adopt, "adopt", false, "take for the agent's own, so that uninstall removes it: files that it names and that are there as wanted when it first claims the node, such as those of an installer that it replaces")
 	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node to finish; 0: do not wait")
 }
 

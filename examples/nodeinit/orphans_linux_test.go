@@ -88,7 +88,7 @@ func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
 
 	o = n.run("uninstall", "--agent", "acme")
 	require.Equal(t, 1, o.code)
-	require.Contains(t, o.stderr, `/var/lib/slipway/cilium.journal is that of agent "cilium", and this is "acme"`)
+	require.Contains(t, o.stderr, "nothing is recorded in /var/lib/slipway, and /sys/fs/bpf was made here: undo it with the --state-dir that it was made with")
 	o = n.run("uninstall", "--agent", "acme", "--state-dir", "/var/lib/lost")
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "/sys/fs/bpf was made here")

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -23,9 +22,16 @@ import (
 // without a configuration either, so pods would be stuck.
 var ErrInUse = code.New(code.CNIInUse, "sandboxes need it to be deleted")
 
-// Dir is where libcni keeps what each sandbox was given (CacheDir in libcni/api.go),
-// until the sandbox is deleted.
-const Dir = "/var/lib/cni/results"
+// Dirs lists where libcni keeps what each sandbox was given until it is deleted: the one
+// folder that the caller gives or, without, results in libcni's own CacheDir
+// (libcni/api.go), which containerd, CRI-O and Podman leave as it is, and in that of
+// cri-dockerd and of kubelets with dockershim (--cni-cache-dir).
+func Dirs(given string) []string {
+	if given != "" {
+		return []string{given}
+	}
+	return []string{"/var/lib/cni/results", "/var/lib/cni/cache/results"}
+}
 
 // maxResult bounds one of these files: a configuration and a result.
 const maxResult = 4 << 20
@@ -35,14 +41,23 @@ type Result struct {
 	ContainerID string `json:"containerId"`
 	NetworkName string `json:"networkName"`
 	Config      []byte `json:"config"`
-
-	// Plugins are the names of those in Config.
-	Plugins []string `json:"-"`
 }
 
-// InUse returns an error that matches [ErrInUse] if sandboxes have a result in dir that
-// needs the object, as one may that cannot be read.
-func InUse(ctx context.Context, dir, object string, needs func(Result) bool) error {
+// Names reports whether the configuration names the plugin.
+func (r Result) Names(plugin string) bool { return Names(r.Config, plugin) }
+
+// InUse returns an error that matches [ErrInUse] if sandboxes have a result in one of dirs
+// that needs the object, as one may that cannot be read.
+func InUse(ctx context.Context, dirs []string, object string, needs func(Result) bool) error {
+	for _, dir := range dirs {
+		if err := inUse(ctx, dir, object, needs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inUse(ctx context.Context, dir, object string, needs func(Result) bool) error {
 	names, err := input.ReadNames(ctx, dir, func(string) bool { return true })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -69,14 +84,14 @@ func InUse(ctx context.Context, dir, object string, needs func(Result) bool) err
 	return fmt.Errorf("%s is kept: %w: %d, by %s: delete the pods with a network of it, and undo this again", object, ErrInUse, len(sandboxes), dir)
 }
 
-// FileInUse returns an error that matches [ErrInUse] if sandboxes have a result in dir
-// that needs the file: a plugin by its name, or the configuration of their network.
-func FileInUse(ctx context.Context, dir, path string) error {
+// FileInUse returns an error that matches [ErrInUse] if sandboxes have a result in one of
+// dirs that needs the file: a plugin by its name, or the configuration of their network.
+func FileInUse(ctx context.Context, dirs []string, path string) error {
 	var conf struct{ Name string }
 	content, err := input.ReadFile(ctx, path, input.MaxNetwork)
 	isConf := err == nil && json.Unmarshal(content, &conf) == nil && conf.Name != ""
-	return InUse(ctx, dir, path, func(r Result) bool {
-		return isConf && r.NetworkName == conf.Name || slices.Contains(r.Plugins, filepath.Base(path))
+	return InUse(ctx, dirs, path, func(r Result) bool {
+		return isConf && r.NetworkName == conf.Name || r.Names(filepath.Base(path))
 	})
 }
 
@@ -88,16 +103,8 @@ func readResult(ctx context.Context, path string) (cached Result, err error) {
 	if err := json.Unmarshal(content, &cached); err != nil {
 		return cached, err
 	}
-	var conf struct {
-		Type    string
-		Plugins []struct{ Type string }
-	}
-	if err := json.Unmarshal(cached.Config, &conf); err != nil {
-		return cached, err
-	}
-	cached.Plugins = []string{conf.Type}
-	for _, p := range conf.Plugins {
-		cached.Plugins = append(cached.Plugins, p.Type)
+	if !json.Valid(cached.Config) { // of a libcni before 0.8, which kept none
+		return cached, errors.New("it has no configuration")
 	}
 	return cached, nil
 }

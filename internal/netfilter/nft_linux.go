@@ -129,9 +129,15 @@ func (c *Conn) HasChain(f Family, table, name string) (bool, error) {
 
 // SortedChains returns the chains in the order of their names.
 func (s *Ruleset) SortedChains() []Chain {
-	return slices.SortedFunc(maps.Keys(s.Chains), func(a, b Chain) int {
-		return cmp.Or(compareTables(a.Table, b.Table), cmp.Compare(a.Name, b.Name))
-	})
+	byName := map[string]Chain{}
+	for c := range s.Chains {
+		byName[fmt.Sprintf("%3d %s %s %d", c.Table.family, c.Table.name, c.Name, c.handle)] = c
+	}
+	chains := make([]Chain, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		chains = append(chains, byName[name])
+	}
+	return chains
 }
 
 // addRules adds the rules in owned chains and those that jump to them, and no

@@ -112,9 +112,15 @@ func jumpsTo(spec string) string {
 
 // SortedChains returns the chains in the order of their tables and names.
 func (s *Ruleset) SortedChains() []Chain {
-	return slices.SortedFunc(maps.Keys(s.Chains), func(a, b Chain) int {
-		return strings.Compare(a.Table+" "+a.Name, b.Table+" "+b.Name)
-	})
+	byName := map[string]Chain{}
+	for c := range s.Chains {
+		byName[c.Table+" "+c.Name+" "+c.Family] = c
+	}
+	chains := make([]Chain, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		chains = append(chains, byName[name])
+	}
+	return chains
 }
 
 // deletions writes what iptables-restore reads: the rules that jump to owned

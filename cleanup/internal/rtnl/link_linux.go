@@ -59,7 +59,11 @@ func (c *Conn) Links(ctx context.Context) ([]Link, error) {
 			byIndex[l.Index] = l
 		}
 	}
-	return slices.SortedFunc(maps.Values(byIndex), func(a, b Link) int { return a.Index - b.Index }), nil
+	links := make([]Link, 0, len(byIndex))
+	for _, index := range slices.Sorted(maps.Keys(byIndex)) {
+		links = append(links, byIndex[index])
+	}
+	return links, nil
 }
 
 // Link returns one link; the error is [nlmsg.Gone] where there is none.

@@ -36,11 +36,14 @@ const (
 		"name_to_handle_at,bind,connect,setsockopt,getsockname,recvfrom,recvmsg"
 )
 
+// Changing lists the calls that may change something on a node.
+func Changing() []string { return strings.Split(changing, ",") }
+
 // faultsAt are the faults that are played at the nth call of a name. To be
 // killed at a call that only looks is to be killed at the next that changes
 // something. A call that only looks returns EIO, and one of what else it may.
 func faultsAt(name, arguments string, n int) []string {
-	if slices.Contains(strings.Split(changing, ","), name) || strings.Contains(arguments, "O_CREAT") {
+	if slices.Contains(Changing(), name) || strings.Contains(arguments, "O_CREAT") {
 		return Faults()
 	}
 	return []string{"EIO", []string{"EPERM", "EINTR", "ENOMEM"}[n%3]}

@@ -352,7 +352,7 @@ func (d *deployment) runs(t *testing.T) string {
 // be lost, and returns how often there was no configuration.
 func (d *deployment) replaces(t *testing.T, how, address string) int {
 	t.Helper()
-	watch, ping := watchFile(t, "etc/cni/net.d/05-cilium.conflist"), startPing(t, address)
+	watch, ping := watchConf("05-cilium.conflist"), startPing(t, address)
 	applyObjects(t, d.daemonSet())
 	kubectl(t, "rollout", "status", "daemonset/cilium", "--namespace=kube-system", "--timeout=120s")
 	looks, missing := watch.end()

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,7 +39,7 @@ func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
 	require.NoError(t, node.WriteFile(own, conflist(t, provider)))
 	nodeReady(t, "True")
 	require.Contains(t, pingPods(t), "10.244.7.")
-	require.NotEqual(t, "501", somaxconn(t))
+	require.NotEqual(t, "501", valueIn(t, "one"))
 	removePingPods(t)
 	// The lock of iptables stays, as documented; which address was the last is the
 	// provider's, and differs with each pod.
@@ -58,7 +57,7 @@ func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
 	address := pingPods(t)
 	require.Contains(t, address, "10.244.7.")
 	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss")
-	require.Equal(t, "501", somaxconn(t), "the agent's plugin is in the chain")
+	require.Equal(t, "501", valueIn(t, "one"), "the agent's plugin is in the chain")
 
 	d.remove(t)
 	u := load(t, "uninstall.yaml")
@@ -77,7 +76,7 @@ func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
 	settles(t, before, "the node is the provider's again")
 	address = pingPods(t)
 	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss")
-	require.NotEqual(t, "501", somaxconn(t))
+	require.NotEqual(t, "501", valueIn(t, "one"))
 	removePingPods(t)
 }
 
@@ -86,9 +85,4 @@ func conflist(t *testing.T, plugins ...object) string {
 	text, err := json.Marshal(object{"cniVersion": "0.4.0", "name": "cloud", "plugins": plugins})
 	require.NoError(t, err)
 	return string(text)
-}
-
-func somaxconn(t *testing.T) string {
-	t.Helper()
-	return strings.TrimSpace(kubectl(t, "exec", "one", "--", "cat", "/proc/sys/net/core/somaxconn"))
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,41 +75,53 @@ func run(m *testing.M) (status int) {
 // configuration for them. The node itself has nodeinit in /run, to be put right where
 // a test has failed.
 func importAgent(ctx context.Context) error {
-	files, err := node.Shell()
+	files, err := agentFiles(ctx)
 	if err != nil {
 		return err
+	}
+	nodeinit := files[slices.IndexFunc(files, func(f image.File) bool { return f.Path == "/usr/bin/nodeinit" })]
+	if err := os.WriteFile(filepath.Join(node.Root(), "run/nodeinit"), nodeinit.Content, 0o755); err != nil {
+		return err
+	}
+	return node.Import(ctx, agentImage, []string{"/bin/sh"}, files...)
+}
+
+// agentFiles are those of the image. What is given besides is in it too, in the place of
+// what has the same path.
+func agentFiles(ctx context.Context, besides ...image.File) ([]image.File, error) {
+	files, err := node.Shell()
+	if err != nil {
+		return nil, err
 	}
 	plugins, err := node.Plugins("/cni", "bridge", "ptp", "host-local", "portmap", "loopback")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	chained, err := node.Plugins("/chain", "tuning")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	chained[0].Path = "/chain/agent-cni"
-	programs := map[string][]byte{}
 	for name, source := range map[string]string{
 		"/usr/bin/nodeinit": "examples/nodeinit", "/agent": "examples/agent", "/standin": "internal/verify/kubernetes/e2e/standin",
 	} {
 		content, err := build(ctx, source)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		programs[name] = content
 		files = append(files, image.File{Path: name, Mode: 0o755, Content: content})
-	}
-	if err := os.WriteFile(filepath.Join(node.Root(), "run/nodeinit"), programs["/usr/bin/nodeinit"], 0o755); err != nil {
-		return err
 	}
 	conf, err := os.ReadFile("testdata/05-e2e.conflist")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files = append(append(append(files, plugins...), chained...),
 		image.File{Path: "/run", Mode: fs.ModeDir | 0o755},
 		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
-	return node.Import(ctx, agentImage, []string{"/bin/sh"}, files...)
+	files = slices.DeleteFunc(files, func(f image.File) bool {
+		return slices.ContainsFunc(besides, func(b image.File) bool { return b.Path == f.Path })
+	})
+	return append(files, besides...), nil
 }
 
 // build builds a command of this repository.

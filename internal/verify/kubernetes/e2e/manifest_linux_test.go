@@ -88,6 +88,15 @@ func (d *deployment) daemonSet() object {
 	return nil
 }
 
+// named gives the DaemonSet and its pods another name, beside those of the manifest.
+func (d *deployment) named(name string) *deployment {
+	set := d.daemonSet()
+	at(set, "metadata")["name"], d.name = name, name
+	at(set, "spec", "selector", "matchLabels")["app"] = name
+	at(set, "spec", "template", "metadata", "labels")["app"] = name
+	return d
+}
+
 // flags adds flags to nodeinit's command, before the command that it runs if it does.
 func (d *deployment) flags(flags ...string) {
 	command := d.init["command"].([]any)
@@ -184,6 +193,15 @@ func uninstaller(t *testing.T) *deployment {
 	d.flags("--ownership=/ownership/ownership.yaml")
 	d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
 	return d
+}
+
+// uninstall takes back what d, an uninstaller, takes back, and returns what it said.
+func (d *deployment) uninstall(t *testing.T) string {
+	t.Helper()
+	d.apply(t)
+	said := kubectl(t, "logs", d.ready(t), "--namespace=kube-system", "--container=uninstall")
+	d.remove(t)
+	return said
 }
 
 // capabilities gives nodeinit more than the three.

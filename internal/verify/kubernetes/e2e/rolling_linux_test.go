@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -42,12 +43,12 @@ func TestPLAN11_RollingUpdates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin(t)
-			d, conf := tc.agent(t), "etc/cni/net.d/"+tc.conf
+			d := tc.agent(t)
 			d.apply(t)
 			d.ready(t)
 			nodeReady(t, "True")
 			address := pingPods(t)
-			watch := watchFile(t, conf)
+			watch := watchConf(tc.conf)
 			ping := startPing(t, address)
 
 			for i := range rollouts {
@@ -61,7 +62,7 @@ func TestPLAN11_RollingUpdates(t *testing.T) {
 			require.Greater(t, looks, rollouts)
 
 			removePingPods(t) // without a configuration the runtime could not
-			watch = watchFile(t, conf)
+			watch = watchConf(tc.conf)
 			d.remove(t)
 			_, missing = watch.end()
 			require.Equal(t, tc.goes, missing > 0, "the last pod takes it along or not, and this test sees it")
@@ -98,15 +99,15 @@ func surging(agent func(*testing.T) *deployment) func(*testing.T) *deployment {
 	}
 }
 
-// watched is a file of the node that is looked at again and again.
+// watched is a configuration on the node that is looked at again and again.
 type watched struct {
 	stop chan struct{}
 	done chan [2]int
 }
 
-func watchFile(t *testing.T, name string) *watched {
-	t.Helper()
-	path := filepath.Join(node.Root(), name)
+// watchConf looks whether the configuration is there, or one of several of which one comes
+// before another goes.
+func watchConf(names ...string) *watched {
 	w := &watched{make(chan struct{}), make(chan [2]int, 1)}
 	go func() {
 		var looks, missing int
@@ -119,15 +120,22 @@ func watchFile(t *testing.T, name string) *watched {
 			case <-tick.C:
 			}
 			looks++
-			if _, err := os.Lstat(path); err != nil {
+			// One that was looked at too early has come by the second time.
+			if !slices.ContainsFunc(slices.Concat(names, names[:len(names)-1]), isThere) {
 				missing++
-				if !os.IsNotExist(err) {
-					fmt.Fprintln(os.Stderr, err)
-				}
 			}
 		}
 	}()
 	return w
+}
+
+// isThere reports whether the node has the configuration.
+func isThere(conf string) bool {
+	_, err := os.Lstat(filepath.Join(node.Root(), "etc/cni/net.d", conf))
+	if err != nil && !os.IsNotExist(err) {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return err == nil
 }
 
 func (w *watched) end() (looks, missing int) {

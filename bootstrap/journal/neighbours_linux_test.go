@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// fileNode is a node of which several agents want one file.
+type fileNode struct {
+	root  string
+	files journal.Files
+}
+
+func newFileNode(t *testing.T, original string) fileNode {
+	n := fileNode{t.TempDir(), journal.Files{Kind: "acme"}}
+	write(t, n.path(), original, 0o644)
+	return n
+}
+
+func (n fileNode) path() string  { return filepath.Join(n.root, "file") }
+func (n fileNode) state() string { return filepath.Join(n.root, "state") }
+
+func (n fileNode) open(t *testing.T, a tenant) (*journal.Journal, context.Context) {
+	node := journal.Node{Dir: n.state(), Agent: a.name, NoOwner: true, Override: a.force, Handlers: []journal.Handler{n.files}}
+	j, err := node.Open(t.Context(), nil)
+	require.NoError(t, err)
+	return j, step(t, j, "files")
+}
+
+func (n fileNode) apply(t *testing.T, a tenant) error {
+	j, ctx := n.open(t, a)
+	f := journal.File{Content: []byte(a.wants), Mode: 0o644}
+	err := n.files.Write(ctx, j, n.path(), f)
+	if err == nil {
+		err = j.Wish(ctx, n.files.Wish(n.path(), f, true))
+	}
+	return errors.Join(err, j.Close())
+}
+
+func (n fileNode) uninstall(t *testing.T, a tenant) error {
+	j, _ := n.open(t, a)
+	_, err := j.RevertAll(t.Context())
+	return errors.Join(err, j.Close())
+}
+
+func (n fileNode) requireContent(t *testing.T, want string) {
+	t.Helper()
+	raw, err := os.ReadFile(n.path())
+	if !errors.Is(err, fs.ErrNotExist) {
+		require.NoError(t, err)
+	}
+	require.Equal(t, want, string(raw))
+}
+
+// What is kept for an agent that came after a process had opened its own journal stays,
+// and so does what that process is told of it.
+func TestPLAN14_OneThatCameLater(t *testing.T) {
+	original := strings.Repeat("original", 1<<10) // kept in a file of its own
+	n, later := newFileNode(t, original), tenant{name: "second", wants: "2"}
+	j, ctx := n.open(t, first)
+	defer j.Close()
+	for _, path := range []string{n.path() + ".1", n.path() + ".2"} {
+		write(t, path, strings.Repeat(path, 1<<10), 0o644)
+		require.NoError(t, n.files.Begin(ctx, j, path, journal.FileState(nil, 0o600)))
+	}
+	require.NoError(t, n.apply(t, later))
+	kept, err := filepath.Glob(filepath.Join(n.state(), "blob.*"))
+	require.NoError(t, err)
+	require.NoError(t, j.Forget(ctx, entries(t, j)[0]))
+	left, err := filepath.Glob(filepath.Join(n.state(), "blob.*"))
+	require.NoError(t, err)
+	require.Len(t, left, len(kept)-1, "its own")
+	require.NoError(t, j.Verify(ctx), "as a guard does, before it changes something")
+	require.ErrorIs(t, n.files.Write(ctx, j, n.path(), journal.File{Content: []byte("1")}), journal.ErrConflict)
+	require.NoError(t, n.uninstall(t, later))
+	n.requireContent(t, original)
+}
+
+func TestPLAN14_OneThatHasOverriddenAFileIsReleased(t *testing.T) {
+	n := newFileNode(t, "original")
+	require.NoError(t, n.apply(t, first))
+	require.NoError(t, n.apply(t, tenant{name: "second", wants: "2", force: true}))
+	j, _ := n.open(t, second)
+	_, err := j.Release(t.Context())
+	require.NoError(t, errors.Join(err, j.Close()))
+	n.requireContent(t, "2")
+	require.NoError(t, n.uninstall(t, first))
+	n.requireContent(t, "original")
+	require.NoDirExists(t, n.state())
+}
+
+// Of three that want a file, two of which have overridden the first: whichever of them goes
+// first, and whether they agree, the one that stays has its file again.
+func TestPLAN14_TwoHaveOverriddenAFile(t *testing.T) {
+	for _, wants := range []string{"2", "3"} {
+		for _, secondFirst := range []bool{true, false} {
+			n := newFileNode(t, "original")
+			others := []tenant{{name: "second", wants: "2", force: true}, {name: "third", wants: wants, force: true}}
+			require.NoError(t, n.apply(t, first))
+			for _, a := range others {
+				require.NoError(t, n.apply(t, a))
+			}
+			if !secondFirst {
+				slices.Reverse(others)
+			}
+			require.NoError(t, n.uninstall(t, others[0]))
+			n.requireContent(t, others[1].wants)
+			require.NoError(t, n.uninstall(t, others[1]))
+			n.requireContent(t, "1")
+			require.NoError(t, n.uninstall(t, first))
+			n.requireContent(t, "original")
+			require.NoDirExists(t, n.state())
+		}
+	}
+}
+
+// Two that want the same content for other users do not agree: each would take it from the
+// other for ever.
+func TestPLAN14_AnotherOwnerOrModeIsAConflict(t *testing.T) {
+	n := newFileNode(t, "original")
+	require.NoError(t, n.apply(t, first))
+	j, ctx := n.open(t, second)
+	defer j.Close()
+	for _, f := range []journal.File{{UID: 1000, Mode: 0o644}, {GID: 1000, Mode: 0o644}, {Mode: 0o600}} {
+		f.Content = []byte("1")
+		_, err := j.CheckWishes(ctx, n.files.Wish(n.path(), f, false))
+		require.ErrorIs(t, err, journal.ErrConflict)
+		require.ErrorIs(t, n.files.Write(ctx, j, n.path(), f), journal.ErrConflict)
+	}
+	require.Empty(t, entries(t, j))
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// mountReadOnly mounts a folder read-only, and returns what makes it writable again.
+func mountReadOnly(t *testing.T, dir string) (writable func()) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, unix.Mount(dir, dir, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	remount := func(flags uintptr) {
+		require.NoError(t, unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|flags, ""))
+	}
+	remount(unix.MS_RDONLY)
+	return func() { remount(0) }
+}
+
+// One of two folders cannot be written to, as on an image that is read-only: the other is
+// enough, and Advise says so. Where neither can, nothing is changed. Once it can, it is
+// installed in too.
+func TestCNI10_OneWritableFolderIsEnough(t *testing.T) {
+	for _, shut := range []int{0, 1} {
+		testns.Enter(t, testns.Mount)
+		n, i, second := calico(t)
+		dirs := []string{n.bin, second}
+		open := mountReadOnly(t, dirs[shut])
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, n.root)
+		require.NoFileExists(t, filepath.Join(dirs[shut], "calico"))
+		requireContent(t, filepath.Join(dirs[1-shut], "calico-ipam"), who, 0o755)
+		require.Contains(t, strings.Join(n.advice(i), "\n"), "plugins stay as they are in "+dirs[shut]+", which cannot be written to")
+
+		open()
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, n.root)
+		requireContent(t, filepath.Join(dirs[shut], "calico"), who, 0o755)
+		require.Empty(t, n.advice(i))
+		require.NoError(t, i.Revert(t.Context()))
+		require.NoFileExists(t, n.plugin("calico"))
+		require.NoFileExists(t, filepath.Join(second, "calico"))
+
+		mountReadOnly(t, n.bin)
+		mountReadOnly(t, second)
+		before := tree(t, n.root)
+		require.ErrorContains(t, i.Apply(t.Context()), "is not writable")
+		require.Equal(t, before, tree(t, n.root))
+	}
+}
+
+// The plugins are part of the read-only image, of whatever version, and are not to be
+// replaced: what is there counts, and what is missing is missed.
+func TestCNI10_PluginsOfAReadOnlyImage(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	n, i, second := calico(t)
+	write(t, n.plugin("calico"), "stub", 0o755)
+	write(t, n.plugin("calico-ipam"), "stub", 0o755)
+	i.DefaultPolicy, i.Names = cniinstall.IfMissing, []string{"calico"}
+	i.Elsewhere = []string{"calico", "portmap", "loopback"} // baked in, and no program of this test's
+	open := mountReadOnly(t, n.bin)
+	mountReadOnly(t, second)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.other(i.ConfName), calicoConf, 0o600)
+	require.NoError(t, i.Revert(t.Context()))
+
+	open()
+	require.NoError(t, os.Remove(n.plugin("calico-ipam")))
+	mountReadOnly(t, n.bin)
+	require.ErrorContains(t, i.Apply(t.Context()), "is not writable")
+	require.NoFileExists(t, n.other(i.ConfName))
+}

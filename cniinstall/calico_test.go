@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/utils"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// calicoConf is laid out as Calico's: a plugin with an ipam, which is the same program, and one
+// of the reference plugins.
+const calicoConf = `{"name":"k8s-pod-network","cniVersion":"1.0.0","plugins":[{"type":"calico","ipam":{"type":"calico-ipam"}},{"type":"portmap","snat":true}]}`
+
+// who is a plugin that says by which name it is called when it is not asked for its versions.
+const who = `#!/bin/sh
+[ "$CNI_COMMAND" = VERSION ] || { basename "$0"; exit; }
+echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
+`
+
+// calico installs one program under two names, in two folders.
+func calico(t *testing.T) (node, recorded, string) {
+	n := newNode(t)
+	for _, name := range []string{"cilium-cni", "loopback"} {
+		require.NoError(t, os.Remove(filepath.Join(n.src, name)))
+	}
+	n.source("calico", who)
+	n.source("portmap", script("1.0.0"))
+	i, second := n.install(), filepath.Join(n.root, "secondary")
+	i.Config, i.ConfName = cniinstall.Whole(calicoConf), "10-calico.conflist"
+	i.As = map[string][]string{"calico": {"calico", "calico-ipam"}}
+	i.AlsoBinDirs, i.Elsewhere = []string{second}, []string{"loopback"}
+	return n, i, second
+}
+
+// One program is two plugins, each in both folders; an undo takes all of it back.
+func TestCNI10_OneProgramUnderTwoNamesInTwoFolders(t *testing.T) {
+	n, i, second := calico(t)
+	before := tree(t, n.root)
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	var want []string
+	for _, dir := range []string{second, n.root + "/opt", n.root + "/opt/cni", n.bin, n.root + "/etc", n.root + "/etc/cni", n.conf} {
+		want = append(want, "make directory "+dir)
+	}
+	for _, name := range []string{"calico", "calico-ipam", "portmap"} {
+		want = append(want, "write "+n.plugin(name), "write "+filepath.Join(second, name))
+	}
+	require.ElementsMatch(t, append(want, "write "+n.other(i.ConfName)), changes)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	for _, dir := range []string{n.bin, second} {
+		for _, name := range []string{"calico", "calico-ipam"} {
+			requireContent(t, filepath.Join(dir, name), who, 0o755)
+		}
+	}
+	require.Equal(t, []string{"mnt", "net"}, i.Namespaces())
+	require.Contains(t, i.Places(), second)
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
+// The policy goes by the name on the node, the list by that of the source; a name that the
+// program no longer has goes, from each folder.
+func TestCNI10_NamesOfOneProgram(t *testing.T) {
+	n, i, also := calico(t)
+	write(t, n.plugin("calico-ipam"), "theirs", 0o755)
+	i.Policy = map[string]cniinstall.Policy{"calico-ipam": cniinstall.IfMissing}
+	i.Names = []string{"calico", "portmap"}
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.plugin("calico-ipam"), "theirs", 0o755)
+	requireContent(t, filepath.Join(also, "calico-ipam"), who, 0o755)
+
+	i.As, i.Config = map[string][]string{"calico": {"calico"}}, cniinstall.Whole(strings.Replace(calicoConf, `"ipam":{"type":"calico-ipam"}`, `"mtu":1`, 1))
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.FileExists(t, n.plugin("calico-ipam"), "it was never ours")
+	require.NoFileExists(t, filepath.Join(also, "calico-ipam"))
+
+	i.As = map[string][]string{"calico": {"portmap"}}
+	require.ErrorContains(t, second(i.Check(t.Context())), "both calico and portmap are to be portmap")
+	i.As = map[string][]string{"calico": {"../x"}}
+	require.ErrorContains(t, second(i.Check(t.Context())), `"../x" is not a file name`)
+	i.As = map[string][]string{"calico": {"x.conf"}}
+	require.ErrorContains(t, second(i.Check(t.Context())), `"x.conf" has the name of a configuration`)
+}
+
+// What a caller vouches for is neither looked for nor run: no error, no wait.
+func TestCNI10_PluginsElsewhere(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, os.Remove(filepath.Join(n.src, "loopback")))
+	i.Config = cniinstall.Whole(calicoConf)
+	for _, missing := range []string{"calico", "portmap", "loopback"} {
+		require.ErrorIs(t, second(i.Check(t.Context())), cniinstall.ErrPluginMissing)
+		seen, err := i.Missing(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, seen)
+		i.Elsewhere = append(i.Elsewhere, missing)
+	}
+	seen, err := i.Missing(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, seen)
+	write(t, n.plugin("calico"), "no program", 0o755)
+	i.Optional = []string{"portmap", "loopback"}
+	require.Empty(t, n.advice(i), "nothing is lacking")
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.confFile(), calicoConf, 0o600)
+	require.NoError(t, i.Revert(t.Context()))
+}
+
+// The configuration has the mode that is asked for, and gets it back.
+func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.confFile(), agentConf, 0o600)
+	i.ConfMode = 0o644
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	require.Contains(t, changes[0], "set mode 0644")
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.confFile(), agentConf, 0o644)
+	require.NoError(t, os.Chmod(n.confFile(), 0o600))
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.confFile(), agentConf, 0o644)
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.conf)
+	for _, mode := range []fs.FileMode{0o666, 0o755, 0o044, fs.ModeSetuid | 0o644} {
+		i.ConfMode = mode
+		require.ErrorContains(t, i.Validate(), "it may be at most 0644, and its owner has to read it")
+	}
+}
+
+// loadedBy is what libcni's own loader makes of a file, and what it asks of a network when
+// a pod starts; nil: it takes it.
+func loadedBy(path string) error {
+	if filepath.Ext(path) == ".conflist" {
+		list, err := libcni.NetworkConfFromFile(path)
+		if err != nil {
+			return err
+		}
+		return named(list.Name)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	conf, err := libcni.NetworkPluginConfFromBytes(raw)
+	if err != nil {
+		return err
+	}
+	list, err := libcni.ConfListFromConf(conf) //lint:ignore SA1019 it is what runtimes call
+	if err != nil {
+		return err
+	}
+	return named(list.Name)
+}
+
+func named(network string) error {
+	if err := utils.ValidateNetworkName(network); err != nil {
+		return errors.New(err.Msg)
+	}
+	return nil
+}
+
+// A user's whole configuration is taken if libcni takes it, and refused if it does not: also
+// what Calico's own installer would publish unread.
+func TestCNI10_AWholeConfigurationIsHeldToWhatLibcniTakes(t *testing.T) {
+	plain := `{"type":"cilium-cni"}`
+	for name, conf := range map[string]struct{ file, content, part string }{
+		"a list":                        {"10-x.conflist", `{"name":"n","plugins":[` + plain + `]}`, ""},
+		"more keys":                     {"10-x.conflist", `{"name":"n","x":1,"type":"y","cniVersions":["0.3.1"],"plugins":[{"type":"cilium-cni","y":{"z":[]}}]}`, ""},
+		"no version":                    {"10-x.conflist", `{"name":"n","plugins":[` + plain + `]}`, ""},
+		"disableCheck":                  {"10-x.conflist", `{"name":"n","disableCheck":"True","disableGC":false,"plugins":[` + plain + `]}`, ""},
+		"a name with dots":              {"10-x.conflist", `{"name":"k8s.pod_net-1","plugins":[` + plain + `]}`, ""},
+		"its plugins in a folder":       {"10-x.conflist", `{"name":"n"}`, plain},
+		"type, and plugins in a folder": {"10-x.conflist", `{"name":"n","type":"cilium-cni"}`, plain},
+		"plugins in both":               {"10-x.conflist", `{"name":"n","plugins":[` + plain + `]}`, plain},
+		"inlined only":                  {"10-x.conflist", `{"name":"n","loadOnlyInlinedPlugins":true,"plugins":[` + plain + `]}`, `{"no":"plugin"}`},
+		"inlined only, and none":        {"10-x.conflist", `{"name":"n","loadOnlyInlinedPlugins":true}`, plain},
+		"no plugin in the folder":       {"10-x.conflist", `{"name":"n"}`, `{"no":"plugin"}`},
+		"nothing":                       {"10-x.conflist", `{}`, ""},
+		"nothing of a network":          {"10-x.conflist", `{"etcd_cert":"/etc/cni/net.d/calico-tls/etcd-cert"}`, ""},
+		"a plugin in a list's file":     {"10-x.conflist", `{"name":"n","type":"cilium-cni","ipam":{"type":"host-local"}}`, ""},
+		"not JSON":                      {"10-x.conflist", `{"missing quote}`, ""},
+		"one plugin":                    {"10-x.conf", `{"name":"n","type":"cilium-cni"}`, ""},
+		"keys in another case":          {"10-x.conf", `{"Name":"n","CNIVERSION":"0.3.1","Type":"cilium-cni"}`, ""},
+		"one plugin with plugins":       {"10-x.conf", `{"name":"n","type":"cilium-cni","plugins":[1]}`, ""},
+		"a list in a plugin's file":     {"10-x.json", `{"name":"n","plugins":[` + plain + `]}`, ""},
+		"no name":                       {"10-x.conf", `{"type":"cilium-cni"}`, ""},
+		"a list without name":           {"10-x.conflist", `{"plugins":[` + plain + `]}`, ""},
+		"a name that is none":           {"10-x.conflist", `{"name":"a b","plugins":[` + plain + `]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.source("cilium-cni", script("0.1.0", "0.3.1"))
+			if conf.part != "" {
+				write(t, n.other("n/10-part.conf"), conf.part, 0o600)
+			}
+			i := n.install()
+			i.ConfName, i.Config = conf.file, cniinstall.Whole(conf.content)
+			write(t, filepath.Join(n.root, "net.d", conf.file), conf.content, 0o600)
+			if conf.part != "" {
+				write(t, filepath.Join(n.root, "net.d/n/10-part.conf"), conf.part, 0o600)
+			}
+			want, err := loadedBy(filepath.Join(n.root, "net.d", conf.file)), i.Apply(t.Context())
+			if want != nil {
+				require.Error(t, err, "libcni says %v", want)
+				var invalid *cniinstall.InvalidError
+				require.ErrorAs(t, err, &invalid)
+				return
+			}
+			require.NoError(t, err)
+			requireContent(t, n.other(conf.file), conf.content, 0o600)
+			requireConverged(t, i, n.root)
+			require.NoError(t, i.Revert(t.Context()))
+		})
+	}
+}
+
+// The plugins in the folder of the network have to be there too.
+func TestCNI10_PluginsOfTheNetworksFolderAreLookedFor(t *testing.T) {
+	n := newNode(t)
+	n.source("cilium-cni", script("0.1.0"))
+	write(t, n.other("n/10-part.conf"), `{"type":"part"}`, 0o600)
+	i := n.install()
+	i.Config = cniinstall.Whole(`{"name":"n","plugins":[{"type":"cilium-cni"}]}`)
+	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
+	n.source("part", script("0.3.1"))
+	require.ErrorContains(t, i.Apply(t.Context()), "plugin part does not speak cniVersion 0.1.0")
+	n.source("part", script("0.1.0"))
+	require.NoError(t, i.Apply(t.Context()))
+}
+
+// A function is asked once a run of the plan, for check, apply, verification and advice, and
+// again by the next run, or after an error.
+func TestCNI10_AConfigurationIsRenderedOnceARun(t *testing.T) {
+	n := newNode(t)
+	asked, fails := 0, errors.New("not yet")
+	i := n.install()
+	i.Config = cniinstall.Func(func(context.Context) ([]byte, error) {
+		if asked++; fails != nil {
+			return nil, fails
+		}
+		return []byte(strings.Replace(agentConf, `"enable-debug": false`, `"enable-debug": `+map[bool]string{true: "true", false: "false"}[asked%2 == 0], 1)), nil
+	})
+	plan := &bootstrap.Plan{
+		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
+		Journal: &journal.Node{Dir: filepath.Join(n.root, "journal"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}},
+		Steps:   []bootstrap.Step{{Name: "cni", Action: i.Install}},
+	}
+	_, err := plan.Check(t.Context())
+	require.ErrorIs(t, err, fails)
+	fails, asked = nil, 0
+	for run := 1; run < 4; run++ {
+		report, err := plan.Apply(t.Context())
+		require.NoError(t, err, "what was checked is what is verified")
+		require.Equal(t, bootstrap.Changed, report.Results[0].Status)
+		require.Equal(t, run, asked)
+	}
+	_, err = plan.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 4, asked)
+	_, err = i.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 5, asked, "there is no run to remember it")
+	i.Config = cniinstall.Func(nil)
+	require.ErrorContains(t, second(i.Check(t.Context())), "no function given")
+}

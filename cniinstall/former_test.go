@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// listing is an installation that lists its plugins, after one with portmap and bridge too.
+func listing(t *testing.T, names ...string) (node, recorded) {
+	n, i := shared(t)
+	n.source("bridge", script("1.0.0"))
+	i.Names = []string{"cilium-cni", "loopback", "portmap", "bridge"}
+	require.NoError(t, i.Apply(t.Context()))
+	i.Names = names
+	return n, i
+}
+
+// A plugin that is no longer listed goes when the rest is applied; the report says so.
+func TestCNI10_WhatIsNoLongerListedGoes(t *testing.T) {
+	n, i := listing(t, "cilium-cni", "loopback", "portmap")
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"remove file " + n.plugin("bridge")}, changes)
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoFileExists(t, n.plugin("bridge"))
+	require.FileExists(t, n.plugin("portmap"))
+	require.NotContains(t, kept(t, i), n.plugin("bridge"))
+	requireConverged(t, i, n.root)
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.bin)
+}
+
+// What was there before comes back; what another has put there, and what another step has
+// installed, is nobody's to remove.
+func TestCNI10_OnlyWhatTheStepInstalledGoes(t *testing.T) {
+	n, i := shared(t)
+	write(t, n.plugin("portmap"), "the distribution's", 0o755)
+	write(t, n.plugin("foreign"), "foreign", 0o755)
+	i.Names = []string{"cilium-cni", "loopback", "portmap"}
+	require.NoError(t, i.Apply(t.Context()))
+	other := i
+	other.Journal, other.Config, other.Names = i.Journal.Step("other"), nil, []string{"bridge"}
+	n.source("bridge", script("1.0.0"))
+	require.NoError(t, other.Apply(t.Context()))
+
+	i.Names = []string{"cilium-cni", "loopback"}
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.plugin("portmap"), "the distribution's", 0o755)
+	require.FileExists(t, n.plugin("foreign"))
+	require.FileExists(t, n.plugin("bridge"))
+	requireConverged(t, i, n.root)
+}
+
+// A list that says nothing removes nothing.
+func TestCNI10_AnEmptyOrOptionalListRemovesNothing(t *testing.T) {
+	for name, change := range map[string]func(n node, i *recorded){
+		"no list":               func(n node, i *recorded) { i.Names = nil },
+		"an empty one":          func(n node, i *recorded) { i.Names = []string{} },
+		"an optional one":       func(n node, i *recorded) { i.Names, i.Optional = nil, []string{"portmap"} },
+		"optional, and missing": func(n node, i *recorded) { i.Optional = []string{"bridge"} },
+		"no plugins at all":     func(n node, i *recorded) { i.Plugins = nil },
+		"excluded by policy": func(n node, i *recorded) {
+			i.Names, i.Policy = append(i.Names, "bridge"), map[string]cniinstall.Policy{"bridge": cniinstall.Never}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, i := listing(t, "cilium-cni", "loopback", "portmap")
+			require.NoError(t, os.Remove(n.src+"/bridge"))
+			change(n, &i)
+			changes, err := i.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes)
+			require.NoError(t, i.Apply(t.Context()))
+			require.FileExists(t, n.plugin("bridge"))
+		})
+	}
+}
+
+// What a configuration on the node names stays, as advice, until that is gone.
+func TestCNI10_WhatIsNoLongerListedAndNeededStays(t *testing.T) {
+	n, i := listing(t, "cilium-cni", "loopback")
+	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"remove file " + n.plugin("bridge")}, changes)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	require.FileExists(t, n.plugin("portmap"))
+	require.NoFileExists(t, n.plugin("bridge"))
+	require.Contains(t, n.advice(i), "no longer installed: "+n.plugin("portmap")+" stays: "+n.other("10-other.conflist")+" names it")
+
+	require.NoError(t, os.Remove(n.other("10-other.conflist")))
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoFileExists(t, n.plugin("portmap"))
+	require.Empty(t, n.advice(i))
+
+	i.Names = []string{"cilium-cni"}
+	i.Optional = nil
+	require.NoError(t, i.Apply(t.Context()), "loopback is there")
+	require.FileExists(t, n.plugin("loopback"), "there is a configuration, ours")
+}
+
+// A plugin that somebody has changed is theirs.
+func TestCNI10_WhatIsNoLongerListedAndChangedStays(t *testing.T) {
+	n, i := listing(t, "cilium-cni", "loopback", "portmap")
+	write(t, n.plugin("bridge"), "theirs", 0o755)
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.plugin("bridge"), "theirs", 0o755)
+	require.Contains(t, n.advice(i), n.plugin("bridge")+", installed before, is no longer as it was left: it is kept, and recorded until it is gone")
+}
+
+// The configuration has another name by now: the older, which sorts first, goes once the
+// newer is there, and what was in its place comes back.
+func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
+	for name, tt := range map[string]struct{ exclusive, original bool }{
+		"": {}, "exclusive": {exclusive: true}, "over another's": {original: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, i := shared(t)
+			if i.Exclusive = tt.exclusive; tt.original {
+				write(t, n.confFile(), awsConf, 0o600)
+			}
+			require.NoError(t, i.Apply(t.Context()))
+			old := n.confFile()
+			i.ConfName = "90-cilium.conflist"
+			changes, err := i.Check(t.Context())
+			require.NoError(t, err)
+			gone := "remove file " + old
+			if tt.exclusive {
+				gone = "remove " + old
+			}
+			if tt.original {
+				gone = "restore " + old
+			}
+			require.Equal(t, []string{"write " + n.other("90-cilium.conflist"), gone}, changes)
+			require.NoError(t, i.Apply(t.Context()))
+			requireConverged(t, i, n.root)
+			requireContent(t, n.other("90-cilium.conflist"), agentConf, 0o600)
+			if tt.original {
+				requireContent(t, old, awsConf, 0o600)
+			} else {
+				require.NoFileExists(t, old)
+			}
+			require.NoError(t, i.Revert(t.Context()))
+			require.NoFileExists(t, n.plugin("cilium-cni"))
+			if !tt.original { // else loopback stays
+				require.NoDirExists(t, n.bin)
+				require.Len(t, tree(t, n.conf), 1, "it is empty")
+			}
+		})
+	}
+}
+
+// One that was edited stays, and with it what it names.
+func TestCNI10_AnEditedConfigurationUnderItsFormerNameStays(t *testing.T) {
+	n, i := listing(t, "cilium-cni", "loopback")
+	edited := strings.Replace(agentConf, `"cilium-cni"`, `"bridge"`, 1)
+	write(t, n.confFile(), edited, 0o600)
+	i.ConfName = "90-cilium.conflist"
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, n.root)
+	requireContent(t, n.confFile(), edited, 0o600)
+	require.FileExists(t, n.plugin("bridge"))
+	require.NoFileExists(t, n.plugin("portmap"))
+	advice := strings.Join(n.advice(i), "\n")
+	require.Contains(t, advice, n.confFile()+", installed before, is no longer as it was left")
+	require.Contains(t, advice, "no longer installed: "+n.plugin("bridge")+" stays: "+n.confFile()+" names it")
+}
+
+// Killed anywhere, and run again: it comes to the same end.
+func TestCNI10_CancelledAnywhere(t *testing.T) {
+	for at := 0; ; at++ {
+		n, i := listing(t, "cilium-cni", "loopback")
+		i.ConfName = "90-cilium.conflist"
+		err := i.Apply(&cancelAt{Context: t.Context(), n: at})
+		requireNoTemp(t, n.root)
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, n.root)
+		require.NoFileExists(t, n.confFile())
+		require.NoFileExists(t, n.plugin("portmap"))
+		require.NoFileExists(t, n.plugin("bridge"))
+		require.NoError(t, i.Revert(t.Context()))
+		require.NoDirExists(t, n.bin)
+		require.NoDirExists(t, n.state)
+		if err == nil {
+			require.Greater(t, at, 8, "the context was looked at often")
+			return
+		}
+	}
+}

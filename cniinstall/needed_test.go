@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+)
+
+// portmapConf is a configuration of another CNI's that names our portmap.
+const portmapConf = `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"other-cni"},{"type":"portmap"}]}`
+
+// shared is a node with the agent's installation, which has portmap as another CNI may.
+func shared(t *testing.T) (node, recorded) {
+	n := newNode(t)
+	n.source("portmap", script("0.3.1", "1.0.0"))
+	require.NoError(t, os.MkdirAll(n.conf, 0o755))
+	return n, n.install()
+}
+
+// kept lists what is still recorded.
+func kept(t *testing.T, i recorded) (objects []string) {
+	for _, e := range journaltest.Entries(t, i.Journal) {
+		objects = append(objects, e.Object)
+	}
+	return objects
+}
+
+// told are the lines of advice in a report.
+func told(report *bootstrap.Report) (lines []string) {
+	for _, r := range report.Results {
+		lines = append(lines, r.Advice...)
+	}
+	return lines
+}
+
+// A plugin stays as long as a configuration that remains names it, whoever has written
+// that, and in whatever way; it stays recorded, and goes with the revert after that.
+func TestCNI10_APluginThatAConfigurationNamesStays(t *testing.T) {
+	for name, tt := range map[string]struct {
+		file, content string
+		named         string // the file that is told; empty: no plugin stays but loopback
+	}{
+		"a list":                 {"10-other.conflist", portmapConf, "10-other.conflist"},
+		"one plugin":             {"10-other.conf", `{"name":"o","type":"portmap"}`, "10-other.conf"},
+		"json":                   {"10-other.json", `{"name":"o","type":"portmap"}`, "10-other.json"},
+		"an ipam":                {"10-other.conf", `{"name":"o","type":"x","ipam":{"type":"portmap"}}`, "10-other.conf"},
+		"a delegate":             {"10-other.conf", `{"name":"o","type":"multus","delegates":[{"plugins":[{"type":"portmap"}]}]}`, "10-other.conf"},
+		"no JSON, with the word": {"10-other.conflist", `{"plugins":[{"type":"portmap"`, "10-other.conflist"},
+		"no JSON, without":       {"10-other.conflist", `{"plugins":[{"type":"portmapper"`, ""},
+		"another":                {"10-other.conflist", strings.ReplaceAll(portmapConf, "portmap", "bridge"), ""},
+		"what no runtime loads":  {"10-other.conflist.bak", portmapConf, "-"},
+		"the network's folder":   {"other/10-part.conf", `{"type":"portmap"}`, "other/10-part.conf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, i := shared(t)
+			require.NoError(t, i.Apply(t.Context()))
+			if strings.HasPrefix(tt.file, "other/") {
+				write(t, n.other("10-other.conflist"), `{"name":"other"}`, 0o644)
+			}
+			write(t, n.other(tt.file), tt.content, 0o644)
+			for range 2 {
+				_, err := i.CheckRevert(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, i.Revert(t.Context()), "that is no failure")
+				require.NoFileExists(t, n.confFile())
+				require.NoFileExists(t, n.plugin("cilium-cni"))
+				if tt.named == "-" {
+					require.NoFileExists(t, n.plugin("loopback"))
+					return
+				}
+				require.FileExists(t, n.plugin("loopback"), "there is a configuration")
+				if tt.named == "" {
+					require.NoFileExists(t, n.plugin("portmap"))
+					continue
+				}
+				requireContent(t, n.plugin("portmap"), script("0.3.1", "1.0.0"), 0o755)
+				require.Contains(t, kept(t, i), n.plugin("portmap"))
+				changes, err := i.CheckRevert(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, changes)
+			}
+			require.NoError(t, os.RemoveAll(n.conf))
+			require.NoError(t, i.Revert(t.Context()))
+			require.NoDirExists(t, n.bin)
+			require.NoDirExists(t, n.state)
+		})
+	}
+}
+
+// Flannel's plugin runs bridge and host-local, and its configuration does not say so.
+func TestCNI10_WhatAPluginRunsByItselfStays(t *testing.T) {
+	n, i := shared(t)
+	n.source("bridge", script("1.0.0"))
+	n.source("host-local", script("1.0.0"))
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-flannel.conflist"), `{"name":"cbr0","plugins":[{"type":"flannel","delegate":{"hairpinMode":true}}]}`, 0o644)
+	require.NoError(t, i.Revert(t.Context()))
+	require.FileExists(t, n.plugin("bridge"))
+	require.FileExists(t, n.plugin("host-local"))
+	require.NoFileExists(t, n.plugin("portmap"))
+}
+
+// What was there before comes back, whoever names it: there is a plugin after it too.
+func TestCNI10_AnOriginalIsRestoredAllTheSame(t *testing.T) {
+	n, i := shared(t)
+	write(t, n.plugin("portmap"), "the distribution's", 0o755)
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
+	require.NoError(t, i.Revert(t.Context()))
+	requireContent(t, n.plugin("portmap"), "the distribution's", 0o755)
+}
+
+// A configuration that was set aside names it, and comes back with the same undo.
+func TestCNI10_WhatComesBackCounts(t *testing.T) {
+	for name, link := range map[string]bool{"file": false, "link": true} {
+		t.Run(name, func(t *testing.T) {
+			n, i := shared(t)
+			i.Exclusive = true
+			write(t, n.other("10-other.conflist"), portmapConf, 0o644)
+			if link {
+				require.NoError(t, os.Rename(n.other("10-other.conflist"), n.other("other")))
+				require.NoError(t, os.Symlink("other", n.other("10-other.conflist")))
+			}
+			require.NoError(t, i.Apply(t.Context()))
+			require.NoFileExists(t, n.other("10-other.conflist"))
+			changes, err := i.CheckRevert(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []string{"restore " + n.other("10-other.conflist"), "remove file " + n.confFile(), "remove file " + n.plugin("cilium-cni")}, changes)
+			require.NoError(t, i.Revert(t.Context()))
+			require.FileExists(t, n.other("10-other.conflist"))
+			require.FileExists(t, n.plugin("portmap"))
+			require.FileExists(t, n.plugin("loopback"))
+		})
+	}
+}
+
+// Our own was written over one that names it, which comes back.
+func TestCNI10_WhatWasInOurPlaceCounts(t *testing.T) {
+	for _, content := range []string{portmapConf, awsConf} {
+		n := newNode(t)
+		i := n.install()
+		n.source("extra", script("0.3.1"))
+		content = strings.Replace(content, `"portmap"`, `"extra"`, 1)
+		write(t, n.confFile(), content, 0o600)
+		require.NoError(t, i.Apply(t.Context()))
+		require.NoError(t, i.Revert(t.Context()))
+		require.FileExists(t, n.plugin("extra"))
+		require.NoFileExists(t, n.plugin("cilium-cni"), "only ours named it, which is not there any more")
+	}
+}
+
+// apart are a plan's two steps, as both an agent and its installer need them: the plugins
+// before the agent starts, the configuration after it.
+func apart(t *testing.T, n node, h cniinstall.Handler) *bootstrap.Plan {
+	t.Helper()
+	plugins := n.install().Install
+	conf := plugins
+	plugins.Config, plugins.ConfName, conf.Plugins = nil, "", nil
+	h.ConfDir = n.conf
+	return &bootstrap.Plan{
+		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
+		Journal: &journal.Node{Dir: n.state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{h}},
+		Steps:   []bootstrap.Step{{Name: "plugins", Action: plugins}, {Name: "configuration", Action: conf, After: []string{"plugins"}}},
+	}
+}
+
+// The configuration was edited, and stays with its plugins, which another step installed;
+// also where they are newer than it, and where only their step is undone.
+func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
+	for name, upgrade := range map[string]bool{"installed once": false, "plugins upgraded": true} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.state = filepath.Join(n.root, "journal")
+			n.source("extra", script("1.0.0"))
+			apply := func() {
+				_, err := apart(t, n, cniinstall.Handler{}).Apply(t.Context())
+				require.NoError(t, err)
+			}
+			apply()
+			if upgrade {
+				n.source("cilium-cni", script("0.3.1"))
+				apply()
+			}
+			edited := strings.Replace(agentConf, "false", "true", 1)
+			write(t, n.confFile(), edited, 0o600)
+
+			_, err := apart(t, n, cniinstall.Handler{}).RevertAll(t.Context())
+			require.ErrorIs(t, err, journal.ErrChanged)
+			require.ErrorContains(t, err, n.confFile()+" names what was installed, which is kept until it is gone")
+			require.FileExists(t, n.plugin("cilium-cni"))
+			require.FileExists(t, n.plugin("loopback"))
+			require.NoFileExists(t, n.plugin("extra"))
+
+			require.NoError(t, os.Remove(n.confFile()))
+			_, err = apart(t, n, cniinstall.Handler{}).RevertAll(t.Context())
+			require.NoError(t, err)
+			require.NoDirExists(t, n.bin)
+
+			apply()
+			plan := apart(t, n, cniinstall.Handler{})
+			plan.Steps = plan.Steps[:1]
+			report, err := plan.Revert(t.Context())
+			require.NoError(t, err)
+			require.Contains(t, told(report), n.plugin("cilium-cni")+" stays: "+n.confFile()+" names it")
+			require.FileExists(t, n.plugin("cilium-cni"))
+			require.NoFileExists(t, n.plugin("extra"))
+			_, err = apart(t, n, cniinstall.Handler{}).RevertAll(t.Context())
+			require.NoError(t, err, "the configuration goes, and then the plugins")
+			require.NoDirExists(t, n.bin)
+		})
+	}
+}
+
+// The report says for whom a plugin stays, in each kind of run, and exits without an error.
+func TestCNI10_TheReportSaysForWhom(t *testing.T) {
+	n, i := shared(t)
+	n.state = filepath.Join(n.root, "journal")
+	plan := &bootstrap.Plan{
+		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
+		Journal: &journal.Node{Dir: n.state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}},
+		Steps:   []bootstrap.Step{{Name: "cni", Action: i.Install}},
+	}
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
+	portmap := n.plugin("portmap") + " stays: " + n.other("10-other.conflist") + " names it"
+	lo := n.plugin("loopback") + " stays: container runtimes run it for each pod, and " + n.other("10-other.conflist") + " remains"
+	said := func(report *bootstrap.Report, err error) bootstrap.Status {
+		t.Helper()
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{portmap, lo}, report.Results[0].Advice)
+		return report.Results[0].Status
+	}
+	require.Equal(t, bootstrap.WouldChange, said(plan.CheckRevert(t.Context())))
+	require.Equal(t, bootstrap.WouldChange, said(plan.CheckRevertAll(t.Context())))
+	absent := *plan
+	absent.Steps = []bootstrap.Step{{Name: "cni", Absent: true}}
+	require.Equal(t, bootstrap.WouldChange, said(absent.Check(t.Context())))
+	require.Equal(t, bootstrap.Changed, said(absent.Apply(t.Context())))
+	for range 2 {
+		require.Equal(t, bootstrap.Unchanged, said(plan.RevertAll(t.Context())))
+		require.Equal(t, bootstrap.Unchanged, said(plan.Revert(t.Context())))
+		require.Equal(t, bootstrap.Unchanged, said(plan.CheckRevertAll(t.Context())))
+		require.Equal(t, bootstrap.Unchanged, said(absent.Apply(t.Context())))
+	}
+	require.NoError(t, os.Remove(n.other("10-other.conflist")))
+	report, err := plan.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, report.Results[0].Advice)
+	require.NoDirExists(t, n.bin)
+	require.NoDirExists(t, n.state)
+}
+
+// Two agents have portmap, each with a journal of its own: whichever is uninstalled first, the
+// other's pods keep it; with the last it goes.
+func TestCNI10_TwoAgentsWithOnePlugin(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		n, a := shared(t)
+		n.ownLoopback()
+		before := tree(t, n.root)
+		n.state = filepath.Join(n.root, "other")
+		n.source("other-cni", script("1.0.0"))
+		b := n.install()
+		a.Names, b.Names = []string{"cilium-cni", "portmap"}, []string{"other-cni", "portmap"}
+		a.Config = cniinstall.Whole(strings.NewReplacer("other-cni", "cilium-cni", "other", "one", "1.0.0", "0.3.1").Replace(portmapConf))
+		b.Config, b.ConfName = cniinstall.Whole(portmapConf), "10-other.conflist"
+		agents := []recorded{a, b}
+		for _, agent := range agents {
+			require.NoError(t, agent.Apply(t.Context()))
+		}
+		require.NoError(t, agents[first].Revert(t.Context()))
+		require.FileExists(t, n.plugin("portmap"))
+		require.FileExists(t, filepath.Join(n.conf, agents[1-first].ConfName))
+		requireConverged(t, agents[1-first], n.root)
+		require.NoError(t, agents[1-first].Revert(t.Context()))
+		require.NoError(t, agents[first].Revert(t.Context()), "what it left for the other")
+		require.NoError(t, os.Remove(filepath.Join(n.src, "other-cni")))
+		require.Equal(t, before, tree(t, n.root))
+	}
+}
+
+// Of two folders with it, neither loses a plugin that is needed.
+func TestCNI10_InEachFolder(t *testing.T) {
+	n, i := shared(t)
+	also := filepath.Join(n.root, "also")
+	i.AlsoBinDirs = []string{also}
+	require.NoError(t, i.Apply(t.Context()))
+	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
+	require.NoError(t, i.Revert(t.Context()))
+	require.FileExists(t, n.plugin("portmap"))
+	require.FileExists(t, filepath.Join(also, "portmap"))
+	require.NoFileExists(t, filepath.Join(also, "cilium-cni"))
+	require.NoError(t, os.Remove(n.other("10-other.conflist")))
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.bin)
+	require.NoDirExists(t, also)
+}
+
+// An uninstall after which none is to follow leaves for good what somebody has changed, and
+// not what somebody needs.
+func TestCNI10_WhatIsNeededIsNotLeftForGood(t *testing.T) {
+	n := newNode(t)
+	p := n.agent("acme", "", func(_ *cniinstall.Install, j *journal.Node) { j.AcceptKept = true })
+	applied(t, p)
+	theirs := n.other("20-theirs.conflist")
+	write(t, theirs, `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"acme-cni"}]}`, 0o600)
+	for range 2 {
+		uninstalled(t, p)
+		require.FileExists(t, n.plugin("acme-cni"))
+		require.NoFileExists(t, n.plugin("portmap"))
+	}
+	require.NoError(t, os.Remove(theirs))
+	uninstalled(t, p)
+	require.NoDirExists(t, filepath.Join(n.root, "opt"))
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniresult_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/cniresult"
+)
+
+func TestCNI10_WhatAConfigurationNames(t *testing.T) {
+	for conf, named := range map[string]string{
+		`{"name":"n","plugins":[{"type":"a"},{"type":"portmap"}]}`:                           "portmap",
+		`{"name":"n","type":"portmap"}`:                                                      "portmap",
+		`{"name":"n","TYPE":"portmap"}`:                                                      "portmap",
+		`{"name":"n","type":"\u0070ortmap"}`:                                                 "portmap",
+		`{"name":"n","plugins":[{"type":"a","ipam":{"type":"host-local"}}]}`:                 "host-local",
+		`{"name":"n","type":"multus","delegates":[{"plugins":[{"type":"a"},{"type":"b"}]}]}`: "b",
+		`{"name":"n","plugins":[{"type":"a","delegate":{"type":"ptp"}}]}`:                    "ptp",
+		`{"name":"n","plugins":[{"type":"flannel"}]}`:                                        "host-local",
+		`{"name":"n","plugins":[{"type":"portmap"`:                                           "portmap",
+		"type: portmap\n":                 "portmap",
+		"portmap":                         "portmap",
+		"a_portmap portmap.old x/portmap": "portmap",
+	} {
+		require.True(t, cniresult.Names([]byte(conf), named), conf)
+		require.False(t, cniresult.Names([]byte(conf), "other"), conf)
+	}
+	for conf, unnamed := range map[string]string{
+		`{"name":"portmap","plugins":[{"type":"a","log":"portmap"}]}`: "portmap",
+		`{"name":"n","plugins":[{"type":"portmap2"}]}`:                "portmap",
+		`{"name":"n","type":["portmap"]}`:                             "portmap",
+		`{"type":"my-portmap`:                                         "portmap",
+		`{"type":"portmap.old`:                                        "portmap",
+		"":                                                            "portmap",
+		"x":                                                           "",
+	} {
+		require.False(t, cniresult.Names([]byte(conf), unnamed), conf)
+	}
+	deep := strings.Repeat(`{"a":`, 9000) + `{"type":"portmap"}` + strings.Repeat("}", 9000)
+	require.True(t, cniresult.Names([]byte(deep), "portmap"))
+	deeper := strings.Repeat("[", 1<<20)
+	require.False(t, cniresult.Names([]byte(deeper), "portmap"))
+}
+
+// Whatever the text is, a plugin that it has as a word, or as a type, is found.
+func FuzzCNI10_Names(f *testing.F) {
+	f.Add(`{"name":"n","plugins":[`, `]}`)
+	f.Add(`{"a":`, `,"type":"x"}`)
+	f.Add("", "")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		require.True(t, cniresult.Names([]byte(before+`{"type":"portmap"}`+after), "portmap") || isString(before))
+		cniresult.Names([]byte(before+after), "portmap")
+	})
+}
+
+// isString reports whether what comes after text may be within a string.
+func isString(text string) bool { return strings.Contains(text, `"`) }
+
+// The default is both folders that libcni's callers are known to use.
+func TestCNI10_EachCacheCounts(t *testing.T) {
+	root := t.TempDir()
+	dirs := []string{filepath.Join(root, "results"), filepath.Join(root, "cache/results")}
+	uses := func(plugin string) error {
+		return cniresult.InUse(t.Context(), dirs, plugin, func(r cniresult.Result) bool { return r.Names(plugin) })
+	}
+	require.NoError(t, uses("portmap"), "there is none")
+	for _, dir := range dirs {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		path := filepath.Join(dir, "n-a-eth0")
+		// {"name":"n","plugins":[{"type":"a","ipam":{"type":"portmap"}}]}
+		require.NoError(t, os.WriteFile(path, []byte(`{"containerId":"a","networkName":"n","config":"eyJuYW1lIjoibiIsInBsdWdpbnMiOlt7InR5cGUiOiJhIiwiaXBhbSI6eyJ0eXBlIjoicG9ydG1hcCJ9fV19"}`), 0o600))
+		require.ErrorIs(t, uses("portmap"), cniresult.ErrInUse)
+		require.ErrorContains(t, uses("portmap"), dir)
+		require.NoError(t, uses("bridge"))
+		require.NoError(t, os.Remove(path))
+	}
+}
+
+func TestCNI8_WhichConfigurationServesForAnother(t *testing.T) {
+	conf := func(plugins string) []byte { return []byte(`{"name":"n","plugins":[` + plugins + `]}`) }
+	const bridge, own = `{"type":"bridge","ipam":{"type":"host-local"}}`, `{"type":"own"}`
+	require.True(t, cniresult.Covers(conf(bridge), conf(bridge)))
+	require.True(t, cniresult.Covers(conf(bridge+","+own), conf(bridge)))
+	require.True(t, cniresult.Covers(conf(`{"type":"flannel"}`), conf(bridge)), "flannel runs both")
+	require.False(t, cniresult.Covers(conf(bridge), conf(bridge+","+own)))
+	require.False(t, cniresult.Covers(conf(`{"type":"bridge"}`), conf(bridge)), "nor has it an ipam")
+	require.False(t, cniresult.Covers(conf(bridge), []byte("bridge")), "no JSON")
+}
