@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package neighbours
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// beliefs are what agents may rely on.
+type beliefs struct {
+	scenario Scenario
+	Agents   []*belief
+	Left     []string // objects that those have left which were released
+}
+
+// belief is what one agent may rely on.
+type belief struct {
+	Told     State            // what it was told that it has
+	Over     map[string][]int // which agents have, or may have, an object of these their own way
+	Sure     bool             // its last run was an apply, and came to its end in this boot
+	Version  int              // that it applied
+	Owner    string           // on whose behalf
+	Tried    []int            // versions of which something may be recorded
+	Recorded bool             // something may be
+	Gone     bool             // it was released
+}
+
+func newBeliefs(s Scenario) *beliefs {
+	b := &beliefs{scenario: s}
+	for range s.Agents {
+		b.Agents = append(b.Agents, &belief{Told: State{}, Over: map[string][]int{}})
+	}
+	return b
+}
+
+func (b *beliefs) clone() *beliefs {
+	c := &beliefs{scenario: b.scenario, Left: slices.Clone(b.Left)}
+	for _, a := range b.Agents {
+		copied := *a
+		copied.Told, copied.Over, copied.Tried = maps.Clone(a.Told), map[string][]int{}, slices.Clone(a.Tried)
+		for object, by := range a.Over {
+			copied.Over[object] = slices.Clone(by)
+		}
+		c.Agents = append(c.Agents, &copied)
+	}
+	return c
+}
+
+// holds are the objects that nobody has another way.
+func (a *belief) holds() State {
+	holds := maps.Clone(a.Told)
+	maps.DeleteFunc(holds, func(object, _ string) bool { return len(a.Over[object]) > 0 })
+	return holds
+}
+
+func (b *beliefs) version(op operation) Version {
+	return b.scenario.Agents[op.Agent].Versions[op.Version]
+}
+
+// learn changes what agents may rely on by what became of op. The error says what should
+// not have been so.
+func (b *beliefs) learn(op operation, o outcome) error {
+	a := b.Agents[op.Agent]
+	switch {
+	case o.Conflict && op.Do == apply:
+		return b.refused(op, o)
+	case o.Err != "":
+		return fmt.Errorf("it fails: %s", o.Err)
+	}
+	if o.Killed {
+		b.mayHaveDragged(op.Agent)
+	}
+	switch {
+	case op.Do == apply && o.Killed:
+		b.mayHave(op)
+	case op.Do == apply:
+		return b.has(op)
+	case op.Do == uninstall && o.Killed:
+		a.Told, a.Over, a.Sure = State{}, map[string][]int{}, false
+	case op.Do == uninstall:
+		b.forget(op.Agent)
+	case op.Do == release:
+		b.abandon(op.Agent)
+		a.Gone, b.Left = true, append(b.Left, o.Left...)
+	}
+	return nil
+}
+
+// has says that the agent has all that it wants.
+func (b *beliefs) has(op operation) error {
+	a, want := b.Agents[op.Agent], b.version(op).objects()
+	for n, other := range b.Agents {
+		for object, state := range other.Told {
+			wanted, both := want[object]
+			differs := both && wanted != state
+			switch known := slices.Contains(other.Over[object], op.Agent); {
+			case n == op.Agent:
+			case differs && !known && !b.version(op).Override:
+				return fmt.Errorf("agent %q wants %s to be %q, and it was not refused", b.scenario.Agents[n].Name, object, state)
+			case differs && !known:
+				other.Over[object] = append(other.Over[object], op.Agent)
+			case !differs && known:
+				other.restored(object, op.Agent)
+			}
+		}
+	}
+	a.Told, a.Over, a.Sure, a.Recorded = want, map[string][]int{}, true, true
+	a.Version, a.Owner, a.Tried = op.Version, op.Owner, []int{op.Version}
+	return nil
+}
+
+// restored says that by no longer has object its own way.
+func (a *belief) restored(object string, by int) {
+	a.Over[object] = slices.DeleteFunc(a.Over[object], func(n int) bool { return n == by })
+	if len(a.Over[object]) == 0 {
+		delete(a.Over, object)
+	}
+}
+
+// mayHave says that the agent has some of what it wants, or of what it had.
+func (b *beliefs) mayHave(op operation) {
+	a, want := b.Agents[op.Agent], b.version(op).objects()
+	kept := b.scenario.Agents[op.Agent].Versions[a.Version].common(b.version(op)).objects()
+	maps.DeleteFunc(a.Told, func(object, state string) bool {
+		return kept[object] != state || len(a.Over[object]) > 0 // which it was about to have its own way again
+	})
+	a.Sure, a.Recorded = false, true
+	if !slices.Contains(a.Tried, op.Version) {
+		a.Tried = append(a.Tried, op.Version)
+		slices.Sort(a.Tried)
+	}
+	for n, other := range b.Agents {
+		for object, state := range other.Told {
+			wanted, both := want[object]
+			if n != op.Agent && both && wanted != state && b.version(op).Override && !slices.Contains(other.Over[object], op.Agent) {
+				other.Over[object] = append(other.Over[object], op.Agent)
+			}
+		}
+	}
+}
+
+// mayHaveDragged says that the agent was killed, maybe between a change that the kernel makes
+// along with one of its own and that it puts this right: the next apply of who wants it does.
+func (b *beliefs) mayHaveDragged(agent int) {
+	const object = "value " + ofLink
+	for n, other := range b.Agents {
+		_, told := other.Told[object]
+		_, all := other.Told["value "+forwarding4]
+		if n == agent || !told || all {
+			continue
+		}
+		for _, tried := range b.Agents[agent].Tried {
+			if b.scenario.Agents[agent].Versions[tried].objects()["value "+forwarding4] != "" {
+				delete(other.Told, object)
+				other.Sure = false
+			}
+		}
+	}
+}
+
+// forget says that the agent has nothing any more, and others have what they want.
+func (b *beliefs) forget(agent int) {
+	for _, other := range b.Agents {
+		for object := range other.Over {
+			other.restored(object, agent)
+		}
+	}
+	b.Agents[agent] = &belief{Told: State{}, Over: map[string][]int{}}
+}
+
+// abandon says that the agent has nothing any more, and what it had its own way stays so.
+func (b *beliefs) abandon(agent int) {
+	for _, other := range b.Agents {
+		for object, by := range other.Over {
+			if slices.Contains(by, agent) {
+				delete(other.Told, object)
+				other.Sure = false
+			}
+		}
+	}
+	b.forget(agent)
+}
+
+// refused returns an error unless another agent may want something else.
+func (b *beliefs) refused(op operation, o outcome) error {
+	want := b.version(op).objects()
+	for n, other := range b.Agents {
+		for _, tried := range other.Tried {
+			for object, state := range b.scenario.Agents[n].Versions[tried].objects() {
+				if wanted, both := want[object]; both && wanted != state && n != op.Agent {
+					return nil
+				}
+			}
+		}
+	}
+	return fmt.Errorf("it is refused, and nobody wants anything else: %s", o.Err)
+}
+
+// rebooted forgets what a reboot takes away.
+func (b *beliefs) rebooted() {
+	for n, a := range b.Agents {
+		lasts := func(object string) bool { return b.scenario.Agents[n].Versions[a.Version].lasts(object) }
+		maps.DeleteFunc(a.Told, func(object, _ string) bool { return !lasts(object) })
+		maps.DeleteFunc(a.Over, func(object string, _ []int) bool { return !lasts(object) || strings.HasPrefix(object, "value ") })
+		a.Sure = false
+	}
+}
+
+// none reports whether no agent has anything recorded.
+func (b *beliefs) none() bool {
+	return !slices.ContainsFunc(b.Agents, func(a *belief) bool { return a.Recorded })
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package neighbours
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// machine is a node on which operations run.
+type machine interface {
+	run(context.Context, operation) (outcome, error)
+	reboot() error
+	observe() (State, error)
+	records() (files, error) // of the journals
+}
+
+// Violation is what should not have been.
+type Violation struct {
+	Scenario string
+	Trace    []string // what was done before
+	What     string
+}
+
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s: %s:\n\t%s", v.Scenario, strings.Join(v.Trace, ", "), strings.ReplaceAll(v.What, "\n", "\n\t"))
+}
+
+// judge does things to a machine, and compares it with what agents may rely on.
+type judge struct {
+	machine
+	*beliefs
+	before State // the first agent comes
+	trace  []string
+}
+
+func (j *judge) describe(op operation) string {
+	if op.Do == reboot {
+		return op.Do
+	}
+	text := j.scenario.Agents[op.Agent].Name + " " + op.Do
+	if op.Do == apply {
+		text += fmt.Sprint(" v", op.Version+1)
+	}
+	if op.Kill > 0 {
+		text += fmt.Sprint(" killed at ", op.Kill)
+	}
+	return text
+}
+
+func (j *judge) violation(format string, args ...any) error {
+	return &Violation{j.scenario.Name, slices.Clone(j.trace), fmt.Sprintf(format, args...)}
+}
+
+// do does op, and returns a [Violation] if anything is not as it should be. It reports
+// whether the process was killed.
+func (j *judge) do(ctx context.Context, op operation) (killed bool, err error) {
+	op.Accept = op.Do == uninstall && len(j.Left) > 0 // in a directory of this one's, maybe
+	j.trace = append(j.trace, j.describe(op))
+	var o outcome
+	if op.Do == reboot {
+		if err := j.machine.reboot(); err != nil {
+			return false, err
+		}
+		j.rebooted()
+	} else if o, err = j.operate(ctx, op); err != nil {
+		return o.Killed, err
+	}
+	now, err := j.observe()
+	if err != nil {
+		return o.Killed, err
+	}
+	if err := j.content(ctx, now); err != nil {
+		return o.Killed, err
+	}
+	return o.Killed, j.end(now)
+}
+
+// operate runs an agent's operation.
+func (j *judge) operate(ctx context.Context, op operation) (o outcome, err error) {
+	was, err := j.observe()
+	if err != nil {
+		return o, err
+	}
+	recorded, err := j.records()
+	if err != nil {
+		return o, err
+	}
+	if o, err = j.run(ctx, op); err != nil {
+		return o, err
+	}
+	if err := j.learn(op, o); err != nil {
+		return o, j.violation("%v", err)
+	}
+	if o.Conflict {
+		return o, j.unchanged(was, recorded)
+	}
+	return o, nil
+}
+
+// unchanged is a violation if an apply that was refused has changed anything.
+func (j *judge) unchanged(was State, recorded files) error {
+	now, err := j.observe()
+	if err != nil {
+		return err
+	}
+	if lines := was.diff(now); len(lines) > 0 {
+		return j.violation("it was refused, and has changed\n%s", strings.Join(lines, "\n"))
+	}
+	after, err := j.records()
+	if err != nil {
+		return err
+	}
+	for _, all := range []files{recorded, after} {
+		maps.DeleteFunc(all, func(name string, _ file) bool { return strings.HasSuffix(name, ".last.json") })
+	}
+	if !maps.Equal(recorded, after) {
+		return j.violation("it was refused, and has changed the journal")
+	}
+	return nil
+}
+
+// content is a violation if an agent lacks what it may rely on.
+func (j *judge) content(ctx context.Context, now State) error {
+	for n, a := range j.Agents {
+		name := j.scenario.Agents[n].Name
+		if lines := now.lacks(a.holds()); len(lines) > 0 {
+			return j.violation("agent %q lacks\n%s", name, strings.Join(lines, "\n"))
+		}
+		if !a.Sure || len(a.Over) > 0 {
+			continue
+		}
+		o, err := j.run(ctx, operation{Agent: n, Do: check, Version: a.Version, Owner: a.Owner})
+		if err != nil {
+			return err
+		}
+		if o.Err != "" || len(o.Changes) > 0 {
+			return j.violation("agent %q has all that it wants, and its plan finds %q %s", name, o.Changes, o.Err)
+		}
+	}
+	return nil
+}
+
+// end is a violation if no agent is left, and the node is not as it was.
+func (j *judge) end(now State) error {
+	if !j.none() {
+		return nil
+	}
+	lines := slices.DeleteFunc(j.before.diff(now), j.isLeft)
+	if len(lines) > 0 {
+		return j.violation("no agent is left, and what has changed is\n%s\nleft: %q", strings.Join(lines, "\n"), j.Left)
+	}
+	recorded, err := j.records()
+	if err != nil {
+		return err
+	}
+	if len(recorded) > 0 && len(j.Left) == 0 {
+		return j.violation("no agent is left, and there is %q", slices.Sorted(maps.Keys(recorded)))
+	}
+	return nil
+}
+
+// isLeft reports whether a line of a difference is about what was left, or about a directory
+// that it is in.
+func (j *judge) isLeft(line string) bool {
+	object, _, _ := strings.Cut(line, ": ")
+	_, name, _ := strings.Cut(object, " ")
+	return slices.ContainsFunc(j.Left, func(left string) bool {
+		return left == name || strings.HasSuffix(left, "/"+name) || strings.Contains(left, "/"+name+"/")
+	})
+}

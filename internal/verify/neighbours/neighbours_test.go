@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package neighbours_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/verify/neighbours"
+)
+
+// number is one from the environment.
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, name)
+	return n
+}
+
+func TestPLAN11_PLAN14_EveryOrder(t *testing.T) {
+	depth := number(t, "SLIPWAY_NEIGHBOURS_DEPTH", 3)
+	for _, s := range neighbours.Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			done, err := s.Explore(t.Context(), t.TempDir(), neighbours.Options{Depth: depth, Reboots: true})
+			t.Log(done)
+			require.NoError(t, err)
+		})
+	}
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package neighbours
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// Where things are on a node, below its directory.
+const (
+	dropIns = "etc/sysctl.d"
+	record  = "var/slipway"
+)
+
+// site is a node as an agent's process sees it.
+type site struct {
+	root   string
+	naive  bool // each agent has a directory of its own
+	boot   string
+	mounts bpffs.Mounter // nil: the running kernel
+	files  sysctl.Files  // nil: the running kernel's
+	point  func()        // called where the process may be killed
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
+
+func (s *site) sysctl() sysctl.Kernel { return sysctl.Kernel{Files: s.files} }
+
+// operation is what one agent does, or what happens to it.
+type operation struct {
+	Agent   int
+	Do      string // one of the constants below
+	Version int
+	Kill    int    // at which point the process is killed, from 1; 0: it is not
+	Owner   string // of an apply; empty: nobody in particular
+	Accept  bool   // of an uninstall: what others have put into a directory is left with it
+}
+
+const (
+	apply     = "apply"
+	uninstall = "uninstall"
+	release   = "release"
+	check     = "check"
+	reboot    = "reboot"
+)
+
+// outcome is what became of it.
+type outcome struct {
+	Killed   bool
+	Err      string
+	Conflict bool     // it was refused, since another agent wants something else
+	Changes  []string // that a check has found
+	Left     []string // objects that a release has left
+}
+
+func failed(o outcome, err error) outcome {
+	if err == nil {
+		return o
+	}
+	o.Err, o.Conflict = err.Error(), errors.Is(err, journal.ErrConflict)
+	return o
+}
+
+// do does what op says, in a process that knows nothing of those before.
+func (s *site) do(ctx context.Context, scenario Scenario, op operation) outcome {
+	agent := scenario.Agents[op.Agent]
+	node := s.node(agent, op)
+	plan := &bootstrap.Plan{Host: theHost{}, Journal: node, Trace: &bootstrap.Trace{
+		StepDone: func(context.Context, bootstrap.Op, bootstrap.Result) { s.point() },
+	}}
+	switch op.Do {
+	case apply:
+		plan.Steps = s.steps(agent, op.Version)
+		_, err := plan.Apply(ctx)
+		return failed(outcome{}, err)
+	case check:
+		plan.Steps = s.steps(agent, op.Version)
+		report, err := plan.Check(ctx)
+		return failed(outcome{Changes: changesOf(report)}, err)
+	case uninstall:
+		_, err := plan.RevertAll(ctx)
+		return failed(outcome{}, err)
+	case release:
+		return s.release(ctx, node)
+	}
+	return outcome{Err: fmt.Sprintf("unknown operation %q", op.Do)}
+}
+
+// node is the agent's journal. A release has no handlers.
+func (s *site) node(agent Agent, op operation) *journal.Node {
+	n := &journal.Node{Dir: s.path(record), Agent: agent.Name, Owner: op.Owner, NoOwner: op.Owner == "", Boot: s.boot, AnyOwner: true, AcceptKept: op.Accept}
+	if s.naive {
+		n.Dir += "-" + agent.Name
+	}
+	if op.Do != release {
+		for _, h := range []journal.Handler{
+			bpffs.Handler{Kernel: s.mounts}, cgroup.Handler{Kernel: s.mounts}, sysctl.Handler{Kernel: s.sysctl()}, hostpath.Handler{}, published,
+		} {
+			n.Handlers = append(n.Handlers, handler{h, s.point})
+		}
+	}
+	if op.Do == apply || op.Do == check {
+		n.Override = agent.Versions[op.Version].Override
+	}
+	return n
+}
+
+func (s *site) steps(agent Agent, version int) (steps []bootstrap.Step) {
+	v := agent.Versions[version]
+	for _, name := range agent.steps() {
+		if w, wanted := v.Steps[name]; wanted {
+			steps = append(steps, bootstrap.Step{Name: name, Action: w.action(s)})
+		} else {
+			steps = append(steps, bootstrap.Step{Name: name, Absent: true})
+		}
+	}
+	return steps
+}
+
+func (s *site) release(ctx context.Context, node *journal.Node) (o outcome) {
+	j, err := node.Open(ctx, nil)
+	if err != nil {
+		return failed(o, err)
+	}
+	defer j.Close()
+	left, err := j.Release(ctx)
+	for _, e := range left {
+		o.Left = append(o.Left, e.Object)
+	}
+	return failed(o, err)
+}
+
+func changesOf(report *bootstrap.Report) (changes []string) {
+	for _, r := range report.Results {
+		if !slices.Contains([]bootstrap.Status{bootstrap.Unchanged, bootstrap.Skipped}, r.Status) {
+			changes = append(changes, fmt.Sprintf("%s: %s %q", r.Step, r.Status, r.Changes))
+		}
+	}
+	return changes
+}
+
+// handler is one that may be killed before and after it undoes an entry.
+type handler struct {
+	journal.Handler
+	point func()
+}
+
+func (h handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+	u, err := h.Handler.Look(ctx, p, e)
+	if run := u.Run; run != nil {
+		u.Run = func(ctx context.Context) error {
+			h.point()
+			err := run(ctx)
+			h.point()
+			return err
+		}
+	}
+	return u, err
+}
+
+// theHost is the node itself. One thing happens at a time there, so that its lock is
+// nobody's.
+type theHost struct{}
+
+func (theHost) Enter(ctx context.Context, _ []string, f func(context.Context) error) error {
+	return f(ctx)
+}
+func (theHost) IsHere() bool                        { return true }
+func (theHost) CheckPlaces(map[string]string) error { return nil }
+func (theHost) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
+	return nil, nil
+}

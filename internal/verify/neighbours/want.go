@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package neighbours
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// Want is what a step wants.
+type Want interface {
+	// action is the step's action.
+	action(s *site) bootstrap.Action
+	// objects are the objects that the node then has, as [observe] describes them.
+	objects() State
+	// lasts says which of them there are after a reboot too.
+	lasts(object string) bool
+}
+
+// Values are kernel values.
+type Values []sysctl.Setting
+
+func (v Values) action(s *site) bootstrap.Action {
+	return sysctl.Settings{Values: v, Kernel: s.sysctl()}
+}
+
+func (v Values) objects() State {
+	all := State{}
+	for _, setting := range v {
+		all["value "+string(setting.Key)] = setting.Value
+		if key := string(setting.Key); key == forwarding4 || key == forwardingAll {
+			for _, along := range []string{forwarding4, forwardingAll, ofLink} { // as the kernel does
+				all["value "+along] = setting.Value
+			}
+		}
+	}
+	return all
+}
+
+func (Values) lasts(string) bool { return false }
+
+// Mount is a file system of a type on a path.
+type Mount struct{ Path, Type string }
+
+func (m Mount) action(s *site) bootstrap.Action {
+	if m.Type == "bpf" {
+		return bpffs.Mount{Path: s.path(m.Path), Kernel: s.mounts}
+	}
+	return cgroup.Mount{Path: s.path(m.Path), Kernel: s.mounts}
+}
+
+func (m Mount) objects() State { return State{"mount " + m.Path: m.Type} }
+
+func (Mount) lasts(string) bool { return false }
+
+// Directory is a directory.
+type Directory struct{ Path string }
+
+func (d Directory) action(s *site) bootstrap.Action {
+	return hostpath.Paths{List: []hostpath.Path{{Path: s.path(d.Path), Type: hostpath.DirectoryOrCreate}}}
+}
+
+func (d Directory) objects() State { return State{"dir " + d.Path: "0755"} }
+
+func (Directory) lasts(string) bool { return true }
+
+// EmptyFile is a file that is made if there is none.
+type EmptyFile struct{ Path string }
+
+func (f EmptyFile) action(s *site) bootstrap.Action {
+	return hostpath.Paths{List: []hostpath.Path{{Path: s.path(f.Path), Type: hostpath.FileOrCreate}}}
+}
+
+func (f EmptyFile) objects() State { return State{"file " + f.Path: "0644 "} }
+
+func (EmptyFile) lasts(string) bool { return true }
+
+// File is a file with its content, and the directories that it is in.
+type File struct{ Path, Content string }
+
+func (f File) action(s *site) bootstrap.Action { return &publish{s, s.path(f.Path), []byte(f.Content)} }
+
+func (f File) objects() State {
+	return State{"file " + f.Path: "0644 " + f.Content, "dir " + filepath.ToSlash(filepath.Dir(f.Path)): "0755"}
+}
+
+func (File) lasts(string) bool { return true }
+
+// DropIn is a file of etc/sysctl.d with one value.
+type DropIn struct{ Name, Key, Value string }
+
+func (d DropIn) action(s *site) bootstrap.Action {
+	return sysctl.DropIn{
+		Dir: s.path(dropIns), Name: d.Name, Kernel: s.sysctl(),
+		Settings: []sysctl.Setting{{Key: sysctl.Key(d.Key), Value: d.Value}},
+	}
+}
+
+func (d DropIn) objects() State {
+	return State{"settings " + dropIns + "/" + d.Name: fmt.Sprintf("%s = %s", d.Key, d.Value), "value " + d.Key: d.Value}
+}
+
+func (DropIn) lasts(string) bool { return true } // what is booted applies it
+
+// objects are those of all steps.
+func (v Version) objects() State {
+	all := State{}
+	for _, w := range v.Steps {
+		for object, state := range w.objects() {
+			all[object] = state
+		}
+	}
+	return all
+}
+
+// common has the steps that want the same in both versions: they stay when one follows the
+// other.
+func (v Version) common(w Version) Version {
+	steps := map[string]Want{}
+	for name, want := range v.Steps {
+		if reflect.DeepEqual(want, w.Steps[name]) {
+			steps[name] = want
+		}
+	}
+	return Version{Steps: steps}
+}
+
+// lasts reports whether an object is there after a reboot too.
+func (v Version) lasts(object string) bool {
+	for _, w := range v.Steps {
+		if _, is := w.objects()[object]; is && w.lasts(object) {
+			return true
+		}
+	}
+	return false
+}
