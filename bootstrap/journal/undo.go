@@ -598,7 +598,7 @@ func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
 	if j == nil {
 		return nil, errNoJournal
 	}
-	ctx, leave, err := j.Enter(ctx, opRevert)
+	_, leave, err := j.Enter(ctx, opRevert)
 	if err != nil {
 		return nil, err
 	}
