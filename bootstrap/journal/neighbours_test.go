@@ -628,3 +628,15 @@ func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
 	require.NoError(t, err)
 	require.DirExists(t, dir)
 }
+
+// A reader has the journals of other agents in memory: of too much of them nothing is read.
+func TestPLAN14_SEC6_TheJournalsOfOthersAreBounded(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	for _, agent := range []string{"a", "b"} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, agent+".journal"), make([]byte, 11<<20), 0o600))
+	}
+	_, err := (&journal.Node{Dir: s.dir, Agent: "second", NoOwner: true}).Open(t.Context(), nil)
+	require.ErrorContains(t, err, "holds journals of other agents of 2")
+	require.ErrorContains(t, err, "at most 20971520 are read: uninstall or release those that have gone")
+}
