@@ -126,3 +126,20 @@ func TestPLAN14_AValueThatAKilledAgentWasAboutToOverride(t *testing.T) {
 	require.Equal(t, "0", first.value(key))
 	require.NoDirExists(t, dir)
 }
+
+// Of two agents that want what drags others along, the one that stays keeps those too.
+func TestPLAN14_WhatIsDraggedAlongForTwo(t *testing.T) {
+	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
+	k := bootstraptest.NewKernel("eth0")
+	before := k.Values()
+	dir := filepath.Join(t.TempDir(), "state")
+	first, second := newNeighbour(t, dir, "first", k), newNeighbour(t, dir, "second", k)
+	first.apply(sysctl.Setting{Key: cause, Value: "1"})
+	second.apply(sysctl.Setting{Key: cause, Value: "1"})
+	first.uninstall()
+	require.Equal(t, "1", second.value(cause))
+	require.Equal(t, "1", second.value(along))
+	second.uninstall()
+	require.Equal(t, before, k.Values())
+	require.NoDirExists(t, dir)
+}
