@@ -740,3 +740,23 @@ func TestPLAN14_AFileThatBothWantedIsOverridden(t *testing.T) {
 		require.NoDirExists(t, filepath.Join(root, "state"))
 	}
 }
+
+// An agent that sees to an object in each boot wants it after a reboot too, also if the one
+// that has made it does not.
+func TestPLAN14_AWishThatLasts(t *testing.T) {
+	s := newShared(t)
+	at := func(agent, boot string) *journal.Journal {
+		return open(t, s.dir, journal.Node{Agent: agent, Boot: boot, Handlers: []journal.Handler{s.v}})
+	}
+	j := at("first", "one")
+	e := first.entry(s)
+	e.Boot = "one"
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "1"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	j = at("second", "one")
+	require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true, Lasting: true}))
+	_, err := at("second", "two").RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "0", s.v.now["x"])
+}

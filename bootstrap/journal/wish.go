@@ -25,6 +25,10 @@ type Wish struct {
 	// the agent's configuration, and is nobody else's. A mount, a directory, or a program
 	// that several agents bring is not.
 	Adoptable bool
+
+	// Lasting says that the step makes the object as wanted in each boot: its entry outlives
+	// this one, also where that of the agent which has made the object does not.
+	Lasting bool
 }
 
 // CheckWishes says what Wish would record. An action calls it at the end of its Check
@@ -169,6 +173,9 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 		e.Before, e.After, e.Turn, e.Boot = others.wanting()[0].Before, top.After, top.Turn+1, top.Boot
 		if own.Released && own.After.agrees(w.After) && !top.After.agrees(w.After) {
 			e.After = own.After // it has left that to an agent which is content with anything
+		}
+		if w.Lasting {
+			e.Boot = ""
 		}
 		return granted{e, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
 	case !w.Adoptable || l.hasOther(e, j.boot) || !j.isFirst(l):
