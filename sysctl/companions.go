@@ -124,7 +124,7 @@ func (cs companions) begin(ctx context.Context, j *journal.Journal) error {
 func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) error {
 	var errs []error
 	for step, all := range cs.bySteps() {
-		var held []journal.Entry
+		var held, wasBack []journal.Entry
 		for _, c := range all {
 			if !c.holds {
 				continue
@@ -132,11 +132,14 @@ func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) err
 			err := k.put(keyOf(c.path), c.found)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, fmt.Errorf("keep %s = %s, which changes along: %w", c.Object, oneLine(c.found), err))
+			} else if c.Done && !c.others && sameValue(c.found, c.Before.Value) {
+				wasBack = append(wasBack, c.Entry) // completed, it would be wanted so
 			} else if c.Done && !c.others {
 				held = append(held, c.Entry)
 			}
 		}
-		errs = append(errs, j.Complete(journal.With(ctx, j.Step(step)), held...))
+		ctx := journal.With(ctx, j.Step(step))
+		errs = append(errs, j.Complete(ctx, held...), j.Begin(ctx, wasBack...))
 	}
 	return errors.Join(errs...)
 }

@@ -71,11 +71,16 @@ func (p *dropInPlan) keys(k Kernel) (keys []string) {
 // outlast records that the values return after a reboot, if the file is ours and
 // itself survives one.
 func (p *dropInPlan) outlast(ctx context.Context, k Kernel, r *recorder) error {
-	file, ours, err := r.journal.Lookup(ctx, kindFile, p.path)
-	if err != nil || !ours || file.Boot != "" {
+	if lasts, err := p.lasts(ctx, r.journal); err != nil || !lasts {
 		return err
 	}
 	return r.outlast(ctx, k, p.own)
+}
+
+// lasts reports whether the file is ours, and survives a reboot.
+func (p *dropInPlan) lasts(ctx context.Context, j *journal.Journal) (bool, error) {
+	file, ours, err := j.Lookup(ctx, kindFile, p.path)
+	return ours && file.Boot == "", err
 }
 
 func (p *dropInPlan) complete(ctx context.Context, j *journal.Journal) error {

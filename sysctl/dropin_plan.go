@@ -209,18 +209,30 @@ func (p *dropInPlan) lines() []string {
 	return all
 }
 
-// wishes are the file and its values.
-func (p *dropInPlan) wishes(j *journal.Journal, k Kernel) []journal.Wish {
+// wishes are the file and its values, which it sets in each boot.
+func (p *dropInPlan) wishes(ctx context.Context, k Kernel) ([]journal.Wish, error) {
+	j := journal.From(ctx)
+	lasts, err := p.lasts(ctx, j)
+	wishes := k.wishes(j, p.own, p.changes)
+	for i := range wishes {
+		wishes[i].Lasting = lasts
+	}
 	file := journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: p.path, After: p.file}, Met: !p.write, Adoptable: true}
-	return append(k.wishes(j, p.own, p.changes), file)
+	return append(wishes, file), err
 }
 
 func (p *dropInPlan) checkWishes(ctx context.Context, k Kernel) ([]string, error) {
-	j := journal.From(ctx)
-	return j.CheckWishes(ctx, p.wishes(j, k)...)
+	wishes, err := p.wishes(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return journal.From(ctx).CheckWishes(ctx, wishes...)
 }
 
 func (p *dropInPlan) wish(ctx context.Context, k Kernel) error {
-	j := journal.From(ctx)
-	return j.Wish(ctx, p.wishes(j, k)...)
+	wishes, err := p.wishes(ctx, k)
+	if err != nil {
+		return err
+	}
+	return journal.From(ctx).Wish(ctx, wishes...)
 }

@@ -126,3 +126,48 @@ func TestPLAN14_AValueThatAKilledAgentWasAboutToOverride(t *testing.T) {
 	require.Equal(t, "0", first.value(key))
 	require.NoDirExists(t, dir)
 }
+
+// Of two agents that want what drags others along, the one that stays keeps those too.
+func TestPLAN14_WhatIsDraggedAlongForTwo(t *testing.T) {
+	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
+	k := bootstraptest.NewKernel("eth0")
+	before := k.Values()
+	dir := filepath.Join(t.TempDir(), "state")
+	first, second := newNeighbour(t, dir, "first", k), newNeighbour(t, dir, "second", k)
+	first.apply(sysctl.Setting{Key: cause, Value: "1"})
+	second.apply(sysctl.Setting{Key: cause, Value: "1"})
+	first.uninstall()
+	require.Equal(t, "1", second.value(cause))
+	require.Equal(t, "1", second.value(along))
+	second.uninstall()
+	require.Equal(t, before, k.Values())
+	require.NoDirExists(t, dir)
+}
+
+// A drop-in sets a value in each boot, also one that another agent has made for this boot.
+func TestPLAN14_AValueThatADropInSetsAgain(t *testing.T) {
+	const key = "net.ipv4.conf.eth0.rp_filter"
+	n := newLastingNode(t, "eth0")
+	before := n.Values()[key]
+	first := newNeighbour(t, n.state(), "first", n.Kernel)
+	first.apply(sysctl.Setting{Key: key, Value: "2"})
+	second := newNeighbour(t, n.state(), "second", n.Kernel)
+	file := recordedFile{sysctl.DropIn{
+		Dir: n.dir(), Name: "90-second.conf", Kernel: second.kernel, Settings: []sysctl.Setting{{Key: key, Value: "2"}},
+	}, second.journal}
+	second.settings() // looks around
+	require.NoError(t, file.Apply(t.Context()))
+	for _, e := range recordedEntries(t, second.journal) {
+		require.Empty(t, e.Boot, e.Object)
+	}
+	first.uninstall()
+	second.uninstall()
+	require.Equal(t, before, second.value(key))
+}
+
+func recordedEntries(t *testing.T, j *journal.Journal) []journal.Entry {
+	entries, err := j.Entries()
+	require.NoError(t, err)
+	require.NotEmpty(t, entries)
+	return entries
+}

@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// wishes are the values that as assign, of which changes are still to be made.
+// wishes are the values that as assign, of which changes are still to be made, with those
+// that the kernel changes along.
 func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (wishes []journal.Wish) {
 	if j.Alone() {
 		return nil // nobody else wants one of them
@@ -28,9 +29,29 @@ func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (w
 		w.Met = err == nil && !differs[t.Key] && sameValue(now, t.Value)
 		wishes = append(wishes, w)
 	}
+	var along []journal.Wish
 	for _, c := range changes {
-		along := slices.DeleteFunc(k.dragged(c, j.Boot()), func(w journal.Wish) bool { return own[Key(w.Object)] })
-		wishes = append(wishes, along...)
+		along = append(along, k.dragged(c, j.Boot())...)
+	}
+	for _, t := range targets {
+		if !differs[t.Key] {
+			along = append(along, k.along(j, t)...)
+		}
+	}
+	return append(wishes, slices.DeleteFunc(along, func(w journal.Wish) bool { return own[Key(w.Object)] })...)
+}
+
+// along are the values that the kernel has changed along with that at t, when another agent
+// set it: they stay with it.
+func (k Kernel) along(j *journal.Journal, t target) (wishes []journal.Wish) {
+	paths, _ := sides(k.files(), t.path)  // Apply tells of the error
+	wanted, _ := wantedByOthers(j, paths) // and so does the journal, of this one
+	for _, p := range paths {
+		now, err := k.read(p)
+		theirs, others := wanted[identityOf(keyOf(p))]
+		if err == nil && others && sameValue(now, dragged(p, t.path, t.Value)) && sameValue(now, theirs.After.Value) {
+			wishes = append(wishes, journal.Wish{Entry: valueEntry(keyOf(p), journal.State{}, state(now), j.Boot()), Met: true})
+		}
 	}
 	return wishes
 }

@@ -202,7 +202,11 @@ func (f Files) entry(ctx context.Context, j *Journal, d *durable.Dir, e Entry, k
 	if err == nil && known && !old.Done {
 		known, err = f.settle(ctx, j, old)
 	}
-	if err != nil || known {
+	keeps := !known
+	if err == nil && known {
+		keeps, err = j.overrides(old, e)
+	}
+	if err != nil || !keeps {
 		return e, known, err
 	}
 	name := filepath.Base(e.Object)
@@ -215,7 +219,7 @@ func (f Files) entry(ctx context.Context, j *Journal, d *durable.Dir, e Entry, k
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("record %s: %w", e.Object, err)
 	}
-	return e, false, nil
+	return e, known, nil
 }
 
 // replaceable returns an error if what is there could not be restored once
@@ -239,7 +243,7 @@ func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err
 	switch {
 	case err != nil:
 		return true, fmt.Errorf("record %s: %w", e.Object, err)
-	case now.Same(e.Before):
+	case now.Same(e.Before), e.Over != nil && now.Same(*e.Over): // it has not changed it
 		return true, nil
 	case e.MatchesAfter(now):
 		e.After = now

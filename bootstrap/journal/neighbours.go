@@ -71,14 +71,15 @@ func (j *Journal) lookAroundIn(d *durable.Dir) error {
 
 // Alone reports whether no other agent had a journal in the directory when the running
 // operation began, so that an action that wants very many objects may spare itself naming
-// them.
+// them. Nor may it if an earlier run was cut short while it changed an object, which the
+// action may want to be different by now.
 func (j *Journal) Alone() bool {
 	if j == nil {
 		return true
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.around) == 0
+	return len(j.around) == 0 && (j.log == nil || j.log.entries.begun == 0)
 }
 
 func (n neighbours) list(d *durable.Dir, own string) error {
@@ -160,7 +161,10 @@ func (j *Journal) WantedByOthers(identities ...string) (map[string]Entry, error)
 func (n neighbours) claims(identity, boot string) (all claims) {
 	for agent, l := range n {
 		for e := range l.entries.of(identity) {
-			if !e.Kept && (e.Boot == "" || e.Boot == boot) {
+			if e.Kept || e.Boot != "" && e.Boot != boot {
+				continue
+			}
+			if e, wants := e.unlessPutBack(); wants {
 				all = append(all, claim{agent, e})
 			}
 		}
@@ -169,6 +173,20 @@ func (n neighbours) claims(identity, boot string) (all claims) {
 		return cmp.Or(cmp.Compare(a.Turn, b.Turn), a.Time.Compare(b.Time), cmp.Compare(a.agent, b.agent))
 	})
 	return all
+}
+
+// unlessPutBack is e of an object that is as it was, or about to be, since an undoing was cut
+// short that has begun e for that: as long as it may still be what it was made to be, it is
+// wanted so.
+func (e Entry) unlessPutBack() (_ Entry, wants bool) {
+	if e.Done || e.Released || !e.After.Same(e.Before) {
+		return e, true
+	}
+	if e.Was == nil || e.Was.Same(e.Before) {
+		return e, false
+	}
+	e.After = *e.Was
+	return e, true
 }
 
 // wanting are those of agents that want the object.
@@ -195,7 +213,7 @@ func (e Entry) isContent() bool { return e.Any || e.Loose }
 func (cs claims) states() (left []State) {
 	for _, c := range cs {
 		if c.Released {
-			left = append(left, c.After)
+			left = append(left, c.After, c.before())
 			if !c.Done && c.Over != nil { // as it was found, perhaps
 				left = append(left, *c.Over)
 			}
@@ -293,6 +311,18 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 		e.Over = &found
 	}
 	return nil
+}
+
+// overrides reports whether e is about to override what another agent wants, of an object
+// that the step has left as that one wants it: what is there now has to be kept then.
+func (j *Journal) overrides(own, e Entry) (bool, error) {
+	if !j.options.Override || j.Alone() {
+		return false, nil
+	}
+	entries := []Entry{e}
+	others, err := j.identify(entries)
+	top := others[entries[0].Identity].top()
+	return top != nil && top.agrees(own) && !top.agrees(e), err
 }
 
 // hasOther reports whether another step of this agent has changed the object of e.

@@ -640,3 +640,162 @@ func TestPLAN14_SEC6_TheJournalsOfOthersAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "holds journals of other agents of 2")
 	require.ErrorContains(t, err, "at most 20971520 are read: uninstall or release those that have gone")
 }
+
+// insists is an agent that overrides others.
+func insists(wants string) tenant { return tenant{name: "second", wants: wants, force: true} }
+
+// What an agent was about to change, and wants as it is by now, is in nobody's way.
+func TestPLAN14_AWishThatWasGivenUp(t *testing.T) {
+	for _, firstIsThere := range []bool{true, false} {
+		s := newShared(t)
+		require.NoError(t, s.apply(t, first, whole))
+		if !firstIsThere {
+			require.NoError(t, s.apply(t, second, whole))
+			require.NoError(t, s.uninstall(t, first))
+		}
+		require.NoError(t, s.apply(t, insists("2"), 1), "killed before its change")
+		j := s.open(t, second)
+		changes, err := j.CheckWishes(step(t, j, "values"), journal.Wish{Entry: second.entry(s), Met: true})
+		require.NoError(t, err)
+		require.Len(t, changes, 1, "it is recorded")
+		require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: second.entry(s), Met: true}))
+		require.NoError(t, s.apply(t, first, whole), "no conflict")
+		require.NoError(t, s.uninstall(t, second))
+		require.Equal(t, "1", s.v.now["x"])
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+// What an agent has overridden comes back also when it was killed while it did so itself.
+func TestPLAN14_AnOverrideThatWasBeingGivenUp(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, insists("2"), whole))
+	require.NoError(t, s.apply(t, second, 1), "killed before its change")
+	require.Equal(t, "2", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "1", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// Two agents are killed one after the other before they change what a third has made: what
+// it has left is known to the last.
+func TestPLAN14_KilledOneAfterTheOther(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, insists("2"), whole))
+	require.NoError(t, s.apply(t, second, 1))
+	require.NoError(t, s.apply(t, first, 1))
+	require.NoError(t, s.uninstall(t, second))
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+
+	third := tenant{name: "third", wants: "3", force: true}
+	require.NoError(t, s.apply(t, insists("2"), 1))
+	require.NoError(t, s.apply(t, third, 1))
+	require.NoError(t, s.apply(t, insists("2"), 1))
+	require.NoError(t, s.uninstall(t, insists("2")), "what the third one was about to override")
+	require.NoError(t, s.uninstall(t, third))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// An uninstall that is killed again and again brings back what another agent wants.
+func TestPLAN14_AnOverrideOfWhichNothingIsCompleted(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	require.NoError(t, s.apply(t, insists("2"), 2), "killed after its change")
+	*s.v.did = func(string) { s.v.now["x"] = "2"; panic("killed") } // as if just before it
+	require.Panics(t, func() { _ = s.uninstall(t, second) })
+	*s.v.did = nil
+	require.NoError(t, s.uninstall(t, second))
+	require.Equal(t, "1", s.v.now["x"])
+	require.NoError(t, s.uninstall(t, first))
+	require.Equal(t, "0", s.v.now["x"])
+	require.NoDirExists(t, s.dir)
+}
+
+// An undoing that begins its entries for the original is in nobody's way, and takes the object
+// from nobody.
+func TestPLAN14_WhatIsBeingPutBack(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		s := newShared(t)
+		require.NoError(t, s.apply(t, first, whole))
+		j := s.open(t, first)
+		require.NoError(t, j.Begin(step(t, j, "values"), journal.Entry{Kind: "acme/value", Object: "x", After: value("0")}))
+		if done {
+			s.v.now["x"] = "0"
+		}
+		require.NoError(t, s.apply(t, second, whole))
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "1", s.v.now["x"], "the second one wants it")
+		require.NoError(t, s.uninstall(t, second))
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+// The content of a file that two agents want comes back for one of them when the other has
+// overridden it later.
+func TestPLAN14_AFileThatBothWantedIsOverridden(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		root := t.TempDir()
+		path, files := filepath.Join(root, "file"), journal.Files{Kind: "acme"}
+		put := func(agent, content string, force, dies bool) {
+			j := open(t, filepath.Join(root, "state"), journal.Node{Agent: agent, Override: force, Handlers: []journal.Handler{files}})
+			ctx := step(t, j, "files")
+			after := journal.FileState([]byte(content), 0o600)
+			wish := journal.Wish{Entry: journal.Entry{Kind: "acme/file", Object: path, After: after}, Met: true}
+			if now, err := journal.Snapshot(ctx, path); err == nil && now.Same(after) {
+				require.NoError(t, j.Wish(ctx, wish))
+				return
+			}
+			require.NoError(t, files.Begin(ctx, j, path, after))
+			if !dies {
+				write(t, path, content, 0o600)
+				require.NoError(t, files.Complete(ctx, j, path))
+			}
+		}
+		remove := func(agent string) {
+			_, err := open(t, filepath.Join(root, "state"), journal.Node{Agent: agent, Handlers: []journal.Handler{files}}).RevertAll(t.Context())
+			require.NoError(t, err)
+		}
+		put("first", "one", false, false)
+		put("second", "one", false, false)
+		if killed {
+			put("second", "two", true, true)
+		}
+		put("second", "two", true, false)
+		remove("second")
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "one", string(content))
+		remove("first")
+		require.NoFileExists(t, path)
+		require.NoDirExists(t, filepath.Join(root, "state"))
+	}
+}
+
+// An agent that sees to an object in each boot wants it after a reboot too, also if the one
+// that has made it does not.
+func TestPLAN14_AWishThatLasts(t *testing.T) {
+	s := newShared(t)
+	at := func(agent, boot string) *journal.Journal {
+		return open(t, s.dir, journal.Node{Agent: agent, Boot: boot, Handlers: []journal.Handler{s.v}})
+	}
+	j := at("first", "one")
+	e := first.entry(s)
+	e.Boot = "one"
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "1"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	j = at("second", "one")
+	require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true, Lasting: true}))
+	_, err := at("second", "two").RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "0", s.v.now["x"])
+}

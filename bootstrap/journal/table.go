@@ -17,6 +17,7 @@ type table struct {
 	content map[string]content // by the name of the blob
 	kept    int64              // bytes of that
 	gone    int                // entries that are released
+	begun   int                // entries that are not done
 }
 
 // slot is an entry, and about how many bytes its line in the file has.
@@ -132,6 +133,9 @@ func (t *table) close() {
 func (t *table) count(e Entry, n int) {
 	if e.Released {
 		t.gone += n
+	}
+	if !e.Done {
+		t.begun += n
 	}
 	t.countState(e.Before, n)
 	if e.Over != nil {

@@ -210,6 +210,7 @@ type work struct {
 	settled  bool   // without being looked at
 	heir     *claim // another agent that wants the object
 	restores bool   // what that one wants, instead of the original
+	yields   bool   // to that one also an object that is not as this agent has left it
 	keeps    bool   // what the entry says of the object is needed as long as that one wants it
 }
 
@@ -305,6 +306,10 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		return
 	}
 	undo, err := u.lookAt(ctx, w.Entry)
+	if w.yields && errors.Is(err, ErrChanged) {
+		u.leave(w)
+		return
+	}
 	if err != nil {
 		u.settle(w, err)
 		return
@@ -325,18 +330,41 @@ func (u *undoing) leaveToOthers(w *work) bool {
 	switch {
 	case w.heir == nil:
 		return false
-	case !w.heir.agrees(*e) && e.Turn > w.heir.Turn:
+	case e.Turn > w.heir.Turn && e.mayDiffer(w.heir.Entry):
 		e.Before = others.restorable(*e)
 		w.restores, w.keeps = true, e.Before.Type == "file" // which is another file than that agent has left
+		w.yields = !w.heir.Done                             // and may never have made it
 		return false
 	}
-	w.keeps = !e.Done && e.Over != nil || slices.ContainsFunc(others.wanting(), func(c claim) bool {
-		return (c.Loose || e.Loose || c.After.Type == "mount") && !c.After.Same(e.After) || // it knows not what is there
-			!c.agrees(*e) && e.Over != nil && c.MatchesAfter(*e.Over) // nobody else knows what that one wants
+	u.leave(w)
+	return true
+}
+
+// leave leaves the object to another agent, and keeps of the entry what that one does not
+// know: in which state it is, or what an agent wants that was overridden.
+func (u *undoing) leave(w *work) {
+	e := w.Entry
+	w.restores, w.keeps = false, !e.Done && e.Over != nil || slices.ContainsFunc(u.others[e.Identity].wanting(), func(c claim) bool {
+		return !c.After.Same(e.After) || !c.After.Same(e.before())
 	})
 	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
 	u.stays[e.Object] = true
-	return true
+}
+
+// before is the state in which e may have left its object if it is not done: that before it
+// was begun again.
+func (e Entry) before() State {
+	if !e.Done && e.Was != nil {
+		return *e.Was
+	}
+	return e.After
+}
+
+// mayDiffer reports whether e may have left its object other than o wants it.
+func (e Entry) mayDiffer(o Entry) bool {
+	was := e
+	was.After = e.before()
+	return !o.agrees(e) || !o.agrees(was)
 }
 
 // restorable is the state to bring back that the top claim wants, which e has overridden:
@@ -510,14 +538,13 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 func (u *undoing) beginRestoring(e Entry) error {
 	return u.journal.change(func(l *log) error {
 		was, known := l.entries.get(e.id())
-		if !known {
+		if !known || !was.Done && was.Over != nil && was.Over.Same(e.Before) { // which it knows
 			return nil
 		}
-		if was.Done {
-			left := was.After
-			was.Was, was.Done = &left, false
+		if left := was.After; !left.Same(e.Before) {
+			was.Was = &left
 		}
-		was.After = e.Before
+		was.After, was.Done = e.Before, false
 		return l.put(was)
 	})
 }

@@ -25,6 +25,10 @@ type Wish struct {
 	// the agent's configuration, and is nobody else's. A mount, a directory, or a program
 	// that several agents bring is not.
 	Adoptable bool
+
+	// Lasting says that the step makes the object as wanted in each boot: its entry outlives
+	// this one, also where that of the agent which has made the object does not.
+	Lasting bool
 }
 
 // CheckWishes says what Wish would record. An action calls it at the end of its Check
@@ -152,11 +156,14 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 	own, known := l.entries.get(e.id())
 	top := others.top()
 	switch known = known && !j.passed(own); {
-	case !w.Met, known && (top == nil || !own.Done || own.agrees(e) || !top.agrees(e)):
+	case !w.Met, known && (own.agrees(e) || own.Done && (top == nil || !top.agrees(e))):
 		return g, nil
-	case known: // it wanted something else before
-		own.After, own.Turn, own.Over = top.After, max(own.Turn, top.Turn+1), nil
+	case known && top != nil && top.agrees(e): // it wanted something else before
+		own.After, own.Turn, own.Over, own.Was, own.Done = top.After, max(own.Turn, top.Turn+1), nil, nil, true
 		return granted{own, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
+	case known: // it was about to change it into something else
+		own.After, own.Turn, own.Was, own.Done = e.After, max(own.Turn, begun.Turn), nil, true
+		return granted{own, fmt.Sprintf("keep %s as it is: an earlier run was about to change it", e.Object), true}, nil
 	}
 	switch {
 	case top != nil && !top.agrees(e): // which is overridden
@@ -166,6 +173,9 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 		e.Before, e.After, e.Turn, e.Boot = others.wanting()[0].Before, top.After, top.Turn+1, top.Boot
 		if own.Released && own.After.agrees(w.After) && !top.After.agrees(w.After) {
 			e.After = own.After // it has left that to an agent which is content with anything
+		}
+		if w.Lasting {
+			e.Boot = ""
 		}
 		return granted{e, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
 	case !w.Adoptable || l.hasOther(e, j.boot) || !j.isFirst(l):
@@ -187,8 +197,9 @@ func (j *Journal) isFirst(l *log) bool {
 // join records entries of objects that others have made, or that were there.
 func (l *log) join(entries ...Entry) error {
 	for _, e := range entries {
-		_, known := l.entries.get(e.id())
-		if err := l.add(envelope{Record: recordEntry, Anew: known}, e); err != nil {
+		was, known := l.entries.get(e.id())
+		anew := known && (was.Kept || was.Released || was.Boot != e.Boot)
+		if err := l.add(envelope{Record: recordEntry, Anew: anew}, e); err != nil {
 			return err
 		}
 	}
