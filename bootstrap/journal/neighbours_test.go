@@ -756,7 +756,7 @@ func TestPLAN14_AFileThatBothWantedIsOverridden(t *testing.T) {
 			}
 			require.NoError(t, files.Begin(ctx, j, path, after))
 			if !dies {
-				write(t, path, content, 0o600)
+				require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 				require.NoError(t, files.Complete(ctx, j, path))
 			}
 		}
