@@ -125,19 +125,30 @@ func (f folder) needs(ctx context.Context, plugin, conf string, raw []byte, unre
 	case name == loopback:
 		return stays("container runtimes run it for each pod, and %s remains", conf)
 	case unread != nil:
-		return stays("whether %s names it cannot be told: %v", conf, unread)
+		return untold(plugin, conf, unread)
 	case cniresult.Names(raw, name):
 		return stays("%s names it", conf)
 	}
 	return f.eachPart(ctx, raw, func(part string, raw []byte, err error) error {
 		switch {
 		case err != nil:
-			return stays("whether %s names it cannot be told: %v", part, err)
+			return untold(plugin, part, err)
 		case cniresult.Names(raw, name):
 			return stays("%s names it", part)
 		}
 		return nil
 	})
+}
+
+// untold returns the error for a configuration that cannot be read. Something else than a
+// file in its place is the node's state, with which the plugin stays; where the system fails
+// to read, the undo has failed.
+func untold(plugin, conf string, err error) error {
+	err = fmt.Errorf("%s stays: cannot tell whether %s names it: %w", plugin, conf, err)
+	if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.ELOOP {
+		return err
+	}
+	return told{err.Error(), journal.ErrNeeded}
 }
 
 // parseWhole reads a configuration of the folder with what libcni adds to it.

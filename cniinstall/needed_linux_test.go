@@ -78,6 +78,7 @@ func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 			write(t, path, "{", 0o600)
 			require.NoError(t, os.Truncate(path, 200<<30))
 		}, "is larger than 1048576 bytes"},
+		"a link to itself":          {func(t *testing.T, path string) { require.NoError(t, os.Symlink(path, path)) }, "too many levels of symbolic links"},
 		"a link that leads nowhere": {func(t *testing.T, path string) { require.NoError(t, os.Symlink("nowhere", path)) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,10 +97,27 @@ func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 			}
 			require.FileExists(t, n.plugin("portmap"))
 			advice := strings.Join(told(report), "\n")
-			require.Contains(t, advice, n.plugin("portmap")+" stays: whether "+n.other("10-other.conflist")+" names it cannot be told: ")
+			require.Contains(t, advice, n.plugin("portmap")+" stays: cannot tell whether "+n.other("10-other.conflist")+" names it: ")
 			require.Contains(t, advice, tt.want)
 		})
 	}
+}
+
+// Where the system fails to read a configuration, the undo has failed, and not only kept
+// what it may name. Reading a process' memory at address 0 fails so.
+func TestCNI10_WhereReadingFailsTheUndoHasFailed(t *testing.T) {
+	n, i := shared(t)
+	require.NoError(t, i.Apply(t.Context()))
+	other := n.other("10-other.conflist")
+	require.NoError(t, os.Symlink("/proc/self/mem", other))
+	err := i.Revert(t.Context())
+	require.ErrorIs(t, err, unix.EIO)
+	require.ErrorContains(t, err, n.plugin("portmap")+" stays: cannot tell whether "+other+" names it: ")
+	require.FileExists(t, n.plugin("portmap"))
+	require.NoError(t, os.Remove(other))
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoDirExists(t, n.bin)
+	require.NoDirExists(t, n.state)
 }
 
 // A folder full of others' configurations is read within the context's time.

@@ -148,6 +148,7 @@ func TestCNI2_CNI4_CNI5_CNI8_RuntimesReadMeanwhile(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(n.conf, "10-provider.conflist")))
 		o.runtime.await("the other CNI goes", "")
 	}
+	require.NoError(t, n.install(nil).Revert(t.Context())) // the plugins that the other one needed
 	o.reader.finish()
 	require.Empty(t, o.reader.faults)
 	require.Empty(t, o.runtime.faults())
