@@ -52,7 +52,8 @@ var mkfs = map[string]struct{ size, make, options string }{
 }
 
 // mountDisk is a script that mounts the image $1 with the options $2, and puts
-// the folders on it that outlive a reboot. The node has a boot of its own: $3.
+// the folders on it that outlive a reboot. The node has a boot of its own: $3. XFS refuses
+// to mount the disk as long as the kernel has not ended that of the node before.
 const mountDisk = `
 mkdir -p /etc/sysctl.d /etc/cni /opt/cni
 [ -e /dev/loop-control ] || mknod /dev/loop-control c 10 237
@@ -61,7 +62,10 @@ for try in 1 2 3 4 5 6 7 8 9; do
 	[ -e $loop ] || mknod $loop b 7 ${loop#/dev/loop}
 	losetup $loop "$1" && break
 done
-mount $2 $loop /mnt
+for try in 1 2 3 4 5 6 7 8 9; do
+	mount $2 $loop /mnt && break || sleep 0.$try
+done
+mountpoint -q /mnt
 losetup -d $loop
 for dir in /etc/cni /etc/sysctl.d /opt/cni /var/lib; do
 	mkdir -p /mnt/disk$dir
