@@ -49,7 +49,7 @@ func (j *job) wishes(ctx context.Context) ([]journal.Wish, error) {
 	var wishes []journal.Wish
 	for _, t := range j.targets() {
 		w := journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: t.path, After: t.after(), Loose: j.isLoose(t)}, Met: t.need == nothing}
-		w.Adoptable = !slices.Contains(referencePlugins, t.plugin)
+		w.Adoptable, w.Claim = !slices.Contains(referencePlugins, t.plugin), !w.Loose
 		if err := j.sum(ctx, &w, t); err != nil {
 			return nil, err
 		}

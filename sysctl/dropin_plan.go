@@ -217,7 +217,7 @@ func (p *dropInPlan) wishes(ctx context.Context, k Kernel) ([]journal.Wish, erro
 	for i := range wishes {
 		wishes[i].Lasting = lasts
 	}
-	file := journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: p.path, After: p.file}, Met: !p.write, Adoptable: true}
+	file := journal.Wish{Entry: journal.Entry{Kind: kindFile, Object: p.path, After: p.file}, Met: !p.write, Adoptable: true, Claim: true}
 	return append(wishes, file), err
 }
 

@@ -98,6 +98,12 @@ func expand(f Files, as []assignment) ([]target, error) {
 	return lastOfEach(targets), errs.Join()
 }
 
+// isPattern reports whether a stands for the keys that match it.
+func (a assignment) isPattern() bool {
+	path, err := a.Key.path()
+	return err == nil && isGlob(path)
+}
+
 func (a assignment) targets(f Files, explicit map[Key]bool) ([]target, error) {
 	path, err := a.Key.path()
 	switch {

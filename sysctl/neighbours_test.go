@@ -96,7 +96,10 @@ func TestPLAN14_AValueThatIsDraggedAlong(t *testing.T) {
 	require.NoDirExists(t, dir)
 
 	second.apply(sysctl.Setting{Key: along, Value: "0"})
-	require.NoDirExists(t, dir, "nothing was changed")
+	_, err = first.settings(sysctl.Setting{Key: along, Value: "1"}).Check(t.Context())
+	require.ErrorIs(t, err, journal.ErrConflict, "nothing was changed, and it is wanted so")
+	second.uninstall()
+	require.NoDirExists(t, dir)
 	second.apply(sysctl.Setting{Key: along, Value: "1"})
 	second.apply(sysctl.Setting{Key: along, Value: "0"})
 	_, err = first.settings(sysctl.Setting{Key: cause, Value: "1"}).Check(t.Context())

@@ -11,10 +11,16 @@ import (
 )
 
 // wishes are the values that as assign, of which changes are still to be made, with those
-// that the kernel changes along.
+// that the kernel changes along. Values that a pattern matches count where there is another
+// agent that may want them.
 func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (wishes []journal.Wish) {
-	if j.Alone() {
-		return nil // nobody else wants one of them
+	if j == nil {
+		return nil
+	}
+	named := slices.DeleteFunc(slices.Clone(as), assignment.isPattern)
+	alone := j.Alone()
+	if alone {
+		as = named
 	}
 	differs := map[Key]bool{}
 	for _, c := range changes {
@@ -27,7 +33,11 @@ func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (w
 		w := journal.Wish{Entry: valueEntry(t.Key, journal.State{}, state(t.Value), j.Boot())}
 		now, err := k.read(t.path)
 		w.Met = err == nil && !differs[t.Key] && sameValue(now, t.Value)
+		w.Claim = slices.ContainsFunc(named, func(a assignment) bool { return a.Key == t.Key })
 		wishes = append(wishes, w)
+	}
+	if alone {
+		return wishes
 	}
 	var along []journal.Wish
 	for _, c := range changes {

@@ -34,8 +34,9 @@ type Agent struct {
 	// to do is not seen.
 	Seen time.Time
 
-	// Entries is the number of objects that are recorded for its steps.
-	Entries int
+	// Entries is the number of objects that its steps have changed, and Found of those that
+	// they want as they have found them.
+	Entries, Found int
 
 	// Alive says what shows that the owner is alive, as [Journal.OwnerAlive] does. If it
 	// is empty, nothing does, unless AliveErr says why that cannot be told.
@@ -90,7 +91,7 @@ func (j *Journal) agents(ctx context.Context) ([]Agent, error) {
 		if damage == nil && len(l.owners)+l.entries.wanted() == 0 {
 			continue
 		}
-		a := Agent{Name: name, Entries: l.entries.wanted(), Err: damage}
+		a := Agent{Name: name, Entries: l.entries.wanted() - l.entries.found, Found: l.entries.found, Err: damage}
 		if a.Seen, err = l.lastSeen(d); err != nil {
 			a.Err = errors.Join(a.Err, err)
 		}

@@ -29,7 +29,7 @@ import (
 // Identity, After as what the step wants, Any and Loose as how much of that it wants, Before
 // as the original, whose content is in Content or in the file blob.SHA256 beside the journal,
 // Boot, Turn as who has its way, Over as what was overridden, Released as that the object is
-// no longer wanted, and Adopted. One that is Secret cannot come back: undoing removes what
+// no longer wanted, Adopted and Found. One that is Secret cannot come back: undoing removes what
 // has replaced it.
 type Entry struct {
 	// Kind says which handler can undo the entry, in the form "PACKAGE/WHAT", such
@@ -107,6 +107,11 @@ type Entry struct {
 	// Adopted says that the object was there already, as the step wants it, and was taken
 	// for the agent's own on request.
 	Adopted bool `json:"adopted,omitempty"`
+
+	// Found says that the object was found as the step wants it, and nothing was changed:
+	// other agents are told that it is wanted so, and undoing leaves it as it is. Before and
+	// After are that state. Such entries are not among those that a journal lists.
+	Found bool `json:"found,omitempty"`
 
 	also []State // in which others have left the object, who no longer want it
 
@@ -191,9 +196,9 @@ type id struct{ kind, object, step string }
 func (e Entry) id() id { return id{e.Kind, e.Object, e.Step} }
 
 // again returns e, begun again as now, in the running boot. An entry that a reboot
-// has undone, or that is kept, starts afresh, with the present state as its Before.
+// has undone, that is kept, or that was found as wanted, starts afresh, with the present state as its Before.
 func (e Entry) again(now Entry, boot string) Entry {
-	if e.Kept || e.Released || e.Boot != "" && e.Boot != boot {
+	if e.Kept || e.Released || e.Found || e.Boot != "" && e.Boot != boot {
 		return now
 	}
 	if e.Boot == "" {

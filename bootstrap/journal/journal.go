@@ -216,6 +216,8 @@ type shared struct {
 	self    *claimant // this process, if the owner is no pod
 	living  *claimant // that of the recorded owner, if it lived when the journal was opened
 
+	toClaim atomic.Bool // a check has found what an apply would record, though it changes nothing
+
 	mu         sync.Mutex
 	log        *log             // as it was read or written last; nil: read it anew
 	around     neighbours       // other agents
@@ -586,14 +588,14 @@ func (j *Journal) Empty() (bool, error) {
 		return true, nil
 	}
 	p, err := j.load()
-	if err != nil || len(p.Entries)+len(p.Owners) > 0 {
+	if err != nil || len(p.Entries)+len(p.Found)+len(p.Owners) > 0 {
 		return false, err
 	}
 	left, err := j.remains(p)
 	return err == nil && !left, err
 }
 
-// Entries lists the entries of all steps, oldest first.
+// Entries lists the entries of what all steps have changed, oldest first.
 func (j *Journal) Entries() ([]Entry, error) {
 	if j == nil {
 		return nil, nil
@@ -603,6 +605,19 @@ func (j *Journal) Entries() ([]Entry, error) {
 		return nil, err
 	}
 	return p.Entries, nil
+}
+
+// Found lists the entries of what steps want as they have found it: nothing was changed,
+// and nothing is undone. See [Wish].
+func (j *Journal) Found() ([]Entry, error) {
+	if j == nil {
+		return nil, nil
+	}
+	p, err := j.load()
+	if err != nil {
+		return nil, err
+	}
+	return p.Found, nil
 }
 
 // LeftForGood lists the objects that ForgetObject, or a revert with
@@ -623,5 +638,6 @@ func (j *Journal) LeftForGood() ([]Left, error) {
 // outlived reports whether a reboot has taken away what e records.
 func (j *Journal) outlived(e Entry) bool { return e.Boot != "" && e.Boot != j.boot }
 
-// passed reports whether what is at e's object now is no longer what e records, or wants.
-func (j *Journal) passed(e Entry) bool { return e.Kept || e.Released || j.outlived(e) }
+// passed reports whether what is at e's object now is no longer what e records, or wants,
+// or never was the step's.
+func (j *Journal) passed(e Entry) bool { return e.Kept || e.Released || e.Found || j.outlived(e) }

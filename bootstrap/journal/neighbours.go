@@ -209,6 +209,28 @@ func (cs claims) top() (top *claim) {
 // isContent reports whether the step is content with another object than it would make.
 func (e Entry) isContent() bool { return e.Any || e.Loose }
 
+// made is the claim of the agent that was the first to change the object: the original is
+// in it. Nil: all have found it as they want it.
+func (cs claims) made() *claim {
+	for _, c := range cs.wanting() {
+		if !c.Found {
+			return &c
+		}
+	}
+	return nil
+}
+
+// released is the claim of an agent that has changed the object and left it so, since others
+// want it.
+func (cs claims) released() *claim {
+	for _, c := range cs {
+		if c.Released && !c.After.Same(c.Before) {
+			return &c
+		}
+	}
+	return nil
+}
+
 // states are those in which agents have left the object that no longer want it.
 func (cs claims) states() (left []State) {
 	for _, c := range cs {
@@ -288,8 +310,8 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 	own, known := l.entries.get(e.id())
 	known = known && !j.passed(own)
 	found := e.Before
-	if !known && !l.hasOther(*e, j.boot) {
-		e.Before = others.wanting()[0].Before
+	if made := others.made(); made != nil && !known && !l.hasOther(*e, j.boot) {
+		e.Before = made.Before
 	}
 	switch {
 	case top.agrees(*e) && known:
@@ -328,7 +350,7 @@ func (j *Journal) overrides(own, e Entry) (bool, error) {
 // hasOther reports whether another step of this agent has changed the object of e.
 func (l *log) hasOther(e Entry, boot string) bool {
 	for own := range l.entries.of(e.Identity) {
-		if own.id() != e.id() && !own.Released && !own.Kept && (own.Boot == "" || own.Boot == boot) {
+		if own.id() != e.id() && !own.Released && !own.Kept && !own.Found && (own.Boot == "" || own.Boot == boot) {
 			return true
 		}
 	}

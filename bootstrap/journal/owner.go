@@ -59,6 +59,7 @@ func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context,
 	switch op {
 	case opApply:
 		leave = j.remember
+		j.toClaim.Store(false)
 		if err = j.claim(); err == nil {
 			err = j.clear()
 		}
@@ -124,7 +125,7 @@ func (n *Node) WithStep(ctx context.Context, step string) context.Context {
 }
 
 // Claims reports whether an apply that has nothing to change would still claim the node
-// (see [Journal.Claims]), or finish what a run that was cut short has left in the journal's
+// (see [Journal.Claims]), record what was found as it is wanted, or finish what a run that was cut short has left in the journal's
 // directory. If not, this process counts as one that has applied.
 func (n *Node) Claims(ctx context.Context) (bool, error) {
 	j := in(ctx)
@@ -132,6 +133,7 @@ func (n *Node) Claims(ctx context.Context) (bool, error) {
 	if err == nil && !claims {
 		claims, err = j.cutShort()
 	}
+	claims = claims || j != nil && j.toClaim.Load()
 	if j == nil || claims || err != nil || j.hasApplied() {
 		return claims, err
 	}
@@ -221,7 +223,7 @@ func (j *Journal) remember() error {
 // endRevert removes a journal that has no entries any more, and its owners with it.
 func (j *Journal) endRevert() error {
 	p, err := j.load()
-	if err != nil || len(p.Entries) > 0 {
+	if err != nil || len(p.Entries)+len(p.Found) > 0 {
 		return err
 	}
 	j.mu.Lock()

@@ -5,7 +5,6 @@ package journal
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 )
 
@@ -13,7 +12,8 @@ import (
 type page struct {
 	ID      string  // drawn when the journal is made; empty: it is nobody's
 	Owners  []owner // the last one is the node's
-	Entries []Entry // oldest first
+	Entries []Entry // of what was changed, oldest first
+	Found   []Entry // of what is wanted as it was found
 	Left    []Left  // for good, oldest first
 }
 
@@ -39,7 +39,16 @@ type owner struct {
 // page returns what l is now, without what is released.
 func (l *log) page() *page {
 	p := l.head()
-	p.Entries = slices.DeleteFunc(slices.AppendSeq(make([]Entry, 0, l.entries.len()), l.entries.all), func(e Entry) bool { return e.Released })
+	p.Entries = make([]Entry, 0, l.entries.len())
+	for e := range l.entries.all {
+		switch {
+		case e.Released:
+		case e.Found:
+			p.Found = append(p.Found, e)
+		default:
+			p.Entries = append(p.Entries, e)
+		}
+	}
 	return p
 }
 

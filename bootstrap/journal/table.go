@@ -17,6 +17,7 @@ type table struct {
 	content map[string]content // by the name of the blob
 	kept    int64              // bytes of that
 	gone    int                // entries that are released
+	found   int                // entries of what was found as wanted
 	begun   int                // entries that are not done
 }
 
@@ -133,6 +134,9 @@ func (t *table) close() {
 func (t *table) count(e Entry, n int) {
 	if e.Released {
 		t.gone += n
+	}
+	if e.Found {
+		t.found += n
 	}
 	if !e.Done {
 		t.begun += n

@@ -198,6 +198,7 @@ type undoing struct {
 	works    []*work
 	needs    map[string]id // objects that something needs which stays: what
 
+	givenUp    []Entry           // of what was found as wanted
 	bequeathed map[id]bool       // the heirs: what they have inherited is in page
 	others     map[string]claims // of other agents, by identity
 }
@@ -240,6 +241,7 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 		bequeathed: map[id]bool{},
 		others:     others,
 	}
+	u.giveUp(pick)
 	u.take(pick)
 	for _, w := range u.works {
 		u.look(ctx, w)
@@ -247,6 +249,9 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 	if run {
 		err = u.run(ctx)
 	} else {
+		if len(u.givenUp) > 0 {
+			j.toClaim.Store(true)
+		}
 		u.accept()
 	}
 	var all []Undone
@@ -254,6 +259,23 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 		all = append(all, w.Undone)
 	}
 	return all, err
+}
+
+// giveUp picks what the agent wants as it was found: that is undone by dropping it. Unless it
+// is the last to want what another agent has changed and left to it: then the original is
+// its to bring back.
+func (u *undoing) giveUp(pick func(Entry) bool) {
+	for _, e := range u.page.Found {
+		others := u.others[e.Identity]
+		switch made := others.released(); {
+		case !pick(e):
+		case others.top() == nil && made != nil && !u.journal.outlived(e):
+			e.Before, e.After, e.Boot, e.Found = made.Before, made.After, made.Boot, false
+			u.page.Entries = append(u.page.Entries, e)
+		default:
+			u.givenUp = append(u.givenUp, e)
+		}
+	}
 }
 
 // take lists the work of the pass. Entries that a reboot has undone are dropped. If
@@ -346,7 +368,7 @@ func (u *undoing) leave(w *work) {
 	e := w.Entry
 	w.restores, w.keeps = false, !e.Done && e.Over != nil || slices.ContainsFunc(u.others[e.Identity].wanting(), func(c claim) bool {
 		return !c.After.Same(e.After) || !c.After.Same(e.before())
-	})
+	}) || u.others[e.Identity].made() == nil
 	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
 	u.stays[e.Object] = true
 }
@@ -466,6 +488,9 @@ func (u *undoing) run(ctx context.Context) error {
 		if w.Err == nil && !w.keeps {
 			gone = append(gone, w.Entry)
 		}
+	}
+	if ended == nil {
+		gone = append(gone, u.givenUp...)
 	}
 	return u.forget(gone, u.accept())
 }
@@ -619,7 +644,7 @@ func (j *Journal) wantedByOthers(p *page) (map[string]claims, error) {
 		return nil, err
 	}
 	var identities []string
-	for _, e := range p.Entries {
+	for _, e := range slices.Concat(p.Entries, p.Found) {
 		identities = append(identities, e.Identity)
 	}
 	return j.othersOf(identities...)
@@ -649,7 +674,7 @@ func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
 		return nil, err
 	}
 	u := &undoing{Pass: &Pass{journal: j, stays: map[string]bool{}}, page: p, others: others}
-	var gone []Entry
+	gone := p.Found
 	for _, e := range p.Entries {
 		w := &work{Undone: Undone{Entry: e}}
 		u.works = append(u.works, w)

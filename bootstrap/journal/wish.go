@@ -26,13 +26,19 @@ type Wish struct {
 	// that several agents bring is not.
 	Adoptable bool
 
+	// Claim has an object that was found as wanted recorded as that, though nothing is
+	// changed: an agent that wants it differently is told then. It is not for very many
+	// objects that come and go.
+	Claim bool
+
 	// Lasting says that the step makes the object as wanted in each boot: its entry outlives
 	// this one, also where that of the agent which has made the object does not.
 	Lasting bool
 }
 
 // CheckWishes says what Wish would record. An action calls it at the end of its Check
-// with all that it wants, so that a conflict shows before anything is changed.
+// with all that it wants, so that a conflict shows before anything is changed. That an
+// object was found as wanted is no change: in an apply, it is recorded here.
 //
 // The error matches [ErrConflict] if another agent of the node wants one of the objects
 // to be different.
@@ -40,9 +46,21 @@ func (j *Journal) CheckWishes(ctx context.Context, wishes ...Wish) (changes []st
 	if j == nil || len(wishes) == 0 {
 		return nil, nil
 	}
-	granted, err := j.grant(ctx, wishes)
-	for _, g := range granted {
+	all, err := j.grant(ctx, wishes)
+	var found []granted
+	for _, g := range all {
+		if g.Found {
+			found = append(found, g)
+			continue
+		}
 		changes = append(changes, g.change)
+	}
+	switch {
+	case err != nil || len(found) == 0:
+	case j.entered(ctx) == opApply:
+		err = j.recordGranted(ctx, found)
+	default:
+		j.toClaim.Store(true)
 	}
 	return changes, err
 }
@@ -50,21 +68,31 @@ func (j *Journal) CheckWishes(ctx context.Context, wishes ...Wish) (changes []st
 // Wish records, durably, those objects that are as wanted and that the step has not made:
 // what another agent of the node has made stays then until both are undone, and what was
 // there already is adopted, if that is asked for. An action calls it at the end of its
-// Apply. What nobody has recorded and is not adopted remains unrecorded: it is not undone.
+// Apply. What nobody has made and is not adopted is not undone.
 func (j *Journal) Wish(ctx context.Context, wishes ...Wish) error {
 	if j == nil || len(wishes) == 0 {
 		return nil
 	}
 	granted, err := j.grant(ctx, wishes)
-	if err != nil || len(granted) == 0 {
+	if err != nil {
 		return err
+	}
+	return j.recordGranted(ctx, granted)
+}
+
+func (j *Journal) recordGranted(ctx context.Context, granted []granted) error {
+	if len(granted) == 0 {
+		return nil
 	}
 	var entries []Entry
 	for _, g := range granted {
-		if g.found {
+		if g.asIs {
 			if err := g.look(ctx); err != nil {
 				return err
 			}
+		}
+		if g.Found {
+			g.Before = g.After
 		}
 		entries = append(entries, g.Entry)
 	}
@@ -99,6 +127,9 @@ func (e *Entry) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("record %s as it is: %w", e.Object, err)
 	}
+	if e.Found && e.After.Mode != 0 { // it is content with another one, perhaps
+		now.Mode, now.UID, now.GID = e.After.Mode, e.After.UID, e.After.GID
+	}
 	e.After = now
 	return nil
 }
@@ -106,14 +137,14 @@ func (e *Entry) look(ctx context.Context) error {
 // granted is an entry that is to be recorded although nothing is changed.
 type granted struct {
 	Entry
-	change string
-	found  bool // it records what is there, and not what another agent has left
+	change string // empty if it is Found
+	asIs   bool   // it records what is there, and not what another agent has left
 }
 
 // grant decides what becomes of wishes.
 func (j *Journal) grant(ctx context.Context, wishes []Wish) (all []granted, err error) {
 	if j.Alone() {
-		wishes = slices.DeleteFunc(slices.Clone(wishes), func(w Wish) bool { return !w.Adoptable })
+		wishes = slices.DeleteFunc(slices.Clone(wishes), func(w Wish) bool { return !w.Adoptable && !w.Claim })
 	}
 	if len(wishes) == 0 {
 		return nil, nil
@@ -141,7 +172,7 @@ func (j *Journal) grant(ctx context.Context, wishes []Wish) (all []granted, err 
 	for i, w := range wishes {
 		g, err := j.grantOne(l, entries[i], w, others[entries[i].Identity])
 		errs = append(errs, err)
-		if g.change != "" {
+		if g.change != "" || g.Found {
 			all = append(all, g)
 		}
 	}
@@ -165,12 +196,15 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 		own.After, own.Turn, own.Was, own.Done = e.After, max(own.Turn, begun.Turn), nil, true
 		return granted{own, fmt.Sprintf("keep %s as it is: an earlier run was about to change it", e.Object), true}, nil
 	}
-	switch {
-	case top != nil && !top.agrees(e): // which is overridden
+	switch made := others.made(); {
+	case made == nil:
+		e.Turn = begun.Turn
+		return j.grantFound(l, e, w, top), nil
+	case !top.agrees(e): // which is overridden
 		e.Before, e.Turn = begun.Before, begun.Turn
 		return granted{e, fmt.Sprintf("keep %s as it is: agent %q, which wants %s, is overridden", e.Object, top.agent, top.After.wish()), true}, nil
-	case top != nil:
-		e.Before, e.After, e.Turn, e.Boot = others.wanting()[0].Before, top.After, top.Turn+1, top.Boot
+	default:
+		e.Before, e.After, e.Turn, e.Boot = made.Before, top.After, top.Turn+1, top.Boot
 		if own.Released && own.After.agrees(w.After) && !top.After.agrees(w.After) {
 			e.After = own.After // it has left that to an agent which is content with anything
 		}
@@ -178,14 +212,27 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 			e.Boot = ""
 		}
 		return granted{e, fmt.Sprintf("keep %s also for this agent: agent %q has made it", e.Object, top.agent), false}, nil
-	case !w.Adoptable || l.hasOther(e, j.boot) || !j.isFirst(l):
-	case !j.options.Adopt:
-		j.advise("%s is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted", e.Object)
-	default:
-		e.Adopted, e.Before = true, State{}
-		return granted{e, "adopt " + e.Object + ": it is as wanted, and is undone with the rest", true}, nil
 	}
-	return g, nil
+}
+
+// grantFound is grantOne of an object that no agent has changed.
+func (j *Journal) grantFound(l *log, e Entry, w Wish, top *claim) (g granted) {
+	if l.hasOther(e, j.boot) {
+		return g
+	}
+	if w.Adoptable && top == nil && j.isFirst(l) {
+		if j.options.Adopt {
+			e.Adopted, e.Before = true, State{}
+			return granted{e, "adopt " + e.Object + ": it is as wanted, and is undone with the rest", true}
+		}
+		j.advise("%s is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted", e.Object)
+	}
+	own, known := l.entries.get(e.id())
+	if !w.Claim || known && own.Found && !j.outlived(own) && own.agrees(e) {
+		return g
+	}
+	e.Found = true
+	return granted{Entry: e, asIs: true}
 }
 
 // isFirst reports whether the agent claims the node for the first time.
@@ -198,7 +245,7 @@ func (j *Journal) isFirst(l *log) bool {
 func (l *log) join(entries ...Entry) error {
 	for _, e := range entries {
 		was, known := l.entries.get(e.id())
-		anew := known && (was.Kept || was.Released || was.Boot != e.Boot)
+		anew := known && (was.Kept || was.Released || was.Found || was.Boot != e.Boot)
 		if err := l.add(envelope{Record: recordEntry, Anew: anew}, e); err != nil {
 			return err
 		}
@@ -210,6 +257,9 @@ func (l *log) join(entries ...Entry) error {
 // stay as long as these do.
 func (j *Journal) above(ctx context.Context, l *log, entries []Entry, others map[string]claims) (dirs []Entry, err error) {
 	for _, e := range entries {
+		if e.Found { // nothing of its directories was made for it
+			continue
+		}
 		for _, identity := range slices.Backward(e.above()) { // the outermost is the oldest
 			top := others[identity].top()
 			if top == nil {

@@ -86,7 +86,7 @@ func (f Files) Written(ctx context.Context, j *Journal, path string, file File) 
 // Wish is what a step wants that writes file to path: for [Journal.CheckWishes] and
 // [Journal.Wish]. It is met if the file is as Written says.
 func (f Files) Wish(path string, file File, met bool) Wish {
-	return Wish{Entry: Entry{Kind: f.file(), Object: path, After: file.state(), Any: file.Any}, Met: met, Adoptable: true}
+	return Wish{Entry: Entry{Kind: f.file(), Object: path, After: file.state(), Any: file.Any}, Met: met, Adoptable: true, Claim: !file.Any}
 }
 
 // isAt is Written in an open directory, where old is what is known of the file. A file

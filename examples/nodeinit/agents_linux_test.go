@@ -133,6 +133,36 @@ func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
+// What is as an agent wants it before it comes is its wish too: nothing is changed, nor told
+// as a change, and it ends with the agent.
+func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	before := n.state()
+	values := func(command, agent, value string, more ...string) []string {
+		return append([]string{command, "--only", "sysctl", "--agent", agent, "--sysctl-conf-dir=", "--sysctl", "net.ipv4.ip_forward=" + value}, more...)
+	}
+	n.ok(values("check", "first", "0")...)
+	require.Empty(t, before.Diff(n.state()), "a check records nothing")
+	for range 2 {
+		require.Regexp(t, `sysctl +unchanged`, n.ok(values("apply", "first", "0")...).stdout)
+	}
+	o := n.ok("journal", "--agent", "first")
+	require.Contains(t, o.stdout, "0 recorded, 1 as found")
+	require.Regexp(t, `sysctl +sysctl/value +"net.ipv4.ip_forward" +as found`, o.stdout)
+	require.Contains(t, n.ok("journal", "--agent", "second").stdout, "agent first: owner: nobody in particular; 0 recorded, 1 as found; last seen ")
+
+	o = n.run(values("apply", "second", "1")...)
+	require.Equal(t, 1, o.code, o.stderr)
+	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first" has 0, and this one wants 1`)
+	n.ok(values("apply", "second", "1", "--override")...)
+	require.Equal(t, 1, n.run(values("apply", "first", "0")...).code)
+	n.ok("uninstall", "--agent", "second")
+	require.Equal(t, "0\n", n.read(ipForward))
+	n.ok("uninstall", "--agent", "first")
+	require.Empty(t, before.Diff(n.state()))
+}
+
 func TestPLAN14_AnAgentThatVanishedIsReleasedByTheCommand(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

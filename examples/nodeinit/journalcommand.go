@@ -159,6 +159,7 @@ type journalView struct {
 	Owner      string          `json:"owner"`
 	Generation int             `json:"generation"`
 	Entries    []journal.Entry `json:"entries"`
+	Found      []journal.Entry `json:"found,omitempty"`  // what is wanted as it was found
 	Left       []journal.Left  `json:"left,omitempty"`   // for good
 	Others     []agentView     `json:"others,omitempty"` // agents in the directory
 }
@@ -170,6 +171,7 @@ type agentView struct {
 	Generation int       `json:"generation"`
 	Since      time.Time `json:"since,omitzero"`
 	Recorded   int       `json:"recorded"`
+	Found      int       `json:"found,omitempty"` // wanted as it was found
 	LastSeen   time.Time `json:"lastSeen,omitzero"`
 	Alive      string    `json:"alive,omitempty"` // what shows that it is
 	Error      string    `json:"error,omitempty"`
@@ -181,6 +183,9 @@ func (a *app) showJournal(ctx context.Context) (err error) {
 		return err
 	}
 	if v.Entries, err = a.journal.Entries(); err != nil {
+		return err
+	}
+	if v.Found, err = a.journal.Found(); err != nil {
 		return err
 	}
 	if v.Left, err = a.journal.LeftForGood(); err != nil {
@@ -204,7 +209,7 @@ func (a *app) otherAgents(ctx context.Context) (others []agentView, err error) {
 		}
 		v := agentView{
 			Agent: agent.Name, Owner: agent.Owner, Generation: agent.Generation, Since: agent.Since,
-			Recorded: agent.Entries, LastSeen: agent.Seen, Alive: agent.Alive,
+			Recorded: agent.Entries, Found: agent.Found, LastSeen: agent.Seen, Alive: agent.Alive,
 		}
 		if err := errors.Join(agent.Err, agent.AliveErr); err != nil {
 			v.Error = err.Error()
@@ -236,9 +241,9 @@ func (a *app) writeJSON(v any) error {
 }
 
 func (a *app) writeJournal(v journalView) error {
-	fmt.Fprintf(a.stdout, "%s: owner: %s; %d recorded\n", bootstrap.OneLine(a.stateDir), ownerShown(v.Owner, v.Generation), len(v.Entries))
+	fmt.Fprintf(a.stdout, "%s: owner: %s; %s\n", bootstrap.OneLine(a.stateDir), ownerShown(v.Owner, v.Generation), recordedShown(len(v.Entries), len(v.Found)))
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	for _, e := range v.Entries {
+	for _, e := range slices.Concat(v.Entries, v.Found) {
 		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", bootstrap.OneLine(e.Step), bootstrap.OneLine(e.Kind), e.Object, stateShown(e), age(e.Time))
 	}
 	for _, l := range v.Left {
@@ -248,7 +253,7 @@ func (a *app) writeJournal(v journalView) error {
 		return err
 	}
 	for _, o := range v.Others {
-		line := fmt.Sprintf("agent %s: owner: %s; %d recorded; last seen %s", o.Agent, ownerShown(o.Owner, o.Generation), o.Recorded, age(o.LastSeen))
+		line := fmt.Sprintf("agent %s: owner: %s; %s; last seen %s", o.Agent, ownerShown(o.Owner, o.Generation), recordedShown(o.Recorded, o.Found), age(o.LastSeen))
 		switch {
 		case o.Alive != "":
 			line += "; alive: " + o.Alive
@@ -270,9 +275,19 @@ func ownerShown(owner string, generation int) string {
 	return fmt.Sprintf("%q, generation %d", owner, generation)
 }
 
+// recordedShown says how much an agent has changed, and how much it wants as it was.
+func recordedShown(changed, found int) string {
+	if found == 0 {
+		return fmt.Sprintf("%d recorded", changed)
+	}
+	return fmt.Sprintf("%d recorded, %d as found", changed, found)
+}
+
 // stateShown says in a word how far an entry is.
 func stateShown(e journal.Entry) string {
 	switch {
+	case e.Found:
+		return "as found"
 	case e.Kept:
 		return "kept"
 	case !e.Done:

@@ -35,7 +35,7 @@ var agentsOnKernel = []string{"first", "second", "third"}
 // plan is the plan of a process of the agent's, which knows nothing of earlier ones. The
 // third agent wants one value to be another.
 func (o onKernel) plan(agent string) *bootstrap.Plan {
-	filter := "1"
+	filter := "0" // as each network begins
 	if agent == "third" {
 		filter = "2"
 	}
