@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
@@ -70,6 +71,42 @@ func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, err
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// lookAlong says what there is to undo about e, whose value is back: values that another
+// agent wants were changed along with it, if a run was killed before it had put them back.
+func (k Kernel) lookAlong(j *journal.Journal, e journal.Entry, at string) (u journal.Undo, err error) {
+	paths, err := sides(k.files(), at)
+	if err != nil {
+		return u, err
+	}
+	wanted, err := wantedByOthers(j, paths)
+	if err != nil {
+		return u, err
+	}
+	var changes []Change
+	for _, p := range paths {
+		theirs, others := wanted[identityOf(keyOf(p))]
+		now, err := k.read(p)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a link that went
+			return u, err
+		}
+		was := dragged(p, at, e.Before.Value)
+		if err == nil && others && theirs.Done && sameValue(now, was) && !sameValue(now, theirs.After.Value) && !oneValue(p, at) {
+			changes = append(changes, Change{Key: keyOf(p), Old: now, New: theirs.After.Value})
+		}
+	}
+	if len(changes) == 0 {
+		return u, nil
+	}
+	u.Change = strings.Join(lines(changes), ", ")
+	u.Run = func(context.Context) (err error) {
+		for _, c := range changes {
+			err = errors.Join(err, k.put(c.Key, c.New))
+		}
+		return err
+	}
+	return u, nil
 }
 
 func wantedByOthers(j *journal.Journal, paths []string) (map[string]journal.Entry, error) {

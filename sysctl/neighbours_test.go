@@ -106,6 +106,28 @@ func TestPLAN14_AValueThatIsDraggedAlong(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrConflict, "it would change what the other one wants")
 }
 
+// An undoing is killed after the kernel has changed a value along that another agent wants,
+// and before it is put back: the next one does that.
+func TestPLAN14_AValueThatWasDraggedAlongByAKilledUndoing(t *testing.T) {
+	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
+	k := bootstraptest.NewKernel("eth0")
+	dir := filepath.Join(t.TempDir(), "state")
+	first, second := newNeighbour(t, dir, "first", k), newNeighbour(t, dir, "second", k)
+	first.apply(sysctl.Setting{Key: cause, Value: "1"})
+	second.apply(sysctl.Setting{Key: along, Value: "1"})
+	require.NoError(t, first.kernel.Set(sysctl.Setting{Key: cause, Value: "0"})) // and killed
+	require.Equal(t, "0", second.value(along))
+	would, err := first.journal.CheckRevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "set net.ipv4.conf.eth0.forwarding = 1 (is 0)", would[len(would)-1].Change)
+	first.uninstall()
+	require.Equal(t, "0", first.value(cause))
+	require.Equal(t, "1", second.value(along))
+	second.uninstall()
+	require.Equal(t, "0", second.value(along))
+	require.NoDirExists(t, dir)
+}
+
 // An agent was about to override another, and killed before it did. When the other one has
 // gone, the value is still known for what that one has made of it.
 func TestPLAN14_AValueThatAKilledAgentWasAboutToOverride(t *testing.T) {

@@ -72,7 +72,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	case err != nil:
 		return journal.Undo{}, fmt.Errorf("put back: %w", err)
 	case sameValue(now, e.Before.Value):
-		return journal.Undo{}, nil
+		return h.Kernel.lookAlong(p.Journal(), e, at)
 	case !left(e, now) && !e.MatchesAfter(state(now)): // which knows what other agents have left it to be
 		return journal.Undo{}, fmt.Errorf("%s is %s, %w (%s), so it is kept", e.Object, oneLine(now), journal.ErrChanged, oneLine(e.After.Value))
 	case forGood(at, now):

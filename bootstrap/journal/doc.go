@@ -99,6 +99,9 @@
 //     [ErrConflict] in its check, before anything is changed, and the earlier one's wish
 //     stays, however often both apply. With [Node].Override the later one has its way, and
 //     when it is undone what the earlier one wants comes back.
+//   - What an agent found as it wants it counts too, without a change to tell of: it is
+//     recorded as [Entry].Found, undoing only drops that, and another agent that wants it
+//     to be different is in conflict. A value that a pattern matches does not count so.
 //   - An agent whose file is damaged is stopped, and no other: what its file says before
 //     the damage still counts for them.
 //   - Of the node's lock there is one, for all.
@@ -113,7 +116,7 @@
 // # Adopting
 //
 // What was there already, exactly as a step wants it, has not been made by the agent: it
-// is not recorded, and stays when the agent is undone. An agent that replaces an installer
+// stays when the agent is undone. An agent that replaces an installer
 // which kept no journal sets [Node].Adopt, at least for its first apply. Then what its
 // actions name, and find as wanted when it first claims the node, is recorded as
 // [Entry].Adopted, and undoing removes it: files, its own CNI plugins and configuration, a
