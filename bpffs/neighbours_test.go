@@ -126,6 +126,31 @@ func TestPLAN14_AMountThatAKilledAgentWasAboutToMake(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "state"))
 }
 
+// An agent that comes back to a mount which it has left to another knows it for its own, which
+// is another one than that agent had made before.
+func TestPLAN14_AMountThatIsMadeAnewAndLeft(t *testing.T) {
+	k, root := bootstraptest.NewKernel(), t.TempDir()
+	path := filepath.Join(root, "bpf")
+	first, second := mounting(t, root, "first", path, k), mounting(t, root, "second", path, k)
+	_, err := first.Apply(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, k.Unmount(path), "as an uninstall does that is killed then")
+	_, err = second.Apply(t.Context())
+	require.NoError(t, err)
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"bpf"}, k.Mounts(path), "the first one may want it")
+	second = mounting(t, root, "second", path, k)
+	_, err = second.Apply(t.Context())
+	require.NoError(t, err)
+	_, err = first.RevertAll(t.Context())
+	require.NoError(t, err)
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, k.Mounts(path))
+	require.NoDirExists(t, filepath.Join(root, "state"))
+}
+
 // mounting is the plan of an agent that wants a bpffs on a path.
 func mounting(t *testing.T, root, agent, path string, k *bootstraptest.Kernel) *bootstrap.Plan {
 	return &bootstrap.Plan{
