@@ -131,9 +131,6 @@ func (x *explorer) try(ctx context.Context, v visited, op operation) (mayBeKille
 // operations are what can be done.
 func (b *beliefs) operations(reboots bool) (ops []operation) {
 	for n, a := range b.Agents {
-		if a.Gone {
-			continue
-		}
 		for version := range b.scenario.Agents[n].Versions {
 			ops = append(ops, operation{Agent: n, Do: apply, Version: version})
 		}

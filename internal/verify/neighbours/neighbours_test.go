@@ -36,3 +36,23 @@ func TestPLAN11_PLAN14_EveryOrder(t *testing.T) {
 		})
 	}
 }
+
+// A sample of long walks over all kinds of objects.
+func TestPLAN11_PLAN14_Walks(t *testing.T) {
+	seed := number(t, "SLIPWAY_NEIGHBOURS_SEED", 1)
+	for n := range number(t, "SLIPWAY_NEIGHBOURS_WALKS", 20) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			require.NoError(t, neighbours.Whole().Walk(t.Context(), t.TempDir(), uint64(seed+n), 30, neighbours.Options{Reboots: true}))
+		})
+	}
+}
+
+// Agents that know nothing of each other are found to be in each other's way.
+func TestTheModelFindsWhatIsNaive(t *testing.T) {
+	for _, s := range neighbours.Scenarios() {
+		_, err := s.Explore(t.Context(), t.TempDir(), neighbours.Options{Depth: 3, Naive: true})
+		require.ErrorAs(t, err, new(*neighbours.Violation), s.Name)
+		t.Log(err)
+	}
+}
