@@ -159,6 +159,8 @@ func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
 	broken.Store(false)
 	receive(t, g.repaired)
 	require.Empty(t, g.ended)
+	g.cancel() // else it would repair what is undone
+	_ = g.end()
 	require.NoError(t, i.Revert(t.Context()))
 	require.NoFileExists(t, n.plugin("acme-cni"))
 }

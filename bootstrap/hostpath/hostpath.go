@@ -85,22 +85,37 @@ func (p Paths) Check(ctx context.Context) (changes []string, err error) {
 	return append(changes, more...), errors.Join(append(errs, err)...)
 }
 
-// wishes are the paths that Apply makes where they are missing.
+// wishes are the directories and files that must be there, whether or not Apply makes them.
 func (p Paths) wishes() (wishes []journal.Wish) {
 	for _, path := range p.List {
-		w := journal.Wish{Entry: journal.Entry{Object: path.clean(), Loose: true}}
+		w := journal.Wish{Entry: journal.Entry{Object: path.object(), Loose: true}}
 		switch {
-		case path.Type == DirectoryOrCreate:
+		case path.wanted() == Directory:
 			w.Kind, w.After.Type = files.Kind+"/dir", "dir"
-		case path.Type == FileOrCreate && !kept(w.Object):
+		case path.wanted() == File && !kept(w.Object):
 			w.Kind, w.After.Type = files.Kind+"/file", "file"
 		default:
+			continue
+		}
+		if files.Owns(w.Entry) != nil { // it is never undone
 			continue
 		}
 		w.Met, _ = path.look() // what is wrong has been said
 		wishes = append(wishes, w)
 	}
 	return wishes
+}
+
+// object is what is at p, be p a symbolic link to it: that must not be removed either.
+func (p Path) object() string {
+	info, err := os.Lstat(p.clean())
+	if err != nil || info.Mode().Type() != fs.ModeSymlink {
+		return p.clean()
+	}
+	if target, err := filepath.EvalSymlinks(p.clean()); err == nil {
+		return target
+	}
+	return p.clean()
 }
 
 // check names what is to be made for p, and notes it in planned.

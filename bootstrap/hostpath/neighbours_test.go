@@ -58,6 +58,39 @@ func TestPLAN14_PathsOfTwoAgents(t *testing.T) {
 	}
 }
 
+// What one has made and another needs stays for it, be it reached through a link, and be it
+// something that the other one would not make.
+func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
+	for _, types := range [][2]hostpath.Type{{hostpath.DirectoryOrCreate, hostpath.FileOrCreate}, {hostpath.Directory, hostpath.File}} {
+		root := t.TempDir()
+		links := filepath.Join(root, "links")
+		require.NoError(t, os.Mkdir(links, 0o755))
+		dir, file := filepath.Join(root, "dir"), filepath.Join(root, "file")
+		for _, path := range []string{dir, file} {
+			require.NoError(t, os.Symlink(path, filepath.Join(links, filepath.Base(path))))
+		}
+		makes := hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}}
+		needs := hostpath.Paths{List: []hostpath.Path{{Path: filepath.Join(links, "dir"), Type: types[0]}, {Path: filepath.Join(links, "file"), Type: types[1]}}}
+		first, second := plans(t, root, false, makes)[0], plans(t, root, false, needs)[1]
+		for _, p := range []*bootstrap.Plan{first, second} {
+			_, err := p.Apply(t.Context())
+			require.NoError(t, err)
+		}
+		report, err := second.Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
+		_, err = first.RevertAll(t.Context())
+		require.NoError(t, err)
+		require.DirExists(t, dir)
+		require.FileExists(t, file)
+		_, err = second.RevertAll(t.Context())
+		require.NoError(t, err)
+		require.NoDirExists(t, dir)
+		require.NoFileExists(t, file)
+		require.NoDirExists(t, filepath.Join(root, "state"))
+	}
+}
+
 func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "run")

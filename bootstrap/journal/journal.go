@@ -110,7 +110,8 @@ type Node struct {
 	Override bool
 
 	// Adopt takes objects for the agent's own that its plan names, which are there already
-	// and exactly as wanted, when the agent first claims the node: see [Wish].
+	// and exactly as wanted, when the agent first claims the node: see [Wish]. That lasts as
+	// long as the first owner has it. With NoOwner, each apply counts as the first.
 	Adopt bool
 
 	// Boot names the running boot. If empty, the kernel is asked.

@@ -19,7 +19,7 @@ const schema = 3
 const (
 	maxEntries = 20_000
 	maxRecord  = 64 << 10 // bytes of one record: content of 4 KiB, names, and attributes
-	maxLive    = 8 << 20  // bytes of all records that count: a reader has them in memory, and 64 MiB in all
+	maxLive    = 8 << 20  // bytes of all records that count: a reader has them in memory
 	maxOwners  = 128      // an older one that comes back is taken for a new one
 	maxLeft    = 1000     // objects that are left for good: of more, the oldest are forgotten
 	maxBlobs   = 2000     // files of kept content: a listing of them stays short

@@ -15,8 +15,12 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// maxAgents bounds the journals in a directory.
-const maxAgents = 64
+// The bounds of the journals in a directory. A reader has the other agents' in memory, which
+// takes about three times their bytes: 64 MiB in all, with its own.
+const (
+	maxAgents = 64
+	maxAround = 20 << 20 // bytes of the files of other agents
+)
 
 // Each agent of the node has a journal of its own, which it alone writes. What the others
 // want of an object is read in theirs. Whoever changes the node holds its lock, so theirs
@@ -79,6 +83,7 @@ func (j *Journal) Alone() bool {
 }
 
 func (n neighbours) list(d *durable.Dir, own string) error {
+	size := int64(0)
 	for name, err := range d.All() {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // an uninstall has just removed it
@@ -88,7 +93,13 @@ func (n neighbours) list(d *durable.Dir, own string) error {
 		}
 		if agent, isJournal := strings.CutSuffix(name, journalSuffix); isJournal && agent != own && isAgentName(agent) {
 			n[agent] = nil
+			if info, err := d.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() <= maxJournal { // else it is not read
+				size += info.Size()
+			}
 		}
+	}
+	if size > maxAround {
+		return fmt.Errorf("%s holds journals of other agents of %d bytes, and at most %d are read: uninstall or release those that have gone", d.Path("."), size, maxAround)
 	}
 	if len(n) >= maxAgents {
 		return fmt.Errorf("%s holds the journals of %d agents, and at most %d are read: release those that have gone", d.Path("."), len(n)+1, maxAgents)

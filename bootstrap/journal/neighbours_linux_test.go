@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,11 +135,37 @@ func TestPLAN14_AnotherOwnerOrModeIsAConflict(t *testing.T) {
 	require.NoError(t, n.apply(t, first))
 	j, ctx := n.open(t, second)
 	defer j.Close()
-	for _, f := range []journal.File{{UID: 1000, Mode: 0o644}, {GID: 1000, Mode: 0o644}, {Mode: 0o600}} {
+	for _, f := range []journal.File{{UID: os.Geteuid() + 1, Mode: 0o644}, {GID: os.Getegid() + 1, Mode: 0o644}, {Mode: 0o600}} {
 		f.Content = []byte("1")
 		_, err := j.CheckWishes(ctx, n.files.Wish(n.path(), f, false))
 		require.ErrorIs(t, err, journal.ErrConflict)
 		require.ErrorIs(t, n.files.Write(ctx, j, n.path(), f), journal.ErrConflict)
 	}
 	require.Empty(t, entries(t, j))
+}
+
+// Whatever lies in the place of another agent's journal neither stops this one nor holds it up.
+func TestPLAN14_WhatIsNoJournalOfAnother(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"link":      func(path string) error { return os.Symlink("/dev/zero", path) },
+		"huge": func(path string) error {
+			return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40))
+		},
+		"later": func(path string) error { return os.WriteFile(path, []byte("{}\n"), 0o600) },
+		"writable": func(path string) error {
+			return errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o666))
+		},
+	} {
+		n := newFileNode(t, "original")
+		require.NoError(t, os.Mkdir(n.state(), 0o700))
+		require.NoError(t, put(filepath.Join(n.state(), "second.journal")), name)
+		require.NoError(t, n.apply(t, first), name)
+		n.requireContent(t, "1")
+		require.NoError(t, n.uninstall(t, first), name)
+		n.requireContent(t, "original")
+		_, err := os.Lstat(filepath.Join(n.state(), "second.journal"))
+		require.NoError(t, err, "%s: it is not this one's", name)
+	}
 }

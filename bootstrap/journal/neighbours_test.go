@@ -564,6 +564,33 @@ func TestPLAN14_ADirectoryOfAnother(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "state"))
 }
 
+// An agent whose handler takes no directories for its own leaves them to those that made them.
+func TestPLAN14_ADirectoryThatIsNotTheHandlers(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a")
+	files := journal.Files{Kind: "acme"}
+	picky := journal.Files{Kind: "acme", May: func(path string) error {
+		if filepath.Dir(path) != dir {
+			return errors.New("it is not in " + dir)
+		}
+		return nil
+	}}
+	j1 := open(t, filepath.Join(root, "state"), journal.Node{Agent: "first", Handlers: []journal.Handler{files}})
+	require.NoError(t, files.MkdirAll(step(t, j1, "files"), j1, dir, 0o755))
+	j2 := open(t, filepath.Join(root, "state"), journal.Node{Agent: "second", Handlers: []journal.Handler{picky}})
+	ctx, path := step(t, j2, "files"), filepath.Join(dir, "file")
+	require.NoError(t, picky.Begin(ctx, j2, path, journal.FileState([]byte("x"), 0o600)))
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+	require.NoError(t, picky.Complete(ctx, j2, path))
+	_, err := j1.RevertAll(t.Context())
+	require.ErrorContains(t, err, "is kept: it holds file")
+	for _, j := range []*journal.Journal{j2, j1} {
+		done, err := j.RevertAll(t.Context())
+		require.NoError(t, err, "%v", done)
+	}
+	require.NoDirExists(t, dir)
+}
+
 // A file is told by where it is, and not by the links that lead there.
 func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 	root := t.TempDir()
@@ -600,6 +627,18 @@ func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
 	_, err := first.RevertAll(t.Context())
 	require.NoError(t, err)
 	require.DirExists(t, dir)
+}
+
+// A reader has the journals of other agents in memory: of too much of them nothing is read.
+func TestPLAN14_SEC6_TheJournalsOfOthersAreBounded(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	for _, agent := range []string{"a", "b"} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, agent+".journal"), make([]byte, 11<<20), 0o600))
+	}
+	_, err := (&journal.Node{Dir: s.dir, Agent: "second", NoOwner: true}).Open(t.Context(), nil)
+	require.ErrorContains(t, err, "holds journals of other agents of 2")
+	require.ErrorContains(t, err, "at most 20971520 are read: uninstall or release those that have gone")
 }
 
 // insists is an agent that overrides others.
@@ -717,7 +756,7 @@ func TestPLAN14_AFileThatBothWantedIsOverridden(t *testing.T) {
 			}
 			require.NoError(t, files.Begin(ctx, j, path, after))
 			if !dies {
-				write(t, path, content, 0o600)
+				require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 				require.NoError(t, files.Complete(ctx, j, path))
 			}
 		}

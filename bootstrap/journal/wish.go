@@ -222,7 +222,9 @@ func (j *Journal) above(ctx context.Context, l *log, entries []Entry, others map
 			dir := Entry{Kind: pkg + "/dir", Object: strings.TrimPrefix(identity, "dir "), Identity: identity, Step: e.Step,
 				Before: others[identity].wanting()[0].Before, After: top.After, Turn: top.Turn + 1, Boot: top.Boot, Done: true}
 			own, known := l.entries.get(dir.id())
-			_, handled := j.options.Handles(dir.Kind)
+			handled := slices.ContainsFunc(j.options.Handlers, func(h Handler) bool {
+				return slices.Contains(h.Kinds(), dir.Kind) && h.Owns(dir) == nil
+			})
 			seen := slices.ContainsFunc(append(dirs, entries...), func(o Entry) bool { return o.Identity == identity })
 			if seen || !handled || known && !j.passed(own) || l.hasOther(dir, j.boot) {
 				continue
