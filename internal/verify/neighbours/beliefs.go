@@ -240,6 +240,9 @@ func (b *beliefs) refused(op operation, o outcome) error {
 			}
 		}
 	}
+	if slices.ContainsFunc(b.Left, func(left string) bool { return filepath.Ext(left) == ".conflist" }) {
+		return nil // who has been uninstalled still has the plugins recorded that one needs which was left
+	}
 	return fmt.Errorf("it is refused, and nobody wants anything else: %s", o.Err)
 }
 
@@ -276,6 +279,7 @@ func (b *beliefs) sets(path, key string) bool {
 func (b *beliefs) isLeft(object string) bool {
 	_, name, _ := strings.Cut(object, " ")
 	return slices.ContainsFunc(b.Left, func(left string) bool {
-		return left == name || b.sets(left, name) || strings.HasSuffix(left, "/"+name) || strings.Contains(left, "/"+name+"/")
+		needed := filepath.Ext(left) == ".conflist" && strings.HasPrefix(name, filepath.Dir(binDir)) // names a plugin
+		return needed || left == name || b.sets(left, name) || strings.HasSuffix(left, "/"+name) || strings.Contains(left, "/"+name+"/")
 	})
 }

@@ -24,6 +24,7 @@ type Options struct {
 	Depth   int  // operations one after the other
 	Naive   bool // each agent has a journal's directory of its own
 	Reboots bool // the node may be rebooted. Its files must not be in memory
+	NoKills bool // no process is killed, so that more can be done
 }
 
 // Explored says how far it was.
@@ -105,7 +106,7 @@ func (x *explorer) reach(ctx context.Context, b *beliefs, trace []string) error 
 func (x *explorer) from(ctx context.Context, v visited) error {
 	for _, op := range v.operations(x.Reboots) {
 		killed, err := x.try(ctx, v, op)
-		for op.Kill = 1; err == nil && killed; op.Kill++ {
+		for op.Kill = 1; err == nil && killed && !x.NoKills; op.Kill++ {
 			killed, err = x.try(ctx, v, op)
 		}
 		if err != nil {
@@ -244,9 +245,15 @@ func (x *explorer) recorded(ctx context.Context) (all []any, err error) {
 		pages = append(pages, entries)
 	}
 	for _, entries := range pages {
-		for i := range entries { // of turns, their order counts; of boots, whether it is this one
+		for i := range entries { // of turns, their order counts; of boots, whether it is this one; of files, not when they were written
 			e := &entries[i]
 			of := slices.Compact(slices.Sorted(slices.Values(turns[e.Identity])))
+			e.After.File, e.Before.File = "", ""
+			if e.Was != nil {
+				was := *e.Was
+				was.File = ""
+				e.Was = &was
+			}
 			e.Turn, e.Time = slices.Index(of, e.Turn), time.Time{}
 			if e.Boot != "" && e.Boot != fmt.Sprint("boot-", x.boots) {
 				e.Boot = "another"
