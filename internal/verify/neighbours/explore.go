@@ -17,14 +17,29 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Options say how far a scenario is explored.
 type Options struct {
 	Depth   int  // operations one after the other
 	Naive   bool // each agent has a journal's directory of its own
-	Reboots bool // the node may be rebooted. Its files must not be in memory
+	Reboots bool // the node may be rebooted, unless its files are in memory
 	NoKills bool // no process is killed, so that more can be done
+}
+
+// reboots reports whether a node with its files in dir may be rebooted.
+func (o Options) reboots(dir string) (bool, error) {
+	if !o.Reboots {
+		return false, nil
+	}
+	d, err := durable.OpenDir(dir)
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	volatile, err := d.InMemory()
+	return !volatile, err
 }
 
 // Explored says how far it was.
@@ -63,6 +78,9 @@ type explorer struct {
 // dir. An error that is a [Violation] has a shortest trace.
 func (s Scenario) Explore(ctx context.Context, dir string, options Options) (Explored, error) {
 	m, err := newMemory(s, dir, options.Naive)
+	if err == nil {
+		options.Reboots, err = options.reboots(dir)
+	}
 	if err != nil {
 		return Explored{}, err
 	}

@@ -16,13 +16,17 @@ import (
 // everything at the end. Each apply is by another owner, as each pod of a DaemonSet is. An
 // error that is a [Violation] has a trace without what is not needed for it.
 func (s Scenario) Walk(ctx context.Context, dir string, seed uint64, operations int, options Options) error {
+	reboots, err := options.reboots(dir)
+	if err != nil {
+		return err
+	}
 	var done []operation
 	next := func(b *beliefs, n int, draw *rand.Rand) (op operation, end bool) {
-		op, end = draws(b, n, operations, options.Reboots, draw)
+		op, end = draws(b, n, operations, reboots, draw)
 		done = append(done, op)
 		return op, end
 	}
-	err := s.inMemory(ctx, dir, seed, options, next)
+	err = s.inMemory(ctx, dir, seed, options, next)
 	for i := len(done) - 1; i >= 0 && isViolation(err); i-- {
 		fewer := slices.Delete(slices.Clone(done), i, i+1)
 		if again := s.inMemory(ctx, dir, seed, options, given(fewer)); isViolation(again) {
