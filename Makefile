@@ -25,8 +25,8 @@ NESTED       = bootstrap/otel bootstrap/prom internal/verify/image internal/veri
 
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
 
-# What make test tests: all but the laboratories. Of attacks, faults and layouts it takes a sample.
-TESTED       = $$($(GO) list ./... | grep -v /internal/verify/) ./internal/verify/attack ./internal/verify/faults ./internal/verify/layouts
+# What make test tests: all but the laboratories. Of attacks, faults, layouts and neighbours it takes a sample.
+TESTED       = $$($(GO) list ./... | grep -v /internal/verify/) ./internal/verify/attack ./internal/verify/faults ./internal/verify/layouts ./internal/verify/neighbours
 OTHERS       = -C bootstrap/otel $(1) ./... + -C bootstrap/prom $(1) ./...
 GOTEST       = $(GO) run ./internal/verify/gotest
 

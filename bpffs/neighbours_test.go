@@ -4,6 +4,7 @@
 package bpffs_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -124,6 +125,50 @@ func TestPLAN14_AMountThatAKilledAgentWasAboutToMake(t *testing.T) {
 	require.Empty(t, k.Mounts(path))
 	require.NoDirExists(t, path)
 	require.NoDirExists(t, filepath.Join(root, "state"))
+}
+
+// An agent that comes back to a mount which it has left to another knows it for its own, which
+// is another one than that agent had made before.
+func TestPLAN14_AMountThatIsMadeAnewAndLeft(t *testing.T) {
+	k, root := bootstraptest.NewKernel(), t.TempDir()
+	path := filepath.Join(root, "bpf")
+	first, second := mounting(t, root, "first", path, k), mounting(t, root, "second", path, k)
+	_, err := first.Apply(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, k.Unmount(path), "as an uninstall does that is killed then")
+	_, err = second.Apply(t.Context())
+	require.NoError(t, err)
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"bpf"}, k.Mounts(path), "the first one may want it")
+	second = mounting(t, root, "second", path, k)
+	_, err = second.Apply(t.Context())
+	require.NoError(t, err)
+	_, err = first.RevertAll(t.Context())
+	require.NoError(t, err)
+	_, err = second.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, k.Mounts(path))
+	require.NoDirExists(t, filepath.Join(root, "state"))
+}
+
+// A directory on which the agent has mounted, and which it has not made, stays, and so does the
+// one that it is in, which the agent has made.
+func TestPLAN14_AMountOnADirectoryOfAnother(t *testing.T) {
+	k, root := bootstraptest.NewKernel(), t.TempDir()
+	path := filepath.Join(root, "run", "bpf")
+	plan := mounting(t, root, "agent", path, k)
+	j, err := plan.Journal.(*journal.Node).Open(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, journal.Files{Kind: "bpffs"}.MkdirAll(t.Context(), j.Step("bpffs"), filepath.Dir(path), 0o755))
+	require.NoError(t, j.Close())
+	require.NoError(t, os.Mkdir(path, 0o755))
+	_, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	_, err = plan.RevertAll(t.Context())
+	require.ErrorIs(t, err, journal.ErrChanged)
+	require.ErrorContains(t, err, "is kept: it holds bpf")
+	require.Empty(t, k.Mounts(path))
 }
 
 // mounting is the plan of an agent that wants a bpffs on a path.

@@ -76,6 +76,24 @@ func TestPLAN14_APluginOfTwoAgents(t *testing.T) {
 	}
 }
 
+// A plugin that an agent makes anew and leaves to another is theirs, though it is another file
+// than that one knows.
+func TestPLAN14_APluginThatIsMadeAnewAndLeft(t *testing.T) {
+	n := newNode(t)
+	acme, chained := n.agent("acme", "", nil), n.agent("chained", "", nil)
+	applied(t, acme)
+	applied(t, chained)
+	uninstalled(t, acme)
+	require.NoError(t, os.Rename(n.plugin("portmap"), filepath.Join(n.root, "old")), "it goes, as by an uninstall that is killed then, and its inode is not used again")
+	acme = n.agent("acme", "", nil)
+	applied(t, acme)
+	uninstalled(t, acme)
+	require.FileExists(t, n.plugin("portmap"))
+	uninstalled(t, chained)
+	require.NoDirExists(t, filepath.Join(n.root, "opt"))
+	require.NoDirExists(t, n.state)
+}
+
 // Agents that bring different versions of a plugin say so, unless one is content with the
 // other's.
 func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {

@@ -47,7 +47,7 @@ func TestWhatCannotBePinned(t *testing.T) {
 }
 
 func TestWhatCannotHaveBeenRecorded(t *testing.T) {
-	good := journal.Entry{Kind: "bpfmap/pin", Object: "/sys/fs/bpf/agent/a", Boot: "b", After: journal.State{Type: "map", Value: "7"}}
+	good := journal.Entry{Kind: "bpfmap/pin", Object: "/sys/fs/bpf/agent/a", Boot: "b", After: journal.State{Type: "map", Value: "Hash", File: "7"}}
 	require.NoError(t, bpfmap.Handler{}.Owns(good))
 	for want, wrong := range map[string]func(*journal.Entry){
 		"is no absolute path below /": func(e *journal.Entry) { e.Object = "/sys/../etc" },

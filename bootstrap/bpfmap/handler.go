@@ -17,6 +17,10 @@ const (
 	kindDir = "bpfmap/dir"
 )
 
+// typeMap is the [journal.State.Type] of a map. Its Value is what the map is like, and its
+// File which of several like it: the id, which no other map has until the next boot.
+const typeMap = "map"
+
 // Handler undoes what [Pinned] has recorded: it removes pins of the maps that were
 // made, and the directory if it is empty then.
 type Handler struct{}
@@ -32,7 +36,7 @@ func (Handler) Owns(e journal.Entry) error {
 	switch {
 	case !filepath.IsAbs(e.Object) || filepath.Clean(e.Object) != e.Object || e.Object == "/":
 		return fmt.Errorf("%q is no absolute path below /", e.Object)
-	case e.Kind == kindPin && (e.After.Type != "map" || e.After.Value == ""):
+	case e.Kind == kindPin && (e.After.Type != typeMap || e.After.Value == "" || e.After.File == ""):
 		return fmt.Errorf("%s is no map's", e.Object)
 	case e.Boot == "":
 		return fmt.Errorf("%s is of no boot, but a pin goes with its own", e.Object)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -69,11 +70,21 @@ func left(dir *durable.Dir, e journal.Entry) error {
 		return fmt.Errorf("the pin %s: %w", e.Object, remedy.File(err))
 	}
 	defer m.Close()
-	id, err := identity(m)
-	if err == nil && !e.MatchesAfter(journal.State{Type: "map", Value: id}) {
+	now, err := stateOf(m)
+	if err == nil && !isLeft(e, now) {
 		err = fmt.Errorf("the pin %s is %w: it is another map's", e.Object, journal.ErrChanged)
 	}
 	return err
+}
+
+// isLeft reports whether now is the very map that the step has left, or another agent that
+// wanted it too.
+func isLeft(e journal.Entry, now journal.State) bool {
+	states := e.LeftAs()
+	if e.Was != nil {
+		states = append(states, *e.Was)
+	}
+	return slices.ContainsFunc(states, func(s journal.State) bool { return s.Same(now) && s.File == now.File })
 }
 
 func remove(e journal.Entry) error {

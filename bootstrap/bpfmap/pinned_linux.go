@@ -31,16 +31,32 @@ func (p Pinned) check(ctx context.Context) (changes []string, err error) {
 	if dir != nil {
 		defer dir.Close()
 	}
+	changes, wishes, err := p.look(ctx, dir)
+	shared, conflict := journal.From(ctx).CheckWishes(ctx, wishes...)
+	return append(changes, shared...), errors.Join(err, conflict)
+}
+
+// look says what is to be done about the maps, and which are wanted.
+func (p Pinned) look(ctx context.Context, dir *durable.Dir) (changes []string, wishes []journal.Wish, err error) {
 	var errs []error
 	for _, spec := range p.Maps {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s, err := look(dir, p.path(spec.Name), spec)
 		errs = append(errs, err)
-		changes = append(changes, s.changes()...)
+		changes, wishes = append(changes, s.changes()...), append(wishes, p.wish(ctx, spec, s))
 	}
-	return changes, errors.Join(errs...)
+	return changes, wishes, errors.Join(errs...)
+}
+
+// wish is the map that is there, or is to be made.
+func (p Pinned) wish(ctx context.Context, spec *ebpf.MapSpec, s state) journal.Wish {
+	e := p.entry(ctx, spec.Name, journal.State{Type: typeMap, Value: shapeOf(spec)})
+	if !s.missing {
+		e.After = s.found
+	}
+	return journal.Wish{Entry: e, Met: !s.missing, Claim: true}
 }
 
 func (p Pinned) apply(ctx context.Context) error {
@@ -59,7 +75,14 @@ func (p Pinned) apply(ctx context.Context) error {
 		}
 		errs = append(errs, p.ensure(ctx, dir, spec))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || journal.From(ctx) == nil {
+		return err
+	}
+	_, wishes, err := p.look(ctx, dir)
+	if err != nil {
+		return err
+	}
+	return journal.From(ctx).Wish(ctx, wishes...)
 }
 
 func (p Pinned) path(name string) string { return filepath.Join(p.Dir, name) }
@@ -122,9 +145,10 @@ func (p Pinned) openOrMake(ctx context.Context) (*durable.Dir, error) {
 // state is what is there in a map's place.
 type state struct {
 	path     string
-	missing  bool  // there is none, or another
-	differs  error // how what is there differs
-	leftover bool  // a replacement that was killed has left its map
+	missing  bool          // there is none, or another
+	found    journal.State // of the map that is there
+	differs  error         // how what is there differs
+	leftover bool          // a replacement that was killed has left its map
 }
 
 func (s state) changes() (changes []string) {
@@ -165,7 +189,8 @@ func look(dir *durable.Dir, path string, spec *ebpf.MapSpec) (s state, err error
 		return state{path: path}, fmt.Errorf("compare the map %s: %w", path, err)
 	}
 	s.missing = s.differs != nil
-	return s, nil
+	s.found, err = stateOf(m)
+	return s, err
 }
 
 var errNoMap = errors.New("no map that is pinned")
@@ -223,10 +248,11 @@ func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, r
 		return err
 	}
 	defer m.Close()
-	e, err := p.entry(ctx, spec.Name, m)
+	made, err := stateOf(m)
 	if err != nil {
 		return err
 	}
+	e := p.entry(ctx, spec.Name, made)
 	_, known, err := journal.From(ctx).Lookup(ctx, e.Kind, e.Object)
 	if err != nil {
 		return err
@@ -250,28 +276,33 @@ func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, r
 	return journal.From(ctx).Complete(ctx, e)
 }
 
-// entry is that of a map in its place, told by its id: no other map has it until the
-// next boot.
-func (p Pinned) entry(ctx context.Context, name string, m *ebpf.Map) (journal.Entry, error) {
-	id, err := identity(m)
-	return journal.Entry{
-		Kind: kindPin, Object: p.path(name), Boot: journal.From(ctx).Boot(), Needs: []string{p.Dir},
-		After: journal.State{Type: "map", Value: id},
-	}, err
+// entry is that of a map in its place.
+func (p Pinned) entry(ctx context.Context, name string, after journal.State) journal.Entry {
+	return journal.Entry{Kind: kindPin, Object: p.path(name), Boot: journal.From(ctx).Boot(), Needs: []string{p.Dir}, After: after}
 }
 
 func (p Pinned) dirEntry(ctx context.Context) journal.Entry {
 	return journal.Entry{Kind: kindDir, Object: p.Dir, Boot: journal.From(ctx).Boot(), After: journal.State{Type: "dir"}}
 }
 
-func identity(m *ebpf.Map) (string, error) {
+func stateOf(m *ebpf.Map) (journal.State, error) {
 	info, err := m.Info()
 	if err != nil {
-		return "", fmt.Errorf("ask for the id of a map: %w", err)
+		return journal.State{}, fmt.Errorf("ask for the id of a map: %w", err)
 	}
 	id, ok := info.ID()
 	if !ok {
-		return "", errors.New("the kernel tells no id of a map")
+		return journal.State{}, errors.New("the kernel tells no id of a map")
 	}
-	return strconv.FormatUint(uint64(id), 10), nil
+	like := shape(info.Type, info.KeySize, info.ValueSize, info.MaxEntries, info.Flags)
+	return journal.State{Type: typeMap, Value: like, File: strconv.FormatUint(uint64(id), 10)}, nil
+}
+
+// shapeOf is what a map by the spec will be like, as far as the spec says.
+func shapeOf(spec *ebpf.MapSpec) string {
+	return shape(spec.Type, spec.KeySize, spec.ValueSize, spec.MaxEntries, spec.Flags)
+}
+
+func shape(kind ebpf.MapType, key, value, entries, flags uint32) string {
+	return fmt.Sprintf("%v of %d entries, keys of %d bytes, values of %d, flags %#x", kind, entries, key, value, flags)
 }

@@ -758,6 +758,20 @@ func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 	if errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("%s is %w: something is mounted on it, so it is kept", e.Object, ErrChanged)
 	}
+	if errors.Is(err, syscall.ENOTEMPTY) { // as where a mount has gone, whose directory is somebody else's
+		return heldBy(d, e.Object, err)
+	}
+	return err
+}
+
+// heldBy says what is in the directory d at dir, which could not be removed.
+func heldBy(d *durable.Dir, dir string, err error) error {
+	for name, errList := range d.All() {
+		if errList != nil {
+			break
+		}
+		return notEmpty{dir, name}
+	}
 	return err
 }
 

@@ -209,6 +209,7 @@ type shared struct {
 	options Node
 	dir     string
 	enter   Enter
+	side    string       // the process's own mount namespace, unless that is the host's
 	parent  *durable.Dir // nil: there was none
 	missing error
 	name    string // of the directory in parent
@@ -244,8 +245,11 @@ func (n *Node) Open(ctx context.Context, enter Enter) (j *Journal, err error) {
 	if enter == nil {
 		enter = here
 	}
+	side := mountinfo.Namespace()
 	err = enter(ctx, []string{"mnt"}, func(context.Context) (err error) {
-		j, err = open(*n, enter)
+		if j, err = open(*n, enter); err == nil && side != mountinfo.Namespace() {
+			j.side = side
+		}
 		return err
 	})
 	return j, err
@@ -445,10 +449,19 @@ func (j *Journal) identify(entries []Entry) (map[string]claims, error) {
 	var identities []string
 	for i := range entries {
 		e := &entries[i]
-		e.Identity = cmp.Or(e.Identity, e.identity())
+		e.Identity = cmp.Or(e.Identity, j.identity(*e))
 		identities = append(append(identities, e.Identity), e.above()...)
 	}
 	return j.othersOf(identities...)
+}
+
+// identity says what e's object is. Of what is on the side of the process, that of another
+// container is another, also by the same path.
+func (j *Journal) identity(e Entry) string {
+	if namespaces, handled := j.options.Handles(e.Kind); j.side != "" && handled && len(namespaces) == 0 {
+		return j.side + " " + e.identity()
+	}
+	return e.identity()
 }
 
 // complete fills in what the caller of Begin leaves out.

@@ -367,7 +367,7 @@ func (u *undoing) leaveToOthers(w *work) bool {
 func (u *undoing) leave(w *work) {
 	e := w.Entry
 	w.restores, w.keeps = false, !e.Done && e.Over != nil || slices.ContainsFunc(u.others[e.Identity].wanting(), func(c claim) bool {
-		return !c.After.Same(e.After) || !c.After.Same(e.before())
+		return !c.After.Same(e.After) || !c.After.Same(e.before()) || c.After.File != e.After.File
 	}) || u.others[e.Identity].made() == nil
 	w.Change = fmt.Sprintf("leave %s to agent %q, which wants it too", e.Object, w.heir.agent)
 	u.stays[e.Object] = true

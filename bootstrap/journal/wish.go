@@ -204,7 +204,10 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 		e.Before, e.Turn = begun.Before, begun.Turn
 		return granted{e, fmt.Sprintf("keep %s as it is: agent %q, which wants %s, is overridden", e.Object, top.agent, top.After.wish()), true}, nil
 	default:
-		e.Before, e.After, e.Turn, e.Boot = made.Before, top.After, top.Turn+1, top.Boot
+		e.Before, e.Turn, e.Boot = made.Before, top.Turn+1, top.Boot
+		if found := e.After.Type == "mount" && e.After.Value != "" || e.After.File != ""; !found { // which tells it from the one that was there before
+			e.After = top.After
+		}
 		if own.Released && own.After.agrees(w.After) && !top.After.agrees(w.After) {
 			e.After = own.After // it has left that to an agent which is content with anything
 		}

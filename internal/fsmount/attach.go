@@ -143,7 +143,7 @@ func Mounted(ctx context.Context, k Kernel, p Place, r Request) error {
 		return err
 	}
 	if !known {
-		return journal.From(ctx).Wish(ctx, r.wish(p))
+		return r.share(ctx, k, p)
 	}
 	if e.Done {
 		return nil
@@ -153,6 +153,23 @@ func Mounted(ctx context.Context, k Kernel, p Place, r Request) error {
 		return err
 	}
 	return journal.From(ctx).Complete(ctx, e)
+}
+
+// share records that a mount that another agent has made is wanted here too: the one that is
+// there, which may not be the one that the other agent has recorded.
+func (r Request) share(ctx context.Context, k Kernel, p Place) error {
+	w := r.wish(p)
+	if journal.From(ctx).Alone() {
+		return journal.From(ctx).Wish(ctx, w)
+	}
+	on, err := mountsOn(k, p.Path)
+	if err != nil {
+		return err
+	}
+	if last := len(on) - 1; last >= 0 && strings.HasPrefix(on[last].Source, sourcePrefix) {
+		w.After.Value = on[last].Source
+	}
+	return journal.From(ctx).Wish(ctx, w)
 }
 
 func (r Request) wish(p Place) journal.Wish {

@@ -6,6 +6,7 @@ package neighbours
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -14,7 +15,8 @@ import (
 type beliefs struct {
 	scenario Scenario
 	Agents   []*belief
-	Left     []string // objects that those have left which were released
+	Left     []string        // objects that those have left which were released
+	Made     map[string]bool // objects that agents have changed, and not put back
 }
 
 // belief is what one agent may rely on.
@@ -26,11 +28,11 @@ type belief struct {
 	Owner    string           // on whose behalf
 	Tried    []int            // versions of which something may be recorded
 	Recorded bool             // something may be
-	Gone     bool             // it was released
+	Halfway  bool             // its last undoing was cut short
 }
 
 func newBeliefs(s Scenario) *beliefs {
-	b := &beliefs{scenario: s}
+	b := &beliefs{scenario: s, Made: map[string]bool{}}
 	for range s.Agents {
 		b.Agents = append(b.Agents, &belief{Told: State{}, Over: map[string][]int{}})
 	}
@@ -38,7 +40,7 @@ func newBeliefs(s Scenario) *beliefs {
 }
 
 func (b *beliefs) clone() *beliefs {
-	c := &beliefs{scenario: b.scenario, Left: slices.Clone(b.Left)}
+	c := &beliefs{scenario: b.scenario, Left: slices.Clone(b.Left), Made: maps.Clone(b.Made)}
 	for _, a := range b.Agents {
 		copied := *a
 		copied.Told, copied.Over, copied.Tried = maps.Clone(a.Told), map[string][]int{}, slices.Clone(a.Tried)
@@ -80,19 +82,23 @@ func (b *beliefs) learn(op operation, o outcome) error {
 	case op.Do == apply:
 		return b.has(op)
 	case op.Do == uninstall && o.Killed:
-		a.Told, a.Over, a.Sure = State{}, map[string][]int{}, false
+		a.Told, a.Over, a.Sure, a.Halfway = State{}, map[string][]int{}, false, true
 	case op.Do == uninstall:
 		b.forget(op.Agent)
 	case op.Do == release:
 		b.abandon(op.Agent)
-		a.Gone, b.Left = true, append(b.Left, o.Left...)
+		b.Left = append(b.Left, o.Left...)
 	}
 	return nil
 }
 
-// has says that the agent has all that it wants.
+// has says that the agent has all that it wants. What was so before, and nobody had made, is
+// not recorded: it has that as long as no other agent wants it to be different.
 func (b *beliefs) has(op operation) error {
 	a, want := b.Agents[op.Agent], b.version(op).objects()
+	b.unsettle(op)
+	told := maps.Clone(want)
+	maps.DeleteFunc(told, func(object, _ string) bool { return !b.Made[object] })
 	for n, other := range b.Agents {
 		for object, state := range other.Told {
 			wanted, both := want[object]
@@ -108,9 +114,48 @@ func (b *beliefs) has(op operation) error {
 			}
 		}
 	}
-	a.Told, a.Over, a.Sure, a.Recorded = want, map[string][]int{}, true, true
-	a.Version, a.Owner, a.Tried = op.Version, op.Owner, []int{op.Version}
+	a.Told, a.Over, a.Sure, a.Recorded = told, map[string][]int{}, true, true
+	a.Version, a.Owner = op.Version, op.Owner
+	if !a.Halfway { // else what was put back may still be recorded as it was
+		a.Tried = nil
+	}
+	a.try(op.Version)
 	return nil
+}
+
+// made notes what an operation has changed. What it has put back is nobody's, nor is what was
+// left for good.
+func (b *beliefs) made(original, was, now State) {
+	for object, state := range now {
+		switch before, there := original[object]; {
+		case there && state == before || b.isLeft(object):
+			delete(b.Made, object)
+		case was[object] != state:
+			b.Made[object] = true
+		}
+	}
+	maps.DeleteFunc(b.Made, func(object string, _ bool) bool { _, there := now[object]; return !there })
+}
+
+// unsettle says that op may change what others want and have not recorded.
+func (b *beliefs) unsettle(op operation) {
+	want := b.version(op).objects()
+	for n, other := range b.Agents {
+		for object, state := range b.scenario.Agents[n].Versions[other.Version].objects() {
+			wanted, both := want[object]
+			if _, told := other.Told[object]; n != op.Agent && both && wanted != state && !told {
+				other.Sure = false
+			}
+		}
+	}
+}
+
+// try notes that something of a version may be recorded.
+func (a *belief) try(version int) {
+	if !slices.Contains(a.Tried, version) {
+		a.Tried = append(a.Tried, version)
+		slices.Sort(a.Tried)
+	}
 }
 
 // restored says that by no longer has object its own way.
@@ -123,16 +168,14 @@ func (a *belief) restored(object string, by int) {
 
 // mayHave says that the agent has some of what it wants, or of what it had.
 func (b *beliefs) mayHave(op operation) {
+	b.unsettle(op)
 	a, want := b.Agents[op.Agent], b.version(op).objects()
 	kept := b.scenario.Agents[op.Agent].Versions[a.Version].common(b.version(op)).objects()
 	maps.DeleteFunc(a.Told, func(object, state string) bool {
 		return kept[object] != state || len(a.Over[object]) > 0 // which it was about to have its own way again
 	})
 	a.Sure, a.Recorded = false, true
-	if !slices.Contains(a.Tried, op.Version) {
-		a.Tried = append(a.Tried, op.Version)
-		slices.Sort(a.Tried)
-	}
+	a.try(op.Version)
 	for n, other := range b.Agents {
 		for object, state := range other.Told {
 			wanted, both := want[object]
@@ -197,6 +240,9 @@ func (b *beliefs) refused(op operation, o outcome) error {
 			}
 		}
 	}
+	if slices.ContainsFunc(b.Left, func(left string) bool { return filepath.Ext(left) == ".conflist" }) {
+		return nil // who has been uninstalled still has the plugins recorded that one needs which was left
+	}
 	return fmt.Errorf("it is refused, and nobody wants anything else: %s", o.Err)
 }
 
@@ -213,4 +259,27 @@ func (b *beliefs) rebooted() {
 // none reports whether no agent has anything recorded.
 func (b *beliefs) none() bool {
 	return !slices.ContainsFunc(b.Agents, func(a *belief) bool { return a.Recorded })
+}
+
+// sets reports whether a file is a drop-in that sets a value in each boot.
+func (b *beliefs) sets(path, key string) bool {
+	for _, agent := range b.scenario.Agents {
+		for _, v := range agent.Versions {
+			for _, w := range v.Steps {
+				if d, is := w.(DropIn); is && d.Key == key && filepath.Base(path) == d.Name {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isLeft reports whether an object was left for good, or is a directory that such a one is in.
+func (b *beliefs) isLeft(object string) bool {
+	_, name, _ := strings.Cut(object, " ")
+	return slices.ContainsFunc(b.Left, func(left string) bool {
+		needed := filepath.Ext(left) == ".conflist" && strings.HasPrefix(name, filepath.Dir(binDir)) // names a plugin
+		return needed || left == name || b.sets(left, name) || strings.HasSuffix(left, "/"+name) || strings.Contains(left, "/"+name+"/")
+	})
 }

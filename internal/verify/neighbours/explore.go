@@ -17,13 +17,29 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Options say how far a scenario is explored.
 type Options struct {
 	Depth   int  // operations one after the other
 	Naive   bool // each agent has a journal's directory of its own
-	Reboots bool // the node may be rebooted. Its files must not be in memory
+	Reboots bool // the node may be rebooted, unless its files are in memory
+	NoKills bool // no process is killed, so that more can be done
+}
+
+// reboots reports whether a node with its files in dir may be rebooted.
+func (o Options) reboots(dir string) (bool, error) {
+	if !o.Reboots {
+		return false, nil
+	}
+	d, err := durable.OpenDir(dir)
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	volatile, err := d.InMemory()
+	return !volatile, err
 }
 
 // Explored says how far it was.
@@ -62,6 +78,9 @@ type explorer struct {
 // dir. An error that is a [Violation] has a shortest trace.
 func (s Scenario) Explore(ctx context.Context, dir string, options Options) (Explored, error) {
 	m, err := newMemory(s, dir, options.Naive)
+	if err == nil {
+		options.Reboots, err = options.reboots(dir)
+	}
 	if err != nil {
 		return Explored{}, err
 	}
@@ -105,7 +124,7 @@ func (x *explorer) reach(ctx context.Context, b *beliefs, trace []string) error 
 func (x *explorer) from(ctx context.Context, v visited) error {
 	for _, op := range v.operations(x.Reboots) {
 		killed, err := x.try(ctx, v, op)
-		for op.Kill = 1; err == nil && killed; op.Kill++ {
+		for op.Kill = 1; err == nil && killed && !x.NoKills; op.Kill++ {
 			killed, err = x.try(ctx, v, op)
 		}
 		if err != nil {
@@ -131,9 +150,6 @@ func (x *explorer) try(ctx context.Context, v visited, op operation) (mayBeKille
 // operations are what can be done.
 func (b *beliefs) operations(reboots bool) (ops []operation) {
 	for n, a := range b.Agents {
-		if a.Gone {
-			continue
-		}
 		for version := range b.scenario.Agents[n].Versions {
 			ops = append(ops, operation{Agent: n, Do: apply, Version: version})
 		}
@@ -247,9 +263,15 @@ func (x *explorer) recorded(ctx context.Context) (all []any, err error) {
 		pages = append(pages, entries)
 	}
 	for _, entries := range pages {
-		for i := range entries { // of turns, their order counts; of boots, whether it is this one
+		for i := range entries { // of turns, their order counts; of boots, whether it is this one; of files, not when they were written
 			e := &entries[i]
 			of := slices.Compact(slices.Sorted(slices.Values(turns[e.Identity])))
+			e.After.File, e.Before.File = "", ""
+			if e.Was != nil {
+				was := *e.Was
+				was.File = ""
+				e.Was = &was
+			}
 			e.Turn, e.Time = slices.Index(of, e.Turn), time.Time{}
 			if e.Boot != "" && e.Boot != fmt.Sprint("boot-", x.boots) {
 				e.Boot = "another"

@@ -109,8 +109,8 @@ func TestPLAN11_PLAN14_WalksOnTheKernel(t *testing.T) {
 	o.apply("first", "")
 	o.uninstall("first") // what stays is the lock
 	before := o.look()
-	seed := uint64(number(t, "SLIPWAY_NEIGHBOURS_SEED", 1))
-	for walk := range uint64(number(t, "SLIPWAY_NEIGHBOURS_KERNEL_WALKS", 30)) {
+	seed := uint64(number(t, "SLIPWAY_NEIGHBOURS_SEED", 1, 1))
+	for walk := range uint64(number(t, "SLIPWAY_NEIGHBOURS_KERNEL_WALKS", 30, 3)) {
 		random := rand.New(rand.NewPCG(seed, walk))
 		var done []string
 		for range 6 + random.IntN(6) {

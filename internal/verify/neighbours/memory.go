@@ -38,8 +38,8 @@ type image struct {
 
 type mounted struct{ point, fstype, source string }
 
-// NewMemory is a node in memory, whose files are in a new directory in dir. If naive is set, its
-// agents know nothing of each other.
+// newMemory is a node that no agent has come to, whose files are in a new directory in dir. If
+// naive is set, its agents know nothing of each other.
 func newMemory(scenario Scenario, dir string, naive bool) (*memory, error) {
 	m := &memory{scenario: scenario, root: filepath.Join(dir, "node"), naive: naive}
 	if err := original().write(m.root); err != nil {

@@ -13,11 +13,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/neighbours"
 )
 
-// number is one from the environment.
-func number(t *testing.T, name string, otherwise int) int {
+// number is one from the environment, or otherwise, with -short another.
+func number(t *testing.T, name string, otherwise, short int) int {
 	t.Helper()
 	text := os.Getenv(name)
-	if text == "" {
+	switch {
+	case text == "" && testing.Short():
+		return short
+	case text == "":
 		return otherwise
 	}
 	n, err := strconv.Atoi(text)
@@ -26,7 +29,7 @@ func number(t *testing.T, name string, otherwise int) int {
 }
 
 func TestPLAN11_PLAN14_EveryOrder(t *testing.T) {
-	depth := number(t, "SLIPWAY_NEIGHBOURS_DEPTH", 3)
+	depth := number(t, "SLIPWAY_NEIGHBOURS_DEPTH", 3, 1)
 	for _, s := range neighbours.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
@@ -34,5 +37,38 @@ func TestPLAN11_PLAN14_EveryOrder(t *testing.T) {
 			t.Log(done)
 			require.NoError(t, err)
 		})
+	}
+}
+
+// More of it where no process is killed.
+func TestPLAN11_PLAN14_EveryLongOrder(t *testing.T) {
+	depth := number(t, "SLIPWAY_NEIGHBOURS_LONG", 4, 2)
+	for _, s := range neighbours.Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			done, err := s.Explore(t.Context(), t.TempDir(), neighbours.Options{Depth: depth, Reboots: true, NoKills: true})
+			t.Log(done)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// A sample of long walks over all kinds of objects.
+func TestPLAN11_PLAN14_Walks(t *testing.T) {
+	seed := number(t, "SLIPWAY_NEIGHBOURS_SEED", 1, 1)
+	for n := range number(t, "SLIPWAY_NEIGHBOURS_WALKS", 10, 2) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			require.NoError(t, neighbours.Whole().Walk(t.Context(), t.TempDir(), uint64(seed+n), 30, neighbours.Options{Reboots: true}))
+		})
+	}
+}
+
+// Agents that know nothing of each other are found to be in each other's way.
+func TestTheModelFindsWhatIsNaive(t *testing.T) {
+	for _, s := range neighbours.Scenarios() {
+		_, err := s.Explore(t.Context(), t.TempDir(), neighbours.Options{Depth: 3, Naive: true, NoKills: true})
+		require.ErrorAs(t, err, new(*neighbours.Violation), s.Name)
+		t.Log(err)
 	}
 }

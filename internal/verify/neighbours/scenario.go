@@ -24,6 +24,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -116,6 +117,14 @@ func Scenarios() []Scenario {
 			[]Version{step("a", DropIn{"90-first.conf", filter, "0"}), none},
 			[]Version{step("b", value(filter, "0")), insists(step("b", value(filter, "1")))},
 		)},
+		{"plugin", agents(
+			[]Version{step("a", Plugins{"first", "one", cniinstall.Always}), none},
+			[]Version{step("b", Plugins{"second", "another", cniinstall.IfMissing})},
+		)},
+		{"two versions of a plugin", agents(
+			[]Version{step("a", Plugins{"first", "one", cniinstall.Always}), none},
+			[]Version{insists(step("b", Plugins{"second", "two", cniinstall.Always}))},
+		)},
 		{"two drop-ins", agents(
 			[]Version{step("a", DropIn{"90-first.conf", filter, "0"})},
 			[]Version{step("b", DropIn{"91-second.conf", filter, "0"}), none},
@@ -137,6 +146,7 @@ func Whole() Scenario {
 	main := map[string]Want{
 		"a-paths": Directory{"etc/agents"}, "b-mount": Mount{"run/bpf", "bpf"}, "c-values": value(redirects, "0"),
 		"d-drop-in": DropIn{"90-first.conf", filter, "0"}, "e-file": File{"etc/agents/first", "one"},
+		"g-cni": Plugins{"first", "one", cniinstall.Always},
 	}
 	later := maps.Clone(main)
 	delete(later, "c-values")
@@ -144,6 +154,7 @@ func Whole() Scenario {
 	chained := map[string]Want{
 		"a-cgroup": Mount{"run/agents/cgroup", "cgroup2"}, "b-values": Values{{Key: redirects, Value: "0"}, {Key: forwarding6, Value: "1"}},
 		"c-file": File{"etc/agents/second", "one"}, "d-lock": EmptyFile{"etc/lock"},
+		"g-cni": Plugins{"second", "another", cniinstall.IfMissing},
 	}
 	insisting := maps.Clone(chained)
 	insisting["b-values"] = Values{{Key: redirects, Value: "2"}, {Key: forwarding6, Value: "1"}}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -16,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -63,6 +65,7 @@ type outcome struct {
 	Err      string
 	Conflict bool     // it was refused, since another agent wants something else
 	Changes  []string // that a check has found
+	Records  bool     // they are about what is recorded only
 	Left     []string // objects that a release has left
 }
 
@@ -89,7 +92,8 @@ func (s *site) do(ctx context.Context, scenario Scenario, op operation) outcome 
 	case check:
 		plan.Steps = s.steps(agent, op.Version)
 		report, err := plan.Check(ctx)
-		return failed(outcome{Changes: changesOf(report)}, err)
+		changes, records := changesOf(report)
+		return failed(outcome{Changes: changes, Records: records}, err)
 	case uninstall:
 		_, err := plan.RevertAll(ctx)
 		return failed(outcome{}, err)
@@ -108,6 +112,7 @@ func (s *site) node(agent Agent, op operation) *journal.Node {
 	if op.Do != release {
 		for _, h := range []journal.Handler{
 			bpffs.Handler{Kernel: s.mounts}, cgroup.Handler{Kernel: s.mounts}, sysctl.Handler{Kernel: s.sysctl()}, hostpath.Handler{}, published,
+			cniinstall.Handler{ConfDir: s.path(confDir)},
 		} {
 			n.Handlers = append(n.Handlers, handler{h, s.point})
 		}
@@ -143,13 +148,20 @@ func (s *site) release(ctx context.Context, node *journal.Node) (o outcome) {
 	return failed(o, err)
 }
 
-func changesOf(report *bootstrap.Report) (changes []string) {
+// changesOf lists what a check has found, and reports whether all of it only records what
+// agents share.
+func changesOf(report *bootstrap.Report) (changes []string, records bool) {
+	records = true
 	for _, r := range report.Results {
-		if !slices.Contains([]bootstrap.Status{bootstrap.Unchanged, bootstrap.Skipped}, r.Status) {
-			changes = append(changes, fmt.Sprintf("%s: %s %q", r.Step, r.Status, r.Changes))
+		if slices.Contains([]bootstrap.Status{bootstrap.Unchanged, bootstrap.Skipped}, r.Status) {
+			continue
 		}
+		changes = append(changes, fmt.Sprintf("%s: %s %q", r.Step, r.Status, r.Changes))
+		records = records && len(r.Changes) > 0 && !slices.ContainsFunc(r.Changes, func(c string) bool {
+			return !strings.HasPrefix(c, "keep ") && !strings.HasPrefix(c, "leave ")
+		})
 	}
-	return changes
+	return changes, records
 }
 
 // handler is one that may be killed before and after it undoes an entry.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
@@ -76,6 +77,9 @@ func (s State) addFiles(root string) error {
 		}
 		content, err := os.ReadFile(path)
 		s["file "+name] = fmt.Sprintf("%04o %s", filemode.Unix(info.Mode()), content)
+		if strings.HasPrefix(name, binDir) {
+			s["plugin "+name] = "there"
+		}
 		if filepath.Ext(name) == ".conf" {
 			s["settings "+name] = strings.Join(settings(string(content)), "\n")
 		}
@@ -117,6 +121,7 @@ type files map[string]file
 type file struct {
 	mode    fs.FileMode
 	content string
+	written time.Time // by which cniinstall tells its files from others that are equal
 }
 
 // read adds what is below root.
@@ -131,6 +136,7 @@ func (all files) read(root string) error {
 		}
 		f := file{mode: info.Mode()}
 		if info.Mode().IsRegular() {
+			f.written = info.ModTime()
 			content, err := os.ReadFile(path)
 			if err != nil {
 				return err
@@ -158,6 +164,12 @@ func (all files) write(root string) error {
 		if err := os.Chmod(path, f.mode); err != nil {
 			return err
 		}
+		if f.written.IsZero() {
+			continue
+		}
+		if err := os.Chtimes(path, f.written, f.written); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -166,8 +178,8 @@ func (all files) write(root string) error {
 func original() files {
 	const dir = fs.ModeDir | 0o755
 	return files{
-		".": {dir, ""}, "etc": {dir, ""}, "run": {dir, ""}, "var": {dir, ""}, "etc/sysctl.d": {dir, ""},
-		"etc/theirs":                  {0o640, "theirs"},
-		"etc/sysctl.d/10-theirs.conf": {0o644, "# theirs\n" + filter + " = 2\n"},
+		".": {mode: dir}, "etc": {mode: dir}, "run": {mode: dir}, "var": {mode: dir}, "etc/sysctl.d": {mode: dir},
+		"etc/theirs":                  {mode: 0o640, content: "theirs"},
+		"etc/sysctl.d/10-theirs.conf": {mode: 0o644, content: "# theirs\n" + filter + " = 2\n"},
 	}
 }

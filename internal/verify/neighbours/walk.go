@@ -5,59 +5,106 @@ package neighbours
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 )
 
 // Walk does what a seed draws, on a node in memory with its files in dir, and undoes
-// everything at the end. Each apply is by another owner, as each pod of a DaemonSet is.
+// everything at the end. Each apply is by another owner, as each pod of a DaemonSet is. An
+// error that is a [Violation] has a trace without what is not needed for it.
 func (s Scenario) Walk(ctx context.Context, dir string, seed uint64, operations int, options Options) error {
-	m, err := newMemory(s, dir, options.Naive)
+	reboots, err := options.reboots(dir)
 	if err != nil {
 		return err
 	}
-	return s.walk(ctx, m, seed, operations, options.Reboots)
+	var done []operation
+	next := func(b *beliefs, n int, draw *rand.Rand) (op operation, end bool) {
+		op, end = draws(b, n, operations, reboots, draw)
+		done = append(done, op)
+		return op, end
+	}
+	err = s.inMemory(ctx, dir, seed, options, next)
+	for i := len(done) - 1; i >= 0 && isViolation(err); i-- {
+		fewer := slices.Delete(slices.Clone(done), i, i+1)
+		if again := s.inMemory(ctx, dir, seed, options, given(fewer)); isViolation(again) {
+			done, err = fewer, again
+		}
+	}
+	return err
 }
 
-func (s Scenario) walk(ctx context.Context, m machine, seed uint64, operations int, reboots bool) error {
+func isViolation(err error) bool { return errors.As(err, new(*Violation)) }
+
+// script says what is done as the nth operation, if anything is.
+type script func(b *beliefs, n int, draw *rand.Rand) (op operation, end bool)
+
+// given does ops, but for those that nothing is recorded for.
+func given(ops []operation) script {
+	return func(b *beliefs, n int, _ *rand.Rand) (operation, bool) {
+		if n >= len(ops) {
+			return operation{}, true
+		}
+		if op := ops[n]; op.Do == apply || op.Do == reboot || b.Agents[op.Agent].Recorded {
+			return op, false
+		}
+		return operation{Do: reboot, Kill: nothing}, false
+	}
+}
+
+// nothing marks an operation that is passed over.
+const nothing = -1
+
+func (s Scenario) inMemory(ctx context.Context, dir string, seed uint64, options Options, next script) error {
+	m, err := newMemory(s, dir, options.Naive)
+	if err == nil {
+		err = s.walk(ctx, m, seed, next)
+	}
+	return errors.Join(err, os.RemoveAll(m.root))
+}
+
+func (s Scenario) walk(ctx context.Context, m machine, seed uint64, next script) error {
 	before, err := m.observe()
 	if err != nil {
 		return err
 	}
 	j := &judge{m, newBeliefs(s), before, []string{fmt.Sprint("seed ", seed)}}
 	draw := rand.New(rand.NewPCG(seed, 0))
-	for n := range operations {
-		op := draws(draw, j.operations(reboots))
-		if op.Do == apply {
-			op.Owner = fmt.Sprint("pod-", n)
+	for n := 0; ; n++ {
+		op, end := next(j.beliefs, n, draw)
+		if end {
+			return nil
 		}
-		if _, err := j.do(ctx, op); err != nil {
-			return err
-		}
-	}
-	for _, agent := range draw.Perm(len(j.Agents)) {
-		if !j.Agents[agent].Recorded {
+		if op.Kill == nothing {
 			continue
 		}
-		op := operation{Agent: agent, Do: uninstall}
-		if draw.IntN(8) == 0 {
-			op.Do = release
-		}
 		if _, err := j.do(ctx, op); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// draws draws an operation, few of them releases, and half of the others killed.
-func draws(draw *rand.Rand, ops []operation) operation {
-	op := ops[draw.IntN(len(ops))]
+// draws draws the nth operation, few of them releases, and half of the others killed. After
+// the last, the agents are undone in an order that is drawn too.
+func draws(b *beliefs, n, last int, reboots bool, draw *rand.Rand) (op operation, end bool) {
+	ops := b.operations(reboots)
+	if n >= last {
+		ops = slices.DeleteFunc(ops, func(op operation) bool { return op.Do != uninstall && op.Do != release })
+	}
+	if len(ops) == 0 {
+		return op, true
+	}
+	op = ops[draw.IntN(len(ops))]
 	for op.Do == release && draw.IntN(4) > 0 {
 		op = ops[draw.IntN(len(ops))]
 	}
-	if op.Do != reboot && op.Do != release && draw.IntN(2) == 0 {
+	if (op.Do == apply || op.Do == uninstall) && n < last && draw.IntN(2) == 0 {
 		op.Kill = 1 + draw.IntN(40)
 	}
-	return op
+	if op.Do == apply {
+		op.Owner = fmt.Sprint("pod-", n)
+	}
+	return op, false
 }

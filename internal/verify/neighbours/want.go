@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"testing/fstest"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -109,6 +111,44 @@ func (d DropIn) objects() State {
 }
 
 func (DropIn) lasts(string) bool { return true } // what is booted applies it
+
+// Plugins are an agent's configuration and the plugin that it names, which other agents bring
+// too.
+type Plugins struct {
+	Config, Portmap string
+	Policy          cniinstall.Policy // of the plugin
+}
+
+const (
+	binDir  = "opt/bin"
+	confDir = "etc/net.d"
+)
+
+func (p Plugins) portmap() string {
+	return "#!/bin/sh\n# " + p.Portmap + "\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n"
+}
+
+func (p Plugins) config() string {
+	return `{"cniVersion":"1.0.0","name":"` + p.Config + `","plugins":[{"type":"portmap"}]}`
+}
+
+func (p Plugins) action(s *site) bootstrap.Action {
+	return cniinstall.Install{
+		Plugins: fstest.MapFS{"portmap": {Data: []byte(p.portmap())}}, Policy: map[string]cniinstall.Policy{"portmap": p.Policy},
+		BinDir: s.path(binDir), ConfDir: s.path(confDir), ConfName: "10-" + p.Config + ".conflist",
+		Config: cniinstall.Whole(p.config()), Optional: []string{"loopback"},
+	}
+}
+
+func (p Plugins) objects() State {
+	all := State{"plugin " + binDir + "/portmap": "there", "file " + confDir + "/10-" + p.Config + ".conflist": "0600 " + p.config()}
+	if p.Policy == cniinstall.Always {
+		all["file "+binDir+"/portmap"] = "0755 " + p.portmap()
+	}
+	return all
+}
+
+func (Plugins) lasts(string) bool { return true }
 
 // objects are those of all steps.
 func (v Version) objects() State {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bpfmap_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+)
+
+// agent is what another agent of the node does with maps.
+func (n *node) agent(name string, f func(p recorded)) {
+	n.t.Helper()
+	j, err := (&journal.Node{Dir: n.state, Agent: name, NoOwner: true, Handlers: []journal.Handler{bpfmap.Handler{}}}).Open(n.t.Context(), nil)
+	require.NoError(n.t, err)
+	defer j.Close()
+	p := n.pinned()
+	p.Journal = j.Step("maps")
+	f(p)
+}
+
+// id is that of the map, which no other one has.
+func (n *node) id(name string) ebpf.MapID {
+	n.t.Helper()
+	info, err := n.load(name).Info()
+	require.NoError(n.t, err)
+	id, ok := info.ID()
+	require.True(n.t, ok)
+	return id
+}
+
+// A map that two agents want stays until both are undone, whoever has made it; one that wants
+// it to be another is refused, and nothing is replaced.
+func TestPLAN14_AMapOfTwoAgents(t *testing.T) {
+	for _, order := range [][]string{{"first", "second"}, {"second", "first"}} {
+		n := newNode(t)
+		for _, name := range []string{"first", "second"} {
+			n.agent(name, func(p recorded) {
+				p.Maps = append(p.Maps, hash("services", 10))
+				n.apply(p)
+				entries, err := p.Journal.Entries()
+				require.NoError(t, err)
+				require.Len(t, entries, 2, "the map and its directory")
+			})
+		}
+		id := n.id("services")
+		n.agent("third", func(p recorded) {
+			p.Maps = append(p.Maps, hash("services", 20))
+			_, err := p.Check(t.Context())
+			require.ErrorIs(t, err, journal.ErrConflict)
+			require.ErrorContains(t, err, `agent "second" has Hash of 10 entries, keys of 4 bytes, values of 4, flags 0x0, and this one wants Hash of 20 entries`)
+			require.ErrorIs(t, p.Apply(t.Context()), journal.ErrConflict)
+		})
+		require.Equal(t, id, n.id("services"))
+		n.agent(order[0], func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
+		require.Equal(t, id, n.id("services"))
+		n.agent(order[1], func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
+		require.NoDirExists(t, n.path(""))
+	}
+}
+
+// One agent makes it anew after a stranger has removed it: the other one knows it by that.
+func TestPLAN14_AMapThatWasMadeAnew(t *testing.T) {
+	n := newNode(t)
+	apply := func(p recorded) {
+		p.Maps = append(p.Maps, hash("services", 10))
+		require.NoError(t, p.Apply(t.Context()))
+	}
+	n.agent("first", apply)
+	n.agent("second", apply)
+	require.NoError(t, os.Remove(n.path("services")))
+	n.agent("second", apply)
+	n.agent("second", func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
+	n.agent("first", func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
+	require.NoDirExists(t, n.path(""))
+}
+
+// A map that was there before is nobody's to remove, and wanted as it is.
+func TestPLAN14_AMapThatWasFound(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, bpfmap.Pinned{Dir: n.pinned().Dir, Maps: n.pinned(hash("services", 10)).Maps}.Apply(t.Context()))
+	id := n.id("services")
+	n.agent("first", func(p recorded) {
+		p.Maps = append(p.Maps, hash("services", 10))
+		n.apply(p)
+	})
+	n.agent("second", func(p recorded) {
+		p.Maps = append(p.Maps, hash("services", 20))
+		_, err := p.Check(t.Context())
+		require.ErrorIs(t, err, journal.ErrConflict)
+	})
+	n.agent("first", func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
+	require.Equal(t, id, n.id("services"))
+}
