@@ -80,7 +80,7 @@ func TestPLAN14_EachContainerHasItsOwnObjects(t *testing.T) {
 			e.Object, e.After = "/tmp/host", value("1")
 			require.NoError(t, j.Begin(step(t, j, "config"), e))
 			all := entries(t, j)
-			require.Regexp(t, `^mnt:\[\d+\] acme/value /tmp/config$`, all[0].Identity)
+			require.Equal(t, "of agent "+agent+": acme/value /tmp/config", all[0].Identity)
 			require.Equal(t, "thing /tmp/host", all[1].Identity, "as the caller says")
 		})
 	}

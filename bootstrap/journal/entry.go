@@ -45,8 +45,8 @@ type Entry struct {
 	// about one object. If empty, Begin fills it in: WHAT and the object for the kinds
 	// PACKAGE/file, PACKAGE/dir, PACKAGE/mount and PACKAGE/pin, with the path as it is
 	// without symbolic links, otherwise the whole kind and the object. Where the kind's
-	// handler has no namespaces, and the process is in a container, that one's mount
-	// namespace stands before it: the same path in another is another object.
+	// handler has no namespaces, and the process is in a container, the agent stands before
+	// it: the same path in another's container is another object.
 	Identity string `json:"identity,omitempty"`
 
 	// Step is the plan's step that changed the object. Begin fills it in.

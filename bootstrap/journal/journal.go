@@ -209,13 +209,14 @@ type shared struct {
 	options Node
 	dir     string
 	enter   Enter
-	side    string       // the process's own mount namespace, unless that is the host's
 	parent  *durable.Dir // nil: there was none
 	missing error
 	name    string // of the directory in parent
 	boot    string
 	self    *claimant // this process, if the owner is no pod
 	living  *claimant // that of the recorded owner, if it lived when the journal was opened
+
+	contained bool // the process is in another mount namespace than the host's
 
 	toClaim atomic.Bool // a check has found what an apply would record, though it changes nothing
 
@@ -247,8 +248,8 @@ func (n *Node) Open(ctx context.Context, enter Enter) (j *Journal, err error) {
 	}
 	side := mountinfo.Namespace()
 	err = enter(ctx, []string{"mnt"}, func(context.Context) (err error) {
-		if j, err = open(*n, enter); err == nil && side != mountinfo.Namespace() {
-			j.side = side
+		if j, err = open(*n, enter); err == nil {
+			j.contained = side != mountinfo.Namespace()
 		}
 		return err
 	})
@@ -455,11 +456,11 @@ func (j *Journal) identify(entries []Entry) (map[string]claims, error) {
 	return j.othersOf(identities...)
 }
 
-// identity says what e's object is. Of what is on the side of the process, that of another
-// container is another, also by the same path.
+// identity says what e's object is. What is in the process's container is no other agent's,
+// also by the same path.
 func (j *Journal) identity(e Entry) string {
-	if namespaces, handled := j.options.Handles(e.Kind); j.side != "" && handled && len(namespaces) == 0 {
-		return j.side + " " + e.identity()
+	if namespaces, handled := j.options.Handles(e.Kind); j.contained && handled && len(namespaces) == 0 {
+		return "of agent " + j.options.Agent + ": " + e.identity()
 	}
 	return e.identity()
 }

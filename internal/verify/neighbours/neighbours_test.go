@@ -29,7 +29,7 @@ func number(t *testing.T, name string, otherwise, short int) int {
 }
 
 func TestPLAN11_PLAN14_EveryOrder(t *testing.T) {
-	depth := number(t, "SLIPWAY_NEIGHBOURS_DEPTH", 3, 1)
+	depth := number(t, "SLIPWAY_NEIGHBOURS_DEPTH", 2, 1)
 	for _, s := range neighbours.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
