@@ -43,10 +43,10 @@ type Entry struct {
 	// Identity says what the object is, whichever package changes it: "file /etc/x",
 	// "mount /sys/fs/bpf", "sysctl net.ipv4.ip_forward". Entries of one identity are
 	// about one object. If empty, Begin fills it in: WHAT and the object for the kinds
-	// PACKAGE/file, PACKAGE/dir, PACKAGE/mount and PACKAGE/pin, with the path as it is
-	// without symbolic links, otherwise the whole kind and the object. Where the kind's
-	// handler has no namespaces, and the process is in a container, the agent stands before
-	// it: the same path in another's container is another object.
+	// PACKAGE/file, PACKAGE/dir, PACKAGE/mount, PACKAGE/pin and PACKAGE/layout, with the
+	// path as it is without symbolic links, otherwise the whole kind and the object. Where
+	// the kind's handler has no namespaces, and the process is in a container, the agent
+	// stands before it: the same path in another's container is another object.
 	Identity string `json:"identity,omitempty"`
 
 	// Step is the plan's step that changed the object. Begin fills it in.
@@ -259,7 +259,7 @@ func (e *Entry) intern(words map[string]string) {
 func (e Entry) identity() string {
 	_, what, _ := strings.Cut(e.Kind, "/")
 	switch what {
-	case "file", "dir", "mount", "pin":
+	case "file", "dir", "mount", "pin", "layout":
 		paths := spellings(e.Object)
 		return what + " " + paths[len(paths)-1]
 	}

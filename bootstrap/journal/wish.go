@@ -291,7 +291,7 @@ func (j *Journal) above(ctx context.Context, l *log, entries []Entry, others map
 // above lists the identities of the directories that e's object is in, or on.
 func (e Entry) above() (identities []string) {
 	what, path, _ := strings.Cut(e.Identity, " ")
-	if !isPath(path) || !slices.Contains([]string{"file", "dir", "mount", "pin"}, what) {
+	if !isPath(path) || !slices.Contains([]string{"file", "dir", "mount", "pin", "layout"}, what) {
 		return nil
 	}
 	if what != "mount" { // which is on a directory

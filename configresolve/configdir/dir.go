@@ -42,7 +42,8 @@ func (d Writer) Check(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, hint(d.Path, err)
 	}
-	return l.changes(d.Path, j.want), nil
+	shared, err := j.journal.CheckWishes(ctx, j.wish(l.done()))
+	return append(l.changes(d.Path, j.want), shared...), err
 }
 
 func (d Writer) job(ctx context.Context) job {
@@ -54,8 +55,11 @@ func (d Writer) Apply(ctx context.Context) error {
 	if d.Config == nil {
 		return hint(d.Path, errNoConfig)
 	}
-	_, err := d.job(ctx).run(ctx)
-	return err
+	j := d.job(ctx)
+	if _, err := j.run(ctx); err != nil {
+		return err
+	}
+	return j.journal.Wish(ctx, j.wish(true))
 }
 
 // Advise says why others than root, or the caller, can change what the agent is

@@ -20,6 +20,11 @@ var files = journal.Files{Kind: "config"}
 
 const kindDir = "config/dir" // of files
 
+// wish is the configuration, which another agent of the same host may want too.
+func (j job) wish(met bool) journal.Wish {
+	return journal.Wish{Entry: journal.Entry{Kind: kindLayout, Object: filepath.Join(j.dir, dataLink), After: stateOf(j.want)}, Met: met}
+}
+
 // begin records that a configuration is about to be written.
 func (j job) begin(ctx context.Context, d *durable.Dir, l *layout) error {
 	if j.journal == nil {
