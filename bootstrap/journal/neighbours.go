@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
@@ -109,13 +110,26 @@ func (n neighbours) list(d *durable.Dir, own string) error {
 
 // read reads what is new in the journals, and reports whether all of them were read to
 // their ends.
-func (n neighbours) read(d *durable.Dir) (whole bool) {
-	whole = true
+func (n neighbours) read(d *durable.Dir) (whole bool) { return n.readEach(d) == nil }
+
+// readEach is read that says what is wrong with each one that was not.
+func (n neighbours) readEach(d *durable.Dir) (damage map[string]error) {
 	for agent, was := range n {
 		l, err := refreshed(d, agent, was)
-		n[agent], whole = l, whole && err == nil
+		if n[agent] = l; err != nil {
+			if damage == nil {
+				damage = map[string]error{}
+			}
+			damage[agent] = err
+		}
 	}
-	return whole
+	return damage
+}
+
+// isExhausted reports whether a file was not read for want of something that others may
+// soon have given back: that says nothing of the file.
+func isExhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 // othersOf returns the claims of other agents on objects, by identity.
@@ -130,7 +144,12 @@ func (j *Journal) othersOf(identities ...string) (map[string]claims, error) {
 		return nil, err
 	}
 	defer d.Close()
-	j.around.read(d)
+	for agent, err := range j.around.readEach(d) {
+		if isExhausted(err) {
+			return nil, fmt.Errorf("read what agent %q wants: %w", agent, err)
+		}
+		j.advise("what agent %q wants is known only as far as its journal is whole: %v", agent, err)
+	}
 	all := map[string]claims{}
 	for _, identity := range identities {
 		if all[identity] == nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
@@ -168,4 +169,30 @@ func TestPLAN14_WhatIsNoJournalOfAnother(t *testing.T) {
 		_, err := os.Lstat(filepath.Join(n.state(), "second.journal"))
 		require.NoError(t, err, "%s: it is not this one's", name)
 	}
+}
+
+// Where no more files can be opened, what others want is not known, and nothing is done.
+func TestPLAN14_WhatCannotBeReadNowIsNotTakenForNothing(t *testing.T) {
+	s := newShared(t)
+	require.NoError(t, s.apply(t, first, whole))
+	j := s.open(t, tenant{name: "second"})
+	defer j.Close()
+	ctx := step(t, j, "values")
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) })
+	free, err := unix.Dup(0)
+	require.NoError(t, err)
+	require.NoError(t, unix.Close(free))
+	asked := false
+	for more := range uint64(10) {
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(free) + more, Max: limit.Max}))
+		_, err = j.CheckWishes(ctx, tenant{name: "second", wants: "2"}.claim(s))
+		if !errors.Is(err, journal.ErrConflict) {
+			require.ErrorIs(t, err, unix.EMFILE)
+			asked = asked || strings.Contains(err.Error(), `read what agent "first" wants: `)
+		}
+	}
+	require.True(t, asked)
+	require.ErrorIs(t, err, journal.ErrConflict)
 }

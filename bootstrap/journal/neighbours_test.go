@@ -148,6 +148,12 @@ func TestPLAN14_ADamagedFileStopsItsOwnAgentOnly(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, append(raw, "damaged\n"...), 0o600))
 	_, err = (&journal.Node{Dir: s.dir, Agent: "first", NoOwner: true}).Open(t.Context(), nil)
 	require.ErrorIs(t, err, journal.ErrUnreadable)
+	s.in(t, second, "check", false, func(ctx context.Context, j *journal.Journal, n *journal.Node) {
+		_, err := j.CheckWishes(ctx, second.claim(s))
+		require.NoError(t, err)
+		require.Len(t, n.Advice(ctx), 1)
+		require.Contains(t, n.Advice(ctx)[0], `what agent "first" wants is known only as far as its journal is whole: `+path)
+	})
 	require.NoError(t, s.uninstall(t, second))
 	require.Equal(t, "1", s.v.now["x"], "what it says before the damage counts")
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
