@@ -112,6 +112,10 @@ type Journal interface {
 	// node. If not, it is done, and this process counts as one that has applied.
 	Claims(inside context.Context) (bool, error)
 
+	// Wishes reports whether checks have found what an apply would record although it
+	// changes nothing: objects that are as wanted already.
+	Wishes(inside context.Context) bool
+
 	// WithStep returns a context in which whatever actions record belongs to the
 	// named step. Noted reports whether they have recorded anything.
 	WithStep(inside context.Context, step string) context.Context

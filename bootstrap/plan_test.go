@@ -503,6 +503,7 @@ func (claiming) Identity(context.Context) (string, string, int)         { return
 func (claiming) SaveReport(context.Context, []byte) error               { return nil }
 func (claiming) WithStep(ctx context.Context, _ string) context.Context { return ctx }
 func (c claiming) Claims(context.Context) (bool, error)                 { return c.claims, nil }
+func (claiming) Wishes(context.Context) bool                            { return false }
 
 func TestPLAN2_AnApplyTakesTheLockForAChangeOnly(t *testing.T) {
 	var log []string

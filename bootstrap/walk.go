@@ -153,7 +153,7 @@ func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
 		if w.plan.Journal == nil {
 			return err
 		}
-		if err == nil && !needed {
+		if needed = needed || w.plan.Journal.Wishes(ctx); err == nil && !needed {
 			if needed, err = w.plan.Journal.Claims(ctx); err != nil {
 				return check.report.fail(err)
 			}

@@ -125,7 +125,7 @@ func (n *Node) WithStep(ctx context.Context, step string) context.Context {
 }
 
 // Claims reports whether an apply that has nothing to change would still claim the node
-// (see [Journal.Claims]), record what was found as it is wanted, or finish what a run that was cut short has left in the journal's
+// (see [Journal.Claims]), or finish what a run that was cut short has left in the journal's
 // directory. If not, this process counts as one that has applied.
 func (n *Node) Claims(ctx context.Context) (bool, error) {
 	j := in(ctx)
@@ -133,7 +133,6 @@ func (n *Node) Claims(ctx context.Context) (bool, error) {
 	if err == nil && !claims {
 		claims, err = j.cutShort()
 	}
-	claims = claims || j != nil && j.toClaim.Load()
 	if j == nil || claims || err != nil || j.hasApplied() {
 		return claims, err
 	}
@@ -146,6 +145,13 @@ func (n *Node) Claims(ctx context.Context) (bool, error) {
 	}
 	j.bind(p)
 	return false, nil
+}
+
+// Wishes reports whether what was checked since the last apply has objects that are found
+// as wanted, or no longer wanted so, and not recorded as that.
+func (n *Node) Wishes(ctx context.Context) bool {
+	j := in(ctx)
+	return j != nil && j.toClaim.Load()
 }
 
 // Identity says in whose name the journal was entered: the agent, the owner (empty:

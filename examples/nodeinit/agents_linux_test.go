@@ -157,6 +157,10 @@ func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
 	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first" has 0, and this one wants 1`)
 	n.ok(values("apply", "second", "1", "--override")...)
 	require.Equal(t, 1, n.run(values("apply", "first", "0")...).code)
+	last := func() string { return n.shell("cat /var/lib/slipway/first.last.json") }
+	require.Contains(t, last(), "journal.conflict", "what failed is kept")
+	require.Equal(t, 1, n.run(append(values("apply", "first", "0"), "--sysctl", "kernel.nothing=1", "--sysctl", "net.ipv4.conf.lo.rp_filter=0")...).code)
+	require.Contains(t, last(), "sysctl.key-missing", "also where something is found as wanted")
 	n.ok("uninstall", "--agent", "second")
 	require.Equal(t, "0\n", n.read(ipForward))
 	n.ok("uninstall", "--agent", "first")
