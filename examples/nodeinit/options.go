@@ -39,7 +39,7 @@ type options struct {
 	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs        []string
 	cniConfKey, cniChain, cniTemplate, cniLogFile, cniBackupSuffix string
 	cniDebug, cniExclusive                                         bool
-	cniWait                                                        time.Duration
+	cniWait, kubeProxyWait                                         time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf           bool
 	keepPlugins                                                    bool
 	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint            string
