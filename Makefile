@@ -110,8 +110,8 @@ codes: ## write the table of codes into CODES.md
 charts: ## the components of examples/deploy over the charts of others, rendered by helm, before a real API server (helm is built the first time: 4 CPU-minutes)
 	$(GO) test $(KUBERNETES) -tags charts -count 1 -run Charts ./realkube/config
 
-compare: ## nodeinit beside Cilium's own build-config, built from its module the first time (3 CPU-minutes)
-	$(GO) test $(KUBERNETES) -tags compare -count 1 -v -run Compa ./realkube/config
+compare: ## nodeinit beside the build-config of Cilium 1.18 and 1.20, built from their modules the first time (4 CPU-minutes each)
+	$(GO) test $(KUBERNETES) -tags compare -count 1 -v -timeout 30m -run Compa ./realkube/config
 
 BENCH        = -run '^$$' -timeout 60m
 

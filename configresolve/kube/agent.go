@@ -5,14 +5,21 @@ package kube
 
 import "github.com/slipway-dev/slipway/configresolve"
 
-// Agent holds the names by which an agent is configured in a cluster.
+// Agent holds the names by which an agent is configured in a cluster, and the mark of
+// its own packets.
 type Agent struct {
 	ConfigMap   string   // the name of its ConfigMap
 	NodeConfigs Resource // what selects nodes by their labels
 	Prefix      string   // of the keys of a Node's labels and annotations, without the slash
+	Mark        uint32   // for Connection.Mark; 0: it has none
 }
 
-// Cilium returns the names of Cilium's agent.
+// Cilium returns the names of Cilium's agent, and the mark with which its own programs
+// pass its host firewall since 1.19: that of a proxy's egress (0x0B00,
+// pkg/datapath/linux/linux_defaults/mark.go), with the identity of the host, 1, in the
+// upper half, as pkg/k8s/hostfirewallbypass makes it. Those mark each packet, which
+// stops them where kube-proxy runs in IPVS mode (cilium issue 44464); see
+// Connection.Mark.
 func Cilium() Agent {
 	return Agent{
 		ConfigMap: "cilium-config",
@@ -21,5 +28,6 @@ func Cilium() Agent {
 			Kind: configresolve.KindNodeConfig,
 		},
 		Prefix: "config.cilium.io",
+		Mark:   1<<16 | 0x0B00,
 	}
 }

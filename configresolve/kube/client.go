@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/code"
@@ -55,6 +56,32 @@ type Connection struct {
 	// small cluster can use a shorter one.
 	Spread time.Duration
 
+	// Mark, unless it is 0, is a mark of packets (SO_MARK of socket(7)) with which a
+	// server is tried that does not answer without: such as that by which an agent's own
+	// firewall lets pass what its policy would stop (Agent.Mark). It is never set at first,
+	// since there are networks where marked packets do not arrive (those of IPVS, for
+	// example); but where there is no connection within two seconds, or it is refused,
+	// attempts with and without it take turns. The same holds for what asks for the name
+	// of a server. To set it needs Linux and CAP_NET_ADMIN; where that is missing,
+	// connections are made without.
+	Mark uint32
+
+	// Dialed, if set, is told of each attempt to connect, from several goroutines.
+	Dialed func(Attempt)
+
+	// DialTimeout is how long it may take to connect. Zero means 30 seconds; negative,
+	// as long as a request may.
+	DialTimeout time.Duration
+
+	// KeepAlive is the time between two keep-alive probes of an idle connection. Zero
+	// means 30 seconds; negative, there are none.
+	KeepAlive time.Duration
+
+	// QPS, if positive, is how many requests a second go to the servers, repeated ones
+	// too, once Burst of them (or one, if that is zero) have gone at once.
+	QPS   float32
+	Burst int
+
 	// Wrap, if set, wraps the transport below the retries, so it sees each attempt.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
@@ -81,7 +108,7 @@ func (c Connection) Client() (*Client, error) {
 }
 
 // Config returns the client-go configuration that Client uses, for other clients of
-// the caller. Retries are built in, and there is no rate limit.
+// the caller. Retries are built in, and the limit of QPS, which all of them share.
 func (c Connection) Config() (*rest.Config, error) {
 	servers, err := c.servers()
 	if err != nil {
@@ -97,13 +124,25 @@ func (c Connection) Config() (*rest.Config, error) {
 	if c.UserAgent != "" {
 		config.UserAgent = c.UserAgent
 	}
-	config.QPS = -1
+	if c.Mark != 0 || c.DialTimeout != 0 || c.KeepAlive != 0 || c.Dialed != nil {
+		config.Dial = dialer{c.Mark, c.DialTimeout, c.KeepAlive, c.Dialed}.DialContext
+	}
+	config.QPS = -1                           // the transport has the limit
 	config.WarningHandler = rest.NoWarnings{} // it would print
 	if c.Wrap != nil {
 		config.Wrap(c.Wrap)
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newRetrier(next, servers, c.Spread) })
+	limit := c.limit()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newRetrier(next, servers, c.Spread, limit) })
 	return config, nil
+}
+
+// limit returns what lets requests through, as QPS and Burst say.
+func (c Connection) limit() flowcontrol.RateLimiter {
+	if c.QPS <= 0 {
+		return flowcontrol.NewFakeAlwaysRateLimiter()
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(c.QPS, max(c.Burst, 1))
 }
 
 func (c Connection) servers() ([]*url.URL, error) {

@@ -25,9 +25,11 @@
 // once the API server has said by /readyz that it is ready (a starting server
 // denies everybody for a moment); the error says what to grant. A failed request is
 // tried again at once, and then at random times within a minute, so that thousands
-// of nodes do not return in one wave ([Connection.Spread]). The client needs no
-// capability; its ServiceAccount needs get on the ConfigMap, list on the custom
-// resource and get on the Node.
+// of nodes do not return in one wave ([Connection.Spread]). Where a policy of the
+// agent's own host firewall leaves the API server out, packets with the agent's mark
+// still pass: they are tried where others get no answer ([Connection.Mark]). The client
+// needs no capability, but CAP_NET_ADMIN for that mark; its ServiceAccount needs get on
+// the ConfigMap, list on the custom resource and get on the Node.
 //
 // Do not use it if a ConfigMap can be mounted instead: with configresolve.Dir, a
 // node needs no API server to boot.

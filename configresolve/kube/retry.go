@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // What fails is tried again at once, within firstWindow, and then at a random
@@ -42,14 +44,15 @@ type retrier struct {
 	next    http.RoundTripper
 	servers []*url.URL // empty: the one that the request names
 	spread  time.Duration
+	limit   flowcontrol.RateLimiter
 	current atomic.Int64 // index of the server that answered last
 }
 
-func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration) *retrier {
+func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration, limit flowcontrol.RateLimiter) *retrier {
 	if spread <= 0 {
 		spread = defaultSpread
 	}
-	return &retrier{next: next, servers: servers, spread: spread}
+	return &retrier{next: next, servers: servers, spread: spread, limit: limit}
 }
 
 // RoundTrip implements http.RoundTripper. A request that is not a read is passed on
@@ -112,6 +115,9 @@ func (r *retrier) pause(ctx context.Context, a answer, attempt int) bool {
 // to another.
 func (r *retrier) once(ctx context.Context, req *http.Request) answer {
 	server := r.current.Load()
+	if err := r.wait(ctx); err != nil {
+		return answer{err: err, server: server, final: true}
+	}
 	response, err := r.send(ctx, req, server)
 	if len(r.servers) > 1 && ctx.Err() == nil && (err != nil || response.StatusCode >= http.StatusInternalServerError) {
 		r.current.CompareAndSwap(server, (server+1)%int64(len(r.servers)))
@@ -168,6 +174,9 @@ func (r *retrier) round(ctx context.Context, req *http.Request) answer {
 }
 
 func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answer {
+	if err := r.wait(ctx); err != nil {
+		return answer{err: err, final: true}
+	}
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	response, err := r.send(attempt, req, server)
@@ -183,6 +192,18 @@ func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answ
 		return answer{err: err, final: excessive(err)}
 	}
 	return judge(response)
+}
+
+// wait waits until the limit of requests lets another one through.
+func (r *retrier) wait(ctx context.Context) error {
+	err := r.limit.Wait(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ended(ctx)
+	}
+	return fmt.Errorf("%w: the limit of requests a second leaves no time for another one", context.DeadlineExceeded)
 }
 
 func judge(response *http.Response) answer {

@@ -129,6 +129,7 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.bpfMountFlags(f)
 	a.moduleFlags(f)
 	a.sysctlFlags(f)
+	a.kubeProxyFlags(f)
 	a.cniFlags(f)
 	a.stateFlags(f)
 	a.stepFlags(f)
@@ -155,6 +156,7 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	}
 	defer closeAll()
 	if resolveErr != nil {
+		plan.Gates = nil // nothing is to be waited for
 		plan.Prepare = func(context.Context, *bootstrap.Plan) error { return unresolved(resolveErr) }
 	}
 	return a.showPlan(ctx, plan, run)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -47,8 +48,25 @@ func (a *app) buildConfigCommand() *cobra.Command {
 	}
 	a.sourceFlags(c.Flags())
 	a.reportFlags(c.Flags())
+	a.acceptedFlags(c.Flags())
 	c.Flags().BoolVar(&watch, "watch", false, "keep running: write each change and print what changed, and from which source")
 	return c
+}
+
+// acceptedFlags are those of Cilium's build-config that have nothing to say here: it
+// looks every 30 seconds whether the API server is alive (here each request has its
+// time), asks what the server's API has (here nothing is asked but for what is read), and
+// has what all commands of cilium-dbg have.
+func (a *app) acceptedFlags(f *pflag.FlagSet) {
+	f.Duration("k8s-heartbeat-timeout", 0, "")
+	f.Bool("enable-k8s-api-discovery", false, "")
+	f.StringP("host", "H", "", "")
+	f.StringSlice("log-driver", nil, "")
+	f.StringArray("log-opt", nil, "")
+	f.BoolVarP(&a.debug, "debug", "D", false, "")
+	for _, name := range []string{"k8s-heartbeat-timeout", "enable-k8s-api-discovery", "host", "log-driver", "log-opt", "debug"} {
+		must(f.MarkHidden(name))
+	}
 }
 
 // prepareConfig resolves the configuration for the step that writes it.
@@ -124,12 +142,11 @@ func (a *app) resolver() (configresolve.Resolver, error) {
 func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, err error) {
 	var client *kube.Client
 	for _, spec := range specs {
+		if spec.Cluster() && !a.enableK8s {
+			return nil, usageError{fmt.Errorf("source %s is in the cluster, and --enable-k8s is false", spec)}
+		}
 		if spec.Cluster() && client == nil {
-			connection := kube.Connection{
-				Kubeconfig: a.kubeconfig, Servers: a.apiServers, UserAgent: "slipway-nodeinit",
-				Spread: a.retrySpread, Wrap: a.logAttempts,
-			}
-			if client, err = connection.Client(); err != nil {
+			if client, err = a.connection().Client(); err != nil {
 				return nil, err
 			}
 		}

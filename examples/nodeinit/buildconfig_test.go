@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -24,9 +25,13 @@ type cluster struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []string
+	times    []time.Time
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T) *cluster { return newClusterAt(t, nil) }
+
+// newClusterAt answers where the listener is, which may be on a node; nil: here.
+func newClusterAt(t *testing.T, listener net.Listener) *cluster {
 	c := &cluster{}
 	objects := map[string]string{
 		"/api/v1/namespaces/ns1/configmaps/cilium-config": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cilium-config","namespace":"ns1"},
@@ -37,9 +42,9 @@ func newCluster(t *testing.T) *cluster {
 			{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"zone-a","namespace":"ns1"},
 			 "spec":{"nodeSelector":{"matchLabels":{"zone":"a"}},"defaults":{"debug":"true"}}}]}`,
 	}
-	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
-		c.requests = append(c.requests, r.URL.Path)
+		c.requests, c.times = append(c.requests, r.URL.Path), append(c.times, time.Now())
 		c.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		object, known := objects[r.URL.Path]
@@ -49,6 +54,11 @@ func newCluster(t *testing.T) *cluster {
 		}
 		fmt.Fprint(w, object)
 	}))
+	if listener != nil {
+		c.Listener.Close()
+		c.Listener = listener
+	}
+	c.Start()
 	t.Cleanup(c.Close)
 	return c
 }
@@ -83,6 +93,39 @@ func TestBuildConfigTakesFlagsAndEnvironmentOfTheInitContainer(t *testing.T) {
 	require.Equal(t, "false", read("debug"))
 	require.Equal(t, "9000", read("mtu"))
 	require.Contains(t, o.stderr, "debug", "what was denied is reported")
+}
+
+// Cilium's build-config has these flags in 1.18, 1.19 or 1.20. make compare has the list
+// from the programs themselves.
+func TestCFG13_BuildConfigTakesEachFlagOfCiliums(t *testing.T) {
+	c := newCluster(t)
+	dest := filepath.Join(t.TempDir(), "config-map")
+	o := here(t, nil, "build-config", "--dest="+dest, "--node-name=node1",
+		"--source=config-map:ns1/cilium-config cilium-node-config:ns1 node:node1", "--allow-config-keys=debug mtu", "--deny-config-keys=x",
+		"--k8s-api-server-urls="+c.URL+" "+c.URL, "--k8s-api-server="+c.URL, "--k8s-kubeconfig-path=",
+		"--k8s-client-qps=50.5", "--k8s-client-burst=5", "--k8s-client-connection-timeout=1m", "--k8s-client-connection-keep-alive=1m",
+		"--k8s-heartbeat-timeout=0s", "--enable-k8s=true", "--enable-k8s-api-discovery=true", "--enable-k8s-host-firewall-bypass=false",
+		"-D", "--host=unix:///x", "--log-driver=syslog", "--log-opt=format=json")
+	require.Zero(t, o.code, o.stderr)
+	for key, want := range map[string]string{"debug": "true", "mtu": "9000"} {
+		value, err := os.ReadFile(filepath.Join(dest, key))
+		require.NoError(t, err)
+		require.Equal(t, want, string(value))
+	}
+
+	o = here(t, []string{"CILIUM_K8S_NAMESPACE=ns1"}, "build-config", "--dest="+dest, "--enable-k8s=false")
+	require.Equal(t, 64, o.code)
+	require.Contains(t, o.stderr, "source config-map:ns1/cilium-config is in the cluster, and --enable-k8s is false")
+}
+
+func TestCFG13_BuildConfigKeepsToItsLimitOfRequests(t *testing.T) {
+	c := newCluster(t)
+	args := []string{"build-config", "--k8s-api-server-urls", c.URL, "--dest", filepath.Join(t.TempDir(), "dest"), "--source", "config-map,cilium-node-config,node",
+		"--k8s-client-qps", "4", "--k8s-client-burst", "1"}
+	o := here(t, []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"}, args...)
+	require.Zero(t, o.code, o.stderr)
+	require.Len(t, c.times, 3)
+	require.GreaterOrEqual(t, c.times[2].Sub(c.times[0]), 450*time.Millisecond, "four a second")
 }
 
 func TestBuildConfigWithoutItsConfigMapFailsAndNamesIt(t *testing.T) {

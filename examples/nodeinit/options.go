@@ -23,14 +23,12 @@ import (
 // options are the values of all flags; a command registers those it has.
 type options struct {
 	hostProc, configFile, logFormat, logLevel, output string
-	here                                              bool
+	here, debug                                       bool
 
-	sources, allowKeys, denyKeys          []string
-	nodeName, namespace, kubeconfig, dest string
-	apiServers                            []string
-	apiServer                             string
-	retrySpread                           time.Duration
-	strict, showValues                    bool
+	sources, allowKeys, denyKeys []string
+	nodeName, namespace, dest    string
+	strict, showValues           bool
+	connectionOptions
 
 	cgroupRoot, bpfRoot, bpfFallback                               string
 	cgroupRepair, bpfShared                                        bool
@@ -41,7 +39,7 @@ type options struct {
 	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs        []string
 	cniConfKey, cniChain, cniTemplate, cniLogFile, cniBackupSuffix string
 	cniDebug, cniExclusive                                         bool
-	cniWait                                                        time.Duration
+	cniWait, kubeProxyWait                                         time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf           bool
 	keepPlugins                                                    bool
 	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint            string
@@ -85,10 +83,7 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 	f.BoolVar(&a.showValues, "show-values", false, "print the values of keys that look secret, such as etcd-password, instead of masking them")
 	f.StringVar(&a.nodeName, "node-name", "", "name of this node in the cluster (default: the host name)")
 	f.StringVar(&a.namespace, "k8s-namespace", "", "namespace of sources that do not name one")
-	f.StringVar(&a.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig file (default: the pod's service account)")
-	f.StringSliceVar(&a.apiServers, "k8s-api-server-urls", nil, "URLs of API servers, tried in turn")
-	f.StringVar(&a.apiServer, "k8s-api-server", "", "URL of one API server; the older form of --k8s-api-server-urls")
-	f.DurationVar(&a.retrySpread, "k8s-retry-spread", time.Minute, "nodes retry at a random time within this window when the API server was away; make it shorter in a small cluster")
+	a.connectionOptions.flags(f)
 	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, in this container")
 }
 

@@ -86,7 +86,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		})
 	}
 	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
-	p.Gates = a.cniGates(install)
+	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)
 	return p, closeAll, a.choose(p)
 }
 

@@ -72,11 +72,12 @@ func (p *progress) start(ctx context.Context, _ bootstrap.Op, step string) conte
 
 // waiting says what a step, or the plan before its first, waits for.
 func (p *progress) waiting(_ context.Context, w bootstrap.Wait) {
-	if w.Err != nil {
-		return // the step tells in the end
+	line := "  waiting for " + bootstrap.OneLine(w.For)
+	if w.Err != nil { // what a gate sees
+		line += ": " + bootstrap.OneLine(w.Err.Error())
 	}
 	p.terminal.show("")
-	fmt.Fprintf(p.w, "  waiting for %s\n", bootstrap.OneLine(w.For))
+	fmt.Fprintln(p.w, line)
 	if w.Step != "" {
 		p.terminal.show(running(w.Step))
 	}

@@ -51,6 +51,9 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	if !f.Changed("log-level") && a.output == formatJSON {
 		a.logLevel = "info" // the progress that text output shows otherwise
 	}
+	if a.debug && !f.Changed("log-level") {
+		a.logLevel = "debug"
+	}
 	if err := a.emptyNames(f); err != nil {
 		return err
 	}
@@ -66,8 +69,10 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	if a.nodeName == "" {
 		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
 	}
-	if a.apiServer != "" {
-		a.apiServers = append(a.apiServers, a.apiServer)
+	a.connectionOptions.complete()
+	a.allowKeys, a.denyKeys = words(a.allowKeys), words(a.denyKeys)
+	if sources := words(a.sources); inCluster(sources) {
+		a.sources = sources
 	}
 	a.olderInstallerPaths(f)
 	a.cgroupRoot = cmp.Or(a.cgroupRoot, cgroup.Cilium().Path)

@@ -28,19 +28,34 @@ func Binary(ctx context.Context, log io.Writer) (string, error) {
 	return program{module: "server", name: "server", what: "etcd and Kubernetes (once: 8 CPU-minutes)", flags: kubernetesFlags}.once(ctx, log)
 }
 
-// Cilium returns the path of Cilium's own cilium-dbg, which has the build-config
-// that ours is compared with. It is built as the servers are, in 3 CPU-minutes.
-func Cilium(ctx context.Context, log io.Writer) (string, error) {
-	return program{module: "cilium", name: "cilium-dbg", what: "cilium-dbg (once: 3 CPU-minutes)", flags: ciliumFlags}.once(ctx, log)
+// Release is a release of Cilium, by the folder in testdata of the module that requires
+// it.
+type Release string
+
+// The releases of which programs are built.
+const (
+	Cilium118 Release = "cilium"
+	Cilium120 Release = "cilium-1.20"
+)
+
+// Debug returns the path of the release's cilium-dbg, which has the build-config that
+// ours is compared with. It is built as the servers are, in 4 CPU-minutes.
+func (r Release) Debug(ctx context.Context, log io.Writer) (string, error) {
+	return program{module: string(r), name: "cilium-dbg", what: "cilium-dbg (once: 4 CPU-minutes)", flags: ciliumFlags}.once(ctx, log)
 }
 
-// CiliumProgram returns the path of another of Cilium's programs, by the folder of
-// its package, such as tools/mount. The folder daemon is the agent, and operator the
-// one that assigns addresses; the two are built in 8 CPU-minutes.
-func CiliumProgram(ctx context.Context, log io.Writer, folder string) (string, error) {
+// Program returns the path of another of the release's programs, by the folder of its
+// package, such as tools/mount. The folder daemon is the agent, and operator the one that
+// assigns addresses; the two are built in 8 CPU-minutes.
+func (r Release) Program(ctx context.Context, log io.Writer, folder string) (string, error) {
 	return program{
-		module: "cilium", pkg: "github.com/cilium/cilium/" + folder, name: filepath.Base(folder), what: "Cilium's " + folder, flags: ciliumFlags,
+		module: string(r), pkg: "github.com/cilium/cilium/" + folder, name: filepath.Base(folder), what: "Cilium's " + folder, flags: ciliumFlags,
 	}.once(ctx, log)
+}
+
+// CiliumProgram returns the path of a program of Cilium118.
+func CiliumProgram(ctx context.Context, log io.Writer, folder string) (string, error) {
+	return Cilium118.Program(ctx, log, folder)
 }
 
 // program is something to build from a module of its own, so that what that requires

@@ -78,15 +78,11 @@ func kubectl(t *testing.T) func(t *testing.T, stdin []byte, args ...string) []by
 	}
 }
 
-func render(t *testing.T, module, folder, namespace string) []byte {
+func render(t *testing.T, module, folder, namespace string, args ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
-	out, err := cmd.Output()
-	require.NoError(t, err, string(out))
-	var downloaded struct{ Dir string }
-	require.NoError(t, json.Unmarshal(out, &downloaded))
-	cmd = exec.CommandContext(t.Context(), "go", "run", helm, "template", "agent", filepath.Join(downloaded.Dir, folder), "-n", namespace, "--kube-version", "1.33.0")
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{
+		"run", helm, "template", "agent", filepath.Join(download(t, module), folder), "-n", namespace, "--kube-version", "1.33.0",
+	}, args...)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "GOFLAGS=-mod=mod"), os.Stderr
 	rendered, err := cmd.Output()
 	require.NoError(t, err)

@@ -26,12 +26,21 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// comparing builds Cilium's build-config, for 3 CPU-minutes the first time: so
+// releases are those of Cilium's whose build-config ours is compared with.
+var releases = []struct {
+	name string
+	realkube.Release
+}{{"Cilium 1.18", realkube.Cilium118}, {"Cilium 1.20", realkube.Cilium120}}
+
+// comparing builds Cilium's build-config, for 4 CPU-minutes each the first time: so
 // these tests have a build tag.
-func comparing(t *testing.T) (ours, theirs string) {
+func comparing(t *testing.T) (ours string, theirs []string) {
 	t.Helper()
-	theirs, err := realkube.Cilium(t.Context(), os.Stderr)
-	require.NoError(t, err)
+	for _, release := range releases {
+		program, err := release.Debug(t.Context(), os.Stderr)
+		require.NoError(t, err)
+		theirs = append(theirs, program)
+	}
 	return buildNodeinit(t), theirs
 }
 
@@ -101,8 +110,7 @@ func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
 		}
 		t.Run(v.name, func(t *testing.T) {
 			v.prepareOnce(t)
-			mine, its := filepath.Join(t.TempDir(), "mine"), filepath.Join(t.TempDir(), "its")
-			buildConfig(t, theirs, peer, v.namespace(), v.node(), its, v.flags()...)
+			mine := filepath.Join(t.TempDir(), "mine")
 			if v.optional { // which the command line does not offer
 				client, _ := connect(t, kube.Connection{})
 				config, err := v.resolver(t, client).Resolve(t.Context())
@@ -112,32 +120,38 @@ func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
 			} else {
 				buildConfig(t, ours, kubeconfig(t, server, agent), v.namespace(), v.node(), mine, v.flags()...)
 			}
-			require.Equal(t, readDir(t, its), readDir(t, mine))
+			for i, program := range theirs {
+				its := filepath.Join(t.TempDir(), "its")
+				buildConfig(t, program, peer, v.namespace(), v.node(), its, v.flags()...)
+				require.Equal(t, readDir(t, its), readDir(t, mine), releases[i].name)
+			}
 		})
 	}
 }
 
-// TestCompare_CostOfANode runs both programs in turn on a node with three
+// TestCompare_CostOfANode runs all programs in turn on a node with three
 // sources, as they run in a pod, and prints what each costs. On ext4, and most of all without a
 // journal, files are made slowly for some minutes after many were deleted: that
 // row is worth something on a disk that was quiet.
 func TestCompare_CostOfANode(t *testing.T) {
 	ours, theirs := comparing(t)
-	ours, theirs = unpacked(t, ours), unpacked(t, theirs)
+	programs := []string{unpacked(t, ours)}
+	for _, program := range theirs {
+		programs = append(programs, unpacked(t, program))
+	}
 	const name, rounds = "compare", 30
 	createNamespace(t, name)
 	createConfigMap(t, name, "cilium-config", agentConfig())
 	createNodeConfig(t, name, nodeConfig{"x", `{"matchLabels":{"zone":"a"}}`, values{"debug": "true"}})
 	createBusyNode(t, name, values{"zone": "a"}, values{"config.cilium.io/debug": "false"})
 	var results []cost
-	for _, program := range []string{ours, theirs} {
+	for _, program := range programs {
 		results = append(results, costOf(t, program, name))
 	}
 	memory, err := os.MkdirTemp("/dev/shm", "compare-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(memory)) })
 	asPod(t)
-	programs := []string{ours, theirs}
 	inTurn := func(times int, run func(i int, program, dest string)) {
 		for round := range times { // never one twice: a node runs it once
 			for i, program := range programs {
@@ -155,25 +169,46 @@ func TestCompare_CostOfANode(t *testing.T) {
 		peak := peakOf(t, command(t, program, "", name, name, filepath.Join(memory, dest+"-peak"), threeFlags...))
 		results[i].peak = max(results[i].peak, peak)
 	})
-	mine, its := results[0], results[1]
-	t.Logf("%-26s %12s %12s %8s", "", "nodeinit", "cilium-dbg", "ratio")
-	row := func(what string, a, b float64, unit string) {
-		t.Logf("%-26s %9.1f %-2s %9.1f %-2s %7.1fx", what, a, unit, b, unit, b/a)
-	}
-	row("requests", float64(mine.requests), float64(its.requests), "")
-	row("bytes of Nodes", float64(mine.nodeBytes)/1000, float64(its.nodeBytes)/1000, "kB")
-	row("bytes on the wire", float64(mine.bytes)/1000, float64(its.bytes)/1000, "kB")
-	wall, cpu := func(t took) time.Duration { return t.wall }, func(t took) time.Duration { return t.cpu }
-	row("time, emptyDir in memory", median(mine.memory, wall), median(its.memory, wall), "ms")
-	row("processor time of that", median(mine.memory, cpu), median(its.memory, cpu), "ms")
-	row("time, emptyDir on disk", median(mine.disk, wall), median(its.disk, wall), "ms")
-	row("processor time of that", median(mine.disk, cpu), median(its.disk, cpu), "ms")
-	row("peak memory", float64(mine.peak)/(1<<20), float64(its.peak)/(1<<20), "Mi")
-
+	logCosts(t, results)
+	mine := results[0]
 	require.LessOrEqual(t, mine.requests, 3)
 	require.Less(t, mine.nodeBytes, int64(2000), "metadata only")
 	require.Less(t, mine.bytes, int64(20_000))
-	require.LessOrEqual(t, 3*mine.peak, its.peak, "at most a third of the memory")
+	for i, its := range results[1:] {
+		require.LessOrEqual(t, 3*mine.peak, its.peak, "at most a third of the memory of %s", releases[i].name)
+	}
+}
+
+// logCosts prints a table: what nodeinit costs, and for each release what that costs and
+// how many times ours that is.
+func logCosts(t *testing.T, results []cost) {
+	t.Helper()
+	head := fmt.Sprintf("%-26s %12s", "", "nodeinit")
+	for _, release := range releases {
+		head += fmt.Sprintf(" %20s", release.name)
+	}
+	t.Log(head)
+	wall, cpu := func(t took) time.Duration { return t.wall }, func(t took) time.Duration { return t.cpu }
+	for _, row := range []struct {
+		what, unit string
+		of         func(cost) float64
+	}{
+		{"requests", "", func(c cost) float64 { return float64(c.requests) }},
+		{"bytes of Nodes", "kB", func(c cost) float64 { return float64(c.nodeBytes) / 1000 }},
+		{"bytes on the wire", "kB", func(c cost) float64 { return float64(c.bytes) / 1000 }},
+		{"time, emptyDir in memory", "ms", func(c cost) float64 { return median(c.memory, wall) }},
+		{"processor time of that", "ms", func(c cost) float64 { return median(c.memory, cpu) }},
+		{"time, emptyDir on disk", "ms", func(c cost) float64 { return median(c.disk, wall) }},
+		{"processor time of that", "ms", func(c cost) float64 { return median(c.disk, cpu) }},
+		{"peak memory", "Mi", func(c cost) float64 { return float64(c.peak) / (1 << 20) }},
+	} {
+		mine := row.of(results[0])
+		line := fmt.Sprintf("%-26s %9.1f %-2s", row.what, mine, row.unit)
+		for _, its := range results[1:] {
+			line += fmt.Sprintf(" %9.1f %-2s %6.1fx", row.of(its), row.unit, row.of(its)/mine)
+		}
+		t.Log(line)
+	}
 }
 
 // asPod gives the test, and what it starts, the credentials of a ServiceAccount

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"io/fs"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// firewalled is a network namespace with a port where somebody listens, and a firewall.
+type firewalled struct {
+	address  string
+	attempts []kube.Attempt // of the last dial
+	after    func()         // what happens after each of them
+}
+
+// newFirewalled enters it. Rules are of nft(8), for packets to the port.
+func newFirewalled(t *testing.T, rules ...string) *firewalled {
+	t.Helper()
+	t.Parallel() // they wait
+	testns.Enter(t, testns.Net)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, listener.Close()) })
+	f := &firewalled{address: listener.Addr().String()}
+	_, port, err := net.SplitHostPort(f.address)
+	require.NoError(t, err)
+	nft(t, "add table ip test; add chain ip test out { type filter hook output priority 0; }; add counter ip test marked")
+	nft(t, "add rule ip test out tcp dport "+port+" meta mark != 0 counter name marked")
+	for _, rule := range rules {
+		nft(t, "add rule ip test out tcp dport "+port+" "+rule)
+	}
+	return f
+}
+
+func nft(t *testing.T, command string) string {
+	t.Helper()
+	out, err := exec.Command("nft", strings.Fields(command)...).CombinedOutput()
+	require.NoError(t, err, "%s: %s", command, out)
+	return string(out)
+}
+
+// dial connects as Cilium's agent does, or as one without a mark. The thread that dials
+// an address is the caller's.
+func (f *firewalled) dial(t *testing.T, mark uint32, timeout time.Duration) error {
+	t.Helper()
+	f.attempts = nil
+	config, err := kube.Connection{
+		Servers: []string{"http://" + f.address}, Mark: mark, DialTimeout: timeout,
+		Dialed: func(a kube.Attempt) {
+			f.attempts = append(f.attempts, a)
+			if f.after != nil {
+				f.after()
+			}
+		},
+	}.Config()
+	require.NoError(t, err)
+	conn, err := config.Dial(t.Context(), "tcp", f.address)
+	if err == nil {
+		require.NoError(t, conn.Close())
+	}
+	return err
+}
+
+func (f *firewalled) requireNoneMarked(t *testing.T) {
+	t.Helper()
+	require.Contains(t, nft(t, "list counter ip test marked"), "packets 0 bytes 0")
+}
+
+const dropsUnmarked = "meta mark != 0x10b00 drop"
+
+func TestCFG12_AServerBehindAFirewallAnswersWithTheMark(t *testing.T) {
+	f := newFirewalled(t, dropsUnmarked)
+	start := time.Now()
+	require.NoError(t, f.dial(t, kube.Cilium().Mark, 0))
+	require.GreaterOrEqual(t, time.Since(start), 2*time.Second)
+	t.Logf("connected after %v", time.Since(start).Round(time.Millisecond))
+	require.Len(t, f.attempts, 2)
+	require.ErrorContains(t, f.attempts[0].Err, "timeout")
+	f.attempts[0].Err = nil
+	require.Equal(t, []kube.Attempt{{Address: f.address}, {Address: f.address, Marked: true}}, f.attempts)
+
+	require.ErrorContains(t, f.dial(t, 0, 3*time.Second), "timeout", "without the option it never does")
+	require.Len(t, f.attempts, 1)
+}
+
+// It is refused at once where a firewall says so.
+func TestCFG12_AServerThatIsRefusedIsTriedWithTheMarkAtOnce(t *testing.T) {
+	f := newFirewalled(t, "meta mark != 0x10b00 reject with tcp reset")
+	require.NoError(t, f.dial(t, kube.Cilium().Mark, 0))
+	require.Len(t, f.attempts, 2)
+	require.ErrorIs(t, f.attempts[0].Err, unix.ECONNREFUSED)
+}
+
+func TestCFG12_AServerThatAnswersSeesNoMark(t *testing.T) {
+	f := newFirewalled(t)
+	for range 20 {
+		require.NoError(t, f.dial(t, kube.Cilium().Mark, 0))
+		require.Equal(t, []kube.Attempt{{Address: f.address}}, f.attempts)
+	}
+	f.requireNoneMarked(t)
+}
+
+// A server that was away is found again where marked packets do not arrive, too.
+func TestCFG12_ItIsTriedAgainWithoutTheMark(t *testing.T) {
+	f := newFirewalled(t, "drop")
+	f.after = func() {
+		if len(f.attempts) == 2 {
+			nft(t, "flush chain ip test out")
+			nft(t, "add rule ip test out meta mark != 0 drop")
+		}
+	}
+	require.NoError(t, f.dial(t, kube.Cilium().Mark, 0))
+	require.Len(t, f.attempts, 3)
+	require.False(t, f.attempts[2].Marked)
+}
+
+func TestCFG12_NoAnswerAtAll(t *testing.T) {
+	f := newFirewalled(t, "drop")
+	err := f.dial(t, kube.Cilium().Mark, 5*time.Second)
+	require.ErrorContains(t, err, "timeout")
+	var marked []bool
+	for _, a := range f.attempts {
+		marked = append(marked, a.Marked)
+	}
+	require.Equal(t, []bool{false, true, false}, marked, "after two seconds, another two, and what is left")
+
+	nft(t, "flush chain ip test out")
+	f.address = "127.0.0.1:1" // where nobody listens
+	err = f.dial(t, kube.Cilium().Mark, 0)
+	require.ErrorIs(t, err, unix.ECONNREFUSED)
+	require.ErrorContains(t, err, "it was tried with the mark 0x10b00, too")
+	require.Len(t, f.attempts, 2)
+}
+
+func TestCFG13_ConnectingTakesAsLongAsIsSaid(t *testing.T) {
+	f := newFirewalled(t, "drop")
+	start := time.Now()
+	require.ErrorContains(t, f.dial(t, 0, 300*time.Millisecond), "timeout")
+	require.WithinRange(t, time.Now(), start.Add(300*time.Millisecond), start.Add(3*time.Second))
+}
+
+// Without CAP_NET_ADMIN no mark can be set: that is no error, and what is connected
+// without.
+func TestCFG12_TheMarkNeedsACapabilityAndGoesOnWithout(t *testing.T) {
+	f := newFirewalled(t, dropsUnmarked)
+	withoutCapabilities(t)
+	err := f.dial(t, kube.Cilium().Mark, 5*time.Second)
+	require.ErrorContains(t, err, "timeout")
+	require.NotErrorIs(t, err, fs.ErrPermission)
+	require.Len(t, f.attempts, 3, "the last takes what time there is")
+	require.ErrorIs(t, f.attempts[1].Refused, fs.ErrPermission)
+	require.ErrorContains(t, f.attempts[1].Refused, "mark the packets of a socket: operation not permitted (needs CAP_NET_ADMIN in the user namespace of the network namespace)")
+	require.Equal(t, []bool{false, true, false}, []bool{f.attempts[0].Marked, f.attempts[1].Marked, f.attempts[2].Marked})
+}
+
+// withoutCapabilities takes all from the thread, which ends with the test.
+func withoutCapabilities(t *testing.T) {
+	t.Helper()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	require.NoError(t, unix.Capset(&header, &none[0]))
+}
