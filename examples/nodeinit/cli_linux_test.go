@@ -752,3 +752,27 @@ func TestEmptyRootsAreTheirDefaults(t *testing.T) {
 	n.shell("mkdir /sys/fs/bpf/cilium")
 	require.Contains(t, n.run("cleanup", "--all-state", "--dry-run", "--bpf-root=").stdout, "/sys/fs/bpf/cilium")
 }
+
+// An agent attaches its programs where its configuration says: elsewhere a mount is of
+// no use to it.
+func TestCgroupRootIsTheConfigurationsWhereAKeyIsNamed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	apply := func(config string, args ...string) outcome {
+		require.NoError(t, os.WriteFile(n.source, []byte(config), 0o644))
+		return n.run(n.args("apply", append(args, "--cgroup-root-key=cgroup-root")...)...)
+	}
+	o := apply("cgroup-root: run/agent\n")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stdout+o.stderr, `the value of cgroup-root is "run/agent", which is no absolute path`)
+	require.NotContains(t, n.shell("cat /proc/self/mountinfo"), "cgroupv2")
+
+	o = apply("debug: \"true\"\n", "--cgroup-root=/run/flag")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "/run/flag")
+	o = apply("cgroup-root: /run/agent\n", "--cgroup-root=/run/flag")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, n.shell("cat /proc/self/mountinfo"), " /run/agent ")
+	require.Zero(t, n.run("uninstall").code)
+	require.NotContains(t, n.shell("cat /proc/self/mountinfo"), "/run/agent")
+}

@@ -32,7 +32,7 @@ type options struct {
 	retrySpread                           time.Duration
 	strict, showValues                    bool
 
-	cgroupRoot, bpfRoot, bpfFallback                               string
+	cgroupRoot, cgroupRootKey, bpfRoot, bpfFallback                string
 	cgroupRepair, bpfShared                                        bool
 	modules                                                        []string
 	sysctls                                                        []string
