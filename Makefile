@@ -21,13 +21,13 @@ PACKAGES     = iproute2 bpftool iptables nftables ipset kmod util-linux e2fsprog
 LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 
 # Modules of their own, so that what they need reaches no user of the packages.
-NESTED       = bootstrap/otel bootstrap/prom internal/verify/image internal/verify/kubernetes
+NESTED       = bootstrap/otel bootstrap/prom examples/postrender internal/verify/image internal/verify/kubernetes
 
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
 
 # What make test tests: all but the laboratories. Of attacks, faults and layouts it takes a sample.
 TESTED       = $$($(GO) list ./... | grep -v /internal/verify/) ./internal/verify/attack ./internal/verify/faults ./internal/verify/layouts
-OTHERS       = -C bootstrap/otel $(1) ./... + -C bootstrap/prom $(1) ./...
+OTHERS       = -C bootstrap/otel $(1) ./... + -C bootstrap/prom $(1) ./... + -C examples/postrender $(1) ./...
 GOTEST       = $(GO) run ./internal/verify/gotest
 
 test: tools ## the tests of the packages and examples
