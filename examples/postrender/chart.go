@@ -18,7 +18,7 @@ import (
 type node struct {
 	image, pullPolicy string
 	flags             []string // of nodeinit, but for the steps to leave out
-	done              []string // steps of nodeinit that the chart has
+	done, skip        []string // steps of nodeinit that the chart has, and that nodeinit has beyond it
 	env               []variable
 	mounts            []mount
 	resources         []resources // of each container
@@ -224,6 +224,9 @@ func (n *node) addPaths(r *release) error {
 		if path := r.hostPath(p.volume); path != "" && path != p.usual && slices.Contains(n.done, "cni") {
 			n.flags = append(n.flags, p.flag+"="+path)
 		}
+	}
+	if path := r.hostPath("cilium-run"); path != "" && path != "/var/run/cilium" { // which the kubelet makes
+		n.skip = append(n.skip, "host-paths")
 	}
 	if path := r.hostPath("hostproc"); path != "" && path != "/proc" {
 		return fmt.Errorf("the volume hostproc is %s, and not the host's /proc", path)

@@ -16,6 +16,9 @@ func (o options) check(r *release, n *node) error {
 	config := r.configMap(n.configMap(r))
 	if config["clean-cilium-state"] == "true" || config["clean-cilium-bpf-state"] == "true" {
 		n.capabilities = append(n.capabilities, "NET_ADMIN", "NET_RAW")
+		if len(n.skip) > 0 {
+			return fmt.Errorf("daemon.runPath is %s, and nodeinit cleans /var/run/cilium: leave out cleanState and cleanBpfState", r.hostPath("cilium-run"))
+		}
 	}
 	return errors.Join(o.checkServer(n, config), n.checkCgroup(config), o.checkAgent(r, n))
 }

@@ -31,14 +31,30 @@ type options struct {
 	as          string // one of the constants
 	imageVolume string // image that has nodeinit; empty: Cilium's has it
 	keep        string // names of init containers that stay as they are, after nodeinit
+	readOnlyEtc bool   // nothing is written to the host's /etc
 	clusterIP   bool   // the API server's ClusterIP is reached without Cilium
 }
 
 func main() {
-	if err := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "postrender:", err)
-		os.Exit(1)
+	err := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	if err == nil {
+		return
 	}
+	if os.Getenv("HELM_PLUGIN_NAME") == plugin {
+		refuseAsPlugin(os.Stdout, err)
+		return
+	}
+	fmt.Fprintln(os.Stderr, "postrender:", err)
+	os.Exit(1)
+}
+
+// plugin is the name by which helm 4 knows this program.
+const plugin = "slipway-postrender"
+
+// refuseAsPlugin has helm 4 say the reason. Of a plugin that fails it shows neither
+// standard error nor output; an output that is no object it refuses, and shows.
+func refuseAsPlugin(out io.Writer, err error) {
+	fmt.Fprintf(out, "|\n  postrender: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
 
 func run(args []string, in io.Reader, out, usage io.Writer) error {
@@ -48,6 +64,7 @@ func run(args []string, in io.Reader, out, usage io.Writer) error {
 	f.StringVar(&o.as, "as", asInit, "init: nodeinit is the one init container; run: none, nodeinit prepares the node in the agent's container, and then is the agent")
 	f.StringVar(&o.imageVolume, "image-volume", "", "image with nodeinit, mounted as a volume; empty: nodeinit is in the PATH of Cilium's image")
 	f.StringVar(&o.keep, "keep", "", "names of further init containers, separated by commas, which stay as they are, after nodeinit")
+	f.BoolVar(&o.readOnlyEtc, "read-only-etc", false, "the host's /etc cannot be written to: kernel values are set at each start, and no file keeps them")
 	f.BoolVar(&o.clusterIP, "cluster-ip", false, "the ClusterIP of the API server is reached before Cilium runs, though it replaces kube-proxy")
 	if err := f.Parse(args); err != nil {
 		return err

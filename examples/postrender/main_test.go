@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // charts are the agents' DaemonSets of three charts, as helm renders them by default.
@@ -210,6 +212,13 @@ func TestCleanStateGetsItsCapabilities(t *testing.T) {
 	r, err = render(t, chart+configMap("clean-cilium-state", "true"))
 	require.NoError(t, err)
 	require.Subset(t, r.init[0].SecurityContext.Capabilities.Add, []string{"NET_ADMIN", "NET_RAW"})
+
+	elsewhere := strings.ReplaceAll(chart, "path: /var/run/cilium\n", "path: /other\n")
+	r, err = render(t, elsewhere)
+	require.NoError(t, err)
+	require.Contains(t, r.init[0].Command, "--skip=host-paths", "the kubelet makes what the chart names")
+	_, err = render(t, elsewhere+configMap("clean-cilium-state", "true"))
+	require.ErrorContains(t, err, "daemon.runPath is /other, and nodeinit cleans /var/run/cilium")
 }
 
 func TestAppArmorOfContainersThatAreGone(t *testing.T) {
@@ -276,6 +285,15 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	require.Error(t, err)
 	_, err = render(t, "a: [")
 	require.ErrorContains(t, err, "read the chart")
+}
+
+// Helm 4 shows what is no object, and nothing of a program that fails.
+func TestAPluginsReasonIsNoObject(t *testing.T) {
+	var out bytes.Buffer
+	refuseAsPlugin(&out, errors.Join(errors.New("one: two"), errors.New("- three")))
+	var text any
+	require.NoError(t, yaml.Unmarshal(out.Bytes(), &text))
+	require.Equal(t, "postrender: one: two\n- three\n", text)
 }
 
 func TestTheLargestResourcesCount(t *testing.T) {

@@ -49,7 +49,10 @@ func (o options) command(n *node, verb string) []string {
 	if slices.Contains(n.done, "cni") {
 		command = append(command, "--plugins=/opt/cni/bin,/cni")
 	}
-	var skip []string
+	if o.readOnlyEtc {
+		command = append(command, "--sysctl-conf-dir=")
+	}
+	skip := slices.Clone(n.skip)
 	for _, step := range order {
 		if !slices.Contains(n.done, step) {
 			skip = append(skip, step)
@@ -129,14 +132,17 @@ func (r *release) setAgent(agent container) error {
 	if err != nil {
 		return err
 	}
-	for field, value := range map[string]any{
-		"command": agent.Command, "env": agent.Env, "volumeMounts": agent.VolumeMounts, "securityContext": agent.SecurityContext,
+	for _, changed := range []struct {
+		field string
+		value any
+	}{
+		{"command", agent.Command}, {"env", agent.Env}, {"volumeMounts", agent.VolumeMounts}, {"securityContext", agent.SecurityContext},
 	} {
-		encoded, err := encode(value)
+		encoded, err := encode(changed.value)
 		if err != nil {
 			return err
 		}
-		if err := node.PipeE(yaml.SetField(field, encoded)); err != nil {
+		if err := node.PipeE(yaml.SetField(changed.field, encoded)); err != nil {
 			return err
 		}
 	}
