@@ -19,8 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-const helm = "helm.sh/helm/v3/cmd/helm@v3.18.6"
-
 // Charts of others, as they are released, by the folder of their Go module.
 var charts = []struct {
 	module, folder, namespace string
@@ -80,14 +78,8 @@ func kubectl(t *testing.T) func(t *testing.T, stdin []byte, args ...string) []by
 
 func render(t *testing.T, module, folder, namespace string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
-	out, err := cmd.Output()
-	require.NoError(t, err, string(out))
-	var downloaded struct{ Dir string }
-	require.NoError(t, json.Unmarshal(out, &downloaded))
-	cmd = exec.CommandContext(t.Context(), "go", "run", helm, "template", "agent", filepath.Join(downloaded.Dir, folder), "-n", namespace, "--kube-version", "1.33.0")
-	cmd.Env, cmd.Stderr = append(os.Environ(), "GOFLAGS=-mod=mod"), os.Stderr
+	cmd := exec.CommandContext(t.Context(), helm(t, helm3), "template", "agent", filepath.Join(download(t, module), folder), "-n", namespace, "--kube-version", "1.33.0")
+	cmd.Stderr = os.Stderr
 	rendered, err := cmd.Output()
 	require.NoError(t, err)
 	return rendered
