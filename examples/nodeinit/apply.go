@@ -179,13 +179,17 @@ func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, err
 }
 
 // cgroupRootFrom takes the place of cgroup2 from the configuration, as the agent does,
-// which attaches its programs there.
+// which attaches its programs there. Who may annotate a Node mounts nothing with that.
 func (a *app) cgroupRootFrom(config *configresolve.Config) error {
+	entry := config.Explain(a.cgroupRootKey).Keys[0]
 	root, ok := config.Lookup(a.cgroupRootKey)
-	if !ok || root == "" {
+	switch {
+	case !ok || root == "":
 		return nil
-	}
-	if !path.IsAbs(root) {
+	case entry.Source.Kind == configresolve.KindNode:
+		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = %s from %s: a Node does not say where something is mounted", a.cgroupRootKey, root, entry.Source)), "step", stepCgroup)
+		return nil
+	case !path.IsAbs(root):
 		return fmt.Errorf("--cgroup-root-key: the value of %s is %q, which is no absolute path", a.cgroupRootKey, root)
 	}
 	a.cgroupRoot = root
