@@ -114,3 +114,15 @@ func daemonSet(t *testing.T, release string) string {
 	t.Fatal("no DaemonSet of the agent:\n" + release)
 	return ""
 }
+
+// The post-renderer's own tests take what helm renders from files: they are that.
+func TestChartsAreThoseOfThePostRenderersTests(t *testing.T) {
+	for _, version := range ciliums {
+		chart := filepath.Join(download(t, "github.com/cilium/cilium@v"+version), "install/kubernetes/cilium")
+		out, err := exec.CommandContext(t.Context(), helm(t, helm3), "template", "cilium", chart, "-n", "kube-system", "--kube-version", "1.33.0", "-s", "templates/cilium-agent/daemonset.yaml").Output()
+		require.NoError(t, err)
+		kept, err := os.ReadFile("../../../../../examples/postrender/testdata/cilium-" + version + ".yaml")
+		require.NoError(t, err)
+		require.Equal(t, string(kept), string(out), version)
+	}
+}
