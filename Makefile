@@ -21,13 +21,13 @@ PACKAGES     = iproute2 bpftool iptables nftables ipset kmod util-linux e2fsprog
 LEAVES       = bootstrap bpffs cgroup cleanup cniinstall configresolve sysctl
 
 # Modules of their own, so that what they need reaches no user of the packages.
-NESTED       = bootstrap/otel bootstrap/prom internal/verify/image internal/verify/kubernetes
+NESTED       = bootstrap/otel bootstrap/prom examples/postrender internal/verify/image internal/verify/kubernetes
 
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
 
 # What make test tests: all but the laboratories. Of attacks, faults, layouts and neighbours it takes a sample.
 TESTED       = $$($(GO) list ./... | grep -v /internal/verify/) ./internal/verify/attack ./internal/verify/faults ./internal/verify/layouts ./internal/verify/neighbours
-OTHERS       = -C bootstrap/otel $(1) ./... + -C bootstrap/prom $(1) ./...
+OTHERS       = -C bootstrap/otel $(1) ./... + -C bootstrap/prom $(1) ./... + -C examples/postrender $(1) ./...
 GOTEST       = $(GO) run ./internal/verify/gotest
 
 test: tools ## the tests of the packages and examples
@@ -107,8 +107,8 @@ kernels-table: ## write the table of what make kernels has shown into the README
 codes: ## write the table of codes into CODES.md
 	UPDATE_GOLDEN=1 $(GO) test -count=1 -run PLAN18_CodesAreDocumented .
 
-charts: ## the components of examples/deploy over the charts of others, rendered by helm, before a real API server (helm is built the first time: 4 CPU-minutes)
-	$(GO) test $(KUBERNETES) -tags charts -count 1 -run Charts ./realkube/config
+charts: ## charts of others, given nodeinit by the post-renderer and by the components of examples/deploy, with each set of values before real API servers of three versions; writes EVIDENCE.md (helm 3 and 4 and two API servers are built the first time: 20 CPU-minutes)
+	SLIPWAY_EVIDENCE=$(CURDIR)/EVIDENCE.md $(GO) test $(KUBERNETES) -tags charts -count 1 -timeout 60m -run Charts ./realkube/config
 
 compare: ## nodeinit beside the build-config of Cilium 1.18 and 1.20, built from their modules the first time (4 CPU-minutes each)
 	$(GO) test $(KUBERNETES) -tags compare -count 1 -v -timeout 30m -run Compa ./realkube/config

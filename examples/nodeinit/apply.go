@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"time"
 
@@ -126,6 +127,7 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.reportFlags(f)
 	a.sourceFlags(f)
 	a.cgroupFlags(f)
+	f.StringVar(&a.cgroupRootKey, "cgroup-root-key", "", "key of the resolved configuration whose value, where it has one, is --cgroup-root: where an agent looks that reads it there")
 	a.bpfMountFlags(f)
 	a.moduleFlags(f)
 	a.sysctlFlags(f)
@@ -171,7 +173,29 @@ func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, err
 	if len(a.sources) == 0 || a.leftOut(stepConfig) {
 		return nil, nil
 	}
-	return a.resolve(ctx)
+	config, err := a.resolve(ctx)
+	if err == nil && a.cgroupRootKey != "" {
+		err = a.cgroupRootFrom(config)
+	}
+	return config, err
+}
+
+// cgroupRootFrom takes the place of cgroup2 from the configuration, as the agent does,
+// which attaches its programs there. Who may annotate a Node mounts nothing with that.
+func (a *app) cgroupRootFrom(config *configresolve.Config) error {
+	entry := config.Explain(a.cgroupRootKey).Keys[0]
+	root, ok := config.Lookup(a.cgroupRootKey)
+	switch {
+	case !ok || root == "":
+		return nil
+	case entry.Source.Kind == configresolve.KindNode:
+		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = %s from %s: a Node does not say where something is mounted", a.cgroupRootKey, root, entry.Source)), "step", stepCgroup)
+		return nil
+	case !path.IsAbs(root):
+		return fmt.Errorf("--cgroup-root-key: the value of %s is %q, which is no absolute path", a.cgroupRootKey, root)
+	}
+	a.cgroupRoot = root
+	return nil
 }
 
 // runner is one of the plan's methods.

@@ -456,21 +456,27 @@ func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
 	}
 }
 
-// A Node's annotations are written by more people than may take a node's state.
-func TestCLN10_ANodesAnnotationDestroysNothing(t *testing.T) {
-	n := newNode(t)
+// annotated is an API server on the node that has its Node.
+func (n *node) annotated(annotations string) *httptest.Server {
+	n.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"node1",
-			"annotations":{"config.cilium.io/clean-cilium-state":"true","config.cilium.io/clean-cilium-bpf-state":"true","config.cilium.io/mtu":"9000"}}}`)
+		fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"node1","annotations":%s}}`, annotations)
 	}))
 	n.do(func() (err error) {
-		require.NoError(t, server.Listener.Close())
+		require.NoError(n.t, server.Listener.Close())
 		server.Listener, err = net.Listen("tcp", "127.0.0.1:0")
 		return err
 	})
 	server.Start()
-	t.Cleanup(server.Close)
+	n.t.Cleanup(server.Close)
+	return server
+}
+
+// A Node's annotations are written by more people than may take a node's state.
+func TestCLN10_ANodesAnnotationDestroysNothing(t *testing.T) {
+	n := newNode(t)
+	server := n.annotated(`{"config.cilium.io/clean-cilium-state":"true","config.cilium.io/clean-cilium-bpf-state":"true","config.cilium.io/mtu":"9000"}`)
 	n.shell("mkdir -p /run/cilium/state && touch /run/cilium/state/precious")
 	apply := func(sources ...string) outcome {
 		args := []string{"apply", "--dest", "/run/agent-config", "--output", "json", "--only", "config,cleanup", "--k8s-api-server-urls", server.URL, "--node-name", "node1"}
@@ -751,4 +757,39 @@ func TestEmptyRootsAreTheirDefaults(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	n.shell("mkdir /sys/fs/bpf/cilium")
 	require.Contains(t, n.run("cleanup", "--all-state", "--dry-run", "--bpf-root=").stdout, "/sys/fs/bpf/cilium")
+}
+
+// An agent attaches its programs where its configuration says: elsewhere a mount is of
+// no use to it.
+func TestCgroupRootIsTheConfigurationsWhereAKeyIsNamed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	apply := func(config string, args ...string) outcome {
+		require.NoError(t, os.WriteFile(n.source, []byte(config), 0o644))
+		return n.run(n.args("apply", append(args, "--cgroup-root-key=cgroup-root")...)...)
+	}
+	o := apply("cgroup-root: run/agent\n")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stdout+o.stderr, `the value of cgroup-root is "run/agent", which is no absolute path`)
+	require.NotContains(t, n.shell("cat /proc/self/mountinfo"), "cgroupv2")
+
+	o = apply("debug: \"true\"\n", "--cgroup-root=/run/flag")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "/run/flag")
+	o = apply("cgroup-root: /run/agent\n", "--cgroup-root=/run/flag")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, n.shell("cat /proc/self/mountinfo"), " /run/agent ")
+	require.Zero(t, n.run("uninstall").code)
+	require.NotContains(t, n.shell("cat /proc/self/mountinfo"), "/run/agent")
+}
+
+func TestANodesAnnotationMovesNoMount(t *testing.T) {
+	n := newNode(t)
+	server := n.annotated(`{"config.cilium.io/cgroup-root":"/etc"}`)
+	o := n.run("apply", "--dest", "/run/agent-config", "--only", "config,cgroup", "--cgroup-root-key", "cgroup-root",
+		"--k8s-api-server-urls", server.URL, "--node-name", "node1", "--source", "file:"+n.source, "--source", "node")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stderr, "ignored: cgroup-root = /etc from node:node1")
+	require.Equal(t, "/etc", n.read("/run/agent-config/cgroup-root"), "the agent hears it")
+	require.Contains(t, n.shell("cat /proc/self/mountinfo"), " "+cgroupRoot+" ")
 }

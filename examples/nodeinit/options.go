@@ -30,7 +30,7 @@ type options struct {
 	strict, showValues           bool
 	connectionOptions
 
-	cgroupRoot, bpfRoot, bpfFallback                               string
+	cgroupRoot, cgroupRootKey, bpfRoot, bpfFallback                string
 	cgroupRepair, bpfShared                                        bool
 	modules                                                        []string
 	sysctls                                                        []string

@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Users   []User    // beside Admin
 	Flags   []string  // more flags of kube-apiserver
+	Version string    // of kube-apiserver, as APIServer takes it; empty: of all others
 	NoAudit bool      // without the audit log, which costs some processor time
 	Log     io.Writer // gets a line when something has to be built; nil: nobody
 }
@@ -32,6 +33,7 @@ type Server struct {
 	CAPEM []byte // what its certificate is signed by
 
 	dir, binary     string
+	apiserverBinary string
 	options         Options
 	etcd, apiserver *process.Process
 	address         string // as the others, an IP and a port
@@ -49,6 +51,11 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{options: o}
 	if s.binary, err = Binary(ctx, o.Log); err != nil {
 		return nil, err
+	}
+	if s.apiserverBinary = s.binary; o.Version != "" {
+		if s.apiserverBinary, err = APIServer(ctx, o.Log, o.Version); err != nil {
+			return nil, err
+		}
 	}
 	if s.dir, err = os.MkdirTemp("", "realkube-"); err != nil {
 		return nil, err
@@ -99,13 +106,13 @@ func (s *Server) startBoth(ctx context.Context) error {
 // StartEtcd starts etcd again, on the data that it had.
 func (s *Server) StartEtcd() (err error) {
 	s.etcd.End(syscall.SIGKILL)
-	s.etcd, err = s.start("etcd", EtcdFlags(filepath.Join(s.dir, "etcd"), s.etcdAddress, s.peerAddress))
+	s.etcd, err = s.start(s.binary, "etcd", EtcdFlags(filepath.Join(s.dir, "etcd"), s.etcdAddress, s.peerAddress))
 	return err
 }
 
 // start runs a part of Kubernetes.
-func (s *Server) start(role string, flags []string) (*process.Process, error) {
-	cmd := exec.Command(s.binary, flags...)
+func (s *Server) start(binary, role string, flags []string) (*process.Process, error) {
+	cmd := exec.Command(binary, flags...)
 	cmd.Args[0], cmd.Dir = role, s.dir
 	return process.Start(role, cmd, filepath.Join(s.dir, role+".log"), nil)
 }
@@ -118,7 +125,7 @@ func (s *Server) StartAPIServer(ctx context.Context) (err error) {
 	if !s.options.NoAudit {
 		flags = append(flags, "--audit-policy-file="+filepath.Join(s.dir, "audit.yaml"), "--audit-log-path="+filepath.Join(s.dir, auditFile))
 	}
-	if s.apiserver, err = s.start("kube-apiserver", append(flags, s.options.Flags...)); err != nil {
+	if s.apiserver, err = s.start(s.apiserverBinary, "kube-apiserver", append(flags, s.options.Flags...)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)

@@ -19,8 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-const helm = "helm.sh/helm/v3/cmd/helm@v3.18.6"
-
 // Charts of others, as they are released, by the folder of their Go module.
 var charts = []struct {
 	module, folder, namespace string
@@ -80,10 +78,10 @@ func kubectl(t *testing.T) func(t *testing.T, stdin []byte, args ...string) []by
 
 func render(t *testing.T, module, folder, namespace string, args ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{
-		"run", helm, "template", "agent", filepath.Join(download(t, module), folder), "-n", namespace, "--kube-version", "1.33.0",
+	cmd := exec.CommandContext(t.Context(), helm(t, helm3), append([]string{
+		"template", "agent", filepath.Join(download(t, module), folder), "-n", namespace, "--kube-version", "1.33.0",
 	}, args...)...)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "GOFLAGS=-mod=mod"), os.Stderr
+	cmd.Stderr = os.Stderr
 	rendered, err := cmd.Output()
 	require.NoError(t, err)
 	return rendered

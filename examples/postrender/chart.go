@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// node is what the chart was told about the preparation of a node.
+type node struct {
+	image, pullPolicy string
+	flags             []string // of nodeinit, but for the steps to leave out
+	done, skip        []string // steps of nodeinit that the chart has, and that nodeinit has beyond it
+	env               []variable
+	mounts            []mount
+	resources         []resources // of each container
+	privileged        bool
+	seLinux           map[string]string
+	capabilities      []string // beyond those that nodeinit needs always
+	replaced, waits   []string // names of init containers
+	others            []string // to be kept, after nodeinit
+}
+
+// steps are nodeinit's, by the chart's init container that they are in place of, with
+// the words of its command. The charts 1.18 to 1.20 have these and no others.
+var steps = map[string]struct{ step, command string }{
+	"config":                  {"config", "cilium-dbg build-config"}, // and flags
+	"mount-cgroup":            {"cgroup", `sh -ec cp /usr/bin/cilium-mount /hostbin/cilium-mount; nsenter --cgroup=/hostproc/1/ns/cgroup --mount=/hostproc/1/ns/mnt "${BIN_PATH}/cilium-mount" $CGROUP_ROOT; rm /hostbin/cilium-mount`},
+	"apply-sysctl-overwrites": {"sysctl", `sh -ec cp /usr/bin/cilium-sysctlfix /hostbin/cilium-sysctlfix; nsenter --mount=/hostproc/1/ns/mnt "${BIN_PATH}/cilium-sysctlfix"; rm /hostbin/cilium-sysctlfix`},
+	"mount-bpf-fs":            {"bpffs", `sh -c -- mount | grep "/sys/fs/bpf type bpf" || mount -t bpf bpf /sys/fs/bpf`},
+	"clean-cilium-state":      {"cleanup", "/init-container.sh"},
+	"install-cni-binaries":    {"cni", "/install-plugin.sh"},
+}
+
+// waits are for what others do. They stay, before nodeinit.
+var waits = []string{"wait-for-node-init", "wait-for-kube-proxy"}
+
+// node collects what the init containers say.
+func (o options) node(r *release) (*node, error) {
+	n := &node{}
+	var errs []error
+	for _, c := range r.init {
+		known, ok := steps[c.Name]
+		switch {
+		case ok:
+			n.replaced, n.done = append(n.replaced, c.Name), append(n.done, known.step)
+			errs = append(errs, about(c.Name, n.add(c, known.command)))
+		case slices.Contains(waits, c.Name):
+			n.waits = append(n.waits, c.Name)
+		case slices.Contains(strings.Split(o.keep, ","), c.Name):
+			n.others = append(n.others, c.Name)
+		default:
+			errs = append(errs, fmt.Errorf("the init container %s is not known: --keep %s leaves it as it is, after nodeinit", c.Name, c.Name))
+		}
+	}
+	if len(n.replaced) == 0 {
+		errs = append(errs, errors.New("the agent has no init container of Cilium's chart: is it rendered already?"))
+	}
+	return n, errors.Join(append(errs, n.addPaths(r), o.check(r, n))...)
+}
+
+func about(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("init container %s: %w", name, err)
+	}
+	return nil
+}
+
+// add takes over what one container says.
+func (n *node) add(c container, command string) error {
+	n.image, n.pullPolicy = cmp.Or(n.image, c.Image), cmp.Or(n.pullPolicy, c.PullPolicy)
+	if n.image != c.Image {
+		return fmt.Errorf("its image is %s, and that of another is %s", c.Image, n.image)
+	}
+	n.resources = append(n.resources, c.Resources)
+	if len(c.Others)+len(c.Resources.Others) > 0 {
+		return fmt.Errorf("it has fields that are not known: %v %v", c.Others, c.Resources.Others)
+	}
+	return errors.Join(n.addCommand(c, command), n.addEnv(c.Env), n.addMounts(c.VolumeMounts), n.addSecurity(c))
+}
+
+// addCommand checks that the container does what the step of nodeinit does.
+func (n *node) addCommand(c container, want string) error {
+	words := strings.Fields(strings.Join(slices.Concat(c.Command, c.Args), " "))
+	if len(words) > 0 && (words[0] == "bash" || words[0] == "/bin/bash") {
+		words[0] = "sh"
+	}
+	known := len(strings.Fields(want))
+	if c.Name == "config" && len(words) >= known && strings.Join(words[:known], " ") == want {
+		return n.addFlags(c.Command[known:])
+	}
+	if got := strings.Join(words, " "); got != want {
+		return fmt.Errorf("its command is not the one that nodeinit is in place of: %s", got)
+	}
+	return nil
+}
+
+// addFlags takes over those of build-config, which nodeinit has by the same names.
+func (n *node) addFlags(args []string) error {
+	for _, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		switch name {
+		case "--k8s-kubeconfig-path":
+		case "--source", "--allow-config-keys", "--deny-config-keys", "--k8s-api-server-urls":
+			value = strings.Join(list(value), ",")
+		default:
+			return fmt.Errorf("its flag %s is not known", arg)
+		}
+		if !ok {
+			return fmt.Errorf("its flag %s has no value", arg)
+		}
+		if value != "" {
+			n.flags = append(n.flags, name+"="+value)
+		}
+	}
+	return nil
+}
+
+// list is a value of several, as Cilium takes it apart: by commas, or by blanks where
+// there are none.
+func list(value string) []string {
+	if !strings.Contains(value, ",") {
+		return strings.Fields(value)
+	}
+	return strings.Split(value, ",")
+}
+
+// variables of the environment that mean the same to nodeinit, or to what it links.
+var variables = strings.Fields(`K8S_NODE_NAME CILIUM_K8S_NAMESPACE KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT
+	CILIUM_ALL_STATE CLEAN_CILIUM_STATE CILIUM_BPF_STATE CLEAN_CILIUM_BPF_STATE WRITE_CNI_CONF_WHEN_READY
+	HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR
+	GODEBUG GOGC GOMAXPROCS GOMEMLIMIT GOTRACEBACK KUBE_CLIENT_BACKOFF_BASE KUBE_CLIENT_BACKOFF_DURATION`)
+
+func (n *node) addEnv(env []variable) error {
+	for _, v := range env {
+		switch {
+		case v.Name == "CGROUP_ROOT" && v.Value != "":
+			n.flags = append(n.flags, "--cgroup-root="+v.Value)
+		case v.Name == "BIN_PATH": // where the helpers go that nodeinit does without
+		case !slices.Contains(variables, v.Name):
+			return fmt.Errorf("its variable %s means nothing to nodeinit", v.Name)
+		default:
+			if err := addOnce(&n.env, v, func(v variable) string { return v.Name }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addOnce adds an item, of which there may be one by its name.
+func addOnce[T any](list *[]T, item T, name func(T) string) error {
+	at := slices.IndexFunc(*list, func(other T) bool { return name(other) == name(item) })
+	if at < 0 {
+		*list = append(*list, item)
+	} else if !reflect.DeepEqual((*list)[at], item) {
+		return fmt.Errorf("%s is %v here, and %v elsewhere", name(item), item, (*list)[at])
+	}
+	return nil
+}
+
+// reached are volumes that nodeinit needs not have mounted: it enters the host.
+var reached = []string{"hostproc", "cni-path", "bpf-maps", "cilium-cgroup", "cilium-run"}
+
+func (n *node) addMounts(mounts []mount) error {
+	for _, m := range mounts {
+		if slices.Contains(reached, m.Name) {
+			continue
+		}
+		if err := addOnce(&n.mounts, m, func(m mount) string { return m.MountPath }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chartCapabilities are those that the chart gives its containers by default. Of these
+// nodeinit gets what it needs.
+var chartCapabilities = strings.Fields("SYS_ADMIN SYS_CHROOT SYS_PTRACE NET_ADMIN SYS_MODULE SYS_RESOURCE")
+
+func (n *node) addSecurity(c container) error {
+	s := c.SecurityContext
+	unknown := s.RunAsUser != nil || s.Escalation != nil || s.ReadOnlyRoot || len(s.AppArmor)+len(s.Others) > 0
+	if unknown || len(s.Capabilities.Drop) > 0 && !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+		return fmt.Errorf("its security context is not known: %+v", s)
+	}
+	for _, name := range s.Capabilities.Add {
+		if !slices.Contains(chartCapabilities, name) {
+			return fmt.Errorf("it gets CAP_%s, which nodeinit has no use for", name)
+		}
+	}
+	if c.Name == "config" && slices.Contains(s.Capabilities.Add, "NET_ADMIN") { // to pass a host firewall
+		n.capabilities = append(n.capabilities, "NET_ADMIN")
+	}
+	if c.Name != "mount-bpf-fs" { // which always is
+		n.privileged = n.privileged || s.Privileged
+	}
+	if len(s.SELinux) == 0 {
+		return nil
+	}
+	if n.seLinux == nil {
+		n.seLinux = s.SELinux
+	}
+	if !reflect.DeepEqual(n.seLinux, s.SELinux) {
+		return fmt.Errorf("its seLinuxOptions are %v, and those of another are %v", s.SELinux, n.seLinux)
+	}
+	return nil
+}
+
+// addPaths takes over the folders of the CNI. Where they are the usual ones, nodeinit
+// asks the runtime.
+func (n *node) addPaths(r *release) error {
+	for _, p := range []struct{ volume, usual, flag string }{
+		{"cni-path", "/opt/cni/bin", "--cni-bin-dir"}, {"etc-cni-netd", "/etc/cni/net.d", "--cni-conf-dir"},
+	} {
+		if path := r.hostPath(p.volume); path != "" && path != p.usual && slices.Contains(n.done, "cni") {
+			n.flags = append(n.flags, p.flag+"="+path)
+		}
+	}
+	if path := r.hostPath("cilium-run"); path != "" && path != "/var/run/cilium" { // which the kubelet makes
+		n.skip = append(n.skip, "host-paths")
+	}
+	if path := r.hostPath("hostproc"); path != "" && path != "/proc" {
+		return fmt.Errorf("the volume hostproc is %s, and not the host's /proc", path)
+	}
+	return nil
+}
+
+// greatest are the resources that the containers have had one after another: the
+// largest request of each kind, and the largest limit of each that all have.
+func greatest(all []resources) (sum resources, err error) {
+	limits := make([]map[string]string, 0, len(all))
+	requests := make([]map[string]string, 0, len(all))
+	for _, r := range all {
+		limits, requests = append(limits, r.Limits), append(requests, r.Requests)
+	}
+	var err1, err2 error
+	sum.Limits, err1 = largest(limits)
+	sum.Requests, err2 = largest(requests)
+	for name := range sum.Limits {
+		if slices.ContainsFunc(limits, func(l map[string]string) bool { return l[name] == "" }) {
+			delete(sum.Limits, name)
+		}
+	}
+	return sum, errors.Join(err1, err2)
+}
+
+func largest(all []map[string]string) (map[string]string, error) {
+	sum := map[string]string{}
+	for _, quantities := range all {
+		for name, text := range quantities {
+			quantity, err := resource.ParseQuantity(text)
+			if err != nil {
+				return nil, fmt.Errorf("resources: %s: %s: %w", name, text, err)
+			}
+			if old, ok := sum[name]; !ok || quantity.Cmp(resource.MustParse(old)) > 0 {
+				sum[name] = text
+			}
+		}
+	}
+	return sum, nil
+}

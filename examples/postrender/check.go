@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// check looks at what the containers do not say themselves: the ConfigMap, and what
+// an agent needs before it.
+func (o options) check(r *release, n *node) error {
+	config := r.configMap(n.configMap(r))
+	if config["clean-cilium-state"] == "true" || config["clean-cilium-bpf-state"] == "true" {
+		n.capabilities = append(n.capabilities, "NET_ADMIN", "NET_RAW")
+		if len(n.skip) > 0 {
+			return fmt.Errorf("daemon.runPath is %s, and nodeinit cleans /var/run/cilium: leave out cleanState and cleanBpfState", r.hostPath("cilium-run"))
+		}
+	}
+	return errors.Join(o.checkServer(n, config), n.checkCgroup(config), o.checkAgent(r, n))
+}
+
+// configMap is the name of the agent's, as the containers have it.
+func (n *node) configMap(r *release) string {
+	for _, v := range r.volumes {
+		if from, ok := v.Others["configMap"].(map[string]any); ok && v.Name == "cilium-config-path" {
+			return fmt.Sprint(from["name"])
+		}
+	}
+	for _, source := range list(n.flag("--source")) {
+		if name, ok := strings.CutPrefix(source, "config-map:"); ok {
+			return name[strings.LastIndex(name, "/")+1:]
+		}
+	}
+	return "cilium-config"
+}
+
+// flag is the value of one of nodeinit's.
+func (n *node) flag(name string) string {
+	for _, flag := range n.flags {
+		if value, ok := strings.CutPrefix(flag, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// checkServer: without kube-proxy nothing reaches a ClusterIP before Cilium does.
+func (o options) checkServer(n *node, config map[string]string) error {
+	given := n.flag("--k8s-api-server-urls")+n.flag("--k8s-kubeconfig-path") != "" ||
+		slices.ContainsFunc(n.env, func(v variable) bool { return v.Name == "KUBERNETES_SERVICE_HOST" })
+	if o.clusterIP || given || config["kube-proxy-replacement"] != "true" || !slices.Contains(n.done, "config") {
+		return nil
+	}
+	return errors.New("kubeProxyReplacement=true and no address of the API server: its ClusterIP is not reached before Cilium runs, " +
+		"so set k8sServiceHost and k8sServicePort, or k8s.apiServerURLs; --cluster-ip says that it is reached")
+}
+
+// checkCgroup: the agent attaches its programs where its configuration says. Where
+// nodeinit resolves that, it looks itself.
+func (n *node) checkCgroup(config map[string]string) error {
+	root := n.flag("--cgroup-root")
+	if slices.Contains(n.done, "config") || root == "" {
+		return nil
+	}
+	if key, ok := config["cgroup-root"]; ok && key != root {
+		return fmt.Errorf("cgroup.hostRoot is %s, and the ConfigMap's cgroup-root is %s: where cgroup2 is mounted, the agent would not look", root, key)
+	}
+	return nil
+}
+
+// foreign are variables that nodeinit reads and the chart's containers do not.
+var foreign = strings.Fields(`CGROUP_ROOT NODE_NAME POD_NAMESPACE POD_UID HOST_PREFIX CNI_DIR CNI_CONF_NAME
+	OVERWRITE_LOOPBACK OVERWRITE_CILIUM CILIUM_CUSTOM_CNI_CONF`)
+
+// checkAgent looks at the agent's own container where nodeinit runs in it.
+func (o options) checkAgent(r *release, n *node) error {
+	if o.as != asRun {
+		return nil
+	}
+	for _, v := range r.agent.Env {
+		if slices.Contains(foreign, v.Name) || strings.HasPrefix(v.Name, "SLIPWAY_") {
+			return fmt.Errorf("container %s: its variable %s is for the agent, and nodeinit would take it for its own: --as=init keeps them apart", agentContainer, v.Name)
+		}
+	}
+	for i, name := range n.replaced {
+		if got := n.resources[i]; name != "install-cni-binaries" && len(got.Limits)+len(got.Requests) > 0 {
+			return fmt.Errorf("init container %s: it has resources, and with --as=run there is no init container that could have them: give them to the agent", name)
+		}
+	}
+	if len(r.agent.Command) == 0 {
+		return fmt.Errorf("container %s: it has no command that nodeinit could become", agentContainer)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command postrender is a post-renderer of helm for Cilium's charts 1.18 to 1.20. It
+// reads what a chart has rendered, and writes it with one init container, which is
+// nodeinit, in place of the chart's own, or with none.
+//
+// What the chart was told for its init containers reaches nodeinit. Where it cannot,
+// and where there is a container, a flag or a variable that is not known here, nothing
+// is written, and one sentence says why. What is not about these containers stays as
+// it is.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/kio"
+)
+
+const (
+	asInit = "init"
+	asRun  = "run"
+)
+
+// options are what the chart cannot know.
+type options struct {
+	as          string // one of the constants
+	imageVolume string // image that has nodeinit; empty: Cilium's has it
+	keep        string // names of init containers that stay as they are, after nodeinit
+	readOnlyEtc bool   // nothing is written to the host's /etc
+	clusterIP   bool   // the API server's ClusterIP is reached without Cilium
+}
+
+func main() {
+	err := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	if err == nil {
+		return
+	}
+	if os.Getenv("HELM_PLUGIN_NAME") == plugin {
+		refuseAsPlugin(os.Stdout, err)
+		return
+	}
+	fmt.Fprintln(os.Stderr, "postrender:", err)
+	os.Exit(1)
+}
+
+// plugin is the name by which helm 4 knows this program.
+const plugin = "slipway-postrender"
+
+// refuseAsPlugin has helm 4 say the reason. Of a plugin that fails it shows neither
+// standard error nor output; an output that is no object it refuses, and shows.
+func refuseAsPlugin(out io.Writer, err error) {
+	fmt.Fprintf(out, "|\n  postrender: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+}
+
+func run(args []string, in io.Reader, out, usage io.Writer) error {
+	var o options
+	f := flag.NewFlagSet("postrender", flag.ContinueOnError)
+	f.SetOutput(usage)
+	f.StringVar(&o.as, "as", asInit, "init: nodeinit is the one init container; run: none, nodeinit prepares the node in the agent's container, and then is the agent")
+	f.StringVar(&o.imageVolume, "image-volume", "", "image with nodeinit, mounted as a volume; empty: nodeinit is in the PATH of Cilium's image")
+	f.StringVar(&o.keep, "keep", "", "names of further init containers, separated by commas, which stay as they are, after nodeinit")
+	f.BoolVar(&o.readOnlyEtc, "read-only-etc", false, "the host's /etc cannot be written to: kernel values are set at each start, and no file keeps them")
+	f.BoolVar(&o.clusterIP, "cluster-ip", false, "the ClusterIP of the API server is reached before Cilium runs, though it replaces kube-proxy")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 || o.as != asInit && o.as != asRun {
+		return fmt.Errorf("--as is %s or %s, and there are no arguments: %s", asInit, asRun, strings.Join(args, " "))
+	}
+	return o.render(in, out)
+}
+
+// render writes nothing unless all of it is known.
+func (o options) render(in io.Reader, out io.Writer) error {
+	release, err := read(in)
+	if err != nil {
+		return err
+	}
+	node, err := o.node(release)
+	if err != nil {
+		return err
+	}
+	if err := o.write(release, node); err != nil {
+		return err
+	}
+	return kio.ByteWriter{Writer: out}.Write(release.objects)
+}

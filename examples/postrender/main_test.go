@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// charts are the agents' DaemonSets of three charts, as helm renders them by default.
+func charts(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/cilium-*.yaml")
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	all := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all[filepath.Base(file)] = string(text)
+	}
+	return all
+}
+
+// rendered is the agent's pod after a run.
+type rendered struct {
+	text        string
+	init        []container
+	agent       container
+	volumes     []volume
+	annotations map[string]string
+}
+
+func render(t *testing.T, chart string, args ...string) (*rendered, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := run(args, strings.NewReader(chart), &out, io.Discard)
+	if err != nil {
+		require.Empty(t, out.String(), "nothing is written")
+		return nil, err
+	}
+	r, err := read(bytes.NewReader(out.Bytes()))
+	require.NoError(t, err)
+	return &rendered{text: out.String(), init: r.init, agent: r.agent, volumes: r.volumes, annotations: r.pod.GetAnnotations()}, nil
+}
+
+func names(volumes []volume) (list []string) {
+	for _, v := range volumes {
+		list = append(list, v.Name)
+	}
+	return list
+}
+
+// Default values of the three charts: one container, with what all of them had.
+func TestOneInitContainerInPlaceOfSix(t *testing.T) {
+	for name, chart := range charts(t) {
+		t.Run(name, func(t *testing.T) {
+			r, err := render(t, chart)
+			require.NoError(t, err)
+			require.Len(t, r.init, 1)
+			c := r.init[0]
+			require.Equal(t, []string{"nodeinit", "apply", "--host-proc=/hostproc", "--source=config-map:cilium-config,cilium-node-config",
+				"--cgroup-root-key=cgroup-root", "--cgroup-root=/run/cilium/cgroupv2", "--plugins=/opt/cni/bin,/cni"}, c.Command)
+			require.Equal(t, "quay.io/cilium/cilium:v"+strings.TrimSuffix(strings.TrimPrefix(name, "cilium-"), ".yaml"), c.Image)
+			require.Equal(t, []string{"K8S_NODE_NAME", "CILIUM_K8S_NAMESPACE", "CILIUM_ALL_STATE", "CILIUM_BPF_STATE", "WRITE_CNI_CONF_WHEN_READY", "POD_UID"}, variableNames(c.Env))
+			require.Equal(t, map[string]string{"cpu": "100m", "memory": "10Mi"}, c.Resources.Requests)
+			require.Empty(t, c.Resources.Limits, "five of the six have none")
+			require.Equal(t, []mount{{Name: "tmp", MountPath: "/tmp"}, {Name: "hostproc", MountPath: "/hostproc", ReadOnly: true}}, c.VolumeMounts)
+			require.False(t, c.SecurityContext.Privileged)
+			require.Subset(t, []string{"SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE", "NET_ADMIN"}, c.SecurityContext.Capabilities.Add)
+			require.Equal(t, map[string]string{"level": "s0", "type": "spc_t"}, c.SecurityContext.SELinux)
+			require.Contains(t, names(r.volumes), "hostproc")
+			require.NotContains(t, names(r.volumes), "cni-path")
+
+			_, err = render(t, r.text)
+			require.ErrorContains(t, err, "the init container nodeinit is not known")
+		})
+	}
+}
+
+func variableNames(env []variable) (list []string) {
+	for _, v := range env {
+		list = append(list, v.Name)
+	}
+	return list
+}
+
+func TestTheAgentIsWhatNodeinitBecomes(t *testing.T) {
+	for name, chart := range charts(t) {
+		t.Run(name, func(t *testing.T) {
+			before, err := read(strings.NewReader(chart))
+			require.NoError(t, err)
+			r, err := render(t, chart, "--as=run", "--image-volume=example.com/nodeinit:1")
+			require.NoError(t, err)
+			require.Empty(t, r.init)
+			require.Equal(t, []string{"/slipway/usr/bin/nodeinit", "run"}, r.agent.Command[:2])
+			n := len(r.agent.Command)
+			require.Equal(t, []string{"--drop-capabilities=SYS_CHROOT,SYS_PTRACE,SETPCAP", "--", "cilium-agent"}, r.agent.Command[n-3:])
+			require.Equal(t, before.agent.Args, r.agent.Args)
+			require.Equal(t, before.agent.Others, r.agent.Others, "probes, ports and hooks stay")
+			require.Subset(t, r.agent.SecurityContext.Capabilities.Add, append(before.agent.SecurityContext.Capabilities.Add, "SYS_CHROOT", "SYS_PTRACE", "SETPCAP"))
+			require.Contains(t, r.agent.VolumeMounts, mount{Name: "cilium-run", MountPath: "/var/run/cilium", Propagation: "HostToContainer"})
+			require.Contains(t, r.agent.VolumeMounts, mount{Name: "nodeinit", MountPath: "/slipway", ReadOnly: true})
+			require.Contains(t, names(r.volumes), "nodeinit")
+		})
+	}
+}
+
+// edit is a chart with texts replaced, each of which has to be there.
+func edit(t *testing.T, chart string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		require.Contains(t, chart, pairs[i])
+		chart = strings.Replace(chart, pairs[i], pairs[i+1], 1)
+	}
+	return chart
+}
+
+const built = "        - cilium-dbg\n        - build-config\n"
+
+func TestWhatTheChartSaysReachesNodeinit(t *testing.T) {
+	chart := charts(t)["cilium-1.18.3.yaml"]
+	for _, c := range []struct {
+		name  string
+		edits []string
+		flags []string
+	}{
+		{"sources", []string{built, built + "        - --source=config-map:mine,node\n"}, []string{"--source=config-map:mine,node"}},
+		{"blanks", []string{built, built + "        - \"--source=config-map:mine node\"\n"}, []string{"--source=config-map:mine,node"}},
+		{"policy", []string{built, built + "        - --allow-config-keys=debug\n        - --deny-config-keys=mtu\n"}, []string{"--allow-config-keys=debug", "--deny-config-keys=mtu"}},
+		{"servers", []string{built, built + "        - \"--k8s-api-server-urls=https://a https://b\"\n"}, []string{"--k8s-api-server-urls=https://a,https://b"}},
+		{"kubeconfig", []string{built, built + "        - --k8s-kubeconfig-path=/k\n"}, []string{"--k8s-kubeconfig-path=/k"}},
+		{"hostRoot", []string{"value: /run/cilium/cgroupv2", "value: /sys/fs/cgroup"}, []string{"--cgroup-root=/sys/fs/cgroup"}},
+		{"folders", []string{"path:  /opt/cni/bin", "path: /bin2", "path: /etc/cni/net.d", "path: /conf2"}, []string{"--cni-bin-dir=/bin2", "--cni-conf-dir=/conf2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := render(t, edit(t, chart, c.edits...))
+			require.NoError(t, err)
+			require.Subset(t, r.init[0].Command, c.flags)
+		})
+	}
+}
+
+// without is a chart from which containers were taken.
+func without(t *testing.T, chart string, containers ...string) string {
+	t.Helper()
+	for _, name := range containers {
+		start := strings.Index(chart, "      - name: "+name+"\n")
+		require.Positive(t, start, name)
+		end := start + 1 + strings.Index(chart[start+1:], "\n      - name: ")
+		if last := start + strings.Index(chart[start:], "      restartPolicy:") - 1; end <= start || last < end {
+			end = last
+		}
+		chart = chart[:start] + chart[end+1:]
+	}
+	return chart
+}
+
+func TestStepsThatTheChartLeavesOutAreLeftOut(t *testing.T) {
+	for name, chart := range charts(t) {
+		t.Run(name, func(t *testing.T) {
+			chart := without(t, chart, "mount-cgroup", "apply-sysctl-overwrites", "mount-bpf-fs", "install-cni-binaries")
+			chart = edit(t, chart, "      - name: hostproc\n        hostPath:\n          path: /proc\n          type: Directory\n", "")
+			r, err := render(t, chart)
+			require.NoError(t, err)
+			require.Contains(t, r.init[0].Command, "--skip=cgroup,sysctl,bpffs,cni")
+			require.NotContains(t, strings.Join(r.init[0].Command, " "), "--plugins")
+			require.Contains(t, names(r.volumes), "hostproc", "which the chart leaves out too")
+
+			r, err = render(t, without(t, chart, "config")+"\n"+configMap("", ""))
+			require.NoError(t, err)
+			require.NotContains(t, strings.Join(r.init[0].Command, " "), "--source", "there is nothing to resolve")
+			require.Contains(t, variableNames(r.init[0].Env), "CILIUM_ALL_STATE")
+		})
+	}
+}
+
+func configMap(key, value string) string {
+	data := "{}"
+	if key != "" {
+		data = "{" + key + ": \"" + value + "\"}"
+	}
+	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cilium-config}\ndata: " + data + "\n"
+}
+
+func TestPrivilegedStaysPrivileged(t *testing.T) {
+	chart := without(t, charts(t)["cilium-1.20.2.yaml"], "mount-bpf-fs") // which the chart leaves out then
+	chart = edit(t, chart, "          capabilities:\n            add:\n              - NET_ADMIN\n            drop:\n              - ALL\n      # Required", "          privileged: true\n      # Required")
+	r, err := render(t, chart)
+	require.NoError(t, err)
+	s := r.init[0].SecurityContext
+	require.True(t, s.Privileged)
+	require.Nil(t, s.Escalation, "the API server refuses it together with privileged")
+	require.Empty(t, s.Capabilities)
+	require.Contains(t, r.init[0].Command, "--skip=bpffs", "the agent mounts it")
+}
+
+func TestCleanStateGetsItsCapabilities(t *testing.T) {
+	chart := charts(t)["cilium-1.18.3.yaml"]
+	r, err := render(t, chart+configMap("clean-cilium-state", "false"))
+	require.NoError(t, err)
+	require.NotContains(t, r.init[0].SecurityContext.Capabilities.Add, "NET_RAW")
+	r, err = render(t, chart+configMap("clean-cilium-state", "true"))
+	require.NoError(t, err)
+	require.Subset(t, r.init[0].SecurityContext.Capabilities.Add, []string{"NET_ADMIN", "NET_RAW"})
+
+	elsewhere := strings.ReplaceAll(chart, "path: /var/run/cilium\n", "path: /other\n")
+	r, err = render(t, elsewhere)
+	require.NoError(t, err)
+	require.Contains(t, r.init[0].Command, "--skip=host-paths", "the kubelet makes what the chart names")
+	_, err = render(t, elsewhere+configMap("clean-cilium-state", "true"))
+	require.ErrorContains(t, err, "daemon.runPath is /other, and nodeinit cleans /var/run/cilium")
+}
+
+func TestAppArmorOfContainersThatAreGone(t *testing.T) {
+	chart := edit(t, charts(t)["cilium-1.18.3.yaml"], "        kubectl.kubernetes.io/default-container", "        "+appArmor+"cilium-agent: unconfined\n        "+
+		appArmor+"mount-cgroup: unconfined\n        kubectl.kubernetes.io/default-container")
+	r, err := render(t, chart)
+	require.NoError(t, err)
+	require.NotContains(t, r.annotations, appArmor+"mount-cgroup")
+	require.Contains(t, r.annotations, appArmor+"cilium-agent")
+	require.Equal(t, map[string]string{"type": "Unconfined"}, r.init[0].SecurityContext.AppArmor)
+
+	_, err = render(t, strings.Replace(chart, "mount-cgroup: unconfined", "mount-cgroup: localhost/mine", 1))
+	require.ErrorContains(t, err, "mount-cgroup is localhost/mine: with that profile nodeinit cannot mount")
+}
+
+const cleaning = "      - name: clean-cilium-state\n"
+
+func TestWaitsAndOwnContainersStay(t *testing.T) {
+	chart := edit(t, charts(t)["cilium-1.19.7.yaml"], cleaning, "      - name: wait-for-node-init\n        image: a\n"+cleaning,
+		"      - name: install-cni-binaries\n", "      - name: mine\n        image: b\n      - name: install-cni-binaries\n")
+	_, err := render(t, chart)
+	require.ErrorContains(t, err, "the init container mine is not known: --keep mine leaves it as it is, after nodeinit")
+	r, err := render(t, chart, "--keep=mine")
+	require.NoError(t, err)
+	require.Len(t, r.init, 3)
+	require.Equal(t, "wait-for-node-init nodeinit mine", r.init[0].Name+" "+r.init[1].Name+" "+r.init[2].Name)
+	r, err = render(t, chart, "--keep=mine", "--as=run")
+	require.NoError(t, err)
+	require.Len(t, r.init, 2)
+}
+
+func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
+	chart := charts(t)["cilium-1.20.2.yaml"]
+	for _, c := range []struct {
+		name, want string
+		edits      []string
+	}{
+		{"flag", "init container config: its flag --frobnicate=1 is not known", []string{built, built + "        - --frobnicate=1\n"}},
+		{"flag without value", "its flag --source has no value", []string{built, built + "        - --source\n        - node\n"}},
+		{"command", "init container install-cni-binaries: its command is not the one that nodeinit is in place of: /other.sh", []string{`"/install-plugin.sh"`, `"/other.sh"`}},
+		{"script", "init container mount-cgroup: its command is not", []string{"rm /hostbin/cilium-mount\n", "rm /hostbin/cilium-mount; sleep 1\n"}},
+		{"variable", "init container clean-cilium-state: its variable FROB means nothing to nodeinit", []string{"- name: CILIUM_ALL_STATE", "- name: FROB\n          value: x\n        - name: CILIUM_ALL_STATE"}},
+		{"variable twice", "K8S_NODE_NAME is", []string{"- name: CILIUM_ALL_STATE", "- name: K8S_NODE_NAME\n          value: x\n        - name: CILIUM_ALL_STATE"}},
+		{"field", "init container clean-cilium-state: it has fields that are not known: map[restartPolicy:Always]", []string{cleaning, cleaning + "        restartPolicy: Always\n"}},
+		{"image", "init container clean-cilium-state: its image is mine, and that of another is quay.io", []string{cleaning + "        image: \"quay.io/cilium/cilium:v1.20.2\"\n", cleaning + "        image: mine\n"}},
+		{"capability", "init container clean-cilium-state: it gets CAP_SYS_BOOT, which nodeinit has no use for", []string{"              - SYS_MODULE\n              - SYS_ADMIN\n              - SYS_RESOURCE\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps", "              - SYS_BOOT\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps"}},
+		{"no agent", "there is no DaemonSet with a container cilium-agent", []string{"      - name: cilium-agent\n", "      - name: another\n"}},
+		{"no address", "kubeProxyReplacement=true and no address of the API server", []string{"---\n# Source", configMap("kube-proxy-replacement", "true") + "---\n# Source"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := render(t, edit(t, chart, c.edits...))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+	_, err := render(t, edit(t, chart, "---\n# Source", configMap("kube-proxy-replacement", "true")+"---\n# Source"), "--cluster-ip")
+	require.NoError(t, err)
+	_, err = render(t, without(t, chart, "config")+configMap("cgroup-root", "/other"))
+	require.ErrorContains(t, err, "cgroup.hostRoot is /run/cilium/cgroupv2, and the ConfigMap's cgroup-root is /other")
+	_, err = render(t, edit(t, chart, cleaning, cleaning+"        resources: {limits: {cpu: 1}}\n"), "--as=run")
+	require.ErrorContains(t, err, "there is no init container that could have them")
+	_, err = render(t, edit(t, chart, "        - name: CILIUM_CLUSTERMESH_CONFIG\n", "        - name: CNI_DIR\n          value: x\n        - name: CILIUM_CLUSTERMESH_CONFIG\n"), "--as=run")
+	require.ErrorContains(t, err, "its variable CNI_DIR is for the agent")
+	_, err = render(t, chart, "--as=both")
+	require.Error(t, err)
+	_, err = render(t, "a: [")
+	require.ErrorContains(t, err, "read the chart")
+}
+
+// Helm 4 shows what is no object, and nothing of a program that fails.
+func TestAPluginsReasonIsNoObject(t *testing.T) {
+	var out bytes.Buffer
+	refuseAsPlugin(&out, errors.Join(errors.New("one: two"), errors.New("- three")))
+	var text any
+	require.NoError(t, yaml.Unmarshal(out.Bytes(), &text))
+	require.Equal(t, "postrender: one: two\n- three\n", text)
+}
+
+func TestTheLargestResourcesCount(t *testing.T) {
+	sum, err := greatest([]resources{
+		{Requests: map[string]string{"cpu": "100m"}, Limits: map[string]string{"cpu": "1", "memory": "1Gi"}},
+		{Requests: map[string]string{"cpu": "1", "memory": "1Mi"}, Limits: map[string]string{"memory": "900Mi"}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, resources{Requests: map[string]string{"cpu": "1", "memory": "1Mi"}, Limits: map[string]string{"memory": "1Gi"}}, sum)
+	_, err = greatest([]resources{{Requests: map[string]string{"cpu": "x"}}})
+	require.ErrorContains(t, err, "resources: cpu: x")
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build charts
+
+package config_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+	"github.com/slipway-dev/slipway/internal/verify/programs"
+)
+
+var (
+	ciliums  = []string{"1.18.3", "1.19.7", "1.20.2"}
+	versions = []string{"1.30.14", "1.33.13", "1.36.3"} // the last is that of the other tests
+)
+
+// A way is how a chart gets nodeinit.
+type way struct {
+	name        string
+	args        []string // of the post-renderer; nil: the component of the name
+	imageVolume bool
+}
+
+var ways = []way{
+	{"postrender", []string{"--as=init"}, false},
+	{"postrender --as=run", []string{"--as=run"}, false},
+	{"postrender --image-volume", []string{"--as=run", "--image-volume=example.com/nodeinit:1"}, true},
+	{"cilium/one", nil, false},
+	{"cilium/run", nil, false},
+	{"cilium/image-volume", nil, true},
+}
+
+// given is what a chart is told, and what comes of it where that is no DaemonSet that the
+// API server takes: regular expressions of what the post-renderer and the components say.
+type given struct {
+	name, namespace       string
+	rendered              string // for which Kubernetes; empty: for that of the API server
+	set                   []string
+	postrender, component string
+	run                   string // of the post-renderer as run, where it differs
+	from                  string // of the first chart that the component is refused with; empty: all
+}
+
+const absent = `testing value .*name failed|is missing path.*name`
+
+var sets = []given{
+	{name: "default"},
+	{name: "kube-proxy replacement", set: []string{"kubeProxyReplacement=true", "k8sServiceHost=10.0.0.1", "k8sServicePort=6443"}},
+	{name: "kube-proxy replacement, no address of the API server", set: []string{"kubeProxyReplacement=true"}, postrender: "no address of the API server"},
+	{name: "native routing", set: []string{"routingMode=native", "ipv4NativeRoutingCIDR=10.0.0.0/8", "autoDirectNodeRoutes=true"}},
+	{name: "ENI", set: []string{"eni.enabled=true", "ipam.mode=eni", "routingMode=native", "egressMasqueradeInterfaces=eth0"}},
+	{name: "host firewall", set: []string{"hostFirewall.enabled=true"}},
+	{name: "IPsec", set: []string{"encryption.enabled=true", "encryption.type=ipsec"}},
+	{name: "WireGuard", set: []string{"encryption.enabled=true", "encryption.type=wireguard"}},
+	{name: "netkit", set: []string{"bpf.datapathMode=netkit", "routingMode=native", "ipv4NativeRoutingCIDR=10.0.0.0/8", "bpf.masquerade=true"}},
+	{name: "CNI chaining", set: []string{"cni.chainingMode=generic-veth", "cni.customConf=true", "cni.configMap=cni-configuration", "routingMode=native", "enableIPv4Masquerade=false"}},
+	{name: "cni.exclusive=false", set: []string{"cni.exclusive=false"}},
+	{name: "custom CNI configuration", set: []string{"cni.customConf=true", "cni.configMap=cni-configuration"}},
+	{name: "Hubble and L7 proxy off", set: []string{"hubble.enabled=false", "l7Proxy=false", "envoy.enabled=false"}},
+	{name: "securityContext.privileged", set: []string{"securityContext.privileged=true"}, component: absent},
+	{name: "configSources: one ConfigMap", set: []string{"daemon.configSources=config-map:cilium-config"}, component: absent, from: "1.19.7"},
+	{name: "configSources: several", set: []string{`daemon.configSources=config-map:cilium-config\,cilium-node-config\,node`}},
+	{name: "allowedConfigOverrides", set: []string{`daemon.allowedConfigOverrides=debug\,mtu`}},
+	{name: "blockedConfigOverrides", set: []string{"daemon.blockedConfigOverrides=mtu"}},
+	{name: "k8s.apiServerURLs", set: []string{"k8s.apiServerURLs=https://10.0.0.1:6443 https://10.0.0.2:6443", "kubeProxyReplacement=true"}},
+	{name: "kubeConfigPath", set: []string{"kubeConfigPath=/etc/kubernetes/agent.conf"}},
+	{name: "k8sServiceHostRef", set: []string{"k8sServiceHostRef.name=server", "k8sServiceHostRef.key=host", "kubeProxyReplacement=true"}},
+	{name: "cni.install=false", set: []string{"cni.install=false"}, component: absent},
+	{name: "cni.binPath, cni.confPath", set: []string{"cni.binPath=/var/lib/cni/bin", "cni.confPath=/var/lib/cni/net.d"}, component: "volumes/6/hostPath/path failed"},
+	{name: "cgroup.autoMount and sysctlfix off", set: []string{"cgroup.autoMount.enabled=false", "sysctlfix.enabled=false"}, component: absent},
+	{name: "cgroup.hostRoot", set: []string{"cgroup.hostRoot=/run/other/cgroupv2"}},
+	{name: "bpf.autoMount off", set: []string{"bpf.autoMount.enabled=false"}, component: absent},
+	{name: "rendered for a Kubernetes before 1.30 (AppArmor by annotations)", rendered: "1.29.0"},
+	{name: "daemon.runPath", set: []string{"daemon.runPath=/var/lib/cilium-run"}, component: "volumes/1/hostPath/path failed"},
+	{name: "extraVolumeMounts", set: []string{"extraVolumes[0].name=mine", "extraVolumes[0].emptyDir.medium=Memory", "extraVolumeMounts[0].name=mine", "extraVolumeMounts[0].mountPath=/mine"}},
+	{name: "another namespace", namespace: "networking"},
+	{name: "cleanState", set: []string{"cleanState=true"}},
+	{name: "waitForKubeProxy", set: []string{"waitForKubeProxy=true"}, component: absent},
+	{name: "nodeinit, the chart's own", set: []string{"nodeinit.enabled=true"}, component: absent},
+	{name: "extraInitContainers", set: []string{"extraInitContainers[0].name=mine", "extraInitContainers[0].image=mine"}, postrender: "init container mine is not known"},
+	{name: "extraEnv of others", set: []string{"extraEnv[0].name=FROBNICATE", "extraEnv[0].value=x"}, postrender: "FROBNICATE means nothing to nodeinit"},
+	{name: "initResources", set: []string{"initResources.limits.memory=500Mi"}, run: "no init container that could have them"},
+	{name: "securityContext.capabilities without SYS_MODULE", set: []string{"securityContext.capabilities.cleanCiliumState={NET_ADMIN,SYS_ADMIN}", "securityContext.capabilities.ciliumAgent={NET_ADMIN,SYS_ADMIN,BPF}"}},
+}
+
+// expected is what a way says of a set; empty: the API server takes it.
+func (g given) expected(w way, cilium, kubernetes string) string {
+	switch {
+	case w.args == nil && g.component != "" && cilium >= g.from:
+		return g.component
+	case w.args != nil && g.postrender != "":
+		return g.postrender
+	case w.args != nil && g.run != "" && w.args[0] == "--as=run":
+		return g.run
+	case w.imageVolume && kubernetes != "1.36.3":
+		return `drops image volumes|image: field not declared in schema`
+	}
+	return ""
+}
+
+// Each chart with each set of values, each way, on each API server: it is taken, or
+// refused with the sentence that says why.
+func TestChartsMatrix(t *testing.T) {
+	kubectl(t) // in the PATH of the components
+	m := newMatrix(t)
+	for _, kubernetes := range versions {
+		t.Run(kubernetes, func(t *testing.T) {
+			o := realkube.Options{Version: kubernetes, Flags: []string{"--allow-privileged"}, NoAudit: true, Log: os.Stderr}
+			if kubernetes == versions[len(versions)-1] {
+				o.Version = ""
+			}
+			api, err := realkube.Start(t.Context(), o)
+			require.NoError(t, err)
+			defer api.Close()
+			version, err := api.Admin().Get(t.Context(), "/version")
+			require.NoError(t, err)
+			require.Contains(t, string(version), `"v`+kubernetes+`"`)
+			require.NoError(t, api.Admin().ApplyYAML(t.Context(), "/api/v1/namespaces/networking", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: networking}")))
+			for _, cilium := range ciliums {
+				for _, g := range sets {
+					t.Run(cilium+" "+g.name, func(t *testing.T) { m.cells(t, api, kubernetes, cilium, g) })
+				}
+			}
+		})
+	}
+	if !t.Failed() {
+		m.writeTable(t)
+	}
+}
+
+// matrix has the outcomes.
+type matrix struct {
+	helm, postrender, nodeinit string
+	charts                     map[string]string               // folders by version
+	made                       map[string]made                 // what came of a text, by it and the way
+	outcomes                   map[[2]string]map[string][]cell // by set and way
+}
+
+type made struct {
+	daemonSet []byte
+	refused   string
+}
+
+type cell struct{ cilium, kubernetes string }
+
+func newMatrix(t *testing.T) *matrix {
+	m := &matrix{charts: map[string]string{}, made: map[string]made{}, outcomes: map[[2]string]map[string][]cell{}}
+	m.helm, m.postrender, m.nodeinit = helm(t, helm3), buildPostrender(t), buildNodeinit(t)
+	for _, version := range ciliums {
+		m.charts[version] = filepath.Join(download(t, "github.com/cilium/cilium@v"+version), "install/kubernetes/cilium")
+	}
+	return m
+}
+
+// cells tries all ways with what helm renders.
+func (m *matrix) cells(t *testing.T, api *realkube.Server, kubernetes, cilium string, g given) {
+	args := []string{"template", "cilium", m.charts[cilium], "-n", cmp.Or(g.namespace, "kube-system"), "--kube-version", cmp.Or(g.rendered, kubernetes),
+		"-s", "templates/cilium-agent/daemonset.yaml", "-s", "templates/cilium-configmap.yaml"}
+	for _, value := range g.set {
+		args = append(args, "--set", value)
+	}
+	cmd := exec.CommandContext(t.Context(), m.helm, args...)
+	cmd.Stderr = os.Stderr
+	chart, err := cmd.Output()
+	require.NoError(t, err)
+	for _, w := range ways {
+		outcome := m.try(t, api, w, chart, cmp.Or(g.namespace, "kube-system"))
+		if want := g.expected(w, cilium, kubernetes); want == "" {
+			require.Equal(t, taken, outcome, w.name)
+		} else {
+			require.Regexp(t, want, outcome, w.name)
+		}
+		key := [2]string{g.name, w.name}
+		if m.outcomes[key] == nil {
+			m.outcomes[key] = map[string][]cell{}
+		}
+		m.outcomes[key][outcome] = append(m.outcomes[key][outcome], cell{cilium, kubernetes})
+	}
+}
+
+const taken = "taken"
+
+// try makes the DaemonSet and shows it to the API server; what one of them says in
+// refusal is returned.
+func (m *matrix) try(t *testing.T, api *realkube.Server, w way, chart []byte, namespace string) string {
+	key := w.name + string(chart)
+	one, ok := m.made[key]
+	if !ok {
+		one = m.make(t, w, chart)
+		m.made[key] = one
+	}
+	if one.refused != "" {
+		return one.refused
+	}
+	path := "/apis/apps/v1/namespaces/" + namespace + "/daemonsets/cilium?fieldManager=test&fieldValidation=Strict&dryRun=All"
+	answer, err := api.Admin().Do(t.Context(), http.MethodPatch, path, "application/apply-patch+yaml", one.daemonSet)
+	switch {
+	case err != nil:
+		return "Kubernetes: " + sentence(err.Error())
+	case w.imageVolume && !regexp.MustCompile(`"image": ?{\s*"reference"`).Match(answer):
+		return "Kubernetes: takes it, and drops image volumes without a word: they need the feature gate ImageVolume"
+	}
+	return taken
+}
+
+// make runs the post-renderer, or the component's script.
+func (m *matrix) make(t *testing.T, w way, chart []byte) made {
+	cmd := exec.CommandContext(t.Context(), m.postrender, w.args...)
+	if w.args == nil {
+		cmd = exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", w.name)
+	}
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(chart), &said
+	out, err := cmd.Output()
+	if err != nil {
+		require.Empty(t, out, "what is refused is not written")
+		return made{refused: sentence(said.String())}
+	}
+	for document := range bytes.SplitSeq(out, []byte("\n---\n")) {
+		if regexp.MustCompile(`(?m)^kind: DaemonSet$`).Match(document) {
+			requireNoneLeft(t, document)
+			m.requireKnown(t, document)
+			return made{daemonSet: document}
+		}
+	}
+	t.Fatalf("%s: no DaemonSet:\n%s", w.name, out)
+	return made{}
+}
+
+// requireKnown runs nodeinit as the container would: it knows each flag, and each of
+// their values. The host, which is not there, is what it ends with.
+func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) {
+	t.Helper()
+	type container struct {
+		Command []string
+		Env     []struct{ Name, Value string }
+	}
+	var object struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					InitContainers []container `yaml:"initContainers"`
+					Containers     []container
+				}
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(daemonSet, &object))
+	pod := object.Spec.Template.Spec
+	for _, c := range append(pod.InitContainers, pod.Containers...) {
+		if len(c.Command) == 0 || filepath.Base(c.Command[0]) != "nodeinit" {
+			continue
+		}
+		args := slices.Insert(c.Command[1:], 1, "--skip=config") // no API server is asked
+		cmd := exec.CommandContext(t.Context(), m.nodeinit, slices.Insert(args, 1, "--timeout=10s")...)
+		cmd.Env = []string{"CILIUM_K8S_NAMESPACE=kube-system", "PATH=" + os.Getenv("PATH")}
+		for _, v := range c.Env {
+			if v.Value != "" {
+				cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+			}
+		}
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		require.Regexp(t, `--host-proc /hostproc|"cilium-agent": executable file not found`, string(out))
+		return
+	}
+	t.Fatalf("no container runs nodeinit:\n%s", daemonSet)
+}
+
+// requireNoneLeft checks that nodeinit is in place of the chart's containers.
+func requireNoneLeft(t *testing.T, daemonSet []byte) {
+	t.Helper()
+	require.Regexp(t, `(?m)^ +- (nodeinit|/slipway/usr/bin/nodeinit)$`, string(daemonSet))
+	for _, theirs := range []string{"name: mount-cgroup", "name: apply-sysctl-overwrites", "name: mount-bpf-fs", "name: clean-cilium-state", "name: install-cni-binaries", "cilium-dbg\n"} {
+		require.NotContains(t, string(daemonSet), theirs)
+	}
+}
+
+var lastReason = regexp.MustCompile(`(testing value \S+ failed|test operation does not apply: is missing path: \S+?name|postrender: .*|volumes\S+image: field not declared in schema)`)
+
+// sentence is what matters of what a program said.
+func sentence(said string) string {
+	said = strings.ReplaceAll(said, `\`, "") // of JSON
+	if found := lastReason.FindString(said); found != "" {
+		said = strings.TrimPrefix(found, "postrender: ")
+	}
+	return strings.Join(strings.Fields(said), " ")
+}
+
+// download returns the folder of a module.
+func download(t *testing.T, module string) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, programs.Go(t.Context(), &out, t.TempDir(), nil, "mod", "download", "-json", module))
+	dir := regexp.MustCompile(`"Dir": "([^"]*)"`).FindSubmatch(out.Bytes())
+	require.NotNil(t, dir, out.String())
+	return string(dir[1])
+}
+
+// writeTable writes what came of it, into the file that the environment names.
+func (m *matrix) writeTable(t *testing.T) {
+	file := os.Getenv("SLIPWAY_EVIDENCE")
+	if file == "" {
+		return
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	const start, end = "<!-- make charts -->\n", "<!-- end of make charts -->\n"
+	before, rest, ok := strings.Cut(string(text), start)
+	require.True(t, ok, start)
+	_, after, ok := strings.Cut(rest, end)
+	require.True(t, ok, end)
+	require.NoError(t, os.WriteFile(file, []byte(before+start+m.table(t.Context())+end+after), 0o644))
+}
+
+func (m *matrix) table(ctx context.Context) string {
+	var b strings.Builder
+	commit, _ := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12").Output()
+	fmt.Fprintf(&b, "%s, commit %s: charts %s; Kubernetes %s.\n\n", time.Now().UTC().Format(time.DateOnly), bytes.TrimSpace(commit), strings.Join(ciliums, ", "), strings.Join(versions, ", "))
+	b.WriteString("| values |")
+	shown := slices.DeleteFunc(slices.Clone(ways), func(w way) bool { return w.imageVolume })
+	for _, w := range shown {
+		fmt.Fprintf(&b, " `%s` |", w.name)
+	}
+	fmt.Fprintf(&b, "\n|---%s|\n", strings.Repeat("|---", len(shown)))
+	var notes []string
+	for _, g := range sets {
+		fmt.Fprintf(&b, "| %s |", g.name)
+		for _, w := range shown {
+			fmt.Fprintf(&b, " %s |", told(m.outcomes[[2]string{g.name, w.name}], &notes))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+	for i, note := range notes {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, note)
+	}
+	b.WriteString("\nWith an image volume (`--image-volume`, `cilium/image-volume`):\n\n")
+	notes = nil
+	for _, w := range ways {
+		if w.imageVolume {
+			fmt.Fprintf(&b, "- `%s`: default values %s\n", w.name, told(m.outcomes[[2]string{sets[0].name, w.name}], &notes))
+		}
+	}
+	b.WriteString("- all other values as without, where it is taken\n\n")
+	for i, note := range notes {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, note)
+	}
+	return b.String()
+}
+
+// told is a cell of the table; a refusal is a number of the notes.
+func told(outcomes map[string][]cell, notes *[]string) string {
+	var parts []string
+	for _, outcome := range slices.SortedFunc(maps.Keys(outcomes), takenFirst) {
+		mark := outcome
+		if outcome != taken {
+			at := slices.Index(*notes, outcome)
+			if at < 0 {
+				at, *notes = len(*notes), append(*notes, outcome)
+			}
+			mark = fmt.Sprintf("refused (%d)", at+1)
+		}
+		parts = append(parts, mark+where(outcomes[outcome]))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func takenFirst(a, b string) int {
+	switch taken {
+	case a:
+		return -1
+	case b:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// where says which of all the cells are meant; nothing, if all are.
+func where(cells []cell) string {
+	seenCilium, seenKubernetes := map[string]bool{}, map[string]bool{}
+	for _, c := range cells {
+		seenCilium[c.cilium], seenKubernetes[c.kubernetes] = true, true
+	}
+	in := ""
+	if len(seenCilium) < len(ciliums) {
+		in += " with " + strings.Join(slices.Sorted(maps.Keys(seenCilium)), ", ")
+	}
+	if len(seenKubernetes) < len(versions) {
+		in += " on " + strings.Join(slices.Sorted(maps.Keys(seenKubernetes)), ", ")
+	}
+	return in
+}
