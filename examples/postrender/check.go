@@ -91,6 +91,9 @@ func (o options) checkAgent(r *release, n *node) error {
 			return fmt.Errorf("init container %s: it has resources, and with --as=run there is no init container that could have them: give them to the agent", name)
 		}
 	}
+	if len(n.others) > 0 {
+		return fmt.Errorf("init container %s: it comes after nodeinit, and with --as=run it would come before it: leave out --as=run", n.others[0])
+	}
 	if len(r.agent.Command) == 0 {
 		return fmt.Errorf("container %s: it has no command that nodeinit could become", agentContainer)
 	}

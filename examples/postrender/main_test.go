@@ -115,6 +115,15 @@ func TestTheAgentIsWhatNodeinitBecomes(t *testing.T) {
 	}
 }
 
+func TestAnInitContainerFromAnImageVolume(t *testing.T) {
+	r, err := render(t, charts(t)["cilium-1.20.2.yaml"], "--image-volume=example.com/nodeinit:1", "--read-only-etc")
+	require.NoError(t, err)
+	require.Equal(t, []string{"/slipway/usr/bin/nodeinit", "apply"}, r.init[0].Command[:2])
+	require.Contains(t, r.init[0].Command, "--sysctl-conf-dir=")
+	require.Contains(t, r.init[0].VolumeMounts, mount{Name: "nodeinit", MountPath: "/slipway", ReadOnly: true})
+	require.Contains(t, names(r.volumes), "nodeinit")
+}
+
 // edit is a chart with texts replaced, each of which has to be there.
 func edit(t *testing.T, chart string, pairs ...string) string {
 	t.Helper()
@@ -245,9 +254,11 @@ func TestWaitsAndOwnContainersStay(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, r.init, 3)
 	require.Equal(t, "wait-for-node-init nodeinit mine", r.init[0].Name+" "+r.init[1].Name+" "+r.init[2].Name)
-	r, err = render(t, chart, "--keep=mine", "--as=run")
+	_, err = render(t, chart, "--keep=mine", "--as=run")
+	require.ErrorContains(t, err, "init container mine: it comes after nodeinit, and with --as=run it would come before it")
+	r, err = render(t, without(t, chart, "mine"), "--as=run")
 	require.NoError(t, err)
-	require.Len(t, r.init, 2)
+	require.Len(t, r.init, 1, "what it waits for comes before the agent's container")
 }
 
 func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
