@@ -32,25 +32,25 @@ type options struct {
 	retrySpread                           time.Duration
 	strict, showValues                    bool
 
-	cgroupRoot, bpfRoot, bpfFallback                               string
-	cgroupRepair, bpfShared                                        bool
-	modules                                                        []string
-	sysctls                                                        []string
-	sysctlConfDir, sysctlConfFile, sysctlUnit                      string
-	cniBinDir, cniConf, cniConfDir, cniConfName                    string
-	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs        []string
+	cgroupRoot, bpfRoot, bpfFallback                                           string
+	cgroupRepair, bpfShared                                                    bool
+	modules                                                                    []string
+	sysctls                                                                    []string
+	sysctlConfDir, sysctlConfFile, sysctlUnit                                  string
+	cniBinDir, cniConf, cniConfDir, cniConfName                                string
+	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs                    []string
 	cniConfKey, cniChain, cniTemplate, cniVersion, cniLogFile, cniBackupSuffix string
-	cniDebug, cniExclusive                                         bool
-	cniWait                                                        time.Duration
-	overwriteLoopback, overwritePlugins, userManagedConf           bool
-	keepPlugins                                                    bool
-	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint            string
-	waitLoaded                                                     time.Duration
-	stateDir, agent, owner                                         string
-	takeOver, anyOwner, force, acceptKept                          bool
-	adopt, override                                                bool
-	timeout, lockTimeout                                           time.Duration
-	skip, only                                                     []string
+	cniDebug, cniExclusive                                                     bool
+	cniWait                                                                    time.Duration
+	overwriteLoopback, overwritePlugins, userManagedConf                       bool
+	keepPlugins                                                                bool
+	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint                        string
+	waitLoaded                                                                 time.Duration
+	stateDir, agent, owner                                                     string
+	takeOver, anyOwner, force, acceptKept                                      bool
+	adopt, override                                                            bool
+	timeout, lockTimeout                                                       time.Duration
+	skip, only                                                                 []string
 }
 
 const (
