@@ -4,6 +4,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ func findRules(ctx context.Context, s *search) error {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		list, err := sock.Rules(ctx, family)
 		errs.Add(err)
+		slices.SortStableFunc(list, moreSpecialFirst)
 		for _, r := range list {
 			item := Item{Kind: kindRule, Object: describeRule(r), object: ruleObject{r.Request}}
 			if r.ToTable && !r.Plain {
@@ -49,6 +51,12 @@ func findRules(ctx context.Context, s *search) error {
 		}
 	}
 	return errs.Join()
+}
+
+// moreSpecialFirst compares rules by priority, and those of one by how much they select by:
+// the kernel could take a more special one for a plainer one, which goes when that has gone.
+func moreSpecialFirst(a, b rtnl.Rule) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(len(b.Request), len(a.Request)))
 }
 
 // asRule tells a rule as ip-rule(8) does. Table 0 stands for none.

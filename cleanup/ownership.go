@@ -147,7 +147,11 @@ type LinkRule struct {
 // A route to a single address that is refused, made in the kernel's name, is
 // what remains of an endpoint that is gone.
 //
-// Not among it, because others may use them: [CiliumOnRequest].
+// Its rules of policy routing have the numbers of pkg/datapath/linux/linux_defaults,
+// which are the same in 1.18.3, 1.19.7 and 1.20.2. A cloud's own agent may use the same
+// priorities and tables, so a rule is owned only if it has all that Cilium writes.
+//
+// Not among it, because others may use them: [CiliumOnRequest], [CiliumENI].
 func Cilium() Ownership {
 	return Ownership{
 		Agent:    "cilium",
@@ -161,17 +165,10 @@ func Cilium() Ownership {
 			{Name: `lxc.*`, Kind: "veth", Programs: []string{"cil_from_container", "cil_to_container", "bpf_lxc.o:[from-container]", "bpf_lxc.o:[to-container]"}},
 			{Name: `lxc[0-9a-f]{5,12}`, Kind: "netkit"},
 		},
-		Routes: []RouteRule{
-			{Table: 2004, Type: "local", Dst: "default", Link: "lo"},
-			{Table: tableMain, Type: "unreachable", Dst: "host", Protocol: protoKernel},
-			{Table: tableMain, Type: "blackhole", Dst: "host", Protocol: protoKernel},
-		},
-		Rules: []PolicyRule{
-			{Mark: Mark{Value: 0x200, Mask: 0xf00}, Table: 2004},
-			{Mark: Mark{Value: 0xa00, Mask: 0xf00}, Table: 2005},
-		},
+		Routes:        ciliumRoutes(),
+		Rules:         ciliumRules(),
 		LocalRule:     100,
-		SharedTables:  []uint32{2004, 2005},
+		SharedTables:  []uint32{tableIPsec, tableVTEP, tableToProxy, tableFromProxy},
 		ChainPrefixes: []string{"CILIUM_", "OLD_CILIUM_"},
 		IPSetPrefixes: []string{"cilium_"},
 		Mounts: []MountRule{

@@ -91,6 +91,9 @@ func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 		"blackhole with one":    {route(cleanup.RouteRule{Table: 7, Type: "blackhole", Dst: "any", Gateway: "10.0.0.1"}), "leads through no link or gateway"},
 		"blackhole of a link":   {route(cleanup.RouteRule{Table: 7, Type: "blackhole", Dst: "any", Link: "tun0"}), "leads through no link or gateway"},
 
+		"all unreachable nets": {route(cleanup.RouteRule{Table: 254, Type: "unreachable", Dst: "network", Protocol: 2}), others},
+		"all networks":         {route(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "network", Link: "any", Protocol: 2}), others},
+
 		"no selector":          {rule(cleanup.PolicyRule{Table: 7}), "want a value and a mask"},
 		"not of nothing":       {rule(cleanup.PolicyRule{Table: 7, Not: true, Priority: 5}), "want a mark or a prefix"},
 		"from everywhere":      {rule(cleanup.PolicyRule{Table: 7, From: "0.0.0.0/0"}), "rules for every packet"},
@@ -99,6 +102,8 @@ func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 		"of both families":     {rule(cleanup.PolicyRule{Table: 7, From: "10.0.0.0/8", To: "fd00::/8"}), "of both families"},
 		"every rule to main":   {rule(cleanup.PolicyRule{Table: 254, AnySelector: true}), others},
 		"the rule to main":     {rule(cleanup.PolicyRule{Table: 254, Priority: 32766}), others},
+		"any net to main":      {rule(cleanup.PolicyRule{Table: 254, To: "network", Protocol: 2}), others},
+		"of a protocol alone":  {rule(cleanup.PolicyRule{Table: 7, Protocol: 2}), "want a value and a mask"},
 		"to main without pref": {rule(cleanup.PolicyRule{Table: 254, From: "10.0.0.0/8"}), others},
 		"any, and a mark":      {rule(cleanup.PolicyRule{Table: 7, AnySelector: true, Mark: cleanup.Mark{Value: 1, Mask: 1}}), "anySelector goes with a priority alone"},
 		"half a mark":          {rule(cleanup.PolicyRule{Table: 7, Priority: 5, Mark: cleanup.Mark{Value: 1}}), "want a value and a mask"},
@@ -133,4 +138,15 @@ func TestCLN2_OnRequest(t *testing.T) {
 	asked := cleanup.CiliumOnRequest()
 	require.Equal(t, cleanup.Ownership{NetNS: []string{"cilium-*", "cni-*"}, XFRM: asked.XFRM}, asked)
 	require.Equal(t, "0xd00/0xf00", asked.XFRM[0].Mark.String())
+}
+
+func TestCLN2_ENITablesOnRequest(t *testing.T) {
+	require.Equal(t, cleanup.Ownership{}, cleanup.CiliumENI(), "no table, nothing of ENI")
+	require.NoError(t, cleanup.CiliumENI(10, 11).Validate())
+	for _, shared := range []uint32{0, 253, 254, 255} {
+		require.Error(t, cleanup.CiliumENI(10, shared).Validate(), "table %d", shared)
+	}
+	for _, rule := range cleanup.Cilium().Rules {
+		require.NotContains(t, []uint32{20, 110, 111, 32765}, rule.Priority)
+	}
 }

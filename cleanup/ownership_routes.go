@@ -27,9 +27,10 @@ type RouteRule struct {
 	// "blackhole", "unreachable", "prohibit" or "throw"; or "any".
 	Type string `json:"type"`
 
-	// Dst is the destination: "default", "host" for any single address, a
-	// prefix such as "10.0.0.0/8", which stands for itself and for no part of
-	// it, or "any". All but a prefix match IPv4 and IPv6.
+	// Dst is the destination: "default", "host" for any single address,
+	// "network" for any prefix that is neither of these, a prefix such as
+	// "10.0.0.0/8", which stands for itself and for no part of it, or "any".
+	// All but a prefix match IPv4 and IPv6.
 	Dst string `json:"dst"`
 
 	// Link is the name of the one link that the route leads through; empty for
@@ -48,9 +49,13 @@ type RouteRule struct {
 
 // The words for what has no one value.
 const (
-	anything = "any"
-	anyHost  = "host"
+	anything   = "any"
+	anyHost    = "host"
+	anyNetwork = "network"
 )
+
+// isNetwork reports whether a prefix is neither a single address nor all of them.
+func isNetwork(p netip.Prefix) bool { return p.Bits() > 0 && !p.IsSingleIP() }
 
 // The routing tables that everybody uses (linux/rtnetlink.h).
 const (
@@ -114,7 +119,7 @@ func (m *routeMatcher) parseType() error {
 }
 
 func (m *routeMatcher) parseDst() error {
-	if m.Dst == "default" || m.Dst == anyHost || m.Dst == anything {
+	if m.Dst == "default" || m.Dst == anyHost || m.Dst == anyNetwork || m.Dst == anything {
 		return nil
 	}
 	prefix, err := netip.ParsePrefix(m.Dst)
@@ -152,7 +157,7 @@ func (m *routeMatcher) checkTable() error {
 		return nil
 	case m.Protocol == 0:
 		return fmt.Errorf("it would own other people's routes: in table %d it needs a protocol", m.Table)
-	case ownLink || m.rejects() && m.Dst != anything:
+	case ownLink || m.rejects() && m.Dst != anything && m.Dst != anyNetwork:
 		return nil
 	}
 	return fmt.Errorf("it would own other people's routes: in table %d a protocol such as %d needs a link that is not the node's, or a type that forwards nothing and a destination",
@@ -170,6 +175,8 @@ func (m *routeMatcher) matchesDst(dst netip.Prefix) bool {
 		return dst.Bits() == 0
 	case anyHost:
 		return dst.IsSingleIP()
+	case anyNetwork:
+		return isNetwork(dst)
 	}
 	return dst == m.prefix
 }
@@ -234,8 +241,9 @@ type PolicyRule struct {
 	// Not is set for a rule that selects all other packets ("not" of ip-rule(8)).
 	Not bool `json:"not,omitempty"`
 
-	// From and To are the prefix of the source and of the destination, or "host"
-	// for any single address; empty for a rule that does not look at them.
+	// From and To are the prefix of the source and of the destination, "host"
+	// for any single address, or "network" for any other prefix; empty for a rule
+	// that does not look at them.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 
@@ -245,8 +253,12 @@ type PolicyRule struct {
 	// Table is the number of the table that it leads to.
 	Table uint32 `json:"table"`
 
+	// Protocol is the number of who made the rule (RTPROT_KERNEL is 2); 0 is
+	// anybody.
+	Protocol uint8 `json:"protocol,omitempty"`
+
 	// AnySelector stands for rules to Table whatever they select by. It goes
-	// with Priority and Table alone.
+	// with Priority, Table and Protocol alone.
 	AnySelector bool `json:"anySelector,omitempty" yaml:"anySelector"`
 }
 
@@ -272,7 +284,7 @@ func (m *policyMatcher) parsePrefixes() (err error) {
 		name, given string
 		prefix      *netip.Prefix
 	}{{"from", m.From, &m.from}, {"to", m.To, &m.to}} {
-		if side.given == "" || side.given == anyHost {
+		if side.given == "" || side.given == anyHost || side.given == anyNetwork {
 			continue
 		}
 		prefix, err := netip.ParsePrefix(side.given)
@@ -323,7 +335,7 @@ type rule struct {
 // ownsRule reports whether a PolicyRule describes a rule.
 func (o *owned) ownsRule(r rule) bool {
 	return slices.ContainsFunc(o.rules, func(m policyMatcher) bool {
-		if m.Table != r.Table || m.Priority != 0 && m.Priority != r.Priority {
+		if m.Table != r.Table || m.Priority != 0 && m.Priority != r.Priority || m.Protocol != 0 && m.Protocol != r.Protocol {
 			return false
 		}
 		return m.AnySelector || !r.More && m.Mark == r.Mark && m.Not == r.Not &&
@@ -346,6 +358,8 @@ func matchesPrefix(given string, want, have netip.Prefix) bool {
 		return have.Bits() <= 0 // -1 of the zero value
 	case anyHost:
 		return have.IsSingleIP()
+	case anyNetwork:
+		return isNetwork(have)
 	}
 	return have == want
 }

@@ -262,7 +262,7 @@ func TestCNI8_ManyOwnersGiveBackTheOriginal(t *testing.T) {
 	before[n.plugin("cilium-cni")] = ""
 	i := n.exclusive()
 	for k := range 150 {
-		n.source("cilium-cni", script("0.3.1")+strings.Repeat("#", k%7))
+		n.source("cilium-cni", script("0.3.1", "1.0.0")+strings.Repeat("#", k%7))
 		i = n.ownedBy(fmt.Sprint("pod-", k), i)
 		i.Config = agentOf(cniinstall.Agent{Debug: k%2 == 0})
 		require.NoError(t, i.Apply(t.Context()))

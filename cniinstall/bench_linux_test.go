@@ -71,7 +71,7 @@ func guardOf28(b *testing.B, repaired func([]string), conf *string) (stop func()
 		plugins[fmt.Sprint("plugin", k)] = &fstest.MapFile{Data: []byte("#!/bin/sh\n")}
 	}
 	for _, name := range []string{"cilium-cni", "loopback"} {
-		plugins[name] = &fstest.MapFile{Data: []byte(script("0.3.1"))}
+		plugins[name] = &fstest.MapFile{Data: []byte(script("0.3.1", "1.0.0"))}
 	}
 	i := cniinstall.Install{
 		Plugins: plugins, BinDir: filepath.Join(dir, "bin"), Config: agentOf(cniinstall.Agent{}), ConfDir: filepath.Join(dir, "net.d"), ConfName: "05-cilium.conflist",

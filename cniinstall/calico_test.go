@@ -244,7 +244,7 @@ func TestCNI10_PluginsOfTheNetworksFolderAreLookedFor(t *testing.T) {
 	i := n.install()
 	i.Config = cniinstall.Whole(`{"name":"n","plugins":[{"type":"cilium-cni"}]}`)
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
-	n.source("part", script("0.3.1"))
+	n.source("part", script("0.3.1", "1.0.0"))
 	require.ErrorContains(t, i.Apply(t.Context()), "plugin part does not speak cniVersion 0.1.0")
 	n.source("part", script("0.1.0"))
 	require.NoError(t, i.Apply(t.Context()))

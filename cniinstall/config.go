@@ -71,7 +71,7 @@ func ReadWhole(ctx context.Context, path string) (Whole, error) {
 // [Whole].
 type Agent struct {
 	Network    string // name of the network; zero: the mode's name, but with ModeNone it must be given
-	CNIVersion string // zero: 0.3.1
+	CNIVersion string // zero: 1.0.0, as Cilium's since 1.20; 0.3.1 before. From 1.1.0 on, runtimes may ask the plugins for their STATUS
 	Plugin     string // must be given
 	Debug      bool   // enable-debug
 	LogFile    string // log-file, on the node; zero: none
@@ -87,6 +87,10 @@ type Agent struct {
 	// are those of the mode.
 	Base []json.RawMessage
 }
+
+// defaultCNIVersion is that of the templates of Cilium's agent (daemon/cmd/cni/config.go),
+// in 1.20.2; in 1.18.3 and 1.19.7 it is 0.3.1. Its plugin speaks both, and 1.1.0, in each.
+const defaultCNIVersion = "1.0.0"
 
 type agentList struct {
 	CNIVersion string `json:"cniVersion"`
@@ -126,7 +130,7 @@ func (a Agent) render() ([]byte, error) {
 	if network == "" {
 		return nil, errors.New("no name of the network given")
 	}
-	return encode(agentList{CNIVersion: cmp.Or(a.CNIVersion, "0.3.1"), Name: network, Plugins: chain})
+	return encode(agentList{CNIVersion: cmp.Or(a.CNIVersion, defaultCNIVersion), Name: network, Plugins: chain})
 }
 
 // entry is the agent's own entry in the list of plugins.

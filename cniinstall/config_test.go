@@ -52,7 +52,7 @@ func TestCNI3_AgentGolden(t *testing.T) {
 
 func TestCNI3_QuotesInEveryOption(t *testing.T) {
 	n := newNode(t)
-	n.source(`a'b"c`, script("0.3.1"))
+	n.source(`a'b"c`, script("0.3.1", "1.0.0"))
 	i := n.install()
 	i.Config = agentOf(cniinstall.Agent{Plugin: `a'b"c`, LogFile: `/'"/log`})
 	require.NoError(t, i.Apply(t.Context()))
@@ -82,7 +82,7 @@ func TestCNI3_WholeIsPublishedAsItIs(t *testing.T) {
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
 	require.Equal(t, before, tree(t, n.root))
 
-	write(t, n.plugin("cloud-route"), script("0.3.1"), 0o755) // the cloud's installer comes
+	write(t, n.plugin("cloud-route"), script("0.3.1", "1.0.0"), 0o755) // the cloud's installer comes
 	require.NoError(t, i.Apply(t.Context()))
 	requireContent(t, n.confFile(), chain, 0o600)
 	requireConverged(t, i, n.root)

@@ -276,7 +276,7 @@ func TestCNI4_CNI7_ChainFollowsTheOther(t *testing.T) {
 			return fmt.Sprintf(`{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"cilium-cni"},{"type":"loopback","mtu":%d}]}`, mtu)
 		}
 		path := n.conf + "/10-other.conflist"
-		n.source("loopback", script("0.3.1"))
+		n.source("loopback", script("0.3.1", "1.0.0"))
 		write(t, path, other(1), 0o644)
 		i := n.install()
 		i.Config = cniinstall.Chained{Plugin: json.RawMessage(`{"type":"cilium-cni","mine":true}`)}

@@ -74,7 +74,7 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 		n := newNode(t)
 		other := n.conf + "/10-other.conflist"
 		write(t, other, `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"loopback"}]}`, 0o644)
-		n.source("loopback", script("0.3.1"))
+		n.source("loopback", script("0.3.1", "1.0.0"))
 		i := n.install()
 		i.Config = chainedOf(cniinstall.Chained{})
 		require.NoError(t, i.Apply(t.Context()))
@@ -122,7 +122,7 @@ func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
 	require.NoError(t, os.Mkdir(hidden, 0o755))
 	require.NoError(t, unix.Mount("tmpfs", hidden, "tmpfs", 0, ""))
 	t.Cleanup(func() { unix.Unmount(hidden, unix.MNT_DETACH) })
-	write(t, filepath.Join(hidden, "cilium-cni"), script("0.3.1"), 0o644)
+	write(t, filepath.Join(hidden, "cilium-cni"), script("0.3.1", "1.0.0"), 0o644)
 	root, err := os.OpenRoot(hidden)
 	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
@@ -144,7 +144,7 @@ func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
 		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error { return damages[k%2]() }))
 		g.repair()
 		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
-			requireContent(t, n.plugin("cilium-cni"), script("0.3.1"), 0o755)
+			requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "1.0.0"), 0o755)
 			requireContent(t, n.confFile(), agentConf, 0o600)
 			return nil
 		}))

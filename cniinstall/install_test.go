@@ -19,7 +19,7 @@ import (
 )
 
 const agentConf = `{
-  "cniVersion": "0.3.1",
+  "cniVersion": "1.0.0",
   "name": "cilium",
   "plugins": [
     {
@@ -302,9 +302,9 @@ func TestCNI1_Source(t *testing.T) {
 func TestCNI1_AnyFS(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
-	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(script("0.3.1")), Mode: 0o444}, "loopback": {Data: []byte(script("0.3.1"))}}
+	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(script("0.3.1", "1.0.0")), Mode: 0o444}, "loopback": {Data: []byte(script("0.3.1", "1.0.0"))}}
 	require.NoError(t, i.Apply(t.Context()))
-	requireContent(t, n.plugin("cilium-cni"), script("0.3.1"), 0o755)
+	requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "1.0.0"), 0o755)
 	requireConverged(t, i, n.root)
 }
 
@@ -337,13 +337,13 @@ func TestCNI1_ModePutRightWithoutWriting(t *testing.T) {
 func TestCNI2_ModePutRightBeforeConfiguration(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
-	write(t, n.plugin("cilium-cni"), script("1.0.0"), 0o644)
-	n.source("cilium-cni", script("1.0.0"))
+	write(t, n.plugin("cilium-cni"), script("0.3.1"), 0o644)
+	n.source("cilium-cni", script("0.3.1"))
 	err := i.Apply(t.Context())
-	require.ErrorContains(t, err, "cilium-cni does not speak cniVersion 0.3.1, only 1.0.0")
+	require.ErrorContains(t, err, "cilium-cni does not speak cniVersion 1.0.0, only 0.3.1")
 	require.NoFileExists(t, n.confFile())
 
-	i.Config = agentOf(cniinstall.Agent{CNIVersion: "1.0.0"})
+	i.Config = agentOf(cniinstall.Agent{CNIVersion: "0.3.1"})
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
 }

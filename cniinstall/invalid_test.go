@@ -109,7 +109,7 @@ func TestCNI2_SinglePluginFile(t *testing.T) {
 func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {
 	for _, recorded := range []string{"state", ""} {
 		n := newNode(t)
-		n.source("cilium-cni", script("0.1.0", "1.0.0"))
+		n.source("cilium-cni", script("0.1.0", "0.3.1"))
 		if n.state = recorded; recorded != "" {
 			n.state = filepath.Join(n.root, recorded)
 		}
@@ -119,7 +119,7 @@ func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {
 		var invalid *cniinstall.InvalidError
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, []int{5, 0}, []int{invalid.Line, invalid.Plugin}, err)
-		require.ErrorContains(t, err, "plugin cilium-cni does not speak cniVersion 0.3.1, only 0.1.0, 1.0.0")
+		require.ErrorContains(t, err, "plugin cilium-cni does not speak cniVersion 1.0.0, only 0.1.0, 0.3.1")
 		require.Equal(t, before, tree(t, n.root), "no plugin, no folder, no record")
 	}
 }
@@ -142,9 +142,9 @@ func TestCNI2_PluginMissing(t *testing.T) {
 	}
 	require.Equal(t, before, tree(t, n.root))
 
-	write(t, n.plugin("cloud-a"), script("0.3.1"), 0o644)
+	write(t, n.plugin("cloud-a"), script("0.3.1", "1.0.0"), 0o644)
 	other := filepath.Join(n.root, "other")
-	write(t, filepath.Join(other, "cloud-b"), script("0.3.1"), 0o755)
+	write(t, filepath.Join(other, "cloud-b"), script("0.3.1", "1.0.0"), 0o755)
 	i.SearchDirs = []string{other}
 	err := i.Apply(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)

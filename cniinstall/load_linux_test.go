@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 // plugin is a real program. version is any number.
 func fleet(dir string, program []byte, version int) recorded {
 	odd := version%2 == 1
-	prog, speaker := slices.Clone(program), script("0.3.1")
+	prog, speaker := slices.Clone(program), script("0.3.1", "1.0.0")
 	if odd { // what is behind an ELF program does not matter to it
 		prog, speaker = append(prog, make([]byte, 12345)...), speaker+"# odd\n"
 	}

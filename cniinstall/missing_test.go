@@ -40,7 +40,7 @@ func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
 	seen := missing(i)
 	require.Contains(t, seen, cniinstall.ErrPluginMissing.Error())
 	require.Contains(t, seen, "late-cni")
-	write(t, late, script("0.3.1"), 0o755)
+	write(t, late, script("0.3.1", "1.0.0"), 0o755)
 	require.Empty(t, missing(i))
 	require.NoError(t, i.Apply(t.Context()))
 	require.Empty(t, missing(i), "it is installed")
@@ -140,7 +140,7 @@ func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
 func TestCNI4_CNI5_WhatWasSetAsideIsNotMissing(t *testing.T) {
 	n := newNode(t)
 	write(t, n.conf+"/10-other.conflist", `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"loopback"}]}`, 0o644)
-	n.source("loopback", script("0.3.1"))
+	n.source("loopback", script("0.3.1", "1.0.0"))
 	i := n.install()
 	i.Config, i.Exclusive = chainedOf(cniinstall.Chained{Target: "other"}), true
 	require.NoError(t, i.Apply(t.Context()))

@@ -151,7 +151,7 @@ func TestCNI10_WhatWasInOurPlaceCounts(t *testing.T) {
 	for _, content := range []string{portmapConf, awsConf} {
 		n := newNode(t)
 		i := n.install()
-		n.source("extra", script("0.3.1"))
+		n.source("extra", script("0.3.1", "1.0.0"))
 		content = strings.Replace(content, `"portmap"`, `"extra"`, 1)
 		write(t, n.confFile(), content, 0o600)
 		require.NoError(t, i.Apply(t.Context()))
@@ -190,7 +190,7 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			}
 			apply()
 			if upgrade {
-				n.source("cilium-cni", script("0.3.1"))
+				n.source("cilium-cni", script("0.3.1", "1.0.0"))
 				apply()
 			}
 			edited := strings.Replace(agentConf, "false", "true", 1)

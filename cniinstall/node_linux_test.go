@@ -86,7 +86,7 @@ func TestCNI1_NoSpace(t *testing.T) {
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
 	before, recorded := tree(t, n.root), states(t, i.Journal)
-	n.source("cilium-cni", script("0.3.1"))
+	n.source("cilium-cni", script("0.3.1", "1.0.0"))
 	n.source("zzz", strings.Repeat("x", 1<<20))
 	err := i.Apply(t.Context())
 	require.ErrorIs(t, err, unix.ENOSPC)
@@ -255,9 +255,9 @@ func TestSEC11_PluginsOfOthersAreNotRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			ran := filepath.Join(t.TempDir(), "ran")
-			theirs := strings.Replace(script("0.3.1"), "\n", "\necho as $(id -u) >"+ran+"\n", 1)
+			theirs := strings.Replace(script("0.3.1", "1.0.0"), "\n", "\necho as $(id -u) >"+ran+"\n", 1)
 			write(t, n.plugin("portmap"), theirs, 0o755)
-			n.source("cilium-cni", script("0.3.1"))
+			n.source("cilium-cni", script("0.3.1", "1.0.0"))
 			require.NoError(t, spoil(n))
 			i := n.install()
 			i.Config = cniinstall.Whole(list(agentPlugin + `,{"type":"portmap"}`))
@@ -291,7 +291,7 @@ func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	require.Equal(t, []string{
 		"what is in the CNI folder " + n.bin + ", and runs as root, others than root may change: it belongs to uid 1000",
 		"what is in the CNI folder " + n.conf + ", and runs as root, others than root may change: it has mode 0777",
-		"whether CNI plugin cilium-cni speaks cniVersion 0.3.1 is not known, since it is not run: open " + n.plugin("cilium-cni") +
+		"whether CNI plugin cilium-cni speaks cniVersion 1.0.0 is not known, since it is not run: open " + n.plugin("cilium-cni") +
 			`: "bin": others than root may change it: it belongs to uid 1000`,
 	}, n.advice(i))
 	require.NoError(t, os.Remove(n.plugin("cilium-cni")))

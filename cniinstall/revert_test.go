@@ -38,7 +38,7 @@ func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
 	before := withoutTimes(t, n)
 	i := n.install()
 	for version, owner := range []string{"pod-a", "pod-b", "pod-b", "pod-c"} {
-		n.source("cilium-cni", script("0.3.1")+string(make([]byte, 5000*version)))
+		n.source("cilium-cni", script("0.3.1", "1.0.0")+string(make([]byte, 5000*version)))
 		i = n.ownedBy(owner, i)
 		i.Config = agentOf(cniinstall.Agent{Debug: version%2 == 0})
 		require.NoError(t, i.Apply(t.Context()))
@@ -47,7 +47,7 @@ func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
 	changes, err := i.CheckRevert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"restore " + n.confFile(), "restore " + n.plugin("cilium-cni")}, changes)
-	n.source("cilium-cni", script("0.3.1"))
+	n.source("cilium-cni", script("0.3.1", "1.0.0"))
 	require.NoError(t, i.Revert(t.Context()))
 	require.Equal(t, before, withoutTimes(t, n))
 	require.Empty(t, journaltest.Entries(t, i.Journal))
@@ -125,7 +125,7 @@ func TestCNI8_LateUninstallOfAnOlderOwner(t *testing.T) {
 			older := n.ownedBy("pod-1", n.install())
 			require.NoError(t, older.Apply(t.Context()))
 			if upgrade {
-				n.source("cilium-cni", script("0.3.1"))
+				n.source("cilium-cni", script("0.3.1", "1.0.0"))
 			}
 			newer := n.ownedBy("pod-2", n.install())
 			require.NoError(t, newer.Apply(t.Context()))

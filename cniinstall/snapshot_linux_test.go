@@ -57,9 +57,9 @@ func startingPoints() map[string]startingPoint {
 	chained := strings.Replace(tkeChain, "tke-route-eni", "flannel", 1)
 	return map[string]startingPoint{
 		"clean":          {},
-		"two other CNIs": {files: []nodeFile{flannel, multus, ownLo, {path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o755}}},
+		"two other CNIs": {files: []nodeFile{flannel, multus, ownLo, {path: nodeBin + "/flannel", content: script("0.3.1", "1.0.0"), mode: 0o755}}},
 		"a chained one": {files: []nodeFile{{path: ours, content: chained, mode: 0o600}, flannel, oldPlugin, ownLo,
-			{path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o755}}},
+			{path: nodeBin + "/flannel", content: script("0.3.1", "1.0.0"), mode: 0o755}}},
 		"an earlier backup with our suffix": {files: []nodeFile{flannel, multus, ownLo,
 			{path: flannel.path + ".cilium_bak", content: "an earlier one", mode: 0o640, owner: 12},
 			{path: multus.path + ".cilium_bak", link: "nowhere"},
@@ -69,7 +69,7 @@ func startingPoints() map[string]startingPoint {
 			{path: nodeConf + "/05-cilium.conf", content: `{"name":"cilium","cniVersion":"0.2.0","type":"cilium-cni"}`, mode: 0o644}}},
 		"a read-only folder with the plugins baked in": {readOnly: true, files: []nodeFile{flannel,
 			{path: nodeBin + "/cilium-cni", content: script("0.3.1", "0.4.0", "1.0.0"), mode: 0o555},
-			{path: nodeBin + "/flannel", content: script("0.3.1"), mode: 0o555},
+			{path: nodeBin + "/flannel", content: script("0.3.1", "1.0.0"), mode: 0o555},
 			{path: nodeBin + "/loopback", content: "the image's", mode: 0o555}}},
 		"ours is a link": {files: []nodeFile{{path: ours, link: "10-flannel.conflist"}, flannel,
 			{path: nodeBin + "/loopback", link: "/usr/bin/true"}}},
@@ -160,7 +160,7 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i recorded) {
 	require.False(t, report.Changed(), report)
 
 	if !start.readOnly {
-		n.source("cilium-cni", script("0.3.1")) // an upgrade
+		n.source("cilium-cni", script("0.3.1", "1.0.0")) // an upgrade
 	}
 	next := planOn(t, host, "the next pod", i)
 	_, err = next.Apply(t.Context())

@@ -138,7 +138,7 @@ func TestCNI3_TemplatesAreInstalled(t *testing.T) {
 			require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
 			require.Equal(t, before, tree(t, n.root))
 			for _, plugin := range strings.Fields(others) {
-				write(t, n.plugin(plugin), script("0.3.1"), 0o755)
+				write(t, n.plugin(plugin), script("0.3.1", "1.0.0"), 0o755)
 			}
 			require.NoError(t, i.Apply(t.Context()))
 			requireConverged(t, i, n.root)

@@ -41,7 +41,7 @@ func TestCNI8_BegunAndNotCompleted(t *testing.T) {
 	n := newNode(t)
 	i := n.exclusive()
 	n.others()
-	n.source("extra", script("0.3.1"))
+	n.source("extra", script("0.3.1", "1.0.0"))
 	write(t, n.confFile(), "ours, older", 0o644)
 	write(t, n.plugin("cilium-cni"), "old", 0o755)
 	before := tree(t, n.root)
@@ -141,7 +141,7 @@ func TestCNI8_RecordThatCannotBeRead(t *testing.T) {
 func TestCNI8_KeepConf(t *testing.T) {
 	n := newNode(t)
 	n.others()
-	n.source("extra", script("0.3.1"))
+	n.source("extra", script("0.3.1", "1.0.0"))
 	before := tree(t, n.root)
 	i := n.exclusive()
 	require.NoError(t, i.Apply(t.Context()))

@@ -20,7 +20,7 @@ import (
 
 // saying is a plugin that runs a command, then answers VERSION.
 func saying(command string) string {
-	return strings.Replace(script("0.3.1"), "\n", "\n"+command+"\n", 1)
+	return strings.Replace(script("0.3.1", "1.0.0"), "\n", "\n"+command+"\n", 1)
 }
 
 func validate(t *testing.T, ctx context.Context, plugin string) error {
@@ -31,7 +31,7 @@ func validate(t *testing.T, ctx context.Context, plugin string) error {
 }
 
 func TestCNI2_Validate(t *testing.T) {
-	require.NoError(t, validate(t, t.Context(), script("0.3.1")))
+	require.NoError(t, validate(t, t.Context(), script("0.3.1", "1.0.0")))
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "p"), script("0.1.0"), 0o755)
 	single := []byte(`{"name":"n","type":"p"}`)
@@ -90,7 +90,7 @@ func TestCNI2_PluginThatFails(t *testing.T) {
 		"protocol":    {"#!/bin/sh\necho '{\"code\":4,\"msg\":\"boom\",\"details\":\"bad\"}'\nexit 1\n", "boom; bad"},
 		"no JSON":     {"#!/bin/sh\necho hello\n", "decoding version info"},
 		"no program":  {"\x7fELF, but not really", "exec format error"},
-		"too much":    {"#!/bin/sh\nhead -c 2000000 /dev/zero | tr '\\0' ' '\n" + script("0.3.1"), "unexpected end of JSON input"},
+		"too much":    {"#!/bin/sh\nhead -c 2000000 /dev/zero | tr '\\0' ' '\n" + script("0.3.1", "1.0.0"), "unexpected end of JSON input"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestCNI2_PluginThatFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, validate(t, ctx, script("0.3.1")), context.Canceled)
+	require.ErrorIs(t, validate(t, ctx, script("0.3.1", "1.0.0")), context.Canceled)
 }
 
 // A plugin from before the VERSION command speaks 0.1.0, as libcni says.
@@ -116,7 +116,7 @@ func TestCNI2_PluginWithoutVersion(t *testing.T) {
 func TestCNI2_PluginThatIsBeingWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "cilium-cni")
-	write(t, path, script("0.3.1"), 0o755)
+	write(t, path, script("0.3.1", "1.0.0"), 0o755)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	err = cniinstall.Validate(t.Context(), []byte(list(agentPlugin)), dir)

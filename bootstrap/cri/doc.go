@@ -13,7 +13,8 @@
 //
 // [Endpoint.Status] tells that too, and what has been loaded. [Endpoint.SandboxIDs]
 // lists the pods' sandboxes that it knows: what belongs to any other, such as its
-// address, was left behind.
+// address, was left behind. [Endpoint.Runtime] tells which runtime it is, and
+// [Runtime.CallsStatus] whether that one asks CNI plugins for their STATUS.
 //
 // [Loaded] is a step of a plan that waits until the runtime has loaded what an
 // earlier one has installed.

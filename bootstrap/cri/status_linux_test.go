@@ -289,3 +289,25 @@ func open(t *testing.T) int {
 	require.NoError(t, err)
 	return len(files)
 }
+
+func TestCNI11_TheRuntimeIsAskedWhichItIs(t *testing.T) {
+	h := newHost(t)
+	var asked []string
+	e := h.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		critest.Runtime{Name: "containerd", Version: "v2.1.4"}.ServeHTTP(w, r)
+	}))
+	r, err := e.Runtime(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, cri.Runtime{Name: "containerd", Version: "v2.1.4"}, r)
+	require.Equal(t, []string{"/runtime.v1.RuntimeService/Version"}, asked)
+
+	_, err = newHost(t).serve(critest.Runtime{NoCRI: true}).Runtime(t.Context())
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, err = cri.Endpoint{HostProc: e.HostProc, Path: "x.sock"}.Runtime(t.Context())
+	require.ErrorContains(t, err, "which it is")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = e.Runtime(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -71,6 +71,20 @@ func (s *Status) parseConditions(message []byte) error {
 	})
 }
 
+// parseVersion reads a VersionResponse: string runtime_name = 2, runtime_version = 3.
+func parseVersion(answer []byte) (r Runtime, err error) {
+	err = fields(answer, func(number uint64, value []byte, _ uint64) error {
+		switch number {
+		case 2:
+			r.Name = string(value)
+		case 3:
+			r.Version = string(value)
+		}
+		return nil
+	})
+	return r, err
+}
+
 // parseEntry reads an entry of a map<string, string>.
 func parseEntry(message []byte) (key, content []byte, err error) {
 	err = fields(message, func(number uint64, value []byte, _ uint64) error {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,7 @@ const foldLists = 20
 type cleanupOptions struct {
 	allState, bpfState, netns, xfrm, aws, force, whileAlive, dryRun bool
 
+	eniTables  []uint
 	ownership  string
 	exceptions []string // KIND:NAME
 }
@@ -49,6 +51,7 @@ func (a *app) cleanupCommand() *cobra.Command {
 	f.BoolVar(&o.bpfState, "bpf-state", false, "remove the agent's BPF programs, pins and maps only")
 	f.BoolVar(&o.netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-* (the latter may belong to another CNI)")
 	f.BoolVar(&o.xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
+	f.UintSliceVar(&o.eniTables, "eni-tables", nil, "with --all-state: also the agent's rules and routes of ENI or Azure pods for these routing `tables`, such as 10,11 (see ip rule; another CNI of the cloud makes the like)")
 	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: iptables chains of an AWS VPC CNI that is gone from this node")
 	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: that of another agent, which this YAML `file` describes: its links, routes, chains, files and so on (there is one for Calico in examples/ownership)")
 	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, though it is known as another agent's or lies where agents have nothing: link, chain, ipset, file or folder, with its whole name; or let mount or cni-folder:PATH be one of the agent's")
@@ -65,11 +68,12 @@ func (a *app) cleanupCommand() *cobra.Command {
 
 func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	scope := a.cleanupScope(cmd, o)
-	if (o.netns || o.xfrm) && scope != cleanup.AllState {
-		return usageError{errors.New("--netns and --xfrm go with --all-state")}
+	asked := o.netns || o.xfrm || len(o.eniTables) > 0
+	if asked && scope != cleanup.AllState {
+		return usageError{errors.New("--netns, --xfrm and --eni-tables go with --all-state")}
 	}
-	if o.ownership != "" && (o.netns || o.xfrm || o.aws) {
-		return usageError{errors.New("--ownership goes without --netns, --xfrm and --aws-leftovers: the file says all that is owned")}
+	if o.ownership != "" && (asked || o.aws) {
+		return usageError{errors.New("--ownership goes without --netns, --xfrm, --eni-tables and --aws-leftovers: the file says all that is owned")}
 	}
 	if _, err := a.cleanupOwnership(cmd.Context(), o); err != nil {
 		return err
@@ -161,7 +165,20 @@ func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Own
 	if o.xfrm {
 		own.XFRM = cleanup.CiliumOnRequest().XFRM
 	}
-	return own, err
+	eni, eniErr := eniOwnership(o.eniTables)
+	own.Rules, own.Routes = append(own.Rules, eni.Rules...), append(own.Routes, eni.Routes...)
+	return own, errors.Join(err, eniErr)
+}
+
+func eniOwnership(tables []uint) (cleanup.Ownership, error) {
+	var numbers []uint32
+	for _, table := range tables {
+		if uint64(table) > math.MaxUint32 {
+			return cleanup.Ownership{}, usageError{fmt.Errorf("--eni-tables: %d is not the number of a routing table", table)}
+		}
+		numbers = append(numbers, uint32(table))
+	}
+	return cleanup.CiliumENI(numbers...), nil
 }
 
 // ownership is what Cilium owns on a node with the places that the flags say.

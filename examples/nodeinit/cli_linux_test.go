@@ -516,6 +516,24 @@ func TestCLN2_LeftoversOfAWSAreAnActionOfTheirOwn(t *testing.T) {
 	require.Equal(t, "-N KUBE-SERVICES", chains())
 }
 
+func TestCLN2_ENITablesAreAskedFor(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("ip rule add pref 20 to 10.0.0.9 lookup main proto kernel && ip rule add pref 111 from 10.0.0.9 lookup 11 proto kernel && ip rule add pref 111 from 10.0.0.8 lookup 12 proto kernel && ip rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto kernel")
+	rules := func() string { return n.shell("ip rule | grep -E ' lookup (11|12|200)|10.0.0.9' | cut -d: -f1") }
+	require.Equal(t, "1\n20\n111\n111", rules())
+	o := n.run("cleanup", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "20\n111\n111", rules())
+	for _, args := range [][]string{{"--bpf-state", "--eni-tables=11"}, {"--all-state", "--eni-tables=254"}, {"--all-state", "--eni-tables=0"}, {"--all-state", "--eni-tables=4294967296"}, {"--all-state", "--eni-tables=-1"}} {
+		o = n.run(append([]string{"cleanup", "-f"}, args...)...)
+		require.Equal(t, 64, o.code, "%v: %s", args, o.stderr)
+	}
+	o = n.run("cleanup", "--all-state", "-f", "--eni-tables=10,11")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "111", rules(), "that of table 12")
+}
+
 // Another agent's state goes, and Cilium's is not looked at.
 func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	t.Parallel()

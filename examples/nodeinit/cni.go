@@ -174,16 +174,16 @@ func (a *app) cniGates(i cniinstall.Install) []bootstrap.Step {
 	}}}
 }
 
-// installing adds the flags that help: where loopback is missing, where a folder is
+// installing adds the flags that help: where a plugin does not speak the version, where loopback is missing, where a folder is
 // part of a read-only image, and where another file is what a runtime loads.
 type installing struct{ cniinstall.Install }
 
 func (i installing) Check(ctx context.Context) ([]string, error) {
 	changes, err := i.Install.Check(ctx)
-	return changes, withCNIFlags(err)
+	return changes, i.withCNIFlags(err)
 }
 
-func (i installing) Apply(ctx context.Context) error { return withCNIFlags(i.Install.Apply(ctx)) }
+func (i installing) Apply(ctx context.Context) error { return i.withCNIFlags(i.Install.Apply(ctx)) }
 
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)
@@ -193,8 +193,11 @@ func (i installing) Advise(ctx context.Context) ([]string, error) {
 	return advice, err
 }
 
-func withCNIFlags(err error) error {
+func (i installing) withCNIFlags(err error) error {
+	_, generated := i.Config.(cniinstall.Agent)
 	switch {
+	case generated && errors.As(err, new(*cniinstall.InvalidError)):
+		return fmt.Errorf("%w (--cni-version gives another)", err)
 	case errors.Is(err, cniinstall.ErrNoLoopback):
 		return fmt.Errorf("%w (--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without)", err)
 	case errors.Is(err, syscall.EROFS):
@@ -224,7 +227,10 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 	if i.Plugins == nil && i.Config == nil || a.leftOut(stepCNI) {
 		return i, closeAll, nil
 	}
-	if i, err = a.placed(ctx, i); err != nil {
+	if i, err = a.placed(ctx, i); err == nil && i.Config != nil {
+		err = a.statusCalled(ctx)
+	}
+	if err != nil {
 		return i, closeAll, errors.Join(err, closeAll())
 	}
 	return i, closeAll, nil
@@ -251,7 +257,11 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 	if a.userManagedConf || a.writeWhenReady != "" {
 		return nil, nil
 	}
+	if a.cniVersion != "" && (a.cniTemplate == "" || a.cniConf != "" || a.cniConfKey != "" || a.cniChain != "") {
+		return nil, usageError{errors.New("--cni-version goes with --cni-template: any other configuration has its own")}
+	}
 	agent := cniinstall.CiliumAgent(a.cniTemplate)
+	agent.CNIVersion = a.cniVersion
 	agent.Debug, agent.LogFile = a.cniDebug, cmp.Or(a.cniLogFile, agent.LogFile)
 	switch {
 	case a.cniConf != "":

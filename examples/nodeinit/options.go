@@ -30,25 +30,25 @@ type options struct {
 	strict, showValues           bool
 	connectionOptions
 
-	cgroupRoot, cgroupRootKey, bpfRoot, bpfFallback                string
-	cgroupRepair, bpfShared                                        bool
-	modules                                                        []string
-	sysctls                                                        []string
-	sysctlConfDir, sysctlConfFile, sysctlUnit                      string
-	cniBinDir, cniConf, cniConfDir, cniConfName                    string
-	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs        []string
-	cniConfKey, cniChain, cniTemplate, cniLogFile, cniBackupSuffix string
-	cniDebug, cniExclusive                                         bool
-	cniWait, kubeProxyWait                                         time.Duration
-	overwriteLoopback, overwritePlugins, userManagedConf           bool
-	keepPlugins                                                    bool
-	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint            string
-	waitLoaded                                                     time.Duration
-	stateDir, agent, owner                                         string
-	takeOver, anyOwner, force, acceptKept                          bool
-	adopt, override                                                bool
-	timeout, lockTimeout                                           time.Duration
-	skip, only                                                     []string
+	cgroupRoot, cgroupRootKey, bpfRoot, bpfFallback                            string
+	cgroupRepair, bpfShared                                                    bool
+	modules                                                                    []string
+	sysctls                                                                    []string
+	sysctlConfDir, sysctlConfFile, sysctlUnit                                  string
+	cniBinDir, cniConf, cniConfDir, cniConfName                                string
+	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs                    []string
+	cniConfKey, cniChain, cniTemplate, cniVersion, cniLogFile, cniBackupSuffix string
+	cniDebug, cniExclusive                                                     bool
+	cniWait, kubeProxyWait                                                     time.Duration
+	overwriteLoopback, overwritePlugins, userManagedConf                       bool
+	keepPlugins                                                                bool
+	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint                        string
+	waitLoaded                                                                 time.Duration
+	stateDir, agent, owner                                                     string
+	takeOver, anyOwner, force, acceptKept                                      bool
+	adopt, override                                                            bool
+	timeout, lockTimeout                                                       time.Duration
+	skip, only                                                                 []string
 }
 
 const (
@@ -147,6 +147,7 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "key of the resolved configuration whose value is the CNI configuration to install")
 	f.StringVar(&a.cniChain, "cni-chain", "", "add the agent's plugin to the existing configuration of this network, or of any network: *")
 	f.StringVar(&a.cniTemplate, "cni-template", "", "generate the CNI configuration: none (the agent's plugin alone), portmap, flannel or aws-cni")
+	f.StringVar(&a.cniVersion, "cni-version", "", "cniVersion of what --cni-template generates: 1.0.0 (the default, as Cilium's since 1.20), 0.3.1 (as Cilium's before), or 1.1.0, if the container runtime says that it calls STATUS (containerd 2.0.1, CRI-O 1.33): then the node is not ready while the agent does not answer its plugin")
 	f.StringVar(&a.cniLogFile, "cni-log-file", "", "log file of the agent's plugin, on the host (default "+cniinstall.CiliumAgent("").LogFile+")")
 	f.BoolVar(&a.cniDebug, "cni-debug", false, "turn on debug logs of the agent's plugin")
 	f.BoolVar(&a.cniExclusive, "cni-exclusive", false, "set other CNI configurations aside; uninstall restores them")

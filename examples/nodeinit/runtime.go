@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
+
+	cniversion "github.com/containernetworking/cni/pkg/version"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
@@ -59,11 +62,50 @@ func (a *app) runtime(ctx context.Context) (cri.CNI, error) {
 	if a.hostProc == "" && (a.hostPrefix != "" || a.cniDir != "") {
 		return cri.CNI{}, nil // the paths are not those that the runtime knows
 	}
-	if a.hostProc == "" && hostns.CheckProc("/proc") == nil {
-		return cri.CNI{}, errors.New("this is a container: give --host-proc")
+	if err := a.seesHost(); err != nil {
+		return cri.CNI{}, err
 	}
 	return a.endpoint().CNI(ctx)
 }
+
+func (a *app) seesHost() error {
+	if a.hostProc == "" && hostns.CheckProc("/proc") == nil {
+		return errors.New("this is a container: give --host-proc")
+	}
+	return nil
+}
+
+// statusCalled returns an error if --cni-version asks for a version by which runtimes ask
+// the plugins for their STATUS, and this node's does not, or does not say which it is: it
+// may not know how to read such a configuration.
+func (a *app) statusCalled(ctx context.Context) error {
+	if a.cniVersion == "" {
+		return nil
+	}
+	asks, err := cniversion.GreaterThanOrEqualTo(a.cniVersion, "1.1.0")
+	if err != nil {
+		return usageError{fmt.Errorf("--cni-version %q: %w", a.cniVersion, err)}
+	}
+	if !asks {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimeAnswers, fmt.Errorf("no answer within %v", runtimeAnswers))
+	defer cancel()
+	var r cri.Runtime
+	if err = a.seesHost(); err == nil {
+		r, err = a.endpoint().Runtime(ctx)
+	}
+	if err == nil {
+		err = r.CallsStatus()
+	}
+	if err != nil {
+		return fmt.Errorf("--cni-version %s: %w (1.0.0 is for every runtime; none asks for the plugins' STATUS then)", a.cniVersion, err)
+	}
+	return nil
+}
+
+// runtimeAnswers is how long a runtime has that has just said where it looks.
+const runtimeAnswers = 10 * time.Second
 
 // endpoint is the runtime's, where a flag says which it is.
 func (a *app) endpoint() cri.Endpoint {

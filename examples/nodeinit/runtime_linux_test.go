@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -243,4 +244,57 @@ func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 	o := n.run(n.args("apply")...)
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/k3s/bin"))
+}
+
+// A configuration by which runtimes ask for the plugin's STATUS is for those that do:
+// elsewhere nothing at all is changed, and the remedy is said.
+func TestCNI11_AConfigurationForStatusIsCheckedAgainstTheRuntime(t *testing.T) {
+	t.Parallel()
+	speaks := strings.Replace(plugin, `"1.0.0"]`, `"1.0.0","1.1.0"]`, 1)
+	args := func(n *node, more ...string) []string {
+		n.shell("cp " + n.plugins + "/test-cni " + n.plugins + "/cilium-cni")
+		return append([]string{"apply", "--source", "file:" + n.source, "--dest", "/run/agent-config", "--plugins", n.plugins, "--cni-template", "none"}, more...)
+	}
+	for name, c := range map[string]struct {
+		runtime *critest.Runtime
+		want    string
+	}{
+		"older":     {&critest.Runtime{Name: "containerd", Version: "1.7.27"}, `"containerd 1.7.27" does not call STATUS of CNI 1.1.0, which it does since 2.0.1`},
+		"unknown":   {&critest.Runtime{Name: "docker", Version: "28.0.0"}, `it is not known whether "docker 28.0.0" calls STATUS`},
+		"dumb":      {&critest.Runtime{}, "it is not known whether"},
+		"no CRI":    {&critest.Runtime{NoCRI: true}, "it has no CRI"},
+		"not there": {nil, "no container runtime listens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			if c.runtime != nil {
+				c.runtime.Info = critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")
+				n.runtime("/run/containerd/containerd.sock", *c.runtime)
+			}
+			before := n.state()
+			o := n.run(args(n, "--cni-version", "1.1.0")...)
+			require.Equal(t, 1, o.code, o.stderr)
+			require.Contains(t, o.stderr, c.want)
+			require.Contains(t, o.stderr, "1.0.0 is for every runtime")
+			require.Empty(t, before.Diff(n.state()), "no mount, no sysctl, no file")
+		})
+	}
+	n := newNode(t)
+	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Name: "containerd", Version: "v2.0.1", Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+	o := n.run(args(n, "--cni-version", "1.1.0")...)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "plugin cilium-cni does not speak cniVersion 1.1.0, only 0.3.1, 1.0.0 (--cni-version gives another)")
+	require.NoError(t, os.WriteFile(filepath.Join(n.plugins, "test-cni"), []byte(speaks), 0o755))
+	for _, version := range []string{"1.1.0", "0.3.1", "1.0.0"} {
+		o = n.run(args(n, "--cni-version", version)...)
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, n.shell("cat /etc/cni/net.d/05-cilium.conflist"), `"cniVersion": "`+version+`"`)
+	}
+	o = n.run(args(n)...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, n.shell("cat /etc/cni/net.d/05-cilium.conflist"), `"cniVersion": "1.0.0"`)
+	for _, wrong := range [][]string{{"--cni-version=one"}, {"--cni-version=1.0.0", "--cni-template="}, {"--cni-version=1.0.0", "--cni-chain=*"}, {"--cni-version=1.0.0", "--cni-conf=" + n.conf}} {
+		require.Equal(t, 64, n.run(args(n, wrong...)...).code, wrong)
+	}
 }

@@ -22,7 +22,8 @@ import (
 	"testing"
 )
 
-// Runtime answers RuntimeService/Status and ListPodSandbox. It is an [http.Handler].
+// Runtime answers RuntimeService/Status, Version and ListPodSandbox. It is an
+// [http.Handler].
 type Runtime struct {
 	// NoCRI says that it knows no call of version v1 of the CRI, such as a containerd
 	// before 1.6, or a second one for what is the system's own.
@@ -30,6 +31,9 @@ type Runtime struct {
 
 	// Info is called for each verbose status, and returns its map info. It may be nil.
 	Info func() map[string]string
+
+	// Name and Version are which runtime it is. Empty: it does not say.
+	Name, Version string
 
 	// NotReady is why the network is not ready. Empty: it is.
 	NotReady string
@@ -100,7 +104,7 @@ func Serve(t testing.TB, l net.Listener, handler http.Handler) {
 // ServeHTTP answers as the runtime does.
 func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	const service = "/runtime.v1.RuntimeService/"
-	answer, found := map[string]func() []byte{service + "Status": r.status, service + "ListPodSandbox": r.sandboxes}[req.URL.Path]
+	answer, found := map[string]func() []byte{service + "Status": r.status, service + "Version": r.version, service + "ListPodSandbox": r.sandboxes}[req.URL.Path]
 	switch {
 	case req.URL.Path == "/config" && r.Config != "":
 		w.Header().Set("Content-Type", "application/toml")
@@ -146,6 +150,12 @@ func (r Runtime) status() (message []byte) {
 		message = appendField(message, 2, string(appendField(appendField(nil, 1, key), 2, value)))
 	}
 	return message
+}
+
+// version is a VersionResponse of the CRI.
+func (r Runtime) version() []byte {
+	message := appendField(appendField(nil, 1, "0.1.0"), 2, r.Name)
+	return appendField(appendField(message, 3, r.Version), 4, "v1")
 }
 
 // sandboxes is a ListPodSandboxResponse of the CRI, with some of the fields that a

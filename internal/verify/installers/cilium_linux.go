@@ -74,7 +74,9 @@ func (c Cilium) Plan() (p *bootstrap.Plan, done func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	install := cniinstall.Cilium("")
+	install, agent := cniinstall.Cilium(""), cniinstall.CiliumAgent("")
+	agent.CNIVersion = "0.3.1" // that of the release that is replaced
+	install.Config = agent
 	install.Plugins, install.Names, install.Exclusive = plugins, []string{"cilium-cni", "loopback"}, true
 	install.BinDir, install.ConfDir = c.path(binDir), c.path(confDir)
 	return c.plan("cilium",

@@ -6,9 +6,7 @@
 package config_test
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,19 +18,7 @@ import (
 
 // What nodeinit is in place of has to stay as it was when nodeinit was made: these tests
 // read the releases' own sources, and fail where one is different.
-var ciliums = []string{"v1.18.3", "v1.19.7", "v1.20.2"}
-
-// download returns the folder of a module's source.
-func download(t *testing.T, module string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
-	out, err := cmd.Output()
-	require.NoError(t, err, string(out))
-	var downloaded struct{ Dir string }
-	require.NoError(t, json.Unmarshal(out, &downloaded))
-	return downloaded.Dir
-}
+var releases = []string{"v1.18.3", "v1.19.7", "v1.20.2"}
 
 // source returns a file of a release of Cilium's, or nothing if that has none.
 func source(t *testing.T, version, path string) string {
@@ -58,16 +44,16 @@ nsenter --mount=/hostproc/1/ns/mnt "${BIN_PATH}/cilium-sysctlfix";
 rm /hostbin/cilium-sysctlfix`,
 		"mount-bpf-fs": `mount | grep "/sys/fs/bpf type bpf" || mount -t bpf bpf /sys/fs/bpf'`,
 	}
-	for _, version := range ciliums {
+	for _, version := range releases {
 		t.Run(version, func(t *testing.T) {
 			chart := source(t, version, template)
 			for container, want := range scripts {
 				require.Contains(t, unindented(initContainer(t, chart, container)), want, container)
 			}
 			const waits = "wait-for-kube-proxy"
-			require.Equal(t, initContainer(t, source(t, ciliums[0], template), waits), initContainer(t, chart, waits))
+			require.Equal(t, initContainer(t, source(t, releases[0], template), waits), initContainer(t, chart, waits))
 			for _, program := range []string{"tools/mount/main.go", "tools/sysctlfix/main.go"} {
-				want := source(t, ciliums[0], program)
+				want := source(t, releases[0], program)
 				require.NotEmpty(t, want)
 				require.Equal(t, want, source(t, version, program), program)
 			}
@@ -120,7 +106,7 @@ func TestChartsNodeConfigsAreReadInTheVersionsThatTheyHave(t *testing.T) {
 func TestCFG13_ChartsBuildConfigHasNoFlagThatOursRefuses(t *testing.T) {
 	ours := buildNodeinit(t)
 	counts := map[string]int{}
-	for _, version := range ciliums {
+	for _, version := range releases {
 		t.Run(version, func(t *testing.T) {
 			flags := buildConfigFlags(t, version)
 			counts[version] = len(flags)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Runtime is which runtime it is, in its own words.
+type Runtime struct {
+	Name    string // such as "containerd" or "cri-o"
+	Version string // such as "v2.1.4", "1.7.24~ds1" or "1.33.0"
+}
+
+// Runtime asks the runtime once which one it is (RuntimeService/Version). Set a
+// deadline in ctx, as for [Endpoint.Status].
+func (e Endpoint) Runtime(ctx context.Context) (Runtime, error) {
+	e, err := e.found(ctx)
+	if err != nil {
+		return Runtime{}, err
+	}
+	r, err := e.version(ctx)
+	if err != nil {
+		return Runtime{}, fmt.Errorf("ask the container runtime at %q which it is: %w", e.Path, err)
+	}
+	return r, nil
+}
+
+func (e Endpoint) version(ctx context.Context) (Runtime, error) {
+	if _, err := socket(e.Path); err != nil {
+		return Runtime{}, err
+	}
+	answer, err := e.ask(ctx, rpc{"Version", nil, maxMessage})
+	if err != nil {
+		return Runtime{}, err
+	}
+	return parseVersion(answer)
+}
+
+// callsStatus says since which version a runtime calls STATUS of CNI 1.1.0: containerd
+// with go-cni 1.1.11 (go-cni#123), CRI-O with ocicni 0.4.3 (ocicni#196), which 1.31 does
+// not have yet.
+var callsStatus = map[string][3]int{"containerd": {2, 0, 1}, "cri-o": {1, 33, 0}}
+
+// CallsStatus returns nil if the runtime asks the plugins of a configuration of
+// cniVersion 1.1.0 for their STATUS whenever the kubelet asks whether the network is
+// ready: containerd since 2.0.1, and CRI-O since 1.33. An older one may fail to give pods
+// a network by such a configuration: the error matches [errors.ErrUnsupported] then, and
+// for a runtime of which that is not known.
+func (r Runtime) CallsStatus() error {
+	since, known := callsStatus[r.Name]
+	if !known {
+		return fmt.Errorf("%w: it is not known whether %s calls STATUS of CNI 1.1.0 (containerd since 2.0.1 does, and CRI-O since 1.33)", errors.ErrUnsupported, r)
+	}
+	version, ok := parseNumbers(r.Version)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: whether it calls STATUS of CNI 1.1.0 is not known of %s", errors.ErrUnsupported, r)
+	case slices.Compare(version[:], since[:]) < 0:
+		return fmt.Errorf("%w: %s does not call STATUS of CNI 1.1.0, which it does since %d.%d.%d", errors.ErrUnsupported, r, since[0], since[1], since[2])
+	}
+	return nil
+}
+
+// String returns name and version, quoted: they are the runtime's own words.
+func (r Runtime) String() string { return fmt.Sprintf("%.100q", r.Name+" "+r.Version) }
+
+// parseNumbers reads the three numbers that a version begins with. One before a release,
+// such as 2.0.1-rc.0, is less than that.
+func parseNumbers(version string) (n [3]int, ok bool) {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	if len(parts) < 3 {
+		return n, false
+	}
+	end := strings.IndexFunc(parts[2], func(c rune) bool { return c < '0' || c > '9' })
+	rest := ""
+	if end >= 0 {
+		parts[2], rest = parts[2][:end], parts[2][end:]
+	}
+	for i, part := range parts {
+		number, err := strconv.ParseUint(part, 10, 16)
+		if err != nil {
+			return n, false
+		}
+		n[i] = int(number)
+	}
+	if preRelease.MatchString(rest) {
+		n[2]-- // of x.y.0 that is x.y.-1, which is less as well
+	}
+	return n, true
+}
+
+// preRelease finds it as semantic versions write it, and as Debian does.
+var preRelease = regexp.MustCompile(`^[-~](alpha|beta|rc|dev)`)

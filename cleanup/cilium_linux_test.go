@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cleanup_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// ciliumNeighbours makes rules and routes of others on eth0, each of which differs from
+// one that Cilium makes by one thing: of a cloud's agent, of a VRF, of an administrator.
+func ciliumNeighbours(t testing.TB) {
+	t.Helper()
+	for _, command := range []string{
+		// The egress proxy's: another priority, table, mask, protocol, selector.
+		"-4 rule add pref 11 fwmark 0xb00/0xf00 lookup 2005 proto kernel",
+		"-4 rule add pref 10 fwmark 0xb00/0xf00 lookup 2004 proto kernel",
+		"-4 rule add pref 10 fwmark 0xb00/0xfff lookup 2005 proto kernel",
+		"-4 rule add pref 10 fwmark 0xb00/0xf00 from 10.9.0.0/24 lookup 2006 proto kernel",
+		"-6 rule add pref 10 fwmark 0xb00/0xf00 lookup 2005",
+		"-6 rule add pref 10 iif eth0 fwmark 0xb00/0xf00 lookup 2006 proto kernel",
+		// IPsec's.
+		"-4 rule add pref 2 fwmark 0xd00/0xf00 lookup 200 proto kernel",
+		"-4 rule add pref 2 fwmark 0xe00/0xf00 lookup 200 proto kernel",
+		"-4 rule add pref 1 fwmark 0xd00/0xf00 lookup 201 proto kernel",
+		"-4 rule add pref 1 fwmark 0xc00/0xf00 lookup 200 proto kernel",
+		"-4 rule add pref 1 fwmark 0xe00/0xff00 lookup 200 proto kernel",
+		"-6 rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto static",
+		"-6 rule add pref 1 fwmark 0xe00/0xf00 lookup 200 proto static",
+		// A VTEP's. The kernel takes the plainest for the others unless it is first.
+		"-4 rule add pref 112 lookup 202",
+		"-4 rule add pref 113 to 10.77.0.0/16 lookup 202",
+		"-4 rule add pref 113 to 10.77.0.1 lookup 202",
+		"-4 rule add pref 112 to 10.77.0.0/16 lookup 203",
+		"-4 rule add pref 112 from 10.77.0.0/16 lookup 202",
+		"-4 rule add pref 112 to 10.78.0.0/16 from 10.9.0.0/24 lookup 202",
+		"-4 rule add pref 112 to 10.79.0.0/16 fwmark 0x1 lookup 202",
+		// ENI's for nodePorts, and AWS's own.
+		"-4 rule add pref 1024 fwmark 0x80/0x80 lookup main",
+		"-4 rule add pref 1023 fwmark 0x80/0x80 lookup main proto kernel",
+		"-4 rule add pref 109 fwmark 0x80/0x80 lookup 77 proto kernel",
+		"-4 rule add pref 109 fwmark 0x80/0x80 lookup main",
+		"-6 rule add pref 109 fwmark 0x40/0x40 lookup main proto kernel",
+		// ENI's for pods, and AWS's own.
+		"-4 rule add pref 512 to 10.0.0.9 lookup main",
+		"-4 rule add pref 1536 from 10.0.0.9 lookup 11",
+		"-4 rule add pref 1537 from 10.0.0.8 lookup 11 proto kernel",
+		"-4 rule add pref 1537 from 10.0.0.8 to 10.9.0.0/16 lookup 11 proto kernel",
+		"-4 rule add pref 20 to 10.0.0.8 lookup main",
+		"-4 rule add pref 20 to 10.0.8.0/24 lookup main proto kernel",
+		"-4 rule add pref 21 to 10.0.0.8 lookup main proto kernel",
+		"-4 rule add pref 111 from 10.0.0.8 lookup 11",
+		"-4 rule add pref 111 from 10.0.0.8 lookup 12 proto kernel",
+		"-4 rule add pref 111 from 10.0.8.0/24 lookup 11 proto kernel",
+		"-4 rule add pref 111 from 10.0.0.8 to 10.0.0.7 lookup 11 proto kernel",
+		"-4 rule add pref 111 from 10.0.0.8 to 10.9.0.0/16 lookup 11",
+		"-4 rule add pref 32765 from 10.0.0.8 lookup 11",
+		"-4 rule add pref 32765 from 10.0.0.8 to 10.9.0.0/16 lookup 11 proto kernel",
+		// Routes in these tables: of others, and as the kernel makes for a VRF.
+		"-4 route add 10.66.0.0/16 dev eth0 table 200",
+		"-4 route add 10.67.0.0/16 via 10.9.0.2 dev eth0 table 200 proto kernel",
+		"-4 route add local 10.68.0.0/16 dev lo table 200",
+		"-4 route add local 10.9.0.1 dev eth0 table 200 proto kernel scope host",
+		"-4 route add local default dev lo table 200 proto kernel",
+		"-4 route add local 10.69.0.0/16 dev lo table 201 proto kernel",
+		"-4 route add 10.66.0.0/16 dev eth0 table 202",
+		"-4 route add 10.66.0.0/16 dev eth0 table 11 proto kernel",
+		"-4 route add 10.66.0.1 dev eth0 table 11",
+		"-4 route add default via 10.9.0.3 dev eth0 table 11 metric 9",
+		"-4 route add default via 10.9.0.2 dev eth0 table 12 proto kernel",
+		"-4 route add blackhole 10.66.0.2 table 11 proto kernel",
+	} {
+		ip(t, command)
+	}
+}
+
+// What each of the versions makes, by the source that is named at the preset.
+func TestCLN2_RulesAndTablesOfCilium(t *testing.T) {
+	both := func(rules ...string) (out []string) {
+		for _, rule := range rules {
+			out = append(out, "-4 "+rule, "-6 "+rule)
+		}
+		return out
+	}
+	common := slices.Concat(
+		both("rule add pref 9 fwmark 0x200/0xf00 lookup 2004 proto kernel",
+			"rule add pref 10 fwmark 0xa00/0xf00 lookup 2005 proto kernel",
+			"rule add pref 10 fwmark 0xb00/0xf00 lookup 2005 proto kernel",
+			"rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto kernel",
+			"route add local default dev lo table 2004 proto kernel"),
+		[]string{
+			"-4 route add local 10.0.0.0/24 dev eth0 table 200 proto kernel scope host",
+			"-6 route add local fd00::/112 dev eth0 table 200 proto kernel",
+			"-4 route add 10.0.2.0/24 dev cilium_host table 200 proto kernel mtu 1400",
+			"-4 rule add pref 112 to 10.1.1.0/24 lookup 202 proto unspec",
+			"-4 rule add pref 112 to 10.1.2.1 lookup 202 proto unspec",
+			"-4 route add 10.1.1.0/24 dev cilium_host scope link table 202 mtu 1450",
+			"-4 rule add pref 109 fwmark 0x80/0x80 lookup main proto kernel",
+		})
+	for version, more := range map[string][]string{
+		"1.18.3": both("rule add pref 1 fwmark 0xe00/0xf00 lookup 200 proto kernel"),
+		"1.19.7": nil,
+		"1.20.2": {"-6 rule add pref 109 fwmark 0x80/0x80 lookup main proto kernel"},
+	} {
+		t.Run(version, func(t *testing.T) { requireOnlyOursGo(t, netOnly(), append(slices.Clone(common), more...)) })
+	}
+}
+
+// With Azure's priority the table is a link's index, and 1.20 has a further one for a
+// while. Without being asked for, all of it stays.
+func TestCLN2_RulesAndTablesOfCiliumENI(t *testing.T) {
+	made := []string{
+		"-4 rule add pref 20 to 10.0.0.9 lookup main proto kernel",
+		"-6 rule add pref 20 to fd00::9 lookup main proto kernel",
+		"-4 rule add pref 111 from 10.0.0.9 to 10.9.0.0/16 lookup 11 proto kernel",
+		"-4 rule add pref 111 from 10.0.0.10 lookup 10 proto kernel",
+		"-4 rule add pref 110 from 10.0.0.11 lookup 4 proto kernel",
+		"-4 rule add pref 110 from 10.0.0.11 to 10.9.0.0/16 lookup 4 proto kernel",
+		"-6 rule add pref 111 from fd00::9 lookup 11 proto kernel",
+		"-4 rule add pref 32765 from 10.0.0.9 lookup 11 proto kernel",
+		"-4 route add 10.9.0.2 dev eth0 scope link table 11 proto kernel",
+		"-4 route add default via 10.9.0.2 dev eth0 table 11 proto kernel",
+		"-6 route add fd09::2 dev eth0 table 11 proto kernel",
+		"-6 route add default via fd09::2 dev eth0 table 11 proto kernel",
+	}
+	c, eni := netOnly(), cleanup.CiliumENI(4, 10, 11)
+	c.Ownership.Rules = append(c.Ownership.Rules, eni.Rules...)
+	c.Ownership.Routes = append(c.Ownership.Routes, eni.Routes...)
+	requireOnlyOursGo(t, c, made)
+
+	testns.Enter(t, testns.Mount|testns.Net)
+	neighbourhood(t)
+	for _, command := range made {
+		ip(t, command)
+	}
+	before := routing(t)
+	apply(t, netOnly())
+	require.Equal(t, before, routing(t))
+}
+
+// neighbourhood is a node with what is others' alone.
+func neighbourhood(t testing.TB) {
+	t.Helper()
+	noAddresses(t)
+	veth(t, "eth0", "eth1")
+	foreignRoutes(t)
+	ciliumNeighbours(t)
+}
+
+// requireOnlyOursGo makes what ip's commands make beside neighbours, and cleans.
+func requireOnlyOursGo(t *testing.T, c cleanup.Leftovers, made []string) {
+	t.Helper()
+	testns.Enter(t, testns.Mount|testns.Net)
+	neighbourhood(t)
+	before := routing(t)
+	require.Empty(t, inventory(t, c).Items)
+	veth(t, "cilium_host", "cilium_net")
+	ip(t, "link set dev cilium_net up")
+	ip(t, "link set dev cilium_host up")
+	for _, command := range made {
+		ip(t, command)
+	}
+	inv := inventory(t, c)
+	found := append(ofKind("ip rule", inv.Items), ofKind("route", inv.Items)...)
+	require.Len(t, found, len(made), strings.Join(found, "\n"))
+	apply(t, c)
+	require.Equal(t, before, routing(t), "what is others' is as it was, and nothing else is there")
+}
+
+// Each condition of the preset's rules keeps what is a neighbour's: without it, one
+// would be taken, or the ownership is refused.
+func TestCLN6_EachConditionOfCiliumsRulesKeepsANeighbour(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	neighbourhood(t)
+	wider := map[string]func(*cleanup.PolicyRule){
+		"any priority": func(r *cleanup.PolicyRule) { r.Priority = 0 },
+		"any protocol": func(r *cleanup.PolicyRule) { r.Protocol = 0 },
+		"any selector": func(r *cleanup.PolicyRule) {
+			*r = cleanup.PolicyRule{Priority: r.Priority, Protocol: r.Protocol, Table: r.Table, AnySelector: true}
+		},
+	}
+	tested := 0
+	for _, rule := range slices.Concat(cleanup.Cilium().Rules, cleanup.CiliumENI(11).Rules) {
+		for name, widen := range wider {
+			wide := rule
+			if widen(&wide); wide == rule || rule.Priority == 110 { // 110 is as 111
+				continue
+			}
+			tested++
+			c := cleanup.Leftovers{Ownership: cleanup.Ownership{Rules: []cleanup.PolicyRule{wide}}, Scope: cleanup.AllState}
+			inv, err := c.Inventory(t.Context())
+			require.True(t, err != nil || len(inv.Items) > 0, "%s of %+v takes no neighbour's", name, rule)
+		}
+	}
+	require.Greater(t, tested, 25)
+	for _, wide := range []cleanup.RouteRule{
+		{Table: 200, Type: "local", Dst: "network", Link: "any"},
+		{Table: 200, Type: "local", Dst: "any", Link: "any", Protocol: 2},
+		{Table: 200, Type: "local", Dst: "host", Link: "any", Protocol: 2},
+		{Table: 200, Type: "any", Dst: "network", Link: "any", Gateway: "any", Protocol: 2},
+		{Table: 11, Type: "unicast", Dst: "host", Link: "any"},
+		{Table: 11, Type: "any", Dst: "host", Link: "", Protocol: 2},
+		{Table: 11, Type: "unicast", Dst: "any", Link: "any", Protocol: 2},
+		{Table: 11, Type: "unicast", Dst: "default", Link: "any", Gateway: "any"},
+	} {
+		c := cleanup.Leftovers{Ownership: cleanup.Ownership{Routes: []cleanup.RouteRule{wide}}, Scope: cleanup.AllState}
+		require.NotEmpty(t, inventory(t, c).Items, fmt.Sprintf("%+v", wide))
+	}
+}
