@@ -151,7 +151,7 @@ func TestCFG13_ConnectingTakesAsLongAsIsSaid(t *testing.T) {
 	require.WithinRange(t, time.Now(), start.Add(300*time.Millisecond), start.Add(3*time.Second))
 }
 
-// Without CAP_NET_ADMIN no mark can be set: that is no error, and what is connected
+// Without CAP_NET_ADMIN no mark can be set: that is no error, and connections are made
 // without.
 func TestCFG12_TheMarkNeedsACapabilityAndGoesOnWithout(t *testing.T) {
 	f := newFirewalled(t, dropsUnmarked)

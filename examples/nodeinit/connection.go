@@ -97,6 +97,6 @@ func (a *app) logDialed(at kube.Attempt) {
 	case at.Err != nil:
 		log.Debug("connect to the API server", "marked", at.Marked, "error", at.Err)
 	case at.Marked:
-		log.Info("the API server answers with Cilium's mark alone: a policy of the host firewall leaves it out")
+		log.Info("the API server answers with Cilium's mark alone: a policy of the host firewall may leave it out")
 	}
 }
