@@ -19,7 +19,7 @@ import (
 
 // What nodeinit is in place of has to stay as it was when nodeinit was made: these tests
 // read the releases' own sources, and fail where one is different.
-var releases = []string{"v1.18.3", "v1.19.7", "v1.20.2"}
+var ciliumReleases = []string{"v1.18.3", "v1.19.7", "v1.20.2"}
 
 // source returns a file of a release of Cilium's, or nothing if that has none.
 func source(t *testing.T, version, path string) string {
@@ -45,16 +45,16 @@ nsenter --mount=/hostproc/1/ns/mnt "${BIN_PATH}/cilium-sysctlfix";
 rm /hostbin/cilium-sysctlfix`,
 		"mount-bpf-fs": `mount | grep "/sys/fs/bpf type bpf" || mount -t bpf bpf /sys/fs/bpf'`,
 	}
-	for _, version := range releases {
+	for _, version := range ciliumReleases {
 		t.Run(version, func(t *testing.T) {
 			chart := source(t, version, template)
 			for container, want := range scripts {
 				require.Contains(t, unindented(initContainer(t, chart, container)), want, container)
 			}
 			const waits = "wait-for-kube-proxy"
-			require.Equal(t, initContainer(t, source(t, releases[0], template), waits), initContainer(t, chart, waits))
+			require.Equal(t, initContainer(t, source(t, ciliumReleases[0], template), waits), initContainer(t, chart, waits))
 			for _, program := range []string{"tools/mount/main.go", "tools/sysctlfix/main.go"} {
-				want := source(t, releases[0], program)
+				want := source(t, ciliumReleases[0], program)
 				require.NotEmpty(t, want)
 				require.Equal(t, want, source(t, version, program), program)
 			}
@@ -107,7 +107,7 @@ func TestChartsNodeConfigsAreReadInTheVersionsThatTheyHave(t *testing.T) {
 func TestCFG13_ChartsBuildConfigHasNoFlagThatOursRefuses(t *testing.T) {
 	ours := buildNodeinit(t)
 	counts := map[string]int{}
-	for _, version := range releases {
+	for _, version := range ciliumReleases {
 		t.Run(version, func(t *testing.T) {
 			flags := buildConfigFlags(t, version)
 			counts[version] = len(flags)
