@@ -68,7 +68,7 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	var m marks
 	for late := false; ; {
 		last := d.attempt(ctx, network, address, m, bound)
-		if last.Err == nil || ctx.Err() != nil || bound == 0 || answered(last.Err) {
+		if last.Err == nil || over(ctx) || bound == 0 || answered(last.Err) {
 			return last.conn, d.explain(last)
 		}
 		marked := m.of(last.Err)
@@ -83,6 +83,13 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 		}
 		*marked, late = !*marked, last.late
 	}
+}
+
+// over reports whether ctx has ended, or its deadline has passed, by which connections end
+// a moment before ctx does.
+func over(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 // answered reports whether err is the answer of a name server, which is there.
