@@ -101,8 +101,8 @@ kernels-short-install: machine-tools
 machine-tools:
 	@internal/verify/install "virtual machines" "depmod mke2fs mmdebstrap xz zstd" e2fsprogs kmod mmdebstrap xz-utils zstd
 
-kernels-table: ## write the table of what make kernels has shown into the README
-	$(GO) run ./internal/verify/realkernels -table README.md
+kernels-table: ## write the table of what make kernels has shown into EVIDENCE.md
+	$(GO) run ./internal/verify/realkernels -table EVIDENCE.md
 
 codes: ## write the table of codes into CODES.md
 	UPDATE_GOLDEN=1 $(GO) test -count=1 -run PLAN18_CodesAreDocumented .

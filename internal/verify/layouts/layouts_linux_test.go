@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write what nodeinit prints to testdata/golden, and the table to the README")
+	update = flag.Bool("update", false, "write what nodeinit prints to testdata/golden, and the table to EVIDENCE.md")
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// row is what the README's table says of a layout.
+// row is what EVIDENCE.md says of a layout.
 type row struct{ title, runtime, plugin, conf, result string }
 
 func (l layout) row(plugins string) row {
@@ -42,7 +42,7 @@ const (
 	end   = "<!-- end of what make layouts has shown -->\n"
 )
 
-// table compares the table of this run with the README's, or writes it there.
+// table compares the table of this run with EVIDENCE.md's, or writes it there.
 func table(t *testing.T, rows []row) {
 	t.Helper()
 	var b strings.Builder
@@ -51,16 +51,16 @@ func table(t *testing.T, rows []row) {
 		fmt.Fprintf(&b, "| %s | %s | `%s` | `%s` | %s |\n", r.title, r.runtime, r.plugin, r.conf, r.result)
 	}
 	t.Log("\n" + b.String())
-	const readme = "../../../README.md"
-	text, err := os.ReadFile(readme)
+	const evidence = "../../../EVIDENCE.md"
+	text, err := os.ReadFile(evidence)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(text), begin)
-	require.True(t, found, "%s has no %s", readme, begin)
+	require.True(t, found, "%s has no %s", evidence, begin)
 	was, after, found := strings.Cut(rest, end)
-	require.True(t, found, "%s has no %s", readme, end)
+	require.True(t, found, "%s has no %s", evidence, end)
 	if *update {
-		require.NoError(t, os.WriteFile(readme, []byte(before+begin+b.String()+end+after), 0o644))
+		require.NoError(t, os.WriteFile(evidence, []byte(before+begin+b.String()+end+after), 0o644))
 		return
 	}
-	require.Equal(t, was, b.String(), "the README's table is not that of this run (-update: it shall be)")
+	require.Equal(t, was, b.String(), "EVIDENCE.md's table is not that of this run (-update: it shall be)")
 }

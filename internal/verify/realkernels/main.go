@@ -22,7 +22,7 @@
 // Kernels, the Debian and the emulator are installed from the machine's own Debian
 // mirror the first time, into slipway/kernels of the user's cache directory (2.3 GB);
 // without that directory the next run installs the newest again. It keeps what each
-// virtual machine printed there too, in logs, and -table makes the README's table of
+// virtual machine printed there too, in logs, and -table makes the table in EVIDENCE.md of
 // that; of one that failed it prints what tells why. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,
 // mmdebstrap, xz-utils and zstd.
 package main

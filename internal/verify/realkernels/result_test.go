@@ -61,7 +61,7 @@ func TestParseUnfinished(t *testing.T) {
 
 func TestTableGoesBetweenItsMarks(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "README.md")
+	file := filepath.Join(dir, "EVIDENCE.md")
 	old := "before\n" + tableBegin + "\nold\n" + tableEnd + "\nafter\n"
 	require.NoError(t, os.WriteFile(file, []byte(old), 0o644))
 	for _, kernel := range series {
