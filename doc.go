@@ -48,6 +48,23 @@
 // examples/nodeinit, a command that replaces a chain of init containers, and
 // examples/agent, an agent that embeds the packages.
 //
+// # Guides
+//
+// Each is a page of documentation or an example that runs as a test:
+//
+//   - Embed it in an agent: package bootstrap, Example (Embed), and examples/agent.
+//   - Write your own action with the journal: package bootstrap, "An action of your
+//     own", and the example of [journal.Files.Write].
+//   - Replace Cilium's init containers: examples/deploy/README.md.
+//   - Clean up after your agent: the example of [cleanup.Ownership], and
+//     examples/ownership for YAML.
+//   - Share a node with other agents: package bootstrap/journal, Example
+//     (SeveralAgents).
+//   - Move from your own installer: package cniinstall, Example
+//     (MovingFromYourInstaller).
+//   - Test without root: the example of [bootstraptest.Kernel].
+//   - Operate it: the documentation of examples/nodeinit.
+//
 // # Errors
 //
 // Errors name operation, object and remedy, and match what a caller branches on. A
@@ -62,5 +79,8 @@
 // the kernel returns errors that match [errors.ErrUnsupported].
 //
 // [bootstrap.Code]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Code
+// [bootstraptest.Kernel]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap/bootstraptest#Kernel
+// [cleanup.Ownership]: https://pkg.go.dev/github.com/slipway-dev/slipway/cleanup#Ownership
+// [journal.Files.Write]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap/journal#Files.Write
 // [bootstrap.Action]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Action
 package slipway

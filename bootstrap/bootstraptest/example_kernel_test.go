@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstraptest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// A whole plan on a node in memory, which needs no root: what the kernel is asked
+// to do fails at one place, and then does not.
+func ExampleKernel() {
+	dir, err := os.MkdirTemp("", "node-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	kernel := bootstraptest.NewKernel("eth0")
+	bpf, cgroups := filepath.Join(dir, "bpf"), filepath.Join(dir, "cgroup")
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
+		{Name: "cgroup", Action: cgroup.Mount{Path: cgroups, Kernel: kernel}},
+		{Name: "sysctl", Action: sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: kernel}}},
+		{Name: "bpffs", Action: bpffs.Mount{Path: bpf, Kernel: kernel}},
+	}}
+
+	kernel.Fail = func(op, path string) error {
+		if op == "write" && path == "/proc/sys/net/ipv4/ip_forward" {
+			return syscall.EIO
+		}
+		return nil
+	}
+	_, err = plan.Apply(context.Background())
+	fmt.Println(errors.Is(err, syscall.EIO), kernel.Mounts(cgroups), kernel.Mounts(bpf))
+
+	kernel.Fail = nil
+	_, err = plan.Apply(context.Background())
+	fmt.Println(err, kernel.Mounts(cgroups), kernel.Mounts(bpf), kernel.Values()["net.ipv4.conf.eth0.forwarding"])
+	// Output:
+	// true [cgroup2] []
+	// <nil> [cgroup2] [bpf] 1
+}
