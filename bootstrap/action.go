@@ -14,7 +14,7 @@ import (
 // standard library types only, so a package can offer an Action without
 // importing this one.
 type Action interface {
-	// Check says what Apply would change, without changing anything. No changes
+	// Check returns what Apply would change, without changing anything. No changes
 	// means that the node is already in this state. A change is one short line in
 	// the imperative, such as "mount bpf on /sys/fs/bpf" or "set net.ipv4.ip_forward
 	// = 1 (is 0)".
@@ -39,8 +39,8 @@ type Reverter interface {
 	Revert(ctx context.Context) error
 }
 
-// Adviser is an Action that can also warn an administrator: about what works
-// against it now, or will later.
+// Adviser is an Action that can also warn an administrator of whatever works against
+// it now, or will later.
 type Adviser interface {
 	Action
 
@@ -49,16 +49,16 @@ type Adviser interface {
 	Advise(ctx context.Context) (advice []string, err error)
 }
 
-// CheckReverter is a Reverter that can say beforehand what Revert would undo.
+// CheckReverter is a Reverter that can list what Revert would undo.
 type CheckReverter interface {
 	Reverter
 
-	// CheckRevert says what Revert would undo, without changing anything. No changes
+	// CheckRevert returns what Revert would undo, without changing anything. No changes
 	// means that there is nothing to undo.
 	CheckRevert(ctx context.Context) (changes []string, err error)
 }
 
-// Recorder is an Action that says what it records in a plan's journal.
+// Recorder is an Action that declares what it records in a plan's journal.
 type Recorder interface {
 	Action
 
@@ -89,15 +89,14 @@ type Placed interface {
 	Places() map[string]string
 }
 
-// Validator is an Action that can tell what is wrong with its own fields, whatever is on the
-// node. A check that fails by that is a failure also after steps that would change
-// something.
+// Validator is an Action that can validate its own fields without looking at the node.
+// Such an error is a failure of the check even after steps that would change something.
 type Validator interface {
 	Action
 	Validate() error
 }
 
-// Waiter is an Action whose Apply may wait for others: a gate, or a [Retry].
+// Waiter is an Action whose Apply may wait for other programs: a gate, or a [Retry].
 type Waiter interface {
 	Action
 
@@ -105,22 +104,22 @@ type Waiter interface {
 	Waits() time.Duration
 }
 
-// PermissionChecker is an Action that can tell beforehand that the process may not do
-// what Apply would.
+// PermissionChecker is an Action that can find out beforehand that the process lacks a
+// permission that Apply needs.
 type PermissionChecker interface {
 	Action
 
 	// CheckPermission returns the error that Apply would meet because a capability is
 	// missing, or something may not be written. It changes nothing. A plan's Apply asks
 	// each action that has something to change, before anything is changed; its Check does
-	// not, so that anybody may look.
+	// not, so that a look needs no privilege.
 	CheckPermission(ctx context.Context) error
 }
 
-// Wrapper is an Action around another one: a plan asks that one what it records, and
-// where its objects are, unless the wrapper says so itself. A Revert of the wrapper says
-// nothing: it may have the method for whatever it is around. So what the innermost one
-// is tells whether there is something that can be reverted.
+// Wrapper is an Action around another one: a plan asks the inner one what it records and
+// where its objects are, unless the wrapper has those methods itself. A Revert method of
+// the wrapper proves nothing, since it may have one whatever it is around: whether there
+// is something to revert depends on the innermost action.
 type Wrapper interface {
 	Action
 	Unwrap() Action

@@ -15,7 +15,7 @@ import (
 // Coder is an error with a stable code, such as "sysctl.read-only": a name of the
 // cause by which the failures of many nodes can be grouped. An action's errors may
 // implement it. A code has the form PACKAGE.WHAT, of small letters, digits and single
-// dashes, and at most 63 bytes; what is not of this form counts as no code.
+// dashes, and at most 63 bytes; any other text does not count as a code.
 type Coder interface {
 	error
 	Code() string

@@ -6,13 +6,13 @@
 //
 // An [Action] is one state that a node can be brought to: a mounted file system, a
 // sysctl, an installed file. A [Plan] is a list of them in the order in which they
-// run. [Plan.Check] says what would change, [Plan.Apply] makes the changes and
+// run. [Plan.Check] reports what would change, [Plan.Apply] makes the changes and
 // verifies that they took effect, and [Plan.Revert] undoes them, last step first;
 // [Plan.RevertAll] undoes everything that was ever recorded, and needs no steps. Each
-// returns a [Report] that says what happened in each step.
+// returns a [Report] of what happened in each step.
 //
-// The plan says, once for all of its steps, which node is changed, who remembers what
-// was there before and on whose behalf, and what is waited for first:
+// The plan holds, once for all of its steps, the node to change, the journal that
+// remembers the original state and for which owner, and the gates to wait for:
 //
 //	plan := bootstrap.Plan{
 //		Host: hostns.Host{Proc: "/hostproc"}, // hostns.Host{}: this process runs on it
@@ -32,30 +32,30 @@
 // others may already depend on what it set up (a mounted bpffs holds pinned maps),
 // so undoing is the caller's decision.
 //
-// What others have chosen, such as names and messages of servers, is in errors and
-// changes. A report shows it so that no terminal obeys it; a program that prints more
-// has [OneLine] and [Printable] for that.
+// Errors and changes contain text that others have chosen, such as names and messages of
+// servers. A report escapes it for terminals; a program that prints more has [OneLine]
+// and [Printable].
 //
 // # An action of your own
 //
 // Check and Apply are enough for a plan without a Host and a Journal. With these, the
-// plan has to know more, before it changes anything, and an action says it by the
-// methods of further interfaces:
+// plan has to know more before it changes anything, and an action declares it by
+// implementing further interfaces:
 //
 //	Recorder  the kinds of entries that it records in the journal, or none
 //	Hosted    the host's namespaces in which its methods are called
 //	Placed    where it makes something, so that it is not made in a container instead
-//	Reverter  that it undoes itself what it does, without a journal
-//	Wrapper   the action that it is around, which is asked all this
+//	Reverter  that it can undo its own work, without a journal
+//	Wrapper   the action inside, which is asked all of this
 //
-// What it changes it records in journal.From(ctx) of package bootstrap/journal, with the
-// context that the plan gives it: where nothing is to be recorded that is nil, whose
-// methods do nothing. A handler undoes what was recorded. [Func] makes an action of two
-// functions, and its methods In and Recording say the same of it.
+// It records its changes in journal.From(ctx) of package bootstrap/journal, with the
+// context that the plan gives it. If nothing is to be recorded, that is a nil journal,
+// whose methods do nothing. A handler undoes what was recorded. [Func] makes an action of
+// two functions, and its methods In and Recording declare the same.
 //
-// [Plan.Validate] refuses an action whose changes could not be undone: it is no Recorder
-// and no Reverter, the journal has no handler for a kind, or the handler acts in another
-// namespace than the action. [Step].NoUndo says that this is meant. An action that says
+// [Plan.Validate] refuses an action whose changes could not be undone: it is neither a
+// Recorder nor a Reverter, the journal has no handler for a kind, or the handler acts in
+// another namespace than the action. [Step].NoUndo allows it. An action that declares
 // that it records, and does not, fails with [ErrUnrecorded].
 //
 // # What comes when
@@ -69,19 +69,19 @@
 // # What excludes what
 //
 // At any time, one process changes the node: a plan with a Host holds the node's lock
-// while it applies steps, and while it reverts, whoever its agent is, and whether it has
+// while it applies steps, and while it reverts, whatever its agent, and with or without
 // a journal. The lock is a file on the host, the same for all: see hostns.Host. It is not
 // held while a plan waits for gates, prepares, or checks: what it has found by then is
-// looked at again under the lock. The kernel releases it when the process dies. Who
-// changes the node without a plan takes it too, by hostns.Host.Lock, and never inside of
-// one.
+// looked at again under the lock. The kernel releases it when the process dies. A
+// program that changes the node without a plan takes it by hostns.Host.Lock, never inside
+// a plan.
 //
-// Over time, one owner has the node for an agent: the journal says who. That is no
-// lock; it lasts until another owner claims the node, or it is uninstalled. From then on,
-// the plans of the one before change nothing, and their errors match journal.ErrNotOwner
+// Over time, one owner has the node for an agent, and the journal records which. This is
+// not a lock: it lasts until another owner claims the node, or it is uninstalled. From
+// then on, the plans of the previous owner change nothing, and their errors match journal.ErrNotOwner
 // or journal.ErrRevoked. It is looked at, and changed, with the lock held.
 //
-// Within a process, one goroutine at a time may run a plan. What goes on beside it, such
+// Within a process, one goroutine at a time may run a plan. Work that goes on beside it, such
 // as a guard, runs in [Plan.Inside], and takes the lock for what it repairs.
 //
 // # Context and time
@@ -98,8 +98,8 @@
 // and wraps the action's own error. The errors of several steps are joined; use
 // [errors.Is] and [errors.As]. [ErrNotConverged] means that an action was applied
 // without an error but its Check still finds something to change: the kernel
-// rewrote the value, a security module dropped the write, or somebody else writes
-// to the same object.
+// rewrote the value, a security module dropped the write, or another program writes to
+// the same object.
 //
 // A failure has a stable code, such as "sysctl.read-only", in the StepError, in the
 // report and its JSON, and in what [LogTrace] logs: it names the cause, so that those

@@ -19,9 +19,9 @@ import (
 // but its check still names changes. The error that wraps it lists them.
 var ErrNotConverged = errors.New("still not as it should be")
 
-// ErrUnrecorded means that an action changed something, and did not record it in the
-// plan's journal as it says: it cannot be undone. A wrapper that does not pass the
-// context on is a reason.
+// ErrUnrecorded means that an action changed something and did not record it in the
+// plan's journal, although it declares that it does: the change cannot be undone. A
+// wrapper that does not pass the context on is one cause.
 var ErrUnrecorded error = code.New(code.PlanUnrecorded, "it was changed, and not recorded")
 
 var (
@@ -29,12 +29,12 @@ var (
 	errNoCheckRevert = cannotSayError{unsupported.Error("the action cannot say beforehand what it would revert")}
 )
 
-// StepError is what went wrong in one step of a plan.
+// StepError is the failure of one step of a plan.
 type StepError struct {
 	// Step is the step's name.
 	Step string
 
-	// Op says what the plan was doing: "prepare" (see [Plan.Prepare]), "start" (the
+	// Op is what the plan was doing: "prepare" (see [Plan.Prepare]), "start" (the
 	// context was already done before the step), "check", "apply", "verify" (the
 	// check after a change), "check-revert" or "revert"; or what Prepare was, in its own
 	// word, if it has returned the error, such as "resolve".
@@ -105,8 +105,8 @@ func isCannotSay(err error) bool { return errors.As(err, new(cannotSayError)) }
 
 func (e cannotSayError) Unwrap() error { return e.error }
 
-// KeptError is an error of a revert that says nothing but that something is kept,
-// because it is no longer as it was left. Of a step that is no longer wanted, it is
+// KeptError is an error of a revert that only means that something is kept, because it
+// has been changed since. Of a step that is no longer wanted, it is
 // advice.
 type KeptError interface {
 	error
@@ -124,9 +124,9 @@ func isOnlyKept(err error) bool {
 	return false
 }
 
-// AdvisingError is what a [Journal] returns from a revert, or reports of an entry, where
-// something stays on the node because it is needed there: no failure, but advice in the
-// report. Unwrap returns the error of what failed besides, or nil.
+// AdvisingError is what a [Journal] returns from a revert, or reports for an entry, when
+// something stays on the node because it is still needed: advice in the report, not a
+// failure. Unwrap returns the error of what failed besides, or nil.
 type AdvisingError interface {
 	error
 	Advice() []string
@@ -142,8 +142,8 @@ func adviceIn(err error) (advice []string, failure error) {
 	return advising.Advice(), advising.Unwrap()
 }
 
-// PlanEnder is an error that the other steps would meet too, such as that of a journal
-// that cannot be written: the plan ends with it.
+// PlanEnder is an error that the other steps would meet too, such as a journal that
+// cannot be written: the plan ends with it.
 type PlanEnder interface {
 	error
 	EndsPlan()

@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// MissingError is an error of a check that misses what would have to be at one of some
-// paths of the host. After steps that would change something it is a failure nevertheless,
-// unless one of them could bring it: an action that says that it makes something there
-// ([Placed]), or one that says nothing of what it makes, since it is neither Placed nor a
-// [Recorder] of some kinds.
+// MissingError is an error of a check that needs a file at one of several paths of the
+// host, and finds none. After steps that would change something it is still a failure,
+// unless one of them could make that file: an action that declares that it makes something
+// there ([Placed]), or one that declares nothing, neither places nor the kinds it records
+// ([Recorder]).
 type MissingError interface {
 	error
 
@@ -22,13 +22,13 @@ type MissingError interface {
 	MissingAt() []string
 }
 
-// CertainError is an error of a check that no step of the plan could mend, such as a conflict
-// with another agent of the node. It is a failure after steps that would change something,
-// too.
+// CertainError is an error of a check that no step of the plan could mend, such as a
+// conflict with another agent on the node. It is a failure even after steps that would
+// change something.
 type CertainError interface {
 	error
 
-	// Certain does nothing: it is there to be asked for.
+	// Certain does nothing; it only marks the error.
 	Certain()
 }
 

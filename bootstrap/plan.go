@@ -57,7 +57,7 @@ type Step struct {
 	// has a journal, Revert still undoes what is recorded there for the step.
 	Skip bool
 
-	// SkipReason says in one short line why Skip is set, such as "asked for" or
+	// SkipReason is one short line that explains why Skip is set, such as "asked for" or
 	// "nothing to do: no sources". It is the [Result.Reason] of the step. It may be
 	// empty.
 	SkipReason string
@@ -92,7 +92,7 @@ type Host interface {
 // Journal remembers what a plan changes on its host, and for whom. *journal.Node of
 // package bootstrap/journal implements it.
 type Journal interface {
-	// Validate says what is wrong with the journal's own fields.
+	// Validate reports errors in the journal's own fields.
 	Validate() error
 
 	// Handles reports whether it can undo entries of this kind, and in which
@@ -104,8 +104,8 @@ type Journal interface {
 	// "revert". The methods below get a context that is made of the one inside.
 	Enter(ctx context.Context, op string, enter func(ctx context.Context, namespaces []string, f func(context.Context) error) error) (inside context.Context, leave func() error, err error)
 
-	// Identity says for whom it was entered: an agent, an owner (empty: nobody in
-	// particular), and the generation that this one has claimed (0: none).
+	// Identity returns whom it was entered for: an agent, an owner (empty: none is
+	// configured), and the generation that this owner has claimed (0: none).
 	Identity(inside context.Context) (agent, owner string, generation int)
 
 	// Claims reports whether an apply that has nothing to change would still claim the
@@ -121,12 +121,13 @@ type Journal interface {
 	WithStep(inside context.Context, step string) context.Context
 	Noted(step context.Context) bool
 
-	// Advice returns what an administrator should know of what the step wants of its
-	// objects, of which others may want the same.
+	// Advice returns what an administrator should know about the step's objects: other
+	// agents may want the same ones.
 	Advice(step context.Context) []string
 
-	// Revert undoes what is recorded for the context's step. CheckRevert says what
-	// Revert would undo. What others need is in an [AdvisingError], as in RevertAll.
+	// Revert undoes what is recorded for the context's step. CheckRevert returns what
+	// Revert would undo. What other agents still need is in an [AdvisingError], as in
+	// RevertAll.
 	Revert(step context.Context) error
 	CheckRevert(step context.Context) (changes []string, err error)
 
@@ -134,9 +135,9 @@ type Journal interface {
 	// until the next one; not where nothing is recorded.
 	SaveReport(inside context.Context, report []byte) error
 
-	// RevertAll undoes, or in a dry run says that it would, everything that is
-	// recorded for all steps, and reports each change, or why it was not made. The
-	// error is of what is not about one of these.
+	// RevertAll undoes everything that is recorded for all steps, or only lists it in a
+	// dry run. It reports each change, or why it was not made; the error is about
+	// anything else.
 	RevertAll(inside context.Context, dryRun bool, report func(step, change string, err error)) error
 }
 
@@ -159,8 +160,8 @@ type Plan struct {
 	Host Host
 
 	// Journal remembers what the steps change, and who owns the node: Apply claims
-	// the node, and neither Apply nor Revert changes anything on a node that
-	// somebody else owns. Revert undoes what each step has recorded in the journal,
+	// the node, and neither Apply nor Revert changes anything on a node that has
+	// another owner. Revert undoes what each step has recorded in the journal,
 	// which actions get with their context. If it is nil, nothing is recorded, and each
 	// action reverts only what it knows of itself.
 	Journal Journal
@@ -187,7 +188,7 @@ type Plan struct {
 	// Prepare is nil, the steps are complete.
 	Prepare func(ctx context.Context, p *Plan) error
 
-	// Trace is told about the run while it goes on. It may be nil.
+	// Trace has hooks that are called during the run. It may be nil.
 	Trace *Trace
 
 	// KeepGoing makes Apply go on after a failure with the steps that do not need
@@ -208,8 +209,8 @@ func (p *Plan) Step(name string) *Step {
 	return &p.Steps[i]
 }
 
-// Check says what Apply would do, and changes nothing: each step is [WouldChange]
-// or [Unchanged]. If the journal says that somebody else owns the node, Apply would
+// Check reports what Apply would do, and changes nothing: each step is [WouldChange]
+// or [Unchanged]. If the journal says that the node has another owner, Apply would
 // refuse it, and Check looks at no step.
 //
 // Otherwise it looks at every step that it can. A step whose Check returns an error
@@ -238,7 +239,7 @@ func (p *Plan) Apply(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpApply, false, (*walk).applyPlan)
 }
 
-// CheckRevert says what Revert would undo, and changes nothing. The report starts
+// CheckRevert reports what Revert would undo, and changes nothing. The report starts
 // with the last step. A step whose action cannot be reverted is [Skipped]. A step
 // whose action can be reverted, but is not a [CheckReverter], is [Unknown].
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
@@ -265,7 +266,7 @@ func (p *Plan) Revert(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpRevert, false, (*walk).revertPlan)
 }
 
-// CheckRevertAll says what RevertAll would undo, and changes nothing.
+// CheckRevertAll reports what RevertAll would undo, and changes nothing.
 func (p *Plan) CheckRevertAll(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheckRevert, true, (*walk).revertAll)
 }

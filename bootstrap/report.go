@@ -26,7 +26,7 @@ const (
 	WouldChange Status = "would-change" // a dry run found something to do
 	Unknown     Status = "unknown"      // a dry run cannot tell before earlier steps have changed
 	Changed     Status = "changed"      // done
-	Failed      Status = "failed"       // tried, and went wrong
+	Failed      Status = "failed"       // tried, with an error
 	Skipped     Status = "skipped"      // left out, or has nothing to revert
 	Blocked     Status = "blocked"      // not tried, since a step that it needs failed
 	NotRun      Status = "not-run"      // not tried, since the plan stopped before it
@@ -46,18 +46,18 @@ type Report struct {
 	// them. They are empty where they are not known.
 	Node, Version string
 
-	// Agent is whose plan it is, and Owner on whose behalf it ran: empty if nobody is
-	// named. Generation is that of the ownership; 0 if nobody owns the node. All three
-	// come from the plan's journal.
+	// Agent is the agent that the plan belongs to, and Owner the owner it ran for; empty
+	// if none is configured. Generation counts the node's owners; 0 if the node has
+	// none. All three come from the plan's journal.
 	Agent, Owner string
 	Generation   int
 
 	// Results has one entry for each step.
 	Results []Result
 
-	// Err is what went wrong with the plan itself, rather than with a step: the plan
-	// is invalid, its lock could not be taken, or its journal says that somebody
-	// else owns the node. Nil otherwise.
+	// Err is the failure of the plan itself, rather than of a step: the plan
+	// is invalid, its lock could not be taken, or its journal says that the node
+	// has another owner. Nil otherwise.
 	Err error
 }
 
@@ -75,7 +75,7 @@ type Result struct {
 	// Status is the step's outcome.
 	Status Status
 
-	// Reason says in one line why the step was skipped, where no error does: see
+	// Reason is one line that explains why the step was skipped, if no error does: see
 	// [Step.SkipReason].
 	Reason string
 
@@ -83,15 +83,15 @@ type Result struct {
 	Excused bool
 
 	// Changes lists what would change, or was changed. In a failed step it lists what
-	// was changed nevertheless, if a look at what is left to do tells that.
+	// was changed nevertheless, as far as another check can tell.
 	Changes []string
 
-	// Advice is what the action, if it is an [Adviser], has to say. It is asked in a
-	// Check, and in an Apply of steps that it changed, or in which there is nothing to do.
-	// In a revert it is what stays because others need it, as the journal says.
+	// Advice comes from the action, if it is an [Adviser]: in a Check, and in an Apply for
+	// steps that it changed, or in which there is nothing to do. In a revert it lists what
+	// stays because other agents need it, according to the journal.
 	Advice []string
 
-	// Err says why the step failed, is unknown, is blocked, or has nothing to
+	// Err explains why the step failed, is unknown, is blocked, or has nothing to
 	// revert, and in the first step that was not run because the context was done,
 	// that: a [*StepError], except in a blocked step. Nil otherwise.
 	Err error
@@ -145,8 +145,8 @@ type reportJSON struct {
 // MarshalJSON writes an object with "op", "node", "version", "agent", "owner",
 // "generation", "start" (RFC 3339), "elapsedMs", "code" (see [Report.Code]) and
 // "error", each left out if it is zero, and "results" (never null), as
-// [Result.MarshalJSON] writes them. An owner that is empty, for an agent, is nobody in
-// particular.
+// [Result.MarshalJSON] writes them. An owner that is empty, beside an agent, means
+// that none is configured.
 func (r Report) MarshalJSON() ([]byte, error) {
 	results := r.Results
 	if results == nil {
@@ -270,8 +270,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 // maxKept is the size of a report that a journal keeps.
 const maxKept = 256 << 10
 
-// kept is what a journal keeps of the report: if that is much, without what was changed
-// and advised.
+// kept is the part of the report that a journal keeps: without changes and advice, if
+// it would be too large.
 func (r *Report) kept() []byte {
 	text, err := json.Marshal(r)
 	if err == nil && len(text) <= maxKept {

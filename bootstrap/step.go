@@ -192,7 +192,7 @@ func (w *walk) revert(ctx context.Context, s *Step) (result Result) {
 	return after
 }
 
-// revertBlind reverts an action that cannot say beforehand what it would undo.
+// revertBlind reverts an action that cannot list beforehand what it would undo.
 func (s *Step) revertBlind(ctx context.Context, r Reverter, changes []string) Result {
 	if err := r.Revert(ctx); err != nil {
 		return s.result(notFor(err), "revert", changes, err)
@@ -208,15 +208,15 @@ func notFor(err error) Status {
 	return Failed
 }
 
-// onlyKept reports whether the step failed for nothing else than that something is
-// kept, since it belongs to somebody else by now.
+// onlyKept reports whether the step failed only because something is kept: others have
+// changed it since.
 func (r Result) onlyKept() bool {
 	failure, ok := r.Err.(*StepError)
 	return ok && isOnlyKept(failure.Err)
 }
 
-// keeping is such a result of a step that is no longer wanted: no failure, but worth
-// saying.
+// keeping is such a result for a step that is no longer wanted: advice instead of a
+// failure.
 func (r Result) keeping() Result {
 	failure := r.Err.(*StepError)
 	switch {
@@ -296,8 +296,8 @@ func (w *walk) undoAll(ctx context.Context, dryRun bool) error {
 	return errors.Join(errs...)
 }
 
-// add adds what became of one entry to the result of a step that is undone. What several
-// entries have in common is said once.
+// add adds the outcome of one entry to the result of its step. Text that several entries
+// have in common appears once.
 func (r *Result) add(done Status, change string, err error) {
 	advice, err := adviceIn(err)
 	r.Advice = append(r.Advice, advice...)
@@ -309,7 +309,7 @@ func (r *Result) add(done Status, change string, err error) {
 	}
 }
 
-// undone completes the result of a step that is undone.
+// undone completes the result of an undone step.
 func (r Result) undone(op string) Result {
 	if r.Err != nil {
 		r.Status, r.Err = Failed, newStepError(r.Step, op, r.Err)

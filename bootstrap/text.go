@@ -46,11 +46,11 @@ func OneLine(s string) string {
 	return s
 }
 
-// longestLine is as much of a text from outside as is of use to a reader, in bytes.
+// longestLine bounds text from outside, in bytes.
 const longestLine = 8 << 10
 
-// Printable returns a writer to w that escapes what a terminal would obey, and keeps ends
-// of lines: for a program's standard output and error, whatever is printed there. Above
+// Printable returns a writer to w that escapes control characters that a terminal would
+// obey, and keeps line ends: for a program's standard output and error. Above
 // ASCII the escapes are those of JSON, so that a JSON document stays one. No character
 // may be spread over two calls of Write.
 func Printable(w io.Writer) io.Writer { return printable.Writer{W: w} }

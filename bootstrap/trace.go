@@ -48,10 +48,10 @@ type Trace struct {
 // Wait is a pause in a run of a plan.
 type Wait struct {
 	// Step is the step that waits. It is empty if no step has started yet, for
-	// example while somebody else holds the plan's lock.
+	// example while another process holds the node's lock.
 	Step string
 
-	// For says what the run waits for, such as "another try" or "the lock, which
+	// For is what the run waits for, such as "another try" or "the lock, which
 	// ...".
 	For string
 

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Validate says what is wrong with the plan itself: a step that has no name, or the
+// Validate reports errors in the plan itself: a step that has no name, or the
 // name of another step; that has no action and no Prepare to give it one; that has
 // a negative timeout; or whose After names a step that does not exist or comes
 // later; an action that needs a Host where there is none, that waits longer than
