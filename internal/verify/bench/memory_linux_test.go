@@ -183,7 +183,7 @@ func (n *node) runtime(info map[string]string) {
 	critest.Serve(n.t, l, critest.Runtime{Info: func() map[string]string { return info }})
 }
 
-// The table of SECURITY.md.
+// The table in EVIDENCE.md.
 func TestSEC6_PeakMemory(t *testing.T) {
 	binary, err := programs.Program{Package: "./examples/nodeinit"}.Build(t.Context())
 	require.NoError(t, err)
