@@ -107,6 +107,9 @@ kernels-table: ## write the table of what make kernels has shown into EVIDENCE.m
 codes: ## write the table of codes into CODES.md
 	UPDATE_GOLDEN=1 $(GO) test -count=1 -run PLAN18_CodesAreDocumented .
 
+api: ## write what others can use of the packages into API.txt
+	$(GO) test -count=1 -run TheAPIIsAsListed . -update
+
 charts: ## charts of others, given nodeinit by the post-renderer and by the components of examples/deploy, with each set of values before real API servers of three versions; writes EVIDENCE.md (helm 3 and 4 and two API servers are built the first time: 20 CPU-minutes)
 	SLIPWAY_EVIDENCE=$(CURDIR)/EVIDENCE.md $(GO) test $(KUBERNETES) -tags charts -count 1 -timeout 60m -run Charts ./realkube/config
 

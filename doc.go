@@ -72,6 +72,24 @@
 // "sysctl.read-only", which a plan's report has: CODES.md lists them. See
 // [bootstrap.Code].
 //
+// # Compatibility
+//
+// Versions are semantic. Until 1.0, a patch version (0.1.1) changes no exported name, and
+// a minor version (0.2) may, as follows; API.txt lists what is exported.
+//
+//   - A name that is to go is marked "Deprecated:", with its replacement, for one minor
+//     version before: what 0.2 marks is still in 0.2, and 0.3 may be without it.
+//     CHANGELOG.md names every change.
+//   - A journal that the previous minor version has written is read, obeyed and undone,
+//     and so is one of the next: a node can be updated by one minor version, and rolled
+//     back. A field or a kind of record that a version does not know stays in the journal.
+//   - A code of an error keeps its meaning. What a report has in JSON stays, and more is
+//     added. nodeinit's commands, flags and exit statuses are treated as exported names.
+//   - Structs get fields, so name those that you set. A published interface gets no
+//     method. A text, of an error or in a report, may change in any version.
+//   - Nothing is promised of what is in internal, of the examples' source, and of the
+//     lowest versions in go.mod, which a minor version may raise.
+//
 // # What it needs
 //
 // Linux 5.10 or newer, and for each package the capabilities that its
