@@ -111,7 +111,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		}, "the journal is a nil *"},
 		"host action, and no host":      {apply(&bootstrap.Plan{Steps: pinned}), `step "s" acts on a host (bpfmap.Pinned), and the plan has none: set Host`},
 		"gate on the host, and no host": {apply(&bootstrap.Plan{Gates: waiting}), `step "g" acts on a host (gate.Gate), and the plan has none`},
-		"gate without probe":            {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g", Action: gate.Gate{Name: "x"}}}}), "a gate needs a name of what it waits for, and a function that looks"},
+		"gate without probe":            {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g", Action: gate.Gate{Name: "x"}}}}), "a gate needs a Name and a Probe"},
 		"gate without action":           {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g"}}}), `gate "g" has no action`},
 		"journal and no host":           {apply(&bootstrap.Plan{Journal: recorder()}), "it has a journal and no Host"},
 		"nil journal":                   {journaled(nil), "the journal is a nil *"},

@@ -20,18 +20,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// bound is a unix socket that listens, and the file that it is bound to, as the kernel
-// says for each socket (unix_diag_dump in net/unix/diag.c): unlike in /proc/net/unix,
-// a name ends where the kernel says.
+// bound is a listening unix socket and the file that it is bound to, as the kernel
+// reports them for each socket (unix_diag_dump in net/unix/diag.c). Unlike in
+// /proc/net/unix, names have a length.
 type bound struct {
 	socket       uint64 // the inode of the socket, not that of its file
-	name         string // by which it was bound, in whatever mount namespace
+	name         string // the path it was bound to, in any mount namespace
 	file, device uint32 // the file's inode, and its file system's device as in the kernel
 	holders      []string
 }
 
-// isTo reports whether it is bound to what f is a place of. Some file systems, such as
-// btrfs, show another device than theirs; there the name has to lead to it as well.
+// isTo reports whether it is bound to the file that f refers to. Some file systems, such
+// as btrfs, report another device than their own; there the name must lead to the file as
+// well.
 func (b bound) isTo(h host, f *os.File) bool {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil || uint32(st.Ino) != b.file {
@@ -41,7 +42,7 @@ func (b bound) isTo(h host, f *os.File) bool {
 	return unix.Major(uint64(st.Dev))<<minorBits|unix.Minor(uint64(st.Dev)) == b.device || h.isAt(b.name, f)
 }
 
-// diagRequest asks for all sockets that listen: struct nlmsghdr, and unix_diag_req of
+// diagRequest asks for all listening sockets: struct nlmsghdr, and unix_diag_req of
 // linux/unix_diag.h.
 type diagRequest struct {
 	unix.NlMsghdr
@@ -59,8 +60,8 @@ func allListening() diagRequest {
 	return r
 }
 
-// bound lists the sockets that listen in the network namespace of pid 1, and are bound
-// to files.
+// bound lists the listening sockets that are bound to files, in the network namespace of
+// pid 1.
 func (p *processes) bound(ctx context.Context) iter.Seq2[bound, error] {
 	return func(yield func(bound, error) bool) {
 		ended := false
@@ -98,7 +99,7 @@ func (p *processes) diag(ctx context.Context) (fd int, err error) {
 	return fd, err
 }
 
-// dump asks, and yields until it is told not to.
+// dump sends the request, and yields sockets until yield returns false.
 func dump(ctx context.Context, fd int, yield func(bound) bool) error {
 	request, err := binary.Append(nil, binary.NativeEndian, allListening())
 	if err == nil {
@@ -143,7 +144,7 @@ func refusal(message []byte) error {
 	return withoutDiag(os.NewSyscallError("netlink", unix.Errno(-int32(binary.NativeEndian.Uint32(message)))))
 }
 
-// withoutDiag adds what a kernel lacks that has no answer.
+// withoutDiag adds to err the module that a kernel without an answer lacks.
 func withoutDiag(err error) error {
 	if errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.ENOENT) {
 		return remedy.Add(err, "needs the kernel's module unix_diag")
@@ -151,8 +152,8 @@ func withoutDiag(err error) error {
 	return err
 }
 
-// parse reads a struct unix_diag_msg with its attributes (linux/unix_diag.h). It is not
-// ok for a socket that is bound to no file.
+// parse reads a struct unix_diag_msg with its attributes (linux/unix_diag.h). ok is false
+// for a socket that is bound to no file.
 func parse(message []byte) (b bound, ok bool) {
 	const inodeAt, size, name, file = 4, 16, 0, 1 // UNIX_DIAG_NAME, UNIX_DIAG_VFS
 	if len(message) < size {

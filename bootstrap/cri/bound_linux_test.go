@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// A pod in the host's network namespace, with CAP_NET_ADMIN, can send to the socket by
-// which the kernel is asked.
+// A pod in the host's network namespace, with CAP_NET_ADMIN, can send to the socket that
+// asks the kernel.
 func TestSEC11_OnlyTheKernelSaysWhoListens(t *testing.T) {
 	testns.Root(t)
 	open := func() (fd int, address *unix.SockaddrNetlink) {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// How much is read of an answer. The status of a runtime has a few KiB; a list of
+// Bounds on the size of an answer. The status of a runtime has a few KiB; a list of
 // sandboxes has all their labels and annotations.
 const (
 	maxMessage = 4 << 20  // the default of gRPC's own clients
@@ -32,8 +32,8 @@ func (e *RPCError) Error() string {
 	return fmt.Sprintf("the runtime answered: %s (gRPC code %d)", printable.Line(e.Message), e.Code)
 }
 
-// Status asks the runtime once. Set a deadline in ctx: a runtime that hangs is
-// waited for until ctx ends.
+// Status asks the runtime once. Set a deadline in ctx: Status waits for a hanging runtime
+// until ctx ends.
 func (e Endpoint) Status(ctx context.Context) (Status, error) {
 	e, err := e.found(ctx)
 	if err != nil {
@@ -77,10 +77,10 @@ func (e Endpoint) status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
-// SandboxIDs asks the runtime once for the IDs of all sandboxes of pods that it
-// knows, also of those that do not run. A sandbox that is still being made may not
-// be among them: containerd lists it only once it has a network. Set a deadline in
-// ctx, as for [Endpoint.Status].
+// SandboxIDs asks the runtime once for the IDs of all pod sandboxes that it knows,
+// including those that do not run. A sandbox that is still being created may be missing:
+// containerd lists it only once it has a network. Set a deadline in ctx, as for
+// [Endpoint.Status].
 func (e Endpoint) SandboxIDs(ctx context.Context) ([]string, error) {
 	e, err := e.found(ctx)
 	if err != nil {
@@ -104,15 +104,14 @@ func (e Endpoint) sandboxIDs(ctx context.Context) ([]string, error) {
 	return parseSandboxes(answer)
 }
 
-// rpc is a call of the RuntimeService, with its message, and how long the answer may
-// be.
+// rpc is a call of the RuntimeService, with its message and the bound on its answer.
 type rpc struct {
 	method  string
 	message []byte
 	limit   uint32
 }
 
-// ask returns the answer, and says what it means where the runtime does not know the
+// ask returns the answer, and explains the error of a runtime that does not know the
 // call.
 func (e Endpoint) ask(ctx context.Context, r rpc) ([]byte, error) {
 	answer, err := e.call(ctx, r)
@@ -136,7 +135,7 @@ func (e Endpoint) call(ctx context.Context, r rpc) ([]byte, error) {
 	return call(ctx, t, "/runtime.v1.RuntimeService/"+r.method, r)
 }
 
-// transport speaks over conn alone.
+// transport speaks over conn only.
 func transport(conn net.Conn, protocols *http.Protocols) *http.Transport {
 	used := false
 	return &http.Transport{
@@ -153,7 +152,7 @@ func transport(conn net.Conn, protocols *http.Protocols) *http.Transport {
 	}
 }
 
-// call makes one unary call of gRPC, as its protocol over HTTP/2 says
+// call makes one unary call of gRPC, by its protocol over HTTP/2
 // (grpc/doc/PROTOCOL-HTTP2.md).
 func call(ctx context.Context, t http.RoundTripper, path string, r rpc) ([]byte, error) {
 	body := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(r.message))) // not compressed
@@ -190,7 +189,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// readMessage reads the only message of an answer, to its end; nil: there is none.
+// readMessage reads the only message of an answer, to its end; nil if there is none.
 func readMessage(body io.Reader, limit uint32) ([]byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(body, head[:]); errors.Is(err, io.EOF) {
@@ -201,7 +200,7 @@ func readMessage(body io.Reader, limit uint32) ([]byte, error) {
 	size := binary.BigEndian.Uint32(head[1:])
 	switch {
 	case head[0] != 0:
-		return nil, errors.New("read the answer: it is compressed, which was not asked for")
+		return nil, errors.New("read the answer: it is compressed, though not requested")
 	case size > limit:
 		return nil, fmt.Errorf("read the answer: it has %d bytes, more than %d", size, limit)
 	}
@@ -211,20 +210,20 @@ func readMessage(body io.Reader, limit uint32) ([]byte, error) {
 	}
 	switch n, err := io.ReadFull(body, head[:1]); {
 	case n > 0:
-		return nil, errors.New("read the answer: it goes on after its end")
+		return nil, errors.New("read the answer: data follows its end")
 	case !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
 	return message, nil
 }
 
-// checkStatus returns the error that the trailers tell.
+// checkStatus returns the error in the trailers.
 func checkStatus(trailers http.Header, answer []byte) error {
 	text := trailers.Get("Grpc-Status")
 	code, err := strconv.ParseUint(text, 10, 16)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read the answer: its status %q is no gRPC code", text)
+		return fmt.Errorf("read the answer: its status %q is not a gRPC code", text)
 	case code != 0:
 		message := trailers.Get("Grpc-Message")
 		if plain, err := url.PathUnescape(message); err == nil {

@@ -28,15 +28,15 @@ type cniConfig struct {
 	}
 }
 
-// maxElements is how many elements an answer may have. Each may take a hundred times
-// the memory of its two or three bytes of JSON, or five of protobuf. A node has a few
-// networks, of a few plugins each, and some hundreds of sandboxes.
+// maxElements bounds the elements of an answer. Each may take a hundred times the memory
+// of its two or three bytes of JSON, or five of protobuf. A node has a few networks, of a
+// few plugins each, and some hundreds of sandboxes.
 const maxElements = 20_000
 
 var errCrowded = fmt.Errorf("it has more than %d elements", maxElements)
 
-// countElements is an error if the JSON has too many elements: each but the first of a
-// list or an object has a comma before it. Those in strings count too.
+// countElements returns an error if the JSON has too many elements: each but the first of
+// a list or an object has a comma before it. Those in strings count too.
 func countElements[T string | []byte](text T) error {
 	n := 0
 	for i := range len(text) {
@@ -50,7 +50,7 @@ func countElements[T string | []byte](text T) error {
 	return nil
 }
 
-// parseCNIConfig reads it. "null" is that of a runtime whose CNI has not started.
+// parseCNIConfig parses it. It is "null" if the runtime's CNI has not started.
 func parseCNIConfig(text []byte) (CNI, []Network, error) {
 	var c cniConfig
 	err := countElements(text)
@@ -75,8 +75,8 @@ func parseCNIConfig(text []byte) (CNI, []Network, error) {
 	return cni, networks, cni.clean()
 }
 
-// parseOwnLoopback reads what matters here of containerd's info["config"], its whole
-// configuration.
+// parseOwnLoopback reads the one setting needed here from containerd's info["config"],
+// its whole configuration.
 func parseOwnLoopback(text []byte) (bool, error) {
 	var c struct {
 		CNI struct {
@@ -96,7 +96,7 @@ func parseOwnLoopback(text []byte) (bool, error) {
 func (c *CNI) clean() error {
 	for i, dir := range c.PluginDirs {
 		if !path.IsAbs(dir) {
-			return fmt.Errorf("the runtime reads plugins from %q, which is no absolute path", dir)
+			return fmt.Errorf("the runtime reads plugins from %q, which is not an absolute path", dir)
 		}
 		c.PluginDirs[i] = path.Clean(dir)
 	}
@@ -104,7 +104,7 @@ func (c *CNI) clean() error {
 	case c.ConfDir == "":
 		return nil
 	case !path.IsAbs(c.ConfDir):
-		return fmt.Errorf("the runtime reads configurations from %q, which is no absolute path", c.ConfDir)
+		return fmt.Errorf("the runtime reads configurations from %q, which is not an absolute path", c.ConfDir)
 	}
 	c.ConfDir = path.Clean(c.ConfDir)
 	return nil

@@ -14,17 +14,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// ErrNoRuntime is matched by the error of a [Find] that found no socket of a
-// container runtime: there is none, or it does not run yet.
+// ErrNoRuntime is matched by the error of a [Find] that found no socket of a container
+// runtime: there is no runtime, or it does not run yet.
 var ErrNoRuntime = code.New(code.CRINoRuntime, "no container runtime listens")
 
 // ErrSeveral is matched by the error of a [Find] that found several sockets, and no
-// kubelet that says which one it uses. The error lists them.
+// kubelet that names the one it uses. The error lists them.
 var ErrSeveral = code.New(code.CRISeveral, "several container runtimes listen")
 
 // ErrUnproven is matched by the error of a call, or of a [Find] that found no other
-// socket, at whose socket no process of the host's root listens, as far as can be
-// told: anybody can listen at a socket with a runtime's name.
+// socket, if no process of the host's root can be shown to listen at the socket: any user
+// can listen at a socket with a runtime's name.
 var ErrUnproven = code.New(code.CRIUnproven, "nothing proves that the host's container runtime listens")
 
 // Endpoint is the socket of a container runtime.
@@ -42,20 +42,20 @@ type Endpoint struct {
 // Find returns the endpoint of the runtime of the host whose /proc is mounted at
 // hostProc, such as /hostproc; empty: /proc.
 //
-// A kubelet decides: by the flag --container-runtime-endpoint, else by
-// containerRuntimeEndpoint in the files of its flags --config and --config-dir. It is
-// a process of the host's root (see the package's comment) whose program is named
-// kubelet or hyperkube; of k3s, RKE2 and MicroK8s' kubelite the flag counts. Without its
-// word, the only listening socket whose name is that of a runtime is taken
+// A running kubelet decides: by the flag --container-runtime-endpoint, else by
+// containerRuntimeEndpoint in the files of its flags --config and --config-dir. A kubelet
+// is a process of the host's root (see the package's comment) whose program is named
+// kubelet or hyperkube; of k3s, RKE2 and MicroK8s' kubelite only the flag counts. If no
+// kubelet names one, Find takes the only listening socket with the name of a runtime's
 // (containerd.sock, crio.sock, cri-dockerd.sock, isulad.sock; not that of Docker's
-// private containerd, which has no CRI), and only if a process of the host's root
-// listens at it, and it and the folders on its way belong to root and nobody else can
-// write to them. If there are several and a kubelet runs that names none, it is the
+// private containerd, which has no CRI), provided that a process of the host's root
+// listens at it, and that it and the folders above it belong to root and only root can
+// write to them. If there are several and a kubelet runs that names none, Find takes the
 // kubelet's default, /run/containerd/containerd.sock. If there are several and no
-// kubelet, each is asked, for three seconds at most, and those that say that they have
-// no CRI are left out.
+// kubelet, Find asks each, for three seconds at most, and leaves out those that report
+// that they have no CRI.
 //
-// Otherwise Find asks nothing: it connects, to see who listens.
+// Otherwise Find sends no request: it only connects, to see which process listens.
 func Find(ctx context.Context, hostProc string) (Endpoint, error) {
 	e, err := find(ctx, cmp.Or(hostProc, "/proc"))
 	if err != nil {
@@ -72,7 +72,7 @@ func (e Endpoint) String() string { return e.Path }
 
 const scheme = "unix://"
 
-// socket returns the path of a socket that is named as the kubelet's flag does.
+// socket returns the path of a socket given in the form of the kubelet's flag.
 func socket(endpoint string) (string, error) {
 	p := strings.TrimPrefix(endpoint, scheme)
 	if !path.IsAbs(p) {
@@ -81,22 +81,22 @@ func socket(endpoint string) (string, error) {
 	return path.Clean(p), nil
 }
 
-// Status is what a runtime says of itself.
+// Status is the state that a runtime reports.
 type Status struct {
-	// CNI is where it looks. Zero: it does not say.
+	// CNI is where it looks. Zero if the runtime does not report it.
 	CNI CNI
 
-	// NetworkReady says that the runtime can give pods a network; else Reason says why
-	// not, in its own words.
+	// NetworkReady is true if the runtime can give pods a network; else Reason is the
+	// runtime's explanation.
 	NetworkReady bool
 	Reason       string
 
-	// LastLoad is how its last reading of the configurations ended: "OK", or what was
-	// wrong, in its own words. Empty: it does not say. This is containerd's.
+	// LastLoad is the result of its last reading of the configurations: "OK", or the
+	// runtime's error text. Only containerd reports it; else it is empty.
 	LastLoad string
 
-	// Networks are those that it has loaded, in its order, without that of the
-	// loopback device. Only a runtime that tells LastLoad tells them.
+	// Networks lists the networks that it has loaded, in its order, without that of the
+	// loopback device. Only a runtime that reports LastLoad reports them.
 	Networks []Network
 }
 
@@ -105,10 +105,10 @@ type Status struct {
 type CNI struct {
 	PluginDirs []string // searched in this order
 	ConfDir    string
-	MaxConfNum int // how many files are loaded, in the order of their names; zero: all, or it does not say
+	MaxConfNum int // how many files are loaded, in the order of their names; zero: all, or not reported
 
-	// OwnLoopback says that the runtime brings up the loopback device of pods itself, and
-	// runs no plugin named loopback: CRI-O since ocicni 0.4, and containerd since 2.0
+	// OwnLoopback is true if the runtime brings up the loopback device of pods itself,
+	// and runs no plugin named loopback: CRI-O since ocicni 0.4, and containerd since 2.0
 	// where use_internal_loopback is set.
 	OwnLoopback bool
 }
@@ -130,7 +130,7 @@ type RPCError struct {
 // noSuchCall is gRPC's code for a call that the server does not know.
 const noSuchCall = 12
 
-// Is reports whether target says what the code does.
+// Is reports whether the code corresponds to target.
 func (e *RPCError) Is(target error) bool {
 	return target == errors.ErrUnsupported && e.Code == noSuchCall
 }

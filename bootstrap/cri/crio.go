@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// config asks for what CRI-O tells: its configuration in TOML, at /config on its
-// socket, over HTTP/1 (cri-o, server/inspect.go). Another runtime answers
-// something else, or nothing: then it does not say where it looks.
+// config asks CRI-O for its configuration in TOML, at /config on its socket, over HTTP/1
+// (cri-o, server/inspect.go). Any other answer, or none, means that the runtime does not
+// report where it looks.
 func (e Endpoint) config(ctx context.Context) (CNI, error) {
 	text, err := e.getConfig(ctx)
 	switch {
@@ -55,10 +55,9 @@ func (e Endpoint) getConfig(ctx context.Context) (string, error) {
 
 var errConfig = errors.New("read CRI-O's configuration")
 
-// parseConfig reads network_dir and plugin_dirs of the table crio.network. It knows
-// as much of TOML as CRI-O writes there: one line for a key, with a string or a
-// list of strings (github.com/BurntSushi/toml escapes the ends of lines in
-// strings).
+// parseConfig reads network_dir and plugin_dirs of the table crio.network. It supports as
+// much of TOML as CRI-O writes there: one line for a key, with a string or a list of
+// strings (github.com/BurntSushi/toml escapes the ends of lines in strings).
 func parseConfig(text string) (c CNI, err error) {
 	table := ""
 	for line := range strings.Lines(text) {
@@ -74,7 +73,7 @@ func parseConfig(text string) (c CNI, err error) {
 		case "network_dir":
 			var dirs []string
 			if dirs, err = stringList("[" + value + "]"); err == nil && len(dirs) != 1 {
-				err = fmt.Errorf("%w: network_dir is no string", errConfig)
+				err = fmt.Errorf("%w: network_dir is not a string", errConfig)
 			} else if err == nil {
 				c.ConfDir = dirs[0]
 			}
@@ -110,5 +109,5 @@ func stringList(text string) (all []string, err error) {
 		rest, ok = strings.CutPrefix(rest, ",")
 		ok = ok || rest == "]"
 	}
-	return nil, fmt.Errorf("%w: %q is no list of strings", errConfig, text)
+	return nil, fmt.Errorf("%w: %q is not a list of strings", errConfig, text)
 }

@@ -7,69 +7,71 @@
 //	looks, err := cri.Endpoint{HostProc: "/hostproc"}.CNI(ctx)
 //	fmt.Println(looks.ConfDir, looks.PluginDirs)
 //
-// A configuration that is installed elsewhere is read by nobody, and the usual
-// places are not everybody's: k3s, MicroK8s, minikube and Red Hat's CoreOS have
-// others, and Debian's own containerd reads plugins from /usr/lib/cni.
+// No runtime reads a configuration that is installed elsewhere, and the usual places are
+// not universal: k3s, MicroK8s, minikube and Red Hat's CoreOS use others, and Debian's
+// own containerd reads plugins from /usr/lib/cni.
 //
-// [Endpoint.Status] tells that too, and what has been loaded. [Endpoint.SandboxIDs]
-// lists the pods' sandboxes that it knows: what belongs to any other, such as its
-// address, was left behind. [Endpoint.Runtime] tells which runtime it is, and
-// [Runtime.CallsStatus] whether that one asks CNI plugins for their STATUS.
+// [Endpoint.Status] reports that too, and the loaded networks. [Endpoint.SandboxIDs]
+// lists the pod sandboxes that the runtime knows: resources of any other sandbox, such as
+// its address, are leaked. [Endpoint.Runtime] identifies the runtime, and
+// [Runtime.CallsStatus] reports whether it asks CNI plugins for their STATUS.
 //
-// [Loaded] is a step of a plan that waits until the runtime has loaded what an
-// earlier one has installed.
+// [Loaded] is a step of a plan that waits until the runtime has loaded the configuration
+// that an earlier step has installed.
 //
 // # How
 //
-// [Find] looks for the socket among those that listen on the host, and takes the
-// kubelet's word where it says which is its runtime. [Endpoint.Status] makes one
-// call of the Container Runtime Interface, RuntimeService/Status with verbose set
-// ([Endpoint.SandboxIDs]: ListPodSandbox), in version v1. It takes about a millisecond.
-// containerd tells its directories and the networks that it has loaded; CRI-O tells its directories at /config on the same
-// socket; cri-dockerd tells neither. No configuration file of a runtime is read:
-// these import others, and may have changed since the runtime started.
+// [Find] looks for the socket among those that listen on the host, and prefers the one
+// that the kubelet names. [Endpoint.Status] makes one call of the Container Runtime
+// Interface, RuntimeService/Status with verbose set ([Endpoint.SandboxIDs]:
+// ListPodSandbox), in version v1. It takes about a millisecond. containerd reports its
+// directories and the networks that it has loaded; CRI-O reports its directories at
+// /config on the same socket; cri-dockerd reports neither. Configuration files of
+// runtimes are not read: they import others, and may have changed since the runtime
+// started.
 //
-// # Who is believed
+// # Which processes are trusted
 //
-// What a runtime says decides where files are written as root, and which addresses are
-// released. So neither a kubelet nor a runtime is believed by its name: each is a
-// process of the host's root. That is one whose four user ids are 0, that has every
-// capability that pid 1 passes on, is in no pod by its cgroup and in the pid and user
-// namespaces of pid 1, and whose program has no set-id bit and no capabilities and lies
-// where only root can have put it, or lay, if it was replaced meanwhile. Its mount
-// namespace may be its own. Of a socket, that is the process which has it open, and root
-// has called listen(2) for it; which socket is bound to a file is what the kernel says
-// (unix_diag), since a name in /proc/1/net/unix may look like lines of others. Its
-// place too is root's alone. This holds for each connection, also for a path that is
-// given. Where it cannot be shown, the error matches [ErrUnproven].
+// The answers of a runtime decide where files are written as root, and which addresses
+// are released. So neither a kubelet nor a runtime is trusted for its name: each must be
+// a process of the host's root. Such a process has 0 for its four user ids, every
+// capability that pid 1 passes on, a cgroup outside all pods, and the pid and user
+// namespaces of pid 1. Its program has no set-id bit and no capabilities, and lies where
+// only root can have put it, or did so before it was replaced. Its mount namespace may be
+// its own. For a socket, the process that has it open must be such a process, and root
+// must have called listen(2) for it. The kernel is asked which socket is bound to a file
+// (unix_diag), since a name in /proc/1/net/unix may imitate lines of other sockets. Only
+// root may be able to change the socket's path. All this is checked for each connection,
+// also to a given path. If it cannot be shown, the error matches [ErrUnproven].
 //
 // # What it needs
 //
 // Linux with unix_diag (a module in most kernels, loaded on demand), the host's /proc,
 // and a runtime with version v1 of the CRI, which the kubelet needs since 1.26:
 // containerd 1.6 or newer, CRI-O, cri-dockerd, or iSulad where its enable-cri-v1 is set.
-// Version v1alpha2, all that containerd 1.4 and 1.5 have, is not asked for.
+// Version v1alpha2, the only one of containerd 1.4 and 1.5, is not supported.
 //
-// Outside of the host's network namespace it takes CAP_SYS_ADMIN to ask who listens
-// there. The socket is root's, and it is reached through
-// /proc/1/root, which takes CAP_SYS_PTRACE where pid 1 has capabilities that this
-// process lacks (proc_pid_root(5), ptrace(2)), and so does what other processes have
-// open; and under SELinux a type that may connect to the runtime, such as spc_t. On other systems every call returns an
-// error matching [errors.ErrUnsupported].
+// Outside the host's network namespace, asking which sockets listen there takes
+// CAP_SYS_ADMIN. The socket is root's and is reached through /proc/1/root. That, and
+// reading the open files of other processes, takes CAP_SYS_PTRACE if pid 1 has
+// capabilities that this process lacks (proc_pid_root(5), ptrace(2)). Under SELinux, the
+// process needs a type that may connect to the runtime, such as spc_t. On other systems
+// every call returns an error matching [errors.ErrUnsupported].
 //
-// The calls must not be made inside hostns.Do: to connect starts goroutines, which
-// would run in other namespaces. They leave none behind, and no connection.
+// Do not make the calls inside hostns.Do: connecting starts goroutines, which would run
+// in other namespaces. They leave none behind, and no connection.
 //
 // # What can go wrong
 //
-// [ErrNoRuntime] is matched where nothing listens, [ErrSeveral] where several do and
-// the kubelet does not decide, and [ErrUnproven] where a stranger may listen. What the runtime itself answers is an
-// [*RPCError]. An answer of more than 4 MiB, gRPC's own limit (a list of sandboxes:
-// 16 MiB, the kubelet's), is an error; a runtime that does not answer is waited for
-// until ctx ends.
+// The error matches [ErrNoRuntime] if nothing listens, [ErrSeveral] if several runtimes
+// do and the kubelet does not decide, and [ErrUnproven] if another process than the
+// host's runtime may listen. An error from the runtime itself is an [*RPCError]. An
+// answer of more than 4 MiB, gRPC's own limit (a list of sandboxes: 16 MiB, the
+// kubelet's), is an error; a call waits until ctx ends for a runtime that does not
+// answer.
 //
 // # When not to use it
 //
-// To run pods or containers: use the client of k8s.io/cri-api. Nor to prove that
-// pods get a network: a configuration that is loaded may still fail.
+// To run pods or containers: use the client of k8s.io/cri-api. To prove that pods get a
+// network: a loaded configuration may still fail.
 package cri

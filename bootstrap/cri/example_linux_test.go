@@ -20,7 +20,7 @@ import (
 
 // An agent asks where to install before it installs.
 func Example() {
-	hostProc, stop := somebodysNode() // in a pod, such as "/hostproc"
+	hostProc, stop := exampleNode() // in a pod, such as "/hostproc"
 	defer stop()
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -41,7 +41,7 @@ func Example() {
 	// Output: /run/k3s/containerd/containerd.sock reads /var/lib/rancher/k3s/agent/etc/cni/net.d and [/var/lib/rancher/k3s/data/cni]
 }
 
-func somebodysNode() (hostProc string, stop func()) {
+func exampleNode() (hostProc string, stop func()) {
 	dir, err := os.MkdirTemp("", "cri")
 	must(err)
 	proc, root := filepath.Join(dir, "proc"), filepath.Join(dir, "root")

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// names are those of the sockets at which runtimes serve the CRI, also where their
-// directory is another: k3s, k0s and MicroK8s have containerd's in one of theirs.
+// names are those of the sockets at which runtimes serve the CRI, in any directory: k3s,
+// k0s and MicroK8s have containerd's in one of their own.
 var names = []string{"containerd.sock", "crio.sock", "cri-dockerd.sock", "isulad.sock"}
 
 // dockers is the end of the path of Docker's private containerd, which dockerd
 // starts without the CRI (moby, libcontainerd/supervisor).
 const dockers = "/docker/containerd/containerd.sock"
 
-// maxSockets bounds how many runtimes are looked at, and maxUnproven how many sockets
-// are named that may be a runtime's, or not.
+// maxSockets bounds the runtimes that are looked at, and maxUnproven the unproven sockets
+// that an error names.
 const (
 	maxSockets  = 100
 	maxUnproven = 10
@@ -64,11 +64,11 @@ func find(ctx context.Context, proc string) (Endpoint, error) {
 	return Endpoint{}, several
 }
 
-// patience is how long a socket has to answer when there are several.
+// patience bounds the wait for each socket's answer when there are several.
 const patience = 3 * time.Second
 
-// withCRI leaves out the sockets whose runtime says that it has no CRI: on Talos and
-// Bottlerocket, a second containerd runs what is the system's own.
+// withCRI leaves out the sockets whose runtime reports that it has no CRI: on Talos and
+// Bottlerocket, a second containerd runs the system's own containers.
 func withCRI(ctx context.Context, proc string, paths []string) (with []string) {
 	for _, path := range paths {
 		limited, cancel := context.WithTimeout(ctx, patience)
@@ -84,8 +84,8 @@ func withCRI(ctx context.Context, proc string, paths []string) (with []string) {
 	return with
 }
 
-// listening lists the sockets on the host that are named as a runtime's, and at
-// which a process of the host's root listens, each once.
+// listening lists the sockets on the host with the name of a runtime's at which a process
+// of the host's root listens, each once.
 func (p *processes) listening(ctx context.Context, h host) (paths []string, err error) {
 	held, denied, err := p.held(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *processes) listening(ctx context.Context, h host) (paths []string, err 
 		}
 		f, err := h.vetted(path)
 		if err != nil {
-			continue // another container's, removed, or where others may exchange it
+			continue // another container's, removed, or exchangeable by others
 		}
 		isRoots := p.rootListens(ctx, h, held, f)
 		info, err := f.Stat()

@@ -192,13 +192,13 @@ func TestSEC8_HostilePathsAreQuoted(t *testing.T) {
 // emptyDir: it cannot tell the node where to install plugins.
 func TestSEC1_ASocketInAFolderOfOthersIsNotTheRuntime(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, h *host, dir string){
-		"everybody's folder": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(dir, 0o777)) },
+		"world-writable folder": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(dir, 0o777)) },
 		"a group's folder": func(t *testing.T, _ *host, dir string) {
 			testns.Root(t)
 			require.NoError(t, os.Chown(dir, 0, 1000))
 			require.NoError(t, os.Chmod(dir, 0o775))
 		},
-		"below everybody's": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(filepath.Dir(dir), 0o777)) },
+		"below a world-writable one": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(filepath.Dir(dir), 0o777)) },
 		"another user's folder": func(t *testing.T, _ *host, dir string) {
 			testns.Root(t)
 			require.NoError(t, os.Chown(dir, 1000, 1000))

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
-// host is a folder that looks as the /proc of a host does, as far as that is read.
+// host is a folder that looks like the /proc of a host, as far as the package reads it.
 // Its root is a folder of the test's.
 type host struct {
 	t          *testing.T
@@ -49,7 +49,7 @@ func (h *host) write(path, content string) {
 	require.NoError(h.t, os.WriteFile(path, []byte(content), 0o644))
 }
 
-// list adds a line for a socket that listens, or so its name says.
+// list adds a line for a listening socket, or one whose name pretends so.
 func (h *host) list(path string) {
 	h.t.Helper()
 	f, err := os.OpenFile(filepath.Join(h.proc, "1/net/unix"), os.O_APPEND|os.O_WRONLY, 0)
@@ -71,13 +71,13 @@ func (h *host) listenAs(pid, path string) net.Listener {
 	require.NoError(h.t, os.MkdirAll(filepath.Dir(place), 0o755))
 	l, err := net.Listen("unix", place)
 	require.NoError(h.t, err)
-	h.t.Cleanup(func() { _ = l.Close() }) // who serves has closed it already
+	h.t.Cleanup(func() { _ = l.Close() }) // the server has closed it already
 	h.list(path)
 	h.holds(pid, l)
 	return l
 }
 
-// holds lets a process have a socket.
+// holds gives a process a socket.
 func (h *host) holds(pid string, l net.Listener) {
 	h.t.Helper()
 	raw, err := l.(*net.UnixListener).SyscallConn()

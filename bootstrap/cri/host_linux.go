@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is the root directory of pid 1, in which paths mean what they mean there:
-// an absolute link on the way, such as /var/run often is, leads to the host's /run
-// and not to ours.
+// host is the root directory of pid 1, in which paths resolve as they do there: an
+// absolute link on the way, as /var/run often is, leads to the host's /run, not to ours.
 type host struct{ root *os.File }
 
 func openHost(proc string) (host, error) {
@@ -36,7 +35,7 @@ func openRoot(path string) (host, error) {
 
 func (h host) Close() error { return h.root.Close() }
 
-// open opens what is at the path on the host, for its place only (O_PATH).
+// open opens the path on the host as a reference only (O_PATH).
 func (h host) open(path string) (*os.File, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for {
@@ -51,7 +50,7 @@ func (h host) open(path string) (*os.File, error) {
 	}
 }
 
-// openSocket opens the place of a socket.
+// openSocket opens a reference to a socket.
 func (h host) openSocket(path string) (*os.File, error) {
 	f, err := h.open(path)
 	if err != nil {
@@ -67,6 +66,6 @@ func (h host) openSocket(path string) (*os.File, error) {
 	return f, nil
 }
 
-// again is a path at which this process can open, or connect to, what f is a place
-// of, in whichever mount namespace that is and however long its path.
+// again returns a path at which this process can open, or connect to, the object that f
+// refers to, in any mount namespace and however long its own path.
 func again(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// defaultEndpoint is what a kubelet uses that is told nothing (KubeletConfiguration
+// defaultEndpoint is used by a kubelet without configuration (KubeletConfiguration
 // v1beta1, containerRuntimeEndpoint).
 const defaultEndpoint = "/run/containerd/containerd.sock"
 
@@ -28,7 +28,7 @@ type kubelet struct {
 	endpoint string // empty: it names none
 }
 
-// runtime returns the endpoint that it names.
+// runtime returns the endpoint that the kubelet names.
 func (k kubelet) runtime(h host) (Endpoint, error) {
 	path, err := socket(k.endpoint)
 	if err != nil {
@@ -44,11 +44,11 @@ func (k kubelet) runtime(h host) (Endpoint, error) {
 	return Endpoint{Path: path}, f.Close()
 }
 
-// ownName is that of a kubelet's program, which some distributions add a version to;
-// hyperkube is a kubelet with that as its first argument.
+// ownName matches the name of a kubelet's program, to which some distributions add a
+// version; hyperkube is a kubelet if its first argument is kubelet.
 var ownName = regexp.MustCompile(`^(kubelet([-_.]?v?[0-9][0-9.]*)?|hyperkube)$`)
 
-// withOthers are programs in which there is a kubelet among others. They do not take a
+// withOthers are programs that contain a kubelet among others. They do not take a
 // kubelet's --config, and their default is not the kubelet's.
 var withOthers = []string{"k3s", "rke2", "kubelite"}
 
@@ -74,8 +74,8 @@ func (p *processes) findKubelet(ctx context.Context) (k kubelet, err error) {
 	return k, doubt
 }
 
-// kubelet is what a process is; zero: no kubelet. An error is about one that is, or
-// seems to be one.
+// kubelet returns the kubelet that a process is; zero if it is none. An error concerns a
+// process that is or seems to be one.
 func (p *processes) kubelet(ctx context.Context, pid string) (k kubelet, err error) {
 	one, err := p.open(ctx, pid)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *processes) kubelet(ctx context.Context, pid string) (k kubelet, err err
 	name, err := one.program()
 	if errors.Is(err, fs.ErrPermission) {
 		if name, err := one.read(ctx, "comm", maxName); err == nil && isKubelet(strings.TrimSpace(string(name))) {
-			return k, fmt.Errorf("tell whether process %s is the kubelet: %w", pid, unreadable(fs.ErrPermission))
+			return k, fmt.Errorf("determine whether process %s is the kubelet: %w", pid, unreadable(fs.ErrPermission))
 		}
 	}
 	if err != nil || !isKubelet(name) {
@@ -93,7 +93,7 @@ func (p *processes) kubelet(ctx context.Context, pid string) (k kubelet, err err
 	}
 	k, err = one.kubelet(ctx, !slices.Contains(withOthers, name))
 	if !k.running && (isGone(err) || errors.Is(err, errStranger)) {
-		return k, nil // who has a process of that name has no say in what is reported either
+		return k, nil // a stranger's process of that name must not cause errors either
 	}
 	if err != nil {
 		err = fmt.Errorf("process %s, %s: %w", pid, name, unreadable(err))
@@ -101,8 +101,8 @@ func (p *processes) kubelet(ctx context.Context, pid string) (k kubelet, err err
 	return k, err
 }
 
-// kubelet is what the process says, if it is the host's root's. Own: it is nothing
-// but a kubelet.
+// kubelet returns the process's configuration, if it is the host's root's. own is true
+// for a program that is only a kubelet.
 func (p *process) kubelet(ctx context.Context, own bool) (k kubelet, err error) {
 	image, err := p.image()
 	if err != nil {
@@ -123,7 +123,7 @@ func isKubelet(name string) bool {
 	return ownName.MatchString(name) || slices.Contains(withOthers, name)
 }
 
-// endpoint is what a kubelet says in its arguments and, if these are all its own, in
+// endpoint returns the endpoint in a kubelet's arguments or, if these are all its own, in
 // its files. They are in its own mount namespace.
 func (p *process) endpoint(ctx context.Context, own bool) (string, error) {
 	line, err := p.read(ctx, "cmdline", maxCommandLine)
@@ -213,7 +213,7 @@ func (h host) read(ctx context.Context, path string) ([]byte, error) {
 	return content, nil
 }
 
-// inYAML finds the key where people and kubeadm write it: at the start of a line.
+// inYAML finds the key at the start of a line, where people and kubeadm write it.
 var inYAML = regexp.MustCompile(`(?m)^["']?containerRuntimeEndpoint["']?:[ \t]*["']?([^"'\s#]*)`)
 
 // configured returns the containerRuntimeEndpoint of a KubeletConfiguration.

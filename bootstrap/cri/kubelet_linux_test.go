@@ -33,8 +33,8 @@ import (
 // nobody is a user who is not root.
 const nobody = 65534
 
-// standIn is the variable that makes this program another one, which waits. Its value
-// says what that does before: nothing, or listen.
+// standIn is the variable that makes this program another one, which waits. Its value is
+// what that does first: nothing, or listen.
 const (
 	standIn    = "SLIPWAY_STAND_IN"
 	waits      = "waits"
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case waits:
 		// A set-user-id program becomes root in full, as sudo does, before it asks anything;
-		// what is run by root, or has no such bit, stays who it is.
+		// a program that root runs, or without such a bit, keeps its user.
 		_ = syscall.Setresgid(0, 0, 0)
 		_ = syscall.Setresuid(0, 0, 0)
 	case finds:
@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 }
 
 // program is a copy of this one, with a name and a mode, in a folder of its own that
-// everybody can get to.
+// every user can reach.
 func program(t *testing.T, name string, mode os.FileMode) (path string) {
 	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")
@@ -77,14 +77,14 @@ func program(t *testing.T, name string, mode os.FileMode) (path string) {
 	return path
 }
 
-// reachable lets everybody get to a folder of a test's.
+// reachable lets every user reach a folder of a test's.
 func reachable(t *testing.T, dir string) string {
 	t.Helper()
 	require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)))
 	return dir
 }
 
-// start runs a program of the test's, and waits until it is what it becomes.
+// start runs a program of the test's, and waits until it has become the other one.
 func start(t *testing.T, cmd *bootstraptest.Cmd, what ...string) {
 	t.Helper()
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), standIn + "=" + cmp.Or(append(what, waits)...)}
@@ -103,7 +103,7 @@ func asNobody() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
 
-// of returns a field of what the kernel says of a process.
+// of returns a field of a process's status.
 func of(t *testing.T, pid int, field string) string {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -124,9 +124,9 @@ func allCapabilities(t *testing.T, path string) {
 	require.NoError(t, unix.Setxattr(path, "security.capability", data.Bytes(), 0))
 }
 
-// A local user has a process that is called kubelet, and says where he listens. He is
-// root by a set-user-id program, or seems to be. Whatever he runs, and however early,
-// the runtime is the one that it would be without him, or that the real kubelet names.
+// A local user has a process named kubelet whose flags name his own socket. With a
+// set-user-id program he is root, or seems to be. Whatever he runs, and however early,
+// Find returns the same runtime as without him, or the one that the real kubelet names.
 func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 	const roots = "0\t0\t0\t0"
 	for name, tc := range map[string]struct {
@@ -144,14 +144,14 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 		"a program of his":            {mode: 0o755, attr: asNobody(), users: "65534\t65534\t65534\t65534"},
 		"root's, set-group-id":        {mode: 0o755 | os.ModeSetgid, users: roots},
 		"root's, of another name":     {program: "sh", mode: 0o755, users: roots},
-		"root's, in everybody's folder": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
+		"root's, in a world-writable folder": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
 			require.NoError(t, os.Chmod(filepath.Dir(path), 0o777))
 		}},
 		"root's, that a group may change": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
 			require.NoError(t, errors.Join(os.Chown(path, 0, nobody), os.Chmod(path, 0o775)))
 		}},
 		"su, removed while it runs": {mode: 0o755 | os.ModeSetuid, attr: asNobody(), users: roots, after: os.Remove},
-		"root's, removed from everybody's folder": {mode: 0o755, users: roots, after: func(path string) error {
+		"root's, removed from a world-writable folder": {mode: 0o755, users: roots, after: func(path string) error {
 			return errors.Join(os.Remove(path), os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky))
 		}},
 		"root's, replaced by a user's": {mode: 0o755, users: roots, after: func(path string) error {
@@ -198,8 +198,8 @@ func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
 	}
 }
 
-// With the kubelet's driver cgroupfs, what a pod sees of the cgroup of another pod beside
-// it, from its own cgroup namespace, has no kubepods in it.
+// With the kubelet's driver cgroupfs, a pod in its own cgroup namespace sees another
+// pod's cgroup without kubepods in it.
 func TestSEC11_APodBesideOursIsAPod(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{})
@@ -250,7 +250,7 @@ func TestSEC11_AKubeletIsWhatItIs(t *testing.T) {
 	}
 }
 
-// What the kernel says of a process, one line at a time.
+// The kernel's status of a process, one line at a time.
 func TestSEC11_AKubeletIsTheHostsRoots(t *testing.T) {
 	for name, spoil := range map[string]func(h *host, at string){
 		"a user's, in one of four":       func(h *host, at string) { h.edit(at+"/status", "Uid:\t0\t0\t0\t0", "Uid:\t0\t0\t0\t1000") },
@@ -283,7 +283,7 @@ func TestSEC11_AKubeletIsTheHostsRoots(t *testing.T) {
 	}
 }
 
-// Some hosts take capabilities from everybody, and some are containers in a pod.
+// Some hosts take capabilities from all processes, and some are containers in a pod.
 func TestAHostMayBeLessThanAMachine(t *testing.T) {
 	h := newHost(t)
 	h.listen(usual)
@@ -299,7 +299,7 @@ func TestAHostMayBeLessThanAMachine(t *testing.T) {
 	require.Equal(t, "/run/acme.socket", found.Path)
 }
 
-// A process that may not be looked at is not taken for a stranger's: it may be the
+// A process that cannot be examined does not count as a stranger's: it may be the
 // kubelet.
 func TestSEC11_WhatCannotBeToldIsAnError(t *testing.T) {
 	node := bootstraptest.NewNode(t)

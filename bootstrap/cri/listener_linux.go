@@ -26,17 +26,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// passes is how often the kernel is asked for its lists of sockets. It gives one a page
-// at a time, and finds its place again by counting: it passes over a socket where others
-// before it were closed meanwhile (unix_seq_next in net/unix/af_unix.c). A user who goes
-// on opening and closing sockets has one missing in a few thousand lists.
+// passes is how often the kernel is asked for its list of sockets. It returns the list a
+// page at a time, and finds its place again by counting, so it skips a socket if others
+// before it were closed meanwhile (unix_seq_next in net/unix/af_unix.c). While a user
+// keeps opening and closing sockets, one in a few thousand lists lacks a socket.
 const passes = 4
 
-// names lists the paths by which sockets that accept connections were bound, in the
-// network namespace of pid 1 and whatever mount namespace, each several times.
+// names lists the paths to which sockets that accept connections were bound, in the
+// network namespace of pid 1 and any mount namespace, each several times.
 //
-// Who makes a socket chooses its path, also one with ends of lines in it that looks
-// like lines of others: that a path is listed proves nothing.
+// The creator of a socket chooses its path, which may contain line breaks and imitate
+// lines of other sockets: a listed path proves nothing.
 func (p *processes) names(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for range passes {
@@ -62,7 +62,7 @@ func (p *processes) list(ctx context.Context, yield func(string, error) bool) bo
 	return true
 }
 
-// accepting is the flag of a socket that listens (__SO_ACCEPTCON in linux/net.h).
+// accepting is the flag of a listening socket (__SO_ACCEPTCON in linux/net.h).
 const accepting = 1 << 16
 
 // listed reads a table in the form of /proc/net/unix (proc_pid_net(5)):
@@ -91,8 +91,8 @@ func listed(table io.Reader) iter.Seq2[string, error] {
 	}
 }
 
-// held lists the sockets that listen and that processes which may be the host's root's
-// have open; denied says of which processes that could not be told.
+// held lists the listening sockets that processes which may be the host's root's have
+// open; denied holds the errors for processes that could not be examined.
 func (p *processes) held(ctx context.Context) (all []bound, denied, err error) {
 	holders, denied := p.sockets(ctx)
 	seen := map[uint64]bool{}
@@ -109,8 +109,8 @@ func (p *processes) held(ctx context.Context) (all []bound, denied, err error) {
 	return all, denied, nil
 }
 
-// sockets returns which processes that may be the host's root's have which sockets
-// open, by inode. It takes what it can read; denied says what it could not.
+// sockets returns, by inode, the open sockets of the processes that may be the host's
+// root's. It skips what it cannot read; denied holds the errors.
 func (p *processes) sockets(ctx context.Context) (holders map[uint64][]string, denied error) {
 	holders = map[uint64][]string{}
 	for pid, err := range p.all(ctx) {
@@ -123,7 +123,7 @@ func (p *processes) sockets(ctx context.Context) (holders map[uint64][]string, d
 		}
 		for inode, err := range one.sockets() {
 			if errors.Is(err, fs.ErrPermission) {
-				denied = fmt.Errorf("which sockets process %s has: %w", pid, unreadable(err))
+				denied = fmt.Errorf("list the sockets of process %s: %w", pid, unreadable(err))
 			}
 			if err == nil && !slices.Contains(holders[inode], pid) {
 				holders[inode] = append(holders[inode], pid)
@@ -163,8 +163,8 @@ func (p *process) sockets() iter.Seq2[uint64, error] {
 	}
 }
 
-// rootListens reports whether one of the sockets is bound to what f is a place of, and
-// is open in a process that is the host's root's.
+// rootListens reports whether one of the sockets is bound to the file that f refers to,
+// and is open in a process of the host's root.
 func (p *processes) rootListens(ctx context.Context, h host, held []bound, f *os.File) bool {
 	return slices.ContainsFunc(held, func(b bound) bool {
 		return b.isTo(h, f) && slices.ContainsFunc(b.holders, func(pid string) bool { return p.holds(ctx, pid, b.socket) == nil })
@@ -190,8 +190,8 @@ func (p *processes) holds(ctx context.Context, pid string, inode uint64) error {
 	return errStranger
 }
 
-// vetted opens the place of a socket, if only root can have made it and can exchange
-// it. A pod that is root in its container may well put a socket into a volume.
+// vetted opens a reference to a socket, if only root can have made it and can exchange
+// it. A pod that is root in its container can put a socket into a volume.
 func (h host) vetted(path string) (*os.File, error) {
 	f, err := durable.OpenVetted(h.root, path)
 	if err != nil {
@@ -207,9 +207,9 @@ func (h host) vetted(path string) (*os.File, error) {
 	return f, nil
 }
 
-// answers is an error unless root listens at the path on the host. The name of a
-// socket stays when nobody listens any more, and another mount namespace may have one
-// of the same name.
+// answers returns an error unless root listens at the path on the host. The name of a
+// socket stays when its process has ended, and another mount namespace may have one of
+// the same name.
 func (h host) answers(ctx context.Context, path string) error {
 	f, err := h.vetted(path)
 	if err != nil {
@@ -223,9 +223,9 @@ func (h host) answers(ctx context.Context, path string) error {
 	return conn.Close()
 }
 
-// connect connects to the socket whose place is f, at which root, or this process's
-// own user, has to listen: who listens is who has called listen(2), whoever has the
-// socket by now.
+// connect connects to the socket that f refers to, at which root, or this process's own
+// user, must listen. The listener is the process that called listen(2), even if another
+// one has the socket by now.
 func connect(ctx context.Context, f *os.File) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", again(f))
 	if err != nil {
@@ -246,12 +246,12 @@ func connect(ctx context.Context, f *os.File) (net.Conn, error) {
 	return conn, nil
 }
 
-// errUnproven says what can be done.
+// errUnproven returns ErrUnproven with the remedy.
 func errUnproven() error {
-	return remedy.Add(ErrUnproven, "it has to listen as root, on the host, in no pod; in a container, the host's /proc takes CAP_SYS_PTRACE to tell")
+	return remedy.Add(ErrUnproven, "it must listen as root, on the host, outside all pods; from a container, verifying that in the host's /proc takes CAP_SYS_PTRACE")
 }
 
-// dial connects to the runtime, if it is the host's.
+// dial connects to the runtime if it is the host's.
 func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
 	h, err := openHost(e.proc())
 	if err != nil {
@@ -287,8 +287,8 @@ func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
 	return nil, ended(ctx, err)
 }
 
-// vets is an error unless what f is a place of is at the path, and only root can put
-// anything else there.
+// vets returns an error unless f refers to the object at the path, and only root can
+// replace it.
 func (h host) vets(path string, f *os.File) error {
 	vetted, err := h.vetted(path)
 	if err != nil {
@@ -301,8 +301,8 @@ func (h host) vets(path string, f *os.File) error {
 	return nil
 }
 
-// prove is an error unless a process of the host's root has the socket whose place is
-// f. A runtime may be known by another path than that at which it listens.
+// prove returns an error unless a process of the host's root has the socket that f refers
+// to. A runtime may be known by another path than the one at which it listens.
 func (e Endpoint) prove(ctx context.Context, h host, f *os.File) error {
 	p, err := openProcesses(ctx, e.proc())
 	if err != nil {
@@ -315,7 +315,7 @@ func (e Endpoint) prove(ctx context.Context, h host, f *os.File) error {
 	return errors.Join(errUnproven(), denied)
 }
 
-// isAt reports whether the path leads to what f is a place of.
+// isAt reports whether the path leads to the object that f refers to.
 func (h host) isAt(path string, f *os.File) bool {
 	at, err := h.open(path)
 	if err != nil {

@@ -46,11 +46,11 @@ func listenAs(t *testing.T, node *bootstraptest.Node, path string, program ...st
 	cmd := node.Command(program[0], program[1:]...)
 	cmd.ExtraFiles = []*os.File{file}
 	start(t, cmd)
-	require.NoError(t, unix.SetNonblock(int(file.Fd()), true)) // that it is inherited has made it block
+	require.NoError(t, unix.SetNonblock(int(file.Fd()), true)) // inheriting it has made it blocking
 	return socket
 }
 
-// liar is a runtime that nobody may ask.
+// liar is a runtime that must not be asked.
 func liar(t *testing.T) http.Handler {
 	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") })
 }
@@ -72,11 +72,11 @@ func refused(t *testing.T, node *bootstraptest.Node, path string) {
 	require.ErrorIs(t, err, cri.ErrUnproven)
 	_, err = e.CNI(t.Context())
 	require.ErrorIs(t, err, cri.ErrUnproven)
-	require.ErrorContains(t, err, "(it has to listen as root, on the host, in no pod; in a container, the host's /proc takes CAP_SYS_PTRACE to tell)")
+	require.ErrorContains(t, err, "(it must listen as root, on the host, outside all pods; from a container, verifying that in the host's /proc takes CAP_SYS_PTRACE)")
 }
 
-// A pod that is root in its container, and has one of the host's folders, has a
-// runtime in it.
+// A pod that is root in its container, and has one of the host's folders, puts a runtime
+// into it.
 func TestSEC11_APodsSocketIsNotTheRuntime(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	const planted = "/var/lib/app/containerd.sock"
@@ -95,9 +95,9 @@ func TestSEC11_APodsSocketIsNotTheRuntime(t *testing.T) {
 	refused(t, node, planted)
 }
 
-// Who makes a socket chooses its name, also one with the end of a line in it, and then
-// with what looks like the line of another socket: one of root's, which is said to
-// listen where a pod does. A user does that for a pod that is root in its container.
+// The creator of a socket chooses its name, which may contain a line break and then an
+// imitation of another socket's line: one of root's, which seems to listen where a pod
+// does. A user does that for a pod that is root in its container.
 func TestSEC11_ANameIsNoLineOfTheList(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	const planted, roots = "/var/lib/app/containerd.sock", "/run/acme.socket"
@@ -162,7 +162,7 @@ func TestSEC11_ASocketThatOneListLacksIsFound(t *testing.T) {
 	h.write(table+".next", string(with))
 	exchanged := false
 	_, err = cri.Find(asked{t.Context(), func() {
-		if !exchanged && isOpen(t, table) { // who reads it goes on reading the first one
+		if !exchanged && isOpen(t, table) { // a reader goes on reading the first one
 			require.NoError(t, os.Rename(table+".next", table))
 			exchanged = true
 		}
@@ -171,7 +171,7 @@ func TestSEC11_ASocketThatOneListLacksIsFound(t *testing.T) {
 	require.True(t, exchanged)
 }
 
-// asked is a context that calls a function whenever it is asked whether it is done.
+// asked is a context that calls a function at each look at whether it is done.
 type asked struct {
 	context.Context
 	call func()
@@ -193,8 +193,8 @@ func isOpen(t *testing.T, path string) bool {
 	})
 }
 
-// The name of a runtime that has ended stays. Somebody listens at the same name in
-// another mount namespace: it is listed as if it were the host's.
+// The name of a runtime that has ended stays. A program that listens at the same name in
+// another mount namespace is listed as if it were the host's.
 func TestSEC11_AStaleNameTakenElsewhereIsNotTheRuntime(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	stale := listenOn(t, node, usual)
@@ -214,8 +214,8 @@ func TestSEC11_AStaleNameTakenElsewhereIsNotTheRuntime(t *testing.T) {
 	require.Equal(t, []string{"alive"}, ids)
 }
 
-// Whoever listens can hand the socket to one of root's processes, which keeps what it
-// is sent. Who has called listen stays the same.
+// A listener can hand its socket to one of root's processes, which keeps descriptors that
+// it receives. The process that called listen(2) stays the same.
 func TestSEC11_ASocketHandedToRootIsNotRoots(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	const path = "/run/app/containerd.sock"

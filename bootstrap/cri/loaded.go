@@ -22,15 +22,15 @@ import (
 const askEvery = 250 * time.Millisecond
 
 // Loads reports whether the runtime has loaded a configuration with this content: a
-// list of plugins, or a single one. If the runtime does not say what it has loaded,
+// list of plugins, or a single one. If the runtime does not report its loaded networks,
 // the error matches [errors.ErrUnsupported].
 func (s Status) Loads(conf []byte) (bool, error) {
 	if s.LastLoad == "" {
-		return false, unsupported.Error("the container runtime does not say which networks it has loaded (containerd does)")
+		return false, unsupported.Error("the container runtime does not report which networks it has loaded (containerd does)")
 	}
 	var want any
 	if err := json.Unmarshal(conf, &want); err != nil {
-		return false, fmt.Errorf("the configuration that is to be loaded: %w", err)
+		return false, fmt.Errorf("the configuration to load: %w", err)
 	}
 	for _, n := range s.Networks {
 		var list map[string]any
@@ -47,7 +47,7 @@ func (s Status) Loads(conf []byte) (bool, error) {
 	return false, nil
 }
 
-// using says in one line what the runtime has loaded.
+// using describes in one line what the runtime has loaded.
 func (s Status) using() string {
 	var all []string
 	for _, n := range s.Networks {
@@ -61,22 +61,23 @@ func (s Status) using() string {
 }
 
 // Loaded is the state in which the container runtime has loaded a configuration: its
-// Apply waits for that. Put it into a plan after the step that installs, with a
-// Timeout. It is a bootstrap.Action.
+// Apply waits for that. Put it into a plan after the step that installs the
+// configuration, with a Timeout. It is a bootstrap.Action.
 type Loaded struct {
-	// Endpoint is the runtime's. While Apply waits it may come, and become another.
+	// Endpoint is the runtime's. While Apply waits, the runtime may start, or move to
+	// another socket.
 	Endpoint Endpoint
 
-	// Conf returns the content of the configuration's file. While it is not there,
-	// Check returns the error of Conf.
+	// Conf returns the content of the configuration's file. If it is missing, Check
+	// returns the error of Conf.
 	Conf func(context.Context) ([]byte, error)
 }
 
-// Kinds returns none: it makes nothing that could be undone.
+// Kinds returns none: Loaded changes nothing that could be undone.
 func (Loaded) Kinds() []string { return nil }
 
-// Check says that the runtime has still to load the configuration, or nothing if it
-// has. A runtime that is not there, or does not answer, is to load it too.
+// Check reports a change while the runtime has not loaded the configuration. A runtime
+// that is missing, or does not answer, has not loaded it.
 func (l Loaded) Check(ctx context.Context) ([]string, error) {
 	conf, err := l.conf(ctx)
 	if err != nil {
@@ -89,8 +90,8 @@ func (l Loaded) Check(ctx context.Context) ([]string, error) {
 	return []string{"wait for the container runtime to load the configuration: " + said}, nil
 }
 
-// Apply waits until the runtime has loaded the configuration, or ctx ends. Then the
-// error says what it has loaded instead.
+// Apply waits until the runtime has loaded the configuration, or ctx ends. In that case
+// the error names what it has loaded instead.
 func (l Loaded) Apply(ctx context.Context) error {
 	conf, err := l.conf(ctx)
 	if err != nil {
@@ -105,7 +106,7 @@ func (l Loaded) Apply(ctx context.Context) error {
 		if said == "" {
 			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the container runtime to load the configuration: " + now})
 		}
-		if said == "" || ctx.Err() == nil { // else only that there was no time to answer
+		if said == "" || ctx.Err() == nil { // else the error only shows that there was no time to answer
 			said = now
 		}
 		select {
@@ -118,13 +119,13 @@ func (l Loaded) Apply(ctx context.Context) error {
 
 func (l Loaded) conf(ctx context.Context) ([]byte, error) {
 	if l.Conf == nil {
-		return nil, errors.New("no function given that reads the configuration to be loaded")
+		return nil, errors.New("no function given that reads the configuration to load")
 	}
 	return l.Conf(ctx)
 }
 
-// look says what keeps the configuration from being loaded; empty: it is. An error
-// is one that does not pass by waiting.
+// look describes why the configuration is not loaded; empty if it is. An error means that
+// waiting does not help.
 func (l Loaded) look(ctx context.Context, conf []byte) (said string, err error) {
 	s, err := l.Endpoint.Status(ctx)
 	switch {

@@ -43,7 +43,7 @@ func TestLoads(t *testing.T) {
 		require.Equal(t, want, loads, conf)
 	}
 	_, err = s.Loads([]byte("{"))
-	require.ErrorContains(t, err, "the configuration that is to be loaded")
+	require.ErrorContains(t, err, "the configuration to load")
 	_, err = cri.Status{NetworkReady: true}.Loads([]byte(ours))
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 }
@@ -85,8 +85,8 @@ func TestLoadedWaits(t *testing.T) {
 	require.Empty(t, changes)
 }
 
-// What is told at the end is what the runtime said, not that it had no time to say it
-// once more.
+// The error at the end has what the runtime reported, not that it had no time to report
+// it again.
 func TestLoadedEndsWhileItAsks(t *testing.T) {
 	h := newHost(t)
 	ctx, end := context.WithCancel(t.Context())

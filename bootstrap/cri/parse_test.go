@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 )
 
-// Each is what a real containerd of Debian, and one built from its module, said on
+// Each is the answer of a real containerd of Debian, or of one built from its module, on
 // a node with one configuration.
 func TestEachContainerdSaysWhatItReads(t *testing.T) {
 	for _, version := range []string{"1.6.20", "1.7.24", "2.1.4"} {
@@ -66,7 +66,7 @@ func FuzzParseStatus(f *testing.F) {
 			size += len(key) + len(value)
 		}
 		require.LessOrEqual(t, size, len(message))
-		if err == nil { // then it still is one with a field that nobody knows
+		if err == nil { // then it is valid, with an unknown field
 			_, again, err := cri.ParseStatus(append(binary.AppendUvarint(nil, 99<<3), append([]byte{1}, message...)...))
 			require.NoError(t, err)
 			require.Equal(t, info, again)
@@ -117,8 +117,8 @@ func absolute(t *testing.T, where cri.CNI) {
 	}
 }
 
-// What takes a hundred times its size in memory is counted first. The bounds are what
-// a node in the tests of nodeinit has, in a cgroup of 64 MiB.
+// Elements that take a hundred times their size in memory are counted first. The bounds
+// are those of a node in the tests of nodeinit, in a cgroup of 64 MiB.
 func TestSEC6_ElementsOfAnAnswerAreCounted(t *testing.T) {
 	const size = 4 << 20
 	fill := func(start, element, end string) []byte {

@@ -24,25 +24,24 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// How much is read of what belongs to a process: its command line, its name, and
-// what the kernel says of it.
+// Bounds on reading about a process: its command line, its name and its status.
 const (
 	maxCommandLine = 1 << 20
 	maxName        = 64
 	maxStatus      = 64 << 10
 )
 
-// errStranger is matched by the reason why a process is not one of the host's root.
+// errStranger is matched by each reason why a process is not one of the host's root.
 var errStranger = errors.New("it is not a process of the host's root")
 
 // processes are those of a host, by its /proc.
 //
-// Anybody can have a process with any name, any arguments and, by a set-user-id
-// program, root's user, and any container one of root's. One is the host's root's if
-// all of these hold, each of which somebody lacks:
+// Any user can have a process with any name, any arguments and, with a set-user-id
+// program, root's user id, and any container can have one of root's. A process is the
+// host's root's if all of these hold, each of which excludes some impostor:
 //
 //   - its four user ids are 0, and it has every capability that pid 1 passes on:
-//     pid 1's bounding set, since some hosts, such as Talos, take a few from everybody;
+//     pid 1's bounding set, since some hosts, such as Talos, take a few from all processes;
 //   - it is in no pod, by its cgroup, and in the pid and user namespaces of pid 1. Its
 //     mount namespace may be its own, as on OpenShift, Talos, RKE and MicroK8s;
 //   - what it executes has no set-id bit and no capabilities, and is at a place where
@@ -50,7 +49,7 @@ var errStranger = errors.New("it is not a process of the host's root")
 type processes struct {
 	proc       string
 	caps       uint64      // that pid 1 passes on
-	pods       int         // how many pods pid 1 itself is in: a node may be a pod's container
+	pods       int         // number of pods that pid 1 itself is in: a node may be a pod's container
 	users, ids fs.FileInfo // pid 1's namespaces
 }
 
@@ -76,7 +75,7 @@ func openProcesses(ctx context.Context, proc string) (*processes, error) {
 	return p, nil
 }
 
-// unreadable adds what is missing where a process may not be looked at.
+// unreadable adds the missing capability if access to a process is denied.
 func unreadable(err error) error {
 	return remedy.Capabilities(err, "in the user namespace of pid 1", remedy.SysPtrace)
 }
@@ -108,10 +107,10 @@ func (p *processes) all(ctx context.Context) iter.Seq2[string, error] {
 type process struct {
 	*processes
 	pid string
-	dir *os.File // in /proc: never another process's, whose number may be the same
+	dir *os.File // its open directory in /proc: never that of a later process with the same number
 }
 
-// open opens a process, unless that is a stranger's by what everybody may read.
+// open opens a process, unless world-readable facts show that it is a stranger's.
 func (p *processes) open(ctx context.Context, pid string) (*process, error) {
 	dir, err := os.OpenFile(filepath.Join(p.proc, pid), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -132,7 +131,7 @@ func (p *process) read(ctx context.Context, name string, limit int64) ([]byte, e
 	return input.ReadFile(ctx, p.path(name), limit)
 }
 
-// isRoots is about users, capabilities and pods.
+// isRoots checks users, capabilities and pods.
 func (p *process) isRoots(ctx context.Context) error {
 	status, err := p.read(ctx, "status", maxStatus)
 	if err != nil {
@@ -152,8 +151,8 @@ func (p *process) isRoots(ctx context.Context) error {
 	return err
 }
 
-// prove is an error unless the process is the host's root's. Facts that were read
-// between an open and a prove are all of one program: it still is the same.
+// prove returns an error unless the process is the host's root's. All facts read between
+// an open and a prove concern one program, since it is still the same.
 func (p *process) prove(ctx context.Context, image *os.File) error {
 	for name, want := range map[string]fs.FileInfo{"ns/user": p.users, "ns/pid": p.ids} {
 		is, err := os.Stat(p.path(name))
@@ -167,9 +166,9 @@ func (p *process) prove(ctx context.Context, image *os.File) error {
 	if err := p.proveProgram(); err != nil {
 		return err
 	}
-	// Whoever may run a program as root, and then another as himself, could show us a
-	// fact of each. A map of memory is at its end when its program is no longer run;
-	// a child that shares its memory for a while, by vfork(2), changes its user.
+	// A user who can run one program as root and then another as himself could show us a
+	// fact of each. A memory map ends when its program is no longer run; a child that
+	// shares its memory for a while, after vfork(2), changes its user.
 	if n, err := image.Read(make([]byte, 1)); n == 0 {
 		return fmt.Errorf("%w: it is another program by now (%w)", errStranger, err)
 	}
@@ -179,7 +178,8 @@ func (p *process) prove(ctx context.Context, image *os.File) error {
 // image opens the map of what the process executes.
 func (p *process) image() (*os.File, error) { return os.Open(p.path("maps")) }
 
-// deleted ends the kernel's name for a program that was replaced while it runs.
+// deleted is the suffix of the kernel's name for a program that was replaced while it
+// runs.
 const deleted = " (deleted)"
 
 // program returns the name of the file that the process executes.
@@ -188,7 +188,7 @@ func (p *process) program() (string, error) {
 	return filepath.Base(strings.TrimSuffix(path, deleted)), err
 }
 
-// proveProgram is about the file that the process executes.
+// proveProgram checks the file that the process executes.
 func (p *process) proveProgram() error {
 	file, err := os.OpenFile(p.path("exe"), unix.O_PATH, 0)
 	if err != nil {
@@ -213,8 +213,8 @@ func (p *process) proveProgram() error {
 	return p.proveReached(file)
 }
 
-// proveReached is about the directories on the way to the program, in the process's own
-// mount namespace. Of one that was deleted they may be gone too, with all its version.
+// proveReached checks the directories above the program, in the process's own mount
+// namespace. For a deleted program they may be gone too, with the rest of its version.
 func (p *process) proveReached(program *os.File) error {
 	path, err := os.Readlink(p.path("exe"))
 	if err != nil {
@@ -257,8 +257,8 @@ func sameFile(a, b *os.File) (bool, error) {
 	return err == nil && os.SameFile(x, y), err
 }
 
-// statusField returns one of the fields of /proc/PID/status (proc_pid_status(5)). A process
-// has its name there, in which the kernel escapes the ends of lines.
+// statusField returns one of the fields of /proc/PID/status (proc_pid_status(5)). The
+// process's name is among them; the kernel escapes line breaks in it.
 func statusField(status []byte, name string) string {
 	_, rest, _ := strings.Cut("\n"+string(status), "\n"+name+":")
 	value, _, _ := strings.Cut(rest, "\n")
@@ -274,11 +274,11 @@ func capabilities(status []byte, set string) (uint64, error) {
 }
 
 // ofPods finds the names of the cgroups that a kubelet makes, below whatever cgroup it is
-// told: kubepods is in all but those of single pods with its driver cgroupfs, and these
-// are what a pod sees of others, from its own cgroup namespace: /../podUID.
+// configured with. All contain kubepods, except those of single pods with the driver
+// cgroupfs, which is how a pod sees others from its own cgroup namespace: /../podUID.
 var ofPods = regexp.MustCompile(`kubepods|/pod[0-9a-f]{8}`)
 
-// pods counts how deep in the cgroups of pods a process is.
+// pods counts the nested cgroups of pods that a process is in.
 func pods(ctx context.Context, dir string) (deepest int, err error) {
 	cgroups, err := input.ReadFile(ctx, filepath.Join(dir, "cgroup"), maxStatus)
 	for line := range strings.Lines(string(cgroups)) {
@@ -287,5 +287,5 @@ func pods(ctx context.Context, dir string) (deepest int, err error) {
 	return deepest, err
 }
 
-// isGone reports whether an error says that a process has ended.
+// isGone reports whether an error means that a process has ended.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// Runtime is which runtime it is, in its own words.
+// Runtime identifies a container runtime, in its own words.
 type Runtime struct {
 	Name    string // such as "containerd" or "cri-o"
 	Version string // such as "v2.1.4", "1.7.24~ds1" or "1.33.0"
 }
 
-// Runtime asks the runtime once which one it is (RuntimeService/Version). Set a
+// Runtime asks the runtime once for its name and version (RuntimeService/Version). Set a
 // deadline in ctx, as for [Endpoint.Status].
 func (e Endpoint) Runtime(ctx context.Context) (Runtime, error) {
 	e, err := e.found(ctx)
@@ -44,16 +44,16 @@ func (e Endpoint) version(ctx context.Context) (Runtime, error) {
 	return parseVersion(answer)
 }
 
-// callsStatus says since which version a runtime calls STATUS of CNI 1.1.0: containerd
-// with go-cni 1.1.11 (go-cni#123), CRI-O with ocicni 0.4.3 (ocicni#196), which 1.31 does
-// not have yet.
+// callsStatus has the version since which each runtime calls STATUS of CNI 1.1.0:
+// containerd with go-cni 1.1.11 (go-cni#123), CRI-O with ocicni 0.4.3 (ocicni#196), which
+// 1.31 does not have yet.
 var callsStatus = map[string][3]int{"containerd": {2, 0, 1}, "cri-o": {1, 33, 0}}
 
 // CallsStatus returns nil if the runtime asks the plugins of a configuration of
 // cniVersion 1.1.0 for their STATUS whenever the kubelet asks whether the network is
 // ready: containerd since 2.0.1, and CRI-O since 1.33. An older one may fail to give pods
-// a network by such a configuration: the error matches [errors.ErrUnsupported] then, and
-// for a runtime of which that is not known.
+// a network with such a configuration. For it, and for an unknown runtime, the error
+// matches [errors.ErrUnsupported].
 func (r Runtime) CallsStatus() error {
 	since, known := callsStatus[r.Name]
 	if !known {
@@ -62,7 +62,7 @@ func (r Runtime) CallsStatus() error {
 	version, ok := parseNumbers(r.Version)
 	switch {
 	case !ok:
-		return fmt.Errorf("%w: whether it calls STATUS of CNI 1.1.0 is not known of %s", errors.ErrUnsupported, r)
+		return fmt.Errorf("%w: cannot tell whether %s calls STATUS of CNI 1.1.0", errors.ErrUnsupported, r)
 	case slices.Compare(version[:], since[:]) < 0:
 		return fmt.Errorf("%w: %s does not call STATUS of CNI 1.1.0, which it does since %d.%d.%d", errors.ErrUnsupported, r, since[0], since[1], since[2])
 	}
@@ -72,8 +72,8 @@ func (r Runtime) CallsStatus() error {
 // String returns name and version, quoted: they are the runtime's own words.
 func (r Runtime) String() string { return fmt.Sprintf("%.100q", r.Name+" "+r.Version) }
 
-// parseNumbers reads the three numbers that a version begins with. One before a release,
-// such as 2.0.1-rc.0, is less than that.
+// parseNumbers reads the three numbers at the start of a version. A pre-release, such as
+// 2.0.1-rc.0, is less than its release.
 func parseNumbers(version string) (n [3]int, ok bool) {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(parts) < 3 {
@@ -92,10 +92,10 @@ func parseNumbers(version string) (n [3]int, ok bool) {
 		n[i] = int(number)
 	}
 	if preRelease.MatchString(rest) {
-		n[2]-- // of x.y.0 that is x.y.-1, which is less as well
+		n[2]-- // for x.y.0 that is x.y.-1, which is less as well
 	}
 	return n, true
 }
 
-// preRelease finds it as semantic versions write it, and as Debian does.
+// preRelease finds a pre-release in the notation of semantic versions and of Debian.
 var preRelease = regexp.MustCompile(`^[-~](alpha|beta|rc|dev)`)

@@ -27,7 +27,7 @@ func TestSandboxIDs(t *testing.T) {
 	require.Empty(t, ids)
 }
 
-// What a runtime did not say must not be taken for: there are none.
+// A missing answer must not count as an empty list.
 func TestNoListOfSandboxesIsAnError(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
@@ -36,8 +36,8 @@ func TestNoListOfSandboxesIsAnError(t *testing.T) {
 		"refused":    {func(w http.ResponseWriter, _ *http.Request) { critest.Refuse(w, 14, "server is not initialized yet") }, "not initialized yet (gRPC code 14)"},
 		"no message": {func(w http.ResponseWriter, _ *http.Request) { critest.Refuse(w, 0, "") }, "it is empty"},
 		"no ID":      {answer("\x0a\x02\x18\x01"), "a sandbox has no ID"},
-		"cut off":    {answer("\x0a\x05\x0a\x03a"), "it is no protobuf message of the CRI"},
-		"no sandbox": {answer("\x0a\x01\x0b"), "it is no protobuf message of the CRI"},
+		"cut off":    {answer("\x0a\x05\x0a\x03a"), "it is not a protobuf message of the CRI"},
+		"no sandbox": {answer("\x0a\x01\x0b"), "it is not a protobuf message of the CRI"},
 		"too large":  {grpc("\x00\x01\x00\x00\x01"), "it has 16777217 bytes, more than 16777216"},
 		"error after": {func(w http.ResponseWriter, _ *http.Request) {
 			critest.Answer(w, nil)

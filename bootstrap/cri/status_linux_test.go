@@ -79,7 +79,7 @@ func TestStatusThroughALinkOfTheHost(t *testing.T) {
 
 func TestWhoBringsUpLoopback(t *testing.T) {
 	for config, want := range map[string]bool{
-		"":                                      false, // a runtime that does not tell it
+		"":                                      false, // a runtime that does not report it
 		`{"cni":{"binDirs":["/opt/cni/bin"]}}`:  false,
 		`{"cni":{"useInternalLoopback":false}}`: false,
 		`{"cni":{"useInternalLoopback":true}}`:  true,
@@ -129,20 +129,20 @@ func TestErrorsOfTheRuntime(t *testing.T) {
 			w.Header().Set("Grpc-Status", "2")
 		}, 2, "(gRPC code 2)"},
 		"no gRPC":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotFound) }, 0, `it does not speak gRPC: HTTP status 404, content type "text/plain; charset=utf-8"`},
-		"no status":        {grpc("\x00\x00\x00\x00\x00"), 0, `its status "" is no gRPC code`},
+		"no status":        {grpc("\x00\x00\x00\x00\x00"), 0, `its status "" is not a gRPC code`},
 		"empty":            {func(w http.ResponseWriter, _ *http.Request) { critest.Refuse(w, 0, "") }, 0, "it is empty"},
 		"cut off":          {grpc("\x00\x00\x00\x00\x09\x0a"), 0, "unexpected EOF"},
 		"cut off head":     {grpc("\x00\x00"), 0, "unexpected EOF"},
 		"compressed":       {grpc("\x01\x00\x00\x00\x00"), 0, "it is compressed"},
 		"too large":        {grpc("\x00\x00\x40\x00\x01"), 0, "it has 4194305 bytes, more than 4194304"},
-		"two messages":     {grpc("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), 0, "it goes on after its end"},
-		"no protobuf":      {answer("\x0b\x0c"), 0, "it is no protobuf message of the CRI"},
-		"string too long":  {answer("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0, "it is no protobuf message of the CRI"},
+		"two messages":     {grpc("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), 0, "data follows its end"},
+		"no protobuf":      {answer("\x0b\x0c"), 0, "it is not a protobuf message of the CRI"},
+		"string too long":  {answer("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0, "it is not a protobuf message of the CRI"},
 		"no JSON":          {info("cniconfig", "{"), 0, "cniconfig: unexpected end of JSON input"},
 		"no configuration": {critest.Runtime{Info: func() map[string]string { return map[string]string{"cniconfig": "{}", "config": "["} }}.ServeHTTP, 0, "config: unexpected end of JSON input"},
 		"other JSON":       {info("cniconfig", `{"PluginDirs":"/opt/cni/bin"}`), 0, "cniconfig: json: cannot unmarshal"},
-		"relative":         {info("cniconfig", `{"PluginConfDir":"net.d\u001b"}`), 0, `the runtime reads configurations from "net.d\x1b", which is no absolute path`},
-		"relative plugins": {info("cniconfig", `{"PluginDirs":["/opt","bin"]}`), 0, `the runtime reads plugins from "bin", which is no absolute path`},
+		"relative":         {info("cniconfig", `{"PluginConfDir":"net.d\u001b"}`), 0, `the runtime reads configurations from "net.d\x1b", which is not an absolute path`},
+		"relative plugins": {info("cniconfig", `{"PluginDirs":["/opt","bin"]}`), 0, `the runtime reads plugins from "bin", which is not an absolute path`},
 		"crash":            {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestSEC6_EndlessAnswersEnd(t *testing.T) {
 		want    string
 	}{
 		"one message":   {endless("\x00\xff\xff\xff\xff"), "it has 4294967295 bytes, more than 4194304"},
-		"many messages": {endless("\x00\x00\x00\x00\x00"), "it goes on after its end"},
+		"many messages": {endless("\x00\x00\x00\x00\x00"), "data follows its end"},
 		"headers": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Endless", strings.Repeat("x", 1<<20))
@@ -213,7 +213,7 @@ func TestSEC6_ASilentRuntimeIsWaitedForUntilTheContextEnds(t *testing.T) {
 		"says nothing": func(h *host) {
 			l := h.listen(usual)
 			go func() {
-				var open []net.Conn // one that nobody holds is closed when garbage is collected
+				var open []net.Conn // an unreferenced one is closed by the garbage collector
 				for {
 					c, err := l.Accept()
 					if err != nil {

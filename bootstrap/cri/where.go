@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// How long a runtime has to say where it looks. That takes milliseconds, but for one
-// that is just starting.
+// Bounds on the wait for a runtime's answer, which takes milliseconds, except while it
+// starts.
 const (
 	startsWithin = 10 * time.Second
 	startPause   = 100 * time.Millisecond
 )
 
-// CNI asks the runtime where it looks. One that is there but just starting is asked
-// again, for ten seconds at most. It is an error if the runtime does not say.
+// CNI asks the runtime where it looks. It asks a runtime that is still starting again,
+// for ten seconds at most. A runtime that does not report where it looks is an error.
 func (e Endpoint) CNI(ctx context.Context) (CNI, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startsWithin, fmt.Errorf("no answer within %v", startsWithin))
 	defer cancel()
@@ -34,12 +34,12 @@ func (e Endpoint) CNI(ctx context.Context) (CNI, error) {
 		s, err = e.Status(ctx)
 	}
 	if err == nil && s.CNI.ConfDir == "" && len(s.CNI.PluginDirs) == 0 {
-		err = errors.New("the container runtime does not say where it looks")
+		err = errors.New("the container runtime does not report where it looks")
 	}
 	return s.CNI, err
 }
 
-// starting reports whether an error may pass: of a runtime that is there.
+// starting reports whether an error may pass with time, from a runtime that exists.
 func starting(err error) bool {
 	switch {
 	case err == nil, errors.Is(err, ErrNoRuntime), errors.Is(err, ErrSeveral), errors.Is(err, fs.ErrPermission),

@@ -42,8 +42,8 @@ func TestCNIAsksARuntimeThatIsStartingAgain(t *testing.T) {
 
 func TestCNISaysWhatDoesNotPass(t *testing.T) {
 	for want, runtime := range map[string]critest.Runtime{
-		"does not say where it looks": {},
-		"it has no CRI":               {NoCRI: true},
+		"does not report where it looks": {},
+		"it has no CRI":                  {NoCRI: true},
 	} {
 		_, err := newHost(t).serve(runtime).CNI(t.Context())
 		require.ErrorContains(t, err, want)

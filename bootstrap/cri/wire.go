@@ -12,13 +12,13 @@ import (
 // verbose is StatusRequest{verbose: true}.
 var verbose = []byte{1 << 3, 1}
 
-var errMalformed = errors.New("read the answer: it is no protobuf message of the CRI")
+var errMalformed = errors.New("read the answer: it is not a protobuf message of the CRI")
 
 var errNoID = errors.New("read the answer: a sandbox has no ID")
 
-// parseStatus reads the fields of a StatusResponse that are of use (cri-api,
-// runtime/v1/api.proto): the conditions in status (1), and of the map info (2) what
-// containerd has there. What is in info is part of answer.
+// parseStatus reads the fields of a StatusResponse that are needed (cri-api,
+// runtime/v1/api.proto): the conditions in status (1), and containerd's entries of the
+// map info (2). The entries of info alias answer.
 func parseStatus(answer []byte) (s Status, info map[string][]byte, err error) {
 	info = map[string][]byte{}
 	err = fields(answer, func(number uint64, value []byte, _ uint64) error {

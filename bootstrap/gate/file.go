@@ -16,27 +16,26 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// File is the gate that is open when there is something at path, which is absolute: a
-// file, a directory or a socket, or a link to one.
+// File returns a gate that opens when path, which must be absolute, exists: a file, a
+// directory or a socket, or a link to one.
 func File(path string) Gate {
 	return Gate{Name: "the file " + printable.Line(path), Where: []string{"mnt"}, Probe: func(context.Context) (string, error) {
 		if !filepath.IsAbs(path) {
-			return "", fmt.Errorf("%q is no absolute path", path)
+			return "", fmt.Errorf("%q is not an absolute path", path)
 		}
 		switch _, err := os.Stat(path); {
 		case err == nil:
 			return "", nil
 		case errors.Is(err, fs.ErrNotExist):
-			return "it is not there", nil
+			return "it does not exist", nil
 		default:
 			return err.Error(), nil
 		}
 	}}
 }
 
-// TCP is the gate that is open when somebody accepts connections at address, such as
-// 10.96.0.1:443. Inside of hostns.Do, its host has to be an IP address: a name would be
-// looked up from outside.
+// TCP returns a gate that opens when address, such as 10.96.0.1:443, accepts connections.
+// Inside hostns.Do, its host must be an IP address: a name would be resolved outside.
 func TCP(address string) Gate {
 	return Gate{Name: "the TCP port " + printable.Line(address), Where: []string{"net"}, Probe: func(ctx context.Context) (string, error) {
 		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {

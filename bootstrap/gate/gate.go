@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package gate waits for what has to be there before a node can be prepared: a file,
-// a TCP port, kube-proxy's rules, or whatever a function of the caller's looks at.
+// Package gate waits for conditions that must hold before a node can be prepared: a file,
+// a TCP port, kube-proxy's rules, or a function of the caller's.
 //
 //	g := gate.TCP("10.96.0.1:443")
 //	g.Timeout = time.Minute
 //	plan := bootstrap.Plan{Gates: []bootstrap.Step{{Name: "api-server-port", Action: g}}, ...}
 //	err := g.Apply(ctx) // or alone
 //
-// A [Gate] is a bootstrap.Action that changes nothing: its Apply looks again and again
-// until the gate is open, says every five seconds what it waits for, and fails at its
-// deadline with what it saw last. It is made for Plan.Gates, which are waited for while the
-// node is not locked. Those that ask a cluster are in package bootstrap/kube.
+// A [Gate] is a bootstrap.Action that changes nothing: its Apply polls until the gate is
+// open, reports every five seconds what it waits for, and fails at its deadline with its
+// last observation. It is made for Plan.Gates, which a plan waits for before it locks the
+// node. Gates that ask a cluster are in package bootstrap/kube.
 //
 // # Where it looks
 //
@@ -26,8 +26,8 @@
 //
 // # When not to use it
 //
-// For what a step can bring about itself, or what an action of its own can wait for,
-// such as cri.Loaded. Nor as a promise: what a gate has seen may be gone a moment later.
+// For a state that a step can bring about itself, or that has an action to wait for it,
+// such as cri.Loaded. Nor as a guarantee: a condition may cease to hold a moment later.
 package gate
 
 import (
@@ -51,40 +51,41 @@ const (
 
 // Gate is something that a plan waits for.
 type Gate struct {
-	// Name names it in one line, such as "the file /run/agent/ready".
+	// Name describes it in one line, such as "the file /run/agent/ready".
 	Name string
 
-	// Probe looks once. Seen says in one line what is wrong, such as "it is not
-	// there"; empty: the gate is open. An error is one that does not pass by waiting.
-	// The context ends after three seconds.
+	// Probe looks once. Seen describes in one line why the gate is closed, such as "it
+	// does not exist"; if empty, the gate is open. An error means that waiting does not
+	// help. The context ends after three seconds.
 	Probe func(ctx context.Context) (seen string, err error)
 
-	// Where are the host's namespaces in which a plan calls Probe, by their names in
-	// /proc/PID/ns: "mnt" for a file, "net" for a port. None: those of the process.
+	// Where lists the host's namespaces in which a plan calls Probe, by their names in
+	// /proc/PID/ns: "mnt" for a file, "net" for a port. If empty, Probe runs in those of
+	// the process.
 	Where []string
 
 	// Timeout is how long Apply waits. Zero means five minutes.
 	Timeout time.Duration
 
-	// Every is the time between two looks. Zero means 250 ms.
+	// Every is the interval between calls of Probe. Zero means 250 ms.
 	Every time.Duration
 
 	// Waiting is called while Apply waits, the first time at once and then every five
-	// seconds, with what was last seen as the error. It may be nil: a plan's own
-	// bootstrap.Trace is told, in any case.
+	// seconds, with the last observation as the error. It may be nil: a plan's own
+	// bootstrap.Trace is called in any case.
 	Waiting func(bootstrap.Wait)
 }
 
 // Namespaces returns Where.
 func (g Gate) Namespaces() []string { return g.Where }
 
-// Kinds returns none: a gate makes nothing that could be undone.
+// Kinds returns none: a gate changes nothing that could be undone.
 func (Gate) Kinds() []string { return nil }
 
-// Waits returns how long Apply waits at most.
+// Waits returns the longest time that Apply waits.
 func (g Gate) Waits() time.Duration { return cmp.Or(g.Timeout, defaultTimeout) }
 
-// Check says what Apply would wait for, or nothing if the gate is open.
+// Check returns what Apply would wait for, or nothing if the gate is open.
 func (g Gate) Check(ctx context.Context) ([]string, error) {
 	seen, err := g.look(ctx)
 	if err != nil || seen == "" {
@@ -93,8 +94,8 @@ func (g Gate) Check(ctx context.Context) ([]string, error) {
 	return []string{"wait for " + printable.Line(g.Name+": "+seen)}, nil
 }
 
-// Apply waits until the gate is open. Its error says what was last seen. If that took
-// too long, it matches [context.DeadlineExceeded] and has the code "gate.timeout".
+// Apply waits until the gate is open. Its error has the last observation. After the
+// timeout, it matches [context.DeadlineExceeded] and has the code "gate.timeout".
 func (g Gate) Apply(ctx context.Context) error {
 	timeout := cmp.Or(g.Timeout, defaultTimeout)
 	start, said, tries := time.Now(), time.Time{}, 0
@@ -141,10 +142,10 @@ func (g Gate) say(ctx context.Context, w bootstrap.Wait) {
 	}
 }
 
-// look looks once, for a short time only, so that it can be said what is waited for.
+// look calls Probe with a short deadline, so that progress can be reported.
 func (g Gate) look(ctx context.Context) (seen string, err error) {
 	if g.Name == "" || g.Probe == nil {
-		return "", errors.New("a gate needs a name of what it waits for, and a function that looks: see File, TCP and KubeProxy")
+		return "", errors.New("a gate needs a Name and a Probe: see File, TCP and KubeProxy")
 	}
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("wait for %s: %w", g.Name, context.Cause(ctx))
@@ -157,7 +158,7 @@ func (g Gate) look(ctx context.Context) (seen string, err error) {
 	return seen, nil
 }
 
-// tooLong is how long was waited.
+// tooLong is the error after waiting this long.
 type tooLong time.Duration
 
 func (t tooLong) Error() string { return fmt.Sprintf("not within %v", time.Duration(t)) }

@@ -26,8 +26,8 @@ var (
 	_ bootstrap.Hosted   = gate.Gate{}
 )
 
-// A gate says at once and every five seconds what it waits for, and fails at its
-// deadline with what it last saw.
+// A gate reports at once and every five seconds what it waits for, and fails at its
+// deadline with its last observation.
 func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -94,7 +94,7 @@ func TestRDY1_EachEndOfAGate(t *testing.T) {
 	require.ErrorIs(t, g.Apply(ctx), told)
 
 	for _, g := range []gate.Gate{{}, {Name: "x"}, {Probe: func(context.Context) (string, error) { return "", nil }}} {
-		require.ErrorContains(t, g.Apply(t.Context()), "a gate needs a name")
+		require.ErrorContains(t, g.Apply(t.Context()), "a gate needs a Name")
 	}
 }
 
@@ -103,13 +103,13 @@ func TestRDY1_File(t *testing.T) {
 	g := gate.File(path)
 	changes, err := g.Check(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"wait for the file " + path + ": it is not there"}, changes)
+	require.Equal(t, []string{"wait for the file " + path + ": it does not exist"}, changes)
 	g.Waiting = func(bootstrap.Wait) { require.NoError(t, os.WriteFile(path, nil, 0o600)) }
 	require.NoError(t, g.Apply(t.Context()))
 	changes, err = g.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
-	require.ErrorContains(t, gate.File("ready").Apply(t.Context()), `"ready" is no absolute path`)
+	require.ErrorContains(t, gate.File("ready").Apply(t.Context()), `"ready" is not an absolute path`)
 
 	g = gate.File(filepath.Join(path, "below a file"))
 	g.Timeout = time.Millisecond

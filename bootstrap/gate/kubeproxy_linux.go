@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// kubeProxy reports whether one of the chains is there.
+// kubeProxy reports whether one of the chains exists.
 func kubeProxy(ctx context.Context) (bool, error) {
 	conn, err := netfilter.Open()
 	if err != nil {
@@ -32,8 +32,8 @@ func kubeProxy(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// hasChains asks nf_tables for each chain by its name, and legacy iptables for all
-// of its table nat.
+// hasChains asks nf_tables for each chain by its name, and legacy iptables for its whole
+// table nat.
 func hasChains(ctx context.Context, conn *netfilter.Conn, f netfilter.Family) (bool, error) {
 	for _, c := range chains() {
 		if found, err := conn.HasChain(f, c.table, c.name); err != nil || found {

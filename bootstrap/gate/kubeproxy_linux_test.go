@@ -45,7 +45,7 @@ var modes = map[string]struct{ before, rules []string }{
 	"ipvs": {nil, []string{"iptables-legacy -t nat -N KUBE-NODE-PORT"}},
 }
 
-// check is what a plan says of a gate of a node.
+// check returns a plan's Check of a gate on a node.
 func check(t *testing.T, n *bootstraptest.Node, g gate.Gate) ([]string, error) {
 	t.Helper()
 	plan := bootstrap.Plan{Host: hostns.Host{Proc: n.Proc()}, Gates: []bootstrap.Step{{Name: "gate", Action: g}}}
@@ -85,7 +85,7 @@ func TestRDY1_KubeProxysRules(t *testing.T) {
 	}
 }
 
-// To look makes no table, where there is none.
+// Looking creates no table.
 func TestRDY1_ToLookForRulesChangesNothing(t *testing.T) {
 	n := bootstraptest.NewNode(t)
 	_, err := check(t, n, gate.KubeProxy())

@@ -243,7 +243,7 @@ func TestNS2_EnterReturnsTheFunctionsErrorsOrItsOwn(t *testing.T) {
 	}
 }
 
-// Inside, what is entered again is not: it is the same thread.
+// Inside, a second Do enters nothing: it stays on the same thread.
 func TestNS1_WhoIsInsideStaysOnTheThread(t *testing.T) {
 	host, other := hostOf(t, foreign(t)), hostOf(t, foreign(t))
 	both := []string{"uts", "net"}

@@ -35,21 +35,22 @@ type Host struct {
 	// refused: see [Host.CheckPlaces].
 	Proc string
 
-	// Here says, if Proc is empty, that changes are meant for the container that the
-	// process is in: nothing is then refused.
+	// Here, if Proc is empty, allows changes in the container that the process is in:
+	// nothing is then refused.
 	Here bool
 
 	// Remedy is added to errors that match [ErrNotHost]. It should say how to set
-	// Proc and Here, for example by which flags of the program.
+	// Proc and Here, for example with which flags of the program.
 	Remedy string
 
 	// LockFile is the path of the node's lock, on the host. If empty, it is
-	// DefaultLockFile, in whose directory only root may make it: others name a file
-	// beside their journal. It is made with mode 0600, and never removed.
+	// DefaultLockFile, whose directory only root can write to; a program that is not root
+	// names a file beside its journal instead. It is created with mode 0600, and never
+	// removed.
 	LockFile string
 
-	// LockTimeout is how long Lock waits for another holder. Zero means 60 seconds, a
-	// negative value not at all.
+	// LockTimeout is how long Lock waits for another holder. Zero means 60 seconds; with
+	// a negative value Lock does not wait.
 	LockTimeout time.Duration
 }
 
@@ -68,8 +69,8 @@ func (h Host) Check() error {
 // IsHere reports whether the process is on the host: nothing is entered.
 func (h Host) IsHere() bool { return h.Proc == "" }
 
-// Do runs f in the host's namespaces (see [Do]). If Proc is empty, or the calling
-// thread is in all of these already by a Do around this one, it just calls f.
+// Do runs f in the host's namespaces (see [Do]). If Proc is empty, or an enclosing Do has
+// already moved the calling thread into all of them, it just calls f.
 func (h Host) Do(ctx context.Context, ns Namespace, f func(context.Context) error) error {
 	if f == nil {
 		return errNoFunction
@@ -80,7 +81,7 @@ func (h Host) Do(ctx context.Context, ns Namespace, f func(context.Context) erro
 	return Do(ctx, h.init(), ns, f)
 }
 
-// Enter is Do for namespaces that are given by the names of their files in
+// Enter is like Do, with the namespaces given by the names of their files in
 // /proc/PID/ns: "mnt", "net", "cgroup", "uts", "ipc". A plan enters those that an action
 // names.
 func (h Host) Enter(ctx context.Context, namespaces []string, f func(context.Context) error) error {
@@ -94,10 +95,10 @@ func (h Host) Enter(ctx context.Context, namespaces []string, f func(context.Con
 	return h.Do(ctx, ns, f)
 }
 
-// CheckPlaces returns an error, which matches [ErrNotHost], if what is made at one of
-// the places would stay in the container that the process is in: files (see
-// [CheckFile]) or, where a type of file system is given, a mount (see [CheckMount]). It
-// returns nil if the host is entered, or the container is meant.
+// CheckPlaces returns an error that matches [ErrNotHost] if a change at one of the places
+// would stay in the container that the process is in. A place is a file (see [CheckFile])
+// or, where a type of file system is given, a mount (see [CheckMount]). It returns nil if
+// the host is entered, or if Here is set.
 func (h Host) CheckPlaces(places map[string]string) error {
 	if h.Proc != "" || h.Here {
 		return nil
@@ -121,10 +122,10 @@ func (h Host) refusal(err error) error {
 }
 
 // Lock takes the node's lock: see [Host].LockFile. A plan holds it while it changes the
-// node, and so does whoever changes it without one. Owner tells those who wait on whose
-// behalf; waiting, which may be nil, is called when it is not free, with who holds it,
-// and the longest that the wait may take. The error of a wait that was too long matches
-// [ErrLocked] and names the holder.
+// node; a program that changes the node without a plan must hold it too. Owner identifies
+// this holder to programs that wait for the lock. If another program holds the lock,
+// waiting, which may be nil, is called with the holder and the longest that the wait may
+// take. After a timeout, the error matches [ErrLocked] and names the holder.
 //
 // The kernel releases the lock when its holder dies. Unlock may be called in any
 // namespace; a second call does nothing. Of two Locks in one process, the second waits
@@ -136,7 +137,7 @@ func (h Host) Lock(ctx context.Context, owner string, waiting func(what string, 
 		return err
 	})
 	if errors.Is(err, fs.ErrPermission) && h.LockFile == "" {
-		err = fmt.Errorf("%w (who is not root names another LockFile, beside the journal)", err)
+		err = fmt.Errorf("%w (a program that is not root sets LockFile to another file, beside the journal)", err)
 	}
 	return unlock, err
 }

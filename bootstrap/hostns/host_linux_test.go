@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// placed is an action that says where it makes something.
+// placed is an action that declares where it makes something.
 type placed struct {
 	bootstrap.FuncAction
 	places map[string]string
@@ -71,12 +71,12 @@ func TestHost_EverythingIsOnTheHost(t *testing.T) {
 	require.NoError(t, onHost(lock), "the lock stays")
 }
 
-// recording is an action that says that it records files of acme's.
+// recording is an action that declares that it records files of acme's.
 type recording struct{ placed }
 
 func (recording) Kinds() []string { return journal.Files{Kind: "acme"}.Kinds() }
 
-// What would not reach the host fails before it is done, unless that is meant.
+// A change that would not reach the host fails before it is made, unless Here is set.
 func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)

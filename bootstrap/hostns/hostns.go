@@ -43,17 +43,17 @@
 //
 // The plan calls each action in the namespaces that the action names
 // (bootstrap.Hosted), opens its journal on the host, and takes the node's lock there.
-// The zero Host is for a process that runs on the host itself. What goes on without a
-// plan uses [Host.Enter] and [Host.Lock]. The lock is one for the whole node: package
-// bootstrap says what excludes what.
+// The zero Host is for a process that runs on the host itself. A program without a plan
+// uses [Host.Enter] and [Host.Lock]. There is one lock for the whole node; package
+// bootstrap documents which operations exclude each other.
 //
 // # Container or host
 //
 // A change that is made in a container without entering the host's namespaces stays
 // in the container, unless it is made on a volume of the host's. [CheckProc],
-// [CheckFile] and [CheckMount] find that out before anything is changed in the
-// wrong one. A plan asks them, by [Host.CheckPlaces], for the places that an action
-// names (bootstrap.Placed), where no host is entered and the container is not meant.
+// [CheckFile] and [CheckMount] detect that before anything is changed on the wrong side.
+// A plan that enters no host, and whose Host does not set Here, calls them through
+// [Host.CheckPlaces] for the places that an action names (bootstrap.Placed).
 //
 // # When not to use it
 //
@@ -132,12 +132,12 @@ func byName(names []string) (ns Namespace, err error) {
 	return ns, nil
 }
 
-// Error says which namespace could not be entered, and why. The function was then
-// not called, so nothing was done in any namespace.
+// Error is returned if a namespace could not be entered. The function was not called, so
+// nothing was done in any namespace.
 type Error struct {
 	// Op is the operation that failed: "open", "unshare" or "setns".
 	Op string
-	// Namespace is the kind of the namespace. Zero if the process's directory is at
+	// Namespace is the kind of the namespace. It is zero if the process's directory is at
 	// fault.
 	Namespace Namespace
 	// Path is the namespace file or the process's directory.
@@ -167,8 +167,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Code returns "host.entry-denied" where permission is missing, and "host.no-process"
-// where a process or its namespace is not there; else nothing.
+// Code returns "host.entry-denied" if permission is missing, "host.no-process" if the
+// process or its namespace does not exist, and "" otherwise.
 func (e *Error) Code() string {
 	switch {
 	case errors.Is(e.Err, fs.ErrPermission):
@@ -180,8 +180,8 @@ func (e *Error) Code() string {
 }
 
 // Do calls f in the namespaces ns of the process whose directory in a proc file
-// system is procDir, such as /hostproc/1, and returns what f returns. The
-// package comment says what f sees and may do.
+// system is procDir, such as /hostproc/1, and returns what f returns. The package comment
+// describes what f sees and what it may do.
 //
 // Do always waits for f. Only f can react when ctx is cancelled: Do does not return
 // early, since a system call under way cannot be abandoned. If ctx is cancelled

@@ -138,8 +138,8 @@ func leakyCall(ctx context.Context, target string, i int) error {
 	return nil
 }
 
-// fromMainThread calls Do from the main thread many times and says what is
-// wrong, if anything. With one processor a goroutine started there runs there.
+// fromMainThread calls Do from the main thread many times and returns the first fault, if
+// any. With one processor a goroutine started there runs there.
 func fromMainThread(target string) error {
 	runtime.UnlockOSThread() // locked by an init function of testns
 	before, err := os.Readlink("/proc/self/ns/mnt")

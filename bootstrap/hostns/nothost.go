@@ -26,25 +26,25 @@ func CheckProc(proc string) error { return checkProc(proc) }
 // CheckFile returns an error that matches [ErrNotHost] if a file that is made at
 // path, without entering the host's namespaces, would stay in the calling thread's
 // container: on the container's root, on a volume that ends with the pod, or on a
-// mount that pid 1 does not have. The error says what to mount. A hostPath volume
+// mount that pid 1 does not have. The error names the volume to mount. A hostPath volume
 // belongs to the host, and outside of containers everything does.
 //
 // A container is recognised by its mounts: a root other than pid 1's, if that is
 // visible, the files that a kubelet mounts into each container, or an overlay root
 // that is not shared. If it cannot be determined, there is no error.
 //
-// Of what is below /proc/sys, only the values below net are looked at, which are those of
-// a network namespace. In a container, that is the host's for certain only if it is the
-// kernel's first one, as in a pod with hostNetwork: in a node that is itself a container
-// it cannot be told. A systemd unit with a network namespace of its own (PrivateNetwork=)
-// counts as a container here too.
+// Below /proc/sys, only the values below net are checked, which belong to a network
+// namespace. A container's network namespace is certain to be the host's only if it is
+// the kernel's first one, as in a pod with hostNetwork; on a node that is itself a
+// container this cannot be determined. A systemd unit with a network namespace of its own
+// (PrivateNetwork=) counts as a container here too.
 func CheckFile(path string) error { return checkPath(path, side.file) }
 
 // CheckMount returns an error that matches [ErrNotHost] if the host would not see a
 // mount of type fstype that is made at path without entering the host's namespaces:
-// if that mount is not there already, it must be made on top of one that is shared
-// with pid 1 of the host (shared:N in proc_pid_mountinfo(5)). Here a systemd unit
-// with private mounts counts as a container too.
+// unless that mount exists already, it must be made on top of a mount that is shared with
+// pid 1 of the host (shared:N in proc_pid_mountinfo(5)). Here a systemd unit with private
+// mounts counts as a container too.
 func CheckMount(path, fstype string) error {
 	return checkPath(path, func(s side, path string) error { return s.mount(path, fstype) })
 }
@@ -56,10 +56,10 @@ type side struct {
 	net    network
 }
 
-// network is what is known of the thread's network namespace.
+// network describes the thread's network namespace.
 type network struct {
 	first     bool   // the kernel's first one
-	own, init string // its name and that of pid 1's, as in namespaces(7); empty: not known
+	own, init string // its name and that of pid 1's, as in namespaces(7); empty if unknown
 }
 
 // apart reports whether pid 1 is known to be in another mount namespace: the two
@@ -126,7 +126,7 @@ func (s side) file(path string) error {
 	return nil
 }
 
-// The kernel's values, and those that are a network namespace's.
+// The kernel's values, and those of a network namespace.
 const (
 	values      = "/proc/sys"
 	valuesOfNet = "/proc/sys/net"
@@ -146,9 +146,9 @@ func (s side) value(path string) error {
 }
 
 func leaves(path, why string) error {
-	return fmt.Errorf("%s: %w: %s, so the host would have nothing of what is set there: "+
-		"mount the host's /proc into the container (hostPath: {path: /proc}) and enter by it, or share the host's network (hostNetwork: true), "+
-		"which cannot be told where the node is itself a container", path, ErrNotHost, why)
+	return fmt.Errorf("%s: %w: %s, so a value set there would not reach the host: "+
+		"mount the host's /proc into the container (hostPath: {path: /proc}) and enter the host through it, or share the host's network (hostNetwork: true), "+
+		"which cannot be verified if the node is itself a container", path, ErrNotHost, why)
 }
 
 // kernels reports whether m is of a type that a runtime mounts into each container.
@@ -158,8 +158,8 @@ func kernels(m mountinfo.Mount) bool {
 }
 
 func stays(path, why, volume string) error {
-	return fmt.Errorf("%s: %w: %s, so the host would have nothing of it: "+
-		"mount the host's /proc into the container (hostPath: {path: /proc}) and enter by it, or mount the place itself (hostPath: {path: %s})",
+	return fmt.Errorf("%s: %w: %s, so nothing made there would reach the host: "+
+		"mount the host's /proc into the container (hostPath: {path: /proc}) and enter the host through it, or mount this path itself (hostPath: {path: %s})",
 		path, ErrNotHost, why, volume)
 }
 
@@ -172,7 +172,7 @@ func (s side) mount(path, fstype string) error {
 	case m.Point == path && m.FSType == fstype:
 		return nil // a new namespace has it from the host
 	case container && m.Point == "/":
-		return unseen(path, "it would be made upon the container's own root", m)
+		return unseen(path, "it would be made on top of the container's own root", m)
 	case apart && !sharedWith(s.init, m), !m.Shared():
 		return unseen(path, "the mount on "+m.Point+" is not shared with pid 1", m)
 	}
@@ -181,7 +181,7 @@ func (s side) mount(path, fstype string) error {
 
 func unseen(path, why string, m mountinfo.Mount) error {
 	return fmt.Errorf("mount on %s: %w: %s, so the host would not see it: "+
-		"enter by the host's /proc (in a pod a volume with hostPath: {path: /proc}; in a unit with private mounts /proc itself), "+
+		"enter the host through its /proc (in a pod a volume with hostPath: {path: /proc}; in a unit with private mounts /proc itself), "+
 		"or give the volume mountPropagation: Bidirectional, and if the host's own mount is not shared, run there: mount --make-shared %s",
 		path, ErrNotHost, why, m.Point)
 }

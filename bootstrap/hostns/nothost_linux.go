@@ -44,13 +44,13 @@ func checkPath(path string, check func(side, string) error) error {
 	}
 	mounts, err := mountinfo.Read()
 	if err != nil {
-		return nil // without a /proc nothing can be told
+		return nil // without a /proc nothing can be determined
 	}
 	return check(side{mounts: mounts, init: initMounts(), net: ownNetwork()}, path)
 }
 
 // surelyHost reports whether this is pid 1's mount namespace and shows no sign of a
-// container. That is quick to tell, however many mounts there are.
+// container. That check is fast, however many mounts there are.
 func surelyHost() bool {
 	var one, own unix.Stat_t
 	if unix.Stat("/proc/1/ns/mnt", &one) != nil || unix.Stat("/proc/thread-self/ns/mnt", &own) != nil || one.Dev != own.Dev || one.Ino != own.Ino {
@@ -69,7 +69,7 @@ func surelyHost() bool {
 
 // firstOnly is a value that the kernel has for its first network namespace only, on any
 // configuration: net_core_table in net/core/sysctl_net_core.c is registered for init_net.
-// Which namespace's values are shown goes by the thread that looks.
+// Which namespace's values it shows depends on the thread that reads.
 const firstOnly = "/proc/sys/net/core/netdev_max_backlog"
 
 // ownNetwork looks at the network namespaces of the thread and of its pid 1.

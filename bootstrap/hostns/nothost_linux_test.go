@@ -22,15 +22,15 @@ func TestSEC10_ProcOfTheHost(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	require.NoError(t, hostns.CheckProc(node.Proc()), "seen from the machine")
 
-	// A directory with all that is looked for, and no proc file system.
+	// A directory with all the files looked for, but no proc file system.
 	imitation := t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Join("/proc", strconv.Itoa(os.Getpid())), filepath.Join(imitation, "1")))
 	require.ErrorContains(t, hostns.CheckProc(imitation), "it is not a proc file system")
 	require.ErrorIs(t, hostns.CheckProc("/nonexistent"), fs.ErrNotExist)
 }
 
-// What shows a program the mount namespace that it is in already is nobody's host,
-// unless /proc itself is given: that is meant.
+// A proc file system that shows the program's own mount namespace is not a host's, unless
+// /proc itself is given, which is deliberate.
 func TestSEC10_TheOwnNamespaceIsNoHost(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	out, err := node.Command("sh", "-euc", "mkdir /run/proc; mount -n --bind /proc /run/proc").CombinedOutput()

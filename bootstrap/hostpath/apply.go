@@ -24,8 +24,8 @@ const (
 	lockMode fs.FileMode = 0o600
 )
 
-// CheckPermission returns an error if this process could make none of the missing paths
-// where they belong.
+// CheckPermission returns an error if this process is not permitted to make the missing
+// paths.
 func (p Paths) CheckPermission(context.Context) error {
 	var errs []error
 	for _, path := range p.List {
@@ -66,7 +66,7 @@ func (p Paths) ensure(ctx context.Context, path Path) error {
 	if err := p.make(ctx, path); err != nil {
 		return hint("make host path "+path.Path, err)
 	}
-	_, err = path.look() // somebody else may have been faster, with something else
+	_, err = path.look() // another program may have been faster, with another type
 	return err
 }
 
@@ -105,8 +105,8 @@ func createFile(path string) (made bool, err error) {
 	return err == nil, err
 }
 
-// modeOf returns the mode with which the file at path is made. If everybody could
-// open a lock file, everybody could hold the lock.
+// modeOf returns the mode with which the file at path is made. If every user could open a
+// lock file, every user could hold the lock.
 func modeOf(path string) fs.FileMode {
 	if kept(path) {
 		return lockMode

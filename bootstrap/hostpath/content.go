@@ -21,48 +21,48 @@ import (
 )
 
 // Content is the state of a node on which the file at Path has this content, mode and owner:
-// a kubeconfig, a certificate. It is a bootstrap.CheckReverter in a plan with a journal. What
-// was there before is replaced at once and durably, also if it is a symbolic link, which is
-// not followed, and comes back when the step is undone. Anything else that is there, such as
-// a directory, a device or a mount, is an error.
+// a kubeconfig, a certificate. It is a bootstrap.CheckReverter in a plan with a journal.
+// An earlier file is replaced atomically and durably, also if it is a symbolic link,
+// which is not followed; it comes back when the step is undone. Anything else at the
+// path, such as a directory, a device or a mount, is an error.
 type Content struct {
 	// Path is absolute, without ".." elements, and not below /proc, /sys or /dev.
 	Path string
 
-	// Bytes are the content. Those of an empty file are not nil.
+	// Bytes is the content. For an empty file it is empty but not nil.
 	Bytes []byte
 
-	// Render returns the content instead of Bytes: what is not known before the plan runs.
-	// A plan calls it once a run, if it succeeds, where the file is: on the host. What lies
-	// in the container is read in Plan.Prepare instead. Used without a plan, Check and Apply
-	// call it each time, so that it has to return the same.
+	// Render, if set, returns the content in place of Bytes, for content that is not
+	// known before the plan runs. A plan calls it on the host, once per run if it
+	// succeeds; read files of the container in Plan.Prepare instead. Without a plan,
+	// Check and Apply call it each time, so it must return the same content.
 	Render func(ctx context.Context) ([]byte, error)
 
-	// Mode has the permission bits, whatever the umask. Zero: 0600, since what agents
-	// write is mostly credentials; what others shall read has to say so.
+	// Mode holds the permission bits, whatever the umask. Zero means 0600, since agents
+	// mostly write credentials; set it for a file that others read.
 	Mode fs.FileMode
 
-	// UID and GID own the file. Zero: those of the process, which for root are 0 too.
-	// Others need CAP_CHOWN.
+	// UID and GID own the file. Zero means those of the process, which for root are 0
+	// too. Others need CAP_CHOWN.
 	UID, GID int
 
-	// Parents says that missing directories above are made, with mode 0755, and undone.
+	// Parents makes missing parent directories, with mode 0755; they are undone too.
 	Parents bool
 
-	// Secret says that the content is a credential, and so is what the file replaces: the
-	// journal keeps neither. What is replaced cannot come back: the change says so
-	// beforehand, and undoing removes the file.
+	// Secret marks the content, and any content it replaces, as a credential: the journal
+	// keeps neither. The replaced content cannot come back: the change that Check reports
+	// says so, and undoing removes the file.
 	Secret bool
 
-	// Rewritten says that others rewrite the file, such as a refresher of tokens. Once this
-	// step has written it, that is no difference, until the step wants another content, mode
-	// or owner; and undoing removes the file, or brings back what was there before, whatever
-	// it holds. Without a journal it is not known who has written it, and each difference
-	// counts.
+	// Rewritten allows other programs, such as a token refresher, to rewrite the file.
+	// Once this step has written it, other content is not a difference until the step
+	// wants another content, mode or owner. Undoing removes the file, or brings back the
+	// earlier one, whatever the content by then. Without a journal the writer is unknown,
+	// and each difference counts.
 	Rewritten bool
 }
 
-// Validate says what is wrong with the fields, whatever is on the node.
+// Validate returns an error if the fields are invalid, whatever is on the node.
 func (c Content) Validate() error {
 	if err := c.path().validate(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c Content) Validate() error {
 	case c.Mode&^fs.ModePerm != 0:
 		err = fmt.Errorf("its mode %v has more than permission bits", c.Mode)
 	case c.UID < 0 || c.GID < 0:
-		err = fmt.Errorf("its owner %d:%d is nobody", c.UID, c.GID)
+		err = fmt.Errorf("its owner %d:%d is not a user and group ID", c.UID, c.GID)
 	}
 	if err != nil {
 		return fmt.Errorf("host path %q: %w", c.Path, err)
@@ -90,7 +90,7 @@ func (c Content) Validate() error {
 func (c Content) path() Path    { return Path{c.Path, FileOrCreate} }
 func (c Content) clean() string { return c.path().clean() }
 
-// kindFile is that of the entries of files.
+// kindFile is the kind of the entries of files.
 var kindFile = files.Kinds()[0]
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
@@ -102,8 +102,8 @@ func (Content) Namespaces() []string { return files.Namespaces() }
 // Places lists the path.
 func (c Content) Places() map[string]string { return map[string]string{c.Path: ""} }
 
-// Check says whether Apply would write the file, and which directories it would make. It
-// shows no content.
+// Check reports whether Apply would write the file, and which directories it would make.
+// It shows no content.
 func (c Content) Check(ctx context.Context) (changes []string, err error) {
 	file, err := c.file(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c Content) Check(ctx context.Context) (changes []string, err error) {
 	return append(changes, shared...), err
 }
 
-// file is what is to be at the path.
+// file returns the file wanted at the path.
 func (c Content) file(ctx context.Context) (journal.File, error) {
 	if err := c.Validate(); err != nil {
 		return journal.File{}, err
@@ -152,13 +152,13 @@ func (c Content) file(ctx context.Context) (journal.File, error) {
 	return file, nil
 }
 
-// rendered is the key of a content in a run.
+// rendered is the context key of a run's rendered content.
 type rendered struct {
 	path string
 	by   uintptr
 }
 
-// parents plans the directories that are missing above.
+// parents plans the missing parent directories.
 func (c Content) parents() (changes []string, err error) {
 	dir := Path{filepath.Dir(c.clean()), DirectoryOrCreate}
 	there, err := dir.look()
@@ -168,12 +168,13 @@ func (c Content) parents() (changes []string, err error) {
 	case there:
 		return nil, nil
 	case !c.Parents:
-		return nil, code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; make it in a step before, or set Parents", c.Path, dir.Path)
+		return nil, code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; make it in an earlier step, or set Parents", c.Path, dir.Path)
 	}
 	return dir.check(map[string]Type{})
 }
 
-// look describes what is at the path; nil if nothing is. What cannot be replaced is an error.
+// look describes the object at the path; nil if there is none. One that cannot be
+// replaced is an error.
 func (c Content) look() (fs.FileInfo, error) {
 	info, err := os.Lstat(c.clean())
 	switch {
@@ -187,7 +188,7 @@ func (c Content) look() (fs.FileInfo, error) {
 	return info, nil
 }
 
-// change says what Apply would do about what is there.
+// change describes what Apply would do to the existing object.
 func (c Content) change(ctx context.Context, there fs.FileInfo) (string, error) {
 	switch {
 	case there == nil:
@@ -202,7 +203,7 @@ func (c Content) change(ctx context.Context, there fs.FileInfo) (string, error) 
 	j := journal.From(ctx)
 	_, ours, err := j.Lookup(ctx, kindFile, c.clean())
 	if c.Secret && j != nil && !ours && there.Size() > 0 {
-		change += "; what it holds now is not kept, and does not come back"
+		change += "; its present content is not kept, and does not come back"
 	}
 	return change, err
 }
@@ -222,7 +223,7 @@ func (c Content) CheckPermission(context.Context) error {
 	return nil
 }
 
-// Apply writes the file, unless it is so already, and records it first.
+// Apply writes the file unless it is already as wanted. It records the change first.
 func (c Content) Apply(ctx context.Context) error {
 	file, err := c.file(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ var (
 	_ bootstrap.PermissionChecker = hostpath.Content{}
 )
 
-// contents are what the action can be asked for, by path below a directory.
+// contents are examples of the action, by path below a directory.
 var contents = map[string]hostpath.Content{
 	"plain":                  {Path: "file", Bytes: []byte("ours"), Mode: 0o644},
 	"empty":                  {Path: "file", Bytes: []byte{}},
@@ -112,7 +112,7 @@ func TestHP3_ALinkIsReplaced(t *testing.T) {
 	require.Equal(t, "target", leads)
 }
 
-// A content that is another each time is asked for once a run.
+// A content that changes with each call is rendered once per run.
 func TestHP3_RenderedOnceARun(t *testing.T) {
 	dir := t.TempDir()
 	path, calls, away := filepath.Join(dir, "token"), 0, errors.New("the issuer is away")
@@ -139,13 +139,14 @@ func TestHP3_RenderedOnceARun(t *testing.T) {
 	require.Equal(t, "token 4", string(content))
 }
 
-// That a secret is not kept is said before it is replaced, and what is in it nowhere.
+// Check warns that a secret is not kept before it is replaced; its content is shown
+// nowhere.
 func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kubeconfig")
 	require.NoError(t, os.WriteFile(path, []byte("their token"), 0o644))
 	c := hostpath.Content{Path: path, Bytes: []byte("our token"), Secret: true}
-	notKept := "write file " + path + ", mode 0600 (is 0644); what it holds now is not kept, and does not come back"
+	notKept := "write file " + path + ", mode 0600 (is 0644); its present content is not kept, and does not come back"
 	for _, run := range []func(context.Context) (*bootstrap.Report, error){
 		on(dir, c).Check, on(dir, c).Apply, on(dir, c).Apply, on(dir, c).CheckRevertAll, on(dir, c).RevertAll,
 	} {
@@ -179,8 +180,8 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 	}))
 }
 
-// What a refresher writes is no difference, what a later version wants is one, and undoing
-// takes the file, whatever is in it.
+// A refresher's content is no difference, a later version's wish is one, and undoing
+// removes the file, whatever its content.
 func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kubeconfig")
@@ -203,7 +204,7 @@ func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	require.NoError(t, err)
 	require.NoFileExists(t, path)
 
-	refresh() // without a journal, nobody knows whose it is
+	refresh() // without a journal, the writer is unknown
 	changes, err := c.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"write file " + path}, changes)
@@ -222,7 +223,7 @@ func TestHP3_Refuses(t *testing.T) {
 	}{
 		"a directory":        {dir + "/dir", false, dir + "/dir is a Directory, and must be a File: move it away", code.HostpathWrongType},
 		"a device":           {os.DevNull, false, "below /dev", ""},
-		"no directory":       {dir + "/missing/x", false, "directory " + dir + "/missing does not exist; make it in a step before, or set Parents", code.HostpathMissing},
+		"no directory":       {dir + "/missing/x", false, "directory " + dir + "/missing does not exist; make it in an earlier step, or set Parents", code.HostpathMissing},
 		"a file above":       {dir + "/file/x", false, "/file is a File, and must be a Directory", code.HostpathWrongType},
 		"a file above those": {dir + "/file/x/y", true, "not a directory", code.HostpathWrongType},
 	} {
@@ -241,16 +242,16 @@ func TestHP3_Validate(t *testing.T) {
 	text := []byte("x")
 	render := func(context.Context) ([]byte, error) { return text, nil }
 	for want, c := range map[string]hostpath.Content{
-		"is not absolute":                {Path: "conf", Bytes: text},
-		`has a ".." in it`:               {Path: "/etc/../conf", Bytes: text},
-		"not an absolute, clean path":    {Path: "/", Bytes: text},
-		"below /proc":                    {Path: "/proc/sys/kernel/core_pattern", Bytes: text},
-		"below /sys":                     {Path: "/sys/power/state", Bytes: text},
-		"is never replaced":              {Path: "/run/xtables.lock", Bytes: text},
-		"no content is given: set Bytes": {Path: "/etc/conf"},
-		"both Bytes and Render are set":  {Path: "/etc/conf", Bytes: text, Render: render},
-		"more than permission bits":      {Path: "/etc/conf", Bytes: text, Mode: 0o755 | fs.ModeSetuid},
-		"owner -1:0 is nobody":           {Path: "/etc/conf", Bytes: text, UID: -1},
+		"is not absolute":                       {Path: "conf", Bytes: text},
+		`has a ".." in it`:                      {Path: "/etc/../conf", Bytes: text},
+		"not an absolute, clean path":           {Path: "/", Bytes: text},
+		"below /proc":                           {Path: "/proc/sys/kernel/core_pattern", Bytes: text},
+		"below /sys":                            {Path: "/sys/power/state", Bytes: text},
+		"is never replaced":                     {Path: "/run/xtables.lock", Bytes: text},
+		"no content is given: set Bytes":        {Path: "/etc/conf"},
+		"both Bytes and Render are set":         {Path: "/etc/conf", Bytes: text, Render: render},
+		"more than permission bits":             {Path: "/etc/conf", Bytes: text, Mode: 0o755 | fs.ModeSetuid},
+		"owner -1:0 is not a user and group ID": {Path: "/etc/conf", Bytes: text, UID: -1},
 	} {
 		require.ErrorContains(t, c.Validate(), want)
 		_, err := c.Check(t.Context())

@@ -10,15 +10,15 @@
 // later remove what it made. The types and their meaning are those of a hostPath
 // volume (https://kubernetes.io/docs/concepts/storage/volumes/#hostpath).
 //
-// [Content] brings one file with given content, mode and owner to the node, such as a
-// kubeconfig or a certificate.
+// [Content] writes one file with given content, mode and owner, such as a kubeconfig or a
+// certificate.
 //
 // It acts on the mount namespace of the calling thread and starts no goroutine, so
 // it may run inside another process's namespaces. If the directories do not belong
-// to the caller, it needs CAP_DAC_OVERRIDE, and CAP_CHOWN for a file of another owner; the
-// error says so. It needs no particular kernel, and works on every platform; modes and
-// owners are those of Unix.
+// to the caller, it needs CAP_DAC_OVERRIDE, and CAP_CHOWN for a file of another owner;
+// the error names the missing capability. It needs no particular kernel, and works on
+// every platform; modes and owners are those of Unix.
 //
-// Of Paths, one that exists with the right type is accepted as it is: its mode, its owner
-// and its content are not checked. Do not use it to repair these.
+// Paths accepts an existing path of the right type as it is: it does not check, and
+// cannot repair, mode, owner or content.
 package hostpath

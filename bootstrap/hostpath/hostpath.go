@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Type says what must be at a path. The names are those of a hostPath volume.
+// Type is the type that a path must have. The names are those of a hostPath volume.
 type Type string
 
 // The types. All but Any follow a symbolic link at the path's end.
@@ -29,7 +29,7 @@ const (
 	BlockDevice       Type = "BlockDevice"       // must exist
 )
 
-// Path is a path on the node, and the type of what must be there.
+// Path is a path on the node, and the type that it must have.
 type Path struct {
 	Path string // absolute, without ".." elements
 	Type Type
@@ -43,7 +43,7 @@ type Paths struct {
 	List []Path
 }
 
-// Validate says which of the paths and types are none, whatever is on the node.
+// Validate returns an error for invalid paths and types, whatever is on the node.
 func (p Paths) Validate() error {
 	var errs []error
 	for _, path := range p.List {
@@ -68,8 +68,8 @@ func (p Paths) Places() map[string]string {
 }
 
 // Check names the directories and files that Apply would make. If a path is of the
-// wrong type, or is missing and may not be made, the error names what is there and
-// what must be there. The errors of several paths are joined.
+// wrong type, or is missing and may not be made, the error names both types. The errors
+// of several paths are joined.
 func (p Paths) Check(ctx context.Context) (changes []string, err error) {
 	var errs []error
 	planned := map[string]Type{}
@@ -100,13 +100,14 @@ func (p Paths) wishes() (wishes []journal.Wish) {
 		if files.Owns(w.Entry) != nil { // it is never undone
 			continue
 		}
-		w.Met, _ = path.look() // what is wrong has been said
+		w.Met, _ = path.look() // check has reported the error
 		wishes = append(wishes, w)
 	}
 	return wishes
 }
 
-// object is what is at p, be p a symbolic link to it: that must not be removed either.
+// object returns the target if p is a symbolic link, else p: the target must not be
+// removed either.
 func (p Path) object() string {
 	info, err := os.Lstat(p.clean())
 	if err != nil || info.Mode().Type() != fs.ModeSymlink {
@@ -118,7 +119,7 @@ func (p Path) object() string {
 	return p.clean()
 }
 
-// check names what is to be made for p, and notes it in planned.
+// check names the objects to make for p, and notes them in planned.
 func (p Path) check(planned map[string]Type) (changes []string, err error) {
 	there, err := p.look()
 	if err != nil || there || planned[p.clean()] == p.wanted() {
@@ -133,7 +134,7 @@ func (p Path) check(planned map[string]Type) (changes []string, err error) {
 	return nil, code.Errorf(code.HostpathMissing, "host path %s does not exist, and must be a %s", p.Path, p.wanted())
 }
 
-// planDirectories plans p and what is missing above it, outermost first.
+// planDirectories plans p and its missing parents, outermost first.
 func (p Path) planDirectories(planned map[string]Type) (changes []string, err error) {
 	var missing []string
 	for dir := p.clean(); planned[dir] != Directory; dir = filepath.Dir(dir) {
@@ -174,7 +175,7 @@ func (p Path) orphan() error {
 	return code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; list it before as %s", p.Path, dir, DirectoryOrCreate)
 }
 
-// look reports whether p is there. If something else is, that is an error.
+// look reports whether p exists. Another type at p is an error.
 func (p Path) look() (there bool, err error) {
 	if err := p.validate(); err != nil || p.Type == Any {
 		return true, err
@@ -192,7 +193,7 @@ func (p Path) look() (there bool, err error) {
 	return true, nil
 }
 
-// dangling distinguishes a symbolic link to nowhere from nothing at all.
+// dangling distinguishes a dangling symbolic link from a missing path.
 func (p Path) dangling() error {
 	target, err := os.Readlink(p.clean())
 	if err != nil {
@@ -212,7 +213,7 @@ func (p Path) wanted() Type {
 	return p.Type
 }
 
-// kind is the type of what exists, in words if there is no Type for it.
+// kind is the Type of an existing object, or words if there is no Type for it.
 func kind(m fs.FileMode) Type {
 	switch {
 	case m.IsDir():

@@ -109,8 +109,8 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 	}
 }
 
-// What was made on a tmpfs is gone after a reboot; what is there then is
-// another's, and stays.
+// A file made on a tmpfs is gone after a reboot; one that is there then is another
+// program's, and stays.
 func TestPLAN6_RevertAfterReboot(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
@@ -155,7 +155,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Somebody who is faster keeps what they made.
+// Another program that is faster keeps its file.
 func TestHP1_RaceForAPath(t *testing.T) {
 	node := t.TempDir()
 	path := node + "/x"
@@ -179,7 +179,7 @@ func TestHP1_RaceForAPath(t *testing.T) {
 	}
 }
 
-// Who can open a lock can hold it for ever.
+// A user who can open a lock can hold it for ever.
 func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	node := t.TempDir()
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))

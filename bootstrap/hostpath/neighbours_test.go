@@ -58,8 +58,8 @@ func TestPLAN14_PathsOfTwoAgents(t *testing.T) {
 	}
 }
 
-// What one has made and another needs stays for it, be it reached through a link, and be it
-// something that the other one would not make.
+// A path that one agent made and another needs stays for the other, also if reached
+// through a link, and also if the other would not make it.
 func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
 	for _, types := range [][2]hostpath.Type{{hostpath.DirectoryOrCreate, hostpath.FileOrCreate}, {hostpath.Directory, hostpath.File}} {
 		root := t.TempDir()
@@ -100,7 +100,7 @@ func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
 	p := plans(t, root, true, hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}})[0]
 	report, err := p.Apply(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status, "an empty file may be anybody's")
+	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status, "an empty file may be any agent's")
 	p = plans(t, root, true, hostpath.Content{Path: file, Bytes: []byte("x")})[0]
 	report, err = p.Apply(t.Context())
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// clean is p's path as it is made and recorded.
+// clean returns p's path as made and recorded.
 func (p Path) clean() string { return filepath.Clean(p.Path) }
 
 // validate checks what can be checked without looking at the node.

@@ -6,34 +6,34 @@
 //	modules := kmod.Modules{List: []string{"xt_socket", "ip_set"}, Load: true}
 //	changes, err := modules.Check(ctx)
 //
-// A module is there if it is built into the kernel, or loaded. One that is neither can
-// be loaded if the modules of the running kernel have it: those below /lib/modules, or
-// below /run/booted-system/kernel-modules/lib/modules on NixOS, where modules.builtin
-// names what is built in and modules.dep what can be loaded (modules.dep(5)). It is
-// loaded by the node's own modprobe(8), which knows what it depends on, how it is
-// compressed, and what an administrator has written into modprobe.d.
+// A module is there if it is built into the kernel, or loaded. Another one can be loaded
+// if it is among the running kernel's modules below /lib/modules, or below
+// /run/booted-system/kernel-modules/lib/modules on NixOS, where modules.builtin lists
+// built-in modules and modules.dep loadable ones (modules.dep(5)). The node's own
+// modprobe(8) loads it, since that handles dependencies, compression and the
+// administrator's modprobe.d.
 //
 // Many modules are loaded by the kernel itself when something asks for them, such as
-// the first iptables rule that has a match. Without Load, one that is there and not
-// loaded is advice, and no error. One that nobody can load any more
+// the first iptables rule that has a match. Without Load, a loadable module that is not
+// loaded is advice, not an error. One that can no longer be loaded
 // (kernel.modules_disabled) is an error either way.
 //
 // # Undoing
 //
-// A module that was loaded stays: others may use it by then, and the kernel could not
-// tell. There is no Revert, and a plan has nothing to revert.
+// A loaded module stays: other programs may use it by then, which the kernel does not
+// show. There is no Revert, and a plan has nothing to revert.
 //
 // # What it needs
 //
 // Linux, with the node's sysfs. It acts in the calling thread's mount namespace, and so
-// belongs into the host's (hostns.Mount), where the modules and modprobe are; it starts
-// no goroutine but those that feed modprobe, which end with it. To load takes
+// must run in the host's (hostns.Mount), where the modules and modprobe are. Its only
+// goroutines are those of the modprobe process, and end with it. Loading takes
 // CAP_SYS_MODULE in the initial user namespace, and a kernel that still loads modules
 // (kernel.modules_disabled is 0). On other systems its errors match
 // [errors.ErrUnsupported].
 //
 // # When not to use it
 //
-// To have a module loaded at each boot: that is modules-load.d(5). Nor for features that
-// are no module of their own, such as BPF or cgroup hooks: try those.
+// To have a module loaded at each boot, use modules-load.d(5). For features that are not
+// modules, such as BPF or cgroup hooks, try the feature itself.
 package kmod

@@ -13,18 +13,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// ErrMissing is matched by the error for a module that the kernel has neither built in
-// nor among those that it can load.
+// ErrMissing is matched by the error for a module that is neither built into the kernel
+// nor available for loading.
 var ErrMissing = code.New(code.ModuleMissing, "the kernel does not have this module")
 
 // Modules is the state of a node whose kernel has all modules of a list. It is a
 // bootstrap.Adviser; the zero value does nothing.
 type Modules struct {
-	// List are names of modules, such as "xt_socket"; - and _ are the same. Aliases are
-	// not known.
+	// List holds names of modules, such as "xt_socket"; - and _ are equivalent. Aliases
+	// are not supported.
 	List []string
 
-	// Load has Apply load what is there and not loaded. If false, that is advice.
+	// Load makes Apply load available modules that are not loaded. If false, these are
+	// advice.
 	Load bool
 
 	root string // of the node, in tests
@@ -33,11 +34,11 @@ type Modules struct {
 // Namespaces lists the mount namespace, for the host's modules.
 func (Modules) Namespaces() []string { return []string{"mnt"} }
 
-// Places lists none: modules bring no files.
+// Places returns none: modules make no files.
 func (Modules) Places() map[string]string { return nil }
 
-// Check names the modules that Apply would load. An error says which modules the
-// kernel does not have or cannot load, and what to do; the errors of several are
+// Check names the modules that Apply would load. An error names the modules that the
+// kernel does not have or cannot load, and the remedy; the errors of several modules are
 // joined.
 func (m Modules) Check(ctx context.Context) (changes []string, err error) {
 	err = m.each(ctx, func(_ *kernel, name string) error {
@@ -49,8 +50,8 @@ func (m Modules) Check(ctx context.Context) (changes []string, err error) {
 	return changes, err
 }
 
-// Apply loads what Check names, one after the other. If one cannot be loaded, the
-// others still are; the errors are joined.
+// Apply loads the modules that Check names, one after the other. If one cannot be loaded,
+// the others still are; the errors are joined.
 func (m Modules) Apply(ctx context.Context) error {
 	return m.each(ctx, func(k *kernel, name string) error {
 		if !m.Load {
@@ -60,19 +61,19 @@ func (m Modules) Apply(ctx context.Context) error {
 	})
 }
 
-// Advise names, where Load is false, the modules that are there and not loaded.
+// Advise names, if Load is false, the available modules that are not loaded.
 func (m Modules) Advise(ctx context.Context) (advice []string, err error) {
 	if m.Load {
 		return nil, nil
 	}
 	err = m.each(ctx, func(_ *kernel, name string) error {
-		advice = append(advice, fmt.Sprintf("kernel module %s is not loaded: the kernel loads it when something asks for it, modprobe %s at once, and a file in /etc/modules-load.d at each boot", name, name))
+		advice = append(advice, fmt.Sprintf("kernel module %s is not loaded: the kernel loads it on demand, modprobe %s loads it now, and a file in /etc/modules-load.d at each boot", name, name))
 		return nil
 	})
 	return advice, err
 }
 
-// each calls do for each module that is there, not loaded, and could be.
+// each calls do for each available module that is not loaded.
 func (m Modules) each(ctx context.Context, do func(k *kernel, name string) error) error {
 	if len(m.List) == 0 {
 		return nil
@@ -108,10 +109,10 @@ func (m Modules) each(ctx context.Context, do func(k *kernel, name string) error
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 
-// normal is a module's name as the kernel has it.
+// normal returns a module's name as the kernel spells it.
 func normal(name string) (string, error) {
 	if !nameForm.MatchString(name) {
-		return "", fmt.Errorf("%q is no name of a kernel module", name)
+		return "", fmt.Errorf("%q is not a kernel module name", name)
 	}
 	return strings.ReplaceAll(name, "-", "_"), nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// trees are where distributions have the modules of their kernels.
+// trees are where distributions keep the modules of their kernels.
 var trees = []string{"/lib/modules", "/usr/lib/modules", "/run/booted-system/kernel-modules/lib/modules"}
 
 // kernel is the running one.
@@ -40,8 +40,8 @@ func running(root string) (*kernel, error) {
 	return &kernel{root: root, release: unix.ByteSliceToString(name.Release[:])}, nil
 }
 
-// has reports whether a module is built in or loaded. One that could not be loaded
-// either is an error.
+// has reports whether a module is built in or loaded. One that is neither and not
+// loadable is an error.
 func (k *kernel) has(ctx context.Context, name string) (bool, error) {
 	if active, err := k.loaded(ctx, name); active || err != nil {
 		return active, err
@@ -57,15 +57,15 @@ func (k *kernel) has(ctx context.Context, name string) (bool, error) {
 	case k.lists["modules.dep"][name]:
 		return false, nil
 	case k.dir == "":
-		return false, code.Errorf(code.ModuleUndetermined, "kernel module %s: it is not loaded, and whether the kernel has it cannot be told, for the lists of its modules are not in %s: "+
-			"in a container, enter the host's mount namespace, or mount its /lib/modules; if the kernel's package was upgraded or removed, reboot; leave out what is built in",
+		return false, code.Errorf(code.ModuleUndetermined, "kernel module %s: it is not loaded, and cannot tell whether the kernel has it, since its lists of modules are not in %s: "+
+			"in a container, enter the host's mount namespace, or mount its /lib/modules; if the kernel's package was upgraded or removed, reboot; leave out built-in modules",
 			name, filepath.Join(trees[0], k.release))
 	}
 	return false, fmt.Errorf("kernel module %s: %w (%s): install the package with the rest of its modules, such as linux-modules-extra or kernel-modules-extra, or boot a kernel that has it", name, ErrMissing, k.release)
 }
 
 // loaded reports whether a module is ready, or built in with something to set. One that
-// is still on its way, or leaves, is not: modprobe waits for it.
+// is still being loaded or unloaded is not: modprobe waits for it.
 func (k *kernel) loaded(ctx context.Context, name string) (bool, error) {
 	dir := filepath.Join(k.root, "/sys/module", name)
 	state, err := input.ReadFile(ctx, filepath.Join(dir, "initstate"), input.MaxModules)
@@ -100,7 +100,7 @@ func (k *kernel) read(ctx context.Context) error {
 	return nil
 }
 
-// modules are those of a list. A line starts with a module's file, as in
+// modules returns the modules of a list. A line starts with a module's file, as in
 // kernel/net/netfilter/xt_socket.ko.xz.
 func modules(list []byte) map[string]bool {
 	names := map[string]bool{}
@@ -113,35 +113,35 @@ func modules(list []byte) map[string]bool {
 	return names
 }
 
-// mayLoad is an error where nobody can load modules any more or, if we are to, we
-// cannot.
+// mayLoad returns an error if modules can no longer be loaded or, if Load is set, this
+// process cannot load them.
 func (k *kernel) mayLoad(ctx context.Context, name string, we bool) error {
 	text, err := input.ReadFile(ctx, filepath.Join(k.root, "/proc/sys/kernel/modules_disabled"), input.MaxModules)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not built in, and this kernel loads none, whatever is in %s: boot a kernel that has it", name, k.dir)
+		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not built in, and this kernel does not support loading modules, whatever is in %s: boot a kernel that has it", name, k.dir)
 	case err != nil:
 		return fmt.Errorf("kernel module %s: %w", name, err)
 	case strings.TrimSpace(string(text)) != "0":
-		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not loaded, and cannot be until the next boot, since kernel.modules_disabled is set: have it loaded before that, by a file in /etc/modules-load.d", name)
+		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not loaded, and cannot be until the next boot, since kernel.modules_disabled is set: add a file in /etc/modules-load.d, and reboot", name)
 	case we:
 		return mayRun(name)
 	}
 	return nil
 }
 
-// mayRun is an error without a modprobe that is root's alone.
+// mayRun returns an error unless there is a modprobe that only root can change.
 func mayRun(name string) error {
 	switch _, err := hosttool.Find("modprobe"); {
 	case errors.Is(err, fs.ErrNotExist):
-		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not loaded, and there is no modprobe: in a container, enter the host's mount namespace; on a node without one, have it loaded as the node's system does that", name)
+		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not loaded, and there is no modprobe: in a container, enter the host's mount namespace; on a node without one, load it in the way of the node's system", name)
 	case err != nil:
 		return code.Errorf(code.ModuleNotLoadable, "kernel module %s is not loaded, and modprobe is %w", name, err)
 	}
 	return nil
 }
 
-// load has the node's modprobe load a module, and looks whether it is there then.
+// load runs the node's modprobe for a module, and verifies that it is loaded then.
 func (k *kernel) load(ctx context.Context, name string) error {
 	modprobe, err := hosttool.Find("modprobe")
 	if err == nil {
@@ -150,7 +150,7 @@ func (k *kernel) load(ctx context.Context, name string) error {
 	if err == nil {
 		var active bool
 		if active, err = k.loaded(ctx, name); err == nil && !active {
-			err = errors.New("modprobe has not loaded it: look for an install line in modprobe.d")
+			err = errors.New("modprobe succeeded without loading it: look for an install line in modprobe.d")
 		}
 	}
 	if err == nil {

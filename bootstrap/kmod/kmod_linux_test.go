@@ -35,7 +35,7 @@ var (
 
 const loadVariable = "KMOD_TEST_LOAD"
 
-// TestMain is, where a test starts this program anew, one that loads a module.
+// TestMain loads a module if a test has started this program anew for that.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(loadVariable); name != "" {
 		fmt.Println(kmod.Modules{List: []string{name}, Load: true}.Apply(context.Background()))
@@ -70,7 +70,7 @@ func asDistributionsHaveThem() map[string]string {
 	}
 }
 
-// needModprobe skips the test where nothing could load a module.
+// needModprobe skips the test if there is no modprobe that could load a module.
 func needModprobe(t *testing.T) {
 	t.Helper()
 	if _, err := hosttool.Find("modprobe"); err != nil {
@@ -92,7 +92,7 @@ func TestHP2_WhatTheKernelHas(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, advice, 3)
 			require.Contains(t, advice[0], "kernel module xt_socket is not loaded: ")
-			require.Contains(t, advice[0], "modprobe xt_socket at once")
+			require.Contains(t, advice[0], "modprobe xt_socket loads it now")
 			require.Contains(t, advice[2], "kernel module my_own is not loaded")
 
 			m.Load = true
@@ -103,7 +103,7 @@ func TestHP2_WhatTheKernelHas(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, advice)
 
-			// One that is on its way, or leaves, is loaded like one that is not there.
+			// A module that is being loaded or unloaded is loaded like a missing one.
 			more := asDistributionsHaveThem()["TREE/modules.dep"] + "kernel/net/netfilter/xt_mark.ko:\n"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, tree, kmod.Release(), "modules.dep"), []byte(more), 0o644))
 			changes, err = kmod.Modules{List: []string{"xt_mark"}, Load: true}.Below(dir).Check(t.Context())
@@ -133,7 +133,7 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 		require.ErrorContains(t, err, "kernel module ip_set is not loaded, and cannot be until the next boot, since kernel.modules_disabled is set")
 		require.Equal(t, "module.not-loadable", code.Of(err))
 		require.NoError(t, os.Remove(disabled))
-		require.ErrorContains(t, m.Apply(t.Context()), "kernel module ip_set is not built in, and this kernel loads none, whatever is in /lib/modules/")
+		require.ErrorContains(t, m.Apply(t.Context()), "kernel module ip_set is not built in, and this kernel does not support loading modules, whatever is in /lib/modules/")
 	}
 
 	require.NoError(t, os.Remove(at("modules.dep")))
@@ -141,13 +141,13 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 	_, err := m.Check(t.Context())
 	require.ErrorContains(t, err, at("modules.dep")+" is a FIFO, not a regular file")
 
-	// A tree without lists, such as one for building modules, tells nothing.
+	// A tree without lists, such as one for building modules, is not enough.
 	require.NoError(t, os.Remove(at("modules.dep")))
 	require.NoError(t, os.Remove(at("modules.builtin")))
 	require.NoError(t, os.Mkdir(at("build"), 0o755))
 	for range 2 {
 		_, err = m.Check(t.Context())
-		require.ErrorContains(t, err, "kernel module ip_set: it is not loaded, and whether the kernel has it cannot be told, for the lists of its modules are not in /lib/modules/"+kmod.Release())
+		require.ErrorContains(t, err, "kernel module ip_set: it is not loaded, and cannot tell whether the kernel has it, since its lists of modules are not in /lib/modules/"+kmod.Release())
 		require.NotErrorIs(t, err, kmod.ErrMissing)
 		require.Equal(t, "module.undetermined", code.Of(err))
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, "lib")))
@@ -161,7 +161,7 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 
 	for _, name := range []string{"", "--remove", "../x", "a b", "net/xt", "a\nb"} {
 		_, err := kmod.Modules{List: []string{name}}.Check(t.Context())
-		require.ErrorContains(t, err, "is no name of a kernel module", "%q", name)
+		require.ErrorContains(t, err, "is not a kernel module name", "%q", name)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -169,7 +169,7 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// spare is a module of this kernel that nobody has loaded.
+// spare is a module of this kernel that is not loaded.
 func spare(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"nlmon", "ifb", "macsec"} {
@@ -225,7 +225,8 @@ func TestHP2_WithoutTheCapability(t *testing.T) {
 	testns.OwnKernel(t)
 	m := kmod.Modules{List: []string{spare(t)}, Load: true}
 
-	// A user namespace has all capabilities, and not this one over the kernel.
+	// A user namespace has all capabilities, but CAP_SYS_MODULE there does not reach the
+	// kernel.
 	inside := exec.Command("unshare", "-Urm", os.Args[0])
 	inside.Env = append(os.Environ(), loadVariable+"="+m.List[0])
 	out, err := inside.CombinedOutput()

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
-const errNotLinux = unsupported.Error("kernel modules are Linux's")
+const errNotLinux = unsupported.Error("kernel modules exist on Linux only")
 
 type kernel struct{}
 

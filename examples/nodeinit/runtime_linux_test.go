@@ -232,7 +232,7 @@ func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 	his.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
 	critest.Serve(t, his, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") }))
 	before := n.state()
-	const says = `nothing proves that the host's container runtime listens (it has to listen as root, on the host, in no pod; in a container, the host's /proc takes CAP_SYS_PTRACE to tell) at ["/var/lib/app/containerd.sock"] (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`
+	const says = `nothing proves that the host's container runtime listens (it must listen as root, on the host, outside all pods; from a container, verifying that in the host's /proc takes CAP_SYS_PTRACE) at ["/var/lib/app/containerd.sock"] (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`
 	for _, command := range []string{"check", "apply"} {
 		o := n.run(n.args(command)...)
 		require.Equal(t, 1, o.code, o.stderr)

@@ -80,7 +80,7 @@ func runAsUser(t *testing.T, dir string) {
 	_, err := plan.Apply(t.Context())
 	require.ErrorIs(t, err, os.ErrPermission)
 	require.ErrorContains(t, err, flock.DefaultPath)
-	require.ErrorContains(t, err, "names another LockFile")
+	require.ErrorContains(t, err, "sets LockFile to another file")
 	require.NoDirExists(t, made, "nothing without the lock")
 
 	plan.Host = hostns.Host{LockFile: lock.Path}

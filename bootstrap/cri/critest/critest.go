@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package critest is a container runtime for tests, as far as package cri asks one.
+// Package critest is a container runtime for tests, with as much of the CRI as package
+// cri uses.
 //
 //	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "containerd.sock"))
 //	critest.Serve(t, listener, critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
 //
 // It serves HTTP/2 in clear text, as gRPC does, and needs neither root nor Linux.
-// For the runtime of a throw-away node, make the listener by bootstraptest.Node.Listen:
-// package cri believes only a process of the node's. Do not use it to prove that a runtime takes a
-// configuration: it reads none.
+// For the runtime of a throw-away node, make the listener with bootstraptest.Node.Listen:
+// package cri trusts only a process of the node's. Do not use it to prove that a runtime
+// takes a configuration: it reads none.
 package critest
 
 import (
@@ -25,28 +26,28 @@ import (
 // Runtime answers RuntimeService/Status, Version and ListPodSandbox. It is an
 // [http.Handler].
 type Runtime struct {
-	// NoCRI says that it knows no call of version v1 of the CRI, such as a containerd
-	// before 1.6, or a second one for what is the system's own.
+	// NoCRI makes it reject all calls of version v1 of the CRI, like a containerd before
+	// 1.6, or a second one for the system's own containers.
 	NoCRI bool
 
 	// Info is called for each verbose status, and returns its map info. It may be nil.
 	Info func() map[string]string
 
-	// Name and Version are which runtime it is. Empty: it does not say.
+	// Name and Version identify the runtime. If empty, it does not report them.
 	Name, Version string
 
 	// NotReady is why the network is not ready. Empty: it is.
 	NotReady string
 
-	// Sandboxes is called for each list of the sandboxes of pods, and returns their
-	// IDs. Nil: there are none.
+	// Sandboxes is called for each request to list the pod sandboxes, and returns their
+	// IDs. If nil, there are none.
 	Sandboxes func() []string
 
-	// Config is what it serves at /config, as CRI-O does. Empty: nothing.
+	// Config is served at /config, as by CRI-O. If empty, /config is not served.
 	Config string
 }
 
-// Containerd is the info of a containerd that looks in these directories, and has
+// Containerd returns the info of a containerd that looks in these directories, and has
 // loaded no network.
 func Containerd(confDir string, pluginDirs ...string) func() map[string]string {
 	return func() map[string]string {
@@ -57,14 +58,14 @@ func Containerd(confDir string, pluginDirs ...string) func() map[string]string {
 	}
 }
 
-// ContainerdLoaded is the info of a containerd that looks in these directories, and
+// ContainerdLoaded returns the info of a containerd that looks in these directories, and
 // has loaded a conflist.
 func ContainerdLoaded(conflist []byte, confDir string, pluginDirs ...string) func() map[string]string {
 	var list struct {
 		Name    string
 		Plugins []json.RawMessage
 	}
-	_ = json.Unmarshal(conflist, &list) // one that is none is told as it is, without a name
+	_ = json.Unmarshal(conflist, &list) // an invalid one is reported as it is, without a name
 	var plugins []any
 	for _, p := range list.Plugins {
 		plugins = append(plugins, map[string]any{"Network": p, "Source": string(p)})
@@ -96,19 +97,19 @@ func Serve(t testing.TB, l net.Listener, handler http.Handler) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	t.Cleanup(func() {
-		_ = server.Close() // its connections may be open still, where a client was not answered
+		_ = server.Close() // connections of unanswered clients may still be open
 		<-ended
 	})
 }
 
-// ServeHTTP answers as the runtime does.
+// ServeHTTP answers like the runtime.
 func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	const service = "/runtime.v1.RuntimeService/"
 	answer, found := map[string]func() []byte{service + "Status": r.status, service + "Version": r.version, service + "ListPodSandbox": r.sandboxes}[req.URL.Path]
 	switch {
 	case req.URL.Path == "/config" && r.Config != "":
 		w.Header().Set("Content-Type", "application/toml")
-		_, _ = w.Write([]byte(r.Config)) // who has gone needs no answer
+		_, _ = w.Write([]byte(r.Config)) // a client that has gone needs no answer
 	case req.ProtoMajor != 2:
 		http.NotFound(w, req)
 	case !found || r.NoCRI:
@@ -118,7 +119,7 @@ func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// Answer sends a message of gRPC, and that all went well.
+// Answer sends a message of gRPC, and the status OK.
 func Answer(w http.ResponseWriter, message []byte) {
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Trailer", "Grpc-Status")
@@ -126,7 +127,7 @@ func Answer(w http.ResponseWriter, message []byte) {
 	w.Header().Set("Grpc-Status", "0")
 }
 
-// Refuse sends an error of gRPC.
+// Refuse sends a gRPC error.
 func Refuse(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Grpc-Status", encode(code))
