@@ -65,9 +65,6 @@ func (a *app) uninstallCommand() *cobra.Command {
 			}
 			var steps []string // nil: all that is recorded
 			if len(a.skip)+len(a.only) > 0 {
-				if err := a.knownSteps(); err != nil {
-					return err
-				}
 				steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
 			}
 			return a.uninstall(cmd, steps, dryRun)

@@ -137,7 +137,7 @@ func TestBuildConfigWithoutItsConfigMapFailsAndNamesIt(t *testing.T) {
 	require.NoDirExists(t, dest)
 
 	o = here(t, []string{"K8S_NODE_NAME=node1"}, "build-config", "--k8s-api-server-urls", c.URL, "--dest", dest)
-	require.Equal(t, 1, o.code, "no namespace to look in")
+	require.Equal(t, 64, o.code, "no namespace to look in")
 	require.Contains(t, o.stderr, "namespace")
 }
 
