@@ -192,6 +192,10 @@ func TestCFG6_ExplainSaysWhereEachValueCameFrom(t *testing.T) {
 	for _, part := range []string{`mtu = "9000"`, `"1500"`, "file:" + source, `debug = "false"`, "in the deny list"} {
 		require.Contains(t, o.stdout, part)
 	}
+	o = here(t, env, append(args, "mut", "nothing-like-it")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, `"mut" is not set`)
+	require.Equal(t, "nodeinit: \"mut\" is not set: did you mean mtu?\n", o.stderr)
 	o = here(t, env, append(args, "--output", "json")...)
 	require.Zero(t, o.code, o.stderr)
 	var x struct {

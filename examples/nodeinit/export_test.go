@@ -3,7 +3,11 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 // Commands is the whole program, for tests that look at each command and flag.
 func Commands() *cobra.Command {
@@ -12,3 +16,11 @@ func Commands() *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	return root
 }
+
+// TwoExamples is what help has of examples of a command.
+func TwoExamples(c *cobra.Command) string {
+	return "  " + strings.ReplaceAll(examples[c.CommandPath()], "\n", "\n  ")
+}
+
+// Placed reports whether a flag has a section of help.
+func Placed(flag string) bool { return order(flag) >= 0 }

@@ -233,10 +233,11 @@ func flatten(err error) []error {
 // that command will do.
 func (a *app) command(args ...string) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "nodeinit",
-		Short:         "Prepare a node for an eBPF CNI agent, and undo it all",
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:                   "nodeinit",
+		Short:                 "Prepare a node for an eBPF CNI agent, and undo it all",
+		DisableFlagsInUseLine: true,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return mistyped{fmt.Errorf("unknown command %q", args[0]), near(args[0], slices.Sorted(maps.Keys(a.commands())))}
@@ -248,6 +249,7 @@ func (a *app) command(args ...string) *cobra.Command {
 	root.Version = version()
 	root.SetFlagErrorFunc(unknownFlag)
 	root.SetHelpCommand(helpCommand())
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), help(c)) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.begun = true
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
@@ -302,6 +304,8 @@ func helpCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
+			of.InitDefaultHelpFlag()
+			of.InitDefaultVersionFlag()
 			return of.Help()
 		},
 	}

@@ -64,8 +64,8 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
 	if err := a.emptyNames(f); err != nil {
 		return err
 	}
-	if slices.Contains(a.only, stepModules) && len(a.modules) == 0 && f.Lookup("any-owner") == nil {
-		return usageError{fmt.Errorf("--only %s, and --kernel-modules names none", stepModules)}
+	if err := a.onlyNothing(f); err != nil {
+		return err
 	}
 	for i, name := range a.modules {
 		a.modules[i] = strings.TrimSpace(name)
@@ -104,6 +104,31 @@ func (a *app) emptyNames(f *pflag.FlagSet) error {
 		}
 	}
 	return nil
+}
+
+// onlyNothing refuses to run only a step that no flag gives anything to do.
+func (a *app) onlyNothing(f *pflag.FlagSet) error {
+	if f.Lookup("any-owner") != nil {
+		return nil // what is undone is recorded
+	}
+	for step, lacks := range map[string]string{
+		stepModules: lacking("--kernel-modules names none", a.modules...),
+		stepConfig:  lacking("no --source is given", a.sources...),
+		stepCNI:     lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
+	} {
+		if slices.Contains(a.only, step) && lacks != "" {
+			return usageError{fmt.Errorf("--only %s, and %s", step, lacks)}
+		}
+	}
+	return nil
+}
+
+// lacking is what is said where none of the values is given.
+func lacking(say string, values ...string) string {
+	if strings.Join(values, "") != "" {
+		return ""
+	}
+	return say
 }
 
 const ownPrefix = "SLIPWAY_"
