@@ -77,15 +77,16 @@ func (c *Config) Unknown(known ...string) []UnknownKey {
 	var unknown []UnknownKey
 	for key := range c.All() {
 		if !set[key] {
-			unknown = append(unknown, UnknownKey{key, c.entries[key].Source, nearest(key, known)})
+			unknown = append(unknown, UnknownKey{key, c.entries[key].Source, Nearest(key, known)})
 		}
 	}
 	return unknown
 }
 
-// nearest returns the known key that is the fewest edits away from key, if these
-// are at most a third of its length. Among equals, it returns the first in order.
-func nearest(key string, known []string) string {
+// Nearest returns the known key that is the fewest edits away from key, if these
+// are at most a third of its length; empty if none is. Among equals, it returns the
+// first in order. Flags, and whatever else is typed, can be compared as keys are.
+func Nearest(key string, known []string) string {
 	best, least := "", len(key)/3+1
 	for _, candidate := range slices.Sorted(slices.Values(known)) {
 		if d := distance(key, candidate, least); d < least {

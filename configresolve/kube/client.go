@@ -145,6 +145,12 @@ func (c Connection) limit() flowcontrol.RateLimiter {
 	return flowcontrol.NewTokenBucketRateLimiter(c.QPS, max(c.Burst, 1))
 }
 
+// Validate says which of the servers' URLs is none, without reading a kubeconfig.
+func (c Connection) Validate() error {
+	_, err := c.servers()
+	return err
+}
+
 func (c Connection) servers() ([]*url.URL, error) {
 	var servers []*url.URL
 	for _, text := range c.Servers {

@@ -10,9 +10,11 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -59,21 +61,21 @@ func (a *app) uninstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "uninstall", Args: arguments(0),
 		Short: "Undo what apply and the other commands changed",
+		Long: "Undo what apply and the other commands changed, as it is recorded. It needs none of apply's flags but those that say where, and " +
+			"takes all of them, so that it can be called with the same.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if allAgents {
 				return a.uninstallAll(cmd, dryRun)
 			}
 			var steps []string // nil: all that is recorded
 			if len(a.skip)+len(a.only) > 0 {
-				if err := a.knownSteps(); err != nil {
-					return err
-				}
 				steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
 			}
 			return a.uninstall(cmd, steps, dryRun)
 		},
 	}
 	a.planFlags(c)
+	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout only skip node-name sysctl-conf-dir cni-conf-dir custom-cni-conf runtime-endpoint")
 	a.undoFlags(c)
 	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good what is kept because somebody has changed it, once all else is undone: it is no error, and journal shows it")
 	c.Flags().BoolVar(&allAgents, "all-agents", false, "undo what is recorded of every agent in the state directory, whoever owns it, unless one of them is running")
@@ -114,6 +116,13 @@ func withKept(err error) error {
 		return err
 	}
 	return errors.Join(err, errors.New("what is kept stays recorded until it is gone: nodeinit journal forget OBJECT leaves one thing for good, nodeinit uninstall --accept-kept all of them"))
+}
+
+// hideBut leaves out of help what is only taken so that a command can be called as apply is.
+func hideBut(f *pflag.FlagSet, shown string) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = flag.Hidden || !slices.Contains(strings.Fields(shown), flag.Name)
+	})
 }
 
 // undoFlags say whose changes may be undone.

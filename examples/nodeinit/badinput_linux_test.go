@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Bad input: exit status 1, one clear line that names the object and the
-// remedy, and nothing changed on the node.
+// Bad input: exit status 1, or 64 where a flag's value means nothing; one clear line that
+// names the object and the remedy, and nothing changed on the node.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -24,10 +24,11 @@ func TestBadInput(t *testing.T) {
 		args    func(n *node) []string
 		says    []string // all on standard error
 		lines   int      // of that; 0: one
+		usage   int      // 64, and as many lines more
 	}{
 		"unknown source kind": {
 			args: func(n *node) []string { return []string{"apply", "--source", "configmap:kube-system/x"} },
-			says: []string{`"configmap"`, "config-map", "cilium-node-config", "node", "dir", "file", "env"},
+			says: []string{`"configmap"`, "config-map", "cilium-node-config", "node", "dir", "file", "env"}, usage: 2,
 		},
 		"bad YAML": {
 			prepare: `printf 'good: x\na: b: c\n' > /run/bad.yaml`,
@@ -78,11 +79,11 @@ func TestBadInput(t *testing.T) {
 		},
 		"sysctl key that climbs": {
 			args: func(n *node) []string { return []string{"apply", "--sysctl", "net/../../etc/passwd = x"} },
-			says: []string{"--sysctl", "net/../../etc/passwd", ".."},
+			says: []string{"--sysctl", "net/../../etc/passwd", ".."}, usage: 1,
 		},
 		"sysctl drop-in is no file name": {
 			args: func(n *node) []string { return []string{"sysctlfix", "--sysctl-config-file", "../evil.conf"} },
-			says: []string{"sysctl", "../evil.conf"},
+			says: []string{"sysctl", "../evil.conf"}, usage: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +93,12 @@ func TestBadInput(t *testing.T) {
 			}
 			before := n.state()
 			o := n.run(tc.args(n)...)
-			require.Equal(t, 1, o.code, o.stderr)
-			require.Equal(t, max(tc.lines, 1), strings.Count(o.stderr, "\n"), o.stderr)
+			want := 1
+			if tc.usage > 0 {
+				want = 64
+			}
+			require.Equal(t, want, o.code, o.stderr)
+			require.Equal(t, max(tc.lines, 1)+tc.usage, strings.Count(o.stderr, "\n"), o.stderr)
 			for _, part := range tc.says {
 				require.Contains(t, o.stderr, part)
 			}
@@ -150,7 +155,7 @@ func TestTheLastLineNamesTheCause(t *testing.T) {
 		args []string
 		want string
 	}{
-		"usage":         {[]string{"run", "--drop-capabilities", "--", "sh", "-c", "true"}, "nodeinit: unknown shorthand flag: 'c' in -c"},
+		"no program":    {[]string{"run", "--", "/run/none"}, "nodeinit: exec: "},
 		"no API server": {[]string{"apply", "--source", "config-map:kube-system/agent", "--k8s-api-server-urls", "http://127.0.0.1:1", "--timeout", "200ms"}, "nodeinit: step config: resolve: read source config-map:kube-system/agent: "},
 		"no ConfigMap":  {[]string{"apply", "--source", "dir:/run/missing"}, "nodeinit: step config: resolve: read source dir:/run/missing: directory /run/missing: source does not exist (create it, or correct --source, which names it)"},
 	} {

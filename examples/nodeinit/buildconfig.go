@@ -30,9 +30,6 @@ func (a *app) buildConfigCommand() *cobra.Command {
 		Use: "build-config", Args: arguments(0),
 		Short: "Merge this node's configuration from all sources into one directory",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.dest == "" {
-				return usageError{errors.New("--dest is empty: there is nowhere to write to")}
-			}
 			a.defaultSources()
 			if watch && a.timeline.path != "" {
 				return usageError{errors.New("--timeline is for a run that ends, not for --watch")}
@@ -132,7 +129,7 @@ func (a *app) logFindings(config *configresolve.Config) {
 func (a *app) resolver() (configresolve.Resolver, error) {
 	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: a.nodeName})
 	if err != nil {
-		return configresolve.Resolver{}, fmt.Errorf("--source: %w", err)
+		return configresolve.Resolver{}, usageError{fmt.Errorf("--source: %w", err)}
 	}
 	sources, err := a.open(specs)
 	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict}, err

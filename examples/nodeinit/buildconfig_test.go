@@ -137,7 +137,7 @@ func TestBuildConfigWithoutItsConfigMapFailsAndNamesIt(t *testing.T) {
 	require.NoDirExists(t, dest)
 
 	o = here(t, []string{"K8S_NODE_NAME=node1"}, "build-config", "--k8s-api-server-urls", c.URL, "--dest", dest)
-	require.Equal(t, 1, o.code, "no namespace to look in")
+	require.Equal(t, 64, o.code, "no namespace to look in")
 	require.Contains(t, o.stderr, "namespace")
 }
 
@@ -192,6 +192,10 @@ func TestCFG6_ExplainSaysWhereEachValueCameFrom(t *testing.T) {
 	for _, part := range []string{`mtu = "9000"`, `"1500"`, "file:" + source, `debug = "false"`, "in the deny list"} {
 		require.Contains(t, o.stdout, part)
 	}
+	o = here(t, env, append(args, "mut", "nothing-like-it")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, `"mut" is not set`)
+	require.Equal(t, "nodeinit: \"mut\" is not set: did you mean mtu?\n", o.stderr)
 	o = here(t, env, append(args, "--output", "json")...)
 	require.Zero(t, o.code, o.stderr)
 	var x struct {

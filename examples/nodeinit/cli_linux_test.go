@@ -348,9 +348,9 @@ func TestTheCommandLineIsNotGuessed(t *testing.T) {
 	}{
 		"sources that name none": {[]string{"build-config", "--source", ","}, "--source is given and names nothing"},
 		"only no step":           {[]string{"check", "--only", ""}, "--only is given and names nothing"},
-		"empty path":             {[]string{"mount-cgroup", ""}, "the path is empty"},
+		"empty path":             {[]string{"mount-cgroup", ""}, `path "": must be an absolute path`},
 		"null in the file":       {[]string{"check", "--config", file("dest:\n")}, "line 1: dest: must be a value"},
-		"owner":                  {[]string{"check", "--owner", "caf\xe9"}, `--owner "caf\xe9" is not UTF-8`},
+		"owner":                  {[]string{"check", "--owner", "caf\xe9"}, `--owner "caf\xe9": owner "caf\xe9" is not UTF-8`},
 		"uninstall of no record": {[]string{"uninstall-cni", "--state-dir", ""}, "--state-dir is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -387,7 +387,7 @@ func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
 func TestPLAN4_OneDocumentAlsoWhereNoPlanCouldBeBuilt(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "--plugins", "/nonexistent"},
-		{"apply", "--sysctl", "bad line"},
+		{"apply", "--cni-conf", "/nonexistent"},
 		{"mount-bpffs", "--host-proc", "/nonexistent"},
 	} {
 		o := here(t, nil, append(args, "--output", "json")...)
@@ -584,8 +584,8 @@ func TestSEC9_NoFlagTakesWhatIsTheNodes(t *testing.T) {
 	}{
 		{append(all, "--ownership", "/run/files.yaml"), `files: "/etc/passwd" would match the path /etc/passwd*, which is the node's`},
 		{append(all, "--ownership", "/run/chains.yaml"), `chainPrefixes: "KUBE-" would match the chain KUBE-*, which is kube-proxy's`},
-		{append(all, "--sysctl-conf-dir=/etc", "--sysctl-config-file=passwd"), `files: "/etc/99-zzz-override_cilium.conf" lies where the agent "cilium" has nothing`},
-		{append(all, "--cni-conf-dir=/etc/ssh", "--cni-conf-name=sshd_config"), `"/etc/ssh" would match the path /etc/ssh, which is the node's`},
+		{append(all, "--sysctl-conf-dir=/etc", "--sysctl-config-file=passwd.conf"), `files: "/etc/99-zzz-override_cilium.conf" lies where the agent "cilium" has nothing`},
+		{append(all, "--cni-conf-dir=/etc/ssh", "--cni-conf-name=sshd.conf"), `"/etc/ssh" would match the path /etc/ssh, which is the node's`},
 		{append(all, "--exception=file:/etc/passwd"), `exceptions: "/etc/passwd" would match`},
 		{append(all, "--exception=/etc/cni"), "want KIND:NAME"},
 		{[]string{"uninstall-cni", "--write-cni-conf-when-ready=/etc/cni/net.d/10-calico.conflist"}, `"/etc/cni/net.d/10-calico.conflist" would match the CNI file 10-calico*, which is calico's`},

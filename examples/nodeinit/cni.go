@@ -49,7 +49,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "uninstall-cni", Args: arguments(0),
 		Short: "Remove what install-cni or apply installed, configuration first",
-		Long: "Remove what install-cni or apply installed, configuration first; before that, the configuration that the agent wrote by itself, where\n" +
+		Long: "Remove what install-cni or apply installed, configuration first; before that, the configuration that the agent wrote by itself, where " +
 			"--write-cni-conf-when-ready (or the environment) says which. As a preStop hook, like Cilium's: uninstall-cni --keep-plugins --config-dir DIR",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if configDir != "" {
@@ -72,6 +72,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	}
 	a.cniFlags(c.Flags())
 	a.singleFlags(c)
+	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout cni-conf-dir custom-cni-conf runtime-endpoint write-cni-conf-when-ready")
 	a.undoFlags(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
 	c.Flags().BoolVar(&a.keepPlugins, "keep-plugins", false, "remove the configuration only, and keep the plugins for an agent that may come back")
@@ -102,6 +103,8 @@ func (a *app) guardCommand() *cobra.Command {
 	return c
 }
 
+const nothingToInstall = "nothing to install: give --plugins, or a configuration by --cni-conf, --cni-conf-key, --cni-chain or --cni-template"
+
 // installFromFlags is what the flags ask to install, which must be something.
 func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, closeAll func() error, err error) {
 	var config *configresolve.Config
@@ -120,7 +123,7 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 		return i, nil, err
 	}
 	if i.Plugins == nil && i.Config == nil {
-		return i, nil, usageError{errors.New("nothing to install: give --plugins, or a configuration by --cni-conf, --cni-conf-key, --cni-chain or --cni-template")}
+		return i, nil, usageError{errors.New(nothingToInstall)}
 	}
 	return i, closeAll, nil
 }

@@ -43,17 +43,21 @@ func (o *connectionOptions) flags(f *pflag.FlagSet) {
 
 // complete takes what was given as Cilium's programs do.
 func (o *connectionOptions) complete() {
-	var servers []string
-	for _, server := range append(words(o.apiServers), o.apiServer) {
+	o.apiServers = withScheme(append(words(o.apiServers), o.apiServer))
+}
+
+// withScheme is the servers that are named, as URLs.
+func withScheme(servers []string) (urls []string) {
+	for _, server := range servers {
 		switch {
 		case server == "":
 		case strings.Contains(server, "://"):
-			servers = append(servers, server)
+			urls = append(urls, server)
 		default:
-			servers = append(servers, "https://"+server)
+			urls = append(urls, "https://"+server)
 		}
 	}
-	o.apiServers = servers
+	return urls
 }
 
 // words splits a list that was given as one value, at its blanks: the chart's values have

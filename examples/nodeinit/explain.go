@@ -6,9 +6,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -26,12 +29,26 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.suggest(config, keys)
 			return a.showExplanation(config.Explain(keys...))
 		},
 	}
 	a.sourceFlags(c.Flags())
 	a.outputFlag(c.Flags())
 	return c
+}
+
+// suggest names the keys that may be meant by those that are not set.
+func (a *app) suggest(config *configresolve.Config, keys []string) {
+	known := slices.Sorted(maps.Keys(config.Data()))
+	for _, key := range keys {
+		if _, set := config.Lookup(key); set {
+			continue
+		}
+		if meant := near(key, known); meant != "" {
+			a.printErrorLine(bootstrap.OneLine(fmt.Sprintf("%q is not set: did you mean %s?", key, meant)))
+		}
+	}
 }
 
 func (a *app) showExplanation(x configresolve.Explanation) error {

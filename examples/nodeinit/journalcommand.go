@@ -70,7 +70,7 @@ func (a *app) journalReleaseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "release --agent NAME", Args: arguments(0),
 		Short: "Give up what is recorded of an agent that has gone, without undoing it",
-		Long: "Give up what is recorded of an agent that has gone, whoever owned it and whatever it has recorded. What other agents want is\n" +
+		Long: "Give up what is recorded of an agent that has gone, whoever owned it and whatever it has recorded. What other agents want is " +
 			"theirs then; what none of them wants is named, and left where it is for good.",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !cmd.Flags().Changed("agent") {

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/configresolve"
 )
 
 // The kernel gives a signal to the process's main thread if that one takes any. Were
@@ -85,6 +87,23 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// mistyped is the error of what is not known, with that which may be meant.
+type mistyped struct {
+	error
+	meant string // empty: nothing is like it
+}
+
+// near is what may be meant by what is typed; empty: nothing is like it.
+func near(typed string, known []string) string {
+	if nearest := configresolve.Nearest(typed, known); nearest != "" || typed == "" {
+		return nearest
+	}
+	if i := slices.IndexFunc(known, func(name string) bool { return strings.HasPrefix(name, typed) }); i >= 0 {
+		return known[i]
+	}
+	return ""
+}
+
 // app is one run of the program, and what it has of the outside.
 type app struct {
 	stdout, stderr io.Writer // which escape what would act on a terminal
@@ -92,6 +111,7 @@ type app struct {
 	shell          io.Writer // standard output as it is, for completion alone
 	getenv         func(string) (string, bool)
 	cleanups       []func()         // to be called when the command has ended
+	begun          bool             // the command line has been understood
 	shown          bool             // the one document has been printed
 	remembers      *journal.Node    // nil: not yet, or nothing is recorded
 	journal        *journal.Journal // it, open to be asked; nil: not yet
@@ -121,15 +141,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 	for _, f := range a.cleanups {
 		f()
 	}
-	var usage usageError
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errChanges):
 		return exitChanges
-	case errors.As(err, &usage):
-		fmt.Fprint(a.stderr, cmd.UsageString()+"\n")
-		a.printError(err) // last, since of a pod's log its status has the end
+	case errors.As(err, new(usageError)) || !a.begun:
+		a.printUsageError(cmd, err)
 		return exitUsage
 	}
 	if a.output == formatJSON && !a.shown {
@@ -144,6 +162,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return exitOthers
 	}
 	return exitError
+}
+
+// printUsageError says in a few lines, of which a pod's status has all, what is wrong, what
+// may be meant, and where to read on.
+func (a *app) printUsageError(cmd *cobra.Command, err error) {
+	a.printError(err)
+	var typed mistyped
+	if errors.As(err, &typed) && typed.meant != "" {
+		a.printErrorLine("did you mean " + typed.meant + "?")
+	}
+	a.printErrorLine("see " + cmd.CommandPath() + " --help")
 }
 
 // printError says what went wrong, one line for each thing that did. Of that a pod's
@@ -204,21 +233,25 @@ func flatten(err error) []error {
 // that command will do.
 func (a *app) command(args ...string) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "nodeinit",
-		Short:         "Prepare a node for an eBPF CNI agent, and undo it all",
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:                   "nodeinit",
+		Short:                 "Prepare a node for an eBPF CNI agent, and undo it all",
+		DisableFlagsInUseLine: true,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q", args[0])}
+				return mistyped{fmt.Errorf("unknown command %q", args[0]), near(args[0], slices.Sorted(maps.Keys(a.commands())))}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.Version = version()
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(unknownFlag)
+	root.SetHelpCommand(helpCommand())
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), help(c)) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.begun = true
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
 			return nil // it is for the shell that reads it, whatever the node's environment says
 		}
@@ -246,6 +279,36 @@ func (a *app) command(args ...string) *cobra.Command {
 		root.AddCommand(completed(command()))
 	}
 	return root
+}
+
+// unknownFlag adds the flag that may be meant by one that the command does not have.
+func unknownFlag(c *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return err
+	}
+	var names []string
+	c.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
+	return mistyped{err, near("--"+name, names)}
+}
+
+// helpCommand is of the whole program, and says what it does not know.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Print the help of a command",
+		RunE: func(c *cobra.Command, args []string) error {
+			of, rest, err := c.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = of.ValidateArgs(rest)
+			}
+			if err != nil {
+				return usageError{err}
+			}
+			of.InitDefaultHelpFlag()
+			of.InitDefaultVersionFlag()
+			return of.Help()
+		},
+	}
 }
 
 // completed has a shell complete the values of those flags of which there are few.
@@ -287,7 +350,7 @@ func (a *app) warnOfMistyped(environ []string) {
 func arguments(n int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usageError{fmt.Errorf("unexpected argument %q", args[n])}
+			return fmt.Errorf("unexpected argument %q", args[n])
 		}
 		return nil
 	}

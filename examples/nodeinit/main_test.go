@@ -123,29 +123,46 @@ func (r report) statuses() map[string]string {
 func TestPLAN5_UsageErrorsExit64(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(config, []byte("no-such-flag: 1\n"), 0o600))
+	misspelt := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(misspelt, []byte("bpf-rot: /run/bpf\n"), 0o600))
 	for name, tc := range map[string]struct {
-		env  []string
-		args []string
-		says string
+		env   []string
+		args  []string
+		says  string
+		meant string
 	}{
-		"unknown command":        {args: []string{"aply"}, says: `unknown command "aply"`},
+		"unknown command":        {args: []string{"aply"}, says: `unknown command "aply"`, meant: "apply"},
 		"unknown flag":           {args: []string{"apply", "--no-such-flag"}, says: "unknown flag: --no-such-flag"},
 		"value":                  {args: []string{"apply", "--lock-timeout", "soon"}, says: `"soon"`},
 		"output":                 {args: []string{"check", "--output", "xml"}, says: "must be one of text, json"},
+		"misspelt output":        {args: []string{"check", "--output", "jsno"}, says: "must be one of text, json", meant: "json"},
+		"misspelt flag":          {args: []string{"apply", "--lock-timout=1s"}, says: "unknown flag: --lock-timout", meant: "--lock-timeout"},
+		"misspelt flag in file":  {args: []string{"apply", "--config", misspelt}, says: `unknown flag "bpf-rot"`, meant: "bpf-root"},
+		"misspelt source":        {args: []string{"apply", "--source", "configmap:a/b"}, says: `unknown kind "configmap"`, meant: "config-map"},
+		"misspelt template":      {args: []string{"apply", "--cni-template", "portmpa"}, says: "must be one of none, portmap, flannel, aws-cni", meant: "portmap"},
+		"missing argument":       {args: []string{"journal", "forget"}, says: "accepts 1 arg"},
+		"topic":                  {args: []string{"help", "aply"}, says: `unknown command "aply"`, meant: "apply"},
+		"missing file":           {args: []string{"apply", "--config", "/nonexistent"}, says: "--config: file /nonexistent"},
 		"variable":               {env: []string{"SLIPWAY_LOCK_TIMEOUT=soon"}, args: []string{"apply"}, says: "SLIPWAY_LOCK_TIMEOUT"},
 		"variable of installers": {env: []string{"OVERWRITE_CILIUM=perhaps"}, args: []string{"install-cni"}, says: "OVERWRITE_CILIUM"},
 		"configuration file":     {args: []string{"apply", "--config", config}, says: `unknown flag "no-such-flag"`},
-		"unknown step":           {args: []string{"check", "--skip", "bpf"}, says: `unknown step "bpf": the steps are config, cleanup, host-paths, cgroup, sysctl, bpffs, cni, modules`},
+		"unknown step":           {args: []string{"check", "--skip", "bpf"}, says: `--skip "bpf": must be one of config, cleanup, host-paths, cgroup, sysctl, bpffs, cni, modules`, meant: "bpffs"},
 		"argument":               {args: []string{"check", "now"}, says: `unexpected argument "now"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := here(t, tc.env, tc.args...)
 			require.Equal(t, 64, o.code, o.stderr)
 			require.Contains(t, o.stderr, tc.says)
-			require.Contains(t, o.stderr, "Usage:")
-			lines := strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
-			require.Contains(t, lines[len(lines)-1], tc.says, "the last line is what a pod's status has")
 			require.Empty(t, o.stdout)
+			lines := strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
+			require.Contains(t, lines[0], tc.says)
+			require.Regexp(t, `^nodeinit: see nodeinit.* --help$`, lines[len(lines)-1])
+			if tc.meant == "" {
+				require.Len(t, lines, 2, "all of it is in a pod's status")
+				return
+			}
+			require.Len(t, lines, 3)
+			require.Equal(t, "nodeinit: did you mean "+tc.meant+"?", lines[1])
 		})
 	}
 }

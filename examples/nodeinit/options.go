@@ -4,10 +4,8 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -146,7 +144,7 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.cniConf, "cni-conf", "", "file with the CNI configuration to install, in this container; empty: none")
 	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "key of the resolved configuration whose value is the CNI configuration to install")
 	f.StringVar(&a.cniChain, "cni-chain", "", "add the agent's plugin to the existing configuration of this network, or of any network: *")
-	f.StringVar(&a.cniTemplate, "cni-template", "", "generate the CNI configuration: none (the agent's plugin alone), portmap, flannel or aws-cni")
+	f.Var(newChoice(&a.cniTemplate, "", "none", "portmap", "flannel", "aws-cni"), "cni-template", "generate the CNI configuration: none (the agent's plugin alone), portmap, flannel or aws-cni")
 	f.StringVar(&a.cniVersion, "cni-version", "", "cniVersion of what --cni-template generates: 1.0.0 (the default, as Cilium's since 1.20), 0.3.1 (as Cilium's before), or 1.1.0, if the container runtime says that it calls STATUS (containerd 2.0.1, CRI-O 1.33): then the node is not ready while the agent does not answer its plugin")
 	f.StringVar(&a.cniLogFile, "cni-log-file", "", "log file of the agent's plugin, on the host (default "+cniinstall.CiliumAgent("").LogFile+")")
 	f.BoolVar(&a.cniDebug, "cni-debug", false, "turn on debug logs of the agent's plugin")
@@ -225,23 +223,20 @@ func shown(_ []string, attr slog.Attr) slog.Attr {
 	return attr
 }
 
-// choice is a flag with a few possible values, of which the first is the default.
+// choice is a flag with a few possible values, of which the first is the default; empty:
+// there is none.
 type choice struct {
 	value   *string
 	allowed []string
 }
 
 func newChoice(value *string, allowed ...string) *choice {
-	*value = allowed[0]
+	if *value = allowed[0]; allowed[0] == "" {
+		allowed = allowed[1:]
+	}
 	return &choice{value, allowed}
 }
 
-func (c *choice) String() string { return *c.value }
-func (c *choice) Type() string   { return "string" }
-func (c *choice) Set(s string) error {
-	if !slices.Contains(c.allowed, s) {
-		return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
-	}
-	*c.value = s
-	return nil
-}
+func (c *choice) String() string     { return *c.value }
+func (c *choice) Type() string       { return strings.Join(c.allowed, "|") }
+func (c *choice) Set(s string) error { *c.value = s; return nil } // checkGiven says whether it is one

@@ -87,33 +87,20 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	}
 	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
 	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)
-	return p, closeAll, a.choose(p)
+	a.choose(p)
+	return p, closeAll, nil
 }
 
 // choose leaves out the steps that --skip and --only say.
-func (a *app) choose(p *bootstrap.Plan) error {
-	if err := a.knownSteps(); err != nil {
-		return err
-	}
+func (a *app) choose(p *bootstrap.Plan) {
 	for i, s := range p.Steps {
 		if a.leftOut(s.Name) && s.Name != stepLoaded { // which goes with cni
 			p.Steps[i].Skip, p.Steps[i].SkipReason = true, "left out by --skip or --only"
 		}
 	}
-	return nil
 }
 
 func choosable() []string { return append(slices.Clone(stepNames), stepModules) }
-
-// knownSteps is an error where --skip or --only names no step.
-func (a *app) knownSteps() error {
-	for _, name := range slices.Concat(a.skip, a.only) {
-		if !slices.Contains(choosable(), name) {
-			return usageError{fmt.Errorf("unknown step %q: the steps are %s", name, strings.Join(choosable(), ", "))}
-		}
-	}
-	return nil
-}
 
 func (a *app) leftOut(step string) bool {
 	return slices.Contains(a.skip, step) || len(a.only) > 0 && !slices.Contains(a.only, step)
@@ -183,7 +170,7 @@ func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	}
 	settings, err := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n")))
 	if err != nil {
-		return d, fmt.Errorf("--sysctl: %w", err)
+		return d, usageError{fmt.Errorf("--sysctl: %w", err)}
 	}
 	if len(settings) > 0 { // else they are comments
 		d.Settings = settings

@@ -96,7 +96,7 @@ func capabilityNumbers(names []string) (numbers []int, err error) {
 	for _, name := range names {
 		number := slices.Index(capabilityNames, strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_"))
 		if number < 0 {
-			return nil, usageError{fmt.Errorf("--drop-capabilities: %q is not the name of a capability", name)}
+			return nil, fmt.Errorf("%q is not the name of a capability", name)
 		}
 		numbers = append(numbers, number)
 	}

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,7 +40,15 @@ var variables = map[string][]string{
 
 // complete fills in the flags that were not given: from the environment, else
 // from the configuration file, else their defaults.
-func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
+func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
+	f.Visit(func(flag *pflag.Flag) {
+		if e := checkGiven(flag); e != nil && err == nil {
+			err = usageError{e}
+		}
+	})
+	if err != nil {
+		return err
+	}
 	if err := a.fromEnvironment(f); err != nil {
 		return err
 	}
@@ -57,11 +64,8 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	if err := a.emptyNames(f); err != nil {
 		return err
 	}
-	if !utf8.ValidString(a.owner) {
-		return usageError{fmt.Errorf("--owner %q is not UTF-8", a.owner)}
-	}
-	if slices.Contains(a.only, stepModules) && len(a.modules) == 0 && f.Lookup("any-owner") == nil {
-		return usageError{fmt.Errorf("--only %s, and --kernel-modules names none", stepModules)}
+	if err := a.onlyNothing(f); err != nil {
+		return err
 	}
 	for i, name := range a.modules {
 		a.modules[i] = strings.TrimSpace(name)
@@ -74,6 +78,9 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 	if sources := words(a.sources); inCluster(sources) {
 		a.sources = sources
 	}
+	if err := a.checkSources(); err != nil {
+		return err
+	}
 	a.olderInstallerPaths(f)
 	a.cgroupRoot = cmp.Or(a.cgroupRoot, cgroup.Cilium().Path)
 	a.bpfRoot = cmp.Or(a.bpfRoot, bpffs.DefaultPath)
@@ -83,7 +90,7 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) error {
 // emptyNames refuses a flag that was given and names nothing: it comes from a
 // variable that is not set, and would mean the opposite of what was wanted.
 func (a *app) emptyNames(f *pflag.FlagSet) error {
-	for _, name := range []string{"source", "only", "ownership"} {
+	for _, name := range []string{"source", "only", "ownership", "dest", "agent"} {
 		flag := f.Lookup(name)
 		if flag == nil || !flag.Changed {
 			continue
@@ -97,6 +104,31 @@ func (a *app) emptyNames(f *pflag.FlagSet) error {
 		}
 	}
 	return nil
+}
+
+// onlyNothing refuses to run only a step that no flag gives anything to do.
+func (a *app) onlyNothing(f *pflag.FlagSet) error {
+	if f.Lookup("any-owner") != nil {
+		return nil // what is undone is recorded
+	}
+	for step, lacks := range map[string]string{
+		stepModules: lacking("--kernel-modules names none", a.modules...),
+		stepConfig:  lacking("no --source is given", a.sources...),
+		stepCNI:     lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
+	} {
+		if slices.Contains(a.only, step) && lacks != "" {
+			return usageError{fmt.Errorf("--only %s, and %s", step, lacks)}
+		}
+	}
+	return nil
+}
+
+// lacking is what is said where none of the values is given.
+func lacking(say string, values ...string) string {
+	if strings.Join(values, "") != "" {
+		return ""
+	}
+	return say
 }
 
 const ownPrefix = "SLIPWAY_"
@@ -140,12 +172,18 @@ func splitVariable(flag *pflag.Flag, value string) []string {
 func setFlag(f *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
 		flag.Changed = true
-		return list.Replace(values)
+		if err := list.Replace(values); err != nil {
+			return err
+		}
+		return checkGiven(flag)
 	}
 	if len(values) != 1 {
 		return fmt.Errorf("--%s takes one value", flag.Name)
 	}
-	return f.Set(flag.Name, values[0])
+	if err := f.Set(flag.Name, values[0]); err != nil {
+		return err
+	}
+	return checkGiven(flag)
 }
 
 // foreign are variables of the tests, and those that Kubernetes sets in every
@@ -175,18 +213,18 @@ func (a *app) fromFile(ctx context.Context, f *pflag.FlagSet) error {
 	}
 	raw, err := configresolve.File{Path: a.configFile}.Content(ctx)
 	if err != nil {
-		return fmt.Errorf("--config: %w", err)
+		return usageError{fmt.Errorf("--config: %w", err)}
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(raw, &document); err != nil {
-		return fmt.Errorf("--config: %s: %w", a.configFile, err)
+		return usageError{fmt.Errorf("--config: %s: %w", a.configFile, err)}
 	}
 	if len(document.Content) == 0 {
 		return nil // an empty file
 	}
 	top := document.Content[0]
 	if top.Kind != yaml.MappingNode {
-		return fmt.Errorf("--config: %s: line %d: must be a map of flags to values", a.configFile, top.Line)
+		return usageError{fmt.Errorf("--config: %s: line %d: must be a map of flags to values", a.configFile, top.Line)}
 	}
 	seen := map[string]bool{}
 	for pair := range slices.Chunk(top.Content, 2) {
@@ -209,7 +247,9 @@ func (a *app) setFromFile(f *pflag.FlagSet, name string, value *yaml.Node) error
 	case flag == nil && knownElsewhere(name):
 		return nil // one file serves all commands
 	case flag == nil || name == "config":
-		return fmt.Errorf("unknown flag %q", name)
+		var names []string
+		f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+		return mistyped{fmt.Errorf("unknown flag %q", name), near(name, names)}
 	case flag.Changed:
 		return nil
 	}

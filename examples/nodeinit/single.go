@@ -4,7 +4,7 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -65,11 +65,11 @@ func (a *app) sysctlfixCommand() *cobra.Command {
 // argument is the path, if one is given; an empty one is a variable that is
 // not set.
 func argument(args []string, path *string) error {
-	switch {
-	case len(args) == 0:
+	if len(args) == 0 {
 		return nil
-	case args[0] == "":
-		return usageError{errors.New("the path is empty")}
+	}
+	if err := absolute(args[0]); err != nil {
+		return usageError{fmt.Errorf("path %q: %w", args[0], err)}
 	}
 	*path = args[0]
 	return nil

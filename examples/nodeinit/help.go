@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpWidth is how wide help is, in columns: as terminals begin.
+const helpWidth = 80
+
+// sections are the groups of flags in help, each in the order that it says. One that is in
+// none of them comes in the last.
+var sections = []struct{ title, flags string }{
+	{"where", "host-proc here config node-name agent owner state-dir"},
+	{"what", "only skip all-state bpf-state netns xfrm eni-tables aws-leftovers ownership exception " +
+		"cgroup-root cgroup-root-key cgroup-repair bpf-root bpf-fallback bpf-shared kernel-modules " +
+		"sysctl sysctl-conf-dir sysctl-config-file systemd-sysctl-unit wait-for-kube-proxy drop-capabilities"},
+	{"CNI", "plugins optional-plugins plugins-elsewhere overwrite-plugins overwrite-loopback keep-plugins " +
+		"cni-conf cni-conf-key cni-template cni-chain cni-version cni-log-file cni-debug cni-exclusive cni-backup-suffix " +
+		"cni-conf-name custom-cni-conf write-cni-conf-when-ready config-dir " +
+		"cni-bin-dir also-cni-bin-dir cni-conf-dir runtime-endpoint cni-wait wait-loaded"},
+	{"configuration", "source dest watch strict allow-config-keys deny-config-keys k8s-namespace enable-k8s k8s-kubeconfig-path " +
+		"k8s-api-server-urls k8s-api-server enable-k8s-host-firewall-bypass k8s-retry-spread k8s-client-qps k8s-client-burst " +
+		"k8s-client-connection-timeout k8s-client-connection-keep-alive"},
+	{"safety", "dry-run force while-alive any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
+	{"output", "output timeline show-values log-format log-level no-descriptions version help"},
+}
+
+// examples are two command lines of each command.
+var examples = map[string]string{
+	"nodeinit": `
+nodeinit apply --help
+sudo nodeinit demo`,
+	"nodeinit apply": `
+nodeinit apply --host-proc /hostproc --source config-map --plugins /plugins \
+    --cni-template none --owner "$POD_UID"
+nodeinit apply --only cgroup,bpffs`,
+	"nodeinit check": `
+nodeinit check --config flags.yaml
+nodeinit check --config flags.yaml --output json`,
+	"nodeinit run": `
+nodeinit run --only cgroup,bpffs -- agent
+nodeinit run --drop-capabilities SYS_ADMIN,SYS_PTRACE -- agent`,
+	"nodeinit uninstall": `
+nodeinit uninstall --dry-run
+nodeinit uninstall --host-proc /hostproc --all-agents`,
+	"nodeinit build-config": `
+nodeinit build-config --source config-map:kube-system/cilium-config,node
+nodeinit build-config --source dir:/etc/agent-config --dest /run/cfg --watch`,
+	"nodeinit explain": `
+nodeinit explain --source config-map,node
+nodeinit explain --source file:config.yaml cluster-name cluster-id`,
+	"nodeinit mount-cgroup": `
+nodeinit mount-cgroup
+nodeinit mount-cgroup --host-proc /hostproc /run/agent/cgroupv2`,
+	"nodeinit mount-bpffs": `
+nodeinit mount-bpffs
+nodeinit mount-bpffs --host-proc /hostproc /sys/fs/bpf`,
+	"nodeinit sysctlfix": `
+nodeinit sysctlfix --host-proc /hostproc
+nodeinit sysctlfix --sysctl net.ipv4.ip_forward=1 \
+    --sysctl-config-file 90-agent.conf`,
+	"nodeinit cleanup": `
+nodeinit cleanup --all-state --dry-run
+nodeinit cleanup --ownership calico.yaml --all-state -f`,
+	"nodeinit install-cni": `
+nodeinit install-cni --plugins /plugins --cni-template none
+nodeinit install-cni --plugins /plugins --cni-chain aws-cni --cni-wait 1m`,
+	"nodeinit uninstall-cni": `
+nodeinit uninstall-cni --dry-run
+nodeinit uninstall-cni --keep-plugins --config-dir /tmp/cilium/config-map`,
+	"nodeinit guard": `
+nodeinit guard --plugins /plugins --cni-template none
+nodeinit guard --plugins /plugins --cni-conf agent.conflist`,
+	"nodeinit journal": `
+nodeinit journal
+nodeinit journal --agent acme --output json`,
+	"nodeinit journal forget": `
+nodeinit journal forget /run/agent/cgroupv2
+nodeinit journal forget --any-owner net.ipv4.ip_forward`,
+	"nodeinit journal release": `
+nodeinit journal release --agent acme
+nodeinit journal release --agent acme --force`,
+	"nodeinit demo": `
+sudo nodeinit demo
+sudo nodeinit demo --timeout 1m`,
+}
+
+// help is the whole help of a command.
+func help(c *cobra.Command) string {
+	var b strings.Builder
+	text := c.Long
+	if text == "" {
+		text = c.Short
+	}
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		fmt.Fprintf(&b, "%s\n\n", wrapped(paragraph, ""))
+	}
+	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND\n\nCommands:\n", c.CommandPath())
+	}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			fmt.Fprintf(&b, "  %-14s%s\n", sub.Name(), strings.TrimSpace(wrapped(sub.Short, strings.Repeat(" ", 16))))
+		}
+	}
+	if lines := examples[c.CommandPath()]; lines != "" {
+		fmt.Fprintf(&b, "\nExamples:%s\n", strings.ReplaceAll(lines, "\n", "\n  "))
+	}
+	if c.Flags().Lookup("only") != nil {
+		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", wrapped(strings.Join(stepNames, ", ")+"; and modules, before sysctl, with --kernel-modules", "  "))
+	}
+	writeFlags(&b, c)
+	fmt.Fprintf(&b, "\nExit status:\n  %s\n", strings.Join(statuses(c), "\n  "))
+	return b.String()
+}
+
+// statuses says what the exit statuses of a command mean.
+func statuses(c *cobra.Command) []string {
+	all := []string{"0   all is well", "1   an error, of which standard error has each cause"}
+	if c.Name() == "run" {
+		all[0] = "that of the command, once it runs; before:"
+	}
+	switch {
+	case c.Name() == "check":
+		all = append(all, "2   there is something to do")
+	case strings.HasPrefix(c.Name(), "uninstall"):
+		all = append(all, "2   --dry-run has found something to undo")
+	}
+	if c.Flag("owner") != nil {
+		all = append(all, "3   the node is another owner's")
+	}
+	return append(all, "64  it was called wrongly, and nothing was done")
+}
+
+// writeFlags writes the flags that a command shows, by section.
+func writeFlags(b *strings.Builder, c *cobra.Command) {
+	sorted := make([][]*pflag.Flag, len(sections))
+	for _, flags := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
+		flags.VisitAll(func(flag *pflag.Flag) {
+			if !flag.Hidden {
+				i, _ := place(flag.Name)
+				sorted[i] = append(sorted[i], flag)
+			}
+		})
+	}
+	for i, flags := range sorted {
+		if len(flags) > 0 {
+			fmt.Fprintf(b, "\nFlags, %s:\n", sections[i].title)
+		}
+		slices.SortStableFunc(flags, func(a, b *pflag.Flag) int { return order(a.Name) - order(b.Name) })
+		for _, flag := range flags {
+			writeFlag(b, flag)
+		}
+	}
+}
+
+// place is the section of a flag, and where it is there.
+func place(flag string) (section, at int) {
+	for i, s := range sections {
+		if at := slices.Index(strings.Fields(s.flags), flag); at >= 0 {
+			return i, at
+		}
+	}
+	return len(sections) - 1, -1
+}
+
+func order(flag string) int { _, at := place(flag); return at }
+
+func writeFlag(b *strings.Builder, flag *pflag.Flag) {
+	value, usage := pflag.UnquoteUsage(flag)
+	value = strings.Replace(value, "stringArray", "strings", 1)
+	if !slices.Contains([]string{"", "[]", "0", "0s", "false"}, flag.DefValue) {
+		usage += " (default " + flag.DefValue + ")"
+	}
+	name := "    --" + flag.Name
+	if flag.Shorthand != "" {
+		name = "-" + flag.Shorthand + ", --" + flag.Name
+	}
+	fmt.Fprintf(b, "  %s\n%s\n", strings.TrimRight(name+" "+value, " "), wrapped(usage, strings.Repeat(" ", 10)))
+}
+
+// wrapped is text in lines of at most helpWidth columns, each behind indent.
+func wrapped(text, indent string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch size := len([]rune(word)); {
+		case column == 0:
+			b.WriteString(indent + word)
+			column = len(indent) + size
+		case column+1+size > helpWidth:
+			b.WriteString("\n" + indent + word)
+			column = len(indent) + size
+		default:
+			b.WriteString(" " + word)
+			column += 1 + size
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/containernetworking/cni/pkg/utils"
+	cniversion "github.com/containernetworking/cni/pkg/version"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// checks are of the values that a flag's type does not check itself: of each value of a
+// list. They look at nothing but the value. Of one that is empty, emptyNames knows more.
+var checks = map[string]func(value string) error{
+	"host-proc": absolute, "cgroup-root": absolute, "bpf-root": absolute, "bpf-fallback": absolute,
+	"sysctl-conf-dir": absolute, "cni-log-file": absolute, "write-cni-conf-when-ready": absolute, "host-prefix": absolute, "cni-dir": absolute,
+	"runtime-endpoint": func(v string) error { return absolute(strings.TrimPrefix(v, "unix://")) },
+
+	"state-dir": func(v string) error { return (&journal.Node{Dir: v, Agent: "x", NoOwner: true}).Validate() },
+	"agent":     func(v string) error { return (&journal.Node{Agent: v, NoOwner: true}).Validate() },
+	"owner":     func(v string) error { return (&journal.Node{Agent: "x", Owner: v}).Validate() },
+
+	"allow-config-keys": configKeys, "deny-config-keys": configKeys, "cni-conf-key": configKeys, "cgroup-root-key": configKeys,
+	"k8s-namespace":       func(v string) error { return invalid(validation.IsDNS1123Label(v)) },
+	"k8s-api-server":      apiServers,
+	"k8s-api-server-urls": apiServers,
+	"k8s-client-qps":      number,
+	"k8s-client-burst":    notNegative,
+	"node-name":           fileName,
+
+	"kernel-modules":      func(v string) error { return fileName(strings.TrimSpace(v)) },
+	"systemd-sysctl-unit": fileName,
+	"sysctl":              setting,
+	"sysctl-config-file":  func(v string) error { return sysctl.DropIn{Name: v, Settings: sysctl.Cilium().Settings}.Validate() },
+	"drop-capabilities":   func(v string) error { _, err := capabilityNumbers([]string{v}); return err },
+
+	"cni-bin-dir":       func(v string) error { return cniinstall.Install{BinDir: folderOr(v, "")}.Validate() },
+	"cni-conf-dir":      func(v string) error { return cniinstall.Install{ConfDir: folderOr(v, "")}.Validate() },
+	"also-cni-bin-dir":  func(v string) error { return cniinstall.Install{AlsoBinDirs: []string{v}}.Validate() },
+	"cni-conf-name":     func(v string) error { return cniinstall.Install{ConfName: v}.Validate() },
+	"cni-backup-suffix": suffix,
+	"cni-chain":         network,
+	"cni-version":       func(v string) error { return oneOf(v, cniversion.All.SupportedVersions()) },
+	"optional-plugins":  fileName,
+	"plugins-elsewhere": fileName,
+
+	"skip": step, "only": step,
+}
+
+// checkGiven is an error if the flag was given a value with which nothing can be done.
+func checkGiven(flag *pflag.Flag) error {
+	values := []string{flag.Value.String()}
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	}
+	for _, value := range values {
+		if err := checkValue(flag, value); err != nil {
+			return fmt.Errorf("--%s %q: %w", flag.Name, value, err)
+		}
+	}
+	return nil
+}
+
+func checkValue(flag *pflag.Flag, value string) error {
+	check := checks[flag.Name]
+	switch c, choice := flag.Value.(*choice); {
+	case value == flag.DefValue:
+		return nil
+	case choice:
+		return oneOf(value, c.allowed)
+	case strings.ContainsRune(value, 0):
+		return errors.New("has a NUL byte")
+	case flag.Value.Type() == "duration" && flag.Name != "k8s-client-connection-keep-alive":
+		return notNegative(value)
+	case value == "" || check == nil:
+		return nil
+	}
+	return check(value)
+}
+
+func absolute(path string) error {
+	if !filepath.IsAbs(path) {
+		return errors.New("must be an absolute path")
+	}
+	return nil
+}
+
+func fileName(name string) error {
+	if name != filepath.Base(name) || name == "." || name == ".." || !utf8.ValidString(name) {
+		return errors.New("must be a name, without a slash")
+	}
+	return nil
+}
+
+func suffix(s string) error {
+	if !strings.HasPrefix(s, ".") || slices.Contains([]string{".", ".conf", ".conflist", ".json"}, filepath.Ext(s)) {
+		return errors.New("must begin with a dot, and be none by which runtimes load a file")
+	}
+	return fileName("x" + s)
+}
+
+func notNegative(value string) error {
+	if strings.HasPrefix(value, "-") {
+		return errors.New("must not be negative")
+	}
+	return nil
+}
+
+func number(value string) error {
+	if f, err := strconv.ParseFloat(value, 32); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return errors.New("must be a number")
+	}
+	return nil
+}
+
+func setting(line string) error {
+	settings, err := sysctl.Parse(strings.NewReader(line))
+	if err != nil {
+		return err
+	}
+	return sysctl.Settings{Values: settings}.Validate()
+}
+
+func configKeys(value string) error {
+	for _, key := range strings.Fields(value) {
+		if err := invalid(validation.IsConfigMapKey(key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func apiServers(value string) error {
+	return kube.Connection{Servers: withScheme(strings.Fields(value))}.Validate()
+}
+
+func network(name string) error {
+	if name == "*" {
+		return nil
+	}
+	if err := utils.ValidateNetworkName(name); err != nil {
+		return errors.New("must be the name of a network, or *")
+	}
+	return nil
+}
+
+func step(name string) error { return oneOf(name, choosable()) }
+
+func oneOf(value string, all []string) error {
+	if !slices.Contains(all, value) {
+		return mistyped{fmt.Errorf("must be one of %s", strings.Join(all, ", ")), near(value, all)}
+	}
+	return nil
+}
+
+func invalid(why []string) error {
+	if len(why) > 0 {
+		return errors.New(why[0])
+	}
+	return nil
+}
+
+// checkSources is an error if --source names what is no source, whatever names are
+// missing that the environment may give.
+func (a *app) checkSources() error {
+	kinds := []string{configresolve.KindConfigMap, configresolve.KindNodeConfig, configresolve.KindNode, "dir", "file", "env"}
+	for source := range strings.SplitSeq(strings.Join(a.sources, ","), ",") {
+		_, err := configresolve.ParseSpecs([]string{source}, configresolve.SpecDefaults{Namespace: "x", ConfigMap: "x", NodeName: "x"})
+		if kind, _, _ := strings.Cut(strings.TrimSpace(source), ":"); err != nil && kind != "" {
+			return usageError{mistyped{fmt.Errorf("--source: %w", err), near(kind, kinds)}}
+		}
+	}
+	return nil
+}
