@@ -16,17 +16,17 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// Conform tests that an action keeps the contract of [bootstrap.Action] and, as one of
-// these or by what the handlers undo, of [bootstrap.Recorder], [bootstrap.Reverter] and
-// [bootstrap.CheckReverter], as far as the action's own answers show it. It is
-// [Conformance] without State, Others and Break.
+// Conform tests that an action keeps the contract of [bootstrap.Action] and of those of
+// [bootstrap.Recorder], [bootstrap.Reverter] and [bootstrap.CheckReverter] that it or its
+// handlers implement, as far as the action's own answers show it. It is [Conformance]
+// without State, Others and Break.
 func Conform(t testing.TB, newAction func() bootstrap.Action, handlers ...journal.Handler) {
 	t.Helper()
 	Conformance{Action: newAction, Handlers: handlers}.Test(t)
 }
 
-// Conformance tests that an action keeps the contract of [bootstrap.Action] and of
-// [bootstrap.Recorder], if it is one, or of [bootstrap.Reverter] and
+// Conformance tests that an action keeps the contract of [bootstrap.Action] and, if it
+// implements them, of [bootstrap.Recorder] or of [bootstrap.Reverter] and
 // [bootstrap.CheckReverter].
 //
 // The rules:
@@ -37,26 +37,26 @@ func Conform(t testing.TB, newAction func() bootstrap.Action, handlers ...journa
 //     nothing; Check and CheckRevert return an error or the usual answer.
 //   - After Apply, Check names no changes. Apply may be repeated, and then
 //     changes nothing.
-//   - Revert, where nothing was applied, is no error and changes nothing.
-//   - After Revert, Check answers what it answered first, and what was there
-//     before is there again. Revert may be repeated, and the action applied and
+//   - Revert, if nothing was applied, returns no error and changes nothing.
+//   - After Revert, Check answers what it answered first, and what existed
+//     before exists again. Revert may be repeated, and the action applied and
 //     reverted again.
 //   - CheckRevert names nothing before Apply, something after it, and nothing
 //     after Revert; it changes nothing and answers the same when asked again.
-//   - What somebody else has applied, Revert leaves.
-//   - An Apply that fails names the object, and what it did can be reverted.
-//   - What a Recorder says that it records, the handlers undo: Revert and CheckRevert
-//     are then those of the journal, in which each Apply must have recorded what it
+//   - Revert leaves what others have applied.
+//   - A failed Apply names the object in its error, and its work can be reverted.
+//   - The handlers undo the kinds that a Recorder declares: Revert and CheckRevert
+//     are then those of the journal, in which each Apply must have recorded all that it
 //     changed.
 //
 // The rules for Revert and CheckRevert are not tested if they return an error
-// that matches [errors.ErrUnsupported]; the node is then left applied. Else it is
+// that matches [errors.ErrUnsupported]; the node is then left applied. Otherwise it is
 // left as it was found, or as Others leave it.
 type Conformance struct {
-	// Action returns the action. It is called anew for every call of a method,
-	// always over the same node, so what is not on that node is forgotten between
-	// them, as between two processes. At the start, the node must be in a state in
-	// which the action has something to change.
+	// Action returns the action. It is called anew for every method call, always for the
+	// same node, so that only state on the node survives between them, as between two
+	// processes. At the start, the node must be in a state in which the action has
+	// something to change.
 	Action func() bootstrap.Action
 
 	// Handlers undo what the action records, if it is a [bootstrap.Recorder] of some
@@ -64,23 +64,23 @@ type Conformance struct {
 	// every call too.
 	Handlers []journal.Handler
 
-	// State describes all of the node that the action could touch, object by
-	// object, but for what it records: the contents of a directory, the values of a
-	// kernel. Nil: what changes is known by Check and CheckRevert only.
+	// State describes everything on the node that the action could touch, object by
+	// object, except its records: the contents of a directory, the values of a kernel. If
+	// nil, changes are seen through Check and CheckRevert only.
 	State func() map[string]string
 
-	// Others returns the same action of somebody else, who records what they do
-	// elsewhere, or not at all. Nil: nobody else is tested for.
+	// Others returns the same action of another agent, which records its changes
+	// elsewhere, or not at all. If nil, other agents are not tested for.
 	Others func() bootstrap.Action
 
-	// Break makes the node such that Apply fails, until mend is called. The object
-	// is what the error has to name, such as a path. Nil: no failure is tested.
+	// Break makes Apply fail until mend is called. object is what the error must name,
+	// such as a path. If nil, no failure is tested.
 	Break func() (object string, mend func())
 }
 
 // Test tests the rules. It runs on the calling goroutine and starts no subtests,
-// so it can be used in a test that is locked to a thread in other namespaces. It
-// ends with the first rule that is broken, by t.Fatalf.
+// so it can be used in a test that is locked to a thread in other namespaces. It ends at
+// the first broken rule, with t.Fatalf.
 func (c Conformance) Test(t testing.TB) {
 	t.Helper()
 	dir := ""
@@ -92,17 +92,17 @@ func (c Conformance) Test(t testing.TB) {
 	}
 }
 
-// subject is the action under test, with what is known of it.
+// subject is the action under test, with the facts known about it.
 type subject struct {
 	Conformance
-	first   []string // what Check named before anything was applied
+	first   []string // changes that Check named before anything was applied
 	reverts bool
 	dir     string // of the journal
 
 	found, applied map[string]string // the node's state before and after Apply
 }
 
-// test tests one rule after the other, each on what the last one left.
+// test tests one rule after the other, each on the node as the last one left it.
 func (c Conformance) test(ctx context.Context, dir string) (err error) {
 	s := &subject{Conformance: c, dir: dir}
 	if err := s.covered(); err != nil {
@@ -113,7 +113,7 @@ func (c Conformance) test(ctx context.Context, dir string) (err error) {
 		return fmt.Errorf("the first Check: %w", err)
 	}
 	if len(s.first) == 0 {
-		return errors.New("the first Check names no changes: nothing can be shown on this node")
+		return errors.New("the first Check names no changes: this node cannot test the action")
 	}
 	rules := []rule{s.pure, s.revertNothing, s.refuseApply, s.fail, s.apply, s.applyAgain}
 	undo := []rule{s.refuseRevert, s.revert, s.revertAgain, s.apply, s.revert, s.leaveOthers}
@@ -134,7 +134,7 @@ func inOrder(ctx context.Context, rules []rule) error {
 	return nil
 }
 
-// check asks Check, and looks at the form of the answer.
+// check calls Check, and checks the form of the answer.
 func (s *subject) check(ctx context.Context) ([]string, error) {
 	var changes []string
 	err := s.with(ctx, func(ctx context.Context, a bootstrap.Action) (err error) {
@@ -147,7 +147,7 @@ func (s *subject) check(ctx context.Context) ([]string, error) {
 	return changes, wellFormed(changes)
 }
 
-// checkRevert asks CheckRevert; ok is false for an action that has none.
+// checkRevert calls CheckRevert; ok is false for an action that has none.
 func (s *subject) checkRevert(ctx context.Context) (changes []string, ok bool, err error) {
 	if !s.reverts {
 		return nil, false, nil
@@ -173,12 +173,12 @@ func (s *subject) checkRevert(ctx context.Context) (changes []string, ok bool, e
 	return changes, true, wellFormed(changes)
 }
 
-// covered returns an error if no handler undoes what the action says that it records.
+// covered returns an error if no handler undoes a kind that the action declares.
 func (s *subject) covered() error {
 	r, ok := s.Action().(bootstrap.Recorder)
 	switch {
 	case !ok && len(s.Handlers) > 0:
-		return errors.New("it does not say what it records (it is no bootstrap.Recorder), so a plan with a journal refuses it")
+		return errors.New("it does not declare what it records (it is not a bootstrap.Recorder), so a plan with a journal refuses it")
 	case !ok:
 		return nil
 	}
@@ -227,21 +227,21 @@ func (s *subject) callRevert(ctx context.Context) error {
 func wellFormed(changes []string) error {
 	for _, change := range changes {
 		if strings.TrimSpace(change) == "" || strings.ContainsAny(change, "\r\n") {
-			return fmt.Errorf("a change must be one line with a text, and is %q", change)
+			return fmt.Errorf("a change must be one line of text, and is %q", change)
 		}
 	}
 	return nil
 }
 
-// is tests that the node is as it was found or, if it is applied, as Apply left
-// it, and that Check and CheckRevert say so and leave it so.
+// is tests that the node is as it was found or, if it is applied, as Apply left it, and
+// that Check and CheckRevert report and keep that.
 func (s *subject) is(ctx context.Context, applied bool, when string) error {
 	state, want := s.found, s.first
 	if applied {
 		state, want = s.applied, nil
 	}
 	if changed := differ(state, s.state()); changed != "" {
-		return fmt.Errorf("the node is another %s: %s", when, changed)
+		return fmt.Errorf("the node differs %s: %s", when, changed)
 	}
 	if err := s.answers(ctx, when, want, applied); err != nil {
 		return err

@@ -52,7 +52,7 @@ type node struct {
 	checks, applies   int
 	reverts           int
 
-	file   string // what no Check tells of
+	file   string // not covered by Check
 	broken bool
 }
 
@@ -150,7 +150,7 @@ func TestConformPasses(t *testing.T) {
 	})
 }
 
-// Each action breaks one rule, and is told so.
+// Each action breaks one rule, and the error names it.
 func TestConformCatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		action action
@@ -166,11 +166,11 @@ func TestConformCatches(t *testing.T) {
 		},
 		"a change of two lines": {
 			action{check: func(context.Context, *node) ([]string, error) { return []string{"a\nb"}, nil }},
-			`must be one line with a text, and is "a\nb"`,
+			`must be one line of text, and is "a\nb"`,
 		},
 		"a change without text": {
 			action{check: func(context.Context, *node) ([]string, error) { return []string{" "}, nil }},
-			`must be one line with a text, and is " "`,
+			`must be one line of text, and is " "`,
 		},
 		"a check that applies": {
 			action{check: func(_ context.Context, n *node) ([]string, error) {
@@ -227,7 +227,7 @@ func TestConformCatches(t *testing.T) {
 				}
 				return apply(ctx, n)
 			}},
-			"Apply where it is applied already: broken",
+			"a second Apply: broken",
 		},
 		"an apply that toggles": {
 			action{apply: func(ctx context.Context, n *node) error {
@@ -245,14 +245,14 @@ func TestConformCatches(t *testing.T) {
 				}
 				return revert(ctx, n)
 			}},
-			"Revert where nothing was applied: broken",
+			"Revert with nothing applied: broken",
 		},
 		"a revert of what was not applied that changes the node": {
 			action{revert: func(ctx context.Context, n *node) error {
 				n.applied = !n.applied
 				return ctx.Err()
 			}},
-			"Check after Revert where nothing was applied names []",
+			"Check after Revert with nothing applied names []",
 		},
 		"a revert that ignores a context that is done": {
 			action{revert: func(_ context.Context, n *node) error { return revert(context.Background(), n) }},
@@ -285,7 +285,7 @@ func TestConformCatches(t *testing.T) {
 				}
 				return revert(ctx, n)
 			}},
-			"Revert where it is reverted already: broken",
+			"a second Revert: broken",
 		},
 		"a revert that toggles": {
 			action{revert: func(ctx context.Context, n *node) error {
@@ -316,11 +316,11 @@ func TestConformCatches(t *testing.T) {
 		},
 		"a check-revert that fails": {
 			action{checkRevert: func(context.Context, *node) ([]string, error) { return nil, errBroken }},
-			"CheckRevert after Revert where nothing was applied: broken",
+			"CheckRevert after Revert with nothing applied: broken",
 		},
-		"a check-revert that finds what nobody did": {
+		"a check-revert that finds changes not made": {
 			action{checkRevert: func(context.Context, *node) ([]string, error) { return []string{"take it back"}, nil }},
-			`CheckRevert after Revert where nothing was applied names ["take it back"], and must name nothing`,
+			`CheckRevert after Revert with nothing applied names ["take it back"], and must name nothing`,
 		},
 		"a check-revert that finds nothing": {
 			action{checkRevert: func(context.Context, *node) ([]string, error) { return nil, nil }},

@@ -67,21 +67,21 @@ func TestConformanceCatches(t *testing.T) {
 				}
 				return revert(ctx, n)
 			}},
-			`the node is another after an Apply that failed, and Revert: file is "" (was "theirs")`,
+			`the node differs after an Apply that failed, and Revert: file is "" (was "theirs")`,
 		},
-		"a revert that takes what others have applied": {
+		"a revert that undoes what others have applied": {
 			action{revert: func(ctx context.Context, n *node) error {
 				n.recorded = n.recorded || n.applied
 				return lampRevert(ctx, n)
 			}},
-			`Apply and Revert change what somebody else has applied: file is "theirs" (was "others'")`,
+			`Apply and Revert change what Others have applied: file is "theirs" (was "others'")`,
 		},
 		"a revert of nothing that changes something": {
 			action{revert: func(ctx context.Context, n *node) error {
 				n.file += "!"
 				return lampRevert(ctx, n)
 			}},
-			"the node is another after Revert where nothing was applied",
+			"the node differs after Revert with nothing applied",
 		},
 		"a revert that changes something though its context is done": {
 			action{revert: func(ctx context.Context, n *node) error {
@@ -90,7 +90,7 @@ func TestConformanceCatches(t *testing.T) {
 				}
 				return revert(ctx, n)
 			}},
-			"the node is another after Revert with a context that is done",
+			"the node differs after Revert with a context that is done",
 		},
 		"a check that changes something": {
 			action{check: func(_ context.Context, n *node) ([]string, error) {
@@ -113,14 +113,14 @@ func TestConformanceCatches(t *testing.T) {
 				n.file = "looked at"
 				return checkRevert(n), nil
 			}},
-			"Check or CheckRevert after Revert where nothing was applied changes the node",
+			"Check or CheckRevert after Revert with nothing applied changes the node",
 		},
 		"an apply that changes something though its context is done": {
 			action{apply: func(ctx context.Context, n *node) error {
 				n.file = "ours"
 				return lampApply(ctx, n)
 			}},
-			"the node is another after Apply with a context that is done",
+			"the node differs after Apply with a context that is done",
 		},
 		"an apply that returns another error than its context's": {
 			action{apply: func(ctx context.Context, n *node) error {
@@ -147,7 +147,7 @@ func TestConformanceCatches(t *testing.T) {
 				}
 				return lampApply(ctx, n)
 			}},
-			"the node is another after a second Apply",
+			"the node differs after a second Apply",
 		},
 		"an error that does not name the object": {
 			action{apply: func(ctx context.Context, n *node) error {
@@ -173,7 +173,7 @@ func TestConformanceCatches(t *testing.T) {
 				n.recorded = n.recorded && !n.broken
 				return err
 			}},
-			"the node is another after an Apply that failed, and Revert",
+			"the node differs after an Apply that failed, and Revert",
 		},
 		"a revert that cannot undo half of it": {
 			action{revert: func(ctx context.Context, n *node) error {

@@ -5,10 +5,9 @@
 // them.
 //
 // [Conform] tests that an action keeps the contract of [bootstrap.Action]: first
-// on a fake or a temporary directory, then on the real kernel. [Conformance] also
-// tests what only the node shows. [Script] is an action that does what a test
-// tells it to, for tests of what is built on plans; it needs neither root nor
-// Linux.
+// on a fake or a temporary directory, then on the real kernel. [Conformance] also tests
+// effects that only the node shows. [Script] is an action that a test controls, for tests
+// of code built on plans; it needs neither root nor Linux.
 //
 // [Kernel] is a node's kernel in memory, for the unit test of a whole plan without
 // root; [Node] is a throw-away node on the kernel that is running.

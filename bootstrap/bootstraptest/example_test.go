@@ -112,7 +112,7 @@ func ExampleConformance() {
 		},
 	}.Test(t)
 	// Output:
-	// the action breaks the contract: the node is another after Revert: motd is gone (was "hello")
+	// the action breaks the contract: the node differs after Revert: motd is gone (was "hello")
 }
 
 // A test on the running kernel leaves the machine as it is.

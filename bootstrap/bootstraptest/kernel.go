@@ -15,33 +15,33 @@ import (
 // The zero value has the link lo; [NewKernel] adds others. A nil Kernel answers each call
 // of an action with an error.
 //
-// It keeps mounts as the kernel does: a stack for each path, identities that are
-// never given twice, EINVAL, EBUSY, ENOENT, ENOTDIR and ENODEV where the kernel
-// answers so. Paths are real directories, such as testing.T.TempDir gives; what is
-// mounted, pinned and held there is only in the Kernel. Files outside of its mounts
-// are the real ones. It does not know symbolic links at the end of a path, mounts
-// moved or bound by others, or more than one mount namespace.
+// It keeps mounts as the kernel does: a stack for each path, unique identities, and
+// EINVAL, EBUSY, ENOENT, ENOTDIR and ENODEV as the kernel returns them. Paths are real
+// directories, such as those of testing.T.TempDir; mounts, pins and holds there exist
+// only in the Kernel. Files outside its mounts are the real ones. It does not support
+// symbolic links at the end of a path, mounts moved or bound by others, or more than one
+// mount namespace.
 //
-// It has a few of a real kernel's values, and does with them what the kernel does
-// where that makes a difference: prints tabs for blanks, refuses what is not a
-// number, rewrites every link's forwarding when the global one changes, drops
-// learnt IPv6 default routes, makes and removes the keys of links, and never takes
-// back kernel.unprivileged_bpf_disabled = 1.
+// It has a few of a real kernel's values, and imitates the kernel where that makes a
+// difference: it prints tabs for blanks, refuses values that are not numbers, rewrites
+// every link's forwarding when the global one changes, drops learnt IPv6 default routes,
+// makes and removes the keys of links, and never takes back
+// kernel.unprivileged_bpf_disabled = 1.
 //
-// It knows no capabilities and no file modes: [Kernel.Fail] refuses in their place.
-// For what it does not know use the real kernel, on a [Node].
+// It implements no capabilities and no file modes: [Kernel.Fail] refuses in their place.
+// For everything else use the real kernel, on a [Node].
 //
 // It may be used by several goroutines at once; its fields may not be changed
 // meanwhile.
 type Kernel struct {
-	// Fail, if not nil, is asked before each call is carried out. What it returns,
-	// such as syscall.EPERM, is what the call fails with. Calls and what they are
-	// about:
+	// Fail, if not nil, is called before each call is carried out. If it returns an
+	// error, such as syscall.EPERM, the call fails with that. The calls and their
+	// subjects:
 	//
 	//	statx, open, mount, umount    the path
-	//	fsopen                        the type of the file system to be mounted; with
-	//	                              EPERM or ENOSYS, as a seccomp profile answers,
-	//	                              there is the old mount call yet
+	//	fsopen                        the type of the file system to mount; with
+	//	                              EPERM or ENOSYS, as from a seccomp profile,
+	//	                              the old mount call still works
 	//	open, read, write, readdir    the value or directory below /proc/sys
 	Fail func(op, path string) error
 
@@ -54,7 +54,7 @@ type Kernel struct {
 
 	mu     sync.Mutex
 	mounts []*mount // oldest first
-	last   int      // identity given last
+	last   int      // last identity
 
 	boots   int
 	values  map[string]string // by path below /proc/sys; nil: not booted yet
@@ -63,7 +63,7 @@ type Kernel struct {
 	writes  []string
 }
 
-// NewKernel makes a kernel with the links lo and those given.
+// NewKernel returns a kernel with the link lo and the given ones.
 func NewKernel(links ...string) *Kernel {
 	k := &Kernel{}
 	k.boot(append([]string{"lo"}, links...))
@@ -71,14 +71,14 @@ func NewKernel(links ...string) *Kernel {
 }
 
 // Reboot starts the kernel anew: nothing is mounted, every value has its default,
-// and the boot id is another one. Links stay.
+// and the boot id changes. Links stay.
 func (k *Kernel) Reboot() {
 	defer k.lock()()
 	k.mounts = nil
 	k.boot(k.links())
 }
 
-// lock keeps others out until unlock, and boots the zero value.
+// lock excludes others until unlock, and boots the zero value.
 func (k *Kernel) lock() (unlock func()) {
 	k.mu.Lock()
 	if k.values == nil {
@@ -87,7 +87,7 @@ func (k *Kernel) lock() (unlock func()) {
 	return k.mu.Unlock
 }
 
-// refused asks Fail, with nothing locked.
+// refused calls Fail, without the lock held.
 func (k *Kernel) refused(op, path string) error {
 	if err := k.given(op, path); err != nil || k.Fail == nil {
 		return err
@@ -98,7 +98,7 @@ func (k *Kernel) refused(op, path string) error {
 	return nil
 }
 
-// given returns an error for a nil Kernel, which an action's field may hold.
+// given returns an error for a nil Kernel, which the field of an action may hold.
 func (k *Kernel) given(op, path string) error {
 	if k == nil {
 		return &fs.PathError{Op: op, Path: path, Err: errors.New("the kernel is a nil *bootstraptest.Kernel")}

@@ -75,7 +75,7 @@ func (p place) inTheWay(name string) (string, func()) {
 }
 
 // What a leaf does not tell of itself, the node shows: what was there before is
-// there again, what others have made stays, and who fails says what at.
+// there again, what others have made stays, and a failure names its object.
 func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 	config, err := configresolve.Resolve(t.Context(), configresolve.Static{Name: "test", Values: map[string]string{"mtu": "1450"}})
 	require.NoError(t, err)

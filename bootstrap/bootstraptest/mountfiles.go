@@ -41,7 +41,7 @@ func file(name, content string) (fs.File, error) {
 	return fstest.MapFS{base: {Data: []byte(content), Mode: 0o444}}.Open(base)
 }
 
-// files is what m holds.
+// files lists the files of m.
 func (m *mount) files() fstest.MapFS {
 	top := &fstest.MapFile{Mode: fs.ModeDir | 0o755}
 	files := fstest.MapFS{".": top}
@@ -87,7 +87,7 @@ func (k *Kernel) mountinfo() string {
 	return b.String()
 }
 
-// parent is the mount that the nth was attached to.
+// parent is the mount to which the nth was attached.
 func (k *Kernel) parent(n int) int {
 	for i := n - 1; i >= 0; i-- {
 		if below(k.mounts[n].point, k.mounts[i].point) {
@@ -97,7 +97,7 @@ func (k *Kernel) parent(n int) int {
 	return baseID
 }
 
-// shown is m's root as the caller's cgroup namespace sees it.
+// shown is m's root as seen from the caller's cgroup namespace.
 func (k *Kernel) shown(m *mount) string {
 	if m.fstype != cgroup2 {
 		return m.root
@@ -123,7 +123,7 @@ func (m *mount) attributes() string {
 	return strings.Join(has, ",")
 }
 
-// escape writes what would end a field as the kernel does.
+// escape escapes characters that would end a field, as the kernel does.
 func escape(s string) string {
 	return strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(s)
 }

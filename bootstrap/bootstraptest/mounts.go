@@ -37,10 +37,10 @@ const (
 // filesystems are those that the kernel has.
 var filesystems = []string{bpf, cgroup2, "cgroup", "tmpfs", "sysfs", "proc"}
 
-// PutMount mounts a file system on path as an administrator or another program
-// might have: also upon another one. Options are as for mount(8), with two
-// more: "root=/DIR" mounts one directory of the file system, as a volume of a
-// container is, and for cgroup2 that cgroup.
+// PutMount mounts a file system on path as an administrator or another program might
+// have, also on top of another one. Options are as for mount(8), with two more:
+// "root=/DIR" mounts one directory of the file system, as a volume of a container is, and
+// for cgroup2 that cgroup.
 func (k *Kernel) PutMount(path, fstype, options string) error {
 	defer k.lock()()
 	resolved, err := k.directory("mount", path)
@@ -65,7 +65,7 @@ func (k *Kernel) Pin(path string) error {
 	return nil
 }
 
-// Unpin removes what is pinned at path.
+// Unpin removes the pin at path.
 func (k *Kernel) Unpin(path string) error {
 	defer k.lock()()
 	resolved, err := fsmount.Resolve(path)
@@ -81,8 +81,7 @@ func (k *Kernel) Unpin(path string) error {
 	return nil
 }
 
-// Pins lists what is pinned in the bpffs mounted on path, by the path below it,
-// sorted.
+// Pins lists the pins in the bpffs mounted on path, by their paths below it, sorted.
 func (k *Kernel) Pins(path string) []string {
 	defer k.lock()()
 	resolved, err := fsmount.Resolve(path)
@@ -201,7 +200,7 @@ func (k *Kernel) Unmount(path string) error {
 	return nil
 }
 
-// detached makes a mount that is attached nowhere, and names its top.
+// detached makes a detached mount, and identifies its top directory.
 func (k *Kernel) detached(fstype, options string) (m *mount, root string) {
 	defer k.lock()()
 	m = k.make(fstype, options)
@@ -244,8 +243,8 @@ func (k *Kernel) namespaceRoot() string {
 	return k.Cgroup
 }
 
-// visible returns the mount that path is in, nil for the node's own file
-// system: the newest, since each is attached to what is visible.
+// visible returns the mount that path is in, nil for the node's own file system: the
+// newest, since each is attached to a visible one.
 func (k *Kernel) visible(path string) *mount {
 	for _, m := range slices.Backward(k.mounts) {
 		if below(path, m.point) {
@@ -271,7 +270,7 @@ func (k *Kernel) directory(op, path string) (string, error) {
 	return resolved, nil
 }
 
-// top names the directory that m shows, as Stat does.
+// top identifies the directory that m shows, as Stat does.
 func (m *mount) top() string {
 	if m.fstype == cgroup2 {
 		return fmt.Sprintf("0:%d%s:", cgroupFS, m.root)

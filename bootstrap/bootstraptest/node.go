@@ -22,10 +22,9 @@ import (
 //
 // Its /etc, /opt, /run and /var are as good as empty, /sys/fs/bpf is not
 // mounted, its cgroup2 is at /sys/fs/cgroup, mounts are shared within it, lo is
-// up. The machine's other folders are there, /usr read-only, and /tmp as it is:
-// what the node writes below [testing.T.TempDir] the test sees, and removes.
-// Programs still running when the test ends are killed. Several goroutines may
-// use a Node.
+// up. The machine's other folders are there, /usr read-only, and /tmp as it is: the test
+// sees, and removes, what the node writes below [testing.T.TempDir]. Programs still
+// running when the test ends are killed. Several goroutines may use a Node.
 type Node struct {
 	node *testns.Node
 	ctx  context.Context // the test's: programs end with it
@@ -62,7 +61,7 @@ func (n *Node) close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range n.cmds {
-		_ = c.Wait() // its error is the test's business, and comes to it as well
+		_ = c.Wait() // Wait returns its error to the test as well
 	}
 	for _, l := range n.listeners {
 		_ = l.Close() // the test may have closed it
@@ -71,25 +70,24 @@ func (n *Node) close() error {
 }
 
 // Proc returns a directory of the machine's that shows the node's processes, as
-// /hostproc does in a container: Proc()+"/1" is its pid 1. Programs of the
-// machine that enter the node by it find no /proc/self there; those that
-// [Node.Command] starts do, also when they make a container in turn.
+// /hostproc does in a container: Proc()+"/1" is its pid 1. Programs of the machine that
+// enter the node through it find no /proc/self there; those that [Node.Command] starts
+// do, also when they make a container in turn.
 func (n *Node) Proc() string { return n.node.Proc() }
 
 // Do calls f in the node's mount, cgroup, net, uts and ipc namespaces, on a
 // thread that is thrown away, and waits for it. f must not start goroutines:
-// they would run on the machine. What f mounts and unmounts, the node does; its
-// /proc is the machine's, with the node's pid 1 as /proc/1 and only the sysctls
-// below net writable. A panic in f, and its end by t.FailNow, come back as
-// errors.
+// they would run on the machine. Mounts that f makes or removes are the node's; its /proc
+// is the machine's, with the node's pid 1 as /proc/1 and only the sysctls below net
+// writable. A panic in f, and its end by t.FailNow, come back as errors.
 func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
 	return n.node.Do(ctx, f)
 }
 
-// Listen makes a unix socket at path on the node, and its folder if that is missing.
-// The test accepts; a process of the node's, cat(1), has the socket open too, so that
-// it is the node's for whoever looks who listens. It ends with the listener, at the
-// latest at the end of the test.
+// Listen makes a unix socket at path on the node, and its folder if that is missing. The
+// test accepts; a process of the node's, cat(1), has the socket open too, so that a look
+// at the listening process finds one of the node's. It ends with the listener, or at the
+// end of the test.
 func (n *Node) Listen(path string) (net.Listener, error) {
 	l, err := n.node.Listen(path, exec.CommandContext(n.ctx, "cat"))
 	if err == nil {
@@ -108,7 +106,7 @@ type Cmd struct {
 	wait func() error
 }
 
-type command = exec.Cmd // its name keeps the embedded one from being started, on the machine, by mistake
+type command = exec.Cmd // its name hides the embedded method, which would start the program on the machine
 
 // Command returns a program to be run in all the node's namespaces and in its
 // cgroup, with / as its working directory unless Dir is set. The name is looked

@@ -19,7 +19,7 @@ func (s *subject) state() map[string]string {
 	return s.State()
 }
 
-// differ names the first object that is not in the same state; "": there is none.
+// differ names the first object that is not in the same state; "" if there is none.
 func differ(before, now map[string]string) string {
 	objects := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(now))
 	slices.Sort(objects)
@@ -40,7 +40,7 @@ func differ(before, now map[string]string) string {
 
 func (s *subject) pure(ctx context.Context) error {
 	if changes, err := s.check(done(ctx)); err == nil && !slices.Equal(changes, s.first) {
-		return fmt.Errorf("Check with a context that is done names %q, and must name %q or fail", changes, s.first)
+		return fmt.Errorf("Check with a context that is done names %q, but must name %q or fail", changes, s.first)
 	}
 	if changed := differ(s.found, s.state()); changed != "" {
 		return fmt.Errorf("the first Check changes the node: %s", changed)
@@ -48,17 +48,17 @@ func (s *subject) pure(ctx context.Context) error {
 	return s.is(ctx, false, "before Apply")
 }
 
-// revertNothing also tells an action that can be reverted from one that cannot.
+// revertNothing also finds out whether the action can be reverted.
 func (s *subject) revertNothing(ctx context.Context) error {
 	err := s.callRevert(ctx)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("Revert where nothing was applied: %w", err)
+		return fmt.Errorf("Revert with nothing applied: %w", err)
 	}
 	s.reverts = err == nil
-	return s.is(ctx, false, "after Revert where nothing was applied")
+	return s.is(ctx, false, "after Revert with nothing applied")
 }
 
-// refused is an error unless err is that of a context that is done.
+// refused returns an error unless err is that of a context that is done.
 func refused(what string, err error) error {
 	switch {
 	case err == nil:
@@ -76,7 +76,7 @@ func (s *subject) refuseApply(ctx context.Context) error {
 	return s.is(ctx, false, "after Apply with a context that is done")
 }
 
-// fail tests an Apply that fails, and leaves the rest of it to the next one.
+// fail tests a failing Apply, and leaves its unfinished work to the next one.
 func (s *subject) fail(ctx context.Context) error {
 	if s.Break == nil {
 		return nil
@@ -86,7 +86,7 @@ func (s *subject) fail(ctx context.Context) error {
 	mend()
 	switch {
 	case err == nil:
-		return errors.New("Apply on the broken node returns no error: nothing is shown by it")
+		return errors.New("Apply on the broken node returns no error, so that failures are not tested")
 	case !strings.Contains(err.Error(), object):
 		return fmt.Errorf("the error of an Apply that fails does not name %q: %w", object, err)
 	case !s.reverts:
@@ -108,7 +108,7 @@ func (s *subject) apply(ctx context.Context) error {
 
 func (s *subject) applyAgain(ctx context.Context) error {
 	if err := s.callApply(ctx); err != nil {
-		return fmt.Errorf("Apply where it is applied already: %w", err)
+		return fmt.Errorf("a second Apply: %w", err)
 	}
 	return s.is(ctx, true, "after a second Apply")
 }
@@ -129,28 +129,28 @@ func (s *subject) revert(ctx context.Context) error {
 
 func (s *subject) revertAgain(ctx context.Context) error {
 	if err := s.callRevert(ctx); err != nil {
-		return fmt.Errorf("Revert where it is reverted already: %w", err)
+		return fmt.Errorf("a second Revert: %w", err)
 	}
 	return s.is(ctx, false, "after a second Revert")
 }
 
-// leaveOthers tests that what somebody else has applied is not undone.
+// leaveOthers tests that another agent's changes are not undone.
 func (s *subject) leaveOthers(ctx context.Context) error {
 	if s.Others == nil {
 		return nil
 	}
 	if err := s.Others().Apply(ctx); err != nil {
-		return fmt.Errorf("Apply of somebody else: %w", err)
+		return fmt.Errorf("Apply of Others: %w", err)
 	}
 	theirs := s.state()
 	if err := s.callApply(ctx); err != nil {
-		return fmt.Errorf("Apply where somebody else has applied: %w", err)
+		return fmt.Errorf("Apply where Others have applied: %w", err)
 	}
 	if err := s.callRevert(ctx); err != nil {
-		return fmt.Errorf("Revert where somebody else has applied: %w", err)
+		return fmt.Errorf("Revert where Others have applied: %w", err)
 	}
 	if changed := differ(theirs, s.state()); changed != "" {
-		return fmt.Errorf("Apply and Revert change what somebody else has applied: %s", changed)
+		return fmt.Errorf("Apply and Revert change what Others have applied: %s", changed)
 	}
-	return s.answers(ctx, "after Revert where somebody else has applied", nil, false)
+	return s.answers(ctx, "after Revert where Others have applied", nil, false)
 }

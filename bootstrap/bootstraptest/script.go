@@ -13,9 +13,9 @@ import (
 
 var _ bootstrap.CheckReverter = (*Script)(nil)
 
-// Script is an action that does what a test tells it to, and records how it
-// was called. The zero value is an action with nothing to change. Set the
-// fields before the first call; methods may be called by several goroutines.
+// Script is an action that a test controls, and that records its calls. The zero value is
+// an action with nothing to change. Set the fields before the first call; methods may be
+// called by several goroutines.
 //
 // Check names Changes until Apply succeeds, and again after Revert. Every
 // method returns the context's error if the context is done, and changes
@@ -23,19 +23,19 @@ var _ bootstrap.CheckReverter = (*Script)(nil)
 //
 // To have an action without Revert, wrap it: bootstrap.Func(s.Check, s.Apply).
 type Script struct {
-	// Changes are what Check names while the script is not applied.
+	// Changes are the changes that Check names while the script is not applied.
 	Changes []string
 
-	// Left are what Check names once it is applied: an action that does not
-	// converge.
+	// Left are the changes that Check still names once it is applied: an action that does
+	// not converge.
 	Left []string
 
-	// Advice is what Advise says, which is not among the Calls.
+	// Advice is what Advise returns. Calls does not list Advise.
 	Advice []string
 
 	// CheckErrs, ApplyErrs, RevertErrs and CheckRevertErrs are the errors of
 	// the first, second, ... call of each method, which then does nothing
-	// else. Nil and past the end: success.
+	// else. Nil, and past the end, means success.
 	CheckErrs, ApplyErrs, RevertErrs, CheckRevertErrs []error
 
 	// Hook is called in each call, before anything else and without a lock
@@ -103,7 +103,7 @@ func (s *Script) CheckRevert(ctx context.Context) (changes []string, err error) 
 	return changes, err
 }
 
-// call records a call and does its part, unless something is in the way.
+// call records a call and carries it out, unless an error is due.
 func (s *Script) call(ctx context.Context, name string, errs []error, do func()) error {
 	nth := s.record(name)
 	if s.Hook != nil {
@@ -123,7 +123,7 @@ func (s *Script) call(ctx context.Context, name string, errs []error, do func())
 	return nil
 }
 
-// record notes a call and returns how many there were of its name before.
+// record notes a call and returns the number of earlier calls of its name.
 func (s *Script) record(name string) (before int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

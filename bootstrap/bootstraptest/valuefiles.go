@@ -41,7 +41,7 @@ func (k *Kernel) ReadDir(name string) ([]string, error) {
 	return names, nil
 }
 
-// Writable says whether WriteFile can open the file.
+// Writable reports whether WriteFile can open the file.
 func (k *Kernel) Writable(name string) error {
 	if err := k.exists(name); err != nil {
 		return err
@@ -146,8 +146,8 @@ func isNumber(value string) bool {
 	return len(fields) > 0
 }
 
-// follow is what the kernel changes along with a value: measured on Linux 6.18
-// in a new network namespace.
+// follow makes the further changes that the kernel makes along with a value, as measured
+// on Linux 6.18 in a new network namespace.
 func (k *Kernel) follow(name, value string) {
 	switch dir, file := path.Split(name); {
 	case name == "net/ipv4/ip_forward" || name == "net/ipv4/conf/all/forwarding":

@@ -88,8 +88,8 @@ func (k *Kernel) Deafen(key string) {
 	k.deaf[slashes(key)] = true
 }
 
-// PutValue makes or changes a key as if somebody else had, with the kernel's rules
-// for one that exists. It panics if the kernel would refuse.
+// PutValue makes or changes a key as another program would, with the kernel's rules for
+// an existing one. It panics if the kernel would refuse.
 func (k *Kernel) PutValue(key, value string) {
 	defer k.lock()()
 	name := slashes(key)
@@ -102,7 +102,7 @@ func (k *Kernel) PutValue(key, value string) {
 	}
 }
 
-// Values are all keys, dotted, with their values.
+// Values returns all keys, dotted, with their values.
 func (k *Kernel) Values() map[string]string {
 	defer k.lock()()
 	all := map[string]string{}
@@ -112,7 +112,7 @@ func (k *Kernel) Values() map[string]string {
 	return all
 }
 
-// Writes are the writes so far, each "KEY = VALUE".
+// Writes returns the writes so far, each "KEY = VALUE".
 func (k *Kernel) Writes() []string {
 	defer k.lock()()
 	return slices.Clone(k.writes)

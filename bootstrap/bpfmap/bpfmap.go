@@ -13,15 +13,15 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Pinned is the state in which each map is pinned in a directory, as its spec says.
-// It is a bootstrap.Action.
+// Pinned is the state in which each map is pinned in a directory, as specified. It is a
+// bootstrap.Action.
 type Pinned struct {
-	// Dir is an absolute path on a BPF file system, such as /sys/fs/bpf/agent. It is
-	// made if only it is missing, with mode 0700.
+	// Dir is an absolute path on a BPF file system, such as /sys/fs/bpf/agent. If only
+	// its last element is missing, it is made with mode 0700.
 	Dir string
 
-	// Maps are what is pinned, each by its Name: the agent's own, since a map that
-	// does not fit is replaced. Their Pinning has no meaning here.
+	// Maps lists the maps to pin, each under its Name. They must be the agent's own,
+	// since a map that does not match is replaced. Their Pinning is ignored.
 	Maps []*ebpf.MapSpec
 }
 
@@ -34,8 +34,8 @@ func (p Pinned) Check(ctx context.Context) (changes []string, err error) {
 	return p.check(ctx)
 }
 
-// Apply makes and pins the maps that are missing, and replaces those that do not fit.
-// If one cannot be, the others still are; the errors are joined.
+// Apply creates and pins missing maps, and replaces those that do not match. If one
+// fails, the others are still done; the errors are joined.
 func (p Pinned) Apply(ctx context.Context) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -53,11 +53,12 @@ func (Pinned) Namespaces() []string { return Handler{}.Namespaces() }
 // Places lists the directory.
 func (p Pinned) Places() map[string]string { return map[string]string{p.Dir: ""} }
 
-// Validate says what is wrong with the directory and the maps of p, whatever is on the node.
+// Validate returns an error if the directory or the maps of p are invalid, whatever is on
+// the node.
 func (p Pinned) Validate() error {
 	var errs []error
 	if !filepath.IsAbs(p.Dir) || filepath.Clean(p.Dir) == "/" {
-		errs = append(errs, fmt.Errorf("%q is no absolute path of a directory", p.Dir))
+		errs = append(errs, fmt.Errorf("%q is not the absolute path of a directory", p.Dir))
 	}
 	if len(p.Maps) == 0 {
 		errs = append(errs, errors.New("no maps given"))
@@ -67,7 +68,7 @@ func (p Pinned) Validate() error {
 		switch {
 		case spec == nil:
 			errs = append(errs, fmt.Errorf("map %d of %d is nil", i+1, len(p.Maps)))
-		case spec.Name == "" || len(spec.Name) > maxName || strings.ContainsAny(spec.Name, "./\x00"): // bpffs keeps dots to itself
+		case spec.Name == "" || len(spec.Name) > maxName || strings.ContainsAny(spec.Name, "./\x00"): // bpffs reserves dots
 			errs = append(errs, fmt.Errorf("map %q: want a name of at most %d bytes without dots and slashes", spec.Name, maxName))
 		case names[spec.Name]:
 			errs = append(errs, fmt.Errorf("map %q is given twice", spec.Name))
@@ -81,8 +82,8 @@ func (p Pinned) Validate() error {
 	return nil
 }
 
-// next starts the name under which a map waits to take the place of another: a bpffs
-// has no names that nobody else can have.
+// next starts the name under which a map waits to replace another: a bpffs has no
+// reserved names.
 const next = "slipway_next_"
 
 const maxName = 255 - len(next)

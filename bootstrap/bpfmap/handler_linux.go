@@ -34,7 +34,7 @@ func lookAtPin(e journal.Entry) (journal.Undo, error) {
 	return u, nil
 }
 
-// inPlace reports whether what e tells of is there, as it was left.
+// inPlace reports whether the object of e exists as it was left.
 func inPlace(e journal.Entry) (bool, error) {
 	dir, err := durable.OpenDir(filepath.Dir(e.Object))
 	if err == nil {
@@ -77,8 +77,8 @@ func left(dir *durable.Dir, e journal.Entry) error {
 	return err
 }
 
-// isLeft reports whether now is the very map that the step has left, or another agent that
-// wanted it too.
+// isLeft reports whether now is the map that the step, or another agent that wanted it
+// too, has left.
 func isLeft(e journal.Entry, now journal.State) bool {
 	states := e.LeftAs()
 	if e.Was != nil {
@@ -98,12 +98,12 @@ func remove(e journal.Entry) error {
 	}
 	defer dir.Close()
 	name := filepath.Base(e.Object)
-	if e.Kind == kindPin { // what a replacement has left goes too
+	if e.Kind == kindPin { // the leftover of a replacement goes too
 		err = dir.Remove(next + name)
 	}
 	err = errors.Join(err, dir.Remove(name))
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("the directory %s is left: it holds what others have pinned", e.Object)
+		return fmt.Errorf("the directory %s is left: it holds pins of others", e.Object)
 	}
 	return remedy.File(err)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// agent is what another agent of the node does with maps.
+// agent is another agent of the node that pins maps.
 func (n *node) agent(name string, f func(p recorded)) {
 	n.t.Helper()
 	j, err := (&journal.Node{Dir: n.state, Agent: name, NoOwner: true, Handlers: []journal.Handler{bpfmap.Handler{}}}).Open(n.t.Context(), nil)
@@ -25,7 +25,7 @@ func (n *node) agent(name string, f func(p recorded)) {
 	f(p)
 }
 
-// id is that of the map, which no other one has.
+// id returns the map's id, which no other map has.
 func (n *node) id(name string) ebpf.MapID {
 	n.t.Helper()
 	info, err := n.load(name).Info()
@@ -35,8 +35,8 @@ func (n *node) id(name string) ebpf.MapID {
 	return id
 }
 
-// A map that two agents want stays until both are undone, whoever has made it; one that wants
-// it to be another is refused, and nothing is replaced.
+// A map that two agents want stays until both are undone, whichever made it; an agent
+// that wants another map there is refused, and nothing is replaced.
 func TestPLAN14_AMapOfTwoAgents(t *testing.T) {
 	for _, order := range [][]string{{"first", "second"}, {"second", "first"}} {
 		n := newNode(t)
@@ -69,7 +69,8 @@ func TestPLAN14_AMapOfTwoAgents(t *testing.T) {
 	}
 }
 
-// One agent makes it anew after a stranger has removed it: the other one knows it by that.
+// One agent makes it anew after a stranger has removed it; the other one recognises the
+// new map as wanted.
 func TestPLAN14_AMapThatWasMadeAnew(t *testing.T) {
 	n := newNode(t)
 	apply := func(p recorded) {
@@ -85,7 +86,7 @@ func TestPLAN14_AMapThatWasMadeAnew(t *testing.T) {
 	require.NoDirExists(t, n.path(""))
 }
 
-// A map that was there before is nobody's to remove, and wanted as it is.
+// A map that existed before is wanted as it is, and neither agent removes it.
 func TestPLAN14_AMapThatWasFound(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, bpfmap.Pinned{Dir: n.pinned().Dir, Maps: n.pinned(hash("services", 10)).Maps}.Apply(t.Context()))

@@ -36,7 +36,7 @@ func (p Pinned) check(ctx context.Context) (changes []string, err error) {
 	return append(changes, shared...), errors.Join(err, conflict)
 }
 
-// look says what is to be done about the maps, and which are wanted.
+// look returns the changes to make to the maps, and the wanted maps.
 func (p Pinned) look(ctx context.Context, dir *durable.Dir) (changes []string, wishes []journal.Wish, err error) {
 	var errs []error
 	for _, spec := range p.Maps {
@@ -50,7 +50,7 @@ func (p Pinned) look(ctx context.Context, dir *durable.Dir) (changes []string, w
 	return changes, wishes, errors.Join(errs...)
 }
 
-// wish is the map that is there, or is to be made.
+// wish is the existing map, or the one to create.
 func (p Pinned) wish(ctx context.Context, spec *ebpf.MapSpec, s state) journal.Wish {
 	e := p.entry(ctx, spec.Name, journal.State{Type: typeMap, Value: shapeOf(spec)})
 	if !s.missing {
@@ -87,7 +87,7 @@ func (p Pinned) apply(ctx context.Context) error {
 
 func (p Pinned) path(name string) string { return filepath.Join(p.Dir, name) }
 
-// open opens the directory; nil: there is none.
+// open opens the directory; nil if there is none.
 func (p Pinned) open() (*durable.Dir, error) {
 	dir, err := durable.OpenDir(p.Dir)
 	place := p.Dir
@@ -110,7 +110,7 @@ func onBPFFS(dir *durable.Dir, path string) error {
 		return fmt.Errorf("pin maps: ask for the file system of %s: %w", path, err)
 	}
 	if uint32(s.Type) != unix.BPF_FS_MAGIC {
-		return code.Errorf(code.BPFMapNoBPFFS, "pin maps: %s is on no BPF file system (mount one first)", path)
+		return code.Errorf(code.BPFMapNoBPFFS, "pin maps: %s is not on a BPF file system (mount one first)", path)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (p Pinned) openOrMake(ctx context.Context) (*durable.Dir, error) {
 	if err == nil {
 		err = errors.Join(above.Mkdir(filepath.Base(p.Dir), dirMode), above.Close())
 	}
-	if errors.Is(err, fs.ErrExist) { // somebody else's
+	if errors.Is(err, fs.ErrExist) { // another program has made it
 		err = journal.From(ctx).Forget(ctx, e)
 	} else if err == nil {
 		err = journal.From(ctx).Complete(ctx, e)
@@ -137,24 +137,24 @@ func (p Pinned) openOrMake(ctx context.Context) (*durable.Dir, error) {
 		return nil, fmt.Errorf("pin maps: %w", remedy.File(err))
 	}
 	if dir, err = p.open(); err == nil && dir == nil {
-		err = fmt.Errorf("pin maps: %s has gone meanwhile", p.Dir)
+		err = fmt.Errorf("pin maps: %s was removed meanwhile", p.Dir)
 	}
 	return dir, err
 }
 
-// state is what is there in a map's place.
+// state describes the object at a map's path.
 type state struct {
 	path     string
-	missing  bool          // there is none, or another
-	found    journal.State // of the map that is there
-	differs  error         // how what is there differs
+	missing  bool          // there is no map, or another one
+	found    journal.State // of the existing map
+	differs  error         // how the existing map differs
 	leftover bool          // a replacement that was killed has left its map
 }
 
 func (s state) changes() (changes []string) {
 	switch {
 	case s.differs != nil:
-		changes = append(changes, fmt.Sprintf("replace the map %s by an empty one: %v", s.path, s.differs))
+		changes = append(changes, fmt.Sprintf("replace the map %s with an empty one: %v", s.path, s.differs))
 	case s.missing:
 		changes = append(changes, "create the map "+s.path)
 	}
@@ -166,7 +166,7 @@ func (s state) changes() (changes []string) {
 
 func nextPath(path string) string { return filepath.Join(filepath.Dir(path), next+filepath.Base(path)) }
 
-// look compares what is pinned with the spec. A nil dir is a missing one.
+// look compares the pinned map with the spec. A nil dir is a missing one.
 func look(dir *durable.Dir, path string, spec *ebpf.MapSpec) (s state, err error) {
 	s = state{path: path, missing: true}
 	if dir == nil {
@@ -193,9 +193,9 @@ func look(dir *durable.Dir, path string, spec *ebpf.MapSpec) (s state, err error
 	return s, err
 }
 
-var errNoMap = errors.New("no map that is pinned")
+var errNoMap = errors.New("not a pinned map")
 
-// load opens the map that is pinned under the name. Anything else is an error.
+// load opens the map pinned under the name. Any other object is an error.
 func load(dir *durable.Dir, name string) (*ebpf.Map, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
@@ -215,7 +215,7 @@ func load(dir *durable.Dir, name string) (*ebpf.Map, error) {
 	return m, nil
 }
 
-// at is a name in a directory that is open, for calls that take a path.
+// at is the path of a name in an open directory, for calls that take a path.
 func at(dir *durable.Dir, name string) string {
 	return fmt.Sprintf("/proc/thread-self/fd/%d/%s", dir.File().Fd(), name)
 }
@@ -239,7 +239,7 @@ func (p Pinned) ensure(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec
 	return nil
 }
 
-// pin makes a map and puts it into its place.
+// pin creates a map and pins it at its path.
 func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, replaces bool) error {
 	spec = spec.Copy()
 	spec.Pinning = ebpf.PinNone
@@ -265,7 +265,7 @@ func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, r
 			err = dir.Rename(next+spec.Name, spec.Name)
 		}
 	} else {
-		err = m.Pin(at(dir, spec.Name)) // not over what came meanwhile
+		err = m.Pin(at(dir, spec.Name)) // not over a pin that appeared meanwhile
 	}
 	if err != nil {
 		if !known {
@@ -276,7 +276,7 @@ func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, r
 	return journal.From(ctx).Complete(ctx, e)
 }
 
-// entry is that of a map in its place.
+// entry is the journal entry of a map at its path.
 func (p Pinned) entry(ctx context.Context, name string, after journal.State) journal.Entry {
 	return journal.Entry{Kind: kindPin, Object: p.path(name), Boot: journal.From(ctx).Boot(), Needs: []string{p.Dir}, After: after}
 }
@@ -292,13 +292,13 @@ func stateOf(m *ebpf.Map) (journal.State, error) {
 	}
 	id, ok := info.ID()
 	if !ok {
-		return journal.State{}, errors.New("the kernel tells no id of a map")
+		return journal.State{}, errors.New("the kernel reports no id of a map")
 	}
 	like := shape(info.Type, info.KeySize, info.ValueSize, info.MaxEntries, info.Flags)
 	return journal.State{Type: typeMap, Value: like, File: strconv.FormatUint(uint64(id), 10)}, nil
 }
 
-// shapeOf is what a map by the spec will be like, as far as the spec says.
+// shapeOf is the shape of a map made by the spec, as far as the spec determines it.
 func shapeOf(spec *ebpf.MapSpec) string {
 	return shape(spec.Type, spec.KeySize, spec.ValueSize, spec.MaxEntries, spec.Flags)
 }

@@ -77,7 +77,7 @@ func (n *node) load(name string) *ebpf.Map {
 	return m
 }
 
-// pins are what is in the directory.
+// pins lists the directory.
 func (n *node) pins() (names []string) {
 	n.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(n.root, "agent"))
@@ -114,7 +114,7 @@ func TestRDY4_AMapThatDoesNotFitIsReplaced(t *testing.T) {
 	require.NoError(t, n.load("services").Put(uint32(1), uint32(2)))
 
 	newer := n.pinned(hash("endpoints", 16), hash("services", 8))
-	n.changes(newer, "replace the map "+n.path("endpoints")+" by an empty one: MaxEntries: 8 changed to 16: "+ebpf.ErrMapIncompatible.Error())
+	n.changes(newer, "replace the map "+n.path("endpoints")+" with an empty one: MaxEntries: 8 changed to 16: "+ebpf.ErrMapIncompatible.Error())
 	n.apply(newer)
 	require.EqualValues(t, 16, n.load("endpoints").MaxEntries())
 	require.NoError(t, old.Put(uint32(1), uint32(2)), "who has the old one goes on with it")
@@ -126,7 +126,7 @@ func TestRDY4_AMapThatDoesNotFitIsReplaced(t *testing.T) {
 	require.Empty(t, n.pins())
 }
 
-// The kernel takes no bpffs for one that holds nothing while pins are in it.
+// bpffs does not treat a file system with pins as empty.
 func TestRDY4_AllIsUndoneWithTheFileSystem(t *testing.T) {
 	n := newNode(t)
 	n.apply(n.pinned(hash("endpoints", 8)))
@@ -148,7 +148,7 @@ func TestRDY4_WhatIsSomebodyElsesStays(t *testing.T) {
 	defer theirs.Close()
 	require.NoError(t, os.Mkdir(filepath.Join(n.root, "agent"), 0o755))
 	require.NoError(t, theirs.Pin(n.path("endpoints")))
-	n.apply(p) // which takes it for one of an earlier version
+	n.apply(p) // which treats it as one of an earlier version
 	require.NoError(t, os.Remove(n.path("services")))
 	clone, err := theirs.Clone() // a pin of its own
 	require.NoError(t, err)
@@ -177,17 +177,17 @@ func TestRDY4_WhatIsNoMapIsAnError(t *testing.T) {
 	_, err = p.Check(t.Context())
 	require.ErrorContains(t, err, n.path("program"))
 	err = p.Apply(t.Context())
-	require.ErrorContains(t, err, n.path("program")+": it is no map that is pinned")
-	require.ErrorContains(t, err, n.path("directory")+": it is no map that is pinned")
+	require.ErrorContains(t, err, n.path("program")+": it is not a pinned map")
+	require.ErrorContains(t, err, n.path("directory")+": it is not a pinned map")
 	require.Equal(t, []string{"directory", "good", "program"}, n.pins(), "the others are pinned")
 	require.NoError(t, p.Revert(t.Context()))
 	require.Equal(t, []string{"directory", "program"}, n.pins())
 
 	p.Dir = filepath.Join(filepath.Dir(n.root), "agent")
 	_, err = p.Check(t.Context())
-	require.ErrorContains(t, err, "is on no BPF file system (mount one first)")
+	require.ErrorContains(t, err, "is not on a BPF file system (mount one first)")
 	require.Equal(t, "bpfmap.no-bpffs", code.Of(err))
-	require.ErrorContains(t, p.Apply(t.Context()), "is on no BPF file system")
+	require.ErrorContains(t, p.Apply(t.Context()), "is not on a BPF file system")
 	p.Dir = filepath.Join(n.root, "missing", "agent")
 	require.ErrorIs(t, p.Apply(t.Context()), os.ErrNotExist)
 }

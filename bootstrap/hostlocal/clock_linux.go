@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockOfBoot returns what the clock would say if it had not been set since the kernel
-// made /dev/null (devtmpfs), a second after it started. Zero: that cannot be told.
+// clockOfBoot returns the time that the clock would show if it had not been set since the
+// kernel made /dev/null (devtmpfs), a second after it started. Zero if that is unknown.
 func clockOfBoot() time.Time {
 	var made unix.Stat_t
 	var up unix.Timespec

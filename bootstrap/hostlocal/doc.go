@@ -7,22 +7,22 @@
 //	store := hostlocal.Store{Network: "agent", Sandboxes: endpoint.SandboxIDs} // of package cri
 //	err := store.Apply(ctx)
 //
-// host-local reserves an address by a file, and releases it when the runtime says
-// that a sandbox goes. Where nobody says so (the node lost power, the plugin was
-// missing, the runtime's state was removed) the file stays, at each such time a few
-// more, until the range is used up and no pod starts. A file that a power cut left
-// empty is never released at all: it is moved aside, to NAME.corrupt.
+// host-local reserves an address with a file, and releases it when the runtime reports
+// that a sandbox is deleted. Without such a report (the node lost power, the plugin was
+// missing, the runtime's state was removed) the file stays. Each time a few more stay,
+// until the range is used up and no pod starts. A file that a power cut left empty is
+// never released at all: it is moved aside, to NAME.corrupt.
 //
 // # What is released
 //
-// An address whose file names a sandbox that the runtime does not list, and is older
-// than [Store.MinAge], also by the clock as it ran before it was set forward since the
-// boot. The runtime is asked after the store was read, and each file is
-// read again under host-local's own lock, just before it is removed: a sandbox that
-// came meanwhile keeps its address. A runtime that does not answer says nothing about
-// its sandboxes: that is an error, and nothing is released.
+// An address whose file names a sandbox that the runtime does not list, and is older than
+// [Store.MinAge], even by the clock as it ran before it was set forward since the boot.
+// The runtime is asked after the store is read, and each file is read again under
+// host-local's own lock, just before it is removed: a sandbox created meanwhile keeps its
+// address. If the runtime does not answer, that is an error, and nothing is released.
 //
-// Nothing of this is undone, so there is no journal: the address belongs to nobody.
+// None of this is undone, so nothing is recorded in a journal: the address was not in
+// use.
 //
 // # What it needs
 //
@@ -31,6 +31,6 @@
 //
 // # When not to use it
 //
-// Where others than the pods of this runtime have addresses of the same network:
-// containers of podman, nerdctl or cnitool are no sandboxes, and would lose theirs.
+// If the network also has addresses of others than the pods of this runtime: containers
+// of podman, nerdctl or cnitool are not sandboxes, and would lose theirs.
 package hostlocal

@@ -17,16 +17,16 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// The lock is a flock on the file "lock", as host-local takes it. It holds it for the
-// milliseconds of one address; others who may read the directory could hold it for
-// ever.
+// The lock is a flock on the file "lock", as host-local takes it. host-local holds it for
+// milliseconds, for one address; any other process that can read the directory could hold
+// it for ever.
 const (
 	lockName  = "lock"
 	lockWait  = 10 * time.Second
 	lockEvery = 20 * time.Millisecond
 )
 
-// lock takes host-local's lock, which keeps it from reserving and releasing.
+// lock takes host-local's lock, so that host-local neither reserves nor releases.
 func lock(ctx context.Context, dir *durable.Dir) (unlock func(), err error) {
 	f, err := dir.OpenOrCreate(lockName, 0o750) // host-local's mode
 	if err != nil {
@@ -51,7 +51,7 @@ func take(ctx context.Context, f *os.File, path string) error {
 		case !errors.Is(err, unix.EWOULDBLOCK):
 			return err
 		case time.Since(start) >= lockWait:
-			return code.Errorf(code.LockHeld, "somebody else still holds it after %v (find them by fuser or lslocks)", lockWait)
+			return code.Errorf(code.LockHeld, "another process still holds it after %v (find it with fuser or lslocks)", lockWait)
 		}
 		if !told {
 			bootstrap.Waiting(ctx, bootstrap.Wait{For: "host-local's lock " + path, Pause: lockWait})

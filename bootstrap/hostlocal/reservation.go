@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// corrupt ends the names of files that were moved aside. host-local takes no address
-// from such a name.
+// corrupt ends the names of files that were moved aside. host-local does not read an
+// address from such a name.
 const corrupt = ".corrupt"
 
-// maxContent is far more than an ID and the name of an interface.
+// maxContent is far more than an ID and an interface name take.
 const maxContent = 1024
 
 // reservation is the file of an address: its name is the address, its content the ID
@@ -31,12 +31,12 @@ const maxContent = 1024
 type reservation struct {
 	name    string
 	sandbox string
-	damage  string // why it names no sandbox; empty: it does
-	stuck   string // why it can only be told of; empty: it can be moved aside
+	damage  string // why it names no sandbox; empty if it does
+	stuck   string // why it can only be reported; empty if it can be moved aside
 	since   time.Time
 }
 
-// content is what host-local writes: the ID as the CNI specification has it
+// content matches a file of host-local's: the ID in the form of the CNI specification
 // (CNI_CONTAINERID), and the interface, which its first versions left out.
 var content = regexp.MustCompile(`^([a-zA-Z0-9][a-zA-Z0-9_.-]*)(?:\r?\n[^\s/:\x00]{1,15})?\s*$`)
 
@@ -47,7 +47,7 @@ func (r reservation) change() string {
 	return fmt.Sprintf("release %s: the container runtime does not know the sandbox %s", r.name, r.sandbox)
 }
 
-// read lists the reservations that are old enough, in the order of their addresses.
+// read lists the old enough reservations, in the order of their addresses.
 func (s Store) read(ctx context.Context, dir *durable.Dir) (all []reservation, err error) {
 	names, err := input.Collect(ctx, dir.Path(), dir.All(), isAddress)
 	if err != nil {
@@ -68,9 +68,10 @@ func (s Store) read(ctx context.Context, dir *durable.Dir) (all []reservation, e
 	return all, nil
 }
 
-// age returns how long ago a time was noted, by the clock that is now or, if the clock
-// was set since, by the one of before, which is ofBoot now: by that one it is younger
-// where the clock was set forward. What that clock has not come to was noted by the new.
+// age returns how long ago a time was recorded, by the present clock or, if the clock was
+// set since, by the earlier one, which would show ofBoot now: by that one it is younger
+// if the clock was set forward. A time that the earlier clock has not reached was
+// recorded by the present one.
 func age(since, now, ofBoot time.Time) time.Duration {
 	if ofBoot.Before(since) {
 		return now.Sub(since)
@@ -98,10 +99,10 @@ func readReservation(dir *durable.Dir, name string) (reservation, error) {
 	}
 	r := reservation{name: name, since: info.ModTime()}
 	switch {
-	case info.IsDir(): // what is in it may be anything
+	case info.IsDir(): // its content may be anything
 		r.damage, r.stuck = "it is a directory", "it is a directory"
 	case !info.Mode().IsRegular():
-		r.damage = "it is no regular file"
+		r.damage = "it is not a regular file"
 	case info.Size() == 0:
 		r.damage = "it is empty"
 	case info.Size() > maxContent:
@@ -118,11 +119,11 @@ func readReservation(dir *durable.Dir, name string) (reservation, error) {
 		r.sandbox = string(match[1])
 		return r, nil
 	}
-	r.damage = fmt.Sprintf("it names no sandbox, but has %q", strings.ToValidUTF8(string(text[:min(len(text), 40)]), "?"))
+	r.damage = fmt.Sprintf("it names no sandbox, but holds %q", strings.ToValidUTF8(string(text[:min(len(text), 40)]), "?"))
 	return r, r.lookAside(dir)
 }
 
-// lookAside notes a directory in the place that the file is to be moved to.
+// lookAside notes a directory in the place to which the file must be moved.
 func (r *reservation) lookAside(dir *durable.Dir) error {
 	info, err := dir.Lstat(r.name + corrupt)
 	switch {
@@ -134,8 +135,8 @@ func (r *reservation) lookAside(dir *durable.Dir) error {
 	return err
 }
 
-// release removes the file or moves it aside, if it is still what was seen. The lock
-// is held.
+// release removes the file or moves it aside, if it is unchanged since read. The lock is
+// held.
 func (r reservation) release(dir *durable.Dir) error {
 	now, err := readReservation(dir, r.name)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// DefaultDataDir is host-local's own, where its configuration has no dataDir.
+// DefaultDataDir is host-local's default, used if its configuration has no dataDir.
 const DefaultDataDir = "/var/lib/cni/networks"
 
 const defaultMinAge = 10 * time.Minute
@@ -32,17 +32,17 @@ type Store struct {
 	DataDir string
 
 	// Sandboxes returns the IDs of all sandboxes that the runtime knows, such as
-	// cri.Endpoint.SandboxIDs. It is not called where there is nothing to release.
+	// cri.Endpoint.SandboxIDs. It is not called if there is nothing to release.
 	Sandboxes func(context.Context) ([]string, error)
 
 	// Enter calls its last argument in the host's namespaces of the given names, such as
-	// hostns.Host.Enter, for DataDir is the host's. Sandboxes is called outside of it.
-	// Nil: the process's own namespaces.
+	// hostns.Host.Enter, since DataDir is a path of the host. Sandboxes is called outside
+	// of it. If nil, the process's own namespaces are used.
 	Enter func(ctx context.Context, namespaces []string, f func(context.Context) error) error
 
-	// MinAge keeps the addresses of sandboxes that are being made: no runtime lists
-	// them yet. Zero means 10 minutes, more than twice as long as the kubelet waits
-	// for a sandbox; negative: none is kept.
+	// MinAge keeps the addresses of sandboxes that are being created, which no runtime
+	// lists yet. Zero means 10 minutes, more than twice as long as the kubelet waits for
+	// a sandbox; a negative value keeps none.
 	MinAge time.Duration
 }
 
@@ -59,14 +59,13 @@ func (s Store) Check(ctx context.Context) ([]string, error) {
 	return changes, nil
 }
 
-// Advise names the addresses that host-local does not give while a directory is in the
-// place of their file, or of the one that it would be moved to. Others are released
-// nevertheless.
+// Advise names the addresses that host-local cannot give because a directory is in the
+// place of their file, or of the file it would be moved to. Others are still released.
 func (s Store) Advise(ctx context.Context) (advice []string, err error) {
 	all, err := s.reservations(ctx)
 	for _, r := range all {
 		if r.stuck != "" {
-			advice = append(advice, fmt.Sprintf("host-local cannot give the address %s while %s is there: %s (look at it, and remove it)",
+			advice = append(advice, fmt.Sprintf("host-local cannot assign the address %s while %s exists: %s (inspect it, and remove it)",
 				r.name, filepath.Join(cmp.Or(s.DataDir, DefaultDataDir), s.Network, r.name), r.stuck))
 		}
 	}
@@ -110,16 +109,16 @@ func (s Store) on(ctx context.Context, f func(context.Context) error) error {
 	return s.Enter(ctx, []string{"mnt"}, f)
 }
 
-// open opens the network's directory; nil: there is none.
+// open opens the network's directory; nil if there is none.
 func (s Store) open() (*durable.Dir, error) {
 	base := cmp.Or(s.DataDir, DefaultDataDir)
 	switch {
 	case s.Sandboxes == nil:
 		return nil, errors.New("host-local's store: no function given that lists the sandboxes")
 	case !filepath.IsLocal(s.Network) || s.Network != filepath.Base(s.Network) || s.Network == ".":
-		return nil, fmt.Errorf("host-local's store: %q is no name of a network", s.Network)
+		return nil, fmt.Errorf("host-local's store: %q is not a network name", s.Network)
 	case !filepath.IsAbs(base):
-		return nil, fmt.Errorf("host-local's store: %q is no absolute path", base)
+		return nil, fmt.Errorf("host-local's store: %q is not an absolute path", base)
 	}
 	dir, err := durable.OpenDir(filepath.Join(base, s.Network))
 	switch {
@@ -131,7 +130,7 @@ func (s Store) open() (*durable.Dir, error) {
 	return dir, nil
 }
 
-// reservations lists those that are old enough.
+// reservations lists the old enough reservations.
 func (s Store) reservations(ctx context.Context) (all []reservation, err error) {
 	err = s.on(ctx, func(ctx context.Context) error {
 		dir, err := s.open()
@@ -145,7 +144,7 @@ func (s Store) reservations(ctx context.Context) (all []reservation, err error) 
 	return all, err
 }
 
-// leaks lists what is to be released.
+// leaks lists the reservations to release.
 func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
 	all, err := s.reservations(ctx)
 	if err != nil {
@@ -174,7 +173,7 @@ func (s Store) known(ctx context.Context, all []reservation) (map[string]bool, e
 	}
 	ids, err := s.Sandboxes(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("tell which addresses are in use: %w", err)
+		return nil, fmt.Errorf("determine which addresses are in use: %w", err)
 	}
 	known := make(map[string]bool, len(ids))
 	for _, id := range ids {

@@ -65,7 +65,7 @@ func (n *node) age(name string) {
 	require.NoError(n.t, os.Chtimes(n.path(name), ago, ago))
 }
 
-// names lists the store, but for what host-local has for itself.
+// names lists the store, without host-local's own files.
 func (n *node) names() []string {
 	n.t.Helper()
 	entries, err := os.ReadDir(n.path(""))
@@ -113,8 +113,7 @@ func needHostLocal(t *testing.T) {
 	}
 }
 
-// A range that leaked addresses have used up serves pods again, and no pod loses its
-// address.
+// A range used up by leaked addresses serves pods again, and no pod loses its address.
 func TestRDY4_LeakedAddressesAreReleased(t *testing.T) {
 	needHostLocal(t)
 	n := newNode(t)
@@ -165,9 +164,9 @@ func TestRDY4_ACorruptFileIsMovedAsideAndTheRestKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"move the reservation of 10.9.0.3 aside, to 10.9.0.3.corrupt: it is empty",
-		`move the reservation of 10.9.0.4 aside, to 10.9.0.4.corrupt: it names no sandbox, but has "\x00\x00\x00\x00\x00\x00\x00\x00\x00"`,
+		`move the reservation of 10.9.0.4 aside, to 10.9.0.4.corrupt: it names no sandbox, but holds "\x00\x00\x00\x00\x00\x00\x00\x00\x00"`,
 		"move the reservation of 10.9.0.5 aside, to 10.9.0.5.corrupt: it has 2000 bytes",
-		`move the reservation of 10.9.0.8 aside, to 10.9.0.8.corrupt: it names no sandbox, but has "../alive\r\neth0"`,
+		`move the reservation of 10.9.0.8 aside, to 10.9.0.8.corrupt: it names no sandbox, but holds "../alive\r\neth0"`,
 		"release 10.9.0.10: the container runtime does not know the sandbox gone",
 	}, changes)
 	require.NoError(t, n.store().Apply(t.Context()))
@@ -221,7 +220,7 @@ func TestRDY4_NothingIsReleasedUnlessTheRuntimeAnswers(t *testing.T) {
 	s.Sandboxes = func(context.Context) ([]string, error) { return []string{"other"}, silent }
 	_, err := s.Check(t.Context())
 	require.ErrorIs(t, err, silent)
-	require.ErrorContains(t, err, "tell which addresses are in use: ")
+	require.ErrorContains(t, err, "determine which addresses are in use: ")
 	require.ErrorIs(t, s.Apply(t.Context()), silent)
 	require.Equal(t, []string{"10.9.0.2"}, n.names())
 }
@@ -293,7 +292,7 @@ func TestRDY4_TheContract(t *testing.T) {
 	require.Empty(t, entries, "nothing is made where nothing is to be released")
 }
 
-// The store is looked at where it is, and the runtime is asked outside of that.
+// The store is read in the host's namespaces, and the runtime is asked outside of them.
 func TestTheStoreIsOnTheHost(t *testing.T) {
 	n := newNode(t)
 	n.write("10.9.0.2", "gone\r\neth0")
@@ -317,12 +316,12 @@ func TestTheStoreIsOnTheHost(t *testing.T) {
 
 func TestWhatWasNotGiven(t *testing.T) {
 	for name, s := range map[string]hostlocal.Store{
-		"no function given":     {Network: "a"},
-		"is no name":            {Network: "../a", Sandboxes: newNode(t).list},
-		`"" is no name`:         {Sandboxes: newNode(t).list},
-		"is no absolute path":   {Network: "a", DataDir: "data", Sandboxes: newNode(t).list},
-		`"." is no name`:        {Network: ".", Sandboxes: newNode(t).list},
-		`"a/b" is no name of a`: {Network: "a/b", Sandboxes: newNode(t).list},
+		"no function given":           {Network: "a"},
+		"is not a network name":       {Network: "../a", Sandboxes: newNode(t).list},
+		`"" is not a network name`:    {Sandboxes: newNode(t).list},
+		"is not an absolute path":     {Network: "a", DataDir: "data", Sandboxes: newNode(t).list},
+		`"." is not a network name`:   {Network: ".", Sandboxes: newNode(t).list},
+		`"a/b" is not a network name`: {Network: "a/b", Sandboxes: newNode(t).list},
 	} {
 		_, err := s.Check(t.Context())
 		require.ErrorContains(t, err, name)
@@ -330,7 +329,7 @@ func TestWhatWasNotGiven(t *testing.T) {
 	}
 }
 
-// Whoever may write in the store's directory makes no other file go.
+// A user who can write in the store's directory cannot make other files disappear.
 func TestSEC1_LinksInTheStoreAreNotFollowed(t *testing.T) {
 	n := newNode(t)
 	elsewhere := filepath.Join(t.TempDir(), "file")
@@ -348,8 +347,8 @@ func TestSEC1_LinksInTheStoreAreNotFollowed(t *testing.T) {
 	require.FileExists(t, elsewhere)
 }
 
-// A directory in the place of a file keeps one address, which is said, and nothing else:
-// it stays, and the others are released, each time.
+// A directory in the place of a file keeps one address, which is reported; it stays, and
+// the others are released, each time.
 func TestRDY4_ADirectoryKeepsOneAddress(t *testing.T) {
 	n := newNode(t)
 	n.write("10.9.0.3", "") // to be moved where a directory is
@@ -367,8 +366,8 @@ func TestRDY4_ADirectoryKeepsOneAddress(t *testing.T) {
 		advice, err := n.store().Advise(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{
-			"host-local cannot give the address 10.9.0.2 while " + n.path("10.9.0.2") + " is there: it is a directory (look at it, and remove it)",
-			"host-local cannot give the address 10.9.0.3 while " + n.path("10.9.0.3") + " is there: it is empty, and cannot be moved aside: 10.9.0.3.corrupt is a directory (look at it, and remove it)",
+			"host-local cannot assign the address 10.9.0.2 while " + n.path("10.9.0.2") + " exists: it is a directory (inspect it, and remove it)",
+			"host-local cannot assign the address 10.9.0.3 while " + n.path("10.9.0.3") + " exists: it is empty, and cannot be moved aside: 10.9.0.3.corrupt is a directory (inspect it, and remove it)",
 		}, advice)
 	}
 }

@@ -33,12 +33,12 @@ var operators = map[string]selection.Operator{
 	"Gt": selection.GreaterThan, "Lt": selection.LessThan,
 }
 
-// affine reports whether the affinity that a pod requires allows for the node: one of its
+// affine reports whether a pod's required affinity allows the node: whether one of its
 // terms holds.
 func affine(pod map[string]any, node *unstructured.Unstructured) (bool, error) {
 	required, found, err := unstructured.NestedMap(pod, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 	if err != nil {
-		return false, errors.New("its node affinity is none")
+		return false, errors.New("its node affinity is invalid")
 	}
 	if !found {
 		return true, nil
@@ -58,7 +58,8 @@ func affine(pod map[string]any, node *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// holds reports whether all of the term holds. One without expressions holds nowhere.
+// holds reports whether all expressions of the term hold. One without expressions holds
+// nowhere.
 func (t term) holds(node *unstructured.Unstructured) (bool, error) {
 	if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
 		return false, nil

@@ -15,29 +15,29 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Reason is why an agent ends, as far as the cluster tells.
+// Reason is why an agent ends, as far as the cluster shows.
 type Reason string
 
 // The reasons. The first three mean that the agent does not come back to its node.
 const (
-	Gone         Reason = "gone"         // its DaemonSet is not there
+	Gone         Reason = "gone"         // its DaemonSet does not exist
 	Deleting     Reason = "deleting"     // its DaemonSet is being deleted, and its pods with it
-	NotMatching  Reason = "not-matching" // its DaemonSet does not select the node any more
-	Restarting   Reason = "restarting"   // its DaemonSet is there, and selects the node
-	Unauthorized Reason = "unauthorized" // it may not ask: its account went, or never had the right
-	Unknown      Reason = "unknown"      // nobody said
+	NotMatching  Reason = "not-matching" // its DaemonSet no longer selects the node
+	Restarting   Reason = "restarting"   // its DaemonSet exists, and selects the node
+	Unauthorized Reason = "unauthorized" // it may not ask: its account was deleted, or never had the right
+	Unknown      Reason = "unknown"      // the cluster gave no answer
 )
 
-// Decision is whether an agent that ends takes its work along.
+// Decision is whether an agent that ends should undo its work.
 type Decision struct {
-	// Uninstall says that the agent does not come back, so that what it did to the
-	// node may be undone. It is false unless that is certain: an agent that comes back
-	// to an undone node has cut off all its pods.
+	// Uninstall is true if the agent does not come back, so that its changes to the node
+	// may be undone. It is false unless that is certain: an agent that undoes the node
+	// and then comes back has cut off all its pods.
 	Uninstall bool
 
 	Reason Reason
 
-	// Err says more of Unauthorized and Unknown; else it is nil.
+	// Err is the cause of Unauthorized and Unknown; else it is nil.
 	Err error
 }
 
@@ -53,8 +53,8 @@ func (d Decision) String() string {
 	return what + " (" + why + ")"
 }
 
-// DaemonSet is an agent's own. Its pod on the node asks, when it is told to end
-// (SIGTERM), whether another will take its place.
+// DaemonSet is an agent's own DaemonSet. On SIGTERM, the agent's pod asks whether another
+// pod will take its place.
 type DaemonSet struct {
 	Client          dynamic.Interface
 	Namespace, Name string
@@ -64,11 +64,11 @@ type DaemonSet struct {
 // Decide asks the cluster. Set a deadline in ctx, shorter than the pod's
 // terminationGracePeriodSeconds.
 //
-// Where a release is removed as a whole, the agent's account and its rights go a moment
-// after the DaemonSet, and the answer may be Unauthorized. A cluster that has lost its
-// signing key answers the same to every agent, so Uninstall is false then: keep the
-// account for longer than the DaemonSet, or decide by Reason yourself. Taints are not
-// looked at, since they come and go.
+// When a whole release is removed, the agent's account and its rights are deleted a
+// moment after the DaemonSet, and the answer may be Unauthorized. A cluster that has lost
+// its signing key answers the same to every agent, so Uninstall is false then: keep the
+// account for longer than the DaemonSet, or decide by Reason yourself. Taints are
+// ignored, since they come and go.
 func (d DaemonSet) Decide(ctx context.Context) Decision {
 	reason, err := d.reason(ctx)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
@@ -109,8 +109,8 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 	return Restarting, nil
 }
 
-// isGone reports whether the object is not there, in a cluster that has such objects:
-// what else answers on the server's behalf says 404 too, and names no object.
+// isGone reports whether the object does not exist in a cluster that has such objects:
+// other servers that answer in its place return 404 too, but name no object.
 func isGone(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -121,19 +121,19 @@ func isGone(err error) bool {
 		!slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
 }
 
-// selects reports whether the pods of the DaemonSet may be on the node: by its name, its
+// selects reports whether pods of the DaemonSet may run on the node, by its name, its
 // labels and the required affinity.
 func selects(set, node *unstructured.Unstructured) (bool, error) {
 	pod, found, err := unstructured.NestedMap(set.Object, "spec", "template", "spec")
 	if err != nil || !found {
-		return false, errors.New("it has no template of a pod")
+		return false, errors.New("it has no pod template")
 	}
 	if name, ok := pod["nodeName"].(string); ok && name != "" && name != node.GetName() {
 		return false, nil
 	}
 	labels, _, err := unstructured.NestedStringMap(pod, "nodeSelector")
 	if err != nil {
-		return false, errors.New("its nodeSelector is no map of strings")
+		return false, errors.New("its nodeSelector is not a map of strings")
 	}
 	for key, value := range labels {
 		if is, ok := node.GetLabels()[key]; !ok || is != value {

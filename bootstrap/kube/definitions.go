@@ -17,12 +17,12 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// races bounds how often in a row others may change an object between a look and a
-// change. Two who race need one try more.
+// races bounds the attempts in a row that lose a race against other writers of an object.
+// Two writers that race need one more attempt.
 const races = 5
 
-// Definitions is the state in which the cluster has an agent's custom resources, in its
-// version or a newer one, and serves them. It is a bootstrap.Action. It needs get,
+// Definitions is the state in which the cluster has and serves an agent's custom
+// resources, in its version or a newer one. It is a bootstrap.Action. It needs get,
 // create and update on customresourcedefinitions.
 type Definitions struct {
 	Client dynamic.Interface
@@ -34,11 +34,11 @@ type Definitions struct {
 	// as 1.31.11, in List and in the cluster: Cilium's is
 	// io.cilium.k8s.crd.schema.version. A definition in the cluster with a higher
 	// version stays as it is, since a newer agent has registered it; one with a lower
-	// version, or without one that can be read, is replaced.
+	// version, or without a valid one, is replaced.
 	VersionLabel string
 }
 
-// Check says what Apply would create, update or wait for.
+// Check lists what Apply would create, update or wait for.
 func (d Definitions) Check(ctx context.Context) (changes []string, err error) {
 	if err := d.validate(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (d Definitions) Apply(ctx context.Context) error {
 	return Established(d.Client, names...).Apply(ctx)
 }
 
-// apply goes again where somebody else was faster.
+// apply tries again if another client was faster.
 func (d Definitions) apply(ctx context.Context, ours *unstructured.Unstructured) (err error) {
 	for range races {
 		if err = d.try(ctx, ours); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
@@ -97,7 +97,7 @@ func (d Definitions) try(ctx context.Context, ours *unstructured.Unstructured) e
 	case !d.older(theirs, ours):
 		return nil
 	}
-	update := theirs.DeepCopy() // with the labels and annotations of others
+	update := theirs.DeepCopy() // keeping the labels and annotations of others
 	update.Object["spec"] = ours.DeepCopy().Object["spec"]
 	update.SetLabels(merged(theirs.GetLabels(), ours.GetLabels()))
 	update.SetAnnotations(merged(theirs.GetAnnotations(), ours.GetAnnotations()))
@@ -121,7 +121,7 @@ func merged(theirs, ours map[string]string) map[string]string {
 	return all
 }
 
-// get returns nil where there is none.
+// get returns nil if there is none.
 func (d Definitions) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	crd, err := d.Client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -140,7 +140,7 @@ func (d Definitions) validate() error {
 	case len(d.List) == 0:
 		return errors.New("no definitions of custom resources given")
 	case d.VersionLabel == "":
-		return errors.New("no label given that holds the version of a custom resource's schema: an older agent would replace a newer one's")
+		return errors.New("no label given for the version of a custom resource's schema: an older agent would replace a newer one's")
 	}
 	for _, ours := range d.List {
 		if _, err := version.ParseGeneric(d.version(ours)); err != nil {
@@ -154,7 +154,7 @@ func (d Definitions) version(crd *unstructured.Unstructured) string {
 	return strings.TrimSpace(crd.GetLabels()[d.VersionLabel])
 }
 
-// older reports whether theirs is to be replaced by ours, whose version can be read.
+// older reports whether ours, whose version is valid, must replace theirs.
 func (d Definitions) older(theirs, ours *unstructured.Unstructured) bool {
 	is, err := version.ParseGeneric(d.version(theirs))
 	return err != nil || is.LessThan(version.MustParseGeneric(d.version(ours)))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package kube is what an agent does with its cluster around a plan: it waits for the
-// API server and for custom resources, registers its own, marks its node as ready, and
-// tells, when it is to end, a restart from its removal.
+// Package kube has what an agent does in its cluster around a plan: wait for the API
+// server and for custom resources, register its own, mark its node as ready, and, when it
+// ends, tell a restart from its removal.
 //
 //	plan := bootstrap.Plan{Steps: []bootstrap.Step{
 //		{Name: "api-server", Action: kube.APIServer(config)},
@@ -15,17 +15,17 @@
 //	decision := kube.DaemonSet{Client: client, Namespace: namespace, Name: "agent", Node: name}.Decide(ctx)
 //
 // It uses client-go's dynamic client only. [Node] and [Definitions] are steps of a plan,
-// and the gates are those of package bootstrap/gate. What is done in the cluster is not
-// undone with the node.
+// and the gates are those of package bootstrap/gate. Changes in the cluster are not
+// undone with the node's.
 //
 // # What it needs
 //
-// No capability. Of the cluster, get and patch on the node, patch on its status, get on
-// the DaemonSet, and get on the customresourcedefinitions, or create and update where
-// they are registered. RBAC cannot say "its own node": examples/deploy/agent.yaml has a
-// ValidatingAdmissionPolicy that does. An error that matches a denial says which rule
+// No capability. In the cluster: get and patch on the node, patch on its status, get on
+// the DaemonSet, and get on the customresourcedefinitions, also create and update to
+// register them. RBAC cannot express "its own node"; examples/deploy/agent.yaml has a
+// ValidatingAdmissionPolicy that does. The error of a denied request names the rule that
 // would grant it.
 //
-// Do not use it to read an agent's configuration: that is configresolve/kube, whose
+// Do not use it to read an agent's configuration: use configresolve/kube, whose
 // Connection makes the clients and configurations that this package takes.
 package kube

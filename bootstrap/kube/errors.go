@@ -21,9 +21,9 @@ var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-var errNoClient = errors.New("no client given: make one by configresolve/kube.Connection.Client")
+var errNoClient = errors.New("no client given: make one with configresolve/kube.Connection.Client")
 
-// explain says what was asked for, and what would grant it.
+// explain adds the request, and the rule that would grant it.
 func explain(err error, verb string, resource schema.GroupVersionResource, subresource, name string) error {
 	what := resource.Resource
 	if subresource != "" {
@@ -42,7 +42,8 @@ func explain(err error, verb string, resource schema.GroupVersionResource, subre
 		err, resource.Group, what, name, verb)
 }
 
-// final reports whether waiting does not help: who may not ask today may not tomorrow.
+// final reports whether waiting does not help: a client without permission does not get
+// it by waiting.
 func final(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

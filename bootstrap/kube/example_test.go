@@ -47,7 +47,7 @@ func Example() {
 	fmt.Println(report, err)
 }
 
-// An agent is told to end, because its DaemonSet was deleted.
+// An agent is stopped because its DaemonSet was deleted.
 func ExampleDaemonSet_Decide() {
 	empty := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "worker-1"},

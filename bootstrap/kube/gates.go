@@ -24,12 +24,12 @@ import (
 
 const (
 	askEvery = time.Second
-	maxReady = 64 << 10 // of the answer of /readyz: its checks, a line each
+	maxReady = 64 << 10 // bound on the answer of /readyz, which has its checks, a line each
 )
 
-// APIServer is the gate that is open when the API server says that it is ready, by
-// /readyz, which the default rules let everybody ask. Config is one of the caller's,
-// such as configresolve/kube.Connection.Config returns. It asks about once a second.
+// APIServer returns a gate that opens when the API server reports at /readyz that it is
+// ready; the default RBAC rules let every client read that. Config is the caller's, for
+// example from configresolve/kube.Connection.Config. The gate asks about once a second.
 func APIServer(config *rest.Config) gate.Gate {
 	return gate.Gate{Name: "the API server", Every: askEvery, Probe: func(ctx context.Context) (string, error) {
 		if config == nil {
@@ -60,12 +60,12 @@ func ready(ctx context.Context, client *http.Client, server *url.URL) (string, e
 	if response.StatusCode == http.StatusOK {
 		return "", nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxReady)) // what came tells enough
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxReady)) // a part is enough
 	return strings.Join(append([]string{"it answers " + response.Status}, failing(string(body))...), ", "), nil
 }
 
-// failing lists the checks that a server that is not ready names: lines such as
-// "[-]etcd failed: reason withheld".
+// failing lists the failed checks that an unready server names, in lines such as "[-]etcd
+// failed: reason withheld".
 func failing(body string) (checks []string) {
 	const most = 5
 	for line := range strings.Lines(body) {
@@ -76,8 +76,8 @@ func failing(body string) (checks []string) {
 	return checks
 }
 
-// Established is the gate that is open when the custom resources are served: their
-// definitions, named as PLURAL.GROUP, are established. It needs get on them.
+// Established returns a gate that opens when the custom resources are served, that is,
+// when their definitions, named PLURAL.GROUP, are established. It needs get on them.
 func Established(client dynamic.Interface, names ...string) gate.Gate {
 	return gate.Gate{Name: "the custom resources " + strings.Join(names, ", "), Every: askEvery, Probe: func(ctx context.Context) (string, error) {
 		var missing []string
@@ -116,16 +116,16 @@ func notEstablished(crd *unstructured.Unstructured) string {
 	}
 	for _, kind := range []string{"NamesAccepted", "Established"} {
 		if c := condition(crd, kind); c["status"] != "True" {
-			reason, _ := c["message"].(string) // no reason is none
+			reason, _ := c["message"].(string) // the reason may be missing
 			return strings.TrimSuffix("is not established yet: "+reason, ": ")
 		}
 	}
 	return ""
 }
 
-// condition returns the condition of an object; nil: it has none.
+// condition returns the condition of an object; nil if it has none.
 func condition(object *unstructured.Unstructured, kind string) map[string]any {
-	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // what is none of it counts as none
+	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // a malformed list counts as empty
 	for _, c := range all {
 		if c, ok := c.(map[string]any); ok && c["type"] == kind {
 			return c

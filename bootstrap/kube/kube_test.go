@@ -25,7 +25,7 @@ var (
 	_ bootstrap.Action = kube.Definitions{}
 )
 
-// serve answers each path by what is given for it: a status and a body.
+// serve answers each path with its given status and body.
 func serve(t *testing.T, answers map[string]string) *rest.Config {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func TestRDY1_AnAPIServerThatIsNotReadySaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "no client given")
 }
 
-// Only a cluster that knows DaemonSets can say that one is gone.
+// Only a cluster that has DaemonSets can report that one is gone.
 func TestRDY4_NotEvery404MeansGone(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/kube-system/daemonsets/agent"
 	set := func(pod string) string {
@@ -108,7 +108,7 @@ func TestWhatWasNotGiven(t *testing.T) {
 	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "x"}}}}
 	for want, a := range map[string]bootstrap.Action{
 		"no client given":                         kube.Node{Name: "me"},
-		"no name of a node":                       kube.Node{Client: client},
+		"no node name given":                      kube.Node{Client: client},
 		"no client given: make":                   kube.Definitions{},
 		"no definitions":                          kube.Definitions{Client: client},
 		"no label given":                          kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}},

@@ -22,32 +22,35 @@ import (
 // networkUnavailable is the condition of a node whose pods get no network.
 const networkUnavailable = "NetworkUnavailable"
 
-// Node is the state in which the cluster knows that an agent has prepared its node: pods
-// may come. It is a bootstrap.Action. Put it into a plan after the step that publishes
-// the CNI configuration and, where the runtime is asked, the one that waits until it is
-// loaded (cri.Loaded). It needs get and patch on the node, and patch on its status.
+// Node is the state in which the cluster knows that an agent has prepared its node, so
+// that it can run pods. It is a bootstrap.Action. Put it into a plan after the step that
+// publishes the CNI configuration and, if there is one, the step that waits until the
+// runtime has loaded it (cri.Loaded). It needs get and patch on the node, and patch on
+// its status.
 type Node struct {
 	Client dynamic.Interface
 	Name   string
 
-	// Taint is the key of the taint that keeps pods away until the agent is ready. It
-	// is removed, whatever its value and effect, and no other. Empty: none.
+	// Taint is the key of the taint that keeps pods away until the agent is ready. It is
+	// removed, whatever its value and effect; other taints stay. If empty, none is
+	// removed.
 	Taint string
 
-	// Reason and Message are those of the condition NetworkUnavailable, which is set
-	// to False unless it is so, whoever has set it. An empty Reason leaves it alone.
+	// Reason and Message are those of the condition NetworkUnavailable, which is set to
+	// False unless it is False already, no matter which client set it. With an empty
+	// Reason the condition is not changed.
 	Reason, Message string
 
 	// Annotations are set. Others stay.
 	Annotations map[string]string
 }
 
-// CiliumNode is what Cilium's agent does to its node.
+// CiliumNode returns the changes that Cilium's agent makes to its node.
 func CiliumNode() Node {
 	return Node{Taint: "node.cilium.io/agent-not-ready", Reason: "CiliumIsUp", Message: "Cilium is running on this node"}
 }
 
-// Check says what Apply would change.
+// Check lists what Apply would change.
 func (n Node) Check(ctx context.Context) ([]string, error) {
 	node, err := n.get(ctx)
 	if err != nil {
@@ -80,7 +83,7 @@ func (n Node) Apply(ctx context.Context) error {
 	}
 	if n.unavailable(node) {
 		now := metav1.NewTime(time.Now())
-		patch := map[string]any{"status": map[string]any{"conditions": []any{map[string]any{ // merged by their types
+		patch := map[string]any{"status": map[string]any{"conditions": []any{map[string]any{ // conditions are merged by their types
 			"type": networkUnavailable, "status": "False", "reason": n.Reason, "message": n.Message,
 			"lastHeartbeatTime": now, "lastTransitionTime": now,
 		}}}}
@@ -91,8 +94,8 @@ func (n Node) Apply(ctx context.Context) error {
 	return n.untaint(ctx, node)
 }
 
-// untaint removes the taint if the taints are still those that were read, so that
-// nobody's is lost. Else it reads them again.
+// untaint removes the taint if the taints are still those that were read, so that no
+// other client's taint is lost. Else it reads them again.
 func (n Node) untaint(ctx context.Context, node *unstructured.Unstructured) (err error) {
 	for range races {
 		all, kept := n.taints(node)
@@ -106,13 +109,13 @@ func (n Node) untaint(ctx context.Context, node *unstructured.Unstructured) (err
 			patch = append(patch, map[string]any{"op": "replace", "path": "/spec/taints", "value": kept})
 		}
 		if err = n.patch(ctx, types.JSONPatchType, patch, ""); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
-			return err // nil, or nothing that a race explains: a test that fails is "invalid"
+			return err // nil, or not due to a race: a failed test is "invalid"
 		}
 		if node, err = n.get(ctx); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("remove the taint %s of the node %s: others changed its taints %d times meanwhile", n.Taint, n.Name, races)
+	return fmt.Errorf("remove the taint %s of the node %s: its taints were changed %d times meanwhile", n.Taint, n.Name, races)
 }
 
 func (n Node) get(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -120,7 +123,7 @@ func (n Node) get(ctx context.Context) (*unstructured.Unstructured, error) {
 	case n.Client == nil:
 		return nil, errNoClient
 	case n.Name == "":
-		return nil, errors.New("no name of a node given")
+		return nil, errors.New("no node name given")
 	}
 	node, err := n.Client.Resource(nodes).Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
@@ -144,7 +147,7 @@ func (n Node) patch(ctx context.Context, kind types.PatchType, patch any, subres
 	return nil
 }
 
-// annotations are those that the node lacks.
+// annotations returns the ones that the node lacks.
 func (n Node) annotations(node *unstructured.Unstructured) map[string]string {
 	missing := maps.Clone(n.Annotations)
 	maps.DeleteFunc(missing, func(key, value string) bool {
@@ -154,12 +157,12 @@ func (n Node) annotations(node *unstructured.Unstructured) map[string]string {
 	return missing
 }
 
-// unavailable reports whether the condition has to be set.
+// unavailable reports whether the condition must be set.
 func (n Node) unavailable(node *unstructured.Unstructured) bool {
 	return n.Reason != "" && condition(node, networkUnavailable)["status"] != "False"
 }
 
-// taints returns the node's taints, and those that stay.
+// taints returns the node's taints, and those to keep.
 func (n Node) taints(node *unstructured.Unstructured) (all, kept []any) {
 	all, _, _ = unstructured.NestedSlice(node.Object, "spec", "taints") // what is none of it counts as none
 	for _, t := range all {

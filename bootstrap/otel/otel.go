@@ -2,7 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Package otel makes OpenTelemetry spans of a plan's runs. It is a module of its
-// own, so that its dependencies reach only those who import it.
+// own, so that only programs that import it get its dependencies.
 //
 //	plan.Trace = otel.Trace(provider.Tracer("agent"))
 //
@@ -12,8 +12,8 @@
 // stable code of its cause. A wait is an event, and a failure the span's error. The
 // spans of what an action does itself come below the step's, since its context has it.
 //
-// It needs nothing of the system. Do not use it without a bound on what one run
-// may export: a step that names thousands of changes has them all in its span.
+// It needs no privilege. Do not use it without a bound on what one run may export: a step
+// that names thousands of changes has them all in its span.
 package otel
 
 import (

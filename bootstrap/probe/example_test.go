@@ -30,7 +30,7 @@ func Example() {
 	health.Done((&bootstrap.Plan{}).Apply(context.Background()))
 	ask()
 	// Output:
-	// 503 the node has not been looked at yet
+	// 503 no run of the plan has ended yet
 	// 503 step bpffs: check: /sys/fs/bpf: not mounted
 	// 200 ok
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/probe"
 )
 
-// Of a node without IPv6, nothing is asked that it has not.
+// A node without IPv6 is not required to have it.
 func TestRDY2_ListensOnLoopbackOnly(t *testing.T) {
 	n := bootstraptest.NewNode(t)
 	listen := func() (addresses []string) {

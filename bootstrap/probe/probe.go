@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package probe answers the health probe of an agent from what became of its plan.
+// Package probe answers an agent's health probe from the outcome of its plan.
 //
 //	listeners, err := probe.Listen() // 127.0.0.1:9879 and [::1]:9879
 //	health := &probe.Probe{MaxAge: 10 * time.Minute}
@@ -10,15 +10,14 @@
 //
 // GET /healthz has the status 200 if the last run of the plan succeeded, else 503.
 // The body is the report of that run or, for a request with the header "brief: true",
-// one line: "ok", or what is wrong.
+// one line: "ok", or the cause.
 //
-// It needs no capability. Who asks is not authenticated, so it listens on the
-// loopback addresses only, unless others are given: a kubelet's httpGet probe with
-// host 127.0.0.1 reaches it in a pod with hostNetwork. Serve listens and answers in
-// the network namespace in which [Listen] was called.
+// It needs no capability. Clients are not authenticated, so it listens on the loopback
+// addresses only, unless others are given: a kubelet's httpGet probe with host 127.0.0.1
+// reaches it in a pod with hostNetwork. Serve listens and answers in the network
+// namespace in which [Listen] was called.
 //
-// Do not use it for metrics, nor to tell an agent's parts from each other: it has
-// one answer.
+// Do not use it for metrics, nor to distinguish the parts of an agent: it has one answer.
 package probe
 
 import (
@@ -36,12 +35,12 @@ import (
 // Probe is the health of an agent. Its zero value is one that is not healthy yet. It
 // is an [http.Handler], and may be used by several goroutines.
 type Probe struct {
-	// Check, if set, is called for each request, once the plan's last run was well.
-	// An error means that the agent is not healthy.
+	// Check, if set, is called for each request if the plan's last run succeeded. An
+	// error means that the agent is not healthy.
 	Check func(context.Context) error
 
-	// MaxAge is how old the last run may be: a few intervals of its loop. After that
-	// the agent hangs, and is not healthy. Zero: any age.
+	// MaxAge is how old the last run may be: a few intervals of its loop. After that the
+	// agent counts as hanging, and is not healthy. Zero means any age.
 	MaxAge time.Duration
 
 	mu     sync.Mutex
@@ -50,14 +49,14 @@ type Probe struct {
 	at     time.Time
 }
 
-// Done keeps the outcome of a run of the plan, as reconcile.Loop.Done tells it.
+// Done keeps the outcome of a run of the plan. It can be the Done of a reconcile.Loop.
 func (p *Probe) Done(report *bootstrap.Report, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report, p.err, p.at = report, err, time.Now()
 }
 
-// Err returns why the agent is not healthy; nil: it is.
+// Err returns why the agent is not healthy; nil if it is.
 func (p *Probe) Err(ctx context.Context) error {
 	_, err := p.look(ctx)
 	return err
@@ -69,11 +68,11 @@ func (p *Probe) look(ctx context.Context) (*bootstrap.Report, error) {
 	p.mu.Unlock()
 	switch age := time.Since(at); {
 	case at.IsZero():
-		return nil, errors.New("the node has not been looked at yet")
+		return nil, errors.New("no run of the plan has ended yet")
 	case err != nil:
 		return report, err
 	case p.MaxAge > 0 && age > p.MaxAge:
-		return report, fmt.Errorf("the node was last looked at %v ago", age.Round(time.Second))
+		return report, fmt.Errorf("the last run of the plan ended %v ago", age.Round(time.Second))
 	case p.Check != nil:
 		return report, p.Check(ctx)
 	}
@@ -102,6 +101,6 @@ func (p *Probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	fmt.Fprintln(w, text)
 	if report != nil && r.Header.Get("brief") != "true" {
-		_ = report.WriteText(w) // who has gone needs no answer
+		_ = report.WriteText(w) // a client that has gone needs no answer
 	}
 }

@@ -43,7 +43,7 @@ func TestRDY2_TheAnswers(t *testing.T) {
 	p := &probe.Probe{}
 	status, body := ask(p, "GET", "/healthz", "")
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.Equal(t, "the node has not been looked at yet\n", body)
+	require.Equal(t, "no run of the plan has ended yet\n", body)
 
 	p.Done(run(t, errors.New("no\x1b[2J\nmount")))
 	status, body = ask(p, "GET", "/healthz", "true")
@@ -91,7 +91,7 @@ func TestRDY2_AnAgentThatHangsIsNotHealthy(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NoError(t, p.Err(t.Context()))
 		time.Sleep(time.Second)
-		require.EqualError(t, p.Err(t.Context()), "the node was last looked at 1m1s ago")
+		require.EqualError(t, p.Err(t.Context()), "the last run of the plan ended 1m1s ago")
 		p.Done(run(t, nil))
 		require.NoError(t, p.Err(t.Context()))
 	})

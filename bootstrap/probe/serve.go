@@ -19,8 +19,8 @@ const (
 	DefaultAddress6 = "[::1]:9879"
 )
 
-// A request has one line and a few headers. Whoever is slower or longer is cut off, so
-// that nobody without rights holds up the kubelet.
+// A request has one line and a few headers. A slower or longer one is cut off, so that no
+// unprivileged client holds up the kubelet.
 const (
 	requestTime  = 5 * time.Second
 	maxHeader    = 8 << 10
@@ -76,7 +76,7 @@ func (p *Probe) Serve(ctx context.Context, listeners ...net.Listener) error {
 	down, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer stop()
 	if server.Shutdown(down) != nil {
-		_ = server.Close() // who is still being answered is cut off
+		_ = server.Close() // a client still being answered is cut off
 	}
 	for range left {
 		<-ended

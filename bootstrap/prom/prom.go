@@ -2,7 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Package prom counts a plan's runs for Prometheus. It is a module of its own,
-// so that its dependencies reach only those who import it.
+// so that only programs that import it get its dependencies.
 //
 //	trace, err := prom.Trace(prometheus.DefaultRegisterer)
 //	plan.Trace = bootstrap.JoinTraces(trace, bootstrap.LogTrace(logger))
@@ -17,9 +17,9 @@
 //	slipway_step_duration_seconds{step}        histogram, of steps that were tried
 //	slipway_waits_total{step}                  waits for locks and further tries
 //
-// A Trace may serve any number of plans. It needs nothing of the system. Do not
-// use it where step names come from outside: each makes series of its own. Codes are
-// those of CODES.md, and of actions that have their own.
+// A Trace may serve any number of plans. It needs no privilege. Do not use it if step
+// names come from outside the program: each makes series of its own. Codes are those of
+// CODES.md, and of actions that have their own.
 package prom
 
 import (
@@ -42,20 +42,20 @@ type metrics struct {
 	success                      *prometheus.GaugeVec
 }
 
-// Trace registers the metrics with r and returns what counts into them. Metrics
-// that an earlier Trace has registered with r are shared; others of the same names
-// are an error.
+// Trace registers the metrics with r and returns a trace that updates them. Metrics that
+// an earlier Trace has registered with r are shared; others of the same names are an
+// error.
 func Trace(r prometheus.Registerer) (*bootstrap.Trace, error) {
 	if r == nil {
 		return nil, errors.New("prom: no registerer was given")
 	}
 	m := &metrics{
-		runs:        counter("slipway_plan_runs_total", "Runs of plans, by what came of them.", "op", "outcome"),
+		runs:        counter("slipway_plan_runs_total", "Runs of plans, by outcome.", "op", "outcome"),
 		failures:    counter("slipway_plan_failures_total", "Runs of plans that failed, by the code of their cause.", "op", "code"),
-		steps:       counter("slipway_step_runs_total", "Steps of plans, by what became of them.", "op", "step", "status"),
+		steps:       counter("slipway_step_runs_total", "Steps of plans, by status.", "op", "step", "status"),
 		waits:       counter("slipway_waits_total", "Waits for locks and for further tries.", "step"),
 		runSeconds:  histogram("slipway_plan_duration_seconds", "How long runs took, with all waiting.", "op"),
-		stepSeconds: histogram("slipway_step_duration_seconds", "How long steps took that were tried.", "op", "step"),
+		stepSeconds: histogram("slipway_step_duration_seconds", "How long tried steps took.", "op", "step"),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "slipway_plan_last_success_timestamp_seconds", Help: "When a run last ended without a failure.",
 		}, []string{"op"}),

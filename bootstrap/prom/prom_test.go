@@ -62,13 +62,13 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 # TYPE slipway_plan_failures_total counter
 slipway_plan_failures_total{code="lock.held",op="apply"} 1
 slipway_plan_failures_total{code="plan.unsupported",op="check"} 1
-# HELP slipway_plan_runs_total Runs of plans, by what came of them.
+# HELP slipway_plan_runs_total Runs of plans, by outcome.
 # TYPE slipway_plan_runs_total counter
 slipway_plan_runs_total{op="apply",outcome="changed"} 1
 slipway_plan_runs_total{op="apply",outcome="failed"} 1
 slipway_plan_runs_total{op="apply",outcome="unchanged"} 2
 slipway_plan_runs_total{op="check",outcome="failed"} 1
-# HELP slipway_step_runs_total Steps of plans, by what became of them.
+# HELP slipway_step_runs_total Steps of plans, by status.
 # TYPE slipway_step_runs_total counter
 slipway_step_runs_total{op="apply",status="changed",step="a"} 1
 slipway_step_runs_total{op="apply",status="failed",step="c"} 3

@@ -7,19 +7,16 @@
 //	loop := reconcile.Loop{Plan: plan, Done: func(r *bootstrap.Report, err error) { ... }}
 //	err := loop.Run(ctx)
 //
-// Everything runs on the goroutine that calls Run, and nothing goes on running when
-// Run returns. It undoes nothing: the node is left as it is when the program ends,
-// when the configuration is missing (bootstrap.Plan.Prepare failed), and when steps
-// fail.
+// Everything runs on the goroutine that calls Run, and ends when Run returns. It undoes
+// nothing: the node is left as it is when the program ends, when the configuration is
+// missing (bootstrap.Plan.Prepare failed), and when steps fail.
 //
-// Run returns once the plan's journal says that the node was uninstalled or that
-// somebody else owns it by now: in a rolling update, the older process leaves the
-// node to the newer one. The package itself needs nothing beyond what the plan's
-// steps need.
+// Run returns once the plan's journal shows that the node was uninstalled or has another
+// owner: in a rolling update, the older process leaves the node to the newer one. The
+// package itself needs nothing beyond what the plan's steps need.
 //
-// Do not use it where a change must be put right within milliseconds: a timer only
-// notices it at the next run. For a CNI configuration that others overwrite, use
-// cniinstall.Guard.
+// Do not use it if a change must be repaired within milliseconds: a timer only notices it
+// at the next run. For a CNI configuration that others overwrite, use cniinstall.Guard.
 package reconcile
 
 import (
@@ -42,10 +39,9 @@ const (
 
 // Loop applies a plan again and again.
 type Loop struct {
-	// Plan is what is applied. Its Prepare is called for each run, to read anew what
-	// the steps depend on. The first run claims the node. Each of its Gates is
-	// passed once: what has been waited for at the start is not waited for again, and the
-	// gate is skipped.
+	// Plan is the plan to apply. Its Prepare is called for each run, to read the steps'
+	// inputs anew. The first run claims the node. Each of its Gates is passed only once:
+	// later runs skip it.
 	Plan *bootstrap.Plan
 
 	// Interval is the longest time from one run to the next. Zero means 5 minutes.
@@ -99,20 +95,20 @@ func (l Loop) Run(ctx context.Context) error {
 	}
 }
 
-// passed returns the gates, without those to wait for that have been passed.
+// passed returns the gates, with those already passed marked as skipped.
 func passed(gates []bootstrap.Step, report *bootstrap.Report) []bootstrap.Step {
 	gates = slices.Clone(gates)
 	for i := range gates {
 		if slices.ContainsFunc(report.Results, func(r bootstrap.Result) bool {
 			return r.Step == gates[i].Name && (r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged)
 		}) {
-			gates[i].Skip, gates[i].SkipReason = true, "it was passed before"
+			gates[i].Skip, gates[i].SkipReason = true, "passed in an earlier run"
 		}
 	}
 	return gates
 }
 
-// pause is how long to wait after so many failures in a row.
+// pause is how long to wait after this many failures in a row.
 func (l Loop) pause(failures int) time.Duration {
 	interval := cmp.Or(l.Interval, defaultInterval)
 	longest := interval

@@ -49,7 +49,7 @@ func (r *runs) plan() *bootstrap.Plan {
 	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(check, nil).Recording()}}}
 }
 
-// at says when they were.
+// at returns their times.
 func (r *runs) at() []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func TestLoopComesBackSoonAfterAFailureThenLater(t *testing.T) {
 			}
 		}}
 		require.ErrorIs(t, loop.Run(ctx), context.DeadlineExceeded)
-		seconds := []int{1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30, 1, 2, 4} // the 10th and 11th are well
+		seconds := []int{1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30, 1, 2, 4} // the 10th and 11th succeed
 		for i, longest := range seconds {
 			wait, longest := r.waits()[i], time.Duration(longest)*time.Second
 			require.LessOrEqual(t, wait, longest, i)
@@ -140,7 +140,7 @@ func TestLoopRunsAtOnceWhenTriggered(t *testing.T) {
 	})
 }
 
-// Between repairs nobody on the node has to wait for a loop.
+// Between repairs, no other program on the node has to wait for a loop.
 func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -256,14 +256,14 @@ func TestPLAN11_LoopEndsWhereTheNodeIsSomebodyElses(t *testing.T) {
 				}
 			}}
 			require.ErrorIs(t, loop.Run(t.Context()), tc.want)
-			require.Equal(t, 4, n, "the last run is told of too")
+			require.Equal(t, 4, n, "the last run is reported too")
 			require.Len(t, r.at(), 4, "and looks at no step; the first, which claims the node, looks twice")
 		})
 	}
 }
 
-// What the node waited for once is there: a gate that closes later does not keep a loop
-// from repairing the node, nor does a step that comes after it miss it.
+// A gate is passed once: one that closes later does not keep a loop from repairing the
+// node, and a step that comes after it is not blocked.
 func TestPLAN16_LoopPassesEachGateOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -26,14 +26,14 @@ const (
 )
 
 // fills are the colors of bars by status. The status also stands beside each bar:
-// nothing is told by its color alone.
+// color is never the only sign.
 var fills = map[bootstrap.Status]string{
 	bootstrap.Unchanged: "#8c959f", bootstrap.Changed: "#1a7f37", bootstrap.WouldChange: "#bf8700",
 	bootstrap.Failed: "#cf222e", bootstrap.Unknown: "#8250df",
 }
 
-// WriteSVG draws what was noted so far as one image with plain fills on white, which
-// every viewer shows alike. Text is escaped.
+// WriteSVG draws what was recorded so far as one image with plain fills on white, which
+// every viewer renders alike. Text is escaped.
 func (r *Recorder) WriteSVG(w io.Writer) error {
 	p := r.picture(time.Now())
 	if _, err := w.Write(p.Bytes()); err != nil {
@@ -42,8 +42,8 @@ func (r *Recorder) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// WriteFile writes the image to the file at path, mode 0644, in place of what is there:
-// a reader finds the old one or the new one.
+// WriteFile writes the image to the file at path, mode 0644, replacing an existing one: a
+// reader finds the old image or the new one.
 func (r *Recorder) WriteFile(path string) error {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -58,11 +58,11 @@ func (r *Recorder) WriteFile(path string) error {
 // picture is an image, from the first begin to the last end.
 type picture struct {
 	bytes.Buffer
-	start, now time.Time // what goes on is drawn up to now
+	start, now time.Time // unfinished rows are drawn up to now
 	total      time.Duration
 }
 
-// picture draws what was noted.
+// picture draws the recorded rows.
 func (r *Recorder) picture(now time.Time) *picture {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *Recorder) picture(now time.Time) *picture {
 	return p
 }
 
-// end is when something ended, as far as is drawn.
+// end is when a row ends in the image.
 func (p *picture) end(noted time.Time) time.Time { return cmp.Or(noted, p.now) }
 
 // print writes a line, with strings escaped.
@@ -140,7 +140,7 @@ func (p *picture) bar(y int, fill string, opacity float64, begin, end time.Time)
 	p.print(`<rect x="%.1f" y="%d" width="%.1f" height="14" fill="%s" opacity="%g"/>`, from, y+6, max(2, p.x(p.end(end).Sub(p.start))-from), fill, opacity)
 }
 
-// x is where a time since the start is drawn.
+// x is the position of a time since the start.
 func (p *picture) x(at time.Duration) float64 {
 	return labels + bars*float64(at)/float64(max(1, p.total))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
 )
 
-// A run that was slow is looked at in a browser.
+// A slow run can be inspected in a browser.
 func Example() {
 	dir, err := os.MkdirTemp("", "timeline")
 	if err != nil {

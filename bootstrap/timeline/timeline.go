@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package timeline draws what the runs of a plan did when: a bar for each step over
-// a common axis of time, colored by status, as one SVG image.
+// Package timeline draws the runs of a plan as one SVG image: a bar for each step on a
+// common time axis, colored by status.
 //
 //	var timeline timeline.Recorder
 //	plan.Trace = bootstrap.JoinTraces(plan.Trace, timeline.Trace())
 //	_, err := plan.Apply(ctx)
 //	err = errors.Join(err, timeline.WriteFile("start.svg"))
 //
-// [Recorder.Begin] adds a bar for what a program does beside its plan, such as
-// resolving its configuration.
+// [Recorder.Begin] adds a bar for work outside the plan, such as resolving the
+// configuration.
 //
 // # Needs
 //
@@ -19,8 +19,8 @@
 //
 // # When not to use it
 //
-// In a program that runs for long: a Recorder keeps each step of each run. Metrics
-// and spans of such a program are those of bootstrap/prom and bootstrap/otel.
+// In a long-running program: a Recorder keeps each step of each run. Use bootstrap/prom
+// and bootstrap/otel for its metrics and spans.
 package timeline
 
 import (
@@ -31,15 +31,15 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// Recorder notes when things began and ended. The zero value is ready to use, for
-// any number of plans one after the other, by several goroutines.
+// Recorder records when runs, steps and other work began and ended. The zero value is
+// ready to use, for any number of plans one after the other, by several goroutines.
 type Recorder struct {
-	// Title is the heading of what is drawn; by default, the operations of the runs.
+	// Title is the heading of the image; by default, the operations of the runs.
 	Title string
 
 	mu     sync.Mutex
 	rows   []*row
-	waited *wait // the one that has not ended
+	waited *wait // the wait that has not ended
 }
 
 // row is one line of the picture.
@@ -57,8 +57,8 @@ type wait struct {
 	what       string
 }
 
-// Begin notes that something begins, and returns a function to be called when it
-// has ended, with what became of it.
+// Begin records the begin of some work, and returns a function to call with the outcome
+// when it has ended.
 func (r *Recorder) Begin(name string) (end func(status bootstrap.Status, details ...string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,11 +135,11 @@ func told(report *bootstrap.Report) []string {
 	return []string{report.Summary()}
 }
 
-// rowKey is the context key of what goes on: a run, or a step of it. It is the
-// recorder's own, since several may be joined.
+// rowKey is the context key of the current run or step. Each recorder has its own, since
+// several may be joined.
 type rowKey struct{ *Recorder }
 
-// rowOf returns the row of the innermost that goes on, or nil.
+// rowOf returns the row of the innermost current run or step, or nil.
 func (r *Recorder) rowOf(ctx context.Context) *row {
 	of, _ := ctx.Value(rowKey{r}).(*row)
 	return of
@@ -159,7 +159,7 @@ func (r *Recorder) finish(done *row, status string, details []string) {
 	done.status, done.details = status, details
 }
 
-// resume ends the wait that there is.
+// resume ends the current wait.
 func (r *Recorder) resume() {
 	if r.waited != nil {
 		r.waited.end = time.Now()

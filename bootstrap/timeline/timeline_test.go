@@ -38,7 +38,7 @@ func step(name string, d time.Duration, err error, after ...string) bootstrap.St
 	)}
 }
 
-// busy is a host whose lock is waited for.
+// busy is a host whose lock is held for a while.
 type busy struct {
 	hostns.Host
 	lock func(waiting func(what string, atMost time.Duration))

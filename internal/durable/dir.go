@@ -18,30 +18,30 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// errExchanged says that a name led to something else from one call to the next:
-// somebody is changing the directory meanwhile.
+// errExchanged is the error if a name led to another object from one call to the next,
+// since another process is changing the directory.
 var errExchanged = errors.New("it was exchanged for something else meanwhile")
 
-// Dir is a directory that is open. Whatever becomes of its path, it stays the
-// same one, in every mount namespace. The names that its methods take are
-// single elements, and a symbolic link is never followed.
+// Dir is an open directory. Whatever happens to its path, it stays the same directory, in
+// every mount namespace. The names that its methods take are single elements, and a
+// symbolic link is never followed.
 type Dir struct {
 	root     *os.Root
 	self     *os.File
-	path     string // by which it was opened
+	path     string // the path it was opened by
 	unsynced bool
 }
 
 // OpenDir opens the directory at path. A symbolic link on the way, or at the
-// end, is followed only if nobody but root and the caller can have put it there:
-// it is theirs, and so is the directory that holds it, where nobody else may
-// write unless it is sticky. Any other link is an error that matches [ErrUntrusted].
+// end, is followed only if only root or the caller can have put it there: they own it and
+// the directory that holds it, and other users cannot write to that directory unless it
+// is sticky. Any other link is an error that matches [ErrUntrusted].
 func OpenDir(path string) (*Dir, error) {
 	return again(func() (*Dir, error) { return openDir(path) })
 }
 
-// again calls open until nobody changes what it opens meanwhile, a hundred times
-// at most.
+// again repeats open while another process changes what it opens, a hundred times at
+// most.
 func again[T any](open func() (T, error)) (t T, err error) {
 	for range 100 {
 		if t, err = open(); !errors.Is(err, errExchanged) {
@@ -99,8 +99,8 @@ func sameFile(a, b interface{ Stat() (fs.FileInfo, error) }) error {
 // Close closes the directory.
 func (d *Dir) Close() error { return errors.Join(d.root.Close(), d.self.Close()) }
 
-// Unsynced is the same directory, for many changes at once: they are durable
-// only after its Sync. It is closed with d.
+// Unsynced returns the same directory for a batch of changes: they are durable only after
+// its Sync. It is closed with d.
 func (d *Dir) Unsynced() *Dir { return &Dir{d.root, d.self, d.path, true} }
 
 // changed makes a change durable.
@@ -111,16 +111,16 @@ func (d *Dir) changed() error {
 	return d.Sync()
 }
 
-// Path is the path by which the directory was opened, joined with names.
+// Path returns the path that the directory was opened by, joined with names.
 func (d *Dir) Path(names ...string) string {
 	return filepath.Join(append([]string{d.path}, names...)...)
 }
 
-// File is the open directory itself, to be asked for its type of file system,
-// its owner and so on. It must not be closed.
+// File returns the open directory itself, to query its file system type, its owner and so
+// on. It must not be closed.
 func (d *Dir) File() *os.File { return d.self }
 
-// at is an error of root's with whole paths: root knows names only.
+// at returns an error of root's with whole paths: root has only names.
 func (d *Dir) at(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -134,7 +134,7 @@ func (d *Dir) at(err error) error {
 // Stat describes the directory itself.
 func (d *Dir) Stat() (fs.FileInfo, error) { return d.self.Stat() }
 
-// named is an error unless name is a single element.
+// named returns an error unless name is a single element.
 func (d *Dir) named(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || !filepath.IsLocal(name) {
 		return &fs.PathError{Op: "open", Path: d.Path(name), Err: fs.ErrInvalid}
@@ -142,7 +142,7 @@ func (d *Dir) named(name string) error {
 	return nil
 }
 
-// Lstat describes what name is.
+// Lstat describes the object called name.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 	if err := d.named(name); err != nil {
 		return nil, err
@@ -160,8 +160,8 @@ func (d *Dir) Readlink(name string) (string, error) {
 	return target, d.at(err)
 }
 
-// All yields the names of what the directory holds, in no order, and the error
-// that ended it before its end. Few are in memory at a time.
+// All yields the names in the directory, in no order, and the error that stopped it
+// early. Few are in memory at a time.
 func (d *Dir) All() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		f, err := d.root.Open(".") // with an offset of its own
@@ -174,8 +174,8 @@ func (d *Dir) All() iter.Seq2[string, error] {
 	}
 }
 
-// NamesAtMost lists what a directory holds, in no order, if that is at most so
-// many names; more are an error.
+// NamesAtMost lists the names in a directory, in no order, if there are at most this
+// many; more are an error.
 func (d *Dir) NamesAtMost(limit int) (names []string, err error) {
 	for name, err := range d.All() {
 		if err == nil && len(names) == limit {
@@ -189,8 +189,7 @@ func (d *Dir) NamesAtMost(limit int) (names []string, err error) {
 	return names, nil
 }
 
-// Open opens a regular file for reading. Anything else is an error, and is not
-// waited for.
+// Open opens a regular file for reading. Anything else is an error, without waiting.
 func (d *Dir) Open(name string) (*os.File, error) { return d.openFile(name, os.O_RDONLY) }
 
 // OpenAppend opens a regular file for writing at its end.
@@ -217,7 +216,7 @@ func (d *Dir) tryOpenFile(name string, flag int) (*os.File, error) {
 	return d.unchanged(name, seen, f)
 }
 
-// unchanged is f, if that is what was seen under name.
+// unchanged returns f if it is the object that was seen under name.
 func (d *Dir) unchanged(name string, seen fs.FileInfo, f *os.File) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(seen, info) {
@@ -247,7 +246,7 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, tooLarge
 	}
-	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so that it does not grow by copies
+	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so that it does not grow by copying
 	n, err := content.ReadFrom(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err
@@ -320,14 +319,14 @@ func (d *Dir) OpenNewDir(name string, mode fs.FileMode) (*Dir, error) {
 	}
 	if err := errors.Join(made.setMode(mode), d.changed()); err != nil {
 		made.Close()
-		return nil, errors.Join(err, d.at(d.root.Remove(name))) // it is not what was asked for
+		return nil, errors.Join(err, d.at(d.root.Remove(name))) // it does not have the wanted mode
 	}
 	return made, nil
 }
 
-// setMode gives a new directory the bits that the umask has taken away. One that
-// holds something is not the new one: whoever owns the directory above can have put
-// another of ours in its place.
+// setMode gives a new directory the bits that the umask has taken away. A directory that
+// is not empty is not the new one: the owner of the parent can have put another of ours
+// in its place.
 func (d *Dir) setMode(mode fs.FileMode) error {
 	info, err := d.Stat()
 	if err != nil || info.Mode()&modeBits == mode&modeBits || !ownedByUs(info) {
@@ -364,7 +363,7 @@ func (d *Dir) OpenNew(name string, mode fs.FileMode) (*os.File, error) {
 		return nil, d.at(err)
 	}
 	if err := f.Chmod(mode); err != nil {
-		return nil, errors.Join(err, f.Close(), d.at(d.root.Remove(name))) // it is not what was asked for
+		return nil, errors.Join(err, f.Close(), d.at(d.root.Remove(name))) // it does not have the wanted mode
 	}
 	return f, nil
 }
@@ -387,8 +386,8 @@ func (d *Dir) OpenOrCreate(name string, mode fs.FileMode) (*os.File, error) {
 
 const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// Rename renames within the directory, over a file or link that is there, and
-// makes it durable.
+// Rename renames within the directory, over an existing file or link, and makes it
+// durable.
 func (d *Dir) Rename(from, to string) error {
 	if err := errors.Join(d.named(from), d.named(to)); err != nil {
 		return err
@@ -399,8 +398,8 @@ func (d *Dir) Rename(from, to string) error {
 	return d.changed()
 }
 
-// RenameNew renames within the directory to a name that nobody has, and makes
-// it durable. If somebody has it, the error matches [fs.ErrExist].
+// RenameNew renames within the directory to an unused name, and makes it durable. If the
+// name exists, the error matches [fs.ErrExist].
 func (d *Dir) RenameNew(from, to string) error {
 	if err := errors.Join(d.named(from), d.named(to)); err != nil {
 		return err
@@ -411,7 +410,7 @@ func (d *Dir) RenameNew(from, to string) error {
 	return d.changed()
 }
 
-// renameChecked is renameNew where the system cannot do it in one step.
+// renameChecked is renameNew for systems that cannot do it in one step.
 func (d *Dir) renameChecked(from, to string) error {
 	if _, err := d.root.Lstat(to); err == nil {
 		return fs.ErrExist
@@ -470,8 +469,8 @@ func (d *Dir) Remove(name string) error {
 	return d.changed()
 }
 
-// Sweep removes what writers that were killed have left in the directory, and
-// nothing of a writer that lives.
+// Sweep removes leftovers of killed writers from the directory, and nothing of a live
+// writer.
 func (d *Dir) Sweep() error {
 	var errs []error
 	for name, err := range d.All() {
@@ -485,7 +484,7 @@ func (d *Dir) Sweep() error {
 	return errors.Join(errs...)
 }
 
-// maxSweepErrors is how many failures are told: more are alike.
+// maxSweepErrors is how many failures are reported: further ones are alike.
 const maxSweepErrors = 10
 
 func (d *Dir) sweepName(name string) error {
@@ -496,7 +495,7 @@ func (d *Dir) sweepName(name string) error {
 	case strings.HasSuffix(name, fileSuffix) && info.Mode().IsRegular():
 		return d.sweepFile(name)
 	case strings.HasSuffix(name, linkSuffix) && info.Mode().Type() == fs.ModeSymlink:
-		return ignoreGone(d.root.Remove(name)) // a writer that lives makes another
+		return ignoreGone(d.root.Remove(name)) // a live writer makes another
 	}
 	return nil
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package durable is the one way to a file: safe from those who change
-// directories meanwhile, and such that a crash at any point leaves the old state
-// or the new one, which survives a power loss once the call has returned.
+// Package durable is the only way to files: safe from processes that change directories
+// meanwhile, and such that a crash at any point leaves the old state or the new one,
+// which survives a power loss once the call has returned.
 //
-// A path is safe only through a directory that is open: [OpenDir] goes there
-// element by element and follows no link that somebody else could have put
-// there; a [Dir] then takes single names, and follows none. The functions that
-// take a path open its directory that way for the one call.
+// A path is safe only through an open directory: [OpenDir] walks to it element by element
+// and follows no link that another user could have put there; a [Dir] then takes single
+// names, and follows none. The functions that take a path open its directory that way for
+// each call.
 //
-// A file is written under a temporary name in its own directory (a watcher of
-// a configuration directory sees a rename within it, where many miss a rename
-// from elsewhere), synced, renamed over the target, and the directory synced.
-// The writer holds a lock on the temporary file, so that [Sweep] can tell a
-// dead writer's leftover from a live writer's work.
+// A file is written under a temporary name in its own directory (a watcher of a
+// configuration directory sees a rename within it, while many miss a rename from
+// elsewhere), synced, renamed over the target, and the directory synced. The writer holds
+// a lock on the temporary file, so that [Sweep] can tell a dead writer's leftover from a
+// live writer's work.
 //
-// Durability is what the file system offers: an fsync that it refuses with
-// EINVAL (some network file systems, on directories) is not an error. Links on
-// the way are examined on Linux only. Outside Unix there are no locks and no
-// directory syncs, and Sweep removes nothing.
+// Durability depends on the file system: an fsync that it refuses with EINVAL (some
+// network file systems, on directories) is not an error. Links on the way are vetted on
+// Linux only. Outside Unix there are no locks and no directory syncs, and Sweep removes
+// nothing.
 package durable
 
 import (
@@ -38,16 +38,16 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// ErrUntrusted says that a symbolic link on the way to a path is not followed,
-// since somebody else than root and the caller may have put it there.
+// ErrUntrusted is matched if a symbolic link on the way to a path is not followed, since
+// another user than root and the caller may have put it there.
 var ErrUntrusted = code.New(code.HostUntrusted, "a symbolic link that others may change")
 
-// ErrShared says that others than root and this process's user may change what is at
-// a path.
+// ErrShared is matched if users other than root and this process's own may change the
+// object at a path.
 var ErrShared = code.New(code.HostUntrusted, "others than root may change it")
 
-// Temporary names start with a dot and end in no suffix that a CNI runtime,
-// systemd-sysctl or run-parts would read.
+// Temporary names start with a dot and have no suffix that a CNI runtime, systemd-sysctl
+// or run-parts would read.
 const (
 	tempPrefix = ".slipway-"
 	fileSuffix = ".tmp"
@@ -55,29 +55,29 @@ const (
 )
 
 // StateDirMode is the mode of a state directory that slipway itself has made,
-// and so may remove when nothing is left in it. The sticky bit says so: it means
-// nothing where only the owner may write, it is there from the directory's first
-// moment, and one that an administrator has made has none, and stays.
+// and so may remove when nothing is left in it. The sticky bit marks it: the bit has no
+// effect in a directory that only the owner may write to, and it is set from the
+// directory's first moment. A directory that an administrator has made lacks it, and
+// stays.
 const StateDirMode = 0o700 | fs.ModeSticky
 
-// IsTemporary reports whether name is one under which files and links are
-// written: a writer that lives is at work on it, or one that was killed was.
+// IsTemporary reports whether name is a temporary name of a file or link: of a live
+// writer, or of one that was killed.
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, tempPrefix) && (strings.HasSuffix(name, fileSuffix) || strings.HasSuffix(name, linkSuffix))
 }
 
 func tempName(suffix string) string { return tempPrefix + rand.Text()[:16] + suffix }
 
-// File is a file on its way to its place. It is written through the embedded
-// *os.File, then comes Commit; Abort, which may be deferred, drops it if it
-// was not committed.
+// File is a file before it is put in place. Write it through the embedded *os.File, then
+// call Commit; Abort, which may be deferred, drops it if it was not committed.
 type File struct {
 	*os.File // for writing, until Seal or Commit
 	dir      *Dir
 	own      bool // dir is closed with the file
 	name     string
 	temp     string
-	lock     *os.File // open for reading only: says that the writer lives
+	lock     *os.File // open for reading only: its lock shows that the writer lives
 	done     bool
 }
 
@@ -97,7 +97,7 @@ func Create(path string, mode fs.FileMode) (*File, error) {
 	return f, nil
 }
 
-// Create opens a temporary file that shall become name, as [Create] does.
+// Create opens a temporary file that is to become name, like [Create].
 func (d *Dir) Create(name string, mode fs.FileMode) (*File, error) {
 	if err := d.named(name); err != nil {
 		return nil, err
@@ -135,10 +135,9 @@ func (d *Dir) tryCreate(name string, mode fs.FileMode) (*File, error) {
 	return nil, err
 }
 
-// Seal makes the content durable and closes the file for writing, also in
-// programs that are just being started, so that a program in it can be run
-// before and from the moment it is in its place. Nothing can be written after
-// it. Name still is the temporary file's.
+// Seal makes the content durable and closes the file for writing, also in programs that
+// are just being started, so that a program in it can be run before and as soon as it is
+// in place. Nothing can be written afterwards. Name is still the temporary file's.
 func (f *File) Seal() error {
 	if err := f.Sync(); err != nil {
 		return fmt.Errorf("sync %s: %w", f.Name(), err)
@@ -160,8 +159,8 @@ func (f *File) CommitAs(name string) error {
 	return f.Commit()
 }
 
-// Commit seals the file, unless that was done, and puts it in its place: over
-// a file or a symbolic link that is there, which is replaced and not followed.
+// Commit seals the file, unless that was done, and puts it in place. An existing file or
+// symbolic link is replaced, not followed.
 func (f *File) Commit() error {
 	defer f.Abort()
 	if err := f.Seal(); err != nil && !errors.Is(err, fs.ErrClosed) {
@@ -178,8 +177,8 @@ func (f *File) Commit() error {
 	return f.dir.Sync()
 }
 
-// stillThere is an error if the temporary name does not lead to this file:
-// somebody who may write in the directory has put another there.
+// stillThere returns an error if the temporary name does not lead to this file: a user
+// who can write to the directory has put another there.
 func (f *File) stillThere() error {
 	if f.lock == nil {
 		return nil
@@ -230,7 +229,7 @@ func (d *Dir) WriteFile(name string, mode fs.FileMode, content []byte) error {
 	return err
 }
 
-// Copy writes what r gives to path with mode and returns its SHA-256 in hex.
+// Copy writes the content of r to path with mode and returns its SHA-256 in hex.
 func Copy(path string, mode fs.FileMode, r io.Reader) (string, error) {
 	f, err := Create(path, mode)
 	if err != nil {
@@ -239,7 +238,7 @@ func Copy(path string, mode fs.FileMode, r io.Reader) (string, error) {
 	return f.fill(r)
 }
 
-// fill writes what r gives and commits.
+// fill writes the content of r and commits.
 func (f *File) fill(r io.Reader) (string, error) {
 	defer f.Abort()
 	sum := sha256.New()
@@ -267,7 +266,7 @@ func MkdirAll(path string, mode fs.FileMode) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	d, err = OpenDir(path) // somebody was faster, or it is a link that leads nowhere
+	d, err = OpenDir(path) // another process was faster, or it is a dangling link
 	if err != nil {
 		return err
 	}
@@ -295,8 +294,8 @@ func Remove(path string) error {
 	return ignoreGone(in(path, (*Dir).Remove))
 }
 
-// Sweep removes from the directory at path what writers that were killed have
-// left there, and nothing of a writer that lives. A missing one holds nothing.
+// Sweep removes leftovers of killed writers from the directory at path, and nothing of a
+// live writer. A missing directory holds nothing.
 func Sweep(path string) error {
 	d, err := OpenDir(path)
 	if err != nil {

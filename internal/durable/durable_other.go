@@ -27,5 +27,5 @@ func (d *Dir) TryLock(string) (unlock func() error, err error) {
 func (d *Dir) lockTemp(string, *os.File) (*os.File, bool, error) { return nil, true, nil }
 func (d *Dir) sweepFile(string) error                            { return nil }
 
-// OthersMayWrite says nothing: modes and owners are not known here.
+// OthersMayWrite returns "": modes and owners are unknown here.
 func (d *Dir) OthersMayWrite() string { return "" }

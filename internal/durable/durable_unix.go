@@ -50,9 +50,8 @@ func (d *Dir) Sync() error {
 	return nil
 }
 
-// lockTemp locks a temporary file just made, by a handle that cannot write. It
-// reports false where the file is gone: between its making and its lock a
-// sweeper may have removed it.
+// lockTemp locks a temporary file just made, by a read-only handle. It reports false if
+// the file is gone: a sweeper may have removed it before it was locked.
 func (d *Dir) lockTemp(name string, w *os.File) (lock *os.File, locked bool, err error) {
 	lock, err = d.Open(name)
 	if err != nil {
@@ -83,10 +82,10 @@ func (d *Dir) sweepFile(name string) error {
 }
 
 // TryLock takes an exclusive lock in the directory, and returns nil while another
-// process has it. The lock is on a directory called name, which is there only
-// meanwhile, or until the next lock if the process is killed: whoever may open a file
-// can lock it, and this one only the process's own user and root may open. A file
-// system without locks lets everybody have it.
+// process has it. The lock is on a directory called name, which exists only meanwhile, or
+// until the next lock if the process is killed. A process that can open a file can lock
+// it; this one only the process's own user and root can open. On a file system without
+// locks, every process gets it.
 func (d *Dir) TryLock(name string) (unlock func() error, err error) {
 	if err := d.mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -109,7 +108,7 @@ func (d *Dir) lockDir(name string, lock *Dir) (bool, error) {
 		return false, err
 	}
 	if !ownedByUs(info) || info.Mode().Perm()&0o077 != 0 {
-		return false, fmt.Errorf("the lock %s is one that others may hold, with mode %s: remove it", lock.Path(), info.Mode())
+		return false, fmt.Errorf("other users could hold the lock %s, with mode %s: remove it", lock.Path(), info.Mode())
 	}
 	locked, err := flock(lock.self, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOLCK) {

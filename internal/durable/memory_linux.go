@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InMemory reports whether what is in the directory is lost at the next boot.
+// InMemory reports whether the directory's content is lost at the next boot.
 func (d *Dir) InMemory() (bool, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(d.self.Fd()), &st); err != nil {

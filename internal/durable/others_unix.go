@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
-// OthersMayWrite says why somebody other than root and this process's user may
-// change what is in the directory: "" if nobody may, or the system does not tell.
+// OthersMayWrite returns why a user other than root and this process's own may change the
+// directory's content: "" if none may, or the system does not report it.
 func (d *Dir) OthersMayWrite() (why string) {
 	info, err := d.Stat()
 	if err != nil {
@@ -26,8 +26,8 @@ func (d *Dir) OthersMayWrite() (why string) {
 	return ""
 }
 
-// others says why others than root and this process's user may change what has this
-// owner and mode: "" if they may not.
+// others returns why users other than root and this process's own may change an object
+// with this owner and mode: "" if they may not.
 func others(uid, gid int, mode uint32) string {
 	switch foreignGroup := gid != 0 && gid != os.Getegid(); {
 	case uid != 0 && uid != os.Geteuid():

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// What was made and then could not become what was asked for goes again: nobody
-// has recorded it yet.
+// A new object that cannot get its wanted mode is removed again, since it is not recorded
+// yet.
 func TestPLAN6_WhatCannotBeFinishedIsNotLeft(t *testing.T) {
 	for name, tc := range map[string]struct {
 		refused uint32

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Nobody's name is taken, also where a file system cannot look and rename at
-// once, and it is looked first.
+// No existing name is overwritten, also on a file system that cannot check and rename in
+// one step.
 func TestRenameNew(t *testing.T) {
 	for name, rename := range map[string]func(d *durable.Dir, from, to string) error{
 		"at once": (*durable.Dir).RenameNew, "looking first": (*durable.Dir).RenameChecked,

@@ -22,12 +22,12 @@ func walk(path string) (*os.File, error) {
 	return (&walker{path: path, fd: -1}).walk()
 }
 
-// OpenVetted opens what is at path (O_PATH), unless others than root and this
-// process's user may change it, or exchange it for something else: it is theirs, and
-// so are the directories and links on the way; nobody else may write to it, or to a
-// directory that is not sticky. Else the error matches [ErrShared]. An absolute path
-// starts at root, which links do not leave; nil: at the process's own root directory.
-// What was vetted is also found by its path, for nobody else can put anything there.
+// OpenVetted opens the object at path (O_PATH), unless users other than root and this
+// process's own may change or exchange it. Those two must own it and the directories and
+// links on the way, and no other user may write to it, or to a directory that is not
+// sticky. Else the error matches [ErrShared]. An absolute path starts at root, which
+// links do not leave; if root is nil, at the process's own root directory. A vetted
+// object is also found by its path, since no other user can put anything there.
 func OpenVetted(root *os.File, path string) (*os.File, error) {
 	return (&walker{path: path, fd: -1, root: root, vetted: true}).walk()
 }
@@ -49,14 +49,14 @@ func (w *walker) walk() (*os.File, error) {
 
 type walker struct {
 	path   string
-	fd     int      // of what is reached: a directory but, in the end, where all is vetted
+	fd     int      // the object reached so far: a directory, except at the end of a vetted path
 	rest   []string // elements still to go
 	links  int
 	root   *os.File // nil: the process's own
 	vetted bool     // each element, not only links
 }
 
-// wanted is what the path has to lead to, for errors.
+// wanted names the object that the path must lead to, for errors.
 func (w *walker) wanted() string {
 	if w.vetted {
 		return ""
@@ -64,7 +64,7 @@ func (w *walker) wanted() string {
 	return "directory "
 }
 
-// restart goes on from where path starts, with its elements first.
+// restart continues at the start of path, with its elements first.
 func (w *walker) restart(path string) error {
 	start := "."
 	if strings.HasPrefix(path, "/") {
@@ -128,8 +128,8 @@ func (w *walker) atRoot() bool {
 	return unix.Fstat(int(w.root.Fd()), &root) == nil && unix.Fstat(w.fd, &st) == nil && root.Dev == st.Dev && root.Ino == st.Ino
 }
 
-// vet is an error if others may change what has the name in the directory reached, or
-// may put something else there. To write to a socket is to connect to it.
+// vet returns an error if others may change or replace the object of this name in the
+// directory reached. Write permission on a socket allows connecting to it.
 func (w *walker) vet(name string, fd int, st *unix.Stat_t) error {
 	var dir unix.Stat_t
 	if err := unix.Fstat(w.fd, &dir); err != nil {
@@ -142,7 +142,7 @@ func (w *walker) vet(name string, fd int, st *unix.Stat_t) error {
 	if why != "" {
 		return fmt.Errorf("%q: %w: %s", name, ErrShared, why)
 	}
-	// In a sticky directory others may give a file of root's a name of theirs (link(2)).
+	// In a sticky directory others may give a file of root's another name (link(2)).
 	why = othersOf(w.fd, &dir)
 	if !trusted(&dir, st, why) || st.Mode&unix.S_IFMT == unix.S_IFREG && why != "" {
 		return fmt.Errorf("the directory with %q: %w: %s", name, ErrShared, why)
@@ -150,7 +150,7 @@ func (w *walker) vet(name string, fd int, st *unix.Stat_t) error {
 	return nil
 }
 
-// follow goes where the symbolic link in the directory reached leads.
+// follow goes to the target of the symbolic link in the directory reached.
 func (w *walker) follow(name string, link int, st *unix.Stat_t) error {
 	if w.links++; w.links > maxLinks {
 		return unix.ELOOP
@@ -179,7 +179,7 @@ func (w *walker) follow(name string, link int, st *unix.Stat_t) error {
 	return w.restart(target)
 }
 
-// readlink reads a symbolic link that is open.
+// readlink reads an open symbolic link.
 func readlink(link int) (string, error) {
 	target := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(link, "", target)
@@ -189,8 +189,8 @@ func readlink(link int) (string, error) {
 	return string(target[:n]), nil
 }
 
-// trustLink is an error unless nobody but root and this process's user can have
-// put the link there.
+// trustLink returns an error unless only root or this process's user can have put the
+// link there.
 func trustLink(dir int, name string, link *unix.Stat_t) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil {
@@ -202,8 +202,7 @@ func trustLink(dir int, name string, link *unix.Stat_t) error {
 	return nil
 }
 
-// Follow returns where the symbolic link name leads, under the condition of
-// [OpenDir].
+// Follow returns the target of the symbolic link name, under the condition of [OpenDir].
 func (d *Dir) Follow(name string) (string, error) {
 	if err := d.named(name); err != nil {
 		return "", err
@@ -225,16 +224,16 @@ func (d *Dir) Follow(name string) (string, error) {
 	return target, nil
 }
 
-// trusted reports whether nobody but root and this process's user can have put
-// the link into the directory, or can exchange it; why is what othersOf says of that.
+// trusted reports whether only root or this process's user can have put the link into the
+// directory, and can exchange it; why is the result of othersOf for the directory.
 func trusted(dir, link *unix.Stat_t, why string) bool {
 	ours := func(st *unix.Stat_t) bool { return st.Uid == 0 || int(st.Uid) == os.Geteuid() }
 	return ours(dir) && ours(link) && (why == "" || dir.Mode&unix.S_ISVTX != 0)
 }
 
-// othersOf says why others than root and this process's user may change what is open as
-// fd: "" if they may not. What has an access control list shows as its group's
-// permissions the most that any user in it has (acl(5)).
+// othersOf returns why users other than root and this process's own may change the object
+// open as fd: "" if they may not. With an access control list, the group's permissions
+// are the most that any user in the list has (acl(5)).
 func othersOf(fd int, st *unix.Stat_t) string {
 	why := others(int(st.Uid), int(st.Gid), st.Mode)
 	if why != "" || st.Mode&unix.S_IWGRP == 0 {
@@ -247,7 +246,7 @@ func othersOf(fd int, st *unix.Stat_t) string {
 	return fmt.Sprintf("it has mode %04o and an access control list", st.Mode&0o7777)
 }
 
-// renameNew is atomic where the file system can (renameat2(2)).
+// renameNew is atomic if the file system supports it (renameat2(2)).
 func (d *Dir) renameNew(from, to string) error {
 	fd := int(d.self.Fd())
 	err := unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE)

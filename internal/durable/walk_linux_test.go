@@ -21,7 +21,7 @@ import (
 
 const stranger = 65534 // a user who is neither root nor this process's
 
-// A link is followed only where nobody but root and the caller can have put it.
+// A link is followed only if only root or the caller can have put it there.
 func TestSEC1_LinksOnTheWay(t *testing.T) {
 	testns.Root(t)
 	for name, tc := range map[string]struct {
@@ -34,7 +34,7 @@ func TestSEC1_LinksOnTheWay(t *testing.T) {
 		"root's, in root's directory":                   {0o755, 0, 0, 0, true},
 		"root's, where root's group may write":          {0o775, 0, 0, 0, true},
 		"root's, where another group may write":         {0o775, 0, stranger, 0, false},
-		"root's, where everybody may write":             {0o777, 0, 0, 0, false},
+		"root's, in a world-writable folder":            {0o777, 0, 0, 0, false},
 		"root's, in a sticky directory":                 {0o777 | os.ModeSticky, 0, 0, 0, true},
 		"a stranger's, in a sticky directory":           {0o777 | os.ModeSticky, 0, 0, stranger, false},
 		"a stranger's, in root's directory":             {0o755, 0, 0, stranger, false},
@@ -205,7 +205,7 @@ func letWrite(t *testing.T, path string) {
 	require.NoError(t, err)
 }
 
-// What is vetted is what nobody but root and the caller can change or exchange.
+// A vetted object is one that only root and the caller can change or exchange.
 func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 	testns.Root(t)
 	for name, tc := range map[string]struct {
@@ -220,8 +220,8 @@ func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 		"root's link, in a sticky folder": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }},
 		"root's file, in a sticky folder": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin", 0o777|os.ModeSticky)) }, says: "it has mode 1777"},
 		"below a sticky folder":           {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777|os.ModeSticky)) }},
-		"in everybody's folder":           {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777)) }, says: "it has mode 0777"},
-		"below everybody's folder":        {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777)) }, says: "it has mode 0777"},
+		"in a world-writable folder":      {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777)) }, says: "it has mode 0777"},
+		"below a world-writable folder":   {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777)) }, says: "it has mode 0777"},
 		"in a stranger's folder":          {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/dir", stranger, 0)) }, says: "it belongs to uid 65534"},
 		"a group's folder": {spoil: func(t *testing.T, root string) {
 			require.NoError(t, errors.Join(os.Chown(root+"/dir", 0, stranger), os.Chmod(root+"/dir", 0o775)))
@@ -231,9 +231,9 @@ func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 		"a file with an access control list":   {spoil: func(t *testing.T, root string) { letWrite(t, root+"/bin/file") }, says: "it has mode 0775 and an access control list"},
 		"a stranger's link":                    {spoil: func(t *testing.T, root string) { require.NoError(t, os.Lchown(root+"/dir/link", stranger, 0)) }, says: "it belongs to uid 65534"},
 		"a stranger's file":                    {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin/file", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a file of everybody's":                {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin/file", 0o757)) }, says: "it has mode 0757"},
+		"a world-writable file":                {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin/file", 0o757)) }, says: "it has mode 0757"},
 		"a link to a stranger's":               {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a folder of everybody's":              {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }, path: "dir", says: "it has mode 1777"},
+		"a world-writable folder":              {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }, path: "dir", says: "it has mode 1777"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()

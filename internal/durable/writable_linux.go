@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Writable returns an error if this process could make nothing in dir. A missing
-// directory stands for the nearest one above it, which is returned. The kernel says
-// that a mount is read-only only to those who might write otherwise, so that is
-// asked first.
+// Writable returns an error if this process cannot create files in dir. A missing
+// directory stands for the nearest existing parent, which is returned. The kernel reports
+// a read-only mount only to a process that could otherwise write, so that is checked
+// first.
 func Writable(dir string) (nearest string, err error) {
 	var st unix.Statfs_t
 	err = unix.Statfs(dir, &st)

@@ -36,7 +36,7 @@ func TestWritable(t *testing.T) {
 	require.ErrorIs(t, writable("read-only", "read-only"), unix.EROFS)
 	require.ErrorIs(t, writable("read-only/a/b", "read-only"), unix.EROFS)
 
-	// A user whom the modes keep away is told of the mount all the same.
+	// A user whom the modes exclude still gets the error about the mount.
 	require.NoError(t, unix.Setresuid(0, 4242, 0)) // without its capabilities
 	good, mounted := writable("good", "good"), writable("read-only", "read-only")
 	require.NoError(t, unix.Setresuid(0, 0, 0))

@@ -5,5 +5,5 @@
 
 package durable
 
-// Writable leaves it to the attempt.
+// Writable returns no error: the attempt to write decides.
 func Writable(dir string) (nearest string, err error) { return dir, nil }

@@ -7,19 +7,19 @@ package durable
 
 import "os"
 
-// awaitNoWriter is for Linux.
+// awaitNoWriter does nothing: it is needed on Linux only.
 func awaitNoWriter(*os.File) {}
 
-// walk opens the directory; only on Linux are the links on the way looked at.
+// walk opens the directory; links on the way are vetted on Linux only.
 func walk(path string) (*os.File, error) { return os.Open(path) }
 
-// OpenVetted opens what is at path; only on Linux is it vetted.
+// OpenVetted opens the object at path; it is vetted on Linux only.
 func OpenVetted(_ *os.File, path string) (*os.File, error) { return os.Open(path) }
 
 func (d *Dir) renameNew(from, to string) error { return d.renameChecked(from, to) }
 
-// InMemory reports false: only on Linux is it known.
+// InMemory returns false: it is known on Linux only.
 func (d *Dir) InMemory() (bool, error) { return false, nil }
 
-// Follow returns where the symbolic link name leads.
+// Follow returns the target of the symbolic link name.
 func (d *Dir) Follow(name string) (string, error) { return d.Readlink(name) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package failure has errors of which there may be many.
+// Package failure joins errors, deduplicated and capped.
 package failure
 
 import (
@@ -11,19 +11,18 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// ErrReplaced is matched where another object is there than the one that was
-// seen.
+// ErrReplaced is matched if another object has taken the place of the one that was seen.
 var ErrReplaced = code.New(code.CleanupReplaced, "another one is there by now; left as it is")
 
-// Set joins errors of which many are alike, as those of thousands of links: it
-// has each text once, and the first of many texts. The zero value is empty.
+// Set joins errors that may be many and alike, such as those of thousands of links: it
+// keeps each text once, and the first few texts. The zero value is empty.
 type Set struct {
 	seen map[string]bool
 	errs []error
 	more int
 }
 
-// Most is how many errors are told apart.
+// Most is how many different errors are kept.
 const Most = 100
 
 // Add adds an error, unless it is nil.

@@ -22,7 +22,7 @@ func Unix(m fs.FileMode) uint32 {
 	return mode
 }
 
-// Go returns mode bits of chmod(2) as Go has them.
+// Go returns mode bits of chmod(2) in Go's representation.
 func Go(mode uint32) fs.FileMode {
 	m := fs.FileMode(mode & 0o777)
 	for _, s := range special {
@@ -33,7 +33,7 @@ func Go(mode uint32) fs.FileMode {
 	return m
 }
 
-// Type names what m is the mode of.
+// Type names the type of an object with mode m.
 func Type(m fs.FileMode) string {
 	switch {
 	case m.IsRegular():

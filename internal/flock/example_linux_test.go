@@ -14,8 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/flock"
 )
 
-// Two runs on one node do not overlap: the second one waits, or says who is at
-// work.
+// Two runs on one node do not overlap: the second one waits, or names the holder.
 func ExampleFile() {
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {

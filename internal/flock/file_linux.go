@@ -18,15 +18,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// lock is an open lock file. Its directory is kept open too, so that unlock acts on
-// the same file in whichever mount namespace it is called.
+// lock is an open lock file. Its directory is kept open too, so that unlock acts on the
+// same file in any mount namespace.
 type lock struct {
 	dir  *durable.Dir
 	name string
 	file *os.File
 }
 
-// open opens the file, and makes it if it is missing.
+// open opens the file, and creates it if it is missing.
 func open(path string) (*lock, error) {
 	dir, err := durable.OpenDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,8 +46,8 @@ func open(path string) (*lock, error) {
 	return l, nil
 }
 
-// private returns an error if others may open the file, who could then hold the
-// lock for ever, or if it is somebody's file under another name.
+// private returns an error if other users may open the file and so hold the lock for
+// ever, or if the file has another name.
 func (l *lock) private() error {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -58,11 +58,11 @@ func (l *lock) private() error {
 	case !ok:
 		return nil
 	case int(st.Uid) != os.Geteuid():
-		return code.Errorf(code.HostUntrusted, "it belongs to uid %d, who could hold it for ever (remove it)", st.Uid)
+		return code.Errorf(code.HostUntrusted, "it belongs to uid %d, which could hold it for ever (remove it)", st.Uid)
 	case info.Mode().Perm()&0o077 != 0:
-		return code.Errorf(code.HostUntrusted, "it has mode %04o, so others could hold it for ever (chmod 600 it)", info.Mode().Perm())
+		return code.Errorf(code.HostUntrusted, "it has mode %04o, so other users could hold it for ever (chmod 600 it)", info.Mode().Perm())
 	case st.Nlink > 1:
-		return code.New(code.HostUntrusted, "it is a file with several names (remove it)")
+		return code.New(code.HostUntrusted, "it has hard links (remove it)")
 	}
 	return nil
 }
@@ -80,14 +80,14 @@ func (l *lock) inPlace() bool {
 // unlock does not remove the file: another process may already have it open, and
 // would no longer exclude a process that made a new one.
 func (l *lock) unlock() error {
-	_ = l.file.Truncate(0) // it names no holder any more; that is for others to read only
+	_ = l.file.Truncate(0) // it no longer names a holder; other processes only read it
 	l.close()
 	return nil
 }
 
 func (l *lock) close() {
 	if l.file != nil {
-		_ = l.file.Close() // nothing is lost: what was written is only for the time of the lock
+		_ = l.file.Close() // nothing is lost: the content is only of use while the lock is held
 	}
 	_ = l.dir.Close()
 }

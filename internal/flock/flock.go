@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package flock prevents two runs on one node at the same time, by an advisory lock
-// on a file (flock(2)): it is the lock of hostns.Host.
+// Package flock prevents two runs on one node at the same time, with an advisory lock on
+// a file (flock(2)). It is the lock of hostns.Host.
 //
 // The kernel releases the lock when its holder dies, however it dies: there are no
 // stale locks, and nothing to clean up by hand. The lock belongs to the open file,
@@ -18,8 +18,8 @@
 //
 // # When not to use it
 //
-// When others who do not take the lock change the same state: it does not keep them
-// out. When the order matters: those who wait are not served in turn.
+// If other programs change the same state without taking the lock: it does not keep them
+// out. If the order matters: waiters are not served in turn.
 package flock
 
 import (
@@ -44,28 +44,28 @@ const (
 // File is a lock file.
 type File struct {
 	// Path is the absolute path of the file. The file is made with mode 0600 and
-	// never removed: removing it would allow two runs at once. No other user may
-	// have permission to open it. If empty, it is DefaultPath, which suits root;
-	// other users choose a path next to their journal.
+	// never removed: removing it would allow two runs at once. No other user may have
+	// permission to open it. If empty, it is DefaultPath, which suits root; for other
+	// users choose a path next to their journal.
 	Path string
 
-	// Timeout is how long Lock waits for another holder. Zero means 60 seconds, a
-	// negative value not at all.
+	// Timeout is how long Lock waits for another holder. Zero means 60 seconds; with a
+	// negative value Lock does not wait.
 	Timeout time.Duration
 
-	// Owner tells those who wait on whose behalf the lock is held; for example a
-	// pod's UID. It may be empty.
+	// Owner identifies the holder to waiting processes, for example by a pod's UID. It
+	// may be empty.
 	Owner string
 
-	// Waiting is called once, if somebody else holds the lock, with who that is and how
+	// Waiting is called once if another process holds the lock, with the holder and how
 	// long Lock will wait. It may be nil.
 	Waiting func(what string, atMost time.Duration)
 }
 
 // ErrHeld is matched by a [*HeldError].
-var ErrHeld = errors.New("held by somebody else")
+var ErrHeld = errors.New("held by another process")
 
-// Holder says who holds a lock, as the holder itself wrote it into the file.
+// Holder identifies the holder of a lock, as it has written itself into the file.
 type Holder struct {
 	Hostname string    `json:"hostname"`        // of its UTS namespace; in a pod, the pod's name
 	Owner    string    `json:"owner,omitempty"` // File.Owner
@@ -78,7 +78,7 @@ type HeldError struct {
 	Path   string
 	Waited time.Duration
 	Holder Holder // zero if the file does not say
-	Err    error  // the context's error if that ended the wait; else nil
+	Err    error  // the context's error if it ended the wait; else nil
 }
 
 // Error returns one line that names the file and its holder.
@@ -93,7 +93,7 @@ func (e *HeldError) Error() string {
 // Is reports that the error is an ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// Unwrap returns the context's error, if that ended the wait.
+// Unwrap returns the context's error, if it ended the wait.
 func (e *HeldError) Unwrap() error { return e.Err }
 
 // Code returns "lock.held".
@@ -103,7 +103,7 @@ func (e *HeldError) Code() string { return code.LockHeld }
 // `pid 12 on "node-1" (owner "host", since 2026-01-02T15:04:05Z)`.
 func (h Holder) String() string {
 	if h == (Holder{}) {
-		return "a process that does not say who it is"
+		return "an unidentified process"
 	}
 	owner := ""
 	if h.Owner != "" {
@@ -112,13 +112,12 @@ func (h Holder) String() string {
 	return fmt.Sprintf("pid %d on %q (%ssince %s)", h.PID, h.Hostname, owner, h.Start.UTC().Format(time.RFC3339))
 }
 
-// Lock takes the lock. If somebody else holds it, Lock waits until Timeout has
-// passed or ctx ends, and then returns a [*HeldError] that names the holder.
+// Lock takes the lock. If another process holds it, Lock waits until Timeout has passed
+// or ctx ends, and then returns a [*HeldError] that names the holder.
 //
 // Unlock releases the lock, and does not remove the file. Call it once all work is
-// done; a second call does nothing. The content of the lock file is only there to
-// inform those who wait: if it cannot be written (a full disk), the lock is held
-// all the same.
+// done; a second call does nothing. The content of the lock file only informs waiting
+// processes: if it cannot be written (a full disk), the lock is still held.
 func (f File) Lock(ctx context.Context) (unlock func() error, err error) {
 	f.Path = cmp.Or(f.Path, DefaultPath)
 	if !filepath.IsAbs(f.Path) {

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// maxVanished bounds how often in a row somebody may remove the file between two
-// calls before Lock gives up.
+// maxVanished bounds how often in a row the file may be removed between two calls before
+// Lock gives up.
 const maxVanished = 1000
 
-var errVanished = errors.New("somebody goes on removing the lock file")
+var errVanished = errors.New("another process keeps removing the lock file")
 
 func (f File) lock(ctx context.Context) (func() error, error) {
 	start := time.Now()
@@ -100,7 +100,7 @@ func (l *lock) holder() (h Holder) {
 	content := make([]byte, 4096)
 	n, err := l.file.ReadAt(content, 0)
 	if err != nil && !errors.Is(err, io.EOF) || json.Unmarshal(content[:n], &h) != nil {
-		return Holder{} // not written yet, or nothing of ours
+		return Holder{} // not written yet, or not ours
 	}
 	return h
 }

@@ -60,10 +60,10 @@ func TestSEC7_AFileThatOthersCanHoldIsRefused(t *testing.T) {
 	testns.Root(t)
 	path := filepath.Join(t.TempDir(), "lock")
 	for want, spoil := range map[string]func() error{
-		"it has mode 0644, so others could hold it for ever (chmod 600 it)": func() error { return os.Chmod(path, 0o644) },
+		"it has mode 0644, so other users could hold it for ever (chmod 600 it)": func() error { return os.Chmod(path, 0o644) },
 		"it has mode 0622":       func() error { return os.Chmod(path, 0o622) },
 		"it belongs to uid 1000": func() error { return os.Chown(path, 1000, 0) },
-		"several names":          func() error { return os.Link(path, path+".too") },
+		"hard links":             func() error { return os.Link(path, path+".too") },
 	} {
 		require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
 		require.NoError(t, spoil())
@@ -139,7 +139,7 @@ func TestAPlanThatWaitsSaysWhoHoldsItsLock(t *testing.T) {
 		held := new(flock.HeldError)
 		require.ErrorAs(t, err, &held)
 		require.ErrorAs(t, report.Err, &held)
-		require.Len(t, waits, 1, "it is said once")
+		require.Len(t, waits, 1, "it is reported once")
 		require.Equal(t, 2*time.Second, waits[0].Pause)
 		require.Contains(t, waits[0].For, file.Path+", held by pid ")
 		require.Contains(t, waits[0].For, `owner "first"`)
@@ -244,10 +244,10 @@ func TestFileRemovedByAStranger(t *testing.T) {
 
 func TestHolderThatSaysNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	require.ErrorContains(t, heldWith(t, path, ""), "by a process that does not say who it is")
+	require.ErrorContains(t, heldWith(t, path, ""), "by an unidentified process")
 }
 
-// heldWith returns what Lock says of a lock whose file has the content.
+// heldWith returns the error of Lock for a held lock whose file has the content.
 func heldWith(t testing.TB, path, content string) error {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))

@@ -56,8 +56,8 @@ func hold(path string) error {
 
 const rounds = 40
 
-// count adds one to the number in a file, many times; each time it is an error
-// if somebody else is at it.
+// count adds one to the number in a file, many times; it is an error if another process
+// does so at the same time.
 func count(path, counter string) error {
 	for range rounds {
 		unlock, err := flock.File{Path: path}.Lock(context.Background())

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killGroup lets a program that runs out of time go with all its children.
+// killGroup makes a timeout kill a program with all its children.
 func killGroup(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return unix.Kill(-c.Process.Pid, unix.SIGKILL) }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package hosttool executes programs of the node, such as its tools, that nobody but
-// root may change, in the namespaces of the calling thread. The goroutines that feed a
-// program end with it.
+// Package hosttool executes programs of the node, such as its tools, that only root may
+// change, in the namespaces of the calling thread. The goroutines for a program's input
+// and output end with it.
 package hosttool
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// toolDirs are where a node has its tools. A search path from the environment
-// would be another file system's: the caller may be in a container, with its
-// thread in the host's mount namespace.
+// toolDirs are where a node has its tools. A search path from the environment would
+// belong to another file system: the caller may be in a container, with its thread in the
+// host's mount namespace.
 func toolDirs() []string {
 	return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"}
 }
@@ -32,8 +32,8 @@ func toolDirs() []string {
 // Tool is a program of the host, with its first arguments.
 type Tool []string
 
-// Find finds a tool that is to be trusted. If there is none the error matches
-// [fs.ErrNotExist], or [ErrUntrusted].
+// Find finds a trusted tool. If there is none the error matches [fs.ErrNotExist], or
+// [ErrUntrusted].
 func Find(name string, args ...string) (Tool, error) {
 	var untrusted error
 	for _, dir := range toolDirs() {
@@ -53,7 +53,7 @@ func Find(name string, args ...string) (Tool, error) {
 	return nil, fmt.Errorf("%s: %w in %s", name, fs.ErrNotExist, strings.Join(toolDirs(), ", "))
 }
 
-// Bounds of what a tool may take.
+// Bounds on a tool's time and output.
 const (
 	toolTime   = time.Minute
 	toolOutput = 256 << 20 // bytes, none of which is stored
@@ -64,7 +64,7 @@ const (
 // Run runs the tool in the thread's namespaces with an environment of its own,
 // and calls line, if not nil, with each line of its standard output.
 func (t Tool) Run(ctx context.Context, stdin string, line func(string), args ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, toolTime, fmt.Errorf("not done after %s", toolTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, toolTime, fmt.Errorf("not finished after %s", toolTime))
 	defer cancel()
 	stdout, stderr := lineWriter{line: line}, headWriter{}
 	err := Command{
@@ -82,7 +82,8 @@ func (t Tool) Run(ctx context.Context, stdin string, line func(string), args ...
 	return fmt.Errorf("%s: %w%s", t[0], err, toolSaid(string(stderr)))
 }
 
-// searchPath is where a tool finds others, such as modprobe what its install lines name.
+// searchPath is where a tool finds other programs, such as those in install lines of
+// modprobe.d.
 func searchPath() string {
 	return strings.Join(slices.DeleteFunc(toolDirs(), func(dir string) bool {
 		f, err := durable.OpenVetted(nil, dir)
@@ -90,7 +91,7 @@ func searchPath() string {
 	}), ":")
 }
 
-// lineWriter calls line with each whole line that is written.
+// lineWriter calls line with each complete line written to it.
 type lineWriter struct {
 	line  func(string)
 	part  []byte // of a line
@@ -118,7 +119,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// headWriter stores the beginning of what is written.
+// headWriter stores the beginning of the output written to it.
 type headWriter []byte
 
 func (w *headWriter) Write(b []byte) (int, error) {
@@ -126,7 +127,7 @@ func (w *headWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// toolSaid returns what a tool wrote about its failure, for the end of a line.
+// toolSaid returns a tool's own error message, for the end of a line.
 func toolSaid(stderr string) string {
 	const most = 400
 	said := strings.Join(strings.Fields(strings.ToValidUTF8(stderr, "?")), " ")

@@ -15,20 +15,20 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// ErrUntrusted says that a program is not executed, since others than root and this
-// process's user may change it.
+// ErrUntrusted is matched if a program is not executed, since users other than root and
+// this process's own may change it.
 var ErrUntrusted = durable.ErrShared
 
-// Trust is an error that matches [ErrUntrusted] if others than root and this process's
-// user may change what is executed at path: the file, a directory or a link on the way
-// to it, or the folder that it is in, where in a sticky one they could give a program
-// of root's another name.
+// Trust returns an error that matches [ErrUntrusted] if users other than root and this
+// process's own may change which program is executed at path. That covers the file, a
+// directory or a link on the way to it, and its folder: in a sticky one they could give a
+// program of root's another name.
 //
-// What is judged is what is executed at the same path then, by a thread in the same
-// mount namespace, for nobody else can put anything there. So it is executed by its
-// path, not as /proc/self/fd/N, where a script does not find itself and which takes a
-// /proc that shows this process. Which interpreter and which libraries a program of
-// root's loads is its own word.
+// A thread in the same mount namespace then executes the vetted program at the same path,
+// since no other user can put anything there. So it is executed by its path, not as
+// /proc/self/fd/N, where a script does not find itself and which needs a /proc that shows
+// this process. The interpreter and libraries that a program of root's loads are trusted
+// with it.
 func Trust(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("%q is not an absolute path", path)
@@ -45,22 +45,22 @@ func Trust(path string) error {
 	return err
 }
 
-// waitDelay is for what a program leaves behind to let go of its output.
+// waitDelay is how long processes that a program leaves behind may keep its output open.
 const waitDelay = time.Second / 2
 
 // Command is one run of a program.
 type Command struct {
 	Path           string
-	Args           []string // the first is the name by which it is called
+	Args           []string // the first is the name it is called by
 	Env            []string // nil: none
 	Dir            string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Run runs the program, if it is to be trusted, in the namespaces of the calling
-// thread, and waits for it. When ctx is done it is killed with all its children.
-// Nothing else in the library executes anything.
+// Run runs the program, if it is trusted, in the namespaces of the calling thread, and
+// waits for it. When ctx is done it is killed with all its children. No other code of the
+// library executes programs.
 func (c Command) Run(ctx context.Context) error {
 	path, err := filepath.Abs(c.Path)
 	if err == nil {

@@ -20,22 +20,22 @@ import (
 
 const stranger = 65534
 
-// Whatever others than root may change, or exchange, is not executed.
+// A program that users other than root may change or exchange is not executed.
 func TestSEC11_NothingOfOthersIsExecuted(t *testing.T) {
 	testns.Root(t)
 	for name, tc := range map[string]struct {
 		spoil func(root string) error
 		says  string // empty: it is executed
 	}{
-		"root's":                   {spoil: func(string) error { return nil }},
-		"below a sticky folder":    {spoil: func(root string) error { return os.Chmod(root, 0o777|os.ModeSticky) }},
-		"a user's file":            {func(root string) error { return os.Chown(root+"/bin/program", stranger, 0) }, "uid 65534"},
-		"a file of everybody's":    {func(root string) error { return os.Chmod(root+"/bin/program", 0o757) }, "mode 0757"},
-		"a user's folder":          {func(root string) error { return os.Chown(root+"/bin", stranger, 0) }, "uid 65534"},
-		"a folder of everybody's":  {func(root string) error { return os.Chmod(root+"/bin", 0o777) }, "mode 0777"},
-		"in a sticky folder":       {func(root string) error { return os.Chmod(root+"/bin", 0o777|os.ModeSticky) }, "mode 1777"},
-		"below a user's folder":    {func(root string) error { return os.Chown(root, stranger, 0) }, "uid 65534"},
-		"below everybody's folder": {func(root string) error { return os.Chmod(root, 0o777) }, "mode 0777"},
+		"root's":                        {spoil: func(string) error { return nil }},
+		"below a sticky folder":         {spoil: func(root string) error { return os.Chmod(root, 0o777|os.ModeSticky) }},
+		"a user's file":                 {func(root string) error { return os.Chown(root+"/bin/program", stranger, 0) }, "uid 65534"},
+		"a world-writable file":         {func(root string) error { return os.Chmod(root+"/bin/program", 0o757) }, "mode 0757"},
+		"a user's folder":               {func(root string) error { return os.Chown(root+"/bin", stranger, 0) }, "uid 65534"},
+		"a world-writable folder":       {func(root string) error { return os.Chmod(root+"/bin", 0o777) }, "mode 0777"},
+		"in a sticky folder":            {func(root string) error { return os.Chmod(root+"/bin", 0o777|os.ModeSticky) }, "mode 1777"},
+		"below a user's folder":         {func(root string) error { return os.Chown(root, stranger, 0) }, "uid 65534"},
+		"below a world-writable folder": {func(root string) error { return os.Chmod(root, 0o777) }, "mode 0777"},
 		"a group's folder": {func(root string) error {
 			return errors.Join(os.Chown(root+"/bin", 0, stranger), os.Chmod(root+"/bin", 0o775))
 		}, "group 65534"},
@@ -72,7 +72,8 @@ func TestSEC11_NothingOfOthersIsExecuted(t *testing.T) {
 	require.Error(t, hosttool.Trust("relative"))
 }
 
-// A tool in a folder that others may write is none, nor do tools find it.
+// A tool in a folder that others may write to is not found, neither by Find nor by other
+// tools.
 func TestSEC11_AToolOfOthersIsNone(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	const dir = "/usr/local/bin"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package input reads what somebody else has written: files and directories that
-// are named from outside, may be anything, and may be exchanged meanwhile.
+// Package input reads files and directories of others: their paths come from outside, and
+// they may be anything, and may be exchanged meanwhile.
 //
-// A path may be a symbolic link, as all keys of a mounted ConfigMap are. What it
-// leads to must be a regular file. It is opened without waiting, so that a FIFO
-// holds up nobody, and read up to a bound, so that no file can take all memory.
-// A directory is read a number of names at a time.
+// A path may be a symbolic link, as all keys of a mounted ConfigMap are, but must lead to
+// a regular file. The file is opened without waiting, so that a FIFO does not block, and
+// read up to a bound, so that no file can take all memory. A directory is read in batches
+// of names.
 //
-// Where a path must not be followed, in a state directory or below a
-// destination, package durable is the way.
+// For paths that must not be followed, in a state directory or below a destination, use
+// package durable.
 package input
 
 import (
@@ -26,17 +26,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
-// How much is read: far more than each kind of file is ever meant to hold.
+// Bounds on reading: far more than each kind of file should ever hold.
 const (
 	MaxValues    = 2 << 20  // the values of a directory: a ConfigMap or Secret holds 1 MiB at most
 	MaxManifest  = 8 << 20  // of one in a file, where quoting makes six bytes of one
 	MaxNetwork   = 1 << 20  // a CNI configuration
 	MaxSysctl    = 1 << 20  // a sysctl.d file: systemd's longest line
 	MaxFlags     = 1 << 20  // a file of flags
-	MaxOwnership = 1 << 20  // a file that says what an agent owns
+	MaxOwnership = 1 << 20  // an ownership file
 	MaxModules   = 16 << 20 // a list of a kernel's modules: a distribution's has half of one
 	MaxPlugin    = 1 << 30  // a CNI plugin: the largest has 70 MiB
-	MaxNames     = 10_000   // the names that count, of all that a directory holds
+	MaxNames     = 10_000   // the names that count, among all in a directory
 )
 
 // Open opens the regular file at path, for reading.
@@ -68,7 +68,7 @@ func regular(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// ReadFile reads the regular file at path, which may have limit bytes.
+// ReadFile reads the regular file at path, of at most limit bytes.
 func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	return Read(ctx, f, limit)
 }
 
-// Read reads an open file, which may have limit bytes.
+// Read reads an open file of at most limit bytes.
 func Read(ctx context.Context, f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -87,7 +87,7 @@ func Read(ctx context.Context, f *os.File, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, TooLarge(f.Name(), limit)
 	}
-	// Some files of /proc are regular, and wait: for a line of the kernel's log.
+	// Some regular files of /proc block, waiting for a line of the kernel's log.
 	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) }) // where there is one
 	defer stop()
 	content, err := io.ReadAll(io.LimitReader(WithContext(ctx, f), limit+1))
@@ -119,7 +119,7 @@ func (e tooLarge) Error() string {
 
 func (e tooLarge) Is(target error) bool { return target == ErrTooLarge }
 
-// WithContext is r until ctx ends.
+// WithContext returns a reader of r that fails once ctx ends.
 func WithContext(ctx context.Context, r io.Reader) io.Reader { return reader{ctx, r} }
 
 type reader struct {
@@ -137,12 +137,12 @@ func (r reader) Read(p []byte) (int, error) {
 // atOnce is how many names are read at a time.
 const atOnce = 256
 
-// Entries yields what is in a directory that is open, in no order, and the error
-// that ended it before its end. It reads on from where the file stands.
+// Entries yields the entries of an open directory, in no order, and the error that
+// stopped it early. It starts at the file's offset.
 func Entries(dir fs.ReadDirFile) iter.Seq2[fs.DirEntry, error] { return batches(dir.ReadDir) }
 
-// Names yields the names of what Entries does, and looks at nothing else: of a
-// directory in an [os.Root], ReadDir would ask the kernel about each entry.
+// Names is like Entries, but yields names only: for a directory in an [os.Root], ReadDir
+// would ask the kernel about each entry.
 func Names(dir fs.ReadDirFile) iter.Seq2[string, error] {
 	if named, ok := dir.(interface {
 		Readdirnames(n int) ([]string, error)
@@ -162,7 +162,7 @@ func Names(dir fs.ReadDirFile) iter.Seq2[string, error] {
 	}
 }
 
-// batches yields what read reads, a number at a time.
+// batches yields the results of read, a batch at a time.
 func batches[T any](read func(n int) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -198,8 +198,8 @@ func ReadNames(ctx context.Context, path string, counts func(name string) bool) 
 	return Collect(ctx, path, Names(dir), counts)
 }
 
-// Collect lists those of names, which are in the directory at path, that count.
-// More than MaxNames of them are an error.
+// Collect lists those names of the directory at path that count. More than MaxNames of
+// them are an error.
 func Collect(ctx context.Context, path string, names iter.Seq2[string, error], counts func(name string) bool) (all []string, err error) {
 	for name, err := range names {
 		if err == nil && ctx.Err() != nil {
@@ -211,14 +211,14 @@ func Collect(ctx context.Context, path string, names iter.Seq2[string, error], c
 		case !counts(name):
 			continue
 		case len(all) == MaxNames:
-			return nil, fmt.Errorf("%s holds more than %d files: move away those that are not meant", path, MaxNames)
+			return nil, fmt.Errorf("%s holds more than %d files: move away those that do not belong there", path, MaxNames)
 		}
 		all = append(all, name)
 	}
 	return all, nil
 }
 
-// FS is the tree below root, whose files are opened without waiting.
+// FS returns the tree below root; its files are opened without waiting.
 func FS(root *os.Root) fs.FS { return tree{root} }
 
 type tree struct{ root *os.Root }
@@ -234,7 +234,7 @@ func (t tree) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// Stat looks without opening: a device may do something then.
+// Stat does not open the file: opening a device may have effects.
 func (t tree) Stat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}

@@ -7,8 +7,8 @@ package input
 
 import "syscall"
 
-// nonBlock lets an open of a FIFO return, whether it has a writer or not.
+// nonBlock makes an open of a FIFO return, whether it has a writer or not.
 const nonBlock = syscall.O_NONBLOCK
 
-// onlyDir lets nothing but a directory be opened.
+// onlyDir makes an open fail for anything but a directory.
 const onlyDir = syscall.O_DIRECTORY

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package journaltest has journals for tests, and changes that nobody makes but
-// a crash, a reboot or an attacker.
+// Package journaltest has journals for tests, and changes that only a crash, a reboot or
+// an attacker makes.
 package journaltest
 
 import (
@@ -30,13 +30,13 @@ func Open(t testing.TB, dir string, handlers ...journal.Handler) *journal.Journa
 	return j.Step("test")
 }
 
-// Temp opens a journal in a directory of the test's own, which is not there yet.
+// Temp opens a journal in a directory of the test's own, which does not exist yet.
 func Temp(t testing.TB, handlers ...journal.Handler) *journal.Journal {
 	t.Helper()
 	return Open(t, filepath.Join(t.TempDir(), "slipway"), handlers...)
 }
 
-// Entries lists what is recorded.
+// Entries lists the recorded entries.
 func Entries(t testing.TB, j *journal.Journal) []journal.Entry {
 	t.Helper()
 	entries, err := j.Entries()
@@ -44,7 +44,7 @@ func Entries(t testing.TB, j *journal.Journal) []journal.Entry {
 	return entries
 }
 
-// Path is the file of the journal in dir, which has one agent.
+// Path returns the file of the journal in dir, which has one agent.
 func Path(t testing.TB, dir string) string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "*.journal"))
@@ -53,7 +53,7 @@ func Path(t testing.TB, dir string) string {
 	return all[0]
 }
 
-// Records lists the JSON texts in the journal in dir, as they lie in the file.
+// Records lists the JSON texts in the journal in dir, in the order of the file.
 func Records(t testing.TB, dir string) []json.RawMessage {
 	t.Helper()
 	content, err := os.ReadFile(Path(t, dir))
@@ -69,7 +69,8 @@ func Texts(file []byte) (all []json.RawMessage) {
 	return all
 }
 
-// Format is a file of a journal that has these JSON texts, with their lengths and sums.
+// Format returns the content of a journal file with these JSON texts, with their lengths
+// and sums.
 func Format(records ...json.RawMessage) []byte {
 	var file []byte
 	sum := ""
@@ -81,15 +82,15 @@ func Format(records ...json.RawMessage) []byte {
 	return file
 }
 
-// Write makes the file of a journal have these JSON texts: what only an attacker, or
-// another version, does.
+// Write gives the file of a journal these JSON texts, which only an attacker, or another
+// version, does.
 func Write(t testing.TB, path string, records ...json.RawMessage) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path+".new", Format(records...), 0o600))
 	require.NoError(t, os.Rename(path+".new", path))
 }
 
-// Edit changes each entry of the journal in dir where it lies.
+// Edit changes each entry of the journal in dir in place.
 func Edit(t testing.TB, dir string, edit func(*journal.Entry)) {
 	t.Helper()
 	EditEach(t, dir, func(e journal.Entry) (journal.Entry, bool) {
@@ -98,8 +99,9 @@ func Edit(t testing.TB, dir string, edit func(*journal.Entry)) {
 	})
 }
 
-// EditEach changes each entry of the journal in dir where it lies, or drops it: also as it
-// was before, as far as that is in the file. What was one change becomes several.
+// EditEach changes each entry of the journal in dir in place, or drops it, also earlier
+// versions of it that are still in the file. A change of several entries becomes several
+// changes.
 func EditEach(t testing.TB, dir string, edit func(journal.Entry) (changed journal.Entry, stays bool)) {
 	t.Helper()
 	edited := 0
@@ -139,9 +141,8 @@ func editEntry(t testing.TB, text json.RawMessage, edit func(journal.Entry) (jou
 	return text, stays
 }
 
-// Reboot makes what this boot has recorded for itself be of another: all of it, or
-// entries of the given kinds, where the rest stays on the node though its files may
-// be in memory.
+// Reboot gives entries that belong to this boot another one: all of them, or those of the
+// given kinds, if the other objects stay on the node though their files may be in memory.
 func Reboot(t testing.TB, dir string, kinds ...string) {
 	t.Helper()
 	changed := false
@@ -150,10 +151,10 @@ func Reboot(t testing.TB, dir string, kinds ...string) {
 			e.Boot, changed = "another", true
 		}
 	})
-	require.True(t, changed, "something recorded goes with the boot")
+	require.True(t, changed, "some recorded entry belongs to the boot")
 }
 
-// Begun makes the journal what it was before the changes were made.
+// Begun makes the journal as it was before the changes were made.
 func Begun(t testing.TB, dir string) {
 	t.Helper()
 	Edit(t, dir, func(e *journal.Entry) { e.Done = false })

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package mountinfo reads the list of a mount namespace's mounts, on any system
-// that has the text. It takes time in proportion to their number: whether one
-// path is a mount, statx(2) tells at once.
+// Package mountinfo reads the list of a mount namespace's mounts, on any system that has
+// the text. It takes time in proportion to their number; to find out whether one path is
+// a mount, use statx(2).
 package mountinfo
 
 import (
@@ -24,8 +24,8 @@ const Path = "/proc/thread-self/mountinfo"
 // InitPath is where those of pid 1 are listed.
 const InitPath = "/proc/1/mountinfo"
 
-// Namespace names the mount namespace that the calling thread is in, as
-// namespaces(7) does. It is empty on systems that have none.
+// Namespace returns the name of the calling thread's mount namespace, as in
+// namespaces(7). It is empty on systems without.
 func Namespace() string {
 	name, err := os.Readlink("/proc/thread-self/ns/mnt")
 	if err != nil {
@@ -38,7 +38,7 @@ func Namespace() string {
 type Mount struct {
 	ID, Parent int
 	Dev        string   // number of the device, such as "0:40"
-	Root       string   // directory of the file system that is mounted; for cgroup2 as the reader's cgroup namespace sees it
+	Root       string   // mounted directory of the file system; for cgroup2 as seen from the reader's cgroup namespace
 	Point      string   // where it is mounted
 	Options    []string // of the mount
 	Tags       []string // such as "shared:1"
@@ -50,8 +50,7 @@ type Mount struct {
 // Whole reports whether a file system is mounted, and not one directory of it.
 func (m Mount) Whole() bool { return m.Root == "/" }
 
-// Shared reports whether it is in a peer group: what is mounted below appears
-// in others too.
+// Shared reports whether it is in a peer group: mounts below it appear in others too.
 func (m Mount) Shared() bool { return m.Group() != "" }
 
 // Group returns the peer group as its tag, "shared:N", which means the same in
@@ -65,7 +64,7 @@ func (m Mount) Group() string {
 	return ""
 }
 
-// Read lists the mounts that the calling thread sees, as Parse does.
+// Read lists the mounts that the calling thread sees, in the order of Parse.
 func Read() ([]Mount, error) {
 	f, err := os.Open(Path)
 	if err != nil {
@@ -136,12 +135,12 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// On returns those of mounts whose mount point is path, the visible one last.
+// On returns the mounts whose mount point is path, the visible one last.
 func On(mounts []Mount, path string) []Mount {
 	return slices.DeleteFunc(slices.Clone(mounts), func(m Mount) bool { return m.Point != path })
 }
 
-// Holding returns the mount that path, which is itself no mount point, is in.
+// Holding returns the mount that contains path, which is not a mount point itself.
 func Holding(mounts []Mount, path string) (Mount, bool) {
 	found := -1
 	for n, m := range mounts {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// What the list says of a visible mount, statx(2) says of its path.
+// For a visible mount, the list and statx(2) of its path agree.
 func TestBPF2_ReadsWhatTheKernelSays(t *testing.T) {
 	mounts, err := mountinfo.Read()
 	require.NoError(t, err)

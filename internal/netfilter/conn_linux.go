@@ -58,8 +58,8 @@ func request(subsystem, cmd, flags uint16, family uint8, attrs ...[]byte) nlmsg.
 	return nlmsg.Request{Type: subsystem<<8 | cmd, Flags: flags, Body: body}
 }
 
-// dump lists objects: parse returns false for those that are of no interest.
-// Nothing is there where the kernel lacks the subsystem.
+// dump lists objects: parse returns false for uninteresting ones. The list is empty if
+// the kernel lacks the subsystem.
 func dump[T any](ctx context.Context, c *Conn, req nlmsg.Request, reply uint16, parse func(family uint8, b []byte) (T, bool, error)) (list []T, err error) {
 	if c == nil {
 		return nil, nil
@@ -84,8 +84,8 @@ func dump[T any](ctx context.Context, c *Conn, req nlmsg.Request, reply uint16, 
 }
 
 // transaction sends messages of one subsystem as a whole: either all take
-// effect or none. The result has an error for each message that the kernel
-// objects to, by its index; err is for the transaction.
+// effect or none. The result has the error for each message that the kernel refuses, by
+// its index; err is the transaction's.
 func (c *Conn) transaction(subsystem uint16, msgs []nlmsg.Request) (refused map[int]error, err error) {
 	header := []byte{unix.AF_UNSPEC, unix.NFNETLINK_V0, byte(subsystem >> 8), byte(subsystem)}
 	begin := nlmsg.Request{Type: unix.NFNL_MSG_BATCH_BEGIN, Body: header}
@@ -97,8 +97,8 @@ func (c *Conn) transaction(subsystem uint16, msgs []nlmsg.Request) (refused map[
 	return c.answers(first, len(msgs))
 }
 
-// answers collects the acknowledgements of count messages after the first one,
-// which begins the transaction and is answered only where that fails.
+// answers collects the acknowledgements of count messages after the first one, which
+// begins the transaction and is answered only if that fails.
 func (c *Conn) answers(first uint32, count int) (map[int]error, error) {
 	refused := map[int]error{}
 	for seen := 0; seen < count; {

@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// Family is IPv4's or IPv6's side of netfilter.
+// Family is netfilter for IPv4 or IPv6.
 type Family struct {
 	Name    string // as nft(8) calls it: "ip", "ip6"
 	Version string // "IPv4", "IPv6"
-	Tool    string // what the names of the tools of iptables start with
+	Tool    string // prefix of the names of the iptables tools
 
 	protocol uint8  // of nf_tables
 	tables   string // the file in netDir that lists the legacy tables
@@ -28,7 +28,7 @@ type Family struct {
 	target   int    // where struct ipt_entry has target_offset: behind the addresses and the cache
 }
 
-// netDir is where the kernel tells of the thread's network namespace.
+// netDir is where the kernel describes the thread's network namespace.
 const netDir = "/proc/thread-self/net"
 
 // Families returns both.
@@ -44,13 +44,13 @@ func Families() []Family {
 func Tables() []string { return []string{"raw", "mangle", "nat", "filter", "security"} }
 
 // LegacyTables returns the names of the tables of legacy iptables that exist in
-// the thread's network namespace. The kernel makes a table at the first question
-// about it, so only one that is here may be asked for.
+// the thread's network namespace. The kernel makes a table at the first request for it,
+// so only ask for one that is listed here.
 func (f Family) LegacyTables(ctx context.Context) ([]string, error) {
 	text, err := input.ReadFile(ctx, netDir+"/"+f.tables, 4<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		// The kernel has none, or has no IPv6; or this is a /proc that does not
-		// show the thread, and says nothing about it.
+		// The kernel has no such tables, or no IPv6; or this /proc does not show the
+		// thread, and so cannot tell.
 		_, err = os.Stat(netDir)
 	}
 	return strings.Fields(string(text)), err

@@ -28,7 +28,7 @@ const (
 	ipsetAttrName       = 2
 	ipsetAttrType       = 3
 	ipsetAttrFlags      = 6
-	ipsetFlagListHeader = 1 << 2            // list sets without what is in them
+	ipsetFlagListHeader = 1 << 2            // list sets without their elements
 	ipsetErrBusy        = unix.Errno(4100)  // the set is used
 	ipsetBusyFor        = 2 * time.Second   // see destroyWhenUnused
 	ipsetBusyPoll       = time.Second / 100 // likewise
@@ -38,7 +38,7 @@ func ipsetRequest(cmd, flags uint16, attr []byte) nlmsg.Request {
 	return request(unix.NFNL_SUBSYS_IPSET, cmd, flags, unix.NFPROTO_IPV4, nlmsg.Append(nil, ipsetAttrProtocol, []byte{ipsetProtocol}), attr)
 }
 
-// IPSets lists the owned sets; none where the kernel has no ipset.
+// IPSets lists the owned sets; none if the kernel has no ipset.
 func (c *Conn) IPSets(ctx context.Context, owned func(name string) bool) ([]IPSet, error) {
 	flags := binary.BigEndian.AppendUint32(nil, ipsetFlagListHeader)
 	req := ipsetRequest(ipsetList, unix.NLM_F_DUMP, nlmsg.Append(nil, ipsetAttrFlags|unix.NLA_F_NET_BYTEORDER, flags))
@@ -61,9 +61,9 @@ func parseIPSet(b []byte) (set IPSet, err error) {
 	return set, err
 }
 
-// Destroy destroys sets. A set may be in another one that is to be destroyed,
-// so it tries again as long as some go. It calls done for each set that it came
-// to before ctx was done, by its index.
+// Destroy destroys sets. A set may be an element of another one to destroy, so it tries
+// again as long as some go. It calls done for each set that it reached before ctx was
+// done, by its index.
 func (c *Conn) Destroy(ctx context.Context, sets []IPSet, done func(i int, err error)) {
 	var todo []int
 	for i := range sets {
@@ -93,8 +93,8 @@ func (c *Conn) Destroy(ctx context.Context, sets []IPSet, done func(i int, err e
 	}
 }
 
-// destroyWhenUnused waits a while until a set is no longer used: nf_tables lets
-// go of what a rule used some time after the rule is gone.
+// destroyWhenUnused waits a while until a set is no longer used: nf_tables releases the
+// objects of a rule some time after the rule is gone.
 func (c *Conn) destroyWhenUnused(ctx context.Context, set IPSet) error {
 	for start := time.Now(); ; {
 		err := c.destroy(ctx, set)
@@ -128,7 +128,7 @@ func (c *Conn) destroy(ctx context.Context, set IPSet) error {
 	}
 }
 
-// busyErrno is a number of ipset's own, of which the system knows no text.
+// busyErrno is an error number of ipset's own, for which the system has no text.
 type busyErrno struct{ unix.Errno }
 
 func (busyErrno) Error() string { return unix.EBUSY.Error() }

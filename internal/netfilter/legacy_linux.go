@@ -26,16 +26,16 @@ const (
 
 	tableName   = 32
 	infoSize    = tableName + 4 + 5*4 + 5*4 + 2*4
-	targetName  = 2       // in struct xt_entry_target: behind its size
-	targetSize  = 32      // up to what is the target's own
-	errorTarget = "ERROR" // starts a chain that has a name, which is in its data
+	targetName  = 2       // in struct xt_entry_target: after its size
+	targetSize  = 32      // up to the target's own data
+	errorTarget = "ERROR" // starts a named chain; the name is in its data
 	chainName   = 30
 
 	maxTable = 256 << 20 // a few hundred bytes a rule
 )
 
-// LegacyChains returns the names of the chains that have been made in a table of
-// legacy iptables; none where there is no such table.
+// LegacyChains returns the names of the user-defined chains in a table of legacy
+// iptables; none if there is no such table.
 func (f Family) LegacyChains(ctx context.Context, table string) ([]string, error) {
 	tables, err := f.LegacyTables(ctx)
 	if err != nil || !slices.Contains(tables, table) {
@@ -53,7 +53,7 @@ func (f Family) LegacyChains(ctx context.Context, table string) ([]string, error
 	return legacyChains(entries, f.target), nil
 }
 
-// legacyEntries reads a table. It is read again where it grew meanwhile.
+// legacyEntries reads a table, again if it grew meanwhile.
 func legacyEntries(fd, level int, table string) ([]byte, error) {
 	const tries = 10
 	for range tries {
@@ -76,7 +76,7 @@ func legacyEntries(fd, level int, table string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return nil, errors.New("it changes all the time")
+	return nil, errors.New("it keeps changing")
 }
 
 // entriesAt is where the entries start.
@@ -97,15 +97,15 @@ func getOption(fd, level, name int, value []byte) error {
 	return nil
 }
 
-// legacyChains returns the names in the entries of a table: a chain that was made
-// starts with an entry whose target is called ERROR, and has the name. So does the
-// end of the table, with the name ERROR.
+// legacyChains returns the names in the entries of a table: a user-defined chain starts
+// with an entry whose target is called ERROR and holds the chain's name. So does the end
+// of the table, with the name ERROR.
 func legacyChains(entries []byte, offset int) (names []string) {
 	for len(entries) >= offset+4 {
 		target := int(binary.NativeEndian.Uint16(entries[offset:]))
 		next := int(binary.NativeEndian.Uint16(entries[offset+2:]))
 		if next < offset+4 || next > len(entries) {
-			break // nothing that a kernel writes
+			break // not written by a kernel
 		}
 		if name, ok := errorName(entries[min(target, next):next]); ok {
 			names = append(names, name)

@@ -62,8 +62,7 @@ type Chain struct {
 	handle uint64
 }
 
-// Rule identifies a rule in a chain of somebody else's, that jumps to one that
-// is owned.
+// Rule identifies a rule in a chain of another owner that jumps to an owned one.
 type Rule struct {
 	Table
 	Chain   string
@@ -71,14 +70,14 @@ type Rule struct {
 	JumpsTo string
 }
 
-// Ruleset is what nf_tables has that is owned.
+// Ruleset is the owned part of nf_tables.
 type Ruleset struct {
 	Chains map[Chain][]Rule // with the rules in them
 	Jumps  []Rule           // rules in other chains that jump to them
 }
 
-// Ruleset looks at the tables. It is empty where the kernel has no nf_tables,
-// and has what could be listed beside an error.
+// Ruleset lists the owned objects. It is empty if the kernel has no nf_tables, and with
+// an error holds what could be listed.
 func (c *Conn) Ruleset(ctx context.Context, owned func(chain string) bool) (*Ruleset, error) {
 	set := &Ruleset{Chains: map[Chain][]Rule{}}
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC)
@@ -112,7 +111,8 @@ func compareTables(a, b Table) int {
 	return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.name, b.name))
 }
 
-// HasChain reports whether there is a chain of that name. To ask for one makes none.
+// HasChain reports whether there is a chain of that name. The request does not create
+// one.
 func (c *Conn) HasChain(f Family, table, name string) (bool, error) {
 	if c == nil {
 		return false, nil
@@ -140,8 +140,8 @@ func (s *Ruleset) SortedChains() []Chain {
 	return chains
 }
 
-// addRules adds the rules in owned chains and those that jump to them, and no
-// others, of which a node may have 100,000.
+// addRules adds the rules in owned chains and those that jump to them, but not the
+// others, which may be 100,000.
 func (s *Ruleset) addRules(ctx context.Context, c *Conn, table Table, owned map[string]Chain) error {
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, table.family,
 		nlmsg.String(unix.NFTA_RULE_TABLE, table.name))
@@ -161,8 +161,8 @@ func (s *Ruleset) addRules(ctx context.Context, c *Conn, table Table, owned map[
 	return err
 }
 
-// parseChain reads a chain, and tells whether it has a hook: those are the
-// table's own.
+// parseChain reads a chain, and reports whether it has a hook, as the table's own chains
+// have.
 func parseChain(family uint8, b []byte) (chain Chain, base bool, err error) {
 	chain.family = family
 	err = nlmsg.Attrs(b, func(typ uint16, value []byte) error {

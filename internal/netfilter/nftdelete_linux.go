@@ -16,14 +16,13 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// maxTries bounds how often a transaction is tried anew without what the kernel
-// refused.
+// maxTries bounds how often a transaction is repeated without the refused objects.
 const maxTries = 16
 
 // Delete deletes rules and chains in one transaction: first the rules that jump
-// to owned chains, then the rules in them, then the chains. Where the kernel
-// refuses some, the transaction is repeated without them. It calls done for each
-// object by its index, or for none when ctx is done.
+// to owned chains, then the rules in them, then the chains. If the kernel refuses some,
+// the transaction is repeated without them. It calls done for each object by its index,
+// or for none if ctx is done.
 func (c *Conn) Delete(ctx context.Context, owned func(chain string) bool, objects []Object, done func(i int, err error)) {
 	refused := map[Object]error{}
 	again, last := true, error(nil)
@@ -34,7 +33,7 @@ func (c *Conn) Delete(ctx context.Context, owned func(chain string) bool, object
 		again, last = c.tryDelete(ctx, owned, objects, refused)
 	}
 	if again && last == nil {
-		last = fmt.Errorf("changed by somebody else during each of %d tries", maxTries)
+		last = fmt.Errorf("changed by another program during each of %d tries", maxTries)
 	}
 	for i, object := range objects {
 		err, known := refused[object]
@@ -45,8 +44,8 @@ func (c *Conn) Delete(ctx context.Context, owned func(chain string) bool, object
 	}
 }
 
-// tryDelete adds to refused what the kernel objects to. It returns again if
-// that is news, so that the others are still there.
+// tryDelete adds the objects that the kernel refuses to refused. again is true if there
+// are new ones: then the others still exist.
 func (c *Conn) tryDelete(ctx context.Context, owned func(string) bool, objects []Object, refused map[Object]error) (again bool, err error) {
 	set, err := c.Ruleset(ctx, owned)
 	if err != nil {
@@ -75,8 +74,8 @@ func busyHint(err error) error {
 	return err
 }
 
-// deletions returns the messages for those objects that are still there and
-// were not refused before, and which object each message is about.
+// deletions returns the messages for the objects that still exist and were not refused
+// before, and the object of each message.
 func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []nlmsg.Request, about []Object) {
 	add := func(object Object, msg nlmsg.Request) {
 		msgs, about = append(msgs, msg), append(about, object)
@@ -115,15 +114,15 @@ func (r Rule) deletion() nlmsg.Request {
 		handle(unix.NFTA_RULE_HANDLE, r.Handle))
 }
 
-// deletion is refused as EBUSY while a rule is in the chain (NLM_F_NONREC), as
-// one may be that came in between.
+// deletion is refused with EBUSY while a rule is in the chain (NLM_F_NONREC), such as one
+// added meanwhile.
 func (c Chain) deletion() nlmsg.Request {
 	return request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_DELCHAIN, unix.NLM_F_ACK|unix.NLM_F_NONREC, c.family,
 		nlmsg.String(unix.NFTA_CHAIN_TABLE, c.name),
 		handle(unix.NFTA_CHAIN_HANDLE, c.handle))
 }
 
-// handle makes an attribute of a handle.
+// handle encodes a handle as an attribute.
 func handle(typ uint16, value uint64) []byte {
 	return nlmsg.Append(nil, typ, binary.BigEndian.AppendUint64(nil, value))
 }

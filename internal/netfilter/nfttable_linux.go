@@ -22,7 +22,7 @@ type OwnTable struct {
 	Handle uint64
 }
 
-// Tables lists the owned tables; none where the kernel has no nf_tables.
+// Tables lists the owned tables; none if the kernel has no nf_tables.
 func (c *Conn) Tables(ctx context.Context, owned func(Table) bool) ([]OwnTable, error) {
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC)
 	list, err := dump(ctx, c, req, unix.NFT_MSG_NEWTABLE, func(family uint8, b []byte) (OwnTable, bool, error) {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// timeout is how long the kernel may take for one message. It answers within
-	// the call that asks.
+	// timeout is how long the kernel may take for one message. It answers within the
+	// requesting call.
 	timeout = time.Minute
 
 	// bufferSize is room for the longest message; the kernel fills half of it with
@@ -100,12 +100,12 @@ func (c *Conn) Receive() ([]syscall.NetlinkMessage, error) {
 		return nil, err
 	}
 	if kernel, ok := from.(*unix.SockaddrNetlink); !ok || kernel.Pid != 0 {
-		return nil, errors.New("a netlink message is not the kernel's")
+		return nil, errors.New("a netlink message is not from the kernel")
 	}
 	return syscall.ParseNetlinkMessage(slices.Clone(c.buffer[:align(n)]))
 }
 
-// uninterrupted repeats a call that a signal has interrupted.
+// uninterrupted repeats a call while signals interrupt it.
 func uninterrupted(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {
@@ -115,8 +115,8 @@ func uninterrupted(call func() error) error {
 }
 
 // Do sends a request and calls each with the body of each message of type reply in
-// the answer. After an error of each, which Do returns, it calls it no more. The
-// error is EINTR where a change has interrupted a dump; see [Retry].
+// the answer. After an error of each, which Do returns, it no longer calls it. The error
+// is EINTR if a change has interrupted a dump; see [Retry].
 func (c *Conn) Do(r Request, reply uint16, each func(body []byte) error) error {
 	sequence, err := c.Send(r)
 	if err != nil {
@@ -148,7 +148,7 @@ type answer struct {
 // take takes the next message, and reports whether it is the last one.
 func (a *answer) take(m syscall.NetlinkMessage) (last bool, err error) {
 	if m.Header.Seq != a.sequence {
-		return false, nil // it answers a request before, of which enough was read
+		return false, nil // it answers an earlier request whose answer was not read to its end
 	}
 	if m.Header.Flags&unix.NLM_F_DUMP_INTR != 0 {
 		a.interrupted = unix.EINTR
@@ -166,8 +166,8 @@ func (a *answer) take(m syscall.NetlinkMessage) (last bool, err error) {
 }
 
 // refusal returns the error in the message that ends an answer, with the kernel's
-// words where the socket asks for them (NETLINK_EXT_ACK): behind the error's number
-// and, unless it ends a dump, the header of the request.
+// explanation if the socket asks for it (NETLINK_EXT_ACK): after the error's number and,
+// unless it ends a dump, the header of the request.
 func refusal(m syscall.NetlinkMessage) error {
 	errno := unix.Errno(-int32(U32(m.Data)))
 	if errno == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// message is one as the kernel sends it.
+// message is a message as the kernel sends it.
 func message(typ, flags uint16, sequence uint32, body ...byte) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(body)))
 	b = binary.NativeEndian.AppendUint16(b, typ)
@@ -99,7 +99,7 @@ func TestConnAsksTheKernel(t *testing.T) {
 	require.NoError(t, c.Do(links, unix.RTM_NEWLINK, read))
 	require.Contains(t, names, "lo")
 
-	// What another request left of its answer is not the next one's.
+	// The unread rest of an answer does not count as the answer to the next request.
 	_, err = c.Send(links)
 	require.NoError(t, err)
 	lo := nlmsg.Request{Type: unix.RTM_GETLINK, Body: append(make([]byte, unix.SizeofIfInfomsg), nlmsg.String(unix.IFLA_IFNAME, "lo")...)}

@@ -2,7 +2,6 @@
 // Copyright 2026 The Slipway Authors
 
 // Package nlmsg speaks netlink(7): a socket of the calling thread's network
-// namespace, requests and the kernel's answers, attributes, and dumps that are
-// repeated where a change has interrupted them. What the messages mean, its
-// users know.
+// namespace, requests and the kernel's answers, attributes, and dumps that are repeated
+// if a change has interrupted them. Only its users interpret the messages.
 package nlmsg

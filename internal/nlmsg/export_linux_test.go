@@ -5,8 +5,8 @@ package nlmsg
 
 import "syscall"
 
-// Answer reads what the kernel sends to answer the request of a number. It reports
-// whether that is all of the answer.
+// Answer reads the kernel's answer to the request with this number. It reports whether
+// the answer is complete.
 func Answer(sent []byte, sequence uint32, reply uint16, each func(body []byte) error) (whole bool, err error) {
 	messages, err := syscall.ParseNetlinkMessage(sent)
 	a := answer{sequence: sequence, reply: reply, each: each}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DumpTries is how often a dump is tried that changes interrupt.
+// DumpTries is how often a dump is tried while changes interrupt it.
 const DumpTries = 32
 
 // Retry repeats a dump that was interrupted by a change, and so may lack some
@@ -33,7 +33,7 @@ func Retry(ctx context.Context, dump func() error) error {
 	}
 }
 
-// Gone reports whether an error says that the object or its link is not there.
+// Gone reports whether an error means that the object or its link does not exist.
 func Gone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV)
 }
@@ -55,7 +55,7 @@ func Attrs(b []byte, f func(typ uint16, value []byte) error) error {
 	return nil
 }
 
-// Attr returns the value of one attribute; nil if it is not there.
+// Attr returns the value of one attribute; nil if there is none.
 func Attr(b []byte, want uint16) (found []byte, err error) {
 	err = Attrs(b, func(typ uint16, value []byte) error {
 		if typ == want {
@@ -78,10 +78,10 @@ func Append(b []byte, typ uint16, value []byte) []byte {
 	return append(b, make([]byte, align(size)-size)...)
 }
 
-// String makes an attribute of a string, with its end.
+// String encodes a string as an attribute, with its terminating zero.
 func String(typ uint16, value string) []byte { return Append(nil, typ, append([]byte(value), 0)) }
 
-// Number makes an attribute of a number in the machine's byte order.
+// Number encodes a number as an attribute, in the machine's byte order.
 func Number(typ uint16, value uint32) []byte {
 	return Append(nil, typ, binary.NativeEndian.AppendUint32(nil, value))
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package perrun has the actions of a plan find out once in a run what they need several
-// times: a plan checks an action, applies it, and checks it again.
+// Package perrun lets the actions of a plan determine a fact once per run that they need
+// several times: a plan checks an action, applies it, and checks it again.
 package perrun
 
 import (
@@ -12,7 +12,7 @@ import (
 
 type contextKey struct{}
 
-// found is what the actions of one run have found out.
+// found holds the facts that the actions of one run have determined.
 type found struct {
 	mu    sync.Mutex
 	cells map[any]*cell
@@ -29,10 +29,10 @@ func With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, &found{cells: map[any]*cell{}})
 }
 
-// Do calls find the first time that a run asks for key, and returns the same answer to
-// whoever asks later in that run. An error is not remembered. Outside a run it just calls
-// find. key must be comparable and of a type of the caller's own package; one key always
-// goes with one T.
+// Do calls find the first time that a run asks for key, and returns the same answer for
+// the rest of that run. An error is not remembered. Outside a run it just calls find. key
+// must be comparable and of a type of the caller's own package; one key always goes with
+// one T.
 func Do[T any](ctx context.Context, key any, find func(context.Context) (T, error)) (T, error) {
 	f, ok := ctx.Value(contextKey{}).(*found)
 	if !ok {

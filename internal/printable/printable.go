@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package printable makes text safe to show to a person: names of links and
-// files, values, and the messages of servers are chosen by others, who may put
-// commands for a terminal, characters that turn the line around, or a line of
-// their own into them.
+// Package printable makes text safe to show to a person: others choose the names of links
+// and files, values, and the messages of servers, and may put terminal commands,
+// characters that reverse the line, or forged lines into them.
 package printable
 
 import (
@@ -16,12 +15,12 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s with everything escaped that is no visible character of one
-// line, and without credentials in URLs.
+// Line returns s with everything escaped that is not a visible character of one line, and
+// without credentials in URLs.
 func Line(s string) string { return escape(NoCredentials(s), "") }
 
-// escape escapes all that is not printable nor kept. Above ASCII the escapes
-// are those of JSON, so that a JSON document stays one.
+// escape escapes all that is neither printable nor kept. Above ASCII the escapes are
+// those of JSON, so that a JSON document stays one.
 func escape(s, kept string) string {
 	if safe(s, kept) {
 		return s
@@ -74,7 +73,7 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// NoCredentials returns s without what stands between :// and @ in a URL.
+// NoCredentials returns s without the part between :// and @ of URLs.
 func NoCredentials(s string) string {
 	var b strings.Builder
 	for {
@@ -92,9 +91,8 @@ func NoCredentials(s string) string {
 	}
 }
 
-// Writer writes to W what it is given, with everything escaped but the ends of
-// lines: those are the caller's, who takes them out of what others chose. No
-// character may be spread over two calls.
+// Writer writes to W with everything escaped but line breaks: those are the caller's, who
+// must remove them from text of others. No character may be split over two calls.
 type Writer struct{ W io.Writer }
 
 // Write writes p and returns its length, whatever the escapes add.

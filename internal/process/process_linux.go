@@ -22,11 +22,11 @@ import (
 
 const proc = "/proc"
 
-// maxFile is more than the kernel writes of a process: its status lists 65,536 groups
+// maxFile is more than the kernel writes about a process: its status lists 65,536 groups
 // at most.
 const maxFile = 1 << 20
 
-// All yields all processes, in no order, and the error that ended it before its end.
+// All yields all processes, in no order, and the error that stopped it early.
 func All(ctx context.Context) iter.Seq2[Process, error] {
 	return func(yield func(Process, error) bool) {
 		dir, err := input.OpenDir(proc)
@@ -37,7 +37,7 @@ func All(ctx context.Context) iter.Seq2[Process, error] {
 		defer dir.Close()
 		for name, err := range input.Names(dir) {
 			if err == nil && ctx.Err() != nil {
-				err = fmt.Errorf("look at the processes: %w", context.Cause(ctx))
+				err = fmt.Errorf("list the processes: %w", context.Cause(ctx))
 			}
 			pid, notOne := strconv.Atoi(name)
 			if err == nil && notOne != nil {
@@ -65,8 +65,8 @@ func (p Process) path(name string) string {
 	return filepath.Join(proc, strconv.Itoa(p.PID), name)
 }
 
-// read reads a file of the process. One that has ended says ENOENT or, where the file
-// was open already, ESRCH.
+// read reads a file of the process. For an ended process the error is ENOENT or, if the
+// file was open already, ESRCH.
 func (p Process) read(ctx context.Context, name string) (string, error) {
 	content, err := input.ReadFile(ctx, p.path(name), maxFile)
 	return string(content), gone(err)
@@ -79,13 +79,13 @@ func gone(err error) error {
 	return err
 }
 
-// Status returns what anybody may know of the process.
+// Status returns the world-readable part of the process's state.
 func (p Process) Status(ctx context.Context) (Status, error) {
 	text, err := p.read(ctx, "status")
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Innermost: p.PID} // before Linux 4.1 it is not said
+	s := Status{Innermost: p.PID} // before Linux 4.1 it is not reported
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(line, ":")
 		fields := strings.Fields(value)
@@ -121,15 +121,15 @@ func (s *Status) setUIDs(fields []string) (err error) {
 	return nil
 }
 
-// Start returns when the process started, in clock ticks since the boot: with its
-// number and the boot, that tells it from all others.
+// Start returns when the process started, in clock ticks since the boot. With its number
+// and the boot, that identifies it.
 func (p Process) Start(ctx context.Context) (uint64, error) {
 	text, err := p.read(ctx, "stat")
 	if err != nil {
 		return 0, err
 	}
 	fields := strings.Fields(text[strings.LastIndex(text, ")")+1:]) // the name may have any character
-	const start = 22 - 3                                            // as proc_pid_stat(5) counts: what follows the name is the third
+	const start = 22 - 3                                            // as proc_pid_stat(5) counts: the field after the name is the third
 	if len(fields) <= start {
 		return 0, fmt.Errorf("%s has %d fields after the name", p.path("stat"), len(fields))
 	}
@@ -151,9 +151,8 @@ func (p Process) Cgroups(ctx context.Context) (paths []string, err error) {
 }
 
 // Program returns the name of the file that the process executes, without its
-// directory, also if the file has been removed. A set-user-id or set-group-id
-// program, which whoever starts it gives its descriptors and its name, is none: the
-// name is empty.
+// directory, also if the file has been removed. For a set-user-id or set-group-id
+// program, whose starter chooses its descriptors and its name, the result is empty.
 func (p Process) Program() (string, error) {
 	path, err := os.Readlink(p.path("exe"))
 	if err != nil {
@@ -169,8 +168,8 @@ func (p Process) Program() (string, error) {
 	return strings.TrimSuffix(filepath.Base(path), " (deleted)"), nil
 }
 
-// Open opens what is at an absolute path in the process's own root directory, for its
-// place only (O_PATH).
+// Open opens an absolute path in the process's own root directory, as a reference only
+// (O_PATH).
 func (p Process) Open(path string) (*os.File, error) {
 	root, err := os.OpenFile(p.path("root"), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -191,7 +190,8 @@ func (p Process) Open(path string) (*os.File, error) {
 }
 
 // HoldsLock reports whether the process holds a lock of flock(2) or fcntl(2) on a file,
-// whoever took it: a lock goes with the open file, which a child inherits.
+// even if another process took it: a lock goes with the open file, which a child
+// inherits.
 func (p Process) HoldsLock(ctx context.Context, dev, inode uint64) (bool, error) {
 	dir, err := input.OpenDir(p.path("fdinfo"))
 	if err != nil {
@@ -213,8 +213,7 @@ func (p Process) HoldsLock(ctx context.Context, dev, inode uint64) (bool, error)
 	return false, ctx.Err()
 }
 
-// stat describes a file as far as it is known: a file system of a user's may not
-// answer.
+// stat describes a file from cached attributes: a user's file system may not answer.
 func stat(path string) (st unix.Statx_t, err error) {
 	err = unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_MODE|unix.STATX_INO, &st)
 	if err != nil {

@@ -5,7 +5,7 @@ package remedy
 
 import "golang.org/x/sys/unix"
 
-// Missing returns those of caps that are not in effect in the calling thread.
+// Missing returns the caps that are not in effect in the calling thread.
 func Missing(caps ...Capability) []Capability {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData // capabilities 0 to 31, 32 to 63

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package remedy adds to the kernel's answers what is missing where they say
-// only that something is: a capability, or an option of a mount.
+// Package remedy adds the cause to kernel errors that only report a denial: the missing
+// capability, or a mount option.
 package remedy
 
 import (
@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// remedied is an error that says what is missing.
+// remedied is an error that names the cause.
 type remedied struct {
 	error
 	missing string
@@ -23,7 +23,7 @@ func (r remedied) Error() string { return fmt.Sprintf("%v (%s)", r.error, r.miss
 
 func (r remedied) Unwrap() error { return r.error }
 
-// Add adds what is missing to err, unless that is said already. nil stays nil.
+// Add adds the cause to err, unless err already contains it. nil stays nil.
 func Add(err error, missing string) error {
 	var said remedied
 	if err == nil || errors.As(err, &said) {
@@ -32,7 +32,7 @@ func Add(err error, missing string) error {
 	return remedied{err, missing}
 }
 
-// File adds what is missing to an error of a file or directory.
+// File adds the cause to an error of a file or directory.
 func File(err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS):
@@ -42,7 +42,7 @@ func File(err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return Add(err, "needs free space and free inodes: see df, and df -i")
 	case errors.Is(err, syscall.ENOTDIR):
-		return Add(err, "what is in the place of a directory has to be moved away")
+		return Add(err, "a directory belongs there: move the other object away")
 	case errors.Is(err, fs.ErrPermission):
 		return Add(err, "needs root with CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_CHOWN, or the owner, and no immutable attribute or security module in the way")
 	}
@@ -52,7 +52,7 @@ func File(err error) error {
 // Capability is a number of capabilities(7).
 type Capability int
 
-// The capabilities that are asked for.
+// The capabilities that the library needs.
 const (
 	NetAdmin  Capability = 12
 	NetRaw    Capability = 13
@@ -79,12 +79,12 @@ func Names(caps ...Capability) string {
 	return strings.Join(names, " and ")
 }
 
-// Refused is why a call is denied to a thread that has the capability.
+// Refused is the cause if a call is denied to a thread that has the capability.
 const Refused = "refused by a seccomp or security module's profile, or owned by another user namespace"
 
-// Capabilities adds to an error of a call that takes the capabilities which of
-// them the calling thread does not have in effect. The kernel wants them where
-// it says, such as "in the initial user namespace"; empty: anywhere.
+// Capabilities adds to an error of a call that needs the capabilities those that are not
+// in effect in the calling thread. where is the namespace in which the kernel requires
+// them, such as "in the initial user namespace"; empty means any.
 func Capabilities(err error, where string, caps ...Capability) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err

@@ -18,12 +18,12 @@ import (
 func TestFile(t *testing.T) {
 	for errno, want := range map[error]string{
 		syscall.EROFS: "mounted read-write", syscall.EACCES: "needs root", syscall.EPERM: "immutable attribute",
-		syscall.EBUSY: "unmount that", syscall.ENOSPC: "inodes", syscall.ENOTDIR: "moved away",
+		syscall.EBUSY: "unmount that", syscall.ENOSPC: "inodes", syscall.ENOTDIR: "move the other object away",
 	} {
 		err := remedy.File(&fs.PathError{Op: "open", Path: "/x", Err: errno})
 		require.ErrorIs(t, err, errno)
 		require.ErrorContains(t, err, want)
-		require.EqualError(t, remedy.File(fmt.Errorf("write: %w", err)), "write: "+err.Error(), "it is said once")
+		require.EqualError(t, remedy.File(fmt.Errorf("write: %w", err)), "write: "+err.Error(), "it is added once")
 	}
 	require.NoError(t, remedy.File(nil))
 	require.NoError(t, remedy.Add(nil, "x"))

@@ -2,14 +2,14 @@
 // Copyright 2026 The Slipway Authors
 
 // Package snapshot describes a node as the calling thread sees it: files,
-// mounts, links and sysctls, so that two moments can be compared. It is what
-// the demonstration and the tests say "as it was before" by.
+// mounts, links and sysctls, so that two moments can be compared. The demonstration and
+// the tests use it to show that a node is as it was before.
 //
-// A [Snapshot] starts empty, and methods add what it is to tell of: Node all that
-// an agent may change, Machine what tests leave alone, the others one kind of
-// object. What is expected to change is deleted from it.
+// A [Snapshot] starts empty, and methods add objects: Node all that an agent may change,
+// Machine all that tests must leave alone, the others one kind of object. Callers delete
+// the objects that are expected to change.
 //
-// Files reads files whole and is for folders of a node's size, not for a disk's.
+// Files reads files whole: it is for the folders of a node, not for a whole disk.
 package snapshot
 
 import (
@@ -31,7 +31,7 @@ import (
 // Snapshot maps an object to a description of its state.
 type Snapshot map[string]string
 
-// Diff says what differs, one line each, sorted.
+// Diff returns the differences, one line each, sorted.
 func (s Snapshot) Diff(after Snapshot) []string {
 	var lines []string
 	for _, object := range slices.Sorted(maps.Keys(s)) {
@@ -50,12 +50,12 @@ func (s Snapshot) Diff(after Snapshot) []string {
 	return lines
 }
 
-// Node adds what an agent may change on a node.
+// Node adds everything that an agent may change on a node.
 func (s Snapshot) Node() error {
 	return errors.Join(s.Files("/etc", "/opt", "/run", "/var"), s.Mounts(), s.Links(), s.Values("net/ipv4", "net/ipv6"))
 }
 
-// Machine adds what tests must leave as it is on the machine that they run on.
+// Machine adds everything that tests must not change on the machine that they run on.
 func (s Snapshot) Machine() error {
 	err := errors.Join(s.Unread("/etc", "/opt"), s.Mounts(), s.Links(), s.Values("kernel", "net/ipv4", "net/ipv6", "vm"))
 	s.DropMoving()
@@ -66,8 +66,8 @@ func (s Snapshot) Machine() error {
 // owner and content. Other file systems mounted there are not entered.
 func (s Snapshot) Files(dirs ...string) error { return s.walk(dirs, describe) }
 
-// Unread adds what Files does, but of a file its size and the time when it was
-// written instead of its content: for folders of a size that takes long to read.
+// Unread is like Files, but adds a file's size and modification time instead of its
+// content, for folders that take long to read.
 func (s Snapshot) Unread(dirs ...string) error { return s.walk(dirs, describeUnread) }
 
 func (s Snapshot) walk(dirs []string, describe func(path string, info fs.FileInfo) (string, error)) error {
@@ -82,7 +82,7 @@ func (s Snapshot) walk(dirs []string, describe func(path string, info fs.FileInf
 		}
 		errs = append(errs, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // it went while we looked
+				return nil // it was removed meanwhile
 			}
 			if err != nil {
 				return err
@@ -139,7 +139,7 @@ func describeUnread(path string, info fs.FileInfo) (string, error) {
 }
 
 // Values adds the content of every file below the given directories of
-// /proc/sys, such as "net/ipv4/conf". What cannot be read is left out.
+// /proc/sys, such as "net/ipv4/conf". Unreadable ones are left out.
 func (s Snapshot) Values(dirs ...string) error {
 	var errs []error
 	for _, dir := range dirs {
@@ -157,7 +157,7 @@ func (s Snapshot) Values(dirs ...string) error {
 }
 
 // Cgroups adds the cgroups below dir, where a hierarchy is mounted; none if it is
-// missing. Their files, which tell what runs there, are left out.
+// missing. Their files, which depend on the running processes, are left out.
 func (s Snapshot) Cgroups(dir string) error {
 	return ignoreGone(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -181,7 +181,7 @@ func (s Snapshot) Mounts() error {
 	depth := map[string]int{}
 	for _, m := range mounts {
 		depth[m.Point]++
-		// Without the ids of mounts and peer groups, which the kernel gives out anew.
+		// Without the ids of mounts and peer groups, which the kernel assigns anew.
 		for i, tag := range m.Tags {
 			m.Tags[i], _, _ = strings.Cut(tag, ":")
 		}
@@ -204,14 +204,14 @@ func (s Snapshot) Links() error {
 	return nil
 }
 
-// Lines adds each line of what a tool says.
+// Lines adds each line of a tool's output.
 func (s Snapshot) Lines(tool, says string) {
 	for line := range strings.Lines(says) {
 		s[tool+" "+strings.TrimSpace(line)] = "there"
 	}
 }
 
-// DropSources leaves out what the library draws for the source of each of its mounts.
+// DropSources removes the random part of the sources of the library's mounts.
 func (s Snapshot) DropSources() {
 	drawn := regexp.MustCompile(`slipway-[-._a-z0-9]{16,}`)
 	for object, state := range s {
@@ -219,7 +219,7 @@ func (s Snapshot) DropSources() {
 	}
 }
 
-// DropMoving leaves out values that the kernel itself changes all the time.
+// DropMoving removes values that the kernel itself keeps changing.
 func (s Snapshot) DropMoving() {
 	for object := range s {
 		for _, moving := range []string{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package unsupported has the error of what cannot be done here at all.
+// Package unsupported has the error for operations that this platform does not support.
 package unsupported
 
 import "errors"

@@ -140,7 +140,7 @@ func TestRDY3_NobodysTaintIsLost(t *testing.T) {
 		count++
 		untaint(t, "endless", taint(notReady, "", "NoSchedule"), taint(fmt.Sprint("x", count), "", "NoSchedule"))
 	}}
-	require.ErrorContains(t, ready(meddled(t, m), "endless").Apply(t.Context()), "others changed its taints 5 times meanwhile")
+	require.ErrorContains(t, ready(meddled(t, m), "endless").Apply(t.Context()), "its taints were changed 5 times meanwhile")
 
 	createNode(t, "many", nil, taint("a", "", "NoSchedule"), taint(notReady, "", "NoSchedule"))
 	var all sync.WaitGroup
