@@ -131,7 +131,7 @@ type Journal interface {
 	CheckRevert(step context.Context) (changes []string, err error)
 
 	// SaveReport keeps the report of a run that changed something, or failed, as JSON,
-	// until the next one; not where nothing is recorded.
+	// until the next one; not where nothing is recorded once it is reverted.
 	SaveReport(inside context.Context, report []byte) error
 
 	// RevertAll undoes, or in a dry run says that it would, everything that is
