@@ -37,6 +37,17 @@ func Code(err error) string {
 	return general(err)
 }
 
+// Meaning returns what a code of this module stands for, and what to do about it: a sentence
+// each, as in CODES.md. Both are empty for a code that is none of this module's.
+func Meaning(its string) (cause, remedy string) {
+	for _, m := range code.Table() {
+		if m.Code == its {
+			return m.Cause, m.Remedy
+		}
+	}
+	return "", ""
+}
+
 // general is the code of an error that has none of its own.
 func general(err error) string {
 	for _, cause := range []struct {

@@ -58,12 +58,14 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 		require.Empty(t, r.Advice, r.Step)
 	}
 	require.NoFileExists(t, dir+"/file")
-	require.NoDirExists(t, dir+"/state", "nothing is claimed")
+	require.Equal(t, statuses(report), statuses(kept(t, dir+"/state")))
+	require.Empty(t, ownerIn(t, dir+"/state"), "nothing is claimed")
 	require.Equal(t, []string{
 		"enter mnt", "enter mnt", // the journal, and the file
 		"apply file not-run", "apply first not-run", "start done for apply", "apply done unchanged", "start bad for apply", "apply bad failed", "apply needs blocked",
 		"apply pending not-run", "apply out skipped", "start spare for apply", "apply spare failed", "start worse for apply", "apply worse failed", "apply last not-run",
-	}, log, "nothing is locked, and each step told of once")
+		"lock", "unlock", // for the report
+	}, log, "each step is told of once")
 }
 
 // What works against a step is said in each apply, whatever another step has to do.

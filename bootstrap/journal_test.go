@@ -76,6 +76,19 @@ func ownerIn(t *testing.T, dir string) string {
 	return owner
 }
 
+// kept is the report of the last run, of a node on which nothing else is recorded.
+func kept(t *testing.T, dir string) *bootstrap.Report {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	text, err := os.ReadFile(filepath.Join(dir, "agent.last.json"))
+	require.NoError(t, err)
+	report := &bootstrap.Report{}
+	require.NoError(t, report.UnmarshalJSON(text))
+	return report
+}
+
 func byStep(r *bootstrap.Report) map[string]bootstrap.Status {
 	m := map[string]bootstrap.Status{}
 	for _, result := range r.Results {

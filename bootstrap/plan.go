@@ -132,7 +132,7 @@ type Journal interface {
 	CheckRevert(step context.Context) (changes []string, err error)
 
 	// SaveReport keeps the report of a run that changed something, or failed, as JSON,
-	// until the next one; not where nothing is recorded.
+	// until the next one; not where nothing is recorded once it is reverted.
 	SaveReport(inside context.Context, report []byte) error
 
 	// RevertAll undoes everything that is recorded for all steps, or only lists it in a

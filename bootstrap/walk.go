@@ -120,9 +120,11 @@ func (w *walk) checkSteps(ctx context.Context) error {
 func (w *walk) applyPlan(ctx context.Context) error {
 	waited := w.over(ctx, w.plan.Gates, pass{do: (*walk).apply, stops: true})
 	if waited != nil && w.stopped {
+		w.keepFailure(ctx)
 		return waited
 	}
 	if err := w.prepare(ctx); err != nil {
+		w.keepFailure(ctx)
 		return err
 	}
 	needed, err := w.foresee(ctx)
@@ -310,15 +312,17 @@ func (w *walk) keep(ctx, entered context.Context) error {
 	return w.plan.Journal.SaveReport(entered, w.report.kept())
 }
 
-// keepFailure does so for a run that has ended with its check, unless the node has another
-// owner, or none yet. It is a word for later: if it cannot be kept, the failure is told all
-// the same.
+// keepFailure does so for a run that has ended before it was to change anything, unless the
+// plan is invalid or the node has another owner. It is a word for later: if it cannot be
+// kept, the failure is told all the same.
 func (w *walk) keepFailure(ctx context.Context) {
-	if w.entered == nil || w.plan.Host == nil {
+	if w.plan.Journal == nil || w.plan.Host == nil || w.plan.Validate() != nil {
 		return
 	}
-	if claims, err := w.plan.Journal.Claims(w.entered); claims || err != nil {
-		return
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+	defer cancel()
+	if w.verified(ctx, func(context.Context) error { return nil }) != nil {
+		return // it is not to wait for the lock either
 	}
 	unlock, err := w.plan.Host.Lock(ctx, w.report.Owner, nil)
 	if err != nil {
@@ -327,11 +331,20 @@ func (w *walk) keepFailure(ctx context.Context) {
 	if unlock != nil {
 		defer func() { _ = unlock() }()
 	}
+	_ = w.verified(ctx, func(entered context.Context) error { return w.keep(ctx, entered) })
+}
+
+// keepWithin is the time that a failure gets to be kept, also of a run whose own is over.
+const keepWithin = 500 * time.Millisecond
+
+// verified calls f in the journal, unless the node has another owner.
+func (w *walk) verified(ctx context.Context, f func(context.Context) error) error {
 	entered, leave, err := w.plan.Journal.Enter(ctx, "verify", w.plan.enter)
 	if err != nil {
-		return
+		return err
 	}
-	_ = errors.Join(w.keep(ctx, entered), leave())
+	w.report.Agent, w.report.Owner, w.report.Generation = w.plan.Journal.Identity(entered)
+	return errors.Join(f(entered), leave())
 }
 
 // inside calls f once the journal, if there is one, has let this process in.

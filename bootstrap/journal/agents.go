@@ -49,7 +49,8 @@ type Agent struct {
 }
 
 // Agents lists the agents that have a journal in n's directory, n's own among them, in the
-// order in which they came, as far as that is recorded. An agent that was uninstalled or
+// order in which they came, as far as that is recorded; so does one whose first apply has
+// failed before it changed anything. An agent that was uninstalled or
 // released is not among them, even if something is remembered of what it has left. A
 // damaged file is that [Agent]'s error and no other's. Like [Node.Open], it enters the
 // host's namespaces by enter, which may be nil: those of mounts and cgroups.
@@ -80,15 +81,14 @@ func (j *Journal) agents(ctx context.Context) ([]Agent, error) {
 		return nil, err
 	}
 	defer d.Close()
-	all := neighbours{}
-	if err := all.list(d, j.options.Agent); err != nil {
+	all, reported, err := j.names(d)
+	if err != nil {
 		return nil, err
 	}
-	all[j.options.Agent] = nil // also if it has no file
 	known, came := map[string]Agent{}, map[string]time.Time{}
 	for name := range all {
 		l, damage := refreshed(d, name, nil)
-		if damage == nil && len(l.owners)+l.entries.wanted() == 0 {
+		if damage == nil && len(l.owners)+l.entries.wanted() == 0 && (l.seen != nil || !reported[name]) {
 			continue
 		}
 		a := Agent{Name: name, Entries: l.entries.wanted() - l.entries.found, Found: l.entries.found, Err: damage}
@@ -99,6 +99,9 @@ func (j *Journal) agents(ctx context.Context) ([]Agent, error) {
 		a.Owner, a.Generation, a.Since = current.Name, current.Generation, current.Since
 		a.Alive, a.AliveErr = j.alive(ctx, current)
 		known[name], came[name] = a, l.came()
+		if came[name].IsZero() {
+			came[name] = a.Seen
+		}
 	}
 	names := slices.SortedFunc(maps.Keys(known), func(a, b string) int {
 		return cmp.Or(came[a].Compare(came[b]), strings.Compare(a, b))
@@ -108,6 +111,27 @@ func (j *Journal) agents(ctx context.Context) ([]Agent, error) {
 		agents = append(agents, known[name])
 	}
 	return agents, ctx.Err()
+}
+
+// names lists the agents that have a journal or a report, and the journal's own: all of
+// them, and those that have reported.
+func (j *Journal) names(d *durable.Dir) (all neighbours, reported map[string]bool, err error) {
+	all, reported = neighbours{j.options.Agent: nil}, map[string]bool{}
+	if err := all.list(d, j.options.Agent); err != nil {
+		return nil, nil, err
+	}
+	for name, err := range d.All() {
+		if errors.Is(err, fs.ErrNotExist) {
+			break // an uninstall has just removed it
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("look at the state directory: %w", err)
+		}
+		if agent, ok := strings.CutSuffix(name, reportSuffix); ok && isAgentName(agent) && len(all) <= maxAgents {
+			all[agent], reported[agent] = nil, true
+		}
+	}
+	return all, reported, nil
 }
 
 // times yields when owners have claimed the node and wanted entries were begun.

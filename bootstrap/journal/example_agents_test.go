@@ -82,7 +82,7 @@ func Example_severalAgents() {
 	asks := &journal.Node{Dir: filepath.Join(root, "state"), Agent: "admin", NoOwner: true}
 	agents, err := asks.Agents(ctx, nil)
 	for _, a := range agents {
-		fmt.Println(a.Name, "is owned by", a.Owner, err)
+		fmt.Printf("%s: %d recorded, owner %q, %v\n", a.Name, a.Entries, a.Owner, err)
 	}
 
 	report, err = cni.RevertAll(ctx)
@@ -98,8 +98,9 @@ func Example_severalAgents() {
 	//   keep /bpf also for this agent: agent "cni" has made it
 	//   keep net.core.bpf_jit_enable also for this agent: agent "cni" has made it
 	// a conflict: true
-	// cni is owned by cni-pod <nil>
-	// sensor is owned by sensor-pod <nil>
+	// cni: 3 recorded, owner "cni-pod", <nil>
+	// sensor: 3 recorded, owner "sensor-pod", <nil>
+	// third: 0 recorded, owner "", <nil>
 	// cni is uninstalled
 	//   leave net.core.bpf_jit_enable to agent "sensor", which wants it too
 	//   leave /bpf to agent "sensor", which wants it too

@@ -337,12 +337,37 @@ func TestTheLastReportIsKept(t *testing.T) {
 }
 
 // What a killed removal can leave of a report is no journal.
-func TestAReportAloneIsNoJournal(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.last.json"), []byte("{}"), 0o600))
-	empty, err := open(t, dir, journal.Node{}).Empty()
+// The word of an apply that has failed before it changed anything is kept, and goes when
+// the agent is uninstalled.
+func TestPLAN18_AReportAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	n := &journal.Node{Dir: dir, Agent: "agent", NoOwner: true}
+	enter := func(op string) (context.Context, func() error) {
+		inside, leave, err := n.Enter(t.Context(), op, nil)
+		require.NoError(t, err)
+		return inside, leave
+	}
+	inside, leave := enter("verify")
+	require.NoError(t, n.SaveReport(inside, []byte("{}")))
+	require.NoError(t, leave())
+	listed := agents(t, dir)
+	require.Len(t, listed, 1)
+	require.Equal(t, "agent", listed[0].Name)
+	require.Zero(t, listed[0].Generation+listed[0].Entries+listed[0].Found)
+	j := open(t, dir, journal.Node{})
+	report, when, err := j.LastReport()
 	require.NoError(t, err)
-	require.True(t, empty)
+	require.Equal(t, "{}", string(report))
+	require.NotZero(t, when)
+	empty, err := j.Empty()
+	require.NoError(t, err)
+	require.False(t, empty, "there is something to remove")
+
+	inside, leave = enter("revert")
+	require.NoError(t, n.RevertAll(inside, false, nil))
+	require.NoError(t, leave())
+	require.NoError(t, n.SaveReport(inside, []byte("{}")))
+	require.NoDirExists(t, dir)
 }
 
 // The time of one change, and its ratio with 10 entries and with 10,000.

@@ -595,8 +595,8 @@ func (j *Journal) Recorded(ctx context.Context) (entries []Entry, err error) {
 }
 
 // Empty reports whether there is nothing to revert: nothing is recorded, nobody
-// owns the node, and no run that was cut short has left behind the journal's
-// directory or anything in it. What is left for good does not count.
+// owns the node, no run that failed has left its report alone, and none that was cut
+// short the journal's directory or anything in it. What is left for good does not count.
 func (j *Journal) Empty() (bool, error) {
 	if j == nil {
 		return true, nil

@@ -76,22 +76,83 @@ func (j *Journal) Orphans(ctx context.Context) (orphans []Marked, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return j.findAll(ctx, func(m Marked) bool {
+		return (m.Agent == "" || m.Agent == j.options.Agent) && !p.knows(m) && !j.othersKnow(m)
+	})
+}
+
+// findAll has the handlers find the marked objects that f counts, each of which is listed
+// once.
+func (j *Journal) findAll(ctx context.Context, f func(Marked) bool) (counted []Marked, err error) {
 	var errs []error
 	for _, h := range j.options.Handlers {
-		f, ok := h.(Finder)
+		finder, ok := h.(Finder)
 		if !ok {
 			continue
 		}
-		found, err := j.findBy(ctx, f)
+		found, err := j.findBy(ctx, finder)
 		errs = append(errs, err)
 		for _, m := range found {
-			ofAnother := m.Agent != "" && j.options.Agent != "" && m.Agent != j.options.Agent
-			if !ofAnother && !p.knows(m) && !j.othersKnow(m) && !slices.ContainsFunc(orphans, m.same) {
-				orphans = append(orphans, m)
+			if f(m) && !slices.ContainsFunc(counted, m.same) {
+				counted = append(counted, m)
 			}
 		}
 	}
-	return orphans, errors.Join(errs...)
+	return counted, errors.Join(errs...)
+}
+
+// Orphans lists the objects on the node with the mark of an agent, or of none, that no
+// journal in n's directory has recorded or left for good: see [Journal.Orphans]. Those of
+// an agent whose file is damaged are not among them, since it may have recorded them. It
+// needs none of the journals to be whole, changes nothing, and enters the host's
+// namespaces by enter, which may be nil.
+func (n *Node) Orphans(ctx context.Context, enter Enter) (orphans []Marked, err error) {
+	if err := n.Validate(); err != nil {
+		return nil, err
+	}
+	if enter == nil {
+		enter = here
+	}
+	var j *Journal
+	var known, damaged = map[string]*page{}, map[string]bool{}
+	err = enter(ctx, []string{"mnt"}, func(context.Context) (err error) {
+		if j, err = reach(*n, enter); err == nil {
+			err = j.readAll(known, damaged)
+		}
+		return err
+	})
+	if j != nil {
+		defer func() { err = errors.Join(err, j.Close()) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return j.findAll(ctx, func(m Marked) bool {
+		for _, p := range known {
+			if p.knows(m) {
+				return false
+			}
+		}
+		return !damaged[m.Agent]
+	})
+}
+
+// readAll reads what the agents of the directory have recorded, and which files are damaged.
+func (j *Journal) readAll(known map[string]*page, damaged map[string]bool) error {
+	d, err := j.openDir()
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	all, _, err := j.names(d)
+	if err != nil {
+		return err
+	}
+	for agent := range all {
+		l, err := refreshed(d, agent, nil)
+		known[agent], damaged[agent] = l.page(), err != nil
+	}
+	return nil
 }
 
 // othersKnow reports whether another agent has the object recorded, since it wants it too.

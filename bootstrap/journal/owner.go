@@ -207,7 +207,8 @@ func (n *Node) RevertAll(ctx context.Context, dryRun bool, report func(step, cha
 
 // SaveReport keeps a plan's report: see [Journal.SaveReport].
 func (n *Node) SaveReport(ctx context.Context, report []byte) error {
-	return in(ctx).SaveReport(report)
+	j := in(ctx)
+	return j.saveReport(report, j.entered(ctx) != opRevert)
 }
 
 func nothing() error { return nil }

@@ -22,8 +22,12 @@ func (j *Journal) reportName() string { return j.options.Agent + reportSuffix }
 
 // SaveReport keeps, durably, what the last run has reported, in the place of what the one
 // before did: up to 256 KiB, which are not looked into. Where nothing is recorded, nothing
-// is kept, and the report is removed with the journal.
-func (j *Journal) SaveReport(report []byte) error {
+// is kept, and the report is removed with the journal. A plan's apply keeps its report there
+// too, in a directory that has nothing else, so that one that failed is seen.
+func (j *Journal) SaveReport(report []byte) error { return j.saveReport(report, false) }
+
+// saveReport is SaveReport. With alone, the report is also kept where nothing is recorded.
+func (j *Journal) saveReport(report []byte, alone bool) error {
 	if j == nil {
 		return nil
 	}
@@ -33,17 +37,26 @@ func (j *Journal) SaveReport(report []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	d, err := j.openDir()
+	made := false
+	if d == nil && err == nil && alone {
+		if d, made, err = j.makeDir(); err != nil {
+			return nil // what had to be recorded there has failed by that already
+		}
+	}
 	if d == nil || err != nil {
 		return err
 	}
 	defer d.Close()
-	if l, err := j.refresh(d); err != nil || l.seen == nil {
+	if l, err := j.refresh(d); err != nil || l.seen == nil && !alone {
 		return err
 	}
-	if err := d.WriteFile(j.reportName(), 0o600, report); err != nil {
-		return fmt.Errorf("keep the report: %w", remedy.File(err))
+	if err = d.WriteFile(j.reportName(), 0o600, report); err != nil {
+		err = fmt.Errorf("keep the report: %w", remedy.File(err))
+		if made {
+			err = errors.Join(err, j.parent.Remove(j.name))
+		}
 	}
-	return nil
+	return err
 }
 
 // LastReport returns what SaveReport has kept, and when. If that is nothing, when is the

@@ -422,7 +422,7 @@ func (j *Journal) remains(p *page) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look at the state directory: %w", err)
 	}
-	empty := true
+	empty, recorded, reported := true, false, false
 	for name, err := range d.All() {
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil // an uninstall has just removed it
@@ -433,9 +433,9 @@ func (j *Journal) remains(p *page) (bool, error) {
 		if name == j.fileName() && len(p.Left) == 0 && p.ID != "" || isBlob(name) && !j.around.names(d, name) || durable.IsTemporary(name) {
 			return true, nil
 		}
-		empty = false
+		empty, recorded, reported = false, recorded || name == j.fileName(), reported || name == j.reportName()
 	}
-	return empty && madeHere(info), nil
+	return empty && madeHere(info) || reported && !recorded, nil
 }
 
 // madeHere reports whether the state directory was made by a journal.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ func (a *app) journalCommand() *cobra.Command {
 		Use: "journal", Args: arguments(0),
 		Short: "Show who owns the node and what is recorded for uninstall",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.needJournal(cmd); err != nil {
+			if err := a.journalAsked(); err != nil {
 				return err
 			}
 			return a.showJournal(cmd.Context())
@@ -162,6 +163,7 @@ type journalView struct {
 	Found      []journal.Entry `json:"found,omitempty"`  // what is wanted as it was found
 	Left       []journal.Left  `json:"left,omitempty"`   // for good
 	Others     []agentView     `json:"others,omitempty"` // agents in the directory
+	Error      string          `json:"error,omitempty"`  // why the rest, but Others, is not known
 }
 
 // agentView is what is shown of another agent.
@@ -177,28 +179,41 @@ type agentView struct {
 	Error      string    `json:"error,omitempty"`
 }
 
-func (a *app) showJournal(ctx context.Context) (err error) {
-	v := journalView{Agent: a.agent}
+// showJournal shows the agent's journal and the other agents. One that is damaged hides
+// none of the others.
+func (a *app) showJournal(ctx context.Context) error {
+	v := journalView{Agent: a.agent, Entries: []journal.Entry{}}
+	unread := a.readJournal(ctx, &v)
+	if unread != nil {
+		v.Error = unread.Error()
+	}
+	var err error
+	if v.Others, err = a.otherAgents(ctx); err != nil {
+		return cmp.Or(unread, err)
+	}
+	if a.shown = true; a.output == formatJSON {
+		return errors.Join(unread, a.writeJSON(v))
+	}
+	return errors.Join(unread, a.writeJournal(v))
+}
+
+func (a *app) readJournal(ctx context.Context, v *journalView) (err error) {
+	if err := a.openJournal(ctx); err != nil {
+		return err
+	}
 	if v.Owner, v.Generation, err = a.journal.Owner(); err != nil {
 		return err
 	}
-	if v.Entries, err = a.journal.Entries(); err != nil {
+	entries, err := a.journal.Entries()
+	if err != nil {
 		return err
 	}
+	v.Entries = withoutContent(entries)
 	if v.Found, err = a.journal.Found(); err != nil {
 		return err
 	}
-	if v.Left, err = a.journal.LeftForGood(); err != nil {
-		return err
-	}
-	if v.Others, err = a.otherAgents(ctx); err != nil {
-		return err
-	}
-	v.Entries = withoutContent(v.Entries)
-	if a.shown = true; a.output == formatJSON {
-		return a.writeJSON(v)
-	}
-	return a.writeJournal(v)
+	v.Left, err = a.journal.LeftForGood()
+	return err
 }
 
 func (a *app) otherAgents(ctx context.Context) (others []agentView, err error) {
@@ -241,7 +256,9 @@ func (a *app) writeJSON(v any) error {
 }
 
 func (a *app) writeJournal(v journalView) error {
-	fmt.Fprintf(a.stdout, "%s: owner: %s; %s\n", bootstrap.OneLine(a.stateDir), ownerShown(v.Owner, v.Generation), recordedShown(len(v.Entries), len(v.Found)))
+	if v.Error == "" {
+		fmt.Fprintf(a.stdout, "%s: owner: %s; %s\n", bootstrap.OneLine(a.stateDir), ownerShown(v.Owner, v.Generation), recordedShown(len(v.Entries), len(v.Found)))
+	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, e := range slices.Concat(v.Entries, v.Found) {
 		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", bootstrap.OneLine(e.Step), bootstrap.OneLine(e.Kind), e.Object, stateShown(e), age(e.Time))
@@ -298,10 +315,25 @@ func stateShown(e journal.Entry) string {
 	return "done"
 }
 
-// age says how long ago something was.
+// age says how long ago something was, as people do.
 func age(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return time.Since(t).Round(time.Second).String() + " ago"
+	past := time.Since(t)
+	for _, unit := range []struct {
+		name string
+		time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		switch n := past / unit.Duration; {
+		case n == 1:
+			return "1 " + unit.name + " ago"
+		case n > 1:
+			return fmt.Sprintf("%d %ss ago", n, unit.name)
+		}
+	}
+	if past < -time.Minute {
+		return t.UTC().Format(time.RFC3339) + ", by a clock that is ahead"
+	}
+	return "just now"
 }

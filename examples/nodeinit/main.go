@@ -7,8 +7,8 @@
 // other commands each of one, with its flags and environment.
 //
 // It exits with 0 when all is well, 1 on an error, 3 when the node is somebody
-// else's, 64 when it was called wrongly; `nodeinit check` exits with 2 when there
-// is something to do.
+// else's, 64 when it was called wrongly; `nodeinit check` and `nodeinit status` exit
+// with 2 when there is something to do.
 package main
 
 import (
@@ -331,7 +331,7 @@ func (a *app) commands() map[string]func() *cobra.Command {
 		"build-config": a.buildConfigCommand, "explain": a.explainCommand,
 		"mount-cgroup": a.mountCgroupCommand, "mount-bpffs": a.mountBPFFSCommand, "sysctlfix": a.sysctlfixCommand,
 		"cleanup": a.cleanupCommand, "install-cni": a.installCNICommand, "uninstall-cni": a.uninstallCNICommand,
-		"guard": a.guardCommand, "journal": a.journalCommand, "demo": a.demoCommand,
+		"guard": a.guardCommand, "journal": a.journalCommand, "status": a.statusCommand, "demo": a.demoCommand,
 	}
 }
 

@@ -102,6 +102,7 @@ func TestSEC10_ValuesOfAPodsNetworkAreRefused(t *testing.T) {
 			require.Contains(t, out, "--host-proc", "the program's own remedy")
 		}
 	}
+	n.shell("rm -f /var/lib/slipway/cilium.last.json") // which says so
 	require.Empty(t, before.Diff(n.beside()))
 
 	out := n.podIn("--net", volumes, append(apply, "--sysctl-conf-dir=", "--sysctl", "kernel.timer_migration = "+n.shell("cat /proc/sys/kernel/timer_migration"))...)

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// status is a part of what status tells in JSON.
+type status struct {
+	State, Error string
+	Agents       []agentStatus
+	Orphans      []struct{ Agent, Kind, Object, Dir, Remove string }
+}
+
+type agentStatus struct {
+	Agent, State, Owner, Error                  string
+	Generation, Recorded, Ended, Adopted, Found int
+	Begun, Kept                                 []struct{ Kind, Object, Step string }
+	Todo                                        []string
+	LastRun                                     *struct {
+		Time                                  time.Time
+		Command, Result, Version, Owner, Code string
+		Step, Error, Cause, Remedy            string
+	}
+}
+
+func (s status) agent(t *testing.T, name string) agentStatus {
+	t.Helper()
+	i := slices.IndexFunc(s.Agents, func(a agentStatus) bool { return a.Agent == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return s.Agents[i]
+}
+
+// status asks for it, and requires that nothing is changed nor locked meanwhile.
+func (n *node) status(code int, more ...string) (v status) {
+	n.t.Helper()
+	n.shell("rm -rf /run/slipway.lock && mkdir /run/slipway.lock") // a lock would fail
+	before := n.wholeState()
+	o := n.run(append([]string{"status", "--output", "json"}, more...)...)
+	require.Equal(n.t, code, o.code, o.stdout+o.stderr)
+	require.Empty(n.t, before.Diff(n.wholeState()))
+	n.shell("rmdir /run/slipway.lock")
+	require.NoError(n.t, json.Unmarshal([]byte(o.stdout), &v), o.stdout)
+	return v
+}
+
+func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	before := n.state()
+	v := n.status(0)
+	require.Equal(t, "well", v.State)
+	require.Empty(t, v.Agents)
+
+	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...).code)
+	v = n.status(0)
+	require.Len(t, v.Agents, 1)
+	a := v.Agents[0]
+	require.Equal(t, []any{"cilium", "well", "pod-1", 1, 0}, []any{a.Agent, a.State, a.Owner, a.Generation, a.Ended})
+	require.Positive(t, a.Recorded)
+	require.Equal(t, []any{"apply", "ok", "pod-1", "", ""}, []any{a.LastRun.Command, a.LastRun.Result, a.LastRun.Owner, a.LastRun.Code, a.LastRun.Error})
+	require.NotEmpty(t, a.LastRun.Version)
+	require.WithinDuration(t, time.Now(), a.LastRun.Time, time.Minute)
+	require.Equal(t, "well", n.status(0, "--owner", "pod-1").State)
+	require.Equal(t, "others", n.status(3, "--owner", "pod-2").State)
+
+	// The last run has failed: in its check, and then while it changed something.
+	require.Equal(t, 1, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply", "--sysctl", "net.ipv4.none=1")...).code)
+	run := n.status(1).Agents[0].LastRun
+	require.Equal(t, []string{"failed", "sysctl", "sysctl.key-missing", "The kernel does not have the key."}, []string{run.Result, run.Step, run.Code, run.Cause})
+	require.Contains(t, run.Error, "net.ipv4.none")
+	require.Contains(t, run.Remedy, "Load the module")
+	require.Equal(t, 3, n.run("status", "--owner", "pod-2").code, "it is not its own")
+	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...).code)
+
+	// Others have changed something, which is kept.
+	n.shell("echo changed >> " + dropIn)
+	require.Equal(t, 1, n.run("uninstall", "--owner", "pod-1").code)
+	v = n.status(1)
+	require.Equal(t, "revert", v.Agents[0].LastRun.Command)
+	require.Equal(t, "journal.changed", v.Agents[0].LastRun.Code)
+	require.Equal(t, dropIn, v.Agents[0].Kept[0].Object)
+	require.Contains(t, v.Agents[0].Todo[0], "journal forget")
+	require.Zero(t, n.run("uninstall", "--owner", "pod-1", "--accept-kept").code)
+	require.Empty(t, n.status(0).Agents)
+	n.shell("rm -r /etc/sysctl.d; rm -rf /var/lib/slipway /run/slipway.lock")
+	require.Empty(t, before.Diff(n.state()))
+}
+
+// The first apply has failed, so that nothing else is recorded.
+func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	before := n.wholeState()
+	for code, args := range map[string][]string{
+		"config.source-missing": {"--source", "file:/nowhere"},
+		"sysctl.key-missing":    {"--sysctl", "net.ipv4.none=1"},
+		"gate.timeout":          {"--wait-for-kube-proxy", "1ms"},
+	} {
+		require.Equal(t, 1, n.run(n.args("apply", append(args, "--owner", "pod-1")...)...).code)
+		v := n.status(1)
+		require.Len(t, v.Agents, 1)
+		a := v.Agents[0]
+		require.Equal(t, []any{"failed", 0, 0, "failed", code, "pod-1"}, []any{a.State, a.Recorded, a.Generation, a.LastRun.Result, a.LastRun.Code, a.LastRun.Owner})
+		require.NotEmpty(t, a.LastRun.Step)
+	}
+	require.Equal(t, 1, n.run("check", "--only", "sysctl", "--agent", "looks", "--sysctl", "net.ipv4.none=1").code)
+	require.Len(t, n.status(1).Agents, 1, "a check leaves no word")
+	require.Equal(t, []string{"new: file /var/lib/slipway", "new: file /var/lib/slipway/cilium.last.json"}, before.Diff(n.wholeState()))
+	n.ok("uninstall")
+	require.Empty(t, before.Diff(n.wholeState()))
+}
+
+// A run that was cut short, a reboot, and a damaged journal.
+func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.ok("mount-bpffs", "/run/some/bpf")
+	n.ok("mount-bpffs", "/run/some/bpf", "--agent", "sensor")
+	n.strange("killed")
+	v := n.status(2)
+	require.Equal(t, "todo", v.State)
+	require.Len(t, v.Agents, 3)
+	killed := v.agent(t, "killed")
+	require.Equal(t, "the thing", killed.Begun[0].Object)
+	require.Nil(t, killed.LastRun)
+	require.Equal(t, []string{"a run was cut short: apply again, or uninstall"}, killed.Todo)
+	require.Len(t, n.status(0, "--agent", "sensor").Agents, 1)
+
+	n.shell("rm /var/lib/slipway/killed.*; cp /var/lib/slipway/cilium.journal /run/cilium.journal; echo garbled >> /var/lib/slipway/cilium.journal")
+	v = n.status(1)
+	require.Contains(t, v.agent(t, "cilium").Error, "/var/lib/slipway/cilium.journal")
+	require.Equal(t, "well", v.agent(t, "sensor").State, "it hides no other")
+	require.Equal(t, 3, v.agent(t, "sensor").Recorded)
+	require.Empty(t, v.Orphans, "the damaged one may have them")
+	o := n.run("journal")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "/var/lib/slipway/cilium.journal")
+	require.Contains(t, o.stdout, "agent sensor: owner: nobody in particular; 3 recorded")
+	o = n.run("journal", "--output", "json")
+	require.Equal(t, 1, o.code)
+	var view struct {
+		Error  string
+		Others []struct{ Agent string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &view), o.stdout)
+	require.Contains(t, view.Error, "cilium.journal")
+	require.Equal(t, "sensor", view.Others[0].Agent)
+
+	n.shell("rm -r /var/lib/slipway")
+	v = n.status(2)
+	require.Empty(t, v.Agents)
+	require.Equal(t, "/run/some/bpf", v.Orphans[0].Object)
+	require.NotEmpty(t, v.Orphans[0].Remove)
+	n.write("/var/lib/slipway", "a file\n")
+	require.Contains(t, n.status(1).Error, "/var/lib/slipway")
+	require.Equal(t, 64, n.run("status", "--state-dir", "").code)
+}
+
+// What people read: golden, at most 80 columns, with ages that they would say.
+func TestPLAN20_StatusForPeople(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	text := n.ok("status").stdout
+	n.ok("sysctlfix", "--owner", "pod-1")
+	n.ok(append(forwarding("sensor", "0"), "--sysctl-conf-dir=")...)
+	n.strange("killed")
+	n.shell("echo changed >> " + dropIn)
+	require.Equal(t, 1, n.run("uninstall", "--owner", "pod-1").code)
+	n.shell("mkdir -p /run/lost; mv /var/lib/slipway/sensor.* /run/lost")
+	n.ok("mount-bpffs", "/run/bpf", "--agent", "lost", "--state-dir", "/run/lost")
+	n.lastRun("cilium", -3*time.Hour, `"op":"apply","version":"v1.2.3","agent":"cilium","owner":"pod-1","results":[
+		{"step":"bpffs","status":"unchanged","changes":[]},
+		{"step":"sysctl","status":"failed","changes":[],"code":"sysctl.read-only","error":"step sysctl: apply: write net.ipv4.conf.all.rp_filter = 0: read-only file system (the container runtime mounts /proc/sys read-only: run privileged)"}]`)
+	text += n.run("status").stdout
+	for line := range strings.Lines(text) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)
+	}
+	golden(t, "status.txt", text)
+}
+
+// lastRun has the journal keep a report of some time ago.
+func (n *node) lastRun(agent string, ago time.Duration, fields string) {
+	n.t.Helper()
+	start := time.Now().Add(ago - time.Second).UTC().Format(time.RFC3339)
+	n.write("/var/lib/slipway/"+agent+".last.json", `{"start":"`+start+`",`+fields+`}`)
+	n.shell("chmod 600 /var/lib/slipway/" + agent + ".last.json")
+}
+
+// golden compares a text with testdata, which UPDATE_GOLDEN=1 writes.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") == "1" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text)
+}
