@@ -48,7 +48,8 @@ func tarball(files []image.File) ([]byte, error) {
 		return nil, err
 	}
 	_, err = w.Write(raw)
-	return out.Bytes(), errors.Join(err, w.Close())
+	err = errors.Join(err, w.Close())
+	return out.Bytes(), err
 }
 
 // component is a part of a release in CycloneDX 1.6, as far as Go tells of it.
