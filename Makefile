@@ -139,6 +139,15 @@ attack: ## each operation that touches a path 100,000 times beside an attacker, 
 image: ## nodeinit as a container image for amd64 and arm64, into bin/image, the same bytes each time (NAME=REPOSITORY:TAG)
 	$(GO) run -C internal/verify/image ./pack -o $(CURDIR)/bin/image $(addprefix -name ,$(NAME))
 
+RELEASE      = $(GO) run -C internal/verify/image ./release -version '$(VERSION)' -o
+release: ## what is published of a version, into dist: programs for amd64 and arm64, images, SBOM, notes, checksums (VERSION=v0.1.0, a section of the changelog)
+	rm -rf dist
+	@$(RELEASE) $(CURDIR)/dist
+
+release-same: ## the same twice, in two folders and from two caches of what Go has compiled, and compared (8 CPU-minutes)
+	@temp=$$(mktemp -d) && $(RELEASE) $$temp/first && GOCACHE=$$temp/cache $(RELEASE) $$temp/second >/dev/null && \
+	diff -r $$temp/first $$temp/second && echo "both are the same"; status=$$?; rm -rf $$temp; exit $$status
+
 tools: ## install the Debian packages that the tests need, where they are missing
 	@internal/verify/install "the tests" "$(TOOLS)" $(PACKAGES)
 

@@ -114,7 +114,7 @@ func parse(reference string) (name.Tag, error) {
 }
 
 func (i Image) build() (v1.Image, error) {
-	raw, err := i.tar()
+	raw, err := Tar(i.Files)
 	if err != nil {
 		return nil, fmt.Errorf("make the layer for %s: %w", i.Architecture, err)
 	}
@@ -139,11 +139,11 @@ func (i Image) build() (v1.Image, error) {
 	return built, nil
 }
 
-// tar returns the layer. Of files in memory, AddFS writes no time and no owner, in the
-// order of their paths.
-func (i Image) tar() ([]byte, error) {
+// Tar returns files as an archive. Of files in memory, AddFS writes no time and no owner,
+// in the order of their paths.
+func Tar(files []File) ([]byte, error) {
 	all := fstest.MapFS{}
-	for _, f := range i.Files {
+	for _, f := range files {
 		inside, absolute := strings.CutPrefix(f.Path, "/")
 		if !absolute || !fs.ValidPath(inside) || inside == "." {
 			return nil, fmt.Errorf("%q is no clean absolute path of a file", f.Path)
@@ -156,7 +156,7 @@ func (i Image) tar() ([]byte, error) {
 			all[inside] = &fstest.MapFile{Mode: fs.ModeSymlink | 0o777, Data: []byte(f.Link)}
 		}
 	}
-	for _, f := range i.Files {
+	for _, f := range files {
 		for dir := path.Dir(f.Path)[1:]; dir != ""; dir = path.Dir("/" + dir)[1:] {
 			if all[dir] == nil {
 				all[dir] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}

@@ -13,9 +13,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -79,10 +77,8 @@ func (p packer) archive(arch string, one image.Image) error {
 	return nil
 }
 
-// nodeinit is the program from scratch, with the folders that its flags and
-// variables name by default in a container.
 func (p packer) nodeinit(ctx context.Context, arch string) (image.Image, error) {
-	program, err := p.compile(ctx, arch)
+	program, err := image.Build(ctx, p.source, "./examples/nodeinit", arch)
 	if err != nil {
 		return image.Image{}, err
 	}
@@ -90,33 +86,5 @@ func (p packer) nodeinit(ctx context.Context, arch string) (image.Image, error) 
 	if err != nil {
 		return image.Image{}, err
 	}
-	return image.Image{
-		Architecture: arch,
-		Files: []image.File{
-			{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: program},
-			{Path: "/usr/share/doc/nodeinit/LICENSE", Mode: 0o644, Content: licence},
-			{Path: "/hostproc", Mode: fs.ModeDir | 0o555},
-			{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		},
-		Entrypoint: []string{"/usr/bin/nodeinit"},
-		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		Labels:     map[string]string{"org.opencontainers.image.title": "nodeinit", "org.opencontainers.image.licenses": "Apache-2.0"},
-	}, nil
-}
-
-func (p packer) compile(ctx context.Context, arch string) ([]byte, error) {
-	temp, err := os.MkdirTemp("", "pack-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(temp)
-	path := filepath.Join(temp, "nodeinit")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./examples/nodeinit")
-	cmd.Dir = p.source
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0")
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("build nodeinit: %w", err)
-	}
-	return os.ReadFile(path)
+	return image.OfProgram(arch, "nodeinit", program, licence), nil
 }

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command release makes what is published of a version: for amd64 and arm64 an archive of
+// static programs and an image of nodeinit for docker load, what is linked (an SBOM), the
+// changelog's section of that version, and checksums. It needs Go and git.
+//
+// It builds a clone of the repository's HEAD, tagged there with the version, so what is
+// not committed is not in it, and the programs say version and commit. Made twice of the
+// same commit by the same Go, everything is the same.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/verify/image"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var r release
+	flag.StringVar(&r.version, "version", "", "version, such as v0.1.0: a tag of HEAD, if it is there")
+	flag.StringVar(&r.dir, "o", "../../../dist", "folder to make")
+	flag.StringVar(&r.repository, "source", "../../..", "checkout whose HEAD it is")
+	flag.Parse()
+	if err := r.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// programs are the packages of the programs, by name: each in a module, whose folder ends
+// before "//".
+var programs = map[string]string{"nodeinit": ".//examples/nodeinit", "agent": ".//examples/agent", "postrender": "examples/postrender//"}
+
+var architectures = []string{"amd64", "arm64"}
+
+type release struct {
+	version, repository, dir string
+
+	clone, commit, time string
+	files               map[string][]byte // of the release, by name
+}
+
+// built is a program as it is in an archive.
+type built struct {
+	name, arch string
+	content    []byte
+	info       *buildinfo.BuildInfo
+}
+
+var isVersion = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
+
+func (r *release) run(ctx context.Context) error {
+	if !isVersion.MatchString(r.version) {
+		return fmt.Errorf("%q is no version such as v0.1.0", r.version)
+	}
+	temp, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	r.clone, r.files = filepath.Join(temp, "slipway"), map[string][]byte{}
+	if err := r.cloned(ctx); err != nil {
+		return err
+	}
+	if err := r.made(ctx); err != nil {
+		return err
+	}
+	return r.write()
+}
+
+// cloned clones HEAD, and tags it there.
+func (r *release) cloned(ctx context.Context) (err error) {
+	if _, err := git(ctx, r.repository, "clone", "--quiet", "--no-hardlinks", ".", r.clone); err != nil {
+		return err
+	}
+	if r.commit, err = git(ctx, r.clone, "rev-parse", "HEAD"); err != nil {
+		return err
+	}
+	if r.time, err = git(ctx, r.clone, "show", "--no-patch", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ"); err != nil {
+		return err
+	}
+	if tagged, err := git(ctx, r.clone, "rev-parse", "--verify", "--quiet", r.version+"^{commit}"); err == nil && tagged != r.commit {
+		return fmt.Errorf("%s is the version of commit %s, and HEAD is %s", r.version, tagged, r.commit)
+	}
+	for _, tag := range []string{r.version, "examples/postrender/" + r.version} {
+		if _, err := git(ctx, r.clone, "tag", "--force", tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// made makes the files.
+func (r *release) made(ctx context.Context) error {
+	changelog, err := os.ReadFile(filepath.Join(r.clone, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	notes, err := notes(string(changelog), r.version)
+	if err != nil {
+		return err
+	}
+	licence, err := os.ReadFile(filepath.Join(r.clone, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	var all []built
+	for _, arch := range architectures {
+		some, err := r.built(ctx, arch)
+		if err != nil {
+			return err
+		}
+		if err := r.packed(arch, licence, some); err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	r.files["NOTES.md"] = fmt.Appendf(nil, "%s\nBuilt by %s from commit %s.\n", notes, all[0].info.GoVersion, r.commit)
+	r.files["slipway-"+r.version+".cdx.json"], err = sbom(r.version, r.time, all)
+	return err
+}
+
+// built builds the programs, and looks whether they say what they are.
+func (r *release) built(ctx context.Context, arch string) (all []built, err error) {
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		module, pkg, _ := strings.Cut(programs[name], "//")
+		content, err := image.Build(ctx, filepath.Join(r.clone, module), "./"+pkg, arch, "-buildvcs=true")
+		if err != nil {
+			return nil, err
+		}
+		info, err := buildinfo.Read(bytes.NewReader(content))
+		if err != nil {
+			return nil, fmt.Errorf("%s for %s: %w", name, arch, err)
+		}
+		if info.Main.Version != r.version {
+			return nil, fmt.Errorf("%s says that it is %s, not %s", name, info.Main.Version, r.version)
+		}
+		all = append(all, built{name, arch, content, info})
+	}
+	return all, nil
+}
+
+// packed makes the archive and the image of one architecture.
+func (r *release) packed(arch string, licence []byte, all []built) error {
+	folder := "slipway-" + r.version + "-linux-" + arch
+	files := []image.File{{Path: "/" + folder + "/LICENSE", Mode: 0o644, Content: licence}}
+	for _, b := range all {
+		files = append(files, image.File{Path: "/" + folder + "/" + b.name, Mode: 0o755, Content: b.content})
+		if b.name == "nodeinit" {
+			var archive bytes.Buffer
+			if err := image.WriteArchive(&archive, "slipway/nodeinit:"+r.version, image.OfProgram(arch, b.name, b.content, licence)); err != nil {
+				return err
+			}
+			r.files["nodeinit-"+r.version+"-linux-"+arch+".image.tar"] = archive.Bytes()
+		}
+	}
+	content, err := tarball(files)
+	r.files[folder+".tar.gz"] = content
+	return err
+}
+
+// write writes the files and their checksums into a folder that is new.
+func (r *release) write() error {
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(r.files)) {
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(r.files[name]), name)
+	}
+	r.files["SHA256SUMS"] = []byte(sums.String())
+	for name, content := range r.files {
+		if err := os.WriteFile(filepath.Join(r.dir, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	fmt.Print(sums.String())
+	return nil
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TZ=UTC")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", cmd, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
