@@ -10,13 +10,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -37,59 +35,51 @@ var ciliums = []struct{ name, component string }{
 // compiler is what the agent compiles its programs with when it starts.
 const compiler = "clang-19"
 
-// importAll gives the node, once, an image as Cilium's is, with nodeinit in it:
-// agent, operator and CNI plugin from their Go module, and what they run from this
-// machine.
-func importAll(t *testing.T) {
+// importImage gives the node an image as Cilium's is, with nodeinit in it: agent,
+// operator and CNI plugin from their Go module, and what they run from this machine.
+func (r *ciliumRelease) importImage(t *testing.T) {
 	t.Helper()
-	importOnce.Do(func() {
-		c := ciliumContents(t)
-		c.built(t, map[string]string{
-			"/usr/bin/cilium-agent": "daemon", "/usr/bin/cilium-operator-generic": "operator",
-			"/usr/bin/cilium-health-responder": "cilium-health/responder",
-		})
-		source := ciliumSource(t)
-		c.file(t, "/cni-uninstall.sh", filepath.Join(source, "plugins/cilium-cni/cni-uninstall.sh"))
-		c.program(t, compiler, "clang")
-		c = slices.DeleteFunc(c, func(f image.File) bool { return f.Path == "/bin/find" }) // busybox's cannot delete
-		for _, name := range []string{"find", "ipset", "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
-			c.program(t, name, name)
-		}
-		matches, err := filepath.Glob("/usr/lib/*-linux-gnu/xtables/*.so")
-		require.NoError(t, err)
-		for _, path := range matches {
-			c.file(t, path, path)
-		}
-		programs := filepath.Join(source, "bpf")
-		require.NoError(t, fs.WalkDir(os.DirFS(programs), ".", func(name string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				c.file(t, filepath.Join("/var/lib/cilium/bpf", name), filepath.Join(programs, name))
-			}
-			return err
-		}))
-		nodeinit, err := build(t.Context(), "examples/nodeinit")
-		require.NoError(t, err)
-		c = append(c, image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit})
-		require.NoError(t, node.Import(t.Context(), ciliumImage, nil, c...))
+	if r.imported == node {
+		return
+	}
+	c := r.initContents(t)
+	c.built(t, r, map[string]string{
+		"/usr/bin/cilium-agent": "daemon", "/usr/bin/cilium-operator-generic": "operator",
+		"/usr/bin/cilium-health-responder": "cilium-health/responder",
 	})
+	c.file(t, "/cni-uninstall.sh", filepath.Join(r.source(t), "plugins/cilium-cni/cni-uninstall.sh"))
+	c.program(t, compiler, "clang")
+	c = slices.DeleteFunc(c, func(f image.File) bool { return f.Path == "/bin/find" }) // busybox's cannot delete
+	for _, name := range []string{"find", "ipset", "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+		c.program(t, name, name)
+	}
+	matches, err := filepath.Glob("/usr/lib/*-linux-gnu/xtables/*.so")
+	require.NoError(t, err)
+	for _, path := range matches {
+		c.file(t, path, path)
+	}
+	c.folder(t, "/var/lib/cilium/bpf", filepath.Join(r.source(t), "bpf"))
+	nodeinit, err := build(t.Context(), "examples/nodeinit")
+	require.NoError(t, err)
+	c = append(c, image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit})
+	require.NoError(t, node.Import(t.Context(), r.image(), nil, c...))
+	r.imported = node
 }
-
-var importOnce sync.Once
 
 // ciliumValues are what a cluster of one node needs, whose API server is at another
 // address than that of its service, and no more.
 var ciliumValues = []string{
-	"image.override=" + ciliumImage, "operator.image.override=" + ciliumImage, "operator.replicas=1",
-	"envoy.enabled=false", "l7Proxy=false", "hubble.enabled=false",
+	"operator.replicas=1", "envoy.enabled=false", "l7Proxy=false", "hubble.enabled=false",
 	"k8sServiceHost=10.250.0.2", "k8sServicePort=6443", "ipam.operator.clusterPoolIPv4PodCIDRList={10.244.0.0/16}",
 }
 
-// cilium is Cilium's chart, with our component over it if there is one. Changed are
-// the images, the folder of the kernel's modules, and the capabilities that this
-// machine has not got.
-func cilium(t *testing.T, component string, values ...string) *deployment {
+// deployment is the release's chart, with our component over it if there is one.
+// Changed are the images, the folder of the kernel's modules, and the capabilities that
+// this machine has not got.
+func (r *ciliumRelease) deployment(t *testing.T, component string, values ...string) *deployment {
 	t.Helper()
-	manifest := chart(t, append(slices.Clone(ciliumValues), values...)...)
+	images := []string{"image.override=" + r.image(), "operator.image.override=" + r.image()}
+	manifest := r.chart(t, slices.Concat(images, ciliumValues, values)...)
 	if component != "" {
 		manifest = postRender(t, manifest, component)
 	}
@@ -102,7 +92,7 @@ func cilium(t *testing.T, component string, values ...string) *deployment {
 		pod := at(o, "spec", "template", "spec")
 		inits, _ := pod["initContainers"].([]any)
 		for _, c := range slices.Concat(inits, pod["containers"].([]any)) {
-			own(c.(object))
+			r.own(c.(object))
 		}
 		if kind == "DaemonSet" {
 			at(o, "spec", "template", "metadata", "labels")["app"] = d.name
@@ -140,8 +130,7 @@ func (d *deployment) base(t *testing.T) {
 	base := slices.DeleteFunc(slices.Clone(d.objects), func(o object) bool { return o["kind"] == "DaemonSet" })
 	t.Cleanup(func() {
 		saveLogs(t)
-		deleteObjects(t, d.objects...)
-		kubectl(t, "wait", "--for=delete", "pods", "--all", "--namespace=kube-system", "--timeout=60s")
+		d.end(t)
 	})
 	applyObjects(t, base...)
 	kubectl(t, "rollout", "status", "deployment/cilium-operator", "--namespace=kube-system", "--timeout=120s")
@@ -194,12 +183,13 @@ func takeBack(t *testing.T) string {
 // started, and until it is Ready, in turn, on a node that was taken back in between.
 func TestCiliumStarts(t *testing.T) {
 	begin(t)
-	importAll(t)
+	release := namedCilium(t)
+	release.importImage(t)
 	const rounds = 5
 	started, ready := make([][]time.Duration, len(ciliums)), make([][]time.Duration, len(ciliums))
 	var all []*deployment
 	for _, c := range ciliums {
-		all = append(all, cilium(t, c.component))
+		all = append(all, release.deployment(t, c.component))
 	}
 	all[0].base(t)
 	for round := range rounds {
@@ -242,23 +232,22 @@ func loadAverage(t *testing.T) string {
 // looked at with the tools of others.
 func TestLifeOfANodeWithCilium(t *testing.T) {
 	begin(t)
-	importAll(t)
-	on(t, "rm -rf /var/lib/cni/networks")
-	on(t, script(t, "foreign.sh"))
-	// iptables never removes its own chains.
-	on(t, `for chain in "raw PREROUTING" "raw OUTPUT" "mangle PREROUTING" "mangle POSTROUTING"; do
-		iptables -t ${chain% *} -A ${chain#* } -j ACCEPT; iptables -t ${chain% *} -D ${chain#* } -j ACCEPT
-	done`)
-	look(t) // looking for rules makes the kernel's tables
-	for _, c := range ciliums {
-		if c.component == "" {
-			continue
-		}
+	release := namedCilium(t)
+	release.importImage(t)
+	prepareForCilium(t)
+	for _, c := range []struct {
+		name, component string
+		values          []string
+	}{
+		{"one init container", "cilium/one", nil},
+		{"run, no init container", "cilium/run", nil},
+		{"kube-proxy replacement, native routing", "cilium/one", nativeRouting},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			begin(t)
 			nodeReady(t, "False")
 			before := look(t)
-			d := cilium(t, c.component)
+			d := release.deployment(t, c.component, c.values...)
 			d.base(t)
 			applyObjects(t, d.daemonSet())
 			first, _ := d.agentReady(t)
@@ -273,20 +262,48 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 			pingEachOther(t)
 			takesNothingFromTheLiving(t)
 
-			deleteObjects(t, d.objects...)
-			kubectl(t, "wait", "--for=delete", "pods", "--all", "--namespace=kube-system", "--timeout=60s")
+			d.end(t)
 			u := uninstaller(t)
 			u.withoutFlags("--ownership") // cleanup knows what is Cilium's
 			u.apply(t)
 			u.ready(t)
 			u.remove(t)
 			nodeReady(t, "False")
-			// Of these there is no record: a folder that the kubelet made for the chart, and
-			// what only the agent has set.
-			on(t, "find /run/cilium >&2; rmdir /run/cilium; echo 0 > /proc/sys/net/ipv4/fib_multipath_use_neigh")
+			removeUnrecorded(t)
 			settles(t, before, "the node is as it was before")
 		})
 	}
+}
+
+// nativeRouting is the other datapath: no tunnel, and services without kube-proxy.
+var nativeRouting = []string{
+	"kubeProxyReplacement=true", "bpf.masquerade=true", "routingMode=native", "ipv4NativeRoutingCIDR=10.244.0.0/16",
+}
+
+// prepareForCilium gives the node what is others', and what stays of a look at it and of
+// iptables, which never removes its own chains.
+func prepareForCilium(t *testing.T) {
+	t.Helper()
+	on(t, "rm -rf /var/lib/cni/networks")
+	on(t, script(t, "foreign.sh"))
+	on(t, `for chain in "raw PREROUTING" "raw OUTPUT" "mangle PREROUTING" "mangle POSTROUTING"; do
+		iptables -t ${chain% *} -A ${chain#* } -j ACCEPT; iptables -t ${chain% *} -D ${chain#* } -j ACCEPT
+	done`)
+	look(t) // looking for rules makes the kernel's tables
+}
+
+// removeUnrecorded takes away what there is no record of: a folder that the kubelet made
+// for the chart, and what only the agent has set.
+func removeUnrecorded(t *testing.T) {
+	t.Helper()
+	on(t, "[ ! -e /run/cilium ] || rmdir /run/cilium; echo 0 > /proc/sys/net/ipv4/fib_multipath_use_neigh")
+}
+
+// end takes everything away but what the agent has left on the node.
+func (d *deployment) end(t *testing.T) {
+	t.Helper()
+	deleteObjects(t, d.objects...)
+	kubectl(t, "wait", "--for=delete", "pods", "--all", "--namespace=kube-system", "--timeout=60s")
 }
 
 // takesNothingFromTheLiving checks that whatever takes the node away is refused while
@@ -329,11 +346,12 @@ func takesNothingFromTheLiving(t *testing.T) {
 // packet.
 func TestMigrationOfCilium(t *testing.T) {
 	begin(t)
-	importAll(t)
-	own := cilium(t, "")
+	release := namedCilium(t)
+	release.importImage(t)
+	own := release.deployment(t, "")
 	address := own.runs(t)
 	for _, c := range ciliums[1:] {
-		require.Zero(t, cilium(t, c.component).replaces(t, "to "+c.name, address))
+		require.Zero(t, release.deployment(t, c.component).replaces(t, "to "+c.name, address))
 		require.Zero(t, own.replaces(t, "to its own six again", address))
 	}
 }

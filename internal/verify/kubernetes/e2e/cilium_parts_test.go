@@ -8,6 +8,7 @@ package e2e_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -23,14 +24,38 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-dev/slipway/internal/verify/image"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-const (
-	ciliumImage = "slipway.test/cilium:1"
-	ciliumPath  = "github.com/cilium/cilium@v1.18.3"
-	helm        = "helm.sh/helm/v3/cmd/helm@v3.18.6"
+const helm = "helm.sh/helm/v3/cmd/helm@v3.18.6"
+
+// ciliumEnv names the release of Cilium that the tests run.
+const ciliumEnv = "SLIPWAY_E2E_CILIUM"
+
+// ciliumRelease is one that the node runs, from an image with its own programs.
+type ciliumRelease struct {
+	version string
+	realkube.Release
+	imported *cluster.Cluster // the node that has the image
+}
+
+// The releases, of which the newest is run where none is named.
+var (
+	cilium118      = &ciliumRelease{version: "1.18.3", Release: realkube.Cilium118}
+	cilium120      = &ciliumRelease{version: "1.20.2", Release: realkube.Cilium120}
+	ciliumReleases = []*ciliumRelease{cilium118, cilium120}
 )
+
+func namedCilium(t *testing.T) *ciliumRelease {
+	t.Helper()
+	version := cmp.Or(os.Getenv(ciliumEnv), cilium120.version)
+	i := slices.IndexFunc(ciliumReleases, func(r *ciliumRelease) bool { return r.version == version })
+	require.GreaterOrEqual(t, i, 0, "%s=%s is none of the releases that are built", ciliumEnv, version)
+	return ciliumReleases[i]
+}
+
+func (r *ciliumRelease) image() string { return "slipway.test/cilium:" + r.version }
 
 // goTool runs the Go command outside of any module's rules.
 func goTool(t *testing.T, args ...string) []byte {
@@ -42,20 +67,20 @@ func goTool(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// ciliumSource is the folder of Cilium's module.
-func ciliumSource(t *testing.T) string {
+// source is the folder of the release's module.
+func (r *ciliumRelease) source(t *testing.T) string {
 	t.Helper()
 	var downloaded struct{ Dir string }
-	require.NoError(t, json.Unmarshal(goTool(t, "mod", "download", "-json", ciliumPath), &downloaded))
+	require.NoError(t, json.Unmarshal(goTool(t, "mod", "download", "-json", "github.com/cilium/cilium@v"+r.version), &downloaded))
 	return downloaded.Dir
 }
 
 // contents are the files of an image.
 type contents []image.File
 
-// ciliumContents is what Cilium's init containers run: its own programs and scripts,
+// initContents are what Cilium's init containers run: its own programs and scripts,
 // and bash and nsenter of this machine.
-func ciliumContents(t *testing.T) contents {
+func (r *ciliumRelease) initContents(t *testing.T) contents {
 	t.Helper()
 	shell, err := node.Shell()
 	require.NoError(t, err)
@@ -65,11 +90,11 @@ func ciliumContents(t *testing.T) contents {
 	for _, name := range own {
 		c.program(t, name, name)
 	}
-	c.built(t, map[string]string{
+	c.built(t, r, map[string]string{
 		"/usr/bin/cilium-dbg": "cilium-dbg", "/usr/bin/cilium-mount": "tools/mount",
 		"/usr/bin/cilium-sysctlfix": "tools/sysctlfix", "/opt/cni/bin/cilium-cni": "plugins/cilium-cni",
 	})
-	source := ciliumSource(t)
+	source := r.source(t)
 	c.file(t, "/init-container.sh", filepath.Join(source, "images/cilium/init-container.sh"))
 	c.file(t, "/install-plugin.sh", filepath.Join(source, "plugins/cilium-cni/install-plugin.sh"))
 	plugins, err := node.Plugins("/cni", "loopback")
@@ -88,11 +113,22 @@ func (c *contents) file(t *testing.T, name, path string) {
 	*c = append(*c, image.File{Path: name, Mode: 0o755, Content: content})
 }
 
-// built adds programs of Cilium's, by the folders of their packages.
-func (c *contents) built(t *testing.T, folders map[string]string) {
+// folder adds the files of one of this machine.
+func (c *contents) folder(t *testing.T, name, path string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS(path), ".", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			c.file(t, filepath.Join(name, file), filepath.Join(path, file))
+		}
+		return err
+	}))
+}
+
+// built adds programs of a release, by the folders of their packages.
+func (c *contents) built(t *testing.T, r *ciliumRelease, folders map[string]string) {
 	t.Helper()
 	for name, folder := range folders {
-		path, err := realkube.CiliumProgram(t.Context(), os.Stderr, folder)
+		path, err := r.Program(t.Context(), os.Stderr, folder)
 		require.NoError(t, err)
 		c.file(t, name, path)
 	}
@@ -129,10 +165,10 @@ func libraries(t *testing.T, program string) (paths []string) {
 	return paths
 }
 
-// chart is Cilium's own, as helm renders it with these values.
-func chart(t *testing.T, values ...string) []byte {
+// chart is the release's own, as helm renders it with these values.
+func (r *ciliumRelease) chart(t *testing.T, values ...string) []byte {
 	t.Helper()
-	args := []string{"run", helm, "template", "cilium", filepath.Join(ciliumSource(t), "install/kubernetes/cilium"), "-n", "kube-system", "--kube-version", "1.33.0"}
+	args := []string{"run", helm, "template", "cilium", filepath.Join(r.source(t), "install/kubernetes/cilium"), "-n", "kube-system", "--kube-version", "1.33.0"}
 	for _, value := range values {
 		args = append(args, "--set", value)
 	}
@@ -152,8 +188,8 @@ func documents(t *testing.T, manifest []byte) (objects []object) {
 }
 
 // own gives a container what this machine has: the image, and the capabilities.
-func own(container object) {
-	container["image"], container["imagePullPolicy"] = ciliumImage, "Never"
+func (r *ciliumRelease) own(container object) {
+	container["image"], container["imagePullPolicy"] = r.image(), "Never"
 	security, _ := container["securityContext"].(object)
 	delete(security, "seLinuxOptions")
 	capabilities, there := security["capabilities"].(object)

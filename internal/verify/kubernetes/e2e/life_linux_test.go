@@ -126,16 +126,20 @@ const lockStays = "new: node file: run/slipway.lock f 0600 0:0"
 // and mounts of a pod go a moment after it.
 func settles(t *testing.T, want snapshot.Snapshot, what string, but ...string) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		differs := slices.DeleteFunc(want.Diff(look(t)), func(line string) bool {
+	if differs := unsettled(t, want, but...); len(differs) > 0 {
+		t.Fatalf("%s, but:\n%s", what, strings.Join(differs, "\n"))
+	}
+}
+
+// unsettled returns what is different after ten seconds, as a line each.
+func unsettled(t *testing.T, want snapshot.Snapshot, but ...string) (differs []string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		differs = slices.DeleteFunc(want.Diff(look(t)), func(line string) bool {
 			return line == lockStays || slices.ContainsFunc(but, func(text string) bool { return strings.Contains(line, text) })
 		})
-		if len(differs) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s, but:\n%s", what, strings.Join(differs, "\n"))
+		if len(differs) == 0 || time.Now().After(deadline) {
+			return differs
 		}
 	}
 }

@@ -53,11 +53,6 @@ func (r Release) Program(ctx context.Context, log io.Writer, folder string) (str
 	}.once(ctx, log)
 }
 
-// CiliumProgram returns the path of a program of Cilium118.
-func CiliumProgram(ctx context.Context, log io.Writer, folder string) (string, error) {
-	return Cilium118.Program(ctx, log, folder)
-}
-
 // program is something to build from a module of its own, so that what that requires
 // stays there.
 type program struct {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build cilium
+
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a real agent leaves on a node, and what of it is left by our cleanup and by the
+// release's own, looked at with the tools of others. What the agent needs before it
+// starts is no part of it: nodeinit made that, and takes it back each time.
+func TestCleanupOfCilium(t *testing.T) {
+	begin(t)
+	release := namedCilium(t)
+	release.importImage(t)
+	prepareForCilium(t)
+	theirs, err := release.Debug(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	program, err := os.ReadFile(theirs)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(node.Root(), "run/e2e/cilium-dbg"), program, 0o755))
+	for name, values := range map[string][]string{"default": nil, "kube-proxy replacement, native routing": nativeRouting} {
+		t.Run(name, func(t *testing.T) {
+			begin(t)
+			d := release.deployment(t, "cilium/one", values...)
+			none := d.leaves(t, "true")
+			own := d.leaves(t, "/run/e2e/cilium-dbg post-uninstall-cleanup -f")
+			ours := d.leaves(t, "/run/nodeinit cleanup --all-state --force")
+			t.Logf("what is left, by kind:\n%s", leftTable([]string{"no cleanup", "cilium-dbg", "nodeinit"}, none, own, ours))
+			t.Logf("after cilium-dbg:\n%s", strings.Join(own, "\n"))
+			require.NotEmpty(t, none)
+			require.Empty(t, ours)
+		})
+	}
+}
+
+// leaves starts the agent, with pods, ends it, runs a cleanup, takes back what nodeinit
+// had made, and returns what differs from before. The node is then put right.
+func (d *deployment) leaves(t *testing.T, cleanup string) []string {
+	t.Helper()
+	nodeReady(t, "False")
+	before := look(t)
+	d.runs(t)
+	d.end(t)
+	removePingPods(t)
+	t.Log(on(t, cleanup+" 2>&1"))
+	t.Log(on(t, "/run/nodeinit uninstall --any-owner --force 2>&1 || true"))
+	nodeReady(t, "False")
+	left := unsettled(t, before)
+	takeBack(t)
+	removeUnrecorded(t)
+	settles(t, before, "the node is put right")
+	return left
+}
+
+// leftTable counts what is left after each cleanup, of each kind of object that the node
+// is looked at for.
+func leftTable(names []string, left ...[]string) string {
+	counts := map[string][]int{}
+	for i, lines := range left {
+		for _, line := range lines {
+			_, object, _ := strings.Cut(line, "node ")
+			kind, _, _ := strings.Cut(object, ":")
+			if counts[kind] == nil {
+				counts[kind] = make([]int, len(left))
+			}
+			counts[kind][i]++
+		}
+	}
+	table := "| | " + strings.Join(names, " | ") + " |\n|---|" + strings.Repeat("---|", len(names)) + "\n"
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		table += "| " + kind + " | " + strings.ReplaceAll(strings.Trim(fmt.Sprint(counts[kind]), "[]"), " ", " | ") + " |\n"
+	}
+	return table
+}
