@@ -2,8 +2,8 @@
 // Copyright 2026 The Slipway Authors
 
 // Package kube is what an agent does with its cluster around a plan: it waits for the
-// API server and for custom resources, registers its own, marks its node as ready, and
-// tells, when it is to end, a restart from its removal.
+// API server and for custom resources, registers its own, marks its node as ready, tells
+// what its runs have come to, and, when it is to end, a restart from its removal.
 //
 //	plan := bootstrap.Plan{Steps: []bootstrap.Step{
 //		{Name: "api-server", Action: kube.APIServer(config)},
@@ -14,9 +14,9 @@
 //	...
 //	decision := kube.DaemonSet{Client: client, Namespace: namespace, Name: "agent", Node: name}.Decide(ctx)
 //
-// It uses client-go's dynamic client only. [Node] and [Definitions] are steps of a plan,
+// It uses client-go's dynamic client, and its metadata client in a [Reporter]. [Node] and [Definitions] are steps of a plan,
 // and the gates are those of package bootstrap/gate. What is done in the cluster is not
-// undone with the node.
+// undone with the node, but for [Reporter.Withdraw].
 //
 // # What it needs
 //
