@@ -85,19 +85,40 @@ func (r Result) Code() string {
 }
 
 // Code returns the one code by which a run can be grouped with those of other nodes:
-// that of Err, else that of the first step that failed and is not optional. It is empty
-// if the run has not failed.
+// that of [Report.Cause]. It is empty if the run has not failed.
 func (r *Report) Code() string {
+	_, err := r.Cause()
+	return Code(err)
+}
+
+// Cause returns why the run has failed: Err, else the error of the first step that failed
+// and is not optional, and the step, where it was one. A run that has not failed has none.
+func (r *Report) Cause() (step string, err error) {
+	var in *StepError
 	if r.Err != nil {
-		return Code(r.Err)
+		if errors.As(r.Err, &in) {
+			step = in.Step
+		}
+		return step, r.Err
 	}
 	for _, result := range r.Results {
-		if own := result.Code(); own != "" && !result.Excused {
-			return own
+		if result.Code() != "" && !result.Excused {
+			return result.Step, result.Err
 		}
 	}
 	if r.Failed() {
-		return code.PlanFailed
+		return "", code.New(code.PlanFailed, "a step has failed")
 	}
-	return ""
+	return "", nil
+}
+
+// Explain returns what a code of this module means, as CODES.md has it: the cause and
+// the remedy, a sentence each. Both are empty for another code.
+func Explain(its string) (cause, remedy string) {
+	for _, m := range code.Table() {
+		if m.Code == its {
+			return m.Cause, m.Remedy
+		}
+	}
+	return "", ""
 }

@@ -2,8 +2,8 @@
 // Copyright 2026 The Slipway Authors
 
 // Package kube has what an agent does in its cluster around a plan: wait for the API
-// server and for custom resources, register its own, mark its node as ready, and, when it
-// ends, tell a restart from its removal.
+// server and for custom resources, register its own, mark its node as ready, report the
+// outcome of runs, and, when it ends, tell a restart from its removal.
 //
 //	plan := bootstrap.Plan{Steps: []bootstrap.Step{
 //		{Name: "api-server", Action: kube.APIServer(config)},
@@ -14,9 +14,9 @@
 //	...
 //	decision := kube.DaemonSet{Client: client, Namespace: namespace, Name: "agent", Node: name}.Decide(ctx)
 //
-// It uses client-go's dynamic client only. [Node] and [Definitions] are steps of a plan,
-// and the gates are those of package bootstrap/gate. Changes in the cluster are not
-// undone with the node's.
+// It uses client-go's dynamic client, and its metadata client in a [Reporter]. [Node] and
+// [Definitions] are steps of a plan, and the gates are those of package bootstrap/gate.
+// Changes in the cluster are not undone with the node's, except by [Reporter.Withdraw].
 //
 // # What it needs
 //

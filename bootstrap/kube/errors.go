@@ -18,6 +18,7 @@ import (
 var (
 	nodes       = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	daemonSets  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
+	events      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 

@@ -30,7 +30,7 @@ func (a *app) applyCommand() *cobra.Command {
 			if err := needsRoot(os.Geteuid(), "apply"); err != nil {
 				return err
 			}
-			return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply)
+			return a.reporting(cmd, bootstrap.OpApply, func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) })
 		},
 	}
 	a.planFlags(c)
@@ -43,17 +43,20 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Print what apply would change; exit status 0 if nothing, 2 if something",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.cniWait = 0 // a dry run waits for nothing
-			return a.runPlan(cmd.Context(), func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
-				report, err := p.Check(ctx)
-				if err == nil && report.Changed() {
-					err = errChanges
-				}
-				return report, err
-			})
+			return a.reporting(cmd, bootstrap.OpCheck, func() error { return a.runPlan(cmd.Context(), checkPlan) })
 		},
 	}
 	a.planFlags(c)
 	return c
+}
+
+// checkPlan is the runner of check.
+func checkPlan(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+	report, err := p.Check(ctx)
+	if err == nil && report.Changed() {
+		err = errChanges
+	}
+	return report, err
 }
 
 func (a *app) uninstallCommand() *cobra.Command {
@@ -64,18 +67,24 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Long: "Undo what apply and the other commands changed, as it is recorded. It needs none of apply's flags but those that say where, and " +
 			"takes all of them, so that it can be called with the same.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if allAgents {
-				return a.uninstallAll(cmd, dryRun)
+			op := bootstrap.OpRevert
+			if dryRun {
+				op = bootstrap.OpCheckRevert
 			}
-			var steps []string // nil: all that is recorded
-			if len(a.skip)+len(a.only) > 0 {
-				steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
-			}
-			return a.uninstall(cmd, steps, dryRun)
+			return a.reporting(cmd, op, func() error {
+				if allAgents {
+					return a.uninstallAll(cmd, dryRun)
+				}
+				var steps []string // nil: all that is recorded
+				if len(a.skip)+len(a.only) > 0 {
+					steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
+				}
+				return a.uninstall(cmd, steps, dryRun)
+			})
 		},
 	}
 	a.planFlags(c)
-	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout only skip node-name sysctl-conf-dir cni-conf-dir custom-cni-conf runtime-endpoint")
+	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout only skip node-name sysctl-conf-dir cni-conf-dir custom-cni-conf runtime-endpoint report-node report-metrics")
 	a.undoFlags(c)
 	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good what is kept because somebody has changed it, once all else is undone: it is no error, and journal shows it")
 	c.Flags().BoolVar(&allAgents, "all-agents", false, "undo what is recorded of every agent in the state directory, whoever owns it, unless one of them is running")
@@ -144,6 +153,7 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.cniFlags(f)
 	a.stateFlags(f)
 	a.stepFlags(f)
+	a.outcomeOptions.flags(f)
 }
 
 // runPlan resolves the configuration, builds the plan from it and runs it.
@@ -233,11 +243,13 @@ func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Re
 	if a.output == formatJSON {
 		a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), bootstrap.LogTrace(a.logger())))
 		report, err := run(ctx)
+		a.ran = report
 		return errors.Join(err, report.WriteJSON(a.stdout), a.timeline.save())
 	}
 	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), (&progress{a.stdout, a.terminal}).trace()))
 	start := time.Now()
 	report, err := run(ctx)
+	a.ran = report
 	whose := ""
 	if report.Agent != "" && report.Owner == "" {
 		whose = ", for no owner"

@@ -30,7 +30,7 @@ var sections = []struct{ title, flags string }{
 		"k8s-api-server-urls k8s-api-server enable-k8s-host-firewall-bypass k8s-retry-spread k8s-client-qps k8s-client-burst " +
 		"k8s-client-connection-timeout k8s-client-connection-keep-alive"},
 	{"safety", "dry-run force while-alive any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
-	{"output", "output timeline show-values log-format log-level no-descriptions version help"},
+	{"output", "output timeline report-node report-metrics show-values log-format log-level no-descriptions version help"},
 }
 
 // examples are two command lines of each command.

@@ -47,6 +47,7 @@ type options struct {
 	adopt, override                                                            bool
 	timeout, lockTimeout                                                       time.Duration
 	skip, only                                                                 []string
+	outcomeOptions
 }
 
 const (

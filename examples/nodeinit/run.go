@@ -51,7 +51,7 @@ begins, and tells nobody how they were.`,
 			}
 			signal.Notify(h.told, os.Interrupt, syscall.SIGTERM)
 			a.stdout, a.terminal = a.stderr, nil // the command has a use for its own
-			if err := a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply); err != nil {
+			if err := a.reporting(cmd, bootstrap.OpApply, func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) }); err != nil {
 				return err
 			}
 			a.next = h.become

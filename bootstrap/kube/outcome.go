@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+// Result is how a run has left a node.
+type Result string
+
+// The results of runs.
+const (
+	Ready   Result = "ready"   // the node is in the state that the plan describes
+	Drifted Result = "drifted" // a check found something to do
+	Failed  Result = "failed"  // something went wrong
+	Garbled Result = "garbled" // the annotation cannot be read
+)
+
+// Outcome is what a run of an agent's plan has come to, as the cluster is told: the
+// value of an annotation of the node, in JSON.
+type Outcome struct {
+	Agent   string `json:"agent"`
+	Result  Result `json:"result"`
+	Step    string `json:"step,omitempty"` // that failed, or has something to do
+	Code    string `json:"code,omitempty"` // see bootstrap.Code
+	Version string `json:"version,omitempty"`
+
+	// Time is when this was told: it was so ever since, at each run. Since is when the
+	// node was last ready before it was not, or the other way round.
+	Time  time.Time `json:"time,omitzero"`
+	Since time.Time `json:"since,omitzero"`
+
+	// Message is the error, or the first thing to do, in at most 250 bytes. The node's
+	// condition has it, and the annotation does not.
+	Message string `json:"-"`
+}
+
+// OutcomeOf returns what a plan's report comes to, without times.
+func OutcomeOf(r *bootstrap.Report) Outcome {
+	o := Outcome{Agent: r.Agent, Result: Ready, Version: r.Version, Code: r.Code()}
+	if step, err := r.Cause(); err != nil {
+		o.Result, o.Step, o.Message = Failed, step, short(err.Error())
+		return o
+	}
+	for _, s := range r.Results {
+		if s.Status == bootstrap.WouldChange || s.Status == bootstrap.Unknown {
+			o.Result, o.Step, o.Message = Drifted, s.Step, short(strings.Join(s.Details(), "; "))
+			break
+		}
+	}
+	return o
+}
+
+// maxMessage bounds a condition's and an event's message, in bytes: each is stored and
+// sent with its node.
+const maxMessage = 250
+
+func short(text string) string {
+	text = bootstrap.OneLine(text)
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
+	}
+	return text
+}
+
+// annotation is that of a node's outcome, before the agent's name.
+const annotation = "report.slipway.dev/"
+
+// Outcomes returns what a node's annotations say, by the agents' names. One that
+// cannot be read is Garbled.
+func Outcomes(annotations map[string]string) (all []Outcome) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if agent, ok := strings.CutPrefix(key, annotation); ok {
+			all = append(all, parse(agent, annotations[key]))
+		}
+	}
+	return all
+}
+
+// parse reads an annotation. It is the key that says whose it is.
+func parse(agent, text string) Outcome {
+	var o Outcome
+	if err := json.Unmarshal([]byte(text), &o); err != nil || !slices.Contains([]Result{Ready, Drifted, Failed}, o.Result) {
+		return Outcome{Agent: agent, Result: Garbled}
+	}
+	o.Agent = agent
+	return o
+}
+
+// Condition is the type of the node's condition, such as SlipwayCiliumReady: each agent
+// has its own.
+func (o Outcome) Condition() string { return "Slipway" + camel(o.Agent) + "Ready" }
+
+// status is that of the condition.
+func (o Outcome) status() string {
+	if o.Result == Ready {
+		return "True"
+	}
+	return "False"
+}
+
+// reason is that of the condition: SysctlReadOnly for the code sysctl.read-only.
+func (o Outcome) reason() string {
+	if o.Result == Failed {
+		return camel(o.Code)
+	}
+	return camel(string(o.Result))
+}
+
+func camel(text string) string {
+	var b strings.Builder
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}
+
+// sameCause reports whether both are of the same kind, for the same reason.
+func (o Outcome) sameCause(other Outcome) bool {
+	return o.Result == other.Result && o.Step == other.Step && o.Code == other.Code
+}

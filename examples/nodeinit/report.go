@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/bootstrap/textfile"
+)
+
+// outcomeOptions say who is told what a run has come to.
+type outcomeOptions struct {
+	reportNode    bool
+	reportMetrics promFile
+
+	ran *bootstrap.Report // the run's, when there was one
+}
+
+func (o *outcomeOptions) flags(f *pflag.FlagSet) {
+	f.BoolVar(&o.reportNode, "report-node", false, "tell the cluster what this has come to: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (takes get on nodes, patch on nodes/status, and create on events in the namespace default); that it cannot be told is a warning")
+	f.Var(&o.reportMetrics, "report-metrics", "also write what this has come to into this file, on the host, for node_exporter's textfile collector: a .prom; each agent has its own")
+}
+
+// promFile is the path of a file for the textfile collector.
+type promFile string
+
+func (p *promFile) String() string { return string(*p) }
+func (p *promFile) Type() string   { return "file" }
+func (p *promFile) Set(path string) error {
+	if filepath.Ext(path) != ".prom" {
+		return errors.New("want a file that ends in .prom: the collector reads no other")
+	}
+	*p = promFile(path)
+	return nil
+}
+
+// longestReport bounds the report to the cluster. It is part of --timeout.
+const longestReport = 10 * time.Second
+
+// reporting calls run, and tells of what it has come to, if that is asked for.
+func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, run func() error) error {
+	if !a.reportNode && a.reportMetrics == "" || op == bootstrap.OpCheckRevert {
+		return run()
+	}
+	whole, start := cmd.Context(), time.Now()
+	ctx, cancel := a.withoutReport(whole)
+	defer cancel()
+	cmd.SetContext(ctx)
+	err := run()
+	report := a.ran
+	if report == nil { // it has ended before there was a plan
+		report = &bootstrap.Report{Op: op, Agent: a.agent, Version: version(), Start: start, Elapsed: time.Since(start), Err: err}
+	}
+	if whole.Err() != nil {
+		return err // it was told to end, and has no time left
+	}
+	if failed := errors.Join(a.tellNode(whole, report), a.writeMetrics(whole, report)); failed != nil {
+		a.logger().Warn("what this has come to is not reported", "error", failed)
+	}
+	return err
+}
+
+// withoutReport is ctx with as much less of time as the report may take.
+func (a *app) withoutReport(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok || !a.reportNode {
+		return context.WithCancel(ctx)
+	}
+	left := min(longestReport, a.timeout/4)
+	return context.WithDeadlineCause(ctx, deadline.Add(-left), fmt.Errorf("--timeout of %s is over, but for %s to report it", a.timeout, left))
+}
+
+func (a *app) tellNode(ctx context.Context, report *bootstrap.Report) error {
+	if !a.reportNode {
+		return nil
+	}
+	if !a.enableK8s {
+		return errors.New("--report-node: there is no API server, since --enable-k8s is false")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, longestReport, fmt.Errorf("the API server was tried for %s", longestReport))
+	defer cancel()
+	client, err := a.connection().Client()
+	if err != nil {
+		return fmt.Errorf("--report-node: %w", err)
+	}
+	to := kube.Reporter{Dynamic: client.Dynamic, Metadata: client.Metadata, Node: a.nodeName}
+	if report.Op == bootstrap.OpRevert && !report.Failed() {
+		err = a.withdraw(ctx, to, report.Agent)
+	} else {
+		outcome := kube.OutcomeOf(report)
+		outcome.Agent = cmp.Or(outcome.Agent, a.agent)
+		_, err = to.Report(ctx, outcome)
+	}
+	if err != nil {
+		return fmt.Errorf("--report-node: %w", err)
+	}
+	return nil
+}
+
+// withdraw takes back what was told of an agent that is no longer on the node, or of all.
+// Of one that has been undone in part, nothing new is known.
+func (a *app) withdraw(ctx context.Context, to kube.Reporter, agent string) error {
+	if len(a.skip)+len(a.only) > 0 {
+		return nil
+	}
+	_, err := to.Withdraw(ctx, agent)
+	return err
+}
+
+func (a *app) writeMetrics(ctx context.Context, report *bootstrap.Report) error {
+	if a.reportMetrics == "" {
+		return nil
+	}
+	err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return textfile.WriteFile(string(a.reportMetrics), report) })
+	if err != nil {
+		return fmt.Errorf("--report-metrics: %w", err)
+	}
+	return nil
+}
