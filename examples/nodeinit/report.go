@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,27 +22,14 @@ import (
 // outcomeOptions say who is told what a run has come to.
 type outcomeOptions struct {
 	reportNode    bool
-	reportMetrics promFile
+	reportMetrics string
 
 	ran *bootstrap.Report // the run's, when there was one
 }
 
 func (o *outcomeOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.reportNode, "report-node", false, "tell the cluster what this has come to: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (takes get on nodes, patch on nodes/status, and create on events in the namespace default); that it cannot be told is a warning")
-	f.Var(&o.reportMetrics, "report-metrics", "also write what this has come to into this file, on the host, for node_exporter's textfile collector: a .prom; each agent has its own")
-}
-
-// promFile is the path of a file for the textfile collector.
-type promFile string
-
-func (p *promFile) String() string { return string(*p) }
-func (p *promFile) Type() string   { return "file" }
-func (p *promFile) Set(path string) error {
-	if filepath.Ext(path) != ".prom" {
-		return errors.New("want a file that ends in .prom: the collector reads no other")
-	}
-	*p = promFile(path)
-	return nil
+	f.StringVar(&o.reportMetrics, "report-metrics", "", "also write what this has come to into this file, on the host, for node_exporter's textfile collector: a .prom; each agent has its own")
 }
 
 // longestReport bounds the report to the cluster. It is part of --timeout.
@@ -123,7 +109,7 @@ func (a *app) writeMetrics(ctx context.Context, report *bootstrap.Report) error 
 	if a.reportMetrics == "" {
 		return nil
 	}
-	err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return textfile.WriteFile(string(a.reportMetrics), report) })
+	err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return textfile.WriteFile(a.reportMetrics, report) })
 	if err != nil {
 		return fmt.Errorf("--report-metrics: %w", err)
 	}

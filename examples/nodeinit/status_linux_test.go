@@ -5,8 +5,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -196,17 +194,4 @@ func (n *node) lastRun(agent string, ago time.Duration, fields string) {
 	start := time.Now().Add(ago - time.Second).UTC().Format(time.RFC3339)
 	n.write("/var/lib/slipway/"+agent+".last.json", `{"start":"`+start+`",`+fields+`}`)
 	n.shell("chmod 600 /var/lib/slipway/" + agent + ".last.json")
-}
-
-// golden compares a text with testdata, which UPDATE_GOLDEN=1 writes.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text)
 }

@@ -30,6 +30,7 @@ import (
 var checks = map[string]func(value string) error{
 	"host-proc": absolute, "cgroup-root": absolute, "bpf-root": absolute, "bpf-fallback": absolute,
 	"sysctl-conf-dir": absolute, "cni-log-file": absolute, "write-cni-conf-when-ready": absolute, "host-prefix": absolute, "cni-dir": absolute,
+	"report-metrics":   promFile,
 	"runtime-endpoint": func(v string) error { return absolute(strings.TrimPrefix(v, "unix://")) },
 
 	"state-dir": func(v string) error { return (&journal.Node{Dir: v, Agent: "x", NoOwner: true}).Validate() },
@@ -99,6 +100,14 @@ func absolute(path string) error {
 		return errors.New("must be an absolute path")
 	}
 	return nil
+}
+
+// promFile is the path of a file for node_exporter's textfile collector.
+func promFile(path string) error {
+	if filepath.Ext(path) != ".prom" {
+		return errors.New("must end in .prom: the collector reads no other file")
+	}
+	return absolute(path)
 }
 
 func fileName(name string) error {

@@ -23,7 +23,7 @@ var badValues = map[string][]string{
 	"bpf-shared": nil, "bpf-state": nil, "cgroup-repair": nil, "cni-debug": nil, "cni-exclusive": nil, "custom-cni-conf": nil,
 	"debug": nil, "dry-run": nil, "enable-k8s": nil, "enable-k8s-api-discovery": nil,
 	"enable-k8s-host-firewall-bypass": nil, "force": nil, "help": nil, "here": nil, "keep-plugins": nil, "netns": nil,
-	"no-descriptions": nil, "override": nil, "overwrite-loopback": nil, "overwrite-plugins": nil, "show-values": nil,
+	"no-descriptions": nil, "override": nil, "report-node": nil, "overwrite-loopback": nil, "overwrite-plugins": nil, "show-values": nil,
 	"strict": nil, "take-over": nil, "version": nil, "watch": nil, "while-alive": nil, "xfrm": nil,
 
 	"agent":                            {"", "Cilium", "a/b", "a b", strings.Repeat("a", 64)},
@@ -79,6 +79,7 @@ var badValues = map[string][]string{
 	"ownership":                        {""},
 	"plugins":                          nil,
 	"plugins-elsewhere":                {"a/b"},
+	"report-metrics":                   {"x.prom", "/run/x.txt"},
 	"runtime-endpoint":                 {"containerd.sock", "tcp://localhost:1"},
 	"skip":                             {"bpf"},
 	"source":                           {",", "configmap:a/b", "file:", "node:a/b/c"},
