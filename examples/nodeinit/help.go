@@ -79,6 +79,9 @@ nodeinit uninstall-cni --keep-plugins --config-dir /tmp/cilium/config-map`,
 	"nodeinit guard": `
 nodeinit guard --plugins /plugins --cni-template none
 nodeinit guard --plugins /plugins --cni-conf agent.conflist`,
+	"nodeinit status": `
+nodeinit status
+nodeinit status --host-proc /host/proc --output json`,
 	"nodeinit journal": `
 nodeinit journal
 nodeinit journal --agent acme --output json`,
