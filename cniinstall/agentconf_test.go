@@ -84,7 +84,7 @@ func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
 	_, err = c.CheckRevert(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrInUse)
 	err = c.Revert(t.Context())
-	require.ErrorContains(t, err, path+" is kept: sandboxes need it to be deleted: 1, by "+results)
+	require.ErrorContains(t, err, path+" is kept: sandboxes need it for their deletion: 1, by "+results)
 	require.Equal(t, "cni.in-use", code.Of(err))
 	require.FileExists(t, path)
 

@@ -45,7 +45,7 @@ func TestCNI10_TheNextVersionOnANode(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, report.Results[0].Status)
 		require.Len(t, report.Results[0].Advice, 1)
-		require.Contains(t, report.Results[0].Advice[0], nodeBin+"/portmap is kept: sandboxes need it to be deleted: 1, by /var/lib/cni/results")
+		require.Contains(t, report.Results[0].Advice[0], nodeBin+"/portmap is kept: sandboxes need it for their deletion: 1, by /var/lib/cni/results")
 		on(func() {
 			require.NoFileExists(t, nodeConf+"/05-cilium.conflist")
 			requireContent(t, nodeConf+"/90-cilium.conflist", agentConf, 0o600)

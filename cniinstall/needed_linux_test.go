@@ -54,7 +54,7 @@ func TestCNI10_OnANode(t *testing.T) {
 		on(func() { write(t, path, string(cached(t, "1", "other", []byte(portmapConf))), 0o600) })
 		_, err = plan.RevertAll(t.Context())
 		require.ErrorIs(t, err, cniinstall.ErrInUse)
-		require.ErrorContains(t, err, nodeBin+"/portmap is kept: sandboxes need it to be deleted: 1, by "+dir)
+		require.ErrorContains(t, err, nodeBin+"/portmap is kept: sandboxes need it for their deletion: 1, by "+dir)
 		on(func() {
 			require.NoFileExists(t, nodeBin+"/loopback", "no configuration remains, and no result names it")
 			require.NoError(t, os.RemoveAll("/var/lib/cni"))

@@ -48,7 +48,7 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 	for range 2 {
 		err := undo(cniinstall.Handler{})
 		require.ErrorIs(t, err, cniinstall.ErrInUse)
-		require.ErrorContains(t, err, n.confFile()+" is kept: sandboxes need it to be deleted: 2, by "+results)
+		require.ErrorContains(t, err, n.confFile()+" is kept: sandboxes need it for their deletion: 2, by "+results)
 		require.Equal(t, "cni.in-use", code.Of(err))
 		require.FileExists(t, n.confFile())
 		require.FileExists(t, n.plugin("cilium-cni"))
@@ -56,7 +56,7 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 	require.FileExists(t, n.plugin("loopback"), "it stays as long as the configuration")
 
 	require.NoError(t, os.Remove(first))
-	require.ErrorContains(t, undo(cniinstall.Handler{}), "sandboxes need it to be deleted: 1, by")
+	require.ErrorContains(t, undo(cniinstall.Handler{}), "sandboxes need it for their deletion: 1, by")
 	require.NoError(t, undo(cniinstall.Handler{KeepPlugins: true}), "an agent that comes back takes its configuration away")
 	require.NoFileExists(t, n.confFile())
 	err = undo(cniinstall.Handler{})
@@ -73,7 +73,7 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(lo, []byte("{"), 0o600))
 	require.NoError(t, i.Apply(t.Context()))
-	require.ErrorContains(t, undo(cniinstall.Handler{}), "it cannot be told by whom "+lo+" is needed")
+	require.ErrorContains(t, undo(cniinstall.Handler{}), "cannot tell which sandbox needs "+lo)
 	require.NoError(t, undo(cniinstall.Handler{Force: true}))
 	require.NoDirExists(t, n.bin)
 	require.NoDirExists(t, n.state)
@@ -118,7 +118,7 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, cniinstall.ErrInUse)
-			require.ErrorContains(t, err, n.confFile()+" is kept: sandboxes need it to be deleted: 1, by "+results)
+			require.ErrorContains(t, err, n.confFile()+" is kept: sandboxes need it for their deletion: 1, by "+results)
 			require.FileExists(t, n.confFile())
 		})
 	}

@@ -305,7 +305,7 @@ func TestCNI8_PodsThatStillRunKeepWhatTheyNeed(t *testing.T) {
 		for range 2 {
 			o := n.run(uninstall...)
 			require.Equal(t, 1, o.code, o.stdout)
-			require.Contains(t, o.stderr, "/etc/cni/net.d/05-cilium.conflist is kept: sandboxes need it to be deleted: 1, by /var/lib/cni/results")
+			require.Contains(t, o.stderr, "/etc/cni/net.d/05-cilium.conflist is kept: sandboxes need it for their deletion: 1, by /var/lib/cni/results")
 			n.shell("test -e /etc/cni/net.d/05-cilium.conflist -a -e /opt/cni/bin/test-cni")
 		}
 		n.shell("rm /var/lib/cni/results/agent-0123-eth0")

@@ -91,7 +91,7 @@ func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
 		o := n.run("cleanup", "--all-state", "-f")
 		require.Equal(t, 1, o.code, o.stdout)
 		for _, file := range []string{conf, cni} {
-			require.Contains(t, o.stderr, file+" is kept: sandboxes need it to be deleted: 1, by /var/lib/cni/results")
+			require.Contains(t, o.stderr, file+" is kept: sandboxes need it for their deletion: 1, by /var/lib/cni/results")
 			n.shell("test -e " + file + " -a ! -e /run/cilium")
 		}
 	}
@@ -109,7 +109,7 @@ func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
 	written := "--write-cni-conf-when-ready=/host" + conf
 	o = n.run("uninstall-cni", written)
 	require.Equal(t, 1, o.code, o.stdout)
-	require.Contains(t, o.stderr, conf+" is kept: sandboxes need it to be deleted: 1")
+	require.Contains(t, o.stderr, conf+" is kept: sandboxes need it for their deletion: 1")
 	o = n.run("uninstall-cni", written, "--keep-plugins")
 	require.Zero(t, o.code, o.stderr)
 	n.shell("test ! -e " + conf)

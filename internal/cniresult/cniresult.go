@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package cniresult reads what libcni has cached of sandboxes: which of them need a plugin
-// or a network to be deleted.
+// Package cniresult reads libcni's cache of sandboxes: which of them need a plugin or a
+// network for their deletion.
 package cniresult
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// ErrInUse is matched by the error for what sandboxes need to be deleted: without the
-// plugins that gave a pod its network the runtime cannot take it back, and containerd not
-// without a configuration either, so pods would be stuck.
-var ErrInUse = code.New(code.CNIInUse, "sandboxes need it to be deleted")
+// ErrInUse is matched by the error for an object that sandboxes need for their deletion.
+// Without the plugins that gave a pod its network the runtime cannot take it back, nor
+// can containerd without a configuration, so pods would be stuck.
+var ErrInUse = code.New(code.CNIInUse, "sandboxes need it for their deletion")
 
-// Dirs lists where libcni keeps what each sandbox was given until it is deleted: the one
-// folder that the caller gives or, without, results in libcni's own CacheDir
-// (libcni/api.go), which containerd, CRI-O and Podman leave as it is, and in that of
-// cri-dockerd and of kubelets with dockershim (--cni-cache-dir).
+// Dirs lists where libcni keeps the result for each sandbox until it is deleted: the
+// folder that the caller gives or, if none, libcni's own CacheDir (libcni/api.go), which
+// containerd, CRI-O and Podman do not change, and that of cri-dockerd and of kubelets
+// with dockershim (--cni-cache-dir).
 func Dirs(given string) []string {
 	if given != "" {
 		return []string{given}
@@ -36,7 +36,7 @@ func Dirs(given string) []string {
 // maxResult bounds one of these files: a configuration and a result.
 const maxResult = 4 << 20
 
-// Result is what libcni caches of a network of a sandbox (cniCacheV1).
+// Result is libcni's cache entry for a network of a sandbox (cniCacheV1).
 type Result struct {
 	ContainerID string `json:"containerId"`
 	NetworkName string `json:"networkName"`
@@ -46,8 +46,8 @@ type Result struct {
 // Names reports whether the configuration names the plugin.
 func (r Result) Names(plugin string) bool { return Names(r.Config, plugin) }
 
-// InUse returns an error that matches [ErrInUse] if sandboxes have a result in one of dirs
-// that needs the object, as one may that cannot be read.
+// InUse returns an error that matches [ErrInUse] if sandboxes have a result in one of
+// dirs that needs the object. An unreadable result counts as needing it.
 func InUse(ctx context.Context, dirs []string, object string, needs func(Result) bool) error {
 	for _, dir := range dirs {
 		if err := inUse(ctx, dir, object, needs); err != nil {
@@ -63,7 +63,7 @@ func inUse(ctx context.Context, dir, object string, needs func(Result) bool) err
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("which sandboxes need %s: %w", object, err)
+		return fmt.Errorf("find the sandboxes that need %s: %w", object, err)
 	}
 	sandboxes := map[string]bool{}
 	for _, name := range names {
@@ -73,7 +73,7 @@ func inUse(ctx context.Context, dir, object string, needs func(Result) bool) err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("%s is kept: %w: it cannot be told by whom %s is needed (%w)", object, ErrInUse, filepath.Join(dir, name), err)
+			return fmt.Errorf("%s is kept: %w: cannot tell which sandbox needs %s (%w)", object, ErrInUse, filepath.Join(dir, name), err)
 		case needs(cached):
 			sandboxes[cached.ContainerID] = true
 		}
@@ -81,7 +81,7 @@ func inUse(ctx context.Context, dir, object string, needs func(Result) bool) err
 	if len(sandboxes) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s is kept: %w: %d, by %s: delete the pods with a network of it, and undo this again", object, ErrInUse, len(sandboxes), dir)
+	return fmt.Errorf("%s is kept: %w: %d, by %s: delete the pods that have a network from it, and undo again", object, ErrInUse, len(sandboxes), dir)
 }
 
 // FileInUse returns an error that matches [ErrInUse] if sandboxes have a result in one of
@@ -103,7 +103,7 @@ func readResult(ctx context.Context, path string) (cached Result, err error) {
 	if err := json.Unmarshal(content, &cached); err != nil {
 		return cached, err
 	}
-	if !json.Valid(cached.Config) { // of a libcni before 0.8, which kept none
+	if !json.Valid(cached.Config) { // of a libcni before 0.8, which did not cache the configuration
 		return cached, errors.New("it has no configuration")
 	}
 	return cached, nil

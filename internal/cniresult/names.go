@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// implied are the plugins that one runs without its configuration naming them: flannel
-// delegates to bridge and host-local unless told otherwise (delegateAdd in
+// implied are the plugins that a plugin runs without its configuration naming them:
+// flannel delegates to bridge and host-local by default (delegateAdd in
 // flannel-io/cni-plugin).
 var implied = map[string][]string{"flannel": {"bridge", "host-local"}}
 
 // Names reports whether a configuration, a list or that of a single plugin, names the
 // plugin: as a type of its own, of an ipam or of a delegate, however deep. In a text that
-// is no JSON, each word that is the plugin's name counts.
+// is not JSON, each word that is the plugin's name counts.
 func Names(conf []byte, plugin string) bool {
 	var any any
 	if json.Unmarshal(conf, &any) != nil {
@@ -26,8 +26,8 @@ func Names(conf []byte, plugin string) bool {
 	return hasType(any, func(typ string) bool { return typ == plugin || slices.Contains(implied[typ], plugin) })
 }
 
-// Covers reports whether a configuration names each plugin that another one names, which is
-// JSON.
+// Covers reports whether a configuration names each plugin that another one, in JSON,
+// names.
 func Covers(conf, other []byte) bool {
 	var any any
 	return json.Unmarshal(other, &any) == nil && !hasType(any, func(typ string) bool { return !Names(conf, typ) })
@@ -50,7 +50,7 @@ func hasType(value any, is func(typ string) bool) bool {
 	return false
 }
 
-// hasWord reports whether the word is in the text and no part of a longer one.
+// hasWord reports whether the text has the word, not only as part of a longer one.
 func hasWord(text []byte, word string) bool {
 	for len(word) > 0 {
 		at := bytes.Index(text, []byte(word))
@@ -66,7 +66,7 @@ func hasWord(text []byte, word string) bool {
 	return false
 }
 
-// isOfWord reports whether a file name may have c in it, as far as plugins' do.
+// isOfWord reports whether c occurs in file names of plugins.
 func isOfWord(c byte) bool {
 	return c == '-' || c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }

@@ -65,7 +65,7 @@ func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
 	message := kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app="+u.name, "--timeout=60s",
 		"--for=jsonpath={.status.initContainerStatuses[1].lastState.terminated.exitCode}=1",
 		"--output=jsonpath={.status.initContainerStatuses[1].lastState.terminated.message}")
-	require.Contains(t, message, "sandboxes need it to be deleted: 2")
+	require.Contains(t, message, "sandboxes need it for their deletion: 2")
 	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss", "pods that were there stay connected")
 	removePingPods(t)
 	u.ready(t)

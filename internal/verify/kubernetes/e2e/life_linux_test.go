@@ -70,7 +70,7 @@ func life(t *testing.T, d *deployment) {
 		"--for=jsonpath={.status.initContainerStatuses[1].lastState.terminated.exitCode}=1")
 	require.Contains(t, kubectl(t, "get", "pods", "--namespace=kube-system", "--selector=app="+u.name,
 		"--output=jsonpath={.items[*].status.initContainerStatuses[1].lastState.terminated.message}"),
-		"is kept: sandboxes need it to be deleted: 2, by /var/lib/cni/results", "pods still run")
+		"is kept: sandboxes need it for their deletion: 2, by /var/lib/cni/results", "pods still run")
 	removePingPods(t)
 	u.ready(t)
 	u.remove(t)

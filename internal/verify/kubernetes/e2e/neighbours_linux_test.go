@@ -86,7 +86,7 @@ func (n neighbours) uninstallChainedFirst(t *testing.T) {
 	n.second.remove(t)
 	u := uninstallerOf(t, "chained")
 	u.apply(t)
-	require.Contains(t, u.says(t), chainedConf+" is kept: sandboxes need it to be deleted: 1")
+	require.Contains(t, u.says(t), chainedConf+" is kept: sandboxes need it for their deletion: 1")
 	removePod(t, "chained")
 	u.ready(t)
 	u.remove(t)
