@@ -22,9 +22,9 @@ import (
 
 const dirMode = 0o755
 
-// sourcePrefix starts the source of every mount that is made here. It goes on with the
-// agent, if it has a name, and the journal, if there is one; the rest is drawn for each:
-// what the kernel tells a mount by otherwise, it gives again.
+// sourcePrefix starts the source of every mount that is made here. The agent, if it has a
+// name, and the journal, if there is one, follow; the rest is random, since the kernel
+// reuses its own identifiers of mounts.
 const sourcePrefix = "slipway-"
 
 func newSource(m journal.Mark) string {
@@ -35,7 +35,7 @@ func newSource(m journal.Mark) string {
 	return source + strings.ToLower(rand.Text()[:16])
 }
 
-// markOf reads the mark of a source; ours is false if the mount was not made here.
+// markOf parses the mark in a source; ours is false if the mount was not made here.
 func markOf(source string) (m journal.Mark, ours bool) {
 	rest, ours := strings.CutPrefix(source, sourcePrefix)
 	parts := strings.Split(rest, "-")
@@ -45,12 +45,12 @@ func markOf(source string) (m journal.Mark, ours bool) {
 	return m, ours
 }
 
-// Request is a mount to be made by the package Kind, and recorded in the context's
+// Request is a mount for the package Kind to make, and to record in the context's
 // journal.
 type Request struct {
 	Kind            string // of entries: Kind/mount, and those of journal.Files
 	FSType, Options string
-	Clear           func(place string) error // called when all else is ready, to free the place; may be nil
+	Clear           func(place string) error // called when everything else is ready, to free the place; may be nil
 }
 
 func (r Request) files() journal.Files { return journal.Files{Kind: r.Kind} }
@@ -58,7 +58,7 @@ func (r Request) files() journal.Files { return journal.Files{Kind: r.Kind} }
 func mountKind(kind string) string { return kind + "/mount" }
 
 // Attach makes the directories that p misses and mounts on it, noting both in
-// the journal. When it returns an error that matches EBUSY, another made such a
+// the journal. If it returns an error that matches EBUSY, another process made such a
 // mount meanwhile.
 func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
 	record := journal.From(ctx)
@@ -89,35 +89,34 @@ func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
 		return record.Complete(ctx, e)
 	}
 	err = hint(r.FSType, err)
-	if begun && !known { // else what an earlier run mounted may still be there
+	if begun && !known { // else a mount of an earlier run may still be there
 		err = errors.Join(err, journal.From(ctx).Forget(ctx, e))
 	}
-	if begun && !errors.Is(err, syscall.EBUSY) { // else another's mount is on them
+	if begun && !errors.Is(err, syscall.EBUSY) { // else another program's mount is on them
 		err = errors.Join(err, r.removeDirs(ctx, p))
 	}
 	return err
 }
 
-// prepare makes the directories and begins the entry.
+// prepare makes the directories and begins the journal entry.
 func (r Request) prepare(ctx context.Context, p Place, e journal.Entry) error {
 	err := dirHint(p.Path, r.files().MkdirAll(ctx, journal.From(ctx), p.Path, dirMode))
 	if err == nil {
 		err = journal.From(ctx).Begin(ctx, e)
 	}
 	if err != nil {
-		// What cannot be removed or forgotten now is a directory begun in the
-		// journal, or nothing: Revert takes it back. The first error tells more.
+		// Anything that cannot be removed or forgotten now is a directory begun in the
+		// journal, or nothing: Revert handles it. The first error is more useful.
 		_ = r.removeDirs(ctx, p)
 	}
 	return err
 }
 
-// removeDirs takes back the directories that p missed, as far as nobody uses
-// them.
+// removeDirs removes the directories that were made for p, unless they are in use.
 func (r Request) removeDirs(ctx context.Context, p Place) error {
 	for _, dir := range slices.Backward(p.Missing) {
 		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
-			return nil // somebody else's
+			return nil // another program's
 		}
 		if err := durable.Remove(dir); err != nil {
 			return nil // in use
@@ -129,14 +128,14 @@ func (r Request) removeDirs(ctx context.Context, p Place) error {
 	return nil
 }
 
-// CheckMounted says what Mounted would record.
+// CheckMounted returns what Mounted would record.
 func CheckMounted(ctx context.Context, p Place, r Request) ([]string, error) {
 	return journal.From(ctx).CheckWishes(ctx, r.wish(p))
 }
 
-// Mounted records what is to be recorded of a mount that is there: it completes the entry
-// of one that was attached by a process that was killed before it could, and lets one that
-// another agent has made stay until both no longer want it.
+// Mounted records an existing mount: it completes the entry of a mount whose process was
+// killed before it could, and makes a mount of another agent stay until neither agent
+// wants it.
 func Mounted(ctx context.Context, k Kernel, p Place, r Request) error {
 	e, known, err := journal.From(ctx).Lookup(ctx, mountKind(r.Kind), p.Path)
 	if err != nil {
@@ -155,8 +154,8 @@ func Mounted(ctx context.Context, k Kernel, p Place, r Request) error {
 	return journal.From(ctx).Complete(ctx, e)
 }
 
-// share records that a mount that another agent has made is wanted here too: the one that is
-// there, which may not be the one that the other agent has recorded.
+// share records that another agent's mount is wanted here too: the present one, which
+// need not be the one that the other agent has recorded.
 func (r Request) share(ctx context.Context, k Kernel, p Place) error {
 	w := r.wish(p)
 	if journal.From(ctx).Alone() {
@@ -176,9 +175,9 @@ func (r Request) wish(p Place) journal.Wish {
 	return journal.Wish{Entry: journal.Entry{Kind: mountKind(r.Kind), Object: p.Path, After: journal.State{Type: "mount"}}, Met: true}
 }
 
-// find returns which of the mounts on a path was made with the source; -1: none.
-// Where the kernel took no source for a bpffs, the visible one is told by a
-// directory of that name.
+// find returns the index of the mount on a path that was made with the source; -1 if
+// there is none. If the kernel took no source for a bpffs, the visible one is recognised
+// by a directory of that name.
 func find(k Kernel, on []mountinfo.Mount, fstype, source string) int {
 	for i, m := range on {
 		if m.FSType == fstype && m.Source == source {
@@ -202,8 +201,8 @@ func mountsOn(k Kernel, path string) ([]mountinfo.Mount, error) {
 	return mountinfo.On(infos, path), err
 }
 
-// hint says what is missing where the kernel's answer does not.
-// Permission returns the error that mounting would meet for want of a capability.
+// hint names the cause if the kernel's error does not. Permission returns the error that
+// mounting would meet for want of a capability.
 func Permission(fstype string) error {
 	if len(remedy.Missing(remedy.SysAdmin)) == 0 {
 		return nil

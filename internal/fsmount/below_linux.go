@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// below calls f, which makes a call that takes no descriptor, with a path that
-// leads to name in the open directory dir, or with "." to that itself. Nobody can
-// exchange what leads there but the name, which f is not to follow.
+// below calls f, which makes a system call that takes no descriptor, with a path that
+// leads to name in the open directory dir, or, with ".", to dir itself. No other process
+// can exchange any part of the path except the name, which f must not follow.
 func below(dir int, name string, f func(path string) error) error {
 	at := fmt.Sprintf("/proc/thread-self/fd/%d", dir)
 	if unix.Access(at, unix.F_OK) == nil {
@@ -23,10 +23,10 @@ func below(dir int, name string, f func(path string) error) error {
 	return inDir(dir, func() error { return f(name) })
 }
 
-// inDir calls f with the open directory as the thread's working directory: for
-// where /proc does not show this process, as on a node that was entered from
-// outside of its pid namespace. The thread's working directory is its own from
-// then on, as it is in every thread that has entered a mount namespace.
+// inDir calls f with the open directory as the thread's working directory, for use if
+// /proc does not show this process, as on a node that was entered from outside its pid
+// namespace. The thread has a working directory of its own from then on, as has every
+// thread that has entered a mount namespace.
 func inDir(dir int, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

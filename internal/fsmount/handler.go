@@ -16,24 +16,24 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Handler undoes what the package Kind has mounted.
+// Handler undoes the mounts of the package Kind.
 type Handler struct {
 	Kind, FSType string
 	Kernel       Kernel
-	// Keep, if not nil, says why the mount on path must stay. What goes says is removed
-	// before it counts for nothing.
+	// Keep, if not nil, returns an error if the mount on path must stay. It ignores paths
+	// for which goes returns true: they are removed first.
 	Keep func(k Kernel, path string, goes func(path string) bool) error
 }
 
 func (h Handler) files() journal.Files { return journal.Files{Kind: h.Kind} }
 
-// Kinds lists those of the mounts and of the directories under them.
+// Kinds lists the kinds of the mounts and of the directories under them.
 func (h Handler) Kinds() []string { return Kinds(h.Kind) }
 
 // Kinds lists the kinds of entries that the package kind makes.
 func Kinds(kind string) []string { return append(journal.Files{Kind: kind}.Kinds(), mountKind(kind)) }
 
-// Owns is an error for a mount that cannot have been made here.
+// Owns returns an error for a mount that cannot have been made here.
 func (h Handler) Owns(e journal.Entry) error {
 	switch {
 	case e.Kind != mountKind(h.Kind):
@@ -46,7 +46,7 @@ func (h Handler) Owns(e journal.Entry) error {
 	return nil
 }
 
-// Find finds the mounts that were made here, by whichever agent.
+// Find finds the mounts that were made here, by any agent.
 func (h Handler) Find(context.Context) (found []journal.Marked, err error) {
 	mounts, err := Mounts(h.Kernel)
 	for _, m := range mounts {
@@ -57,7 +57,7 @@ func (h Handler) Find(context.Context) (found []journal.Marked, err error) {
 	return found, err
 }
 
-// Look says what there is to undo about e.
+// Look reports what undoing e would do.
 func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if e.Kind != mountKind(h.Kind) {
 		return h.lookDir(ctx, p, e)
@@ -72,7 +72,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	}, nil
 }
 
-// lookDir leaves a directory alone that is somebody's mount.
+// lookDir leaves a directory alone on which another program has mounted.
 func (h Handler) lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if !p.WillRemove(e.Object) && !p.WillKeep(e.Object) {
 		if err := h.uncovered(e); err != nil {
@@ -117,8 +117,8 @@ func (h Handler) unmount(e journal.Entry) error {
 	return err
 }
 
-// unmountOnly unmounts what was made, where the kernel can be told what that is:
-// somebody may have exchanged the directories meanwhile.
+// unmountOnly unmounts the recorded mount, if the kernel can identify it: another process
+// may have exchanged the directories meanwhile.
 func (h Handler) unmountOnly(e journal.Entry) error {
 	k, ok := h.Kernel.(interface {
 		UnmountOnly(path string, meant func(mountinfo.Mount) bool) error
@@ -126,7 +126,7 @@ func (h Handler) unmountOnly(e journal.Entry) error {
 	if !ok {
 		return h.Kernel.Unmount(e.Object)
 	}
-	sources := []string{e.After.Value, "none"} // which is that of one that has no source
+	sources := []string{e.After.Value, "none"} // the source of a mount without one
 	if e.Was != nil {
 		sources = append(sources, e.Was.Value)
 	}
@@ -135,8 +135,8 @@ func (h Handler) unmountOnly(e journal.Entry) error {
 	})
 }
 
-// covered reports whether something lies over a mount that may be the one that
-// was made: one that has no source is told by what is in it, which cannot be seen.
+// covered reports whether another mount hides one that may be the recorded one: a mount
+// without a source is recognised by its content, which is hidden.
 func (h Handler) covered(on []mountinfo.Mount) bool {
 	for _, m := range on[:max(len(on)-1, 0)] {
 		if m.FSType == h.FSType && m.Source == "none" {
@@ -146,13 +146,15 @@ func (h Handler) covered(on []mountinfo.Mount) bool {
 	return false
 }
 
-// leftByOthers reports whether m is a mount that other agents have made, and left to e's.
+// leftByOthers reports whether m is a mount that other agents have made, and left to the
+// agent of e.
 func leftByOthers(e journal.Entry, m mountinfo.Mount) bool {
 	return strings.HasPrefix(m.Source, sourcePrefix) && e.MatchesAfter(journal.State{Type: "mount", Value: m.Source})
 }
 
-// there reports whether the mount of e is there, visible, and may go. It is told
-// by its source, which nobody else's has, whatever the mount namespace. Nil and false: it is gone.
+// there reports whether the mount of e exists, is visible, and may go. It is recognised
+// by its unique source, in any mount namespace. If it returns false and nil, the mount is
+// gone.
 func (h Handler) there(e journal.Entry, goes func(path string) bool) (bool, error) {
 	on, err := mountsOn(h.Kernel, e.Object)
 	if err != nil {
@@ -175,7 +177,7 @@ func (h Handler) there(e journal.Entry, goes func(path string) bool) (bool, erro
 	case e.Namespace != mountinfo.Namespace():
 		return false, fmt.Errorf("the mount on %s is left, and recorded: it was made in the mount namespace %s, and this is %s", e.Object, e.Namespace, mountinfo.Namespace())
 	case len(on) > 0 && on[len(on)-1].Whole():
-		return false, fmt.Errorf("the mount on %s is %w: it is not the one that was made here, so it is kept", e.Object, journal.ErrChanged)
+		return false, fmt.Errorf("the mount on %s is %w: it is not the one made here, so it is kept", e.Object, journal.ErrChanged)
 	}
 	return false, nil
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package fsmount finds, makes and takes back the mounts of kernel file
-// systems that a node needs, for the packages bpffs and cgroup.
+// Package fsmount finds, makes and undoes the mounts of kernel file systems that a node
+// needs, for the packages bpffs and cgroup.
 //
 // Everything acts in the mount and cgroup namespaces of the calling thread:
 // mounts are read from /proc/thread-self, and no function starts a goroutine.
@@ -10,8 +10,8 @@ package fsmount
 
 import "io/fs"
 
-// Kernel is bpffs.Mounter, which says what each method does and which a user finds
-// in the documentation; it is declared again for what that package imports.
+// Kernel is bpffs.Mounter, which documents each method for users; it is declared again
+// here, since that package imports this one.
 type Kernel interface {
 	Stat(path string) (fstype, root, mount string, err error)
 	Mount(path, fstype, options string, before func(root string) error) error

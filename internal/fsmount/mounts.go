@@ -19,8 +19,8 @@ func Mounts(k Kernel) ([]mountinfo.Mount, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return mounts, err
 	}
-	// A /proc of another pid namespace, as in a node that was entered from
-	// outside: its pid 1 tells the same, if it sees the thread's root.
+	// A /proc of another pid namespace, as in a node that was entered from outside: its
+	// pid 1 has the same list, if it sees the thread's root.
 	mounts, oneErr := readMounts(k, mountinfo.InitPath)
 	_, _, root, statErr := k.Stat("/")
 	if oneErr != nil || statErr != nil || !slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool { return is(m, root) }) {
@@ -29,8 +29,8 @@ func Mounts(k Kernel) ([]mountinfo.Mount, error) {
 	return mounts, nil
 }
 
-// SharedWithInit reports whether pid 1 has a mount in the peer group of m. Where
-// its mounts cannot be read, that is taken to be so.
+// SharedWithInit reports whether pid 1 has a mount in the peer group of m. If its mounts
+// cannot be read, it returns true.
 func SharedWithInit(k Kernel, m mountinfo.Mount) bool {
 	mounts, err := readMounts(k, mountinfo.InitPath)
 	return err != nil || slices.ContainsFunc(mounts, func(other mountinfo.Mount) bool { return other.Group() == m.Group() })
@@ -45,7 +45,7 @@ func readMounts(k Kernel, path string) ([]mountinfo.Mount, error) {
 	return mountinfo.Parse(f)
 }
 
-// is reports whether m has the identity that [Kernel].Stat told.
+// is reports whether m has the identity that [Kernel].Stat returned.
 func is(m mountinfo.Mount, identity string) bool {
 	id, _, _ := strings.Cut(identity, " ")
 	return id == fmt.Sprintf("id=%d", m.ID)

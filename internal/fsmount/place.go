@@ -17,16 +17,16 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Place is a path where a file system is, or shall be, mounted.
+// Place is a path where a file system is mounted or wanted.
 type Place struct {
-	Path    string   // as Resolve names it
+	Path    string   // as returned by Resolve
 	Missing []string // directories to make first, outermost first
-	FSType  string   // type of the file system that Path, or what exists of it, is on
+	FSType  string   // type of the file system that Path, or its existing part, is on
 	Root    string   // which directory of it, see [Kernel].Stat
 	Mount   string   // identity of the mount on Path; "" if none is
 }
 
-// Look tells what is at path. It takes the same time whatever else is mounted.
+// Look describes the place at path. It takes the same time whatever else is mounted.
 func Look(k Kernel, path string) (Place, error) {
 	resolved, err := Resolve(path)
 	if err != nil {
@@ -56,9 +56,9 @@ func Look(k Kernel, path string) (Place, error) {
 	return p, err
 }
 
-// Occupied returns the type of the file system that is mounted on p, "" if
-// there is none. One directory of a file system that is mounted there, as
-// container runtimes hand in volumes, is a directory like any other.
+// Occupied returns the type of the file system mounted on p, "" if there is none. A mount
+// of one directory of a file system, as of a container's volume, counts as an ordinary
+// directory.
 func (p Place) Occupied(k Kernel) (fstype string, err error) {
 	if p.Mount == "" {
 		return "", nil
@@ -68,7 +68,7 @@ func (p Place) Occupied(k Kernel) (fstype string, err error) {
 		return "", err
 	}
 	on := mountinfo.On(infos, p.Path)
-	if len(on) == 0 { // not to be told: by another name, as under chroot
+	if len(on) == 0 { // unknown: it has another name, as under chroot
 		return p.FSType, nil
 	}
 	if visible := on[len(on)-1]; visible.Whole() {
@@ -77,7 +77,7 @@ func (p Place) Occupied(k Kernel) (fstype string, err error) {
 	return "", nil
 }
 
-// Plan lists what Attach would do.
+// Plan lists the changes that Attach would make.
 func (p Place) Plan(k Kernel, what string) ([]string, error) {
 	var changes []string
 	for _, dir := range p.Missing {
@@ -108,8 +108,8 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// Entries yields what is in a directory, through k, in no order, and the error
-// that ended it before its end.
+// Entries yields the names in a directory, through k, in no order, and the error that
+// stopped it early.
 func Entries(k Kernel, path string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
 		f, err := k.Open(path)

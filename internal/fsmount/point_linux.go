@@ -13,9 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// point is where something is mounted, or is to be: a name in a directory that is
-// open. The name leads to the topmost mount, where the directory itself that is
-// mounted on, once it is open, does not.
+// point is a mount point, present or wanted: a name in an open directory. The name leads
+// to the topmost mount, while the directory that is mounted on, once open, does not.
 type point struct {
 	dir  *durable.Dir
 	name string
@@ -28,7 +27,7 @@ func openPoint(path string) (point, error) {
 
 func (p point) close() { _ = p.dir.Close() } // nothing was written
 
-// open opens what is mounted there, or what is to be mounted on (O_PATH).
+// open opens the mount there, or the directory to mount on (O_PATH).
 func (p point) open() (fd int, err error) {
 	for {
 		fd, err = unix.Openat(int(p.dir.File().Fd()), p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -38,7 +37,7 @@ func (p point) open() (fd int, err error) {
 	}
 }
 
-// mount describes the topmost mount. The error is EINVAL where there is none.
+// mount describes the topmost mount. The error is EINVAL if there is none.
 func (p point) mount() (mountinfo.Mount, error) {
 	fd, err := p.open()
 	if err != nil {
@@ -48,7 +47,7 @@ func (p point) mount() (mountinfo.Mount, error) {
 	return mountOf(fd)
 }
 
-// mountOf describes the mount of which fd is the top.
+// mountOf describes the mount whose top is fd.
 func mountOf(fd int) (m mountinfo.Mount, err error) {
 	s, err := describe(fd, "mount")
 	if err != nil {
@@ -65,17 +64,17 @@ func mountOf(fd int) (m mountinfo.Mount, err error) {
 	return m, nil
 }
 
-// markOld marks what was mounted, unless its source was taken.
+// markOld marks the new mount, unless the kernel took its source.
 func (p point) markOld(fstype, source string) (err error) {
 	if fstype != "bpf" {
 		return nil
 	}
-	for range 100 { // another process's may lie upon it until that gives up
+	for range 100 { // another process's may lie on top of it until that process gives way
 		if err = p.tryMark(fstype, source); !errors.Is(err, unix.EINVAL) {
 			break
 		}
 	}
-	if errors.Is(err, unix.EEXIST) { // by another who mounted at once
+	if errors.Is(err, unix.EEXIST) { // by another process that mounted at the same time
 		err = pathError("mount", p.dir.Path(p.name), unix.EBUSY)
 	}
 	return err

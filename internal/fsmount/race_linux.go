@@ -11,16 +11,16 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// settle makes sure that the mount that fd shows was attached first. Of several
-// that are made at once all get attached, one upon the other, and no call
-// prevents it; so all but the lowest give way. Unmounting by fd takes the
-// topmost of the mounts on fd's, or fd's own, and never one below it, so the
-// lowest is safe from the others; and each goes on until its own is gone.
+// settle makes sure that the mount that fd shows was attached first. If several processes
+// mount at once, all mounts get attached, one on top of the other, and no call prevents
+// it; so all but the lowest give way. Unmounting by fd removes the topmost of the mounts
+// on fd's, or fd's own, and never one below it, so the lowest is safe from the others;
+// and each process continues until its own is gone.
 func settle(fd int, id uint64, path string) error {
 	for {
 		infos, err := mountinfo.Read()
 		if err != nil {
-			return nil // without /proc it cannot be told, and most likely nobody else was there
+			return nil // without /proc this is unknown, and most likely there was no other process
 		}
 		if _, ok := byID(infos, id); !ok {
 			return pathError("mount", path, unix.EBUSY)
@@ -34,8 +34,8 @@ func settle(fd int, id uint64, path string) error {
 	}
 }
 
-// settleOld is settle where it cannot be told which mount is one's own: all
-// take off what is upon the lowest.
+// settleOld is settle if a process cannot tell which mount is its own: all processes
+// unmount everything on top of the lowest.
 func (p point) settleOld(fstype string) error {
 	for gave := false; ; gave = true {
 		over, err := p.stackedMount(fstype)
@@ -56,8 +56,8 @@ func (p point) settleOld(fstype string) error {
 	}
 }
 
-// stackedMount opens the topmost mount, if it lies upon another of the type; -1:
-// it does not, or something else is there by now.
+// stackedMount opens the topmost mount, if it lies on top of another of the type; -1 if
+// it does not, or if another object is there by now.
 func (p point) stackedMount(fstype string) (int, error) {
 	fd, err := p.open()
 	if err != nil {
@@ -74,8 +74,7 @@ func (p point) stackedMount(fstype string) (int, error) {
 	return -1, err
 }
 
-// stacked reports whether the mount lies upon another of its type on the same
-// path.
+// stacked reports whether the mount lies on top of another of its type on the same path.
 func stacked(infos []mountinfo.Mount, id uint64) bool {
 	own, _ := byID(infos, id)
 	under, ok := byID(infos, uint64(own.Parent))
@@ -85,13 +84,13 @@ func stacked(infos []mountinfo.Mount, id uint64) bool {
 func detach(fd int, path string) error {
 	err := below(fd, ".", func(target string) error { return unix.Unmount(target, unix.MNT_DETACH) })
 	if errors.Is(err, unix.EINVAL) {
-		return nil // not mounted any more
+		return nil // no longer mounted
 	}
 	return pathError("unmount the stacked mount from", path, err)
 }
 
-// raced tells the error of a directory that was in a mount just given up by
-// settle in another process from others.
+// raced reports whether an error is due to a directory in a mount that settle in another
+// process has just given up.
 func raced(at int, err error) error {
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 		return err

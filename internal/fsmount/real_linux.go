@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// attributes are the options that belong to a mount and not to its file
-// system, for fsmount(2) and for mount(2).
+// attributes are the options of a mount, not of its file system, for fsmount(2) and for
+// mount(2).
 var attributes = map[string]struct{ attr, flag int }{
 	"ro":     {unix.MOUNT_ATTR_RDONLY, unix.MS_RDONLY},
 	"nosuid": {unix.MOUNT_ATTR_NOSUID, unix.MS_NOSUID},
@@ -23,7 +23,7 @@ var attributes = map[string]struct{ attr, flag int }{
 	"noexec": {unix.MOUNT_ATTR_NOEXEC, unix.MS_NOEXEC},
 }
 
-// split parts options into those of the mount and those of the file system.
+// split separates options into those of the mount and those of the file system.
 func split(options string) (attr, flag int, rest []string) {
 	for _, o := range strings.FieldsFunc(options, func(r rune) bool { return r == ',' }) {
 		if a, ok := attributes[o]; ok {
@@ -38,13 +38,13 @@ func split(options string) (attr, flag int, rest []string) {
 // Open opens a file or directory.
 func (Real) Open(name string) (fs.File, error) { return os.Open(name) }
 
-// Unmount takes the topmost mount off path, unless it is in use.
+// Unmount unmounts the topmost mount on path, unless it is in use.
 func (k Real) Unmount(path string) error {
 	return k.UnmountOnly(path, func(mountinfo.Mount) bool { return true })
 }
 
-// UnmountOnly is Unmount of the mount that is meant. With another there, the error
-// is EINVAL, as with none.
+// UnmountOnly is Unmount for a mount for which meant returns true. For another mount the
+// error is EINVAL, as for none.
 func (Real) UnmountOnly(path string, meant func(mountinfo.Mount) bool) error {
 	p, err := openPoint(path)
 	if err != nil {
@@ -98,13 +98,13 @@ func (Real) Mount(path, fstype, options string, before func(root string) error) 
 // emptyPaths makes move_mount(2) take descriptors.
 const emptyPaths = unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH
 
-// refused reports whether a call is not to be had. A seccomp profile that does
-// not know it answers ENOSYS or EPERM. So does the kernel without the
-// capability (EPERM), and then mount(2) says it too.
+// refused reports whether a call is not available. A seccomp profile that does not know
+// it returns ENOSYS or EPERM. The kernel returns EPERM without the capability, and then
+// mount(2) does so too.
 func refused(err error) bool { return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) }
 
-// detached makes a file system that is mounted nowhere, if move_mount(2) may
-// attach it: that is asked first, with descriptors that are none.
+// detached makes a detached mount, if move_mount(2) can attach it: that is tried first,
+// with invalid descriptors.
 func detached(fstype, options string) (fd int, err error) {
 	if err := unix.MoveMount(-1, "", -1, "", emptyPaths); refused(err) {
 		return -1, pathError("move_mount", fstype, err)
@@ -140,9 +140,9 @@ func detached(fstype, options string) (fd int, err error) {
 	return fd, nil
 }
 
-// tookSource reports whether the file system being configured has the source that it
-// was given. Linux before 5.19 takes none for a bpffs, and says nothing: one that was
-// taken is refused the second time. In a cgroup2, a mark would be a cgroup.
+// tookSource reports whether the file system being configured has accepted its source.
+// Linux before 5.19 silently ignores it for a bpffs; an accepted one is refused the
+// second time. In a cgroup2, a mark would be a cgroup.
 func tookSource(ctx int, fstype, source string) (bool, error) {
 	if fstype != "bpf" {
 		return true, nil
@@ -154,8 +154,8 @@ func tookSource(ctx int, fstype, source string) (bool, error) {
 	return false, err
 }
 
-// mark makes an empty directory of the name of the source in the bpffs of fd,
-// for it to be told by.
+// mark makes an empty directory with the name of the source in the bpffs of fd, to
+// recognise it by.
 func mark(fd int, source string) error {
 	return pathError("mkdir", source, unix.Mkdirat(fd, source, 0o700))
 }
@@ -167,7 +167,7 @@ func configure(ctx int, option string) error {
 	return unix.FsconfigSetFlag(ctx, option)
 }
 
-// mountOld makes and attaches in one, by mount(2).
+// mountOld makes and attaches a mount in one call, mount(2).
 func mountOld(path, fstype, options string, before func(root string) error) error {
 	if err := before(""); err != nil {
 		return err
@@ -196,7 +196,7 @@ func mountOld(path, fstype, options string, before func(root string) error) erro
 	return p.markOld(fstype, source)
 }
 
-// takeSource takes the source out of options, where mount(2) has none.
+// takeSource removes the source from options, where mount(2) does not accept it.
 func takeSource(options []string, fstype string) (source string, rest []string) {
 	source = fstype
 	for _, o := range options {

@@ -56,7 +56,7 @@ func TestRootIsKnownBeforeTheMount(t *testing.T) {
 	require.ErrorIs(t, k.Unmount(path), unix.EINVAL)
 }
 
-// requireTold fails unless the mount on path can be told by its source or, before
+// requireTold fails unless the mount on path can be recognised by its source or, before
 // Linux 5.19, by a directory of that name.
 func requireTold(t *testing.T, path, source string) {
 	t.Helper()
@@ -84,7 +84,7 @@ func TestUnknownFileSystem(t *testing.T) {
 	}
 }
 
-// Stat tells a mount from a directory.
+// Stat distinguishes a mount from a directory.
 func TestMountRoot(t *testing.T) {
 	dir := folder(t)
 	bpf, inside, bind := filepath.Join(dir, "bpf"), filepath.Join(dir, "bpf", "inside"), filepath.Join(dir, "bind")
@@ -100,7 +100,7 @@ func TestMountRoot(t *testing.T) {
 	}
 }
 
-// Two that find nothing mounted and both mount: one stays.
+// Two processes find nothing mounted and both mount: one mount stays.
 func TestNeverStacks(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run("", func(t *testing.T) {
@@ -171,7 +171,7 @@ func atOnce(t *testing.T, old bool) {
 				require.ErrorIs(t, err, unix.EBUSY)
 			}
 		}
-		if !old { // which one has won cannot be told there
+		if !old { // the winner is unknown there
 			require.Equal(t, 1, won)
 		}
 		require.Len(t, on(t, path), 1)
@@ -214,7 +214,7 @@ func TestBPF7_WhereASeccompProfileRefusesTheNewCalls(t *testing.T) {
 	}
 }
 
-// The directory that is mounted on is the one that was opened, and no link.
+// The mount is on the directory that was opened, not on a link.
 func TestSEC4_ALinkInThePlaceOfTheDirectoryIsNotFollowed(t *testing.T) {
 	dir := folder(t)
 	elsewhere, path := filepath.Join(dir, "elsewhere"), filepath.Join(dir, "point")

@@ -17,10 +17,9 @@ import (
 // maxLinks is how many symbolic links the kernel follows in one path.
 const maxLinks = 40
 
-// Resolve names the place that path leads to, as the kernel would walk it:
-// absolute, without symbolic links, "." or "..". What does not exist yet may
-// be missing from any point on, also behind a dangling link. A link is followed
-// under the condition of [durable.OpenDir].
+// Resolve returns the place that path leads to, as the kernel would walk it: absolute,
+// without symbolic links, "." or "..". Any final part of the path may be missing, also
+// behind a dangling link. A link is followed under the condition of [durable.OpenDir].
 func Resolve(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("empty path")
@@ -63,7 +62,7 @@ func Resolve(path string) (string, error) {
 	return done, nil
 }
 
-// readlink returns where path points, "" if it is no link or does not exist.
+// readlink returns the target of path, "" if it is not a link or does not exist.
 func readlink(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() != fs.ModeSymlink {

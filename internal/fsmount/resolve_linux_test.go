@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// A directory that others may write in, such as an emptyDir, says nothing about
-// where to mount.
+// A directory that others may write to, such as an emptyDir, does not decide where to
+// mount.
 func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	const stranger = 65534
 	dir := folder(t)
@@ -45,7 +45,7 @@ func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	require.Equal(t, filepath.Join(dir, "elsewhere"), p.Path)
 }
 
-// What is unmounted is what was looked at, also where another is in its place by
+// Only the mount that was looked at is unmounted, even if another is in its place by
 // then.
 func TestSEC4_OnlyTheMountThatIsMeantIsUnmounted(t *testing.T) {
 	var k fsmount.Real

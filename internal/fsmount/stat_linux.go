@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stat tells about path.
+// Stat describes path.
 func (Real) Stat(path string) (fstype, root, mount string, err error) {
 	fd, err := openPath(path)
 	if err != nil {
@@ -27,20 +27,20 @@ func (Real) Stat(path string) (fstype, root, mount string, err error) {
 	return s.fstype, s.root(), mount, nil
 }
 
-// status is what the kernel tells about an open path.
+// status is the kernel's description of an open path.
 type status struct {
 	fstype string
 	stat   unix.Statx_t
-	id     uint64 // of the mount, as in mountinfo: given again after an unmount
-	unique uint64 // of the mount, never given again; 0 before Linux 6.8
+	id     uint64 // of the mount, as in mountinfo: reused after an unmount
+	unique uint64 // of the mount, never reused; 0 before Linux 6.8
 }
 
-// root names a directory of a file system.
+// root identifies a directory of a file system.
 func (s *status) root() string {
 	return fmt.Sprintf("%d:%d/%d", s.stat.Dev_major, s.stat.Dev_minor, s.stat.Ino)
 }
 
-// mount names a mount as exactly as the kernel can.
+// mount identifies a mount as exactly as the kernel can.
 func (s *status) mount() string {
 	name := fmt.Sprintf("id=%d dev=%d:%d", s.id, s.stat.Dev_major, s.stat.Dev_minor)
 	if s.unique != 0 {
@@ -76,10 +76,10 @@ func describe(fd int, path string) (*status, error) {
 	return s, nil
 }
 
-// isMount reports whether it is the top of a mount.
+// isMount reports whether the path is the top of a mount.
 func (s *status) isMount() bool { return s.stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 }
 
-// types names the file systems that are likely to be met.
+// types names the common file systems.
 var types = map[int64]string{
 	unix.BPF_FS_MAGIC:          "bpf",
 	unix.CGROUP2_SUPER_MAGIC:   "cgroup2",

@@ -17,8 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// Crowd sees to it that there are count mounts in a directory of the node's, on the
-// real kernel.
+// Crowd makes count mounts in a directory of the node's, on the real kernel.
 func Crowd(t testing.TB, n Node, count int) {
 	t.Helper()
 	source := Mkdir(t, n, "source")
@@ -32,8 +31,8 @@ func Crowd(t testing.TB, n Node, count int) {
 }
 
 // TwoAtOnce calls ensure for the same new path twice at once, as two processes
-// would, each on a thread of the test's mount namespace, and again for others. One
-// of each two is to mount, and the other to find it.
+// would, each on a thread of the test's mount namespace, and again for others. One of
+// each two must mount, and the other find the mount.
 func TwoAtOnce(t *testing.T, rounds int, ensure func(path string) error) {
 	t.Helper()
 	dir := NewReal(t, false).Dir()

@@ -17,17 +17,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 )
 
-// Node is a machine to mount on. What it does by itself, it does as others on
-// that machine would.
+// Node is a machine to mount on. Its methods act as other programs on that machine would.
 type Node interface {
-	// Dir is a directory, on a file system of its own on the real kernel, that
-	// everything happens in.
+	// Dir is the directory of the test, on the real kernel on a file system of its own.
 	Dir() string
-	// Kernel is what to give to the code under test.
+	// Kernel is the kernel for the code under test.
 	Kernel() fsmount.Kernel
-	// Put mounts on path, also upon another mount. For cgroup2 the option
-	// root=/NAME mounts it with that cgroup as its root; for others root=/DIR
-	// mounts that directory of a new file system.
+	// Put mounts on path, also on top of another mount. For cgroup2 the option root=/NAME
+	// mounts it with that cgroup as its root; for others root=/DIR mounts that directory
+	// of a new file system.
 	Put(path, fstype, options string)
 	// Unmount takes the topmost mount off path.
 	Unmount(path string)
@@ -37,12 +35,12 @@ type Node interface {
 	Hold(path string) (release func())
 	// InCgroup calls f in a cgroup namespace whose root is the cgroup /NAME.
 	InCgroup(name string, f func())
-	// Mounts lists the types of what is mounted on path, the visible one last.
+	// Mounts lists the types of the mounts on path, the visible one last.
 	Mounts(path string) []string
 }
 
-// OnEach runs test as a subtest for each kernel, with the calls that make a
-// mount before it is attached, and with the old one only.
+// OnEach runs test as a subtest for each kernel, with the calls that make a detached
+// mount, and with the old mount call only.
 func OnEach(t *testing.T, test func(t *testing.T, n Node)) {
 	t.Helper()
 	t.Run("fake", func(t *testing.T) { test(t, NewFake(t)) })
@@ -55,7 +53,7 @@ func OnEach(t *testing.T, test func(t *testing.T, n Node)) {
 	t.Run("kernel old", func(t *testing.T) { test(t, NewReal(t, true)) })
 }
 
-// oldCallsOnly is a kernel's Fail with a seccomp profile that refuses fsopen(2).
+// oldCallsOnly is the Fail of a kernel with a seccomp profile that refuses fsopen(2).
 func oldCallsOnly(op, _ string) error {
 	if op == "fsopen" {
 		return syscall.EPERM
@@ -63,7 +61,7 @@ func oldCallsOnly(op, _ string) error {
 	return nil
 }
 
-// Denied is a kernel's Fail without the capability to mount.
+// Denied is the Fail of a kernel without the capability to mount.
 func Denied(op, _ string) error {
 	switch op {
 	case "fsopen", "mount", "umount":
@@ -79,7 +77,7 @@ type Fake struct {
 	dir string
 }
 
-// NewFake makes one.
+// NewFake returns one.
 func NewFake(t testing.TB) *Fake {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

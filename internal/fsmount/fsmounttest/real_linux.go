@@ -27,8 +27,8 @@ type Real struct {
 	dir string
 }
 
-// NewReal enters the namespace. It is for the test's own goroutine. An old one
-// refuses what [OldCallsOnly] does.
+// NewReal enters the namespace, on the test's own goroutine. With old, it refuses the
+// calls that [OldCallsOnly] refuses.
 func NewReal(t testing.TB, old bool) Node {
 	t.Helper()
 	testns.Enter(t, testns.Mount)
@@ -40,8 +40,8 @@ func NewReal(t testing.TB, old bool) Node {
 	return &Real{t: t, dir: dir}
 }
 
-// OldCallsOnly has the calling thread's fsopen(2) refused, as a seccomp profile
-// may. A Node itself calls it with other flags, and is not refused.
+// OldCallsOnly makes fsopen(2) fail on the calling thread, as a seccomp profile may. A
+// Node itself calls it with other flags, and is not refused.
 func OldCallsOnly() error {
 	return testns.Refuse(unix.EPERM, testns.Call{Number: unix.SYS_FSOPEN, Second: unix.FSOPEN_CLOEXEC})
 }
@@ -74,8 +74,8 @@ func (n *Real) Put(path, fstype, options string) {
 	}
 }
 
-// mount stacks if it has to: unlike mount(2), move_mount(2) allows two mounts of
-// one file system on one path.
+// mount stacks if necessary: unlike mount(2), move_mount(2) allows two mounts of one file
+// system on one path.
 func mount(t testing.TB, fstype, path string, options []string) {
 	t.Helper()
 	ctx, err := unix.Fsopen(fstype, 0) // see OldCallsOnly
@@ -179,7 +179,7 @@ func (n *Real) Mounts(path string) []string {
 	return types
 }
 
-// BytesRead counts what the calling thread reads from files while f runs.
+// BytesRead counts the bytes that the calling thread reads from files while f runs.
 func BytesRead(t testing.TB, f func()) int {
 	t.Helper()
 	count := func() (sum, own int) {
