@@ -19,15 +19,15 @@ import (
 
 const cgroupPrefix = "slipway-node-"
 
-// cgroup is a directory of the machine's cgroup2, locked (flock) as long as it
-// is used, so that those of dead processes can be told; and where the node has
-// the hierarchies of version 1 too, a directory of that name in each.
+// cgroup is a directory of the machine's cgroup2, locked (flock) while it is in use, so
+// that those of dead processes can be recognised; and, if the node has the hierarchies of
+// version 1 too, a directory of that name in each.
 type cgroup struct {
 	path   string
 	dir    *os.File
 	first  []hierarchy // of version 1
 	joined []*os.File  // their files "tasks"
-	init   *os.File    // where the node's processes are; nil: in dir
+	init   *os.File    // where the node's processes are; if nil, in dir
 }
 
 func (c *cgroup) processes() *os.File {
@@ -48,7 +48,7 @@ func newCgroup(controllers bool) (*cgroup, error) {
 	}
 	first := hierarchies(mounts)
 	sweep(root, first)
-	for range 10 { // somebody's sweep may take it before it is locked
+	for range 10 { // another process's sweep may remove it before it is locked
 		path, err := os.MkdirTemp(root, cgroupPrefix)
 		if err != nil {
 			return nil, fmt.Errorf("make a cgroup (needs a writable cgroup2): %w", err)
@@ -66,7 +66,7 @@ func newCgroup(controllers bool) (*cgroup, error) {
 		}
 		return c, nil
 	}
-	return nil, fmt.Errorf("make a cgroup in %s: it is removed each time", root)
+	return nil, fmt.Errorf("make a cgroup in %s: it keeps being removed", root)
 }
 
 func cgroupRoot(mounts []mountinfo.Mount) (string, error) {
@@ -77,7 +77,8 @@ func cgroupRoot(mounts []mountinfo.Mount) (string, error) {
 	return mounts[at].Point, nil
 }
 
-// lockDir locks path for this process, unless somebody else did or it is gone.
+// lockDir locks path for this process, unless another process has locked it or it is
+// gone.
 func lockDir(path string) (*os.File, error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -93,8 +94,8 @@ func lockDir(path string) (*os.File, error) {
 	return dir, nil
 }
 
-// sweep removes the cgroups of dead processes. What cannot be removed is the
-// business of whoever uses it.
+// sweep removes the cgroups of dead processes. It ignores those that cannot be removed,
+// which are in use.
 func sweep(root string, first []hierarchy) {
 	paths, _ := filepath.Glob(filepath.Join(root, cgroupPrefix+"*"))
 	for _, path := range paths {
@@ -106,7 +107,7 @@ func sweep(root string, first []hierarchy) {
 	for _, h := range first {
 		paths, _ := filepath.Glob(filepath.Join(h.point, cgroupPrefix+"*"))
 		for _, path := range paths {
-			// It is made after the one of cgroup2, and removed before.
+			// It is made after the one of cgroup2, and removed before it.
 			if _, err := os.Lstat(filepath.Join(root, filepath.Base(path))); errors.Is(err, fs.ErrNotExist) {
 				_ = removeTree(path)
 			}
@@ -114,8 +115,8 @@ func sweep(root string, first []hierarchy) {
 	}
 }
 
-// removeAll removes the directory of cgroup2 last, since its lock is what says
-// that somebody is at it.
+// removeAll removes the directory of cgroup2 last, since its lock shows that a process is
+// working on it.
 func (c *cgroup) removeAll() error {
 	for _, h := range c.first {
 		if err := removeTree(filepath.Join(h.point, filepath.Base(c.path))); err != nil {
@@ -125,8 +126,8 @@ func (c *cgroup) removeAll() error {
 	return removeTree(c.path)
 }
 
-// remove removes the cgroup and those that the node made below. The kernel may
-// be a moment late in letting go of the last process.
+// remove removes the cgroup and those that the node made below. The kernel may release
+// the last process a moment late.
 func (c *cgroup) remove() error {
 	defer c.dir.Close()
 	for _, f := range append(c.joined, c.init) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// delegate gives the node's cgroups below its own every controller that its own has,
-// and moves pid 1 into one of them.
+// delegate gives the cgroups below the node's own every controller that its own has, and
+// moves pid 1 into one of them.
 func (c *cgroup) delegate(pid1 int) error {
 	text, err := os.ReadFile(filepath.Join(c.path, "cgroup.controllers"))
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// hierarchy is one of version 1 of cgroups.
+// hierarchy is a hierarchy of cgroups version 1.
 type hierarchy struct {
 	point   string // where the machine has it mounted
-	options string // that tell it from the others: "cpu,cpuacct", "name=systemd"
+	options string // options that identify it: "cpu,cpuacct", "name=systemd"
 }
 
 func hierarchies(mounts []mountinfo.Mount) (all []hierarchy) {
@@ -32,7 +32,7 @@ func hierarchies(mounts []mountinfo.Mount) (all []hierarchy) {
 			continue
 		}
 		seen[m.Dev] = true
-		// What else is among the options is how it behaves, which a second mount cannot say.
+		// The other options concern its behaviour, which a second mount cannot set.
 		options := slices.DeleteFunc(strings.Split(m.Super, ","), func(o string) bool {
 			return slices.Contains([]string{"rw", "ro", "xattr", "clone_children"}, o) || strings.HasPrefix(o, "release_agent=")
 		})
@@ -49,7 +49,7 @@ func (c *cgroup) addFirst(all []hierarchy) error {
 		if err := os.Mkdir(path, 0o755); err != nil {
 			return fmt.Errorf("make a cgroup: %w", err)
 		}
-		// A cpuset without processors and memory takes no process.
+		// A cpuset without processors and memory accepts no process.
 		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 			if err := copyValue(filepath.Join(h.point, name), filepath.Join(path, name)); err != nil {
 				return fmt.Errorf("make a cgroup: %w", err)
@@ -75,8 +75,8 @@ func copyValue(from, to string) error {
 	return os.WriteFile(to, value, 0o644)
 }
 
-// join moves the calling thread, and so what it starts, into the cgroups of
-// version 1. The thread has to end with its goroutine.
+// join moves the calling thread, and so the programs that it starts, into the cgroups of
+// version 1. The thread must end with its goroutine.
 func (c *cgroup) join() error {
 	for _, tasks := range c.joined {
 		if _, err := tasks.WriteString("0"); err != nil {

@@ -85,8 +85,8 @@ func TestStartSweepsTheHierarchiesOfTheDead(t *testing.T) {
 	}
 }
 
-// A machine with version 2 alone lets cgroups below its root have controllers, if
-// systemd runs there, or a kubelet.
+// A machine with version 2 alone gives cgroups below its root controllers if systemd or a
+// kubelet runs there.
 func TestANodeOfAUnifiedMachineHasControllers(t *testing.T) {
 	testns.Root(t)
 	if len(v1(t)) > 0 {

@@ -44,7 +44,7 @@ type held struct {
 
 func (h held) Close() error { return errors.Join(h.Listener.Close(), h.end()) }
 
-// hold starts the holder, and returns how it is ended.
+// hold starts the holder, and returns a function that ends it.
 func (n *node) hold(l *net.UnixListener, holder *exec.Cmd) (end func() error, err error) {
 	socket, err := l.File()
 	if err != nil {
@@ -59,7 +59,7 @@ func (n *node) hold(l *net.UnixListener, holder *exec.Cmd) (end func() error, er
 	if err := n.startCommand(holder); err != nil {
 		return nil, errors.Join(err, stdin.Close())
 	}
-	// To be inherited, it was made to block; both have one description of it.
+	// For inheritance it was made blocking; both share one file description.
 	if err := unix.SetNonblock(int(socket.Fd()), true); err != nil {
 		return nil, errors.Join(err, stdin.Close(), holder.Wait())
 	}

@@ -10,31 +10,30 @@ import (
 	"os/exec"
 )
 
-// NodeOptions say how a node is to be. The zero value is a node named
-// "slipway-node".
+// NodeOptions configure a node. The zero value is a node named "slipway-node".
 type NodeOptions struct {
-	// Hostname of the node; empty: "slipway-node".
+	// Hostname is the node's host name; if empty, "slipway-node".
 	Hostname string
-	// Controllers: the node has those of cgroups, as a container runtime and a kubelet
-	// need. Where the machine has hierarchies of version 1, the node also has a
-	// cgroup of its own in each, mounted as the machine has them. Elsewhere its own
-	// cgroup2 has the controllers that the machine's has for others, and its processes
-	// are in one below, named init: a cgroup with controllers takes none itself.
+	// Controllers gives the node the cgroup controllers that a container runtime and a
+	// kubelet need. If the machine has hierarchies of version 1, the node also has a
+	// cgroup of its own in each, mounted as on the machine. Elsewhere its own cgroup2 has
+	// the controllers that the machine's has for others, and its processes are in one
+	// below, named init: a cgroup with controllers accepts none itself.
 	Controllers bool
 	// Root makes the node's root file system, instead of the usual one, in dir: an
-	// empty tmpfs. It may mount there, and must make the folders dev, proc and sys.
-	// It runs in the node's mount namespace, from where the machine's files can still
-	// be seen, on a thread of its own: it must not start goroutines.
+	// empty tmpfs. It may mount there, and must make the folders dev, proc and sys. It
+	// runs in the node's mount namespace, where the machine's files are still visible, on
+	// a thread of its own: it must not start goroutines.
 	Root func(dir string) error
 }
 
-// Node is a running throw-away node; the package's documentation says what it has.
-// Several goroutines may use it.
+// Node is a running throw-away node, as the package comment describes. Several goroutines
+// may use it.
 type Node struct{ node }
 
-// StartNode makes a node. The caller closes it; if the caller's process dies, pid 1
-// of the node sees it and ends the node, and only its empty cgroup stays.
-// Cancelling ctx ends StartNode, not the node.
+// StartNode makes a node. The caller closes it; if the caller's process dies, pid 1 of
+// the node notices and ends the node; only its empty cgroup stays. Cancelling ctx ends
+// StartNode, not the node.
 func StartNode(ctx context.Context, options NodeOptions) (*Node, error) {
 	n := &Node{}
 	if err := n.start(ctx, options); err != nil {
@@ -45,30 +44,29 @@ func StartNode(ctx context.Context, options NodeOptions) (*Node, error) {
 
 // Proc returns a directory that shows the node's processes, as /hostproc does
 // in a container: Proc()+"/1" is its pid 1. It is a path of the machine's and
-// exists until Close. A process of the machine that enters the node by it finds
-// no /proc/self there, since the node's pid namespace does not show it; one
-// that was started on the node does, also from a container in it.
+// exists until Close. A process of the machine that enters the node through it finds no
+// /proc/self there, since the node's pid namespace does not show it; one that was started
+// on the node does, also from a container in it.
 func (n *Node) Proc() string { return n.proc() }
 
 // Do calls f in the mount, cgroup, net, uts and ipc namespaces of the node, as
 // hostns.Do does: on a thread of its own, which f must not leave by starting
-// goroutines. What f mounts and unmounts, the node does; but f sees the mounts
-// through a copy of the namespace, so that it can have the caller's /proc
-// (/proc/self, with the node's pid 1 as /proc/1): remounting with other flags
-// does not reach the node.
+// goroutines. Mounts that f makes or removes are the node's, but f sees them through a
+// copy of the namespace, so that it can have the caller's /proc (/proc/self, with the
+// node's pid 1 as /proc/1): remounting with other flags does not reach the node.
 func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
 	return n.do(ctx, f)
 }
 
-// StartCommand starts cmd in all namespaces and in the cgroup of the node, with
-// / as its working directory unless cmd.Dir says another. Killing cmd.Process
-// kills the program itself. The caller waits for it before Close.
+// StartCommand starts cmd in all namespaces and in the cgroup of the node, with / as its
+// working directory unless cmd.Dir names another. Killing cmd.Process kills the program
+// itself. The caller waits for it before Close.
 func (n *Node) StartCommand(cmd *exec.Cmd) error { return n.startCommand(cmd) }
 
 // Listen makes a unix socket at path on the node, and its folder if that is missing. The
 // caller accepts, and holder has the socket open too: a program that runs on the node
-// until its standard input ends, so that one of the node's processes listens, as a
-// service does for which systemd has made the socket. It ends with the listener.
+// until its standard input ends, so that one of the node's processes listens, like a
+// service whose socket systemd has made. It ends with the listener.
 func (n *Node) Listen(path string, holder *exec.Cmd) (net.Listener, error) {
 	return n.listen(path, holder)
 }

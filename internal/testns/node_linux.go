@@ -31,9 +31,9 @@ const (
 	closeTimeout    = 10 * time.Second
 )
 
-// pid1 mounts the /proc of its pid namespace, which only a process inside can,
-// says so, and waits for the end of its standard input: that comes with the end
-// of the process that started it, however it ends.
+// pid1 mounts the /proc of its pid namespace, which only a process inside can, prints
+// ready, and waits for the end of its standard input, which comes with the end of the
+// process that started it, however that ends.
 const pid1 = "mount -n -t proc -o nosuid,nodev,noexec proc /proc && echo ready && read -r end"
 
 type node struct {
@@ -94,7 +94,7 @@ func (n *node) startInit(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = n.kill() })
 	defer stop()
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "ready\n" {
-		_ = n.close() // completes stderr; says the same again to start
+		_ = n.close() // completes stderr; its error adds nothing
 		return errors.Join(fmt.Errorf("pid 1: mount its /proc: %s: %w", strings.TrimSpace(stderr.String()), err), ctx.Err())
 	}
 	return nil
@@ -115,8 +115,8 @@ func (n *node) startCommand(cmd *exec.Cmd) error {
 		if err := n.cgroup.join(); err != nil {
 			return err
 		}
-		// Holds for children only. This thread cannot make threads any more; the
-		// runtime never makes one from a locked thread.
+		// Holds for children only. This thread can no longer create threads; the runtime
+		// never creates one from a locked thread.
 		pid, err := os.Open("/proc/1/ns/pid")
 		if err != nil {
 			return fmt.Errorf("pid namespace of the node: %w", err)
@@ -145,7 +145,7 @@ func (n *node) end() error {
 		_ = n.stdin.Close()
 		ended := make(chan struct{})
 		go func() {
-			_ = n.init.Wait() // it was killed: that it says so is no news
+			_ = n.init.Wait() // it was killed, as its error reports
 			close(ended)
 		}()
 		select {

@@ -34,7 +34,7 @@ func start(t *testing.T) *testns.Node {
 	return n
 }
 
-// machine is what a node must leave as it is.
+// machine is the state that a node must not change.
 func machine(t *testing.T) snapshot.Snapshot {
 	t.Helper()
 	s := snapshot.Snapshot{}
@@ -122,7 +122,7 @@ func TestANodeHasWhatANodeHas(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, mountinfo.On(mounts, "/")[0].Shared())
 
-		// What is the machine's is protected.
+		// The machine's objects are protected.
 		require.ErrorIs(t, os.WriteFile("/proc/sys/kernel/panic", []byte("0"), 0), unix.EROFS)
 		for _, path := range []string{"/proc/irq", "/proc/bus", "/proc/fs", "/proc/sysrq-trigger"} {
 			if err := unix.Access(path, unix.W_OK); !errors.Is(err, fs.ErrNotExist) {
@@ -135,8 +135,7 @@ func TestANodeHasWhatANodeHas(t *testing.T) {
 	}))
 }
 
-// The same where a seccomp profile knows none of the calls that came after
-// mount(2).
+// The same with a seccomp profile that knows none of the calls newer than mount(2).
 func TestBPF7_ANodeTakesTheOldMountCallOnly(t *testing.T) {
 	testns.Root(t)
 	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
@@ -150,8 +149,7 @@ func TestBPF7_ANodeTakesTheOldMountCallOnly(t *testing.T) {
 	}
 }
 
-// What f mounts is mounted on the node, and what is unmounted there is gone for
-// it; its /proc is its own.
+// Mounts by f are made on the node, and unmounts there reach f; its /proc is its own.
 func TestDoMountsOnTheNode(t *testing.T) {
 	n := start(t)
 	output := func(name string, args ...string) string {

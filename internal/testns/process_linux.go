@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process starts a process in namespaces of its own, as a host's are to a container,
-// and returns its directory in /proc. It waits until the test ends. It is in the
-// cgroup at that path, which is the root of its cgroup namespace; empty: in the
-// test's.
+// Process starts a process in namespaces of its own, like a host's as seen from a
+// container, and returns its directory in /proc. The process waits until the test ends.
+// It is in the cgroup at that path, which is the root of its cgroup namespace; if the
+// path is empty, in the test's.
 func Process(t TB, ns Namespace, cgroup string) (procDir string) {
 	t.Helper()
 	Root(t)
 	cmd := exec.Command("cat") // ends with its standard input, also if this process is killed
-	// That a mount namespace's mounts are private is done by unshare, not by clone.
+	// unshare makes a new mount namespace's mounts private, clone does not.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: uintptr(cloneFlags(ns))}
 	if ns&Peers != 0 {
 		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWNS

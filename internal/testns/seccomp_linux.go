@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Call is a system call, or some of its calls.
+// Call is a system call, possibly restricted to some arguments.
 type Call struct {
 	Number uint32
-	// Second restricts it to calls with this second argument. Zero: all.
+	// Second restricts it to calls with this second argument. Zero means all.
 	Second uint32
 }
 
-// NewMountCalls are those that came after mount(2).
+// NewMountCalls are the mount calls newer than mount(2).
 func NewMountCalls() []Call {
 	return []Call{
 		{Number: unix.SYS_OPEN_TREE}, {Number: unix.SYS_FSOPEN}, {Number: unix.SYS_FSCONFIG},
@@ -25,8 +25,8 @@ func NewMountCalls() []Call {
 }
 
 // RefusedByDefault are the calls that the default profile of container runtimes
-// refuses to a container with CAP_SYS_ADMIN, CAP_SYS_CHROOT and CAP_SYS_PTRACE, of
-// those that there are on every architecture (containerd, contrib/seccomp).
+// refuses to a container with CAP_SYS_ADMIN, CAP_SYS_CHROOT and CAP_SYS_PTRACE, among
+// those that exist on every architecture (containerd, contrib/seccomp).
 func RefusedByDefault() (calls []Call) {
 	for _, number := range []uint32{
 		unix.SYS_ACCT, unix.SYS_ADD_KEY, unix.SYS_CLOCK_SETTIME, unix.SYS_DELETE_MODULE, unix.SYS_FINIT_MODULE,
@@ -41,8 +41,8 @@ func RefusedByDefault() (calls []Call) {
 	return calls
 }
 
-// Refuse has a seccomp filter answer calls with errno, as a container's profile
-// does. It holds for the calling thread, and for what the thread starts: for a
+// Refuse makes a seccomp filter fail calls with errno, as a container's profile does. It
+// applies to the calling thread, and to programs that the thread starts, so call it on a
 // goroutine that ends on its thread.
 func Refuse(errno unix.Errno, calls ...Call) error {
 	const number, second = 0, 16 + 8 // offsets in struct seccomp_data
@@ -72,7 +72,7 @@ func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
-// skipUnless goes on after n instructions if what was loaded is not value.
+// skipUnless skips n instructions if the loaded word is not value.
 func skipUnless(value uint32, n uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: n, K: value}
 }

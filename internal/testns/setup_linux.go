@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage is where the new root is put together: every machine has this
-// directory, and the node gets a /sys of its own.
+// stage is where the new root is assembled: every machine has this directory, and the
+// node gets a /sys of its own.
 const stage = "/sys"
 
-// setup makes the node's file system and name. It runs inside, where what it
-// mounts is private.
+// setup makes the node's file system and name. It runs inside the node, where its mounts
+// are private.
 type setup struct {
 	hostname    string
 	first       []hierarchy            // hierarchies of version 1 that the node has too
-	root        func(dir string) error // nil: the usual one
-	machineProc unix.Stat_t            // the machine's /proc: where it is in sight, none of this may run
+	root        func(dir string) error // if nil, the usual one
+	machineProc unix.Stat_t            // the machine's /proc: if it is visible, none of this may run
 }
 
 func (s setup) run(context.Context) error {
@@ -45,8 +45,8 @@ func (s setup) run(context.Context) error {
 	return mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "") // among the node's processes: the parent of / is no peer
 }
 
-// ownFolders are the node's own. Every other directory of the machine's root is
-// shown as it is there.
+// ownFolders are the node's own. Every other directory of the machine's root is shown
+// unchanged.
 var ownFolders = map[string]fs.FileMode{
 	"boot": 0o755, "dev": 0o755, "etc": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "proc": 0o555,
 	"run": 0o755, "run/lock": 0o1777, "srv": 0o755, "sys": 0o555,
@@ -102,7 +102,8 @@ func makeOwnFolders() error {
 	return errors.Join(errs...)
 }
 
-// show makes an entry of the machine's root seen in the node's. Files are not.
+// show makes a directory of the machine's root visible in the node's. Files are not
+// shown.
 func show(e fs.DirEntry) error {
 	from, to := filepath.Join("/", e.Name()), filepath.Join(stage, e.Name())
 	switch {
@@ -124,8 +125,8 @@ func show(e fs.DirEntry) error {
 	return mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 }
 
-// etcFiles are what programs need to start, to know users and to find their
-// libraries and names; copied, so that changing them changes the node's only.
+// etcFiles are the files that programs need to start, to look up users and to find their
+// libraries and names. They are copied, so that changing them changes only the node's.
 var etcFiles = []string{
 	"alternatives", "group", "hosts", "ld.so.cache", "ld.so.conf", "nsswitch.conf", "passwd", "protocols", "services",
 }
@@ -206,8 +207,8 @@ func kernelMounts() error {
 	)
 }
 
-// enterRoot makes stage the root of pid 1 and of this thread, and lets go of the
-// machine's (pivot_root(2), "pivot_root(".", ".")").
+// enterRoot makes stage the root of pid 1 and of this thread, and detaches the machine's
+// (pivot_root(2), "pivot_root(".", ".")").
 func enterRoot() error {
 	if err := unix.Chdir(stage); err != nil {
 		return fmt.Errorf("enter the node's root: %w", err)
@@ -220,12 +221,12 @@ func enterRoot() error {
 		return fmt.Errorf("enter the node's root: pivot_root: %w", err)
 	}
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("let go of the machine's root: %w", err)
+		return fmt.Errorf("detach the machine's root: %w", err)
 	}
 	return unix.Chdir("/")
 }
 
-// protectMachine makes read-only what in /proc is the machine's.
+// protectMachine makes the machine's parts of /proc read-only.
 func protectMachine() error {
 	if err := protectSysctls(true); err != nil {
 		return err

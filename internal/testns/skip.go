@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// TB is what this package needs of [testing.TB]. The package testing itself would be
-// linked with the demonstration.
+// TB is the part of [testing.TB] that this package needs. The package testing itself
+// would be linked into the demonstration.
 type TB interface {
 	Helper()
 	Cleanup(f func())
@@ -24,7 +24,7 @@ type TB interface {
 // RequireEnv names the variable that, set to 1, turns every skip into a failure.
 const RequireEnv = "SLIPWAY_TEST_REQUIRE_ROOT"
 
-// Skip skips the test for reason, or fails it where skips are not allowed.
+// Skip skips the test for reason, or fails it if skips are not allowed.
 func Skip(t TB, reason string) {
 	t.Helper()
 	if os.Getenv(RequireEnv) == "1" {
@@ -33,8 +33,8 @@ func Skip(t TB, reason string) {
 	t.Skip(reason)
 }
 
-// SkipKernel skips a test of a feature that the running kernel lacks, also where no
-// other skip is allowed: another kernel has it, or another layout of cgroups.
+// SkipKernel skips a test of a feature that the running kernel lacks, even if no other
+// skip is allowed: another kernel has it, or another layout of cgroups.
 func SkipKernel(t TB, feature string) {
 	t.Helper()
 	t.Skip("this kernel has no " + feature)
@@ -43,8 +43,8 @@ func SkipKernel(t TB, feature string) {
 // OwnKernelEnv is set in a virtual machine that is the tests' own.
 const OwnKernelEnv = "SLIPWAY_TEST_OWN_KERNEL"
 
-// OwnKernel skips a test that changes the kernel itself, such as its modules, where it
-// is the machine's.
+// OwnKernel skips a test that changes the kernel itself, such as its modules, if that is
+// the machine's.
 func OwnKernel(t TB) {
 	t.Helper()
 	if os.Getenv(OwnKernelEnv) != "1" {
@@ -52,7 +52,7 @@ func OwnKernel(t TB) {
 	}
 }
 
-// SkipShort skips a test where only short ones are asked for.
+// SkipShort skips a test if only short ones are requested.
 func SkipShort(t TB, takes string) {
 	t.Helper()
 	if short() {

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// asked records what is asked of a test.
+// asked records the calls of a test.
 type asked struct {
 	testing.TB
 	skip, fail string

@@ -3,9 +3,9 @@
 
 // Package testns makes Linux namespaces that are used once and thrown away, so
 // that a test or the demonstration can use the real kernel as root and leave
-// nothing behind: [Enter] gives them to a test's own thread, [Process] to a process
-// that only waits, and [StartNode] makes a whole node of them. It is no container
-// runtime and no sandbox.
+// nothing behind: [Enter] gives them to a test's own thread, [Process] to a process that
+// only waits, and [StartNode] makes a whole node of them. It is neither a container
+// runtime nor a sandbox.
 //
 // # A thread
 //
@@ -15,8 +15,8 @@
 // outside, as are subtests: each t.Run has a goroutine of its own and calls
 // Enter itself. Programs run by the test (os/exec) are inside.
 //
-// It needs root with CAP_SYS_ADMIN. Without, a test skips, and where
-// SLIPWAY_TEST_REQUIRE_ROOT=1 it fails.
+// It needs root with CAP_SYS_ADMIN. Without, a test skips, or fails if
+// SLIPWAY_TEST_REQUIRE_ROOT=1 is set.
 //
 // # A node
 //
@@ -31,8 +31,7 @@
 //   - a fresh, read-only /sys that shows the node's own links, with an empty
 //     /sys/fs/bpf, and the node's cgroup2 at /sys/fs/cgroup;
 //   - a small /dev with device nodes of its own;
-//   - every other directory of the machine's root (/usr, /tmp, /home, ...) as it
-//     is there, /usr and its like read-only. What the node writes to /tmp is
+//   - every other directory of the machine's root (/usr, /tmp, /home, ...) unchanged, /usr and its like read-only. What the node writes to /tmp is
 //     written to the machine's.
 //
 // Mounts are shared within the node, as on a host that runs systemd, and
@@ -43,10 +42,10 @@
 // a root file system that is not the initramfs, which pivot_root(2) cannot
 // leave. Elsewhere StartNode returns an error matching [errors.ErrUnsupported].
 //
-// # What a program gets by it
+// # Effect on the program
 //
-// A program that links the package has its main goroutine on its main thread from
-// the start, as by [runtime.LockOSThread]: the main thread cannot be thrown away.
+// In a program that links the package, the main goroutine is locked to the main thread
+// from the start, as with [runtime.LockOSThread]: the main thread cannot be thrown away.
 package testns
 
 import (
@@ -59,7 +58,7 @@ type Namespace uint8
 
 // The kinds of namespaces, as [Enter] makes them.
 const (
-	Mount  Namespace = 1 << iota // mounts are private; /proc/sys is read-only, but for net under Net
+	Mount  Namespace = 1 << iota // mounts are private; /proc/sys is read-only, except net under Net
 	Net                          // lo is up
 	Cgroup                       // rooted at the cgroup that the test process is in
 	UTS

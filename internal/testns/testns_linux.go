@@ -94,7 +94,7 @@ func protectSysctls(ownNet bool) error {
 	if err := mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|hardened, ""); err != nil || !ownNet {
 		return err
 	}
-	// In a container, /proc/sys was read-only before, and so is what is bound of it.
+	// In a container, /proc/sys was read-only before, and so are bind mounts of it.
 	return mount("", "/proc/sys/net", "", unix.MS_BIND|unix.MS_REMOUNT|hardened, "")
 }
 

@@ -12,13 +12,12 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
-// do runs f in the node's namespaces, but for a copy of the mount namespace.
+// do runs f in the node's namespaces, except that the mount namespace is a copy.
 //
 // The thread belongs to a process outside the node's pid namespace: the node's
 // /proc does not show it, so /proc/self would be missing. The copy has a /proc
-// of the caller's instead, with the node's pid 1 as /proc/1. All its other
-// mounts are peers of the node's: what f mounts or unmounts is (un)mounted there
-// too.
+// of the caller's instead, with the node's pid 1 as /proc/1. All its other mounts are
+// peers of the node's, so that mounts and unmounts by f reach the node.
 func (n *node) do(ctx context.Context, f func(context.Context) error) error {
 	return n.enter(ctx, func(ctx context.Context) error {
 		if err := n.ownView(); err != nil {
