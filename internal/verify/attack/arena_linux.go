@@ -21,27 +21,27 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// secret is what only root may read.
+// secret is content that only root may read.
 const secret = "SECRET of root's\n"
 
-// arena is where the tries take place: root/pub is the attacker's, root/victim and
-// root/state are root's. What is in victim is made once.
+// arena is where the attempts take place: root/pub is the attacker's, root/victim and
+// root/state are root's. The content of victim is made once.
 type arena struct {
 	root   string
-	mounts bool // something is mounted in it: to look for that takes time
+	mounts bool // something is mounted in it: searching for mounts takes time
 	ctx    context.Context
-	built  bool    // victim is there, and as it was made
+	built  bool    // victim exists, unchanged
 	guards []guard // directories of root's in which nothing may change
-	before string  // what was in them
+	before string  // their content before
 	undo   func(context.Context) error
 	err    error // the first of those who build
 
 	node   *node  // where processes lie
 	about  uint64 // the pid that is lied about
-	fooled string // what the lie has done; empty: nothing
+	fooled string // the effect of the lie; empty if none
 }
 
-// guard is a directory that is open.
+// guard is an open directory.
 type guard struct {
 	name string
 	fd   int
@@ -57,7 +57,7 @@ func (a *arena) do(err error) {
 	}
 }
 
-// reset makes the arena anew, but for what is as it was made.
+// reset makes the arena anew, except for unchanged parts.
 func (a *arena) reset() {
 	a.do(a.unmount())
 	a.drop("pub/roots")
@@ -75,26 +75,26 @@ func (a *arena) reset() {
 	a.file("victim/secret", secret, 0o600, 0)
 }
 
-// remove removes nothing where something may be mounted.
+// remove removes nothing if something may be mounted there.
 func (a *arena) remove(name string) {
 	if a.err == nil {
 		a.do(os.RemoveAll(a.path(name)))
 	}
 }
 
-// missing reports whether name is to be made: what is in victim is once.
+// missing reports whether name must be made: the content of victim is made once.
 func (a *arena) missing(name string) bool {
 	return a.err == nil && (!a.built || name != "victim" && !strings.HasPrefix(name, "victim/"))
 }
 
-// outside calls f, which makes what is in victim.
+// outside calls f, which makes the content of victim.
 func (a *arena) outside(f func() error) {
 	if a.missing("victim") {
 		a.do(f())
 	}
 }
 
-// dir makes a directory. One of root's in the attacker's is guarded.
+// dir makes a directory. A directory of root's in the attacker's is guarded.
 func (a *arena) dir(name string, mode fs.FileMode, owner int) {
 	if !a.missing(name) {
 		return
@@ -146,7 +146,7 @@ func (a *arena) link(name, target string) {
 	a.do(os.Lchown(a.path(name), nobody, nobody))
 }
 
-// ready notes what is there before a try.
+// ready records the state before an attempt.
 func (a *arena) ready() error {
 	if a.err == nil && (!a.built || a.mounts || len(a.guards) > 1) {
 		var err error
@@ -157,7 +157,7 @@ func (a *arena) ready() error {
 	return a.err
 }
 
-// harm says what the attacker has got; "": nothing.
+// harm describes the attacker's success; "" if none.
 func (a *arena) harm() (string, error) {
 	after, err := a.guarded()
 	if err = errors.Join(err, a.unmount()); err != nil {
@@ -173,8 +173,8 @@ func (a *arena) harm() (string, error) {
 	return a.leaked()
 }
 
-// guarded describes what is mounted outside of the attacker's directory, and all
-// that is in the guarded directories.
+// guarded describes the mounts outside the attacker's directory, and the content of the
+// guarded directories.
 func (a *arena) guarded() (string, error) {
 	var b strings.Builder
 	points, err := a.mounted()
@@ -194,7 +194,7 @@ func (a *arena) guarded() (string, error) {
 	return b.String(), nil
 }
 
-// describe does not go where something is mounted.
+// describe does not enter mounts.
 func describe(b *strings.Builder, path, name string, dev uint64) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -203,7 +203,7 @@ func describe(b *strings.Builder, path, name string, dev uint64) error {
 	st := info.Sys().(*syscall.Stat_t)
 	fmt.Fprintf(b, "%s %s %d:%d", name, info.Mode(), st.Uid, st.Gid)
 	switch {
-	case st.Dev != dev: // its files may be of a kernel's making: their content says nothing
+	case st.Dev != dev: // its files may be the kernel's: their content does not matter
 		names, err := os.ReadDir(path)
 		fmt.Fprintf(b, " of another file system, with %v\n", names)
 		return err
@@ -232,7 +232,7 @@ func describe(b *strings.Builder, path, name string, dev uint64) error {
 	return nil
 }
 
-// leaked names a file that holds the secret: one that the attacker can read, or
+// leaked names a file that holds the secret, and that the attacker can read or that is
 // part of a record.
 func (a *arena) leaked() (where string, err error) {
 	inJSON := base64.StdEncoding.EncodeToString([]byte(secret))[:len(secret)]
@@ -262,7 +262,7 @@ func readable(info fs.FileInfo) bool {
 	return info.Mode()&0o004 != 0 || info.Sys().(*syscall.Stat_t).Uid == nobody
 }
 
-// mounted lists what is mounted in the arena.
+// mounted lists the mounts in the arena.
 func (a *arena) mounted() (points []string, err error) {
 	if !a.mounts {
 		return nil, nil
@@ -276,7 +276,7 @@ func (a *arena) mounted() (points []string, err error) {
 	return points, err
 }
 
-// unmount leaves no mount in the arena, so that nothing of one is ever removed.
+// unmount removes all mounts in the arena, so that their content is never removed.
 func (a *arena) unmount() error {
 	points, err := a.mounted()
 	for _, p := range slices.Backward(points) {

@@ -25,14 +25,14 @@ type pair [2]string
 type target struct {
 	name  string
 	pairs []pair       // that are exchanged meanwhile
-	setup func(*arena) // makes the names of the pairs, before each try
+	setup func(*arena) // makes the names of the pairs, before each attempt
 	try   func(*arena) error
-	naive func(*arena) error // the same as somebody would do it who trusts in paths
+	naive func(*arena) error // the same operation as code that trusts paths would do it
 	slow  bool               // tried a quarter as often
-	mount bool               // mounts are made, or gone
-	old   bool               // tried where only mount(2) is to be had
+	mount bool               // mounts are made, or removed
+	old   bool               // tried with mount(2) only
 
-	lie  string // what the second kind of attacker tells meanwhile; empty: he exchanges pairs
+	lie  string // the lie of the second kind of attacker; empty: he exchanges pairs
 	node bool   // on a throw-away node
 	rare bool   // tried a twentieth as often
 }
@@ -47,11 +47,11 @@ func isolate() error {
 	cmd := exec.Command("/proc/self/exe", slices.Concat([]string{"-as", "defender"}, os.Args[1:], []string{dir})...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP, Pdeathsig: unix.SIGKILL}
-	runtime.LockOSThread() // with the thread that has started it the other would end
+	runtime.LockOSThread() // the child would end with the thread that has started it
 	return errors.Join(cmd.Run(), os.Remove(dir))
 }
 
-// attack tries all targets, and prints what came of it.
+// attack tries all targets, and prints the results.
 func attack(dir string, n int, only *regexp.Regexp) error {
 	if err := unix.Mount("attack", dir, "tmpfs", 0, "mode=0755"); err != nil {
 		return fmt.Errorf("mount a tmpfs on %s: %w", dir, err)
@@ -60,7 +60,7 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 	if err != nil {
 		return err
 	}
-	unix.Umask(0o077) // so that modes have to be put right
+	unix.Umask(0o077) // so that modes have to be corrected
 	list := slices.DeleteFunc(targets(), func(t target) bool { return !only.MatchString(t.name) })
 	if len(list) == 0 {
 		return fmt.Errorf("no target is called %q", only)
@@ -87,7 +87,7 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 	return errors.Join(errs...)
 }
 
-// outcome is what came of many tries.
+// outcome is the result of many attempts.
 type outcome struct {
 	tries, done, escapes int
 	exchanges            uint64
@@ -95,9 +95,9 @@ type outcome struct {
 	refused              error  // the last
 }
 
-// attack tries the operation n times, then on until one try got through, and the naive
-// version a tenth as often, then on until that has lost: on one processor both may
-// take some hundred tries.
+// attack tries the operation n times, then on until one attempt succeeded, and the naive
+// version a tenth as often, then on until that has lost: on one processor both may take
+// some hundred attempts.
 func (t target) attack(root string, n int) (held, naive outcome, err error) {
 	const generous = 100_000
 	if held, err = t.run(root, t.try, func(o outcome) bool { return o.tries >= n && o.done > 0 || o.tries >= generous }); err != nil {
@@ -110,9 +110,9 @@ func (t target) attack(root string, n int) (held, naive outcome, err error) {
 	case held.escapes > 0:
 		err = fmt.Errorf("%s: %d escapes, the first: %s", t.name, held.escapes, held.first)
 	case held.done == 0:
-		err = fmt.Errorf("%s: no try got through, at last: %w", t.name, held.refused)
+		err = fmt.Errorf("%s: no attempt succeeded, the last: %w", t.name, held.refused)
 	case naive.escapes == 0:
-		err = fmt.Errorf("%s: the attacker is too weak: he has not got the better of the naive version either", t.name)
+		err = fmt.Errorf("%s: the attacker is too weak: he has not beaten the naive version either", t.name)
 	}
 	return held, naive, err
 }
@@ -155,7 +155,7 @@ func (t target) tryUntil(enough func(outcome) bool, root string, op func(*arena)
 	return errors.Join(err, a.err, him.end())
 }
 
-// attacker is nil for one who has said all that he has to before each try.
+// attacker is nil if the lie is complete before each attempt.
 func (t target) attacker(a *arena) (*attacker, error) {
 	switch {
 	case t.lie != "":
@@ -185,7 +185,7 @@ func (t target) once(a *arena, him *attacker, op func(*arena) error, o *outcome)
 	}
 	harm, err := a.harm()
 	if err != nil {
-		return fmt.Errorf("look at what came of it: %w", err)
+		return fmt.Errorf("look at the result: %w", err)
 	}
 	o.tries++
 	o.exchanges += exchanges

@@ -24,17 +24,17 @@ import (
 // nobody is the attacker's user and group.
 const nobody = 65534
 
-// attacker is the attacking process, as the one that tries sees it.
+// attacker is the attacking process, as seen by the one that makes the attempts.
 type attacker struct {
 	cmd     *exec.Cmd
 	orders  *os.File
 	answers *os.File
-	tells   bool // a number when he has begun, which is about what he lies about
+	tells   bool // a number when he has begun, the subject of his lie
 	about   uint64
 }
 
-// startAttacker starts one who exchanges the pairs of names in root/pub between
-// each attack and the stop that follows.
+// startAttacker starts an attacker who exchanges the pairs of names in root/pub between
+// each attack and the next stop.
 func startAttacker(root string, pairs []pair) (*attacker, error) {
 	args := []string{"/proc/self/exe", "-as", "attacker"}
 	for _, p := range pairs {
@@ -66,9 +66,9 @@ func startAs(root string, args []string, attr *syscall.SysProcAttr, start func(*
 	defer out.Close()
 	a := &attacker{cmd: exec.Command(args[0], args[1:]...), orders: orders, answers: answers}
 	a.cmd.Stdin, a.cmd.Stdout, a.cmd.Stderr = in, out, os.Stderr
-	a.cmd.ExtraFiles = []*os.File{dir} // others may not go there by its path
+	a.cmd.ExtraFiles = []*os.File{dir} // its path is closed to others
 	a.cmd.SysProcAttr = attr
-	_, _ = orders.Fd(), answers.Fd() // which lets reads and writes block: nothing else is to be done meanwhile
+	_, _ = orders.Fd(), answers.Fd() // which makes reads and writes block: there is no other work meanwhile
 	return a, start(a.cmd)
 }
 
@@ -83,7 +83,7 @@ func (a *attacker) attack() error {
 	return err
 }
 
-// stop returns when the attacker is idle, and how often he has exchanged names.
+// stop returns when the attacker is idle, with the number of exchanges.
 func (a *attacker) stop() (exchanges uint64, err error) {
 	if a == nil {
 		return 0, nil
@@ -102,7 +102,7 @@ func (a *attacker) end() error {
 	return errors.Join(a.orders.Close(), a.cmd.Wait(), a.answers.Close())
 }
 
-// exchange is the attacking process: it has the directory as its descriptor 3.
+// exchange is the attacking process, with the directory as its descriptor 3.
 func exchange(args []string) error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
@@ -126,8 +126,8 @@ func exchange(args []string) error {
 	})
 }
 
-// obey calls attack at each order to begin, and answers with what that returns after the
-// order to stop, until there are no more orders.
+// obey calls attack at each order to begin, and after the order to stop answers with its
+// result, until there are no more orders.
 func obey(attack func() (uint64, error)) error {
 	order := make([]byte, 1)
 	for {
@@ -153,15 +153,15 @@ func exchangeUntilTold(dir int, pairs []pair) (exchanges uint64) {
 	for !told(pause()) {
 		p := pairs[rand.IntN(len(pairs))]
 		if unix.Renameat2(dir, p[0], dir, p[1], unix.RENAME_EXCHANGE) == nil {
-			exchanges++ // else one of the names is not there yet, or any more
+			exchanges++ // else one of the names does not exist yet, or no longer
 		}
 	}
 	return exchanges
 }
 
-// pause is for how long a state lasts: an operation that looks at a name many
-// times is met at its end only by one who was patient, and a moment between two
-// calls only by one who is quick.
+// pause returns how long a state lasts: only a patient attacker hits the end of an
+// operation that looks at a name many times, and only a quick one a moment between two
+// calls.
 func pause() time.Duration {
 	const longest = 500 // µs
 	if rand.IntN(4) == 0 {
@@ -170,8 +170,8 @@ func pause() time.Duration {
 	return time.Duration(math.Pow(longest, rand.Float64()) * float64(time.Microsecond))
 }
 
-// told waits, and reports whether an order has come. Short times are not slept,
-// since to wake up takes longer.
+// told waits, and reports whether an order has come. It does not sleep for short times,
+// since waking up takes longer.
 func told(wait time.Duration) bool {
 	if wait < 15*time.Microsecond {
 		for start := time.Now(); time.Since(start) < wait; {

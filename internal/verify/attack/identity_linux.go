@@ -28,11 +28,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/hosttool"
 )
 
-// patience is far more than an operation takes that nobody holds up.
+// patience is far longer than an undisturbed operation takes.
 const patience = 2 * time.Second
 
-// identityTargets are those of the second kind of attacker. What he has somebody believe,
-// or how he holds somebody up, is what he gets.
+// identityTargets are those of the second kind of attacker. He succeeds if an operation
+// believes him, or is held up by him.
 func identityTargets() []target {
 	return []target{{
 		name: "which kubelet", lie: "kubelet", node: true, rare: true, setup: runtimes, try: find, naive: findByComm,
@@ -93,7 +93,7 @@ func identityTargets() []target {
 
 func nowhere(*arena) {}
 
-// within has it that whoever is not done in time, or fails, was held up.
+// within counts an operation as held up if it does not end in time, or fails.
 func (a *arena) within(f func(context.Context) error) error {
 	before := a.ctx
 	ctx, cancel := context.WithTimeout(before, patience)
@@ -108,8 +108,8 @@ func (a *arena) within(f func(context.Context) error) error {
 // on calls f on the node.
 func (a *arena) on(f func(context.Context) error) error { return a.node.Do(a.ctx, f) }
 
-// runtimes has a runtime listen at the usual place, and mostly another, that the kubelet
-// names, which starts and ends at times.
+// runtimes makes a runtime listen at the usual place, and mostly another one, which the
+// kubelet names, and which starts and ends at times.
 func runtimes(a *arena) {
 	n := a.node
 	if a.err == nil && n.wants == "" {
@@ -136,7 +136,7 @@ func runtimes(a *arena) {
 	}
 }
 
-// another has root listen where no runtime does.
+// another makes root listen where no runtime does.
 func another(a *arena) {
 	if n := a.node; n.ends == nil {
 		a.do(n.serve(named))
@@ -156,7 +156,7 @@ func find(a *arena) error {
 	})
 }
 
-// findByComm takes who is called kubelet, and is root, for the kubelet.
+// findByComm takes a root process named kubelet for the kubelet.
 func findByComm(a *arena) error {
 	proc := a.node.Proc()
 	entries, err := os.ReadDir(proc)
@@ -178,7 +178,7 @@ func findByComm(a *arena) error {
 	return err
 }
 
-// listeners are the sockets that the host has by their names.
+// listeners lists the host's sockets by name.
 func listeners(a *arena) (paths []string, err error) {
 	table, err := os.ReadFile(a.node.Proc() + "/1/net/unix")
 	for line := range strings.Lines(string(table)) {
@@ -189,7 +189,7 @@ func listeners(a *arena) (paths []string, err error) {
 	return paths, err
 }
 
-// findByName takes a name for a socket, and a hundred for too many.
+// findByName trusts the name of a socket, and gives up at a hundred.
 func findByName(a *arena) error {
 	paths, err := listeners(a)
 	for _, path := range paths {
@@ -200,7 +200,7 @@ func findByName(a *arena) error {
 	return err
 }
 
-// connectByName takes whoever answers for the runtime.
+// connectByName takes the process that answers for the runtime.
 func connectByName(a *arena) error {
 	paths, err := listeners(a)
 	for _, path := range paths {
@@ -212,7 +212,7 @@ func connectByName(a *arena) error {
 	return err
 }
 
-// stale has the name of a socket at which no process listens any more.
+// stale leaves the name of a socket at which no process listens any more.
 func stale(a *arena) {
 	a.do(a.on(func(context.Context) error {
 		if _, err := os.Lstat(usual); err == nil {
@@ -227,7 +227,7 @@ func stale(a *arena) {
 	}))
 }
 
-// refuse refuses to take what listens at the path for the runtime, whatever it is asked.
+// refuse fails for every call to the process that listens at the path.
 func refuse(path string) func(*arena) error {
 	return func(a *arena) error {
 		ctx, cancel := context.WithTimeout(a.ctx, patience)
@@ -237,13 +237,13 @@ func refuse(path string) func(*arena) error {
 		ids, errIDs := at.SandboxIDs(ctx)
 		_, errStatus := at.Status(ctx)
 		if err == nil || errIDs == nil || errStatus == nil || ctx.Err() != nil {
-			a.fooled = fmt.Sprintf("the runtime is at %q (%v), with sandboxes %q (%v), and says where it looks (%v)", found.Path, err, ids, errIDs, errStatus)
+			a.fooled = fmt.Sprintf("the runtime is at %q (%v), with sandboxes %q (%v), and reports where it looks (%v)", found.Path, err, ids, errIDs, errStatus)
 		}
 		return nil
 	}
 }
 
-// told is where a runtime that lies says that it looks.
+// told is where a lying runtime claims to look.
 func lyingRuntime() cniinstall.Runtime {
 	dirs := []string{
 		"/etc/ssh/sshd_config.d", "/etc/sudoers.d", "/etc/cron.d", "/etc/sysctl.d", "/etc", "/", "/root/.ssh", "/usr/lib/systemd/system",
@@ -257,7 +257,7 @@ func lyingRuntime() cniinstall.Runtime {
 	return r
 }
 
-// choose is fooled by a folder that is not for CNI.
+// choose is fooled if it returns a folder that is not for CNI.
 func choose(a *arena) error {
 	i, err := cniinstall.Install{}.For(a.ctx, lyingRuntime(), nil)
 	if err == nil {
@@ -273,8 +273,8 @@ func chooseAsTold(a *arena) error {
 	return nil
 }
 
-// pluginBesideHis has a plugin of root's in a folder of root's, and the attacker's in his.
-// The folder with both is his.
+// pluginBesideHis makes a plugin of root's in a folder of root's, and the attacker's in
+// his own. The folder with both is his.
 func pluginBesideHis(a *arena) {
 	a.dir("pub/p", 0o755, 0)
 	a.file("pub/p/x", script, 0o755, 0)
@@ -282,7 +282,7 @@ func pluginBesideHis(a *arena) {
 	a.file("pub/his/x", "#!/bin/sh\necho his >"+a.path("victim/ran")+"\n"+strings.TrimPrefix(script, "#!/bin/sh\n"), 0o755, nobody)
 }
 
-// asked is an installation that asks the plugin for its versions, if it may.
+// asked is an installation that asks the plugin for its versions, if that is safe.
 func asked(a *arena) cniinstall.Install {
 	return cniinstall.Install{
 		Config: cniinstall.Whole(conflist), ConfName: ours, ConfDir: a.path("state/net.d"), BinDir: a.path("pub/p"), Optional: []string{"loopback"},
@@ -317,8 +317,8 @@ func (s said) Read(context.Context) ([]configresolve.Layer, error) {
 
 const destroys = "clean-cilium-state"
 
-// lyingCluster is a configuration in which somebody else than the first source, which is
-// no node, has set a key that destroys.
+// lyingCluster is a configuration in which another source than the first, which is not a
+// node, has set a destructive key.
 func lyingCluster(a *arena) (*configresolve.Config, error) {
 	kinds := []string{configresolve.KindNode, configresolve.KindNodeConfig, configresolve.KindConfigMap, "dir", "file"}
 	own := map[string]string{"debug": "false"}
@@ -357,8 +357,8 @@ func destroyAsTold(a *arena) error {
 	return nil
 }
 
-// lockable has in run what everybody can get to: a configuration, a lock, and a journal
-// that was claimed, and a lock that everybody may open.
+// lockable makes in run the files that every user can reach: a configuration, a lock, a
+// claimed journal, and a lock that every user may open.
 func lockable(a *arena) {
 	a.dir("run", 0o755, 0)
 	a.dir("run/config", 0o755, 0)
@@ -386,7 +386,7 @@ func claim(a *arena) error {
 	})
 }
 
-// locks locks a file that everybody may open.
+// locks locks a file that every user may open.
 func (a *arena) locks(name string, flags int) error {
 	f, err := os.OpenFile(a.path(name), flags, 0)
 	if err != nil {
@@ -399,19 +399,19 @@ func (a *arena) locks(name string, flags int) error {
 	return nil
 }
 
-// agents is what shows that Cilium's agent is alive.
+// agents is the evidence that Cilium's agent is alive.
 func agents() cleanup.Ownership {
 	own := cleanup.Cilium()
 	return cleanup.Ownership{Agent: own.Agent, StateDirs: own.StateDirs, PidFiles: []string{pidFile}, Executables: own.Executables, Sockets: own.Sockets}
 }
 
-// stalePidFile is there, and everybody may read it.
+// stalePidFile makes a stale pid file that every user may read.
 func stalePidFile(a *arena) {
 	a.do(a.on(func(context.Context) error { return os.WriteFile(pidFile, []byte("4194303\n"), 0o644) }))
 }
 
-// pidFileOfHis has the stale file name the process of the attacker's, which has the
-// number now.
+// pidFileOfHis makes the stale file name the attacker's process, which has the number
+// now.
 func pidFileOfHis(a *arena) error {
 	return a.on(func(context.Context) error { return os.WriteFile(pidFile, fmt.Appendln(nil, a.about), 0o644) })
 }
@@ -425,7 +425,7 @@ func notAlive(a *arena) error {
 	})
 }
 
-// notAliveByComm believes the name of the process that has the number, if it is root's.
+// notAliveByComm trusts the name of the process with the number, if it is root's.
 func notAliveByComm(a *arena) error {
 	if err := pidFileOfHis(a); err != nil {
 		return err
@@ -439,7 +439,7 @@ func notAliveByComm(a *arena) error {
 	return nil
 }
 
-// liveAgent runs in a pod, and starts anew at times.
+// liveAgent runs in a pod, and restarts at times.
 func liveAgent(a *arena) {
 	n := a.node
 	if a.err == nil && n.agent != nil && sometimes(8) {
@@ -456,12 +456,12 @@ func liveAgent(a *arena) {
 func alive(a *arena) error {
 	err := a.on(func(ctx context.Context) error { return agents().AgentAlive(ctx, nil) })
 	if !errors.Is(err, cleanup.ErrAgentAlive) {
-		a.fooled = fmt.Sprintf("the state of an agent that is alive can be removed: %v", err)
+		a.fooled = fmt.Sprintf("the state of a live agent can be removed: %v", err)
 	}
 	return nil
 }
 
-// aliveByLock believes that the agent has locked its pid file.
+// aliveByLock assumes that the agent has locked its pid file.
 func aliveByLock(a *arena) error {
 	return a.on(func(context.Context) error {
 		f, err := os.Open(pidFile)
@@ -470,7 +470,7 @@ func aliveByLock(a *arena) error {
 		}
 		defer f.Close()
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			a.fooled = "the state of an agent that is alive can be removed"
+			a.fooled = "the state of a live agent can be removed"
 		}
 		return nil
 	})

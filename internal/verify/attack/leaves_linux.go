@@ -125,13 +125,13 @@ func config(a *arena, value string) *configresolve.Config {
 func configured(value string) func(*arena, string) {
 	return func(a *arena, dir string) {
 		if a.missing(dir) {
-			a.do(os.Symlink("..earlier", a.path(dir+"/..data"))) // else what it holds is somebody else's
+			a.do(os.Symlink("..earlier", a.path(dir+"/..data"))) // else its content is foreign
 			a.do(configure(a, dir, value))
 		}
 	}
 }
 
-// configuredOver is setup with a configuration recorded and written to pub/p then.
+// configuredOver is setup, followed by a configuration recorded and written to pub/p.
 func configuredOver(setup, trap func(*arena)) func(*arena) {
 	return func(a *arena) {
 		setup(a)
@@ -160,14 +160,14 @@ func cniFolder(name string) func(*arena, string) {
 func aside(path string) error { return os.Rename(path, path+suffix) }
 func back(path string) error  { return os.Rename(path+suffix, path) }
 
-// plugin is the plugin x, to be installed in pub/p.
+// plugin installs the plugin x in pub/p.
 func plugin(a *arena) cniinstall.Install {
 	return cniinstall.Install{
 		Plugins: fstest.MapFS{"x": {Data: []byte(script), Mode: 0o755}}, Names: []string{"x"}, BinDir: a.path("pub/p"),
 	}
 }
 
-// network is a configuration, to be the only one in pub/p.
+// network installs a configuration, the only one in pub/p.
 func network(a *arena) cniinstall.Install {
 	bin := a.path("state/bin")
 	if err := os.Mkdir(bin, 0o700); err == nil {
@@ -181,7 +181,7 @@ func network(a *arena) cniinstall.Install {
 	}
 }
 
-// installed is setup with an installation recorded and made then.
+// installed is setup, followed by a recorded installation.
 func installed(install func(*arena) cniinstall.Install, setup, trap func(*arena)) func(*arena) {
 	return func(a *arena) {
 		setup(a)
@@ -192,7 +192,7 @@ func installed(install func(*arena) cniinstall.Install, setup, trap func(*arena)
 	}
 }
 
-// stateDir fills a directory with a directory x of root's, which an agent left.
+// stateDir fills a directory with a directory x of root's, left by an agent.
 func stateDir(a *arena, dir string) {
 	a.dir(dir+"/x", 0o755, 0)
 	a.dir(dir+"/x/sub", 0o755, 0)
@@ -200,8 +200,7 @@ func stateDir(a *arena, dir string) {
 	a.file(dir+"/x/sub/secret", "", 0o644, 0)
 }
 
-// pinned has bpf mounted on pub/p/x and on victim/x, with a directory of pins in
-// each.
+// pinned mounts bpf on pub/p/x and on victim/x, with a directory of pins in each.
 func pinned(a *arena) {
 	besideLink(holdingDir)(a)
 	for _, name := range []string{"pub/p/x", "victim/x"} {
@@ -210,7 +209,7 @@ func pinned(a *arena) {
 	}
 }
 
-// agent is the cleanup of what is owned, by paths below the root of the arena.
+// agent is the cleanup of the owned objects, by paths below the root of the arena.
 func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
 	there := cleanup.Ownership{StateDirs: a.paths(own.StateDirs), Files: a.paths(own.Files), SetAside: a.paths(own.SetAside), Pins: own.Pins}
 	for _, m := range own.Mounts {
@@ -229,7 +228,7 @@ func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
 	return cleanup.Leftovers{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }
 
-// listed is setup with what is owned listed then; undo removes it.
+// listed is setup, followed by listing the owned objects; undo removes them.
 func listed(setup func(*arena), own cleanup.Ownership) func(*arena) {
 	return func(a *arena) {
 		setup(a)
@@ -237,7 +236,7 @@ func listed(setup func(*arena), own cleanup.Ownership) func(*arena) {
 		found, err := c.Inventory(a.ctx)
 		a.do(err)
 		if a.err == nil && len(found.Items) != 1 {
-			a.do(errors.New("cleanup does not find what is there"))
+			a.do(errors.New("cleanup does not find the objects"))
 		}
 		a.undo = func(ctx context.Context) error { return c.Remove(ctx, found.Items) }
 	}

@@ -22,13 +22,13 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
-// lie is what the second kind of attacker has somebody believe. It is told anew at
-// random moments, and mostly lasts from one try to the next.
+// lie is a false identity of the second kind of attacker. He takes it on anew at random
+// moments, mostly from one attempt to the next.
 type lie struct {
-	tell func() (end func() error, about uint64, err error) // about: the pid that is lied about, if any
-	at   string                                             // where he listens all the time, if anywhere
-	pod  bool                                               // by one who is root in a pod, not by a user
-	each bool                                               // anew for each try, and then for as long as that lasts
+	tell func() (end func() error, about uint64, err error) // about: the pid that the lie is about, if any
+	at   string                                             // path at which he listens all the time, if any
+	pod  bool                                               // by root in a pod, not by a user
+	each bool                                               // anew for each attempt, for as long as that lasts
 }
 
 func allLies() map[string]lie {
@@ -43,7 +43,7 @@ func allLies() map[string]lie {
 	}
 }
 
-// startLiar starts one who tells the lie between each attack and the stop that follows.
+// startLiar starts an attacker who tells the lie between each attack and the next stop.
 // He has the directory root as his descriptor 3; if n is not nil, he is on that node.
 func startLiar(root string, n *node, name string) (*attacker, error) {
 	args := []string{programs + "/attack", "-as", "liar", name}
@@ -88,12 +88,12 @@ func lieUntilEnd(name string) error {
 	return err
 }
 
-// liar tells his lie again and again.
+// liar tells his lie repeatedly.
 type liar struct {
 	lie
-	end   func() error // of the lie that was told last; nil: he has not begun
+	end   func() error // ends the last lie; nil if he has not begun
 	about uint64
-	lies  uint64 // that he has told in this attack
+	lies  uint64 // number of lies in this attack
 }
 
 func (l *liar) again() (err error) {
@@ -107,7 +107,7 @@ func (l *liar) again() (err error) {
 	return err
 }
 
-// attack says what the lie is about, and returns when an order has come.
+// attack reports the subject of the lie, and returns when an order has come.
 func (l *liar) attack() (lies uint64, err error) {
 	l.lies = 0
 	if l.end == nil || l.each || sometimes(2) {
@@ -130,8 +130,8 @@ func (l *liar) attack() (lies uint64, err error) {
 }
 
 // pretend runs a program of that name: mostly the one in the folder, which may be a link
-// to a set-user-id one, that is root in full then. It may have a lock on the pid file that
-// it was handed.
+// to a set-user-id one, which then becomes root in full. It may have a lock on the pid
+// file that it was handed.
 func pretend(name, dir string, args ...string) func() (func() error, uint64, error) {
 	return func() (func() error, uint64, error) {
 		path := filepath.Join(dir, name)
@@ -154,7 +154,7 @@ func pretend(name, dir string, args ...string) func() (func() error, uint64, err
 	}
 }
 
-// listenOften makes more sockets with a runtime's name than anybody would look at.
+// listenOften makes more sockets with a runtime's name than any search would examine.
 func listenOften() (func() error, uint64, error) {
 	var all []net.Listener
 	end := func() (err error) {
@@ -177,7 +177,7 @@ func listenOften() (func() error, uint64, error) {
 	return end, 0, nil
 }
 
-// listenAt is a runtime that names folders which it is not to.
+// listenAt is a runtime that names folders it must not name.
 func listenAt(path string) (func() error, uint64, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, 0, err
@@ -191,8 +191,8 @@ func listenAt(path string) (func() error, uint64, error) {
 	}), 0, nil
 }
 
-// plant is a runtime in a folder of the host's, which by the names of other sockets of his
-// is where each of root's listens.
+// plant is a runtime in a folder of the host's; the names of the attacker's other sockets
+// pretend that each of root's sockets listens there.
 func plant() (end func() error, about uint64, err error) {
 	ends := []func() error{}
 	end = func() (err error) {
@@ -224,7 +224,7 @@ func plant() (end func() error, about uint64, err error) {
 	return end, about, nil
 }
 
-// listenElsewhere listens at the usual path, where his mount namespace has it.
+// listenElsewhere listens at the usual path, in his own mount namespace.
 func listenElsewhere() (func() error, uint64, error) {
 	if err := unix.Mount("his", "/run", "tmpfs", 0, "mode=0755"); err != nil {
 		return nil, 0, err
@@ -239,7 +239,7 @@ func listenElsewhere() (func() error, uint64, error) {
 	return func() error { return errors.Join(end(), unix.Unmount("/run", unix.MNT_DETACH)) }, about, nil
 }
 
-// lockAll locks whatever he may open below run, in the directory that he was given.
+// lockAll locks all files that he may open below run, in the directory that he was given.
 func lockAll() (func() error, uint64, error) {
 	var all []int
 	var locks uint64

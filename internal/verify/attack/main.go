@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command attack runs each operation that touches a path beside an attacker, and
-// counts how often he gets anything.
+// Command attack runs each operation that touches a path beside an attacker, and counts
+// how often he succeeds.
 //
 //	go run ./internal/verify/attack
 //	go run ./internal/verify/attack -n 100000 -target 'journal|mount'
 //
-// The attacker is a process of its own, without rights and in a mount namespace
-// of its own, as in a pod. A directory belongs to him that the operation works in
-// (an emptyDir, a folder of plugins), and there he exchanges two names
-// (renameat2(2), RENAME_EXCHANGE) over and over, at random moments: a file and a
-// link to a file of root's outside, a directory and a link to a directory of
-// root's, or a directory and another that root has made in his.
+// The attacker is an unprivileged process in a mount namespace of its own, as in a pod.
+// He owns the directory in which the operation works (an emptyDir, a folder of plugins),
+// and there he exchanges two names (renameat2(2), RENAME_EXCHANGE) over and over, at
+// random moments: a file and a link to a file of root's outside, a directory and a link
+// to a directory of root's, or a directory and another one that root has made in the
+// attacker's directory.
 //
-// After each try nothing outside may be different, nor in that other directory of
-// root's, nothing may be mounted but in the attacker's directory, and no file that
-// he can read, nor a record, may hold what only root may read. Beside each
-// operation runs a naive version of it, which must lose: that shows what the
-// attacker is able to.
+// After each attempt, nothing may have changed outside or in that other directory of
+// root's, nothing may be mounted except in the attacker's directory, and no file that he
+// can read, and no record, may hold content that only root may read. For each operation a
+// naive version runs too, which must lose: that shows the attacker's strength.
 //
-// The second kind of attacker exchanges nothing, but lies about who he is. As a user, he
-// runs a set-user-id program by a link named kubelet or cilium-agent, hands it a lock,
-// has more sockets with a runtime's name than anybody would look at, opens and closes
-// them, and locks whatever he may open. As root in a pod, he runs a program named
-// kubelet, and is a runtime: in a folder of the host's, or where his own mount namespace
-// has the usual path. His answers are well-formed: they name folders to write to, and
-// keys that destroy. No operation may believe him, nor be held up by him for two seconds.
-// A column counts his exchanges, or his lies.
+// The second kind of attacker exchanges nothing, but lies about his identity. As a user,
+// he runs a set-user-id program through a link named kubelet or cilium-agent, hands it a
+// lock, has more sockets with a runtime's name than any search would examine, opens and
+// closes them, and locks all files that he may open. As root in a pod, he runs a program
+// named kubelet, and is a runtime: in a folder of the host's, or at the usual path in his
+// own mount namespace. His answers are well-formed: they name folders to write to, and
+// destructive keys. No operation may believe him, or be held up by him for two seconds. A
+// column counts his exchanges, or his lies.
 //
-// All of it lies on a tmpfs in a throw-away mount namespace, or on a throw-away node. It
+// All files lie on a tmpfs in a throw-away mount namespace, or on a throw-away node. It
 // needs root and Linux.
 package main
 
@@ -49,7 +48,7 @@ func main() {
 	}
 	n := flag.Int("n", 2000, "how often each operation is tried; a quarter as often where that takes long, and a twentieth on a node")
 	pattern := flag.String("target", "", "try only the operations whose names match this regular expression")
-	mode := flag.String("as", "", "for the program's own use: the part that a process of it plays")
+	mode := flag.String("as", "", "for the program's own use: the role of a child process")
 	flag.Parse()
 	if err := play(*mode, *n, *pattern); err != nil {
 		fmt.Fprintln(os.Stderr, "attack:", err)

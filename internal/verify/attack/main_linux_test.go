@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// No operation does anything for one who exchanges names beside it, or lies about who he
-// is, and each naive version does.
+// No operation lets an attacker succeed who exchanges names beside it, or lies about his
+// identity; each naive version does.
 func TestSEC1_SEC4_SEC7_SEC11_CLN7_CLN10_BesideAnAttacker(t *testing.T) {
 	testns.Root(t)
 	n := "2000"
@@ -26,7 +26,7 @@ func TestSEC1_SEC4_SEC7_SEC11_CLN7_CLN10_BesideAnAttacker(t *testing.T) {
 	t.Logf("\n%s", out)
 }
 
-// A target that does not exist is no success.
+// A target that does not exist is an error.
 func TestNothingToTryIsAnError(t *testing.T) {
 	testns.Root(t)
 	out, err := exec.Command(build(t), "-target", "no such").CombinedOutput()

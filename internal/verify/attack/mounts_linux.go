@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// refuseNewMountCalls leaves the calling thread with mount(2), as a container's
-// seccomp profile may.
+// refuseNewMountCalls leaves the calling thread only mount(2), as a container's seccomp
+// profile may.
 func refuseNewMountCalls() error { return testns.Refuse(unix.EPERM, testns.NewMountCalls()...) }
 
 func mountTargets() []target {
@@ -52,8 +52,7 @@ func mountTargets() []target {
 	return all
 }
 
-// mounted has bpf mounted on pub/p/x by us, and by somebody else of root's on
-// victim/x.
+// mounted mounts bpf on pub/p/x, as ours, and on victim/x, as another root process.
 func mounted(a *arena) {
 	besideLink(holdingDir)(a)
 	a.undone(bpffs.Handler{}, func(j *journal.Journal) error {

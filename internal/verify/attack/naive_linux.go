@@ -16,12 +16,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// What somebody would write who looks first, and trusts that what he has seen is
-// still there.
+// Naive versions, which check first and then trust that nothing has changed.
 
 var errRefused = errors.New("something else is there")
 
-// expect looks at what is at path.
+// expect checks the type of the object at path.
 func expect(path string, typ fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().Type() != typ {
@@ -30,7 +29,7 @@ func expect(path string, typ fs.FileMode) error {
 	return err
 }
 
-// naively works on name, a file, once that was seen to be one.
+// naively works on name, after checking that it is a file.
 func naively(name string, work func(path string) error) func(*arena) error {
 	return func(a *arena) error {
 		if err := expect(a.path(name), 0); err != nil {
@@ -40,7 +39,7 @@ func naively(name string, work func(path string) error) func(*arena) error {
 	}
 }
 
-// naivelyBelow works on pub/p/x, once pub/p was seen to be a directory.
+// naivelyBelow works on pub/p/x, after checking that pub/p is a directory.
 func naivelyBelow(work func(path string) error) func(*arena) error {
 	return func(a *arena) error {
 		if err := expect(a.path("pub/p"), fs.ModeDir); err != nil {
@@ -72,7 +71,7 @@ func makeDirOfMode(a *arena) error {
 	return os.Chmod(a.path("pub/x"), 0o755)
 }
 
-// leftByUs looks whether a file has what was left.
+// leftByUs checks that a file has the content that was left.
 func leftByUs(path string) error {
 	content, err := os.ReadFile(path)
 	if err == nil && string(content) != left {
@@ -81,7 +80,7 @@ func leftByUs(path string) error {
 	return err
 }
 
-// undoWrite puts back what was there, if there is what was left.
+// undoWrite restores the earlier content, if the file has the content that was left.
 func undoWrite(path string) error {
 	if err := leftByUs(path); err != nil {
 		return err
@@ -89,7 +88,7 @@ func undoWrite(path string) error {
 	return os.WriteFile(path, []byte(earlier), 0o644)
 }
 
-// undoMake removes what was left.
+// undoMake removes the file that was left.
 func undoMake(path string) error {
 	if err := leftByUs(path); err != nil {
 		return err
@@ -132,7 +131,7 @@ func lockFile(path string) error {
 	return f.Truncate(0)
 }
 
-// removeTree removes what is in path, and path.
+// removeTree removes path and its content.
 func removeTree(path string) error {
 	var all []string
 	err := filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
@@ -152,8 +151,7 @@ func mountOn(path string) error {
 	return unix.Mount("naive", path, "tmpfs", 0, "")
 }
 
-// unmountOurs unmounts what is mounted on path, once it was seen to be the
-// attacker's directory.
+// unmountOurs unmounts path, after checking that it is the attacker's directory.
 func unmountOurs(path string) error {
 	all, err := mountinfo.Read()
 	if err == nil && len(mountinfo.On(all, path)) == 0 {
@@ -165,7 +163,7 @@ func unmountOurs(path string) error {
 	return unix.Unmount(path, 0)
 }
 
-// removeTreeFollowing removes what is in path, by paths, and path.
+// removeTreeFollowing removes path and its content, by paths.
 func removeTreeFollowing(path string) error {
 	entries, err := os.ReadDir(path)
 	for _, e := range entries {

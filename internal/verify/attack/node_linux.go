@@ -34,8 +34,8 @@ const (
 	pidFile  = "/run/cilium/cilium.pid"
 )
 
-// standIn is the variable that makes this program another one, which says that it runs,
-// and waits for the end of its standard input. Its value says what it does before.
+// standIn is the variable that makes this program another one, which reports that it
+// runs, and waits for the end of its standard input. Its value is what it does first.
 const (
 	standIn = "SLIPWAY_ATTACK_STAND_IN"
 	asRoot  = "root"  // becomes root in full, if it can
@@ -46,7 +46,7 @@ func playStandIn(part string) error {
 	var err error
 	switch part {
 	case asRoot:
-		_ = syscall.Setresgid(0, 0, 0) // who is not set-user-id stays who it is
+		_ = syscall.Setresgid(0, 0, 0) // without the set-user-id bit it keeps its user
 		_ = syscall.Setresuid(0, 0, 0)
 	case asAgent:
 		unix.Umask(0o026)
@@ -57,11 +57,12 @@ func playStandIn(part string) error {
 	return err
 }
 
-// node is where processes and sockets lie: a throw-away one, for all tries of a target.
+// node is the throw-away node of the lying processes and sockets, for all attempts at a
+// target.
 type node struct {
 	*testns.Node
 	ends    []func() error
-	kubelet func() error // ends root's; nil: there is none
+	kubelet func() error // ends root's; nil if there is none
 	agent   func() error
 	wants   string // the endpoint to be found
 }
@@ -127,7 +128,7 @@ func (n *node) stand(part string, args ...string) (end func() error, err error) 
 	return waiting(cmd, n.StartCommand)
 }
 
-// waiting starts a stand-in, and returns when it says that it runs.
+// waiting starts a stand-in, and returns when it reports that it runs.
 func waiting(cmd *exec.Cmd, start func(*exec.Cmd) error) (end func() error, err error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -157,7 +158,7 @@ func serve(l net.Listener, handler http.Handler) (end func() error) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	return func() error {
-		_ = server.Close() // clients may have gone
+		_ = server.Close() // clients may have disconnected
 		<-ended
 		return nil
 	}

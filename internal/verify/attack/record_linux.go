@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// What is recorded was earlier, and was left.
+// The recorded content: the earlier one, and the one that was left.
 const earlier, left = "earlier", "left by us"
 
 func recordTargets() []target {
@@ -67,7 +67,7 @@ func (a *arena) recorded(h journal.Handler, f func(*journal.Journal) error) erro
 	return errors.Join(f(j.Step("attack")), j.Close())
 }
 
-// undone lets undo undo what f records.
+// undone makes undo undo the changes that f records.
 func (a *arena) undone(h journal.Handler, f func(*journal.Journal) error) {
 	a.do(a.recorded(h, f))
 	a.undo = func(ctx context.Context) error {
@@ -77,8 +77,8 @@ func (a *arena) undone(h journal.Handler, f func(*journal.Journal) error) {
 
 func undo(a *arena) error { return a.undo(a.ctx) }
 
-// written is setup with pub/p/x recorded and written then, and trap in the
-// directory where the attacker wants to have it undone.
+// written is setup, followed by recording and writing pub/p/x, with trap in the directory
+// where the attacker wants the undo to happen.
 func written(files journal.Files, setup func(*arena), trap func(*arena, string), where string) func(*arena) {
 	write := writtenTo(files, "pub/p/x", setup)
 	return func(a *arena) {
@@ -99,7 +99,7 @@ func writtenTo(files journal.Files, name string, setup func(*arena)) func(*arena
 	}
 }
 
-// madeDir is setup with pub/p/x recorded and made then.
+// madeDir is setup, followed by recording and making pub/p/x.
 func madeDir(files journal.Files, setup, trap func(*arena)) func(*arena) {
 	return func(a *arena) {
 		setup(a)

@@ -5,8 +5,8 @@ package main
 
 import "slices"
 
-// Pairs of names. In pub/p is what the operation works on; where the link leads,
-// and in the directory that is root's, is the same or what is to be harmed.
+// Pairs of names. The operation works in pub/p; the target of the link, and root's
+// directory, hold the same names, or the objects to harm.
 var (
 	file   = []pair{{"x", "link"}}
 	parent = []pair{{"p", "link"}}
@@ -25,7 +25,7 @@ func fileBesideLink(content, victim string) func(*arena) {
 	}
 }
 
-// besideLink makes the directory pub/p, and a link to one of root's. Fill fills both.
+// besideLink makes the directory pub/p, and a link to one of root's. fill fills both.
 func besideLink(fill func(a *arena, dir string)) func(*arena) {
 	return func(a *arena) {
 		a.dir("pub/p", 0o755, nobody)
@@ -35,7 +35,7 @@ func besideLink(fill func(a *arena, dir string)) func(*arena) {
 	}
 }
 
-// besideRoots makes the directory pub/p, and pub/roots, where nobody else may go.
+// besideRoots makes the directory pub/p, and pub/roots, which only root may enter.
 func besideRoots(fill, fillRoots func(a *arena, dir string)) func(*arena) {
 	return func(a *arena) {
 		a.dir("pub/p", 0o755, nobody)
