@@ -5,8 +5,8 @@ package faults
 
 import "github.com/slipway-dev/slipway/internal/verify/programs"
 
-// lockMain runs nodeinit before its main function would, on the main thread: all that it
-// does in turn is that thread's.
+// lockMain runs nodeinit before its main function would, on the main thread, so that this
+// thread makes all its sequential calls.
 const lockMain = `package main
 
 import (
@@ -20,7 +20,7 @@ func init() {
 }
 `
 
-// Nodeinit is the program for faults that are counted by thread.
+// Nodeinit builds the program for faults that are counted by thread.
 var Nodeinit = programs.Program{
 	Package: "./examples/nodeinit",
 	Added:   map[string]string{"examples/nodeinit/lockmain.go": lockMain},

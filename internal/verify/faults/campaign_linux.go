@@ -16,11 +16,11 @@ import (
 type Campaign struct {
 	Binary string              // of Nodeinit
 	Work   string              // a folder below /tmp, or of another place that nodes see
-	Limit  int                 // points of each scenario; 0: all
-	For    time.Duration       // no point of a scenario begins later; 0: whenever
-	Seed   uint64              // of the sample that Limit or For takes of all
+	Limit  int                 // number of points of each scenario; 0 means all
+	For    time.Duration       // no point of a scenario begins after this time; 0 means no limit
+	Seed   uint64              // of the sample that Limit or For takes
 	Wanted func(Point) bool    // nil: every point
-	Done   func(Verdict) error // is told of each point that was reached
+	Done   func(Verdict) error // called for each point that was reached
 }
 
 // Play plays the points of one scenario.
@@ -70,7 +70,7 @@ func (c Campaign) play(ctx context.Context, work string, s Scenario) (err error)
 		if v.Violation == "" {
 			continue
 		}
-		// Nobody knows what that node is like now.
+		// The state of that node is unknown now.
 		if err := st.node.Close(); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (c Campaign) play(ctx context.Context, work string, s Scenario) (err error)
 	return nil
 }
 
-// recorded records the calls on a node that is brought back.
+// recorded records the calls on a node, and restores the node.
 func (s *stand) recorded(ctx context.Context) ([]Point, error) {
 	if err := s.toStart(ctx); err != nil {
 		return nil, err

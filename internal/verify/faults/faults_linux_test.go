@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/faults"
 )
 
-// build compiles nodeinit, and skips the test where the tools are missing.
+// build compiles nodeinit, and skips the test if tools are missing.
 func build(t *testing.T, tools ...string) (binary, work string) {
 	t.Helper()
 	testns.Root(t)
@@ -80,7 +80,7 @@ func TestTroubleIsNamedAndMended(t *testing.T) {
 		require.NoError(t, c.Suffer(t.Context(), setting, func(trouble faults.Trouble, err error) error {
 			t.Run(trouble.Name, func(t *testing.T) { require.NoError(t, err) })
 			if err != nil {
-				return errors.New("nobody knows what the node is like now")
+				return errors.New("the state of the node is unknown")
 			}
 			return nil
 		}))

@@ -12,8 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// Whoever renames without a sync loses at a power cut: else the images would
-// show nothing.
+// A rename without a sync loses data at a power cut: else the images would prove nothing.
 func TestAPowerCutShowsWhatWasNotSynced(t *testing.T) {
 	testns.Root(t)
 	work := t.TempDir()

@@ -24,24 +24,24 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
-// runTimeout is far more than any of the commands takes, also when traced.
+// runTimeout is far longer than any of the commands takes, also when traced.
 const runTimeout = time.Minute
 
-// node is a throw-away node with what an administrator would give to nodeinit.
+// node is a throw-away node with the inputs that an administrator would give to nodeinit.
 type node struct {
 	*testns.Node
 	binary string
-	work   string // seen on the node by the same path
+	work   string // at the same path on the node
 	disk   bool   // some folders are on a disk: see mountDisk
 }
 
-// stateDir is where nodeinit records, if no flag says otherwise.
+// stateDir is where nodeinit records by default.
 const stateDir = "/var/lib/slipway"
 
-// journalFile is that of the agent that nodeinit installs, if no flag names another.
+// journalFile is the journal of nodeinit's default agent.
 const journalFile = stateDir + "/cilium.journal"
 
-// reportFile tells of the last run, and so of the time.
+// reportFile has the last run's report, and so times.
 const reportFile = stateDir + "/cilium.last.json"
 
 // newNode starts a node whose inputs are in work. binary is nodeinit.
@@ -60,7 +60,7 @@ const plugin = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","1.0.0"]}'
 `
 
-// writeInputs writes two versions of what is installed: v1 and v2.
+// writeInputs writes two versions of the inputs: v1 and v2.
 func writeInputs(work string) error {
 	var errs []error
 	for _, version := range []string{"v1", "v2"} {
@@ -97,9 +97,9 @@ func (n *node) run(ctx context.Context, name string, args ...string) (outcome, e
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	// With one processor, what is not main's is one other thread's, and counts too.
+	// With one processor, all other calls are one other thread's, and count too.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1"}
-	cmd.WaitDelay = time.Second // for what a killed strace leaves running
+	cmd.WaitDelay = time.Second // for processes that a killed strace leaves running
 	output, err := process.Output(cmd, n.StartCommand)
 	if cmd.ProcessState == nil { // it was not started
 		return outcome{}, err
@@ -115,7 +115,7 @@ func (n *node) command(ctx context.Context, args ...string) (outcome, error) {
 	return n.run(ctx, n.binary, args...)
 }
 
-// clean runs commands that nothing disturbs, so that they have to succeed.
+// clean runs commands undisturbed, so that they must succeed.
 func (n *node) clean(ctx context.Context, commands ...[]string) error {
 	for _, args := range commands {
 		o, err := n.command(ctx, args...)
@@ -129,7 +129,7 @@ func (n *node) clean(ctx context.Context, commands ...[]string) error {
 	return nil
 }
 
-// state is all that nodeinit may change on a node.
+// state describes everything that nodeinit may change on a node.
 func (n *node) state(ctx context.Context) (snapshot.Snapshot, error) {
 	seen := snapshot.Snapshot{}
 	err := n.Do(ctx, func(context.Context) error {
@@ -139,15 +139,14 @@ func (n *node) state(ctx context.Context) (snapshot.Snapshot, error) {
 		folders := append([]string{"/etc", "/opt", "/run", "/var", "/run/agent-config"}, diskFolders...)
 		return errors.Join(seen.Files(folders...), seen.Cgroups("/sys/fs/cgroup"), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
 	})
-	maps.DeleteFunc(seen, func(object, _ string) bool { // what stays, and mount(8)'s own
+	maps.DeleteFunc(seen, func(object, _ string) bool { // files that stay, and mount(8)'s own
 		return object == "file /run/slipway.lock" || object == "file "+reportFile || strings.HasPrefix(object, "file /run/mount")
 	})
 	seen.DropSources()
 	return normal(seen), err
 }
 
-// normal leaves out what is drawn or tells the time: but how many there are of a
-// kind stays to be seen.
+// normal replaces random parts and times, but keeps the number of objects of each kind.
 func normal(seen snapshot.Snapshot) snapshot.Snapshot {
 	s, names := snapshot.Snapshot{}, map[string][]string{}
 	number := func(name string) string {
@@ -160,23 +159,23 @@ func normal(seen snapshot.Snapshot) snapshot.Snapshot {
 	for _, object := range slices.Sorted(maps.Keys(seen)) {
 		text := seen[object]
 		if strings.HasPrefix(object, "file "+stateDir+"/") {
-			text, _, _ = strings.Cut(text, " ") // it tells the time as well
+			text, _, _ = strings.Cut(text, " ") // it has times as well
 		}
 		s[drawn.ReplaceAllStringFunc(object, number)] = drawn.ReplaceAllStringFunc(text, number)
 	}
 	return s
 }
 
-// drawn are names of kept content, and of a data directory.
+// drawn matches random names of kept content, and of a data directory.
 var drawn = regexp.MustCompile(`/blob\.[A-Za-z0-9]+$|\.\.\d{4}(_\d\d){5}\.\d+`)
 
-// wellFormed is an error if a file of JSON is none, or the journal cannot be read.
+// wellFormed returns an error if a JSON file is invalid, or the journal cannot be read.
 func wellFormed() error {
 	files, _ := filepath.Glob("/etc/cni/net.d/*")
 	var errs []error
 	for _, path := range files {
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || durable.IsTemporary(filepath.Base(path)) {
-			continue // somebody put it in our way, or it is not in its place yet
+			continue // it was put in our way, or it is not in place yet
 		}
 		raw, err := os.ReadFile(path)
 		if err == nil && !json.Valid(raw) {
@@ -185,7 +184,7 @@ func wellFormed() error {
 		errs = append(errs, err)
 	}
 	if info, err := os.Lstat(journalFile); err != nil || !info.Mode().IsRegular() || info.Size() == int64(len("{}\n")) {
-		return errors.Join(errs...) // there is none, or somebody put that in our way
+		return errors.Join(errs...) // there is none, or it was put in our way
 	}
 	j, err := (&journal.Node{Dir: stateDir, Agent: "cilium", NoOwner: true}).Open(context.Background(), nil)
 	if err == nil {

@@ -20,14 +20,14 @@ import (
 // Kill stands beside the names of errors: the program dies there.
 const Kill = "SIGKILL"
 
-// Faults are what may happen at a call.
+// Faults lists the faults that can be injected at a call.
 func Faults() []string {
 	return []string{"EIO", "ENOSPC", "EPERM", "EINTR", "EROFS", "ENOMEM", Kill}
 }
 
-// Calls that may change something on the node, and those that look only. What
-// does neither, such as fcntl, is left alone. So is close: whatever it returns,
-// Linux has closed the descriptor, and strace's error would leave it open.
+// Calls that may change something on the node, and those that only look. Calls that do
+// neither, such as fcntl, are left alone. So is close: whatever it returns, Linux has
+// closed the descriptor, while strace's error would leave it open.
 const (
 	changing = "mkdirat,mknodat,fchmod,fchmodat,fchmodat2,fchown,fchownat,renameat,renameat2,unlinkat,symlinkat,linkat," +
 		"fsync,fdatasync,write,pwrite64,ftruncate,flock,copy_file_range,sendfile,splice," +
@@ -39,9 +39,9 @@ const (
 // Changing lists the calls that may change something on a node.
 func Changing() []string { return strings.Split(changing, ",") }
 
-// faultsAt are the faults that are played at the nth call of a name. To be
-// killed at a call that only looks is to be killed at the next that changes
-// something. A call that only looks returns EIO, and one of what else it may.
+// faultsAt returns the faults to play at the nth call of a name. A kill at a call that
+// only looks equals a kill at the next one that changes something. A call that only looks
+// returns EIO, and one of its other possible errors.
 func faultsAt(name, arguments string, n int) []string {
 	if slices.Contains(Changing(), name) || strings.Contains(arguments, "O_CREAT") {
 		return Faults()
@@ -52,7 +52,7 @@ func faultsAt(name, arguments string, n int) []string {
 // Point is one fault at one call of a scenario.
 type Point struct {
 	Scenario, Call string
-	When           int // the how manyth of its name, from 1
+	When           int // ordinal among the calls of its name, from 1
 	Fault          string
 }
 
@@ -77,7 +77,7 @@ func spread(points []Point, seed uint64) {
 // call matches a line of strace's: thread, name and arguments.
 var call = regexp.MustCompile(`^(\d+) +(\w+)\((.*)`)
 
-// strace runs the scenario's command traced, and returns what strace says.
+// strace runs the scenario's command traced, and returns strace's output.
 func (s *stand) strace(ctx context.Context, options ...string) (o outcome, lines []string, err error) {
 	trace := filepath.Join(s.node.work, "trace")
 	args := slices.Concat([]string{"-f", "-o", trace, "-s", "200", "-y"}, options, []string{"--", s.node.binary}, s.run)
@@ -89,8 +89,8 @@ func (s *stand) strace(ctx context.Context, options ...string) (o outcome, lines
 }
 
 // record runs the scenario's command undisturbed and returns a point for each
-// fault at each of its calls. What is written to the streams is left out: where
-// nobody can be told, nobody is.
+// fault at each of its calls. Writes to the standard streams are left out: their failure
+// cannot be reported.
 func (s *stand) record(ctx context.Context) (points []Point, err error) {
 	o, lines, err := s.strace(ctx, "--seccomp-bpf", "-e", "trace=?"+strings.ReplaceAll(changing+","+looking, ",", ",?"))
 	if err == nil && o.code != 0 {
@@ -127,7 +127,7 @@ func (s *stand) record(ctx context.Context) (points []Point, err error) {
 // inject runs the scenario's command with a fault. It returns the call that met
 // it, or nothing if none did.
 func (s *stand) inject(ctx context.Context, p Point) (o outcome, hit string, err error) {
-	if p.Fault == Kill { // strace 6.1 does not deliver it to who is filtered by --seccomp-bpf
+	if p.Fault == Kill { // strace 6.1 does not deliver it to a process filtered by --seccomp-bpf
 		o, lines, err := s.strace(ctx, "-e", "trace="+p.Call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", p.Call, p.When))
 		if err == nil && o.code == -1 {
 			hit = lastCall(lines)

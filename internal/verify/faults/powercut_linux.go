@@ -16,44 +16,43 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
-// PowerCuts cuts the power at calls of a command of nodeinit that writes to a
-// disk: the program is killed there, and what the disk's image holds at that
-// moment is all that the node has when it starts again. What was not synced is
-// still in memory then, and lost.
+// PowerCuts cuts the power at calls of a command of nodeinit that writes to a disk: the
+// program is killed there, and when the node starts again it only has the content of the
+// disk's image at that moment. Unsynced data is still in memory then, and lost.
 type PowerCuts struct {
 	Binary     string // of Nodeinit
 	Work       string // a folder below /tmp, or of another place that nodes see
 	FileSystem string // ext4 or xfs
 	Command    string // the scenario apply, update or install-cni
-	Limit      int    // how many points; 0: all
+	Limit      int    // number of points; 0 means all
 	Done       func(Cut) error
 }
 
-// Cut is what came of one of them.
+// Cut is the result of one of them.
 type Cut struct {
 	FileSystem string
 	Point
 	Committed bool   // the disk wrote its own journal once more, as it does every few seconds
-	Violation string // empty: none
+	Violation string // empty if none
 }
 
-// syncing are the calls between which a disk's state differs.
+// syncing lists the calls between which a disk's state differs.
 const syncing = "fsync,fdatasync,renameat,renameat2,unlinkat,mkdirat,symlinkat,write,pwrite64,ftruncate"
 
-// The folders that are on the disk: where files outlive a reboot.
+// The folders on the disk, whose files outlive a reboot.
 var diskFolders = []string{"/etc/cni", "/etc/sysctl.d", "/opt/cni", "/var/lib", "/mnt/agent"}
 
-// mkfs makes an image, as small as the file system can be. What was not written
-// is lost as readily as the file system can: ext4 does not sync what is renamed,
-// nor order data before metadata, and commits when asked to.
+// mkfs makes an image of the file system's minimal size. Unwritten data is lost as easily
+// as possible: ext4 does not sync renamed files, does not order data before metadata, and
+// commits only on request.
 var mkfs = map[string]struct{ size, make, options string }{
 	"ext4": {"16M", "mkfs.ext4 -q -F", "-o commit=600,noauto_da_alloc,data=writeback"},
 	"xfs":  {"300M", "mkfs.xfs -q -f", ""},
 }
 
-// mountDisk is a script that mounts the image $1 with the options $2, and puts
-// the folders on it that outlive a reboot. The node has a boot of its own: $3. XFS refuses
-// to mount the disk as long as the kernel has not ended that of the node before.
+// mountDisk is a script that mounts the image $1 with the options $2, and puts the
+// folders on it that outlive a reboot. The node has a boot id of its own: $3. XFS refuses
+// to mount the disk until the kernel has released that of the previous node.
 const mountDisk = `
 mkdir -p /etc/sysctl.d /etc/cni /opt/cni
 [ -e /dev/loop-control ] || mknod /dev/loop-control c 10 237
@@ -78,8 +77,7 @@ echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter
 touch /run/xtables.lock
 `
 
-// commit makes the file system write its journal, by syncing a file of no
-// interest.
+// commit makes the file system write its journal, by syncing an unrelated file.
 const commit = "echo x > /mnt/unrelated && sync /mnt/unrelated"
 
 // boot starts a node that has the image as its disk.
@@ -99,8 +97,8 @@ func (c PowerCuts) boot(ctx context.Context, image string) (*node, error) {
 	return n, nil
 }
 
-// on boots a node, calls f and ends it: what was written since the last sync goes
-// to the image, as with an orderly shutdown.
+// on boots a node, calls f and ends it: unsynced data goes to the image, as in an orderly
+// shutdown.
 func (c PowerCuts) on(ctx context.Context, image string, f func(*stand) error) error {
 	n, err := c.boot(ctx, image)
 	if err != nil {
@@ -116,7 +114,7 @@ func (c PowerCuts) scenario() Scenario {
 	return s
 }
 
-// Play cuts the power at points that are spread over the command.
+// Play cuts the power at points spread over the command.
 func (c PowerCuts) Play(ctx context.Context) error {
 	first, second := filepath.Join(c.Work, "first.img"), filepath.Join(c.Work, "second.img")
 	if err := c.format(ctx, first); err != nil {
@@ -145,7 +143,7 @@ func (c PowerCuts) Play(ctx context.Context) error {
 	return nil
 }
 
-// format makes the image, with what is on the disk before.
+// format makes the image, with the disk's initial content.
 func (c PowerCuts) format(ctx context.Context, image string) error {
 	if err := makeImage(ctx, c.FileSystem, image); err != nil {
 		return err
@@ -165,9 +163,8 @@ func makeImage(ctx context.Context, system, image string) error {
 	return err
 }
 
-// rehearse runs the command undisturbed, and cuts the power after it: what it
-// has said to be done has to be there. It returns a stand for its states, and
-// the points.
+// rehearse runs the command undisturbed, and cuts the power after it: its reported
+// changes must be there. It returns a stand for its states, and the points.
 func (c PowerCuts) rehearse(ctx context.Context, first, second string) (r *stand, points []Point, err error) {
 	r = &stand{Scenario: c.scenario()}
 	if err := copyImage(ctx, first, second); err != nil {
@@ -204,7 +201,7 @@ func (c PowerCuts) rehearse(ctx context.Context, first, second string) (r *stand
 	})
 }
 
-// cut leaves in second what the disk holds when the power goes at the point.
+// cut leaves in second the disk's content after a power cut at the point.
 func (c PowerCuts) cut(ctx context.Context, first, second string, cut Cut) error {
 	running := filepath.Join(c.Work, "running.img")
 	if err := copyImage(ctx, first, running); err != nil {
@@ -223,7 +220,7 @@ func (c PowerCuts) cut(ctx context.Context, first, second string, cut Cut) error
 	})
 }
 
-// judge starts a node from the image: is all whole, and does it lead on, and back?
+// judge starts a node from the image: are all files whole, and can it go on, and back?
 func (c PowerCuts) judge(ctx context.Context, image string, r *stand) error {
 	return c.on(ctx, image, func(s *stand) error {
 		s.before, s.start, s.wanted = r.before, r.start, r.wanted
@@ -247,7 +244,7 @@ func (c PowerCuts) judge(ctx context.Context, image string, r *stand) error {
 	})
 }
 
-// copyImage copies what was written to an image up to now.
+// copyImage copies the data written to an image so far.
 func copyImage(ctx context.Context, from, to string) error {
 	_, err := process.Output(exec.CommandContext(ctx, "cp", "--reflink=auto", "--sparse=always", from, to), nil)
 	return err

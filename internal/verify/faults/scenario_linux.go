@@ -16,21 +16,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Scenario is a command of nodeinit on a node in a known state, and what an
-// administrator does after it.
+// Scenario is a command of nodeinit on a node in a known state, and the administrator's
+// next steps.
 type Scenario struct {
 	Name string
 
-	node   string                             // a script: what is there before, and stays
-	start  func(context.Context, *node) error // brings it to where the command starts; nil: it is there
+	node   string                             // a script that makes the initial state, which stays
+	start  func(context.Context, *node) error // brings the node to where the command starts; nil if it is there
 	run    []string                           // the command that meets faults
-	undo   [][]string                         // brings it back, from where it ended or broke off
-	onward [][]string                         // after an uninstall that broke off: forward again
+	undo   [][]string                         // brings the node back, from where the command ended or was cut short
+	onward [][]string                         // after an uninstall that was cut short: forward again
 	look   string                             // a script that lists more of the node's state
-	kills  bool                               // it is killed at each call, and undone at once
+	kills  bool                               // the command is killed at each call, and undone at once
 }
 
-// others is what a node has that is not ours: some of it in our way.
+// others is a script that makes foreign objects of a node, some of them in our way.
 const others = `
 mkdir -p /etc/cni/net.d /etc/sysctl.d /opt/cni/bin
 echo '{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"loopback"}]}' > /etc/cni/net.d/10-other.conflist
@@ -44,9 +44,8 @@ echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter
 touch /run/xtables.lock
 `
 
-// Scenarios are all that the harness knows; the first is an apply of everything,
-// which also meets troubles. work is where [newNode] put the
-// inputs.
+// Scenarios returns all scenarios; the first is an apply of everything, which is also run
+// with troubles. work is where [newNode] put the inputs.
 func Scenarios(work string) []Scenario {
 	input := func(version, command string, more ...string) []string {
 		dir := filepath.Join(work, version)
@@ -80,8 +79,8 @@ func Scenarios(work string) []Scenario {
 	}
 }
 
-// foreignState is beside what an agent leaves, and stays. The sysctl drop-in and
-// the configuration in our place are the agent's.
+// foreignState makes objects beside an agent's leftovers, which stay. The sysctl drop-in
+// and the configuration in our place are the agent's.
 const foreignState = `
 rm /etc/sysctl.d/99-zzz-override_cilium.conf /etc/cni/net.d/05-cilium.conflist
 mount -t bpf bpf /sys/fs/bpf
@@ -94,7 +93,7 @@ ip route add blackhole 10.9.0.0/16 proto static
 ip rule add fwmark 0x1/0xf table 77 priority 99
 `
 
-// agentState is what an agent leaves, but for its programs.
+// agentState makes an agent's leftovers, except for its programs.
 const agentState = `
 echo '# ours' > /etc/sysctl.d/99-zzz-override_cilium.conf
 echo '{}' > /etc/cni/net.d/05-cilium.conflist
@@ -151,7 +150,7 @@ func pinMap(path string) error {
 	return m.Pin(path)
 }
 
-// attach puts a program that lets everything pass on a link that has clsact.
+// attach attaches a program that lets everything pass to a link that has clsact.
 func attach(dev string, parent uint32, name string) error {
 	link, err := netlink.LinkByName(dev)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
 
-// stand is a node on which one scenario is played again and again.
+// stand is a node on which one scenario is played repeatedly.
 type stand struct {
 	Scenario
 	node   *node
@@ -41,7 +41,7 @@ func (s *stand) rehearse(ctx context.Context) (err error) {
 	if err := s.node.clean(ctx, []string{"sh", s.Scenario.node}); err != nil {
 		return err
 	}
-	if err := s.toStart(ctx); err != nil { // once to nowhere: what is made only once is there after it
+	if err := s.toStart(ctx); err != nil { // one run for objects that are made only once
 		return err
 	}
 	if err := s.node.clean(ctx, append([][]string{s.run}, s.undo...)...); err != nil {
@@ -88,7 +88,7 @@ func (s *stand) state(ctx context.Context) (snapshot.Snapshot, error) {
 	return now, err
 }
 
-// is says how the node differs from what it should be.
+// is returns an error with the differences between the node and its wanted state.
 func (s *stand) is(ctx context.Context, what string, want snapshot.Snapshot) error {
 	now, err := s.state(ctx)
 	if err != nil {
@@ -100,16 +100,16 @@ func (s *stand) is(ctx context.Context, what string, want snapshot.Snapshot) err
 	return nil
 }
 
-// Verdict is what came of a point.
+// Verdict is the result of a point.
 type Verdict struct {
 	Point
-	Line      string // of strace, for the call that met the fault; empty: none did
+	Line      string // of strace, for the call that met the fault; empty if none did
 	Code      int    // exit status; -1: killed
 	Output    string
 	Violation string // empty: none
 }
 
-// try plays a point. A violation is no error: that is of the harness.
+// try plays a point. A violation is not an error: errors are those of the harness.
 func (s *stand) try(ctx context.Context, p Point) (Verdict, error) {
 	v := Verdict{Point: p}
 	if err := s.toStart(ctx); err != nil {
@@ -126,7 +126,7 @@ func (s *stand) try(ctx context.Context, p Point) (Verdict, error) {
 	return v, nil
 }
 
-// judge looks at the node that the command has left.
+// judge checks the node that the command has left.
 func (s *stand) judge(ctx context.Context, p Point, o outcome) error {
 	now, err := s.state(ctx)
 	if err != nil {
@@ -149,12 +149,12 @@ func (s *stand) judge(ctx context.Context, p Point, o outcome) error {
 	return errors.Join(errs...)
 }
 
-// explained matches a message that names an object: a path, a link, or what else
-// the kernel was asked for.
+// explained matches a message that names an object: a path, a link, or another subject of
+// a system call.
 var explained = regexp.MustCompile(`(?m)^nodeinit: .*(/|netlink|socket|links? |links|rules|routes|qdisc|filter|namespace|cgroup|CNI plugin)`)
 
-// torn names what is neither as it was at the start nor as it should be, nor on
-// its way under a temporary name.
+// torn returns an error for objects that are neither in their old nor in their new state,
+// nor temporary.
 func (s *stand) torn(now snapshot.Snapshot) error {
 	start, wanted := alike(s.start), alike(s.wanted)
 	var errs []error
@@ -166,7 +166,7 @@ func (s *stand) torn(now snapshot.Snapshot) error {
 		case start[object] == covered: // and is no more
 		case wanted[object] == covered && strings.HasPrefix(state, "d"): // and is not yet
 		case !old && !new:
-			errs = append(errs, fmt.Errorf("%s is nobody's", object))
+			errs = append(errs, fmt.Errorf("%s belongs to neither state", object))
 		default:
 			errs = append(errs, fmt.Errorf("%s is neither old nor new: %s, not %s, nor %s", object, state, start[object], wanted[object]))
 		}
@@ -180,7 +180,7 @@ func (s *stand) torn(now snapshot.Snapshot) error {
 	return errors.Join(append(errs, s.wholeConfig(now))...)
 }
 
-// alike tells nothing apart by what was drawn for its name.
+// alike compares names without their random parts.
 func alike(s snapshot.Snapshot) snapshot.Snapshot {
 	like := snapshot.Snapshot{}
 	for object, state := range s {
@@ -191,8 +191,8 @@ func alike(s snapshot.Snapshot) snapshot.Snapshot {
 
 var number = regexp.MustCompile(`DRAWN-\d+`)
 
-// wholeConfig is an error unless ..data shows all of the old configuration, or
-// all of the new.
+// wholeConfig returns an error unless ..data shows all of the old configuration, or all
+// of the new.
 func (s *stand) wholeConfig(now snapshot.Snapshot) error {
 	if have := config(now); have != config(s.start) && have != config(s.wanted) {
 		return fmt.Errorf("the configuration is torn: %s", have)
@@ -200,7 +200,7 @@ func (s *stand) wholeConfig(now snapshot.Snapshot) error {
 	return nil
 }
 
-// config is what ..data of the agent's configuration shows.
+// config returns the content of ..data of the agent's configuration.
 func config(s snapshot.Snapshot) string {
 	const dir = "file /run/agent-config/"
 	_, target, shown := strings.Cut(s[dir+"..data"], " to ")
@@ -214,7 +214,7 @@ func config(s snapshot.Snapshot) string {
 	return strings.Join(lines, "\n")
 }
 
-// covered is how snapshot describes what something is mounted on.
+// covered is how snapshot describes an object under a mount.
 const covered = "on another device"
 
 // onItsWay reports whether the object is a temporary one, or of the journal.
@@ -224,8 +224,8 @@ func onItsWay(object string) bool {
 	return durable.IsTemporary(name) || strings.HasPrefix(name, "..tmp.") || name == "..lock" || strings.Contains(path, "/DRAWN-") || strings.HasPrefix(path, stateDir)
 }
 
-// recover does what an administrator does: half of the time the same again, and
-// half of the time what undoes it; in a scenario of kills always that.
+// recover does what an administrator does: half of the time it repeats the command, and
+// half of the time it undoes it; in a scenario of kills it always undoes.
 func (s *stand) recover(ctx context.Context, p Point) error {
 	again := (p.When+slices.Index(Faults(), p.Fault))%2 == 0 || len(s.undo)+len(s.onward) == 0
 	switch {

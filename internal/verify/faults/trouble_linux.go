@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Trouble is something real that keeps apply from writing, until it is mended.
+// Trouble is a real obstacle that keeps apply from writing, until it is removed.
 type Trouble struct {
 	Name string
-	Says string // a regular expression: what the error has to say; empty: it is no trouble
+	Says string // a regular expression for the error; empty if apply must succeed
 
 	do, mend string // scripts
 }
 
-// Setting is a node on which troubles come.
+// Setting is a node with troubles.
 type Setting struct {
 	Name     string
 	Troubles []Trouble
@@ -28,7 +28,7 @@ type Setting struct {
 	setup string // a script that puts small file systems in place
 }
 
-// Settings are all that the harness knows.
+// Settings returns all settings.
 func Settings() []Setting {
 	small := Setting{Name: "small file systems"}
 	for _, where := range [][2]string{ // the folder, and the object that is named
@@ -56,14 +56,14 @@ func Settings() []Setting {
 // imageName stands for the image that mountDisk mounts.
 const imageName = "@IMAGE@"
 
-// inTheWay are things that are no file of ours, where one belongs.
+// inTheWay are troubles with another object in the place of a file of ours.
 func inTheWay() (all []Trouble) {
 	for _, path := range []string{
 		"/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/test-cni", "/etc/sysctl.d/99-zzz-override_cilium.conf",
 		"/run/agent-config/cluster-name", "/run/agent-config/..data", journalFile, "/run/slipway.lock",
 	} {
 		dir := filepath.Dir(path)
-		mine := path == journalFile || path == "/run/slipway.lock" // nobody else has any business there
+		mine := path == journalFile || path == "/run/slipway.lock" // no other program uses that place
 		aside := fmt.Sprintf("[ -d %s ] || { mkdir -m 700 %[1]s; touch /run/made; }; [ ! -e %s ] || mv %[2]s /run/aside\n", dir, path)
 		back := fmt.Sprintf("rm -r %s; [ ! -e /run/aside ] || mv /run/aside %[1]s; [ ! -e /run/made ] || rm -r %s /run/made\n", path, dir)
 		for _, put := range [][2]string{
@@ -72,7 +72,7 @@ func inTheWay() (all []Trouble) {
 			all = append(all, Trouble{put[0] + " at " + path, path + ".*(move it away|in the way)", aside + fmt.Sprintf(put[1], path), back})
 		}
 		says := path + ".*(unmount|move it away|repair the file|chmod)"
-		if dir != "/run/agent-config" { // where a file to mount on is no configuration's
+		if dir != "/run/agent-config" { // where a file to mount on belongs to no configuration
 			all = append(all, Trouble{"mount on " + path, says, aside + fmt.Sprintf("echo {} > %s; mount --bind %[1]s %[1]s", path), "umount " + path + "\n" + back})
 		}
 		link := Trouble{"link at " + path, "", aside + fmt.Sprintf("ln -s /etc/hostname %s", path), back}
@@ -84,8 +84,8 @@ func inTheWay() (all []Trouble) {
 	return all
 }
 
-// Suffer has apply meet each trouble of a setting, and tells what was wrong with
-// how it did, if anything.
+// Suffer makes apply meet each trouble of a setting, and returns an error if it reacts
+// wrongly.
 func (c Campaign) Suffer(ctx context.Context, setting Setting, done func(Trouble, error) error) (err error) {
 	s := Scenarios(c.Work)[0]
 	image := filepath.Join(c.Work, "trouble.img")
@@ -128,7 +128,7 @@ func (s *stand) suffer(ctx context.Context, trouble Trouble) (err error) {
 	return errors.Join(append(errs, s.node.clean(ctx, s.undo...), s.is(ctx, "undone", s.before))...)
 }
 
-// says judges what apply has said, and left.
+// says judges apply's messages, and the state that it has left.
 func (s *stand) says(ctx context.Context, trouble Trouble, o outcome) error {
 	if trouble.Says == "" {
 		if o.code != 0 {

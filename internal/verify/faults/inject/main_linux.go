@@ -49,7 +49,7 @@ func (c campaign) run() (err error) {
 	}}
 	begun := time.Now()
 	for i, scenario := range c.scenarios {
-		if c.last > 0 { // what some leave of their time is the others'
+		if c.last > 0 { // unused time of one scenario goes to the others
 			todo.For = max(1, (c.last-time.Since(begun))/time.Duration(len(c.scenarios)-i))
 		}
 		if err := todo.Play(ctx, scenario); err != nil && ctx.Err() == nil {
@@ -59,7 +59,7 @@ func (c campaign) run() (err error) {
 	return c.report(played)
 }
 
-// cutPower cuts the power at points of what writes to a disk.
+// cutPower cuts the power at points of the commands that write to a disk.
 func (c campaign) cutPower(ctx context.Context, binary, work string) error {
 	images, torn := 0, 0
 	for _, system := range []string{"ext4", "xfs"} {
@@ -85,7 +85,7 @@ func (c campaign) cutPower(ctx context.Context, binary, work string) error {
 	return nil
 }
 
-// wanted are the points of this share that were not played.
+// wanted returns the points of this share that were not played yet.
 func (c campaign) wanted(played map[faults.Point]faults.Verdict) (func(faults.Point) bool, error) {
 	var i, n uint32
 	if _, err := fmt.Sscanf(c.shard, "%d/%d", &i, &n); err != nil || i >= n {
