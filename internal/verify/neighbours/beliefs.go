@@ -11,24 +11,24 @@ import (
 	"strings"
 )
 
-// beliefs are what agents may rely on.
+// beliefs describe what agents may rely on.
 type beliefs struct {
 	scenario Scenario
 	Agents   []*belief
-	Left     []string        // objects that those have left which were released
-	Made     map[string]bool // objects that agents have changed, and not put back
+	Left     []string        // objects left by released agents
+	Made     map[string]bool // objects that agents have changed, and not restored
 }
 
 // belief is what one agent may rely on.
 type belief struct {
-	Told     State            // what it was told that it has
-	Over     map[string][]int // which agents have, or may have, an object of these their own way
-	Sure     bool             // its last run was an apply, and came to its end in this boot
+	Told     State            // state that it was told it has
+	Over     map[string][]int // agents that have, or may have, set one of these objects
+	Sure     bool             // its last run was an apply, and ended in this boot
 	Version  int              // that it applied
-	Owner    string           // on whose behalf
-	Tried    []int            // versions of which something may be recorded
-	Recorded bool             // something may be
-	Halfway  bool             // its last undoing was cut short
+	Owner    string           // owner of the last apply
+	Tried    []int            // versions with possible records
+	Recorded bool             // something may be recorded
+	Halfway  bool             // its last undo was cut short
 }
 
 func newBeliefs(s Scenario) *beliefs {
@@ -52,7 +52,7 @@ func (b *beliefs) clone() *beliefs {
 	return c
 }
 
-// holds are the objects that nobody has another way.
+// holds returns the objects that no other agent has set differently.
 func (a *belief) holds() State {
 	holds := maps.Clone(a.Told)
 	maps.DeleteFunc(holds, func(object, _ string) bool { return len(a.Over[object]) > 0 })
@@ -63,8 +63,8 @@ func (b *beliefs) version(op operation) Version {
 	return b.scenario.Agents[op.Agent].Versions[op.Version]
 }
 
-// learn changes what agents may rely on by what became of op. The error says what should
-// not have been so.
+// learn updates what agents may rely on after op. The error describes an outcome that
+// should not occur.
 func (b *beliefs) learn(op operation, o outcome) error {
 	a := b.Agents[op.Agent]
 	switch {
@@ -92,8 +92,9 @@ func (b *beliefs) learn(op operation, o outcome) error {
 	return nil
 }
 
-// has says that the agent has all that it wants. What was so before, and nobody had made, is
-// not recorded: it has that as long as no other agent wants it to be different.
+// has notes that the agent has everything that it wants. State that existed before, and
+// that no agent made, is not recorded: the agent has it as long as no other agent wants
+// it to be different.
 func (b *beliefs) has(op operation) error {
 	a, want := b.Agents[op.Agent], b.version(op).objects()
 	b.unsettle(op)
@@ -116,15 +117,15 @@ func (b *beliefs) has(op operation) error {
 	}
 	a.Told, a.Over, a.Sure, a.Recorded = told, map[string][]int{}, true, true
 	a.Version, a.Owner = op.Version, op.Owner
-	if !a.Halfway { // else what was put back may still be recorded as it was
+	if !a.Halfway { // else a restored object may still be recorded as it was
 		a.Tried = nil
 	}
 	a.try(op.Version)
 	return nil
 }
 
-// made notes what an operation has changed. What it has put back is nobody's, nor is what was
-// left for good.
+// made notes the changes of an operation. Objects that it has restored belong to no
+// agent, nor do those left for good.
 func (b *beliefs) made(original, was, now State) {
 	for object, state := range now {
 		switch before, there := original[object]; {
@@ -137,7 +138,7 @@ func (b *beliefs) made(original, was, now State) {
 	maps.DeleteFunc(b.Made, func(object string, _ bool) bool { _, there := now[object]; return !there })
 }
 
-// unsettle says that op may change what others want and have not recorded.
+// unsettle notes that op may change objects that others want and have not recorded.
 func (b *beliefs) unsettle(op operation) {
 	want := b.version(op).objects()
 	for n, other := range b.Agents {
@@ -150,7 +151,7 @@ func (b *beliefs) unsettle(op operation) {
 	}
 }
 
-// try notes that something of a version may be recorded.
+// try notes that parts of a version may be recorded.
 func (a *belief) try(version int) {
 	if !slices.Contains(a.Tried, version) {
 		a.Tried = append(a.Tried, version)
@@ -158,7 +159,7 @@ func (a *belief) try(version int) {
 	}
 }
 
-// restored says that by no longer has object its own way.
+// restored notes that by no longer has set object.
 func (a *belief) restored(object string, by int) {
 	a.Over[object] = slices.DeleteFunc(a.Over[object], func(n int) bool { return n == by })
 	if len(a.Over[object]) == 0 {
@@ -166,13 +167,13 @@ func (a *belief) restored(object string, by int) {
 	}
 }
 
-// mayHave says that the agent has some of what it wants, or of what it had.
+// mayHave notes that the agent has a part of what it wants, or of what it had.
 func (b *beliefs) mayHave(op operation) {
 	b.unsettle(op)
 	a, want := b.Agents[op.Agent], b.version(op).objects()
 	kept := b.scenario.Agents[op.Agent].Versions[a.Version].common(b.version(op)).objects()
 	maps.DeleteFunc(a.Told, func(object, state string) bool {
-		return kept[object] != state || len(a.Over[object]) > 0 // which it was about to have its own way again
+		return kept[object] != state || len(a.Over[object]) > 0 // which it was about to set again
 	})
 	a.Sure, a.Recorded = false, true
 	a.try(op.Version)
@@ -186,8 +187,9 @@ func (b *beliefs) mayHave(op operation) {
 	}
 }
 
-// mayHaveDragged says that the agent was killed, maybe between a change that the kernel makes
-// along with one of its own and that it puts this right: the next apply of who wants it does.
+// mayHaveDragged notes that the agent was killed, maybe between a change that the kernel
+// makes along with one of its own and the repair of that: the next apply of the agent
+// that wants it repairs it.
 func (b *beliefs) mayHaveDragged(agent int) {
 	const object = "value " + ofLink
 	for n, other := range b.Agents {
@@ -205,7 +207,7 @@ func (b *beliefs) mayHaveDragged(agent int) {
 	}
 }
 
-// forget says that the agent has nothing any more, and others have what they want.
+// forget notes that the agent has nothing any more, and others have what they want.
 func (b *beliefs) forget(agent int) {
 	for _, other := range b.Agents {
 		for object := range other.Over {
@@ -215,7 +217,8 @@ func (b *beliefs) forget(agent int) {
 	b.Agents[agent] = &belief{Told: State{}, Over: map[string][]int{}}
 }
 
-// abandon says that the agent has nothing any more, and what it had its own way stays so.
+// abandon notes that the agent has nothing any more, and that the objects it has set stay
+// so.
 func (b *beliefs) abandon(agent int) {
 	for _, other := range b.Agents {
 		for object, by := range other.Over {
@@ -228,7 +231,7 @@ func (b *beliefs) abandon(agent int) {
 	b.forget(agent)
 }
 
-// refused returns an error unless another agent may want something else.
+// refused returns an error unless another agent may want another state.
 func (b *beliefs) refused(op operation, o outcome) error {
 	want := b.version(op).objects()
 	for n, other := range b.Agents {
@@ -241,12 +244,12 @@ func (b *beliefs) refused(op operation, o outcome) error {
 		}
 	}
 	if slices.ContainsFunc(b.Left, func(left string) bool { return filepath.Ext(left) == ".conflist" }) {
-		return nil // who has been uninstalled still has the plugins recorded that one needs which was left
+		return nil // an uninstalled agent keeps plugins recorded that a configuration left behind needs
 	}
-	return fmt.Errorf("it is refused, and nobody wants anything else: %s", o.Err)
+	return fmt.Errorf("it is refused, though no other agent wants another state: %s", o.Err)
 }
 
-// rebooted forgets what a reboot takes away.
+// rebooted forgets the state that a reboot takes away.
 func (b *beliefs) rebooted() {
 	for n, a := range b.Agents {
 		lasts := func(object string) bool { return b.scenario.Agents[n].Versions[a.Version].lasts(object) }
@@ -261,7 +264,7 @@ func (b *beliefs) none() bool {
 	return !slices.ContainsFunc(b.Agents, func(a *belief) bool { return a.Recorded })
 }
 
-// sets reports whether a file is a drop-in that sets a value in each boot.
+// sets reports whether a file is a drop-in that sets a value at each boot.
 func (b *beliefs) sets(path, key string) bool {
 	for _, agent := range b.scenario.Agents {
 		for _, v := range agent.Versions {
@@ -275,7 +278,8 @@ func (b *beliefs) sets(path, key string) bool {
 	return false
 }
 
-// isLeft reports whether an object was left for good, or is a directory that such a one is in.
+// isLeft reports whether an object was left for good, or is a directory that contains
+// such an object.
 func (b *beliefs) isLeft(object string) bool {
 	_, name, _ := strings.Cut(object, " ")
 	return slices.ContainsFunc(b.Left, func(left string) bool {

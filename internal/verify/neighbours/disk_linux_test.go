@@ -19,9 +19,9 @@ import (
 
 const diskEnv = "SLIPWAY_NEIGHBOURS_DISK"
 
-// TestMain gives root's tests a disk on which nothing waits for a device: an overlay of
-// a tmpfs, which is no tmpfs itself, so that what is there outlives reboots. It is in a
-// mount namespace of another process, all of whose threads see it.
+// TestMain gives root's tests a disk without waiting for a device: an overlay of a tmpfs,
+// which is not a tmpfs itself, so that its files outlive reboots. It is in the mount
+// namespace of another process, all of whose threads see it.
 func TestMain(m *testing.M) {
 	switch dir := os.Getenv(diskEnv); {
 	case dir != "":
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // again runs this program in a mount namespace of its own.
 func again() int {
-	runtime.LockOSThread() // whose end would be the program's
+	runtime.LockOSThread() // whose end would end the program
 	dir, err := os.MkdirTemp("", "slipway-neighbours-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

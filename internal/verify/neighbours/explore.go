@@ -22,7 +22,7 @@ import (
 
 // Options say how far a scenario is explored.
 type Options struct {
-	Depth   int  // operations one after the other
+	Depth   int  // length of the sequences of operations
 	Naive   bool // each agent has a journal's directory of its own
 	Reboots bool // the node may be rebooted, unless its files are in memory
 	NoKills bool // no process is killed, so that more can be done
@@ -42,11 +42,11 @@ func (o Options) reboots(dir string) (bool, error) {
 	return !volatile, err
 }
 
-// Explored says how far it was.
+// Explored reports how far a scenario was explored.
 type Explored struct {
-	States     int  // of the node and its journals that differ in more than in names that are drawn
-	Operations int  // that were run
-	All        bool // there are no other states, however much is done
+	States     int  // states of the node and its journals, not counting different random names
+	Operations int  // operations run
+	All        bool // there are no other states, after any number of operations
 }
 
 func (e Explored) String() string {
@@ -74,8 +74,8 @@ type explorer struct {
 	next   []visited
 }
 
-// Explore does what agents can do in every order, on a node in memory with its files in
-// dir. An error that is a [Violation] has a shortest trace.
+// Explore runs the operations of agents in every order, on a node in memory with its
+// files in dir. An error that is a [Violation] has a shortest trace.
 func (s Scenario) Explore(ctx context.Context, dir string, options Options) (Explored, error) {
 	m, err := newMemory(s, dir, options.Naive)
 	if err == nil {
@@ -103,7 +103,7 @@ func (s Scenario) Explore(ctx context.Context, dir string, options Options) (Exp
 	return x.Explored, err
 }
 
-// reach notes the present state, unless it is known.
+// reach records the present state, unless it is known.
 func (x *explorer) reach(ctx context.Context, b *beliefs, trace []string) error {
 	now, err := x.save()
 	if err != nil {
@@ -120,7 +120,7 @@ func (x *explorer) reach(ctx context.Context, b *beliefs, trace []string) error 
 	return nil
 }
 
-// from does from v what can be done.
+// from runs each possible operation from v.
 func (x *explorer) from(ctx context.Context, v visited) error {
 	for _, op := range v.operations(x.Reboots) {
 		killed, err := x.try(ctx, v, op)
@@ -147,7 +147,7 @@ func (x *explorer) try(ctx context.Context, v visited, op operation) (mayBeKille
 	return killed || op.Kill == 0 && (op.Do == apply || op.Do == uninstall), x.reach(ctx, j.beliefs, j.trace)
 }
 
-// operations are what can be done.
+// operations lists the possible operations.
 func (b *beliefs) operations(reboots bool) (ops []operation) {
 	for n, a := range b.Agents {
 		for version := range b.scenario.Agents[n].Versions {
@@ -183,7 +183,7 @@ func (x *explorer) ends(ctx context.Context, v visited) error {
 	return nil
 }
 
-// orders are the orders of n things.
+// orders returns the permutations of n things.
 func orders(n int) (all [][]int) {
 	if n == 0 {
 		return [][]int{nil}
@@ -196,7 +196,7 @@ func orders(n int) (all [][]int) {
 	return all
 }
 
-// key is the same for states that differ in times, and in names that are drawn.
+// key is the same for states that differ only in times and random names.
 func (x *explorer) key(ctx context.Context, i image, b *beliefs) ([sha256.Size]byte, error) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(i.files)) {
@@ -225,10 +225,10 @@ func (x *explorer) key(ctx context.Context, i image, b *beliefs) ([sha256.Size]b
 	return sha256.Sum256([]byte(renamed(text.String()))), nil
 }
 
-// drawn matches names that are drawn, and hashes.
+// drawn matches random names, and hashes.
 var drawn = regexp.MustCompile(`\b[a-z2-7]{16}\b|\b[a-z2-7]{26}\b|\b[0-9a-f]{64}\b`)
 
-// renamed calls what is drawn by its number.
+// renamed replaces random names by numbers.
 func renamed(text string) string {
 	numbers := map[string]string{}
 	return drawn.ReplaceAllStringFunc(text, func(name string) string {
@@ -239,7 +239,7 @@ func renamed(text string) string {
 	})
 }
 
-// recorded is what the journals say.
+// recorded returns the content of the journals.
 func (x *explorer) recorded(ctx context.Context) (all []any, err error) {
 	turns := map[string][]int{}
 	var pages [][]journal.Entry

@@ -19,10 +19,10 @@ type machine interface {
 	records() (files, error) // of the journals
 }
 
-// Violation is what should not have been.
+// Violation is a broken rule.
 type Violation struct {
 	Scenario string
-	Trace    []string // what was done before
+	Trace    []string // the operations before
 	What     string
 }
 
@@ -30,7 +30,7 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("%s: %s:\n\t%s", v.Scenario, strings.Join(v.Trace, ", "), strings.ReplaceAll(v.What, "\n", "\n\t"))
 }
 
-// judge does things to a machine, and compares it with what agents may rely on.
+// judge runs operations on a machine, and compares it with what agents may rely on.
 type judge struct {
 	machine
 	*beliefs
@@ -56,8 +56,8 @@ func (j *judge) violation(format string, args ...any) error {
 	return &Violation{j.scenario.Name, slices.Clone(j.trace), fmt.Sprintf(format, args...)}
 }
 
-// do does op, and returns a [Violation] if anything is not as it should be. It reports
-// whether the process was killed.
+// do runs op, and returns a [Violation] if a rule is broken. It reports whether the
+// process was killed.
 func (j *judge) do(ctx context.Context, op operation) (killed bool, err error) {
 	op.Accept = op.Do == uninstall && len(j.Left) > 0 // in a directory of this one's, maybe
 	j.trace = append(j.trace, j.describe(op))
@@ -74,7 +74,7 @@ func (j *judge) do(ctx context.Context, op operation) (killed bool, err error) {
 	if err != nil {
 		return o.Killed, err
 	}
-	j.made(j.before, now, now) // what a reboot has taken away is nobody's
+	j.made(j.before, now, now) // objects lost in a reboot belong to no agent
 	if err := j.content(ctx, now); err != nil {
 		return o.Killed, err
 	}
@@ -108,10 +108,10 @@ func (j *judge) operate(ctx context.Context, op operation) (o outcome, err error
 	return o, nil
 }
 
-// unchanged is a violation if an apply that was refused has changed anything.
+// unchanged returns a violation if a refused apply has changed anything.
 func (j *judge) unchanged(was, now State, recorded files) error {
 	if lines := was.diff(now); len(lines) > 0 {
-		return j.violation("it was refused, and has changed\n%s", strings.Join(lines, "\n"))
+		return j.violation("it was refused, but has changed\n%s", strings.Join(lines, "\n"))
 	}
 	after, err := j.records()
 	if err != nil {
@@ -121,12 +121,12 @@ func (j *judge) unchanged(was, now State, recorded files) error {
 		maps.DeleteFunc(all, func(name string, _ file) bool { return strings.HasSuffix(name, ".last.json") })
 	}
 	if !maps.Equal(recorded, after) {
-		return j.violation("it was refused, and has changed the journal")
+		return j.violation("it was refused, but has changed the journal")
 	}
 	return nil
 }
 
-// content is a violation if an agent lacks what it may rely on.
+// content returns a violation if an agent lacks what it may rely on.
 func (j *judge) content(ctx context.Context, now State) error {
 	for n, a := range j.Agents {
 		name := j.scenario.Agents[n].Name
@@ -145,13 +145,13 @@ func (j *judge) content(ctx context.Context, now State) error {
 			continue // another agent has come to share that
 		}
 		if o.Err != "" || len(o.Changes) > 0 {
-			return j.violation("agent %q has all that it wants, and its plan finds %q %s", name, o.Changes, o.Err)
+			return j.violation("agent %q has all that it wants, but its plan finds %q %s", name, o.Changes, o.Err)
 		}
 	}
 	return nil
 }
 
-// end is a violation if no agent is left, and the node is not as it was.
+// end returns a violation if no agent is left, and the node is not as it was.
 func (j *judge) end(now State) error {
 	if !j.none() {
 		return nil

@@ -32,8 +32,8 @@ type onKernel struct {
 
 var agentsOnKernel = []string{"first", "second", "third"}
 
-// plan is the plan of a process of the agent's, which knows nothing of earlier ones. The
-// third agent wants one value to be another.
+// plan is the plan of a new process of the agent's. The third agent wants another value
+// for one key.
 func (o onKernel) plan(agent string) *bootstrap.Plan {
 	filter := "0" // as each network begins
 	if agent == "third" {
@@ -58,7 +58,7 @@ func (o onKernel) plan(agent string) *bootstrap.Plan {
 	}
 }
 
-// apply applies an agent's plan, but ends it before a step if cut is its name.
+// apply applies an agent's plan, but ends it before the step named cut.
 func (o onKernel) apply(agent, cut string) {
 	ctx, cancel := context.WithCancel(o.t.Context())
 	defer cancel()
@@ -85,7 +85,7 @@ func (o onKernel) uninstall(agent string) {
 	delete(o.holds, agent)
 }
 
-// verify requires that all agents have what they were told.
+// verify requires that all agents have the state that they were told.
 func (o onKernel) verify() {
 	for agent := range o.holds {
 		report, err := o.plan(agent).Check(o.t.Context())
@@ -103,11 +103,11 @@ func (o onKernel) look() snapshot.Snapshot {
 	return s
 }
 
-// What the model finds of the node in memory, a sample finds of the kernel.
+// A sample confirms on the kernel what the model finds on the node in memory.
 func TestPLAN11_PLAN14_WalksOnTheKernel(t *testing.T) {
 	o := onKernel{t, bootstraptest.NewNode(t), map[string]bool{}}
 	o.apply("first", "")
-	o.uninstall("first") // what stays is the lock
+	o.uninstall("first") // only the lock stays
 	before := o.look()
 	seed := uint64(number(t, "SLIPWAY_NEIGHBOURS_SEED", 1, 1))
 	for walk := range uint64(number(t, "SLIPWAY_NEIGHBOURS_KERNEL_WALKS", 30, 3)) {

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 )
 
-// memory is a node whose kernel is in memory, and whose files are below a directory. It can
-// be put back to what it was before.
+// memory is a node whose kernel is in memory, and whose files are below a directory. It
+// can be reset to an earlier state.
 type memory struct {
 	scenario Scenario
 	root     string
@@ -28,7 +28,7 @@ type memory struct {
 	boots    int
 }
 
-// image is all of such a node.
+// image is the whole state of such a node.
 type image struct {
 	files  files
 	values map[string]string
@@ -38,8 +38,8 @@ type image struct {
 
 type mounted struct{ point, fstype, source string }
 
-// newMemory is a node that no agent has come to, whose files are in a new directory in dir. If
-// naive is set, its agents know nothing of each other.
+// newMemory returns a node without agents, whose files are in a new directory in dir. If
+// naive is set, its agents do not know about each other.
 func newMemory(scenario Scenario, dir string, naive bool) (*memory, error) {
 	m := &memory{scenario: scenario, root: filepath.Join(dir, "node"), naive: naive}
 	if err := original().write(m.root); err != nil {
@@ -101,8 +101,8 @@ func (m *memory) records() (files, error) {
 
 func (m *memory) reboot() error { return m.boot() }
 
-// run does op. A process that is killed does nothing from then on: what it would still do
-// as it ends, it does where there is no node any more.
+// run runs op. A killed process does nothing from then on: the rest of its code runs
+// where there is no node any more.
 func (m *memory) run(ctx context.Context, op operation) (o outcome, err error) {
 	killed, buried, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	points := 0
@@ -149,7 +149,7 @@ func (m *memory) load(i image) error {
 			return err
 		}
 	}
-	for range 3 { // what drags others along first, and then those that it has dragged
+	for range 3 { // first the values that drag others along, then the dragged ones
 		now := m.kernel.Values()
 		for _, key := range slices.Sorted(maps.Keys(i.values)) {
 			if now[key] != i.values[key] {
@@ -158,7 +158,7 @@ func (m *memory) load(i image) error {
 		}
 	}
 	if !maps.Equal(m.kernel.Values(), i.values) {
-		return errors.New("the kernel cannot be put back")
+		return errors.New("the kernel cannot be reset")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/neighbours"
 )
 
-// number is one from the environment, or otherwise, with -short another.
+// number is a number from the environment, or else a default, with -short another one.
 func number(t *testing.T, name string, otherwise, short int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -40,7 +40,7 @@ func TestPLAN11_PLAN14_EveryOrder(t *testing.T) {
 	}
 }
 
-// More of it where no process is killed.
+// Longer sequences, without kills.
 func TestPLAN11_PLAN14_EveryLongOrder(t *testing.T) {
 	depth := number(t, "SLIPWAY_NEIGHBOURS_LONG", 4, 2)
 	for _, s := range neighbours.Scenarios() {
@@ -64,7 +64,7 @@ func TestPLAN11_PLAN14_Walks(t *testing.T) {
 	}
 }
 
-// Agents that know nothing of each other are found to be in each other's way.
+// The model finds that agents without knowledge of each other conflict.
 func TestTheModelFindsWhatIsNaive(t *testing.T) {
 	for _, s := range neighbours.Scenarios() {
 		_, err := s.Explore(t.Context(), t.TempDir(), neighbours.Options{Depth: 3, Naive: true, NoKills: true})

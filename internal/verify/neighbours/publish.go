@@ -15,7 +15,7 @@ import (
 // published records files of an agent's own action.
 var published = journal.Files{Kind: "published"}
 
-// publish is an action of somebody else's: a file with its content.
+// publish is an action from outside the library: a file with its content.
 type publish struct {
 	*site
 	path    string
@@ -27,7 +27,7 @@ func (p *publish) Namespaces() []string { return published.Namespaces() }
 
 func (p *publish) state() journal.State { return journal.FileState(p.content, 0o644) }
 
-// met reports whether the file is as wanted, and known to be.
+// met reports whether the file is as wanted, and recorded as such.
 func (p *publish) met(ctx context.Context) (bool, error) {
 	now, err := journal.Snapshot(ctx, p.path)
 	if err != nil || !now.Same(p.state()) {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package neighbours is a model of a node that has several agents: what they can do to
-// it in which order, and what each of them may rely on all the while.
+// Package neighbours is a model of a node with several agents: their operations in any
+// order, and what each agent may rely on at any time.
 //
-// A [Scenario] is a node's agents, with the plans that they have one after the other. They
-// are real plans of real actions, with one journal's directory. What an agent does is
-// applied, killed at each of its points, undone, or released, and the node is rebooted
-// meanwhile. After each of these the model asks:
+// A [Scenario] is a node's agents, each with its successive plans. They are real plans of
+// real actions, with one journal directory. Plans are applied, killed at each of their
+// points, undone, or released, and the node is rebooted in between. After each of these
+// the model asks:
 //
-//   - Does each agent have all that it was told it has, and does its plan find nothing to
+//   - Does each agent have everything it was told it has, and does its plan find nothing to
 //     do, unless another was told to override it?
-//   - Was an agent refused only by one that wants something else, and did that change
+//   - Was an agent refused only because another wants another state, and did that change
 //     nothing?
-//   - When none is left, is the node as it was, but for what those have left that were
-//     released, which is named?
+//   - When none is left, is the node as it was, except for objects left by agents that were
+//     released, which are named?
 //
-// [Scenario.Explore] does it in every order on a node in memory, [Scenario.Walk] in
-// orders that a seed draws, on that or on the running kernel.
+// [Scenario.Explore] runs operations in every order on a node in memory, [Scenario.Walk]
+// in random orders, on that or on the running kernel.
 package neighbours
 
 import (
@@ -34,20 +34,20 @@ type Scenario struct {
 	Agents []Agent
 }
 
-// Agent is an agent with its versions, each of which may be applied after each other.
+// Agent is an agent with its versions, which may be applied in any order.
 type Agent struct {
 	Name     string
 	Versions []Version
 }
 
-// Version is what an agent wants, by the names of its plan's steps. Steps of its other
+// Version is an agent's wishes, by the names of its plan's steps. Steps of its other
 // versions are absent from the plan.
 type Version struct {
 	Steps    map[string]Want
 	Override bool // other agents
 }
 
-// steps are the names of all versions' steps, in the order of the plans.
+// steps returns the names of all versions' steps, in the order of the plans.
 func (a Agent) steps() []string {
 	var names []string
 	for _, v := range a.Versions {
@@ -84,7 +84,8 @@ func agents(versions ...[]Version) (all []Agent) {
 	return all
 }
 
-// Scenarios are those of one kind of object each, small enough to be explored far.
+// Scenarios returns scenarios of one kind of object each, small enough to be explored
+// far.
 func Scenarios() []Scenario {
 	one, two, three := step("a", value(redirects, "0")), step("a", value(redirects, "2")), step("a", value(redirects, "3"))
 	mount := step("a", Mount{"run/bpf", "bpf"})
@@ -141,7 +142,7 @@ func Scenarios() []Scenario {
 	}
 }
 
-// Whole is a node of three agents whose plans have all kinds of objects.
+// Whole returns a node of three agents whose plans have all kinds of objects.
 func Whole() Scenario {
 	main := map[string]Want{
 		"a-paths": Directory{"etc/agents"}, "b-mount": Mount{"run/bpf", "bpf"}, "c-values": value(redirects, "0"),

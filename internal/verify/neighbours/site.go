@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// Where things are on a node, below its directory.
+// Paths on a node, below its directory.
 const (
 	dropIns = "etc/sysctl.d"
 	record  = "var/slipway"
@@ -34,21 +34,21 @@ type site struct {
 	boot   string
 	mounts bpffs.Mounter // nil: the running kernel
 	files  sysctl.Files  // nil: the running kernel's
-	point  func()        // called where the process may be killed
+	point  func()        // called at each point where the process may be killed
 }
 
 func (s *site) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
 
 func (s *site) sysctl() sysctl.Kernel { return sysctl.Kernel{Files: s.files} }
 
-// operation is what one agent does, or what happens to it.
+// operation is an agent's operation, or a reboot.
 type operation struct {
 	Agent   int
 	Do      string // one of the constants below
 	Version int
-	Kill    int    // at which point the process is killed, from 1; 0: it is not
-	Owner   string // of an apply; empty: nobody in particular
-	Accept  bool   // of an uninstall: what others have put into a directory is left with it
+	Kill    int    // point at which the process is killed, from 1; 0 if it is not
+	Owner   string // owner of an apply; empty if none is configured
+	Accept  bool   // of an uninstall: a directory with content of others is left
 }
 
 const (
@@ -59,13 +59,13 @@ const (
 	reboot    = "reboot"
 )
 
-// outcome is what became of it.
+// outcome is the result of an operation.
 type outcome struct {
 	Killed   bool
 	Err      string
-	Conflict bool     // it was refused, since another agent wants something else
-	Changes  []string // that a check has found
-	Records  bool     // they are about what is recorded only
+	Conflict bool     // it was refused, since another agent wants another state
+	Changes  []string // changes that a check has found
+	Records  bool     // the changes concern records only
 	Left     []string // objects that a release has left
 }
 
@@ -77,7 +77,7 @@ func failed(o outcome, err error) outcome {
 	return o
 }
 
-// do does what op says, in a process that knows nothing of those before.
+// do runs op, in a process without knowledge of earlier ones.
 func (s *site) do(ctx context.Context, scenario Scenario, op operation) outcome {
 	agent := scenario.Agents[op.Agent]
 	node := s.node(agent, op)
@@ -148,8 +148,8 @@ func (s *site) release(ctx context.Context, node *journal.Node) (o outcome) {
 	return failed(o, err)
 }
 
-// changesOf lists what a check has found, and reports whether all of it only records what
-// agents share.
+// changesOf lists the changes that a check has found, and reports whether all of them
+// only record sharing between agents.
 func changesOf(report *bootstrap.Report) (changes []string, records bool) {
 	records = true
 	for _, r := range report.Results {
@@ -164,7 +164,7 @@ func changesOf(report *bootstrap.Report) (changes []string, records bool) {
 	return changes, records
 }
 
-// handler is one that may be killed before and after it undoes an entry.
+// handler is a handler whose process may be killed before and after it undoes an entry.
 type handler struct {
 	journal.Handler
 	point func()
@@ -183,8 +183,8 @@ func (h handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	return u, err
 }
 
-// theHost is the node itself. One thing happens at a time there, so that its lock is
-// nobody's.
+// theHost is the node itself. Operations run one at a time there, so its lock is always
+// free.
 type theHost struct{}
 
 func (theHost) Enter(ctx context.Context, _ []string, f func(context.Context) error) error {

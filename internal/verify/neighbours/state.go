@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
-// State is what a node is like: its objects, and each one's state.
+// State is the state of a node: its objects, and the state of each.
 type State map[string]string
 
-// diff says what differs from s in after.
+// diff lists the differences between s and after.
 func (s State) diff(after State) (lines []string) {
 	objects := slices.AppendSeq(slices.Collect(maps.Keys(s)), maps.Keys(after))
 	slices.Sort(objects)
@@ -39,18 +39,18 @@ func describe(state string, is bool) string {
 	return fmt.Sprintf("%q", state)
 }
 
-// lacks says what of want is not in s.
+// lacks lists the parts of want that are not in s.
 func (s State) lacks(want State) (lines []string) {
 	for _, object := range slices.Sorted(maps.Keys(want)) {
 		if now, has := s[object]; !has || now != want[object] {
-			lines = append(lines, fmt.Sprintf("%s: %q is wanted, and it is %s", object, want[object], describe(now, has)))
+			lines = append(lines, fmt.Sprintf("%s: %q is wanted, but it is %s", object, want[object], describe(now, has)))
 		}
 	}
 	return lines
 }
 
-// addFiles adds the files of a node, but for those of journals, and what drop-ins set. What
-// is mounted there is left out.
+// addFiles adds the files of a node, except those of journals, and the settings of
+// drop-ins. Mounts are left out.
 func (s State) addFiles(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -87,7 +87,7 @@ func (s State) addFiles(root string) error {
 	})
 }
 
-// settings are the lines of a drop-in that are no comments.
+// settings returns the lines of a drop-in without comments.
 func settings(content string) (lines []string) {
 	for line := range strings.Lines(content) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -97,7 +97,7 @@ func settings(content string) (lines []string) {
 	return lines
 }
 
-// onBoot calls set for what the drop-ins of a node set, in the order in which systemd does.
+// onBoot calls set for each setting of a node's drop-ins, in systemd's order.
 func onBoot(root string, set func(key, value string) error) error {
 	names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dropIns), "*.conf")) // sorted
 	for _, name := range names {
@@ -115,16 +115,16 @@ func onBoot(root string, set func(key, value string) error) error {
 	return err
 }
 
-// files are those below a directory, as they are.
+// files holds the files below a directory, unchanged.
 type files map[string]file
 
 type file struct {
 	mode    fs.FileMode
 	content string
-	written time.Time // by which cniinstall tells its files from others that are equal
+	written time.Time // by which cniinstall distinguishes its files from equal ones
 }
 
-// read adds what is below root.
+// read adds the files below root.
 func (all files) read(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -149,7 +149,7 @@ func (all files) read(root string) error {
 	})
 }
 
-// write makes them anew below root, which must be missing.
+// write recreates the files below root, which must be missing.
 func (all files) write(root string) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		path, f, err := filepath.Join(root, name), all[name], error(nil)
@@ -174,7 +174,7 @@ func (all files) write(root string) error {
 	return nil
 }
 
-// original are the files of a node before the first agent comes.
+// original returns the files of a node before the first agent.
 func original() files {
 	const dir = fs.ModeDir | 0o755
 	return files{

@@ -12,9 +12,9 @@ import (
 	"slices"
 )
 
-// Walk does what a seed draws, on a node in memory with its files in dir, and undoes
-// everything at the end. Each apply is by another owner, as each pod of a DaemonSet is. An
-// error that is a [Violation] has a trace without what is not needed for it.
+// Walk runs random operations by a seed, on a node in memory with its files in dir, and
+// undoes everything at the end. Each apply has another owner, like each pod of a
+// DaemonSet. An error that is a [Violation] has a trace without unnecessary operations.
 func (s Scenario) Walk(ctx context.Context, dir string, seed uint64, operations int, options Options) error {
 	reboots, err := options.reboots(dir)
 	if err != nil {
@@ -38,10 +38,10 @@ func (s Scenario) Walk(ctx context.Context, dir string, seed uint64, operations 
 
 func isViolation(err error) bool { return errors.As(err, new(*Violation)) }
 
-// script says what is done as the nth operation, if anything is.
+// script returns the nth operation, if there is one.
 type script func(b *beliefs, n int, draw *rand.Rand) (op operation, end bool)
 
-// given does ops, but for those that nothing is recorded for.
+// given runs ops, except those without anything recorded.
 func given(ops []operation) script {
 	return func(b *beliefs, n int, _ *rand.Rand) (operation, bool) {
 		if n >= len(ops) {
@@ -54,7 +54,7 @@ func given(ops []operation) script {
 	}
 }
 
-// nothing marks an operation that is passed over.
+// nothing marks an operation to skip.
 const nothing = -1
 
 func (s Scenario) inMemory(ctx context.Context, dir string, seed uint64, options Options, next script) error {
@@ -86,8 +86,8 @@ func (s Scenario) walk(ctx context.Context, m machine, seed uint64, next script)
 	}
 }
 
-// draws draws the nth operation, few of them releases, and half of the others killed. After
-// the last, the agents are undone in an order that is drawn too.
+// draws returns a random nth operation; a few are releases, and half of the others are
+// killed. After the last, the agents are undone in random order.
 func draws(b *beliefs, n, last int, reboots bool, draw *rand.Rand) (op operation, end bool) {
 	ops := b.operations(reboots)
 	if n >= last {

@@ -17,13 +17,13 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// Want is what a step wants.
+// Want is the wish of a step.
 type Want interface {
 	// action is the step's action.
 	action(s *site) bootstrap.Action
-	// objects are the objects that the node then has, as [observe] describes them.
+	// objects returns the objects that the node then has, as described by [observe].
 	objects() State
-	// lasts says which of them there are after a reboot too.
+	// lasts reports whether an object exists after a reboot too.
 	lasts(object string) bool
 }
 
@@ -85,7 +85,7 @@ func (f EmptyFile) objects() State { return State{"file " + f.Path: "0644 "} }
 
 func (EmptyFile) lasts(string) bool { return true }
 
-// File is a file with its content, and the directories that it is in.
+// File is a file with its content, and its parent directories.
 type File struct{ Path, Content string }
 
 func (f File) action(s *site) bootstrap.Action { return &publish{s, s.path(f.Path), []byte(f.Content)} }
@@ -110,10 +110,10 @@ func (d DropIn) objects() State {
 	return State{"settings " + dropIns + "/" + d.Name: fmt.Sprintf("%s = %s", d.Key, d.Value), "value " + d.Key: d.Value}
 }
 
-func (DropIn) lasts(string) bool { return true } // what is booted applies it
+func (DropIn) lasts(string) bool { return true } // the next boot applies it
 
-// Plugins are an agent's configuration and the plugin that it names, which other agents bring
-// too.
+// Plugins is an agent's configuration and the plugin that it names, which other agents
+// install too.
 type Plugins struct {
 	Config, Portmap string
 	Policy          cniinstall.Policy // of the plugin
@@ -150,7 +150,7 @@ func (p Plugins) objects() State {
 
 func (Plugins) lasts(string) bool { return true }
 
-// objects are those of all steps.
+// objects returns the objects of all steps.
 func (v Version) objects() State {
 	all := State{}
 	for _, w := range v.Steps {
@@ -161,8 +161,8 @@ func (v Version) objects() State {
 	return all
 }
 
-// common has the steps that want the same in both versions: they stay when one follows the
-// other.
+// common returns the steps with the same wish in both versions: they stay when one
+// follows the other.
 func (v Version) common(w Version) Version {
 	steps := map[string]Want{}
 	for name, want := range v.Steps {
@@ -173,7 +173,7 @@ func (v Version) common(w Version) Version {
 	return Version{Steps: steps}
 }
 
-// lasts reports whether an object is there after a reboot too.
+// lasts reports whether an object exists after a reboot too.
 func (v Version) lasts(object string) bool {
 	for _, w := range v.Steps {
 		if _, is := w.objects()[object]; is && w.lasts(object) {
