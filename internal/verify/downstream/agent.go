@@ -23,13 +23,13 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// kernel is what the agent asks of one; nil: the running one.
+// kernel is the part of a kernel that the agent needs; nil means the running one.
 type kernel interface {
 	bpffs.Mounter
 	sysctl.Files
 }
 
-// agent is what acme's agent needs of a node.
+// agent is what acme's agent needs on a node.
 type agent struct {
 	root     string // of the node's files; empty: /
 	kernel   kernel
@@ -54,7 +54,7 @@ func (a agent) path(p string) string { return filepath.Join(a.root, p) }
 
 func (a agent) values() sysctl.Kernel { return sysctl.Kernel{Files: a.kernel} }
 
-// remembering returns a with what remembers its changes of the node, which all plans of
+// remembering returns a with the journal of its changes to the node, which all plans of
 // this process share.
 func (a agent) remembering() agent {
 	a.node = &journal.Node{Dir: a.path("/var/lib/acme"), Agent: "acme", Owner: a.owner, NoOwner: a.owner == "", AnyOwner: a.anyOwner, Handlers: []journal.Handler{
@@ -70,8 +70,8 @@ func (a agent) machine() hostns.Host {
 	return hostns.Host{Here: a.root != "", LockFile: a.path("/run/acme.lock"), LockTimeout: 10 * time.Second}
 }
 
-// resolve reads the cluster's configuration, a mounted ConfigMap, what one node has of
-// its own, which may not lead it into another network, and the environment.
+// resolve reads the cluster's configuration, which is a mounted ConfigMap, the node's
+// own, which must not move it into another network, and the environment.
 func (a agent) resolve(ctx context.Context) (s settings, config *configresolve.Config, err error) {
 	specs, err := configresolve.ParseSpecs([]string{"dir:" + a.path("/etc/acme/config"), "env:ACME_"}, configresolve.SpecDefaults{})
 	if err != nil {
@@ -116,7 +116,7 @@ func (a agent) plan() *bootstrap.Plan {
 	}
 }
 
-// prepare gives the steps what the configuration says.
+// prepare sets the steps' fields from the configuration.
 func (a agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	s, config, err := a.resolve(ctx)
 	if err != nil {

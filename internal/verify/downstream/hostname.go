@@ -49,11 +49,11 @@ func (h hostname) Apply(ctx context.Context) error {
 
 func value(v string) journal.State { return journal.State{Type: "value", Value: v} }
 
-// Kinds and Namespaces say what is recorded, and where it is.
+// Kinds and Namespaces declare what is recorded, and where it is.
 func (hostname) Kinds() []string      { return hostnames{}.Kinds() }
 func (hostname) Namespaces() []string { return hostnames{}.Namespaces() }
 
-// hostnames undoes what hostname has recorded.
+// hostnames undoes the changes that hostname has recorded.
 type hostnames struct{ host }
 
 func (hostnames) Kinds() []string { return []string{kindHostname} }

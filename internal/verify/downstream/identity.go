@@ -12,7 +12,7 @@ import (
 
 const kind = "acme"
 
-// identityFiles undo what an identity has recorded: one file.
+// identityFiles undo the record of an identity: one file.
 func identityFiles(path string) journal.Files {
 	return journal.Files{Kind: kind, May: func(p string) error {
 		if p != path {
@@ -22,7 +22,7 @@ func identityFiles(path string) journal.Files {
 	}}
 }
 
-// identity is an action of the agent's own: a file says who the node is.
+// identity is an action of the agent's own: a file with the node's identity.
 type identity struct {
 	path    string
 	content []byte
@@ -42,6 +42,6 @@ func (i identity) Apply(ctx context.Context) error {
 	return identityFiles(i.path).Write(ctx, journal.From(ctx), i.path, i.file())
 }
 
-// Kinds and Namespaces say what is recorded, and where it is.
+// Kinds and Namespaces declare what is recorded, and where it is.
 func (i identity) Kinds() []string      { return identityFiles(i.path).Kinds() }
 func (i identity) Namespaces() []string { return identityFiles(i.path).Namespaces() }

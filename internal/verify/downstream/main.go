@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command downstream is somebody else's agent: all that it needs of a node it gets from
-// the public packages, under its own names: its configuration, its paths, its drop-in,
-// its plugin in another CNI's chain. Two actions are its own. The tests build it in a
-// module of its own, outside of this tree.
+// Command downstream is the agent of another project. It prepares its node with the
+// public packages, under its own names: its configuration, its paths, its drop-in, its
+// plugin in another CNI's chain. Two actions are its own. The tests build it in a module
+// of its own, outside this tree.
 //
 //	downstream apply|revert|uninstall    one run
 //	downstream run                       applies, and again for each line on standard input
 //	downstream guard                     keeps the CNI installation, until it ends
 //
-// OWNER says for whom, of whom admin may undo what anybody owns, and PLUGINS where the
-// agent's CNI plugins are. It says what it did in JSON, one line a run, and exits with 3
-// when the node is somebody else's.
+// OWNER is the owner; admin may undo the changes of any owner. PLUGINS is where the
+// agent's CNI plugins are. It reports each run as a line of JSON, and exits with 3 if the
+// node has another owner.
 package main
 
 import (
@@ -63,7 +63,7 @@ func run(ctx context.Context, verb string) (err error) {
 	return fmt.Errorf("unknown verb %q", verb)
 }
 
-// outcome is what the program says of a run.
+// outcome is the program's report of a run.
 type outcome struct {
 	Changed []string // steps
 	Err     string

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
 
-var outside string // the module that the agent is built in
+var outside string // the module in which the agent is built
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// build builds the agent as others do: in a module of its own, outside of this tree.
+// build builds the agent as other projects do: in a module of its own, outside this tree.
 var build = sync.OnceValues(func() (program string, err error) {
 	if err := copySources(outside); err != nil {
 		return "", err
@@ -90,13 +90,13 @@ func newReal(t *testing.T) real {
 	return n
 }
 
-// do is what an administrator does on the node.
+// do runs an administrator's commands on the node.
 func (n real) do(f func() error) {
 	n.t.Helper()
 	require.NoError(n.t, n.Do(n.t.Context(), func(context.Context) error { return f() }))
 }
 
-// state is all of the node that the agent touches, but for its journal.
+// state describes everything on the node that the agent touches, except its journal.
 func (n real) state() snapshot.Snapshot {
 	n.t.Helper()
 	s := snapshot.Snapshot{}
@@ -115,7 +115,7 @@ func (n real) command(owner, verb string) *bootstraptest.Cmd {
 	return cmd
 }
 
-// run runs a verb to its end, and returns its exit status and what it said of an error.
+// run runs a verb to its end, and returns its exit status and its error message.
 func (n real) run(owner, verb string) (o outcome, code int, said string) {
 	n.t.Helper()
 	out, err := n.command(owner, verb).Output()
@@ -135,7 +135,7 @@ func (n real) succeeds(owner, verb string) outcome {
 	return o
 }
 
-// refused runs a verb for one who does not own the node.
+// refused runs a verb for an owner that does not own the node.
 func (n real) refused(owner, verb, says string) {
 	n.t.Helper()
 	_, code, said := n.run(owner, verb)
@@ -143,7 +143,7 @@ func (n real) refused(owner, verb, says string) {
 	require.Contains(n.t, said, says)
 }
 
-// pod is an agent that goes on.
+// pod is an agent that keeps running.
 type pod struct {
 	*bootstraptest.Cmd
 	t      *testing.T
@@ -166,14 +166,14 @@ func (n real) start(owner, verb string) pod {
 	return pod{cmd, n.t, stdin, json.NewDecoder(stdout), said}
 }
 
-// ran waits for what the next run has done.
+// ran waits for the report of the next run.
 func (p pod) ran() (o outcome) {
 	p.t.Helper()
 	require.NoError(p.t, p.out.Decode(&o))
 	return o
 }
 
-// again has the loop run now.
+// again makes the loop run now.
 func (p pod) again() outcome {
 	p.t.Helper()
 	_, err := fmt.Fprintln(p.stdin)
@@ -181,7 +181,7 @@ func (p pod) again() outcome {
 	return p.ran()
 }
 
-// ends waits for the program's end, and returns its exit status and what it said of an error.
+// ends waits for the program's end, and returns its exit status and its error message.
 func (p pod) ends() (code int, said string) {
 	if exit := (*exec.ExitError)(nil); errors.As(p.Wait(), &exit) {
 		code = exit.ExitCode()
@@ -217,7 +217,7 @@ func TestPLAN12_EverythingIsUndoneWithoutAnyPlan(t *testing.T) {
 	require.Less(t, time.Since(guarding), time.Minute)
 }
 
-// breakage is what somebody does to a node, and which step puts it right.
+// breakage is damage to a node, and the step that repairs it.
 type breakage struct {
 	name string
 	do   func() error

@@ -26,7 +26,7 @@ import (
 
 const plugin = "#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n"
 
-// files are what is on the node before the agent comes.
+// files are the node's files before the agent comes.
 var files = map[string]string{
 	"/etc/acme/config/network":         "other",
 	"/etc/acme/config/mtu":             "1450\n",
@@ -75,11 +75,11 @@ func inMemory(t *testing.T) memory {
 	return memory{a.remembering(), t, k}
 }
 
-// Names that are others each time: a mount's source, and a configuration's folder.
+// Names that are different each time: a mount's source, and a configuration's folder.
 var ofOneTime = regexp.MustCompile(`slipway-[-._a-z0-9]{6,}|\.\.\d{4}_[\d_.]+`)
 
-// timeless is s, but for the lock, which stays, the content of the journal, which grows by
-// each change, and what has another name each time.
+// timeless is s without the lock, which stays, the content of the journal, which grows
+// with each change, and objects with a different name each time.
 func timeless(s snapshot.Snapshot, root string) snapshot.Snapshot {
 	delete(s, "file "+filepath.Join(root, "/run/acme.lock"))
 	delete(s, "file "+filepath.Join(root, "/var/lib/acme/acme.last.json")) // tells the time
@@ -93,7 +93,7 @@ func timeless(s snapshot.Snapshot, root string) snapshot.Snapshot {
 	return same
 }
 
-// state is all of the node.
+// state describes the whole node.
 func (m memory) state() snapshot.Snapshot {
 	m.t.Helper()
 	s := snapshot.Snapshot{}
@@ -184,8 +184,8 @@ func TestAStepThatIsSwitchedOffIsUndone(t *testing.T) {
 	}
 }
 
-// Each call of the kernel fails once; then the agent goes on where it was, and
-// leaves nothing that an uninstall does not find.
+// Each kernel call fails once; then the agent continues, and leaves nothing that an
+// uninstall does not find.
 func TestAnyErrnoIsNamedAndGotOver(t *testing.T) {
 	type call struct{ op, path string }
 	calls := map[call]bool{}
