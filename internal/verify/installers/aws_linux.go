@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// awsReference are the reference plugins, all of which are built and copied: Makefile,
+// awsReference are the reference plugins, which are all built and copied: Makefile,
 // target plugins, and build_linux.sh there.
 var awsReference = []string{
 	"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
@@ -31,8 +31,8 @@ const (
 	awsMain     = "cmd/aws-vpc-cni/main.go"
 )
 
-// OldAWS is what the two containers of the VPC CNI leave, in a cluster of IPv4 whose
-// nodes' primary link is eth0, on a node that has been updated since 1.12.
+// OldAWS returns the objects that the two containers of the VPC CNI leave, in an IPv4
+// cluster whose nodes' primary link is eth0, on a node that has been updated since 1.12.
 func OldAWS() Installation {
 	i := Installation{
 		Agent: "AWS VPC CNI", Release: "1.23.0",
@@ -59,7 +59,7 @@ func OldAWS() Installation {
 	return i
 }
 
-// awsTemplate is the list that the image has.
+// awsTemplate is the list in the image.
 const awsTemplate = `{
   "cniVersion": "0.4.0",
   "name": "aws-cni",
@@ -100,12 +100,11 @@ const awsTemplate = `{
 }
 `
 
-// awsSettings are the variables that the installer's tests set, and those that the list
-// shows.
+// awsSettings are the variables that the installer's tests set, and those in the list.
 type awsSettings struct {
 	VethPrefix string `config:"AWS_VPC_K8S_CNI_VETHPREFIX" default:"eni"`
 	LinkMTU    int    `config:"AWS_VPC_ENI_MTU" default:"9001"`
-	PodMTU     *int   `config:"POD_MTU"` // nil: as the link's
+	PodMTU     *int   `config:"POD_MTU"` // nil means the link's
 	Mode       string `config:"POD_SECURITY_GROUP_ENFORCING_MODE" default:"strict"`
 	Log        string `config:"AWS_VPC_K8S_PLUGIN_LOG_FILE" default:"/var/log/aws-routed-eni/plugin.log"`
 	Level      string `config:"AWS_VPC_K8S_PLUGIN_LOG_LEVEL" default:"Debug"`
@@ -121,8 +120,7 @@ var awsDefaults = awsSettings{
 	VethPrefix: "eni", LinkMTU: 9001, Mode: "strict", Log: "/var/log/aws-routed-eni/plugin.log", Level: "Debug", SNAT: "prng", EgressIPv4: true,
 }
 
-// Settings reads the container's environment, and is an error that names what is wrong
-// there, and all of it.
+// Settings reads the container's environment. The error names all invalid variables.
 func (a AWS) Settings(ctx context.Context) (s awsSettings, err error) {
 	config, err := configresolve.Resolve(ctx, configresolve.Static{Name: "environment", Values: a.Env})
 	if err != nil {
@@ -156,13 +154,13 @@ func (s awsSettings) render(nodeIP string, egress bool) string {
 	).Replace(awsTemplate)
 }
 
-// AWS is what the two containers of the VPC CNI do, by our packages.
+// AWS does the work of the two containers of the VPC CNI with our packages.
 type AWS struct {
 	Setting
-	PrimaryIP func(ipv4 bool) (string, error) // asks the cloud; nil: there is none
+	PrimaryIP func(ipv4 bool) (string, error) // asks the cloud; nil if there is none
 }
 
-// Config is the list, with the plugins that the settings add to it.
+// Config returns the list, with the plugins that the settings add to it.
 func (a AWS) Config(ctx context.Context) (cniinstall.Whole, error) {
 	s, err := a.Settings(ctx)
 	if err != nil {
@@ -186,7 +184,7 @@ func (a AWS) Config(ctx context.Context) (cniinstall.Whole, error) {
 	return conf, nil
 }
 
-// more are the plugins that are put at the end.
+// more returns the plugins to add at the end.
 func (s awsSettings) more() (plugins []json.RawMessage) {
 	if s.Bandwidth {
 		plugins = append(plugins, json.RawMessage(`{"type": "bandwidth", "capabilities": {"bandwidth": true}}`))
@@ -197,8 +195,8 @@ func (s awsSettings) more() (plugins []json.RawMessage) {
 	return plugins
 }
 
-// Plan is all of it: first what the agent needs to start, and the configuration last. The
-// caller calls done when the plan has run.
+// Plan returns the whole plan: first the objects that the agent needs to start, and the
+// configuration last. The caller calls done when the plan has run.
 func (a AWS) Plan(ctx context.Context) (p *bootstrap.Plan, done func() error, err error) {
 	config, err := a.Config(ctx)
 	if err != nil {
@@ -228,7 +226,7 @@ func (a AWS) Plan(ctx context.Context) (p *bootstrap.Plan, done func() error, er
 	), plugins.Close, nil
 }
 
-// NewAWSImage are the files of the release that comes with our packages.
+// NewAWSImage returns the files of the release that uses our packages.
 func NewAWSImage() []File {
 	files := append(programs(referenceRelease, "", awsReference...), programs("new", "", "aws-cni", "egress-cni")...)
 	return append(files,

@@ -24,7 +24,7 @@ func (n *node) aws(env map[string]string) installers.AWS {
 	}}
 }
 
-// awsPlugins installs, and returns the plugins of the list that is then there.
+// awsPlugins installs, and returns the plugins of the installed list.
 func (n *node) awsPlugins(env map[string]string) (plugins []map[string]any) {
 	n.t.Helper()
 	p, done, err := n.aws(env).Plan(n.t.Context())
@@ -75,7 +75,7 @@ func TestAWSCases(t *testing.T) {
 	})
 }
 
-// awsMTUs are the groups of the case: which variables are wrong.
+// awsMTUs are the groups of the case, by their invalid variables.
 func awsMTUs(n *node) {
 	const link, pod, ipv6 = "AWS_VPC_ENI_MTU", "POD_MTU", "ENABLE_IPv6"
 	for _, c := range []struct {

@@ -28,8 +28,8 @@ const (
 	calicoInstall  = "cni-plugin/pkg/install/install.go"
 )
 
-// OldCalico is what the containers install-cni and ebpf-bootstrap leave, and the TLS
-// assets of a cluster that keeps its data in etcd.
+// OldCalico returns the objects that the containers install-cni and ebpf-bootstrap leave,
+// and the TLS assets of a cluster that keeps its data in etcd.
 func OldCalico() Installation {
 	i := Installation{
 		Agent: "Calico", Release: "3.31.7",
@@ -90,7 +90,7 @@ const calicoTemplate = `{
   ]
 }`
 
-// CalicoManifestConf is the template that the manifest's ConfigMap has.
+// CalicoManifestConf is the template in the manifest's ConfigMap.
 const CalicoManifestConf = `{
   "name": "k8s-pod-network",
   "cniVersion": "1.0.0",
@@ -128,17 +128,17 @@ func calicoConf(conf string, values map[string]string) string {
 	return conf
 }
 
-// Calico is what Calico's installer does, by our packages.
+// Calico does the work of Calico's installer with our packages.
 type Calico struct {
 	Setting
-	Token, CA string // what the API server has given; no token: the installer runs in no pod
+	Token, CA string // the pod's credentials; without a token, the installer does not run in a pod
 }
 
 var calicoAssets = []string{"etcd-ca", "etcd-cert", "etcd-key"}
 
-// Plan is all of it: the plugins in the first of two folders that can be written, the TLS
-// assets, the kubeconfig and, last, the configuration. The caller calls done when the plan
-// has run.
+// Plan returns the whole plan: the plugins in the first writable one of two folders, the
+// TLS assets, the kubeconfig and, last, the configuration. The caller calls done when the
+// plan has run.
 func (c Calico) Plan(context.Context) (p *bootstrap.Plan, done func() error, err error) {
 	assets, err := readAll(c.image("/calico-secrets"), calicoAssets...)
 	if err != nil {
@@ -178,9 +178,9 @@ func (c Calico) Plan(context.Context) (p *bootstrap.Plan, done func() error, err
 	return c.plan("calico", append(steps, published)...), plugins.Close, nil
 }
 
-// install is about the plugins: of two folders, one that can be written is enough. Where
-// none can, and what is there is not to be replaced, the node's image has them all, and
-// only the agent's own two are asked for.
+// install installs the plugins: of two folders, one writable folder is enough. If none
+// is, and existing plugins are not to be replaced, the node's image has them all, and
+// only the agent's own two are required.
 func (c Calico) install(plugins fs.FS, published *cniinstall.Install) cniinstall.Install {
 	i := cniinstall.Install{Plugins: plugins, Policy: map[string]cniinstall.Policy{"install": cniinstall.Never}, BinDir: c.path(binDir)}
 	if c.env("UPDATE_CNI_BINARIES", "true") == "false" {
@@ -203,7 +203,7 @@ func (c Calico) install(plugins fs.FS, published *cniinstall.Install) cniinstall
 	return i
 }
 
-// config is the user's template, or the default, with its variables replaced.
+// config returns the user's template, or the default, with its variables replaced.
 func (c Calico) config(assets map[string][]byte) (cniinstall.Whole, error) {
 	values := map[string]string{
 		"__LOG_LEVEL__": c.env("LOG_LEVEL", "info"), "__LOG_FILE_PATH__": c.env("LOG_FILE_PATH", "/var/log/calico/cni/cni.log"),
@@ -226,12 +226,12 @@ func (c Calico) config(assets map[string][]byte) (cniinstall.Whole, error) {
 		conf = string(text)
 	}
 	if conf = calicoConf(conf, values); !json.Valid([]byte(conf)) {
-		return nil, errors.New("the network's configuration is no JSON") // it may have credentials, and is not shown
+		return nil, errors.New("the network's configuration is not JSON") // it may have credentials, and is not shown
 	}
 	return cniinstall.Whole(conf), nil
 }
 
-// Kubeconfig is what the plugin reaches the API server with.
+// Kubeconfig returns the plugin's access to the API server.
 func (c Calico) Kubeconfig() string {
 	trust := "certificate-authority-data: " + base64.StdEncoding.EncodeToString([]byte(c.CA))
 	if c.env("SKIP_TLS_VERIFY", "") == "true" {
@@ -264,7 +264,7 @@ contexts:
 current-context: calico-context
 `
 
-// NewCalicoImage are the files of the release that comes with our packages.
+// NewCalicoImage returns the files of the release that uses our packages.
 func NewCalicoImage() []File {
 	files := append(programs(referenceRelease, "", calicoReference...), programs("new", "", "calico", "calico-ipam", "install")...)
 	return append(files,

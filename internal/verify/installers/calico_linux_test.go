@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/installers"
 )
 
-// calico is the installer as upstream's runCniContainer starts it, and what it says.
+// calico is the installer as upstream's runCniContainer starts it, and its output.
 func (n *node) calico(env ...string) (installers.Calico, error) {
 	n.t.Helper()
 	if _, err := os.Stat(filepath.Join(n.Image, bin)); err != nil {
@@ -53,7 +53,7 @@ func (n *node) calicoInstalls(env ...string) {
 	require.NoError(n.t, done())
 }
 
-// calicoFails has the installer fail, with no configuration published.
+// calicoFails expects the installer to fail, with no configuration published.
 func (n *node) calicoFails(says string, env ...string) error {
 	n.t.Helper()
 	_, err := n.calico(env...)
@@ -88,7 +88,7 @@ const calicoDefault = `{
   ]
 }`
 
-// calicoAlternate is what a case gives as a file: a single plugin's configuration.
+// calicoAlternate is the content of a file in a case: a single plugin's configuration.
 const calicoAlternate = `{"name": "alternate", "type": "calico", "log_level": "info", "ipam": {"type": "calico-ipam"}}`
 
 const noRuntime = "no runtime loads it from a .conflist: libcni says that it "
@@ -211,15 +211,15 @@ func writeRunning(t *testing.T, path string) {
 	t.Cleanup(func() { _ = cmd.Wait() })
 }
 
-// calicoComparisons are "file comparison tests", which ask destinationUptoDate: ours of a
-// plugin is a Check of its step, and of another file the journal's Written. Upstream's
-// files have mode 0644, with which no plugin runs.
+// calicoComparisons are "file comparison tests", which ask destinationUptoDate: our
+// equivalent is a Check of the step for a plugin, and the journal's Written for another
+// file. Upstream's files have mode 0644, with which no plugin runs.
 func calicoComparisons() (rows []row) {
 	big := bytes.Repeat([]byte("0123456789abcdefABCDEF"), 256000/22)
 	for _, c := range []struct {
 		name     string
 		src, dst []byte
-		mode     fs.FileMode // of the destination; zero: the source's
+		mode     fs.FileMode // of the destination; zero means the source's
 		same     bool
 	}{
 		{name: "should compare two equal files", src: []byte("doesn't matter"), dst: []byte("doesn't matter"), same: true},
@@ -246,7 +246,7 @@ func calicoComparisons() (rows []row) {
 	return rows
 }
 
-// upToDate reports whether the plugin, or other file, is as the container's.
+// upToDate reports whether the plugin, or other file, equals the container's.
 func (n *node) upToDate(mode fs.FileMode, content []byte) bool {
 	n.t.Helper()
 	if mode == 0o755 {

@@ -20,22 +20,22 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/installers"
 )
 
-// upstream is a file of an agent's with tests of its installer.
+// upstream is a file of an agent's repository with tests of its installer.
 type upstream struct{ agent, file, commit string }
 
 // row is one of these tests, rebuilt.
 type row struct {
-	name string // as it is there
+	name string // as upstream names it
 	test func(*node)
 
-	// differs says why ours is not as theirs: the test then shows what it does instead.
+	// differs is why ours does not behave like theirs: the test then shows what it does
+	// instead.
 	differs string
-	// own says that the case is about what the agent's author writes: our packages only
-	// publish it.
+	// own marks a case about content of the agent's author: our packages only publish it.
 	own bool
 }
 
-// rebuilt runs the rows, and says how many are as upstream's.
+// rebuilt runs the rows, and reports how many agree with upstream's.
 func rebuilt(t *testing.T, from upstream, rows []row) {
 	passed, own, differ := 0, 0, []string{}
 	for _, r := range rows {
@@ -51,7 +51,7 @@ func rebuilt(t *testing.T, from upstream, rows []row) {
 			own++
 		}
 	}
-	t.Logf("%s, %s at %s: of %d cases %d are as theirs (%d of them about what the agent's author writes), %d differ\n%s",
+	t.Logf("%s, %s at %s: of %d cases %d agree with theirs (%d of them about content of the agent's author), %d differ\n%s",
 		from.agent, from.file, from.commit, len(rows), passed, own, len(differ), strings.Join(differ, "\n"))
 }
 
@@ -61,7 +61,7 @@ type node struct {
 	t *testing.T
 }
 
-// newCase has the folders that upstream's tests make before each case.
+// newCase makes the folders that upstream's tests make before each case.
 func newCase(t *testing.T) *node {
 	t.Helper()
 	n := &node{installers.Setting{Root: testns.TempDir(t), Image: t.TempDir(), Env: map[string]string{}, Owner: "pod"}, t}
@@ -97,7 +97,7 @@ func image(t *testing.T, dir string, files []installers.File) {
 	}
 }
 
-// readOnly makes a folder of the node's one that cannot be written, as a container's mount.
+// readOnly makes a folder of the node's read-only, like a container's mount.
 func (n *node) readOnly(path string) {
 	n.t.Helper()
 	dir := n.path(path)
@@ -127,7 +127,7 @@ func (n *node) hasNot(paths ...string) {
 	}
 }
 
-// applied runs a plan twice: the second time there is nothing to do.
+// applied runs a plan twice: the second run has nothing to do.
 func applied(t *testing.T, p *bootstrap.Plan) {
 	t.Helper()
 	_, err := p.Apply(t.Context())

@@ -15,8 +15,9 @@ import (
 // ciliumAgent is the chart's DaemonSet.
 const ciliumAgent = "install/kubernetes/cilium/templates/cilium-agent/daemonset.yaml"
 
-// OldCilium is what Cilium's init containers leave, and the configuration that its agent
-// writes, by the chart's values but for cni.exclusive, which is true in them too.
+// OldCilium returns the objects that Cilium's init containers leave, and the
+// configuration that its agent writes, by the chart's values except cni.exclusive, which
+// is true in them too.
 func OldCilium() Installation {
 	const restart = "the unit systemd-sysctl.service, which tools/sysctlfix/main.go restarts"
 	own := programs("1.18.3", "plugins/cilium-cni/install-plugin.sh", "cilium-cni")
@@ -65,17 +66,17 @@ const ciliumConf = `
   ]
 }`
 
-// Cilium is what its init containers do, by our packages.
+// Cilium does the work of its init containers with our packages.
 type Cilium struct{ Setting }
 
-// Plan is all of it. The caller calls done when the plan has run.
+// Plan returns the whole plan. The caller calls done when the plan has run.
 func (c Cilium) Plan() (p *bootstrap.Plan, done func() error, err error) {
 	plugins, err := cniinstall.OpenPlugins(c.image(binDir))
 	if err != nil {
 		return nil, nil, err
 	}
 	install, agent := cniinstall.Cilium(""), cniinstall.CiliumAgent("")
-	agent.CNIVersion = "0.3.1" // that of the release that is replaced
+	agent.CNIVersion = "0.3.1" // that of the replaced release
 	install.Config = agent
 	install.Plugins, install.Names, install.Exclusive = plugins, []string{"cilium-cni", "loopback"}, true
 	install.BinDir, install.ConfDir = c.path(binDir), c.path(confDir)
@@ -88,7 +89,7 @@ func (c Cilium) Plan() (p *bootstrap.Plan, done func() error, err error) {
 	), plugins.Close, nil
 }
 
-// NewCiliumImage are the plugins of the release that comes with our packages.
+// NewCiliumImage returns the plugins of the release that uses our packages.
 func NewCiliumImage() []File {
 	return append(programs("new", "", "cilium-cni"), programs(referenceRelease, "", "loopback")...)
 }

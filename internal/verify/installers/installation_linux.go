@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Installation is what the installer of an agent leaves on a node. Says, here and below,
-// is the file in the agent's repository that says so.
+// Installation holds the objects that an agent's installer leaves on a node. Says, here
+// and below, is the source: a file in the agent's repository.
 type Installation struct {
 	Agent, Release string
 	Dirs           []Dir
@@ -27,43 +27,43 @@ type Installation struct {
 	Aside          Aside
 }
 
-// Dir is a directory that is made, with its parents, where it is missing.
+// Dir is a directory that is made, with its parents, if it is missing.
 type Dir struct {
 	Path string
 	Mode fs.FileMode
 	Says string
 }
 
-// File is a file that is written, whatever was there.
+// File is a file that is written, over any existing one.
 type File struct {
 	Path    string
 	Mode    fs.FileMode
 	Content string
 	Says    string
 
-	Missing bool // it is written only where it is missing
+	Missing bool // it is written only if it is missing
 }
 
-// Value is a kernel value that is set.
+// Value is a kernel value to set.
 type Value struct {
 	Key, Value string // the key as a path below /proc/sys
 	Says       string
 }
 
-// Mount is a file system that is mounted where there is none of its type.
+// Mount is a file system that is mounted if there is none of its type.
 type Mount struct {
 	Path, Type, Source string
 	Says               string
 }
 
-// Aside is what is done about the configurations of others.
+// Aside describes what happens to the configurations of others.
 type Aside struct {
-	Dir, Keep, Suffix string // all but Keep get the suffix; none: nothing is done
+	Dir, Keep, Suffix string // all but Keep get the suffix; if empty, they stay
 	Says              string
 }
 
-// Lay leaves on the node of the calling thread what the installer does. Laid again, it is
-// what the installer does when its pod starts again.
+// Lay makes the installer's objects on the node of the calling thread. A second Lay does
+// what the installer does when its pod restarts.
 func (i Installation) Lay() error {
 	var errs []error
 	for _, d := range i.Dirs {
@@ -84,7 +84,7 @@ func (i Installation) Lay() error {
 	return nil
 }
 
-// lay writes the file as installers do: beside it first, and then renamed.
+// lay writes the file as installers do: under a temporary name, then renamed.
 func (f File) lay() error {
 	if _, err := os.Lstat(f.Path); f.Missing && err == nil {
 		return nil
@@ -127,13 +127,13 @@ const (
 	confDir = "/etc/cni/net.d"
 )
 
-// program is what stands for a plugin: it says which versions it speaks, and differs from
-// release to release.
+// program is a stand-in for a plugin: it reports its versions, and differs between
+// releases.
 func program(name, release string) string {
 	return "#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"0.1.0\",\"0.2.0\",\"0.3.0\",\"0.3.1\",\"0.4.0\",\"1.0.0\"]}'\n# " + name + " " + release + "\n"
 }
 
-// programs are plugins in the usual folder.
+// programs returns plugins in the usual folder.
 func programs(release, says string, names ...string) (files []File) {
 	for _, name := range names {
 		files = append(files, File{Path: filepath.Join(binDir, name), Mode: 0o755, Content: program(name, release), Says: says})
@@ -141,6 +141,6 @@ func programs(release, says string, names ...string) (files []File) {
 	return files
 }
 
-// referenceRelease is that of the reference plugins which both old and new have: they are
+// referenceRelease is the release of the reference plugins of both old and new: they are
 // the same, byte for byte.
 const referenceRelease = "reference 1.9.1"

@@ -26,18 +26,19 @@ import (
 type point struct {
 	turn int
 	call string
-	when int // the how manyth of its name, from 1
+	when int // ordinal among the calls of its name, from 1
 }
 
 func (p point) String() string {
 	return fmt.Sprintf("turn %d, %s, %s %d", p.turn+1, turns[p.turn].verb, p.call, p.when)
 }
 
-// How many of a migration's calls the new installer is killed at, each time from the start.
-var points = flag.Int("points", 50, "kill the installers at this many calls; 0: at each")
+// The number of a migration's calls at which the new installer is killed, each time from
+// the start.
+var points = flag.Int("points", 50, "kill the installers at this many calls; 0 means at each")
 
-// Killed at any call that changes something, in any of its turns, the new installer comes
-// to the same end when it is started again.
+// Killed at any call that changes something, in any of its turns, the new installer
+// reaches the same state when it is started again.
 func TestPLAN3_MigrationKilled(t *testing.T) {
 	testns.Root(t)
 	if _, err := exec.LookPath("strace"); err != nil {
@@ -68,7 +69,7 @@ func TestPLAN3_MigrationKilled(t *testing.T) {
 	}
 }
 
-// record lists the points of a migration that nothing disturbs.
+// record lists the points of an undisturbed migration.
 func record(t *testing.T, agent string) (all []point) {
 	t.Helper()
 	s := newStand(t, agent, true)
@@ -98,7 +99,7 @@ func (s *stand) trace() string { return filepath.Join(s.image, "trace") }
 // traceLine matches a call: thread and name.
 var traceLine = regexp.MustCompile(`(?m)^(\d+) +(\w+)\(`)
 
-// calls are those that the main thread has made: it is the first in the trace.
+// calls returns the calls of the main thread, which is the first in the trace.
 func (s *stand) calls(turn int) (points []point) {
 	s.t.Helper()
 	text, err := os.ReadFile(s.trace())
@@ -113,7 +114,7 @@ func (s *stand) calls(turn int) (points []point) {
 	return points
 }
 
-// migrateKilled plays all turns, and the one of the point twice, since it is killed there.
+// migrateKilled plays all turns, and the point's turn twice, since it is killed there.
 func (s *stand) migrateKilled(p point) (killed bool) {
 	s.t.Helper()
 	for i, turn := range turns {
@@ -130,7 +131,7 @@ func (s *stand) migrateKilled(p point) (killed bool) {
 	return killed
 }
 
-// wholeConfigurations is an error if a runtime could find half of a configuration.
+// wholeConfigurations returns an error if a runtime could find half of a configuration.
 func wholeConfigurations() error {
 	files, err := filepath.Glob(conf + "/*.conf*")
 	if err != nil {

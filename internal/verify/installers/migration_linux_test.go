@@ -22,19 +22,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/installers"
 )
 
-// migration is an agent whose installer is replaced by one on our packages.
+// migration is an agent whose installer is replaced by one that uses our packages.
 type migration struct {
 	old   installers.Installation
 	image []installers.File // of the new one
 	plan  func(installers.Setting) (p *bootstrap.Plan, done func() error, err error)
 
-	adopted []string // what was there as wanted, and is the new one's where it adopts
+	adopted []string // objects that existed as wanted, and belong to the new one if it adopts them
 	left    []left
-	gone    []string // what must never come back: credentials
+	gone    []string // objects that must never come back: credentials
 }
 
-// left is what the old installer has left and the uninstall leaves, as a snapshot tells the
-// difference to the node before.
+// left are the old installer's objects that the uninstall leaves, as a snapshot reports
+// the difference to the node before.
 type left struct {
 	why   string
 	lines []string
@@ -42,10 +42,10 @@ type left struct {
 
 // Why something of the old installer's stays.
 const (
-	restored  = "the new installer has replaced it, so that undoing brings back what was there"
-	reference = "a reference plugin is nobody's in particular"
+	restored  = "the new installer has replaced it, so that undoing brings back the earlier one"
+	reference = "a reference plugin belongs to no particular agent"
 	unlisted  = "the new installer's plan does not name it"
-	there     = "a folder, a mount and a value that were there are nobody's in particular"
+	there     = "a folder, a mount and a value that existed belong to no particular agent"
 )
 
 func added(paths ...string) (lines []string) {
@@ -55,7 +55,7 @@ func added(paths ...string) (lines []string) {
 	return lines
 }
 
-// inBin are plugins in a snapshot.
+// inBin returns plugins as named in a snapshot.
 func inBin(names ...string) (files []string) {
 	for _, name := range names {
 		files = append(files, "file "+bin+"/"+name)
@@ -111,8 +111,8 @@ func migrations() map[string]migration {
 	}
 }
 
-// The environment makes the test binary the new installer of an agent: which, its verb, its
-// image and its pod. All that it does is its main thread's.
+// The environment makes the test binary the new installer of an agent, and names the
+// agent, its verb, its image and its pod. Its main thread does all the work.
 const (
 	agentEnv = "SLIPWAY_TEST_INSTALLER"
 	verbEnv  = "SLIPWAY_TEST_INSTALLER_VERB"
@@ -154,7 +154,7 @@ func install(m migration, verb string) error {
 	return errors.Join(err, done())
 }
 
-// converged is an error if there is still something to do.
+// converged returns an error if there is still something to do.
 func converged(r *bootstrap.Report, err error) error {
 	for _, result := range r.Results {
 		if len(result.Changes) > 0 {
@@ -164,14 +164,14 @@ func converged(r *bootstrap.Report, err error) error {
 	return err
 }
 
-// stand is a throw-away node on which one agent's installers take turns.
+// stand is a throw-away node on which an agent's installers take turns.
 type stand struct {
 	*bootstraptest.Node
 	migration
 	t            *testing.T
 	agent, image string
 	adopts       bool
-	before, laid snapshot.Snapshot // the old installer came, and after that
+	before, laid snapshot.Snapshot // before the old installer came, and after
 }
 
 func newStand(t *testing.T, agent string, adopts bool) *stand {
@@ -183,7 +183,7 @@ func newStand(t *testing.T, agent string, adopts bool) *stand {
 	return s
 }
 
-// others is what is on the node before: another CNI, a link, and values that an
+// others makes the initial objects of the node: another CNI, a link, and values that an
 // administrator has set.
 func others() error {
 	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, PeerName: "eth1"}
@@ -213,7 +213,7 @@ func (s *stand) oldInstalls() {
 	}
 }
 
-// state is the node, but for what the lock leaves.
+// state describes the node, without the lock file.
 func (s *stand) state() snapshot.Snapshot {
 	s.t.Helper()
 	seen := snapshot.Snapshot{}
@@ -232,13 +232,13 @@ func (s *stand) environment(t turn) []string {
 	return env
 }
 
-// turn is a turn of the new installer: what it does, and as which pod.
+// turn is a turn of the new installer: its verb and its pod.
 type turn struct{ verb, owner string }
 
-// turns are those of a migration, with the old installer's before each apply.
+// turns returns the turns of a migration, with the old installer's before each apply.
 var turns = []turn{{apply, "first"}, {apply, "second"}, {uninstall, "second"}}
 
-// comes is what comes before a turn: the old installer's.
+// comes runs the old installer's turn before a turn.
 func (s *stand) comes(t turn) {
 	s.t.Helper()
 	if t.verb == apply {
@@ -273,8 +273,8 @@ func TestPLAN6_PLAN15_Migration(t *testing.T) {
 	}
 }
 
-// isUninstalled compares the node with what it was before the old installer came: what is
-// left of that is expected, and as it has left it.
+// isUninstalled compares the node with its state before the old installer came: the
+// remaining objects are expected ones, as the old installer has left them.
 func (s *stand) isUninstalled() {
 	s.t.Helper()
 	after := s.state()
@@ -287,7 +287,7 @@ func (s *stand) isUninstalled() {
 	}
 	require.ElementsMatch(s.t, expected, s.before.Diff(after))
 	for object, state := range after {
-		require.True(s.t, s.laid[object] == state || s.before[object] == state, "%s is neither as the old installer has left it, nor as it was before: %s", object, state)
+		require.True(s.t, s.laid[object] == state || s.before[object] == state, "%s is neither as the old installer left it, nor as it was before: %s", object, state)
 	}
 	for _, path := range s.gone {
 		require.NotContains(s.t, after, "file "+path)

@@ -19,13 +19,13 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// Setting is where an installer works.
+// Setting is the environment in which an installer works.
 type Setting struct {
-	Root  string            // of the node's files; empty: /, and the process runs on the node
+	Root  string            // root of the node's files; if empty, /, and the process runs on the node
 	Image string            // the folder with the container's files
 	Env   map[string]string // of the container
 	Owner string            // the pod
-	Adopt bool              // what an older installer has left counts as this one's
+	Adopt bool              // adopts the objects that an older installer has left
 }
 
 func (s Setting) path(p string) string  { return filepath.Join("/", s.Root, p) }
@@ -38,7 +38,7 @@ func (s Setting) env(name, otherwise string) string {
 	return otherwise
 }
 
-// host is the node; one below a directory has a lock of its own.
+// host returns the node; one below a directory has a lock of its own.
 func (s Setting) host() (h hostns.Host) {
 	if s.Root != "" {
 		h.Here, h.LockFile = true, s.path("/run/slipway.lock")
@@ -46,7 +46,7 @@ func (s Setting) host() (h hostns.Host) {
 	return h
 }
 
-// plan is an agent's, which all that the packages do can be undone in.
+// plan returns an agent's plan, with handlers to undo everything that the packages do.
 func (s Setting) plan(agent string, steps ...bootstrap.Step) *bootstrap.Plan {
 	return &bootstrap.Plan{
 		Host: s.host(),
@@ -60,7 +60,7 @@ func (s Setting) plan(agent string, steps ...bootstrap.Step) *bootstrap.Plan {
 	}
 }
 
-// paths is the step for the folders and files that a pod mounts.
+// paths returns the step for the folders and files that a pod mounts.
 func (s Setting) paths(list ...hostpath.Path) bootstrap.Step {
 	for i := range list {
 		list[i].Path = s.path(list[i].Path)
@@ -68,7 +68,7 @@ func (s Setting) paths(list ...hostpath.Path) bootstrap.Step {
 	return bootstrap.Step{Name: "paths", Action: hostpath.Paths{List: list}}
 }
 
-// readAll reads the named files of a folder, as far as they are there.
+// readAll reads the named files of a folder, if they exist.
 func readAll(dir string, names ...string) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, name := range names {
