@@ -26,7 +26,7 @@ type line struct {
 	source string
 }
 
-// parse reads an archive, in which every line has a source that its comment declares.
+// parse reads an archive, in which every line must name a source declared in the comment.
 func parse(name, text string) (l layout, err error) {
 	comment, files := split(text)
 	l = layout{name: name, files: files}
@@ -38,7 +38,7 @@ func parse(name, text string) (l layout, err error) {
 		case l.title == "":
 			l.title = line
 		case !found || strings.Contains(id, " ") || len(strings.Fields(source)) < 3:
-			return l, fmt.Errorf("%s: %q is no source: NAME: REPOSITORY FILE VERSION", name, line)
+			return l, fmt.Errorf("%s: %q is not a source: NAME: REPOSITORY FILE VERSION", name, line)
 		default:
 			sources[id] = false
 		}
@@ -74,7 +74,7 @@ func parse(name, text string) (l layout, err error) {
 	return l, nil
 }
 
-// split takes a txtar apart: a comment, and files, each after a line "-- NAME --".
+// split parses a txtar: a comment, and files, each after a line "-- NAME --".
 func split(text string) (comment string, files map[string]string) {
 	files = map[string]string{}
 	name := ""
@@ -114,7 +114,7 @@ func TestALayoutNamesItsSources(t *testing.T) {
 		head + "dir /etc 0755\n":         "has no source",
 		head + "dir /etc 0755 # b\n":     `source "b" is not declared`,
 		head:                             `nothing is from source "a"`,
-		"Title\na: only\n-- layout --\n": "is no source",
+		"Title\na: only\n-- layout --\n": "is not a source",
 		head + "dir /etc 0755 # a\n-- /etc/y --\ntext\n": "no line says what /etc/y is",
 	} {
 		_, err := parse("x", text)

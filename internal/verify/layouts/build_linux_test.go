@@ -35,7 +35,7 @@ type node struct {
 	*testns.Node
 	t       testing.TB
 	layout  layout
-	plugins string // where the runtime has found ours
+	plugins string // where the runtime has found our configuration
 }
 
 // build makes the node. Programs are in dir, on the machine.
@@ -53,7 +53,7 @@ func build(t testing.TB, l layout, dir string) *node {
 				}
 			}
 		}
-		// What a new network namespace has follows from the machine's.
+		// The values of a new network namespace depend on the machine's.
 		for _, link := range []string{"all", "default", "lo"} {
 			if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+link+"/rp_filter", []byte("2"), 0); err != nil {
 				return err
@@ -66,7 +66,7 @@ func build(t testing.TB, l layout, dir string) *node {
 	return n
 }
 
-// root makes the root file system. It runs before the node has its own root, which is
+// root makes the root file system. It runs before the node enters its own root, which is
 // still a folder then.
 func (l layout) root(root, dir string) error {
 	for _, n := range slices.Concat(l.lines, []line{{verb: "dir", args: []string{work, "0755"}}, {verb: "dir", args: []string{"/dev", "0755"}}, {verb: "dir", args: []string{"/proc", "0555"}}, {verb: "dir", args: []string{"/sys", "0555"}}}) {
@@ -113,7 +113,7 @@ func (l layout) make(root, dir string, n line) error {
 	return nil
 }
 
-// mount makes a file system at path, which for the root folder itself is there.
+// mount makes a file system at path; the root folder itself exists.
 func mount(root, path, kind string, options []string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
@@ -138,13 +138,13 @@ func mount(root, path, kind string, options []string) error {
 	return fmt.Errorf("unknown kind %q", kind)
 }
 
-// finish makes read-only what is.
+// finish makes the read-only file systems read-only.
 func (l layout) finish(root string) error {
 	for _, m := range slices.Backward(l.all("mount")) {
 		path, flags := filepath.Join(root, m.args[0]), mountFlags(m.args[2:])
 		var err error
 		switch {
-		case m.args[1] == "image": // the file system itself, also for who mounts it elsewhere
+		case m.args[1] == "image": // the file system itself, also where it is mounted elsewhere
 			err = unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_RDONLY|flags, "")
 		case flags&unix.MS_RDONLY != 0, m.args[1] == "bind":
 			err = unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|flags, "")
@@ -180,7 +180,7 @@ func (n *node) do(f func() error) {
 	require.NoError(n.t, n.Do(context.Background(), func(context.Context) error { return f() }))
 }
 
-// runtimes listen, and say where they look.
+// runtimes starts runtimes that listen and report where they look.
 func (n *node) runtimes() {
 	n.t.Helper()
 	for _, r := range n.layout.all("containerd", "crio", "nocri") {
@@ -204,8 +204,8 @@ func answers(r line) http.Handler {
 	return critest.Runtime{NoCRI: true}
 }
 
-// processes run, under the names that the kernel shows: that is the base name of what
-// is executed.
+// processes starts processes under the names that the kernel shows, which are the base
+// names of their programs.
 func (n *node) processes() {
 	n.t.Helper()
 	for _, p := range n.layout.all("process", "container") {

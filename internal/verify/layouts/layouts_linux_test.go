@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write what nodeinit prints to testdata/golden, and the table to EVIDENCE.md")
+	update = flag.Bool("update", false, "write nodeinit's output to testdata/golden, and the table to EVIDENCE.md")
 )
 
 const (
@@ -37,7 +37,8 @@ const (
 
 	podsConfig = "/tmp/cilium/config-map"
 
-	// tke is a configuration as its users give it whole, since no template is a cloud's.
+	// tke is a configuration that users give whole, since there is no template for the
+	// cloud.
 	tke = `{"cniVersion":"0.3.1","name":"generic-veth","plugins":[{"type":"tke-route-eni"},{"type":"cilium-cni","chaining-mode":"generic-veth"}]}` + "\n"
 )
 
@@ -65,8 +66,8 @@ func open(t *testing.T, name string) layout {
 	return l
 }
 
-// Absolute links of the node's are the node's also where its root is mounted in a
-// container: MicroK8s has them to its own folders, NixOS to its store.
+// Absolute links of the node lead to the node's files even if its root is mounted in a
+// container: MicroK8s has links to its own folders, NixOS to its store.
 func TestAHostPrefixHoldsTheNodesLinks(t *testing.T) {
 	testns.Root(t)
 	dir := images(t)
@@ -100,8 +101,7 @@ func TestAHostPrefixHoldsTheNodesLinks(t *testing.T) {
 	}
 }
 
-// images builds what runs on the nodes: nodeinit in the image of a pod, and the
-// stand-ins.
+// images builds the programs for the nodes: nodeinit in a pod's image, and the stand-ins.
 func images(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -126,12 +126,12 @@ func images(t *testing.T) (dir string) {
 	for _, name := range []string{"kubelet", "kubelite", "k3s", "rke2"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "run", name), standin, 0o755))
 	}
-	require.NoError(t, os.Symlink("k3s", filepath.Join(dir, "run/k3s-server"))) // by which it is called
+	require.NoError(t, os.Symlink("k3s", filepath.Join(dir, "run/k3s-server"))) // the name it is called by
 	return dir
 }
 
-// life is that of a node: check, apply, apply again, uninstall. Where the first apply is
-// refused, each of the remedies that it names is taken, on the same node.
+// life plays the life of a node: check, apply, apply again, uninstall. If the first apply
+// is refused, it takes each of the remedies named, on the same node.
 func (l layout) life(t *testing.T, dir string) row {
 	n := build(t, l, dir)
 	var flags []string
@@ -141,7 +141,7 @@ func (l layout) life(t *testing.T, dir string) row {
 	before := n.state()
 	var golden strings.Builder
 	check := n.show(&golden, "check", flags...)
-	require.Equal(t, check, n.direct("check", flags...), "as the pod says, so does the command on the node itself")
+	require.Equal(t, check, n.direct("check", flags...), "the pod and the command on the node itself report the same")
 	remedies := l.all("remedy", "advice")
 	if len(remedies) == 0 {
 		require.Equal(t, 2, check.code, check)
@@ -157,8 +157,8 @@ func (l layout) life(t *testing.T, dir string) row {
 	return l.row(n.plugins)
 }
 
-// refused applies without a remedy. What is wrong, and each of the remedies, is said by
-// check beforehand.
+// refused applies without a remedy. check must report the cause, and each of the
+// remedies, beforehand.
 func (n *node) refused(golden *strings.Builder, check outcome, before snapshot.Snapshot, flags []string) {
 	n.t.Helper()
 	apply := n.show(golden, "apply", flags...)
@@ -166,7 +166,8 @@ func (n *node) refused(golden *strings.Builder, check outcome, before snapshot.S
 		if r.verb == "remedy" {
 			require.Equal(n.t, 1, apply.code, apply)
 			require.Contains(n.t, apply.stderr, "step "+r.args[0]+": ")
-			// What fails after a step that would change something, check does not know for certain.
+			// check cannot be certain about a failure after a step that would change
+			// something.
 			require.Regexp(n.t, `(?m)^  `+r.args[0]+` +(failed|unknown)`, check.stdout)
 		} else {
 			require.Equal(n.t, []int{2, 0}, []int{check.code, apply.code}, apply)
@@ -178,11 +179,11 @@ func (n *node) refused(golden *strings.Builder, check outcome, before snapshot.S
 		}
 	}
 	require.Zero(n.t, n.show(golden, "uninstall").code)
-	require.Empty(n.t, before.Diff(n.state()), "after what was refused and uninstall")
+	require.Empty(n.t, before.Diff(n.state()), "after the refused apply and uninstall")
 }
 
-// installed applies, looks whether what is installed is where it is used, applies again,
-// which changes nothing, and uninstalls, after which all is as before.
+// installed applies, verifies that the installed files are used, applies again, which
+// must change nothing, and uninstalls, which must restore the node.
 func (n *node) installed(golden *strings.Builder, before snapshot.Snapshot, flags []string) {
 	n.t.Helper()
 	apply := n.show(golden, "apply", flags...)
@@ -198,7 +199,7 @@ func (n *node) installed(golden *strings.Builder, before snapshot.Snapshot, flag
 	require.Empty(n.t, before.Diff(n.state()), "after uninstall")
 }
 
-// inUse looks whether somebody reads what was installed.
+// inUse returns an error unless the installed files are read.
 func (n *node) inUse(flags []string) {
 	n.t.Helper()
 	confDir, pluginDirs := n.layout.reads()
@@ -235,7 +236,7 @@ func (n *node) inUse(flags []string) {
 	})
 }
 
-// first is the configuration that a runtime loads.
+// first returns the configuration that a runtime loads.
 func first(confDir string) string {
 	entries, _ := os.ReadDir(confDir)
 	for _, e := range entries {
@@ -246,7 +247,8 @@ func first(confDir string) string {
 	return ""
 }
 
-// dropInIsRead returns an error if there is a drop-in at a place that nobody reads.
+// dropInIsRead returns an error if there is a drop-in at a place that is not read at
+// boot.
 func (n *node) dropInIsRead() error {
 	var read []os.FileInfo
 	for _, s := range n.layout.all("sysctl") {
@@ -268,7 +270,7 @@ func (n *node) dropInIsRead() error {
 	})
 }
 
-// places are the file systems of the node whose files are looked at.
+// places returns the node's file systems whose files are compared.
 func (l layout) places() (dirs []string) {
 	for _, m := range l.all("mount") {
 		if !strings.HasPrefix(m.args[0], "/sys/") {
@@ -293,7 +295,7 @@ func walk(dirs []string, f func(path string) error) error {
 	return nil
 }
 
-// state is all that nodeinit may change on the node.
+// state describes everything that nodeinit may change on the node.
 func (n *node) state() snapshot.Snapshot {
 	n.t.Helper()
 	s := snapshot.Snapshot{}
@@ -308,14 +310,14 @@ func (n *node) state() snapshot.Snapshot {
 	for object := range s {
 		for _, m := range n.layout.all("mount") {
 			if upper := option(m.args[2:], "upper"); upper != "" && strings.Contains(object, upper+"/") {
-				delete(s, object) // the overlay's own: what it shows is looked at
+				delete(s, object) // the overlay's own: its merged view is compared instead
 			}
 		}
 	}
 	return s
 }
 
-// reads says where the kubelet's runtime looks: the layout's first.
+// reads returns where the kubelet's runtime looks: the layout's first.
 func (l layout) reads() (confDir string, pluginDirs []string) {
 	r := l.all("containerd", "crio")[0]
 	return r.args[1], r.args[2:]
@@ -331,7 +333,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%s%sexit status %d\n", o.stdout, o.stderr, o.code)
 }
 
-// show runs nodeinit as the pod's init container, and adds what that prints to golden.
+// show runs nodeinit as the pod's init container, and adds its output to golden.
 func (n *node) show(golden *strings.Builder, command string, flags ...string) outcome {
 	n.t.Helper()
 	args := []string{command, "--host-proc=/hostproc"}
@@ -343,7 +345,7 @@ func (n *node) show(golden *strings.Builder, command string, flags ...string) ou
 	return o
 }
 
-// manifest is what the manifest of an agent has, whose image is at root.
+// manifest returns the command line of an agent's manifest, whose image is at root.
 func manifest(root, dest string, flags []string) []string {
 	args := []string{"--source=dir:" + root + "/config", "--dest=" + dest, "--plugins=" + root + "/cni"}
 	if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--cni-conf=") }) {
@@ -365,7 +367,7 @@ func (n *node) direct(command string, flags ...string) outcome {
 	return o
 }
 
-// pods is what the manifest has in the environment.
+// pods is the environment in the manifest.
 var pods = []string{"K8S_NODE_NAME=node", "CILIUM_K8S_NAMESPACE=kube-system", "POD_UID=9f2c"}
 
 func (n *node) run(env []string, program string, args ...string) outcome {
@@ -383,7 +385,7 @@ func (n *node) run(env []string, program string, args ...string) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), steady(stdout.String()), steady(stderr.String())}
 }
 
-// steady leaves out what differs from run to run.
+// steady removes parts that differ from run to run.
 func steady(text string) string {
 	return times.ReplaceAllString(text, "${1}TIME")
 }
@@ -400,5 +402,5 @@ func compare(t *testing.T, path, got string) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "nodeinit prints something else than in %s (-update: it is right)", path)
+	require.Equal(t, string(want), got, "nodeinit's output differs from %s (-update accepts it)", path)
 }

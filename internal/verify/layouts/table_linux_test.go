@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// row is what EVIDENCE.md says of a layout.
+// row is the row of a layout in EVIDENCE.md.
 type row struct{ title, runtime, plugin, conf, result string }
 
 func (l layout) row(plugins string) row {
@@ -62,5 +62,5 @@ func table(t *testing.T, rows []row) {
 		require.NoError(t, os.WriteFile(evidence, []byte(before+begin+b.String()+end+after), 0o644))
 		return
 	}
-	require.Equal(t, was, b.String(), "EVIDENCE.md's table is not that of this run (-update: it shall be)")
+	require.Equal(t, was, b.String(), "EVIDENCE.md's table is not that of this run (-update writes it)")
 }

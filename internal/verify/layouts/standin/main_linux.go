@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command standin stands in for what is not nodeinit on a node that is laid out as
+// Command standin stands in for the programs other than nodeinit on a node laid out like
 // a distribution's. It is linked statically, since not all of these have libraries.
 //
-//   - With CNI_COMMAND in its environment it is a CNI plugin, as far as nodeinit asks
+//   - With CNI_COMMAND in its environment it is a CNI plugin, as far as nodeinit calls
 //     one: it answers VERSION.
 //   - "standin pod ROOT COMMAND..." is a container runtime: it runs the command as the
 //     container of a pod.
@@ -51,8 +51,8 @@ func main() {
 	}
 }
 
-// pod starts the container, in mount, pid, cgroup and uts namespaces of its own. Like
-// the pod of an agent, it is in the node's network.
+// pod starts the container, in mount, pid, cgroup and uts namespaces of its own. Like an
+// agent's pod, it is in the node's network.
 func pod(args []string) error {
 	cmd := exec.Command("/proc/self/exe", append([]string{inside}, args...)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -64,10 +64,10 @@ func pod(args []string) error {
 }
 
 // container makes root, a folder, the read-only root of this process, with volumes for
-// the node's /proc and the configuration, and becomes the command, with no more than
-// the three capabilities of the shipped manifest.
+// the node's /proc and the configuration, and becomes the command, with only the three
+// capabilities of the shipped manifest.
 func container(root string, command []string) error {
-	runtime.LockOSThread() // capabilities are the thread's
+	runtime.LockOSThread() // capabilities belong to the thread
 	volume := filepath.Join(root, "tmp/cilium")
 	type mount struct {
 		source, target, kind string
