@@ -16,11 +16,11 @@ import (
 
 const modulePath = "github.com/slipway-dev/slipway"
 
-// digest is what is known of the tests so far.
+// digest is the state of the tests so far.
 type digest struct {
 	out             io.Writer
 	start, said     time.Time
-	idleSince       time.Time // no package's tests run since; zero: some do
+	idleSince       time.Time // since when no package's tests run; zero if some do
 	idle            time.Duration
 	running         map[string]*suite
 	done            []*suite
@@ -49,7 +49,7 @@ func (d *digest) say(line string, now time.Time) {
 	d.said = now
 }
 
-// event takes one event of go test in.
+// event processes one event of go test.
 func (d *digest) event(e event, now time.Time) {
 	if e.Package == "" {
 		if text := strings.TrimSuffix(e.Output, "\n"); text != "" {
@@ -68,7 +68,7 @@ func (d *digest) event(e event, now time.Time) {
 	switch e.Action {
 	case "run", "cont":
 		s.open[e.Test] = now
-	case "pause": // until others beside which it runs have come so far
+	case "pause": // until the tests that run in parallel have got here
 		delete(s.open, e.Test)
 	case "output", "build-output":
 		s.output[e.Test] = append(s.output[e.Test], e.Output)
@@ -98,7 +98,7 @@ func (d *digest) tested(e event, s *suite, now time.Time) {
 	delete(s.output, e.Test)
 }
 
-// ended is when a package's tests have ended.
+// ended is called when a package's tests have ended.
 func (d *digest) ended(e event, s *suite, now time.Time) {
 	delete(d.running, e.Package)
 	if len(d.running) == 0 {
@@ -123,7 +123,7 @@ func (d *digest) ended(e event, s *suite, now time.Time) {
 	}
 }
 
-// closing are the lines with which go test ends what a package that failed has printed.
+// closing matches the lines with which go test ends the output of a failed package.
 var closing = regexp.MustCompile(`(?m)^(FAIL|PASS|exit status \d+|FAIL\t.*|coverage: .*)\n`)
 
 func (s *suite) counts() string {
@@ -137,14 +137,14 @@ func (s *suite) counts() string {
 	return text
 }
 
-// show prints what a test has printed.
+// show prints a test's output.
 func (d *digest) show(s *suite, test string, now time.Time) {
 	d.say("--- "+s.name+" "+test, now)
 	d.say(strings.TrimSuffix(strings.Join(s.output[test], ""), "\n"), now)
 	delete(s.output, test)
 }
 
-// tick says what is going on where nothing was said for a while.
+// tick reports the current activity if nothing was printed for a while.
 func (d *digest) tick(now time.Time) {
 	if now.Sub(d.said) < silence {
 		return
@@ -171,7 +171,7 @@ func (d *digest) tick(now time.Time) {
 
 func (d *digest) failures() int { return len(d.failed) }
 
-// end prints what it came to and reports whether that is well.
+// end prints the result and reports whether it is a success.
 func (d *digest) end(now time.Time) bool {
 	if len(d.running) == 0 {
 		d.idle += now.Sub(d.idleSince)
@@ -191,7 +191,7 @@ func (d *digest) end(now time.Time) bool {
 	return well
 }
 
-// skips says how many tests were skipped, and why.
+// skips returns the number of skipped tests, and the reasons.
 func (d *digest) skips() string {
 	if d.skipped == 0 {
 		return "0 skipped"
@@ -205,7 +205,7 @@ func (d *digest) skips() string {
 
 var logged = regexp.MustCompile(`^\s*[\w.-]+\.go:\d+: (.*)$`)
 
-// reason is what a skipped test logged last.
+// reason is the last log line of a skipped test.
 func reason(output []string) string {
 	for _, line := range slices.Backward(output) {
 		if m := logged.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What go test -json printed of three packages, in short.
+// The output of go test -json for three packages, shortened.
 const printed = `{"Action":"start","Package":"github.com/slipway-dev/slipway/good"}
 {"Action":"run","Package":"github.com/slipway-dev/slipway/good","Test":"TestSkipped"}
 {"Action":"output","Package":"github.com/slipway-dev/slipway/good","Test":"TestSkipped","Output":"    x_test.go:5: needs root\n"}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command gotest runs go test and says, in lines that a person reads, what it came to:
-// a line for each package, what failed tests printed, why tests were skipped, and
-// where the time went. While nothing else is to be said, it says every five seconds
-// what is going on.
+// Command gotest runs go test and prints a summary for people: a line for each package,
+// the output of failed tests, why tests were skipped, and where the time went. If there
+// is nothing else to print, it reports the current activity every five seconds.
 //
 //	gotest -short ./... + -C bootstrap/prom ./...
 //
@@ -28,7 +27,7 @@ import (
 	"time"
 )
 
-// silence is how long nothing is printed before a line says what is going on.
+// silence is how long nothing is printed before a line reports the current activity.
 const silence = 5 * time.Second
 
 func main() {
@@ -60,7 +59,7 @@ func groups(args []string) (all [][]string) {
 // run runs one go test and tells d of its events.
 func run(ctx context.Context, d *digest, args []string) error {
 	flags := []string{"test", "-json"}
-	if len(args) > 1 && args[0] == "-C" { // which go wants to be the first
+	if len(args) > 1 && args[0] == "-C" { // which go requires to be the first
 		flags, args = []string{"test", "-C", args[1], "-json"}, args[2:]
 	}
 	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
@@ -86,14 +85,14 @@ func run(ctx context.Context, d *digest, args []string) error {
 			d.tick(now)
 		case err := <-ended:
 			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && d.failures() > 0 {
-				return nil // which the failures say better
+				return nil // which the failures explain better
 			}
 			return err
 		}
 	}
 }
 
-// event is what go test -json prints (cmd/test2json).
+// event is an event of go test -json (cmd/test2json).
 type event struct {
 	Action, Package, Test, Output string
 	ImportPath                    string // of what is built
@@ -120,7 +119,7 @@ func decode(r io.Reader, events chan<- event) error {
 	}
 }
 
-// lineWriter passes whole lines on, as what no package has printed.
+// lineWriter passes whole lines on, as output of no package.
 type lineWriter struct {
 	events chan<- event
 	rest   string
