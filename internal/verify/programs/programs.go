@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package programs makes what the proofs run, such as nodeinit or a Kubernetes, once:
-// what was made stays in the directory slipway of os.UserCacheDir, and of several
-// processes that ask for the same at the same time one makes it and the others wait.
+// Package programs builds the programs of the proofs, such as nodeinit or a Kubernetes,
+// once: the results stay in the directory slipway of os.UserCacheDir. If several
+// processes need the same program at the same time, one builds it and the others wait.
 package programs
 
 import (
@@ -26,7 +26,7 @@ import (
 type Program struct {
 	Package string            // from the repository's root, such as ./examples/nodeinit
 	Added   map[string]string // files that are compiled with it, by their paths from the root
-	Arch    string            // it is for Linux on this architecture; empty: for where this process runs
+	Arch    string            // target architecture, on Linux; if empty, this process's platform
 }
 
 // Build returns the program's path. It is built without cgo, and built again when its
@@ -65,8 +65,8 @@ func (p Program) Build(ctx context.Context) (path string, err error) {
 	return path, Go(ctx, io.Discard, filepath.Join(root, p.Package), env, append(args, ".")...)
 }
 
-// Go runs the go command in dir, as all that is built here is built: without cgo,
-// workspaces and the caller's flags. What it prints goes to log, and into the error.
+// Go runs the go command in dir, as for everything built here: without cgo, workspaces
+// and the caller's flags. Its output goes to log, and into the error.
 func Go(ctx context.Context, log io.Writer, dir string, env []string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -80,7 +80,7 @@ func Go(ctx context.Context, log io.Writer, dir string, env []string, args ...st
 	return nil
 }
 
-// overlay writes what is added into dir, and the file that tells the compiler so.
+// overlay writes the added files into dir, and the overlay file for the compiler.
 func (p Program) overlay(root, dir string) (path string, err error) {
 	replace := map[string]string{}
 	for name, content := range p.Added {
@@ -116,8 +116,8 @@ func Root() (string, error) {
 }
 
 // Kept returns the directory group/name of the cache, which fill has filled. While
-// another process fills it, a line on log says so, and it is waited for. What is kept
-// is not looked at again: the name tells what it was made from.
+// another process fills it, Kept prints a line on log and waits. A kept directory is not
+// checked again: its name identifies its inputs.
 func Kept(ctx context.Context, log io.Writer, group, name string, fill func(dir string) error) (string, error) {
 	parent, err := cacheDir(group)
 	if err != nil {
