@@ -2,8 +2,8 @@
 // Copyright 2026 The Slipway Authors
 
 // Package process runs the programs of the proofs: one to its end, or servers beside a
-// test, each with a file that has what it says. A program runs on this machine, or
-// wherever a start function starts it, such as (*testns.Node).StartCommand.
+// test, each with a log file. A program runs on this machine, or where a start function
+// starts it, such as (*testns.Node).StartCommand.
 package process
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Output runs the program to its end and returns what it prints, on both streams. If it
+// Output runs the program to its end and returns its output, on both streams. If it
 // cannot be started or fails, the error has that too. A nil start starts it here.
 func Output(cmd *exec.Cmd, start func(*exec.Cmd) error) (string, error) {
 	if start == nil {
@@ -61,7 +61,7 @@ func Start(name string, cmd *exec.Cmd, log string, start func(*exec.Cmd) error) 
 	p := &Process{name: name, log: log, cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // the program's parent is this thread: it has to outlive the program
+		runtime.LockOSThread() // the program's parent is this thread, which must outlive the program
 		defer runtime.UnlockOSThread()
 		err := start(cmd)
 		started <- err
@@ -91,13 +91,13 @@ func (p *Process) End(signal os.Signal) {
 	}
 }
 
-// Wait waits for the end, and returns what [exec.Cmd.Wait] does.
+// Wait waits for the end, and returns the result of [exec.Cmd.Wait].
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
 }
 
-// Log returns what the process has said.
+// Log returns the process's output.
 func (p *Process) Log() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -115,8 +115,8 @@ func (p *Process) ended() bool {
 	}
 }
 
-// Until asks again until ask returns nil. It gives up when ctx is done, with what the
-// processes have said last, or when one of them has ended.
+// Until calls ask until it returns nil. It gives up when ctx is done, with the processes'
+// last output, or when one of them has ended.
 func Until(ctx context.Context, what string, ask func(context.Context) error, processes ...*Process) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -136,7 +136,7 @@ func Until(ctx context.Context, what string, ask func(context.Context) error, pr
 	}
 }
 
-// said is what processes have said last.
+// said returns the last output of processes.
 func said(processes ...*Process) error {
 	var errs []error
 	for _, p := range processes {
@@ -145,7 +145,7 @@ func said(processes ...*Process) error {
 	return errors.Join(errs...)
 }
 
-// tail is the end of what was printed.
+// tail returns the end of the output.
 func tail(text string) string {
 	const most = 3000
 	return strings.TrimSpace(text[max(0, len(text)-most):])
