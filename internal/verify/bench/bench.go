@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package bench compares what the library costs with what others cost for the same:
-// measured in turn, in one run on one machine, since only that says anything on a
-// machine that does other work too. Its benchmarks are what make scale and make growth
-// run; those of realkube/bootstorm, which make storm runs, use it too.
+// Package bench compares the library's cost with that of others for the same work. They
+// are measured in turn, in one run on one machine, since only that is meaningful on a
+// machine that does other work too. make scale and make growth run its benchmarks; those
+// of realkube/bootstorm, run by make storm, use it too.
 package bench
 
 import (
@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// Ours is who is compared with the others.
+// Ours names the library in the comparison.
 const Ours = "ours"
 
-// Measured has the measurements, by unit and by whom they are of.
+// Measured holds the measurements, by unit and by name.
 type Measured map[string]map[string][]float64
 
 // Add adds one measurement.
@@ -26,10 +26,10 @@ func (m Measured) Add(who, unit string, value float64) {
 	m[unit][who] = append(m[unit][who], value)
 }
 
-// Report reports the medians: ours by the unit, of the others by their name and the
-// unit, and how many times ours theirs is, by NAME/ours and the unit.
+// Report reports the medians: ours by unit, the others' by name and unit, and their ratio
+// to ours by NAME/ours and unit.
 func (m Measured) Report(b *testing.B) {
-	b.ReportMetric(0, "ns/op") // of all that is measured together, which says nothing
+	b.ReportMetric(0, "ns/op") // of everything together, which is meaningless
 	for unit, by := range m {
 		ours := median(by[Ours])
 		for who, values := range by {

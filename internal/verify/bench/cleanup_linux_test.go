@@ -32,10 +32,10 @@ var cilium = flag.Bool("cilium", false, "compare with Cilium's own cleanup too, 
 
 const bpfRoot = "/sys/fs/bpf"
 
-// What it takes to remove many endpoint links, each with its clsact, filter and routes:
-// cleanup does all of it, who deletes one by one only the links. The stall is how long
-// somebody else waits at most for the kernel's RTNL lock meanwhile. Where the machine has
-// other work, it says less: nice -n -10 helps.
+// The cost of removing many endpoint links, each with its clsact, filter and routes:
+// cleanup removes all of it, deletion one by one only the links. The stall is the longest
+// time that another process waits for the kernel's RTNL lock meanwhile. It is less
+// meaningful on a busy machine: nice -n -10 helps.
 func BenchmarkCleanup(b *testing.B) {
 	for _, links := range []int{200, 1000, 5000} {
 		b.Run(fmt.Sprintf("links=%d", links), func(b *testing.B) { benchmarkCleanup(b, links) })
@@ -73,7 +73,7 @@ func benchmarkCleanup(b *testing.B, links int) {
 			}
 			e.deleteEach(b)
 		}
-		others = nil // once is enough of what takes long
+		others = nil // once is enough for slow ones
 	}
 	m.Report(b)
 	b.ReportMetric(slices.Max(m["stall-ms"][bench.Ours]), "max-stall-ms")
@@ -87,7 +87,7 @@ type way struct {
 	remove func(b *testing.B)
 }
 
-// removeAll is the whole of a cleanup.
+// removeAll runs a whole cleanup.
 func removeAll(b *testing.B) {
 	c := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: cleanup.AllState, BPFRoots: []string{bpfRoot}, CgroupRoot: "/nowhere"}
 	inventory, err := c.Inventory(b.Context())
@@ -104,7 +104,7 @@ func ciliumCleanup(b *testing.B) func(*testing.B) {
 	}
 }
 
-// hideMachine mounts something else over what a cleanup could remove of the machine.
+// hideMachine mounts over everything of the machine that a cleanup could remove.
 func hideMachine(b *testing.B) {
 	for path, fstype := range map[string]string{"/run": "tmpfs", "/var/lib": "tmpfs", "/etc/cni": "tmpfs", "/opt/cni": "tmpfs", bpfRoot: "bpf"} {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -200,7 +200,7 @@ func (e endpoints) deleteEach(b *testing.B) {
 }
 
 // stall measures how long another user of the RTNL lock waits at most, until the
-// returned function is called. Its request is for a link that is not there.
+// returned function is called. Its request is for a link that does not exist.
 func stall(b *testing.B) (longest func() time.Duration) {
 	stop, result := make(chan struct{}), make(chan time.Duration)
 	go func() {

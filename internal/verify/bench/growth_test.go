@@ -18,11 +18,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/bench"
 )
 
-var older = flag.String("older", "", "another checkout, to compare with what a program grows by there")
+var older = flag.String("older", "", "another checkout, to compare the growth with")
 
 const module = "github.com/slipway-dev/slipway"
 
-// uses are the packages, each with an expression that links what it is for.
+// uses are the packages, each with an expression that links its main use.
 var uses = []struct{ pkg, expression string }{
 	{"bootstrap", "(&bootstrap.Plan{}).Apply"},
 	{"bootstrap/journal", "(&journal.Node{}).Open"},
@@ -45,9 +45,9 @@ var uses = []struct{ pkg, expression string }{
 	{"configresolve/kube", "kube.Connection{}.Client"},
 }
 
-// What a program grows by when it uses a package, beyond one that only prints: its
-// binary, for linux/amd64 and without symbols; how many packages of other modules are
-// linked; and how many modules its go.mod names after go mod tidy.
+// The growth of a program by using a package, compared with one that only prints: its
+// binary, for linux/amd64 and without symbols; the number of linked packages of other
+// modules; and the number of modules in its go.mod after go mod tidy.
 func BenchmarkGrowth(b *testing.B) {
 	checkouts := map[string]string{bench.Ours: "../../.."}
 	if *older != "" {
@@ -73,7 +73,7 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// growth is what a program has.
+// growth holds the measurements of a program.
 type growth struct{ size, packages, modules int }
 
 func grow(b *testing.B, checkout, pkg, expression string) (g growth) {

@@ -109,7 +109,7 @@ func (n *node) routes(table int) {
 	n.shell("ip -batch " + path)
 }
 
-// taken is what a command took.
+// taken is a command's consumption.
 type taken struct {
 	name      string
 	code      int
@@ -125,8 +125,8 @@ func (m taken) String() string {
 		m.name, m.code, float64(m.resident)/1024, float64(m.charged)/1024, m.took.Seconds(), m.processor.Seconds())
 }
 
-// cgroupOf makes the cgroup of the next run, with limit, and returns the file that says
-// how much was charged to it, and a command that says how often it ran out.
+// cgroupOf makes the cgroup of the next run, with limit, and returns the file with the
+// memory charged to it, and a command that prints its number of OOM kills.
 func (n *node) cgroupOf() (dir, peak, kills string) {
 	n.run++
 	dir = fmt.Sprintf("%s/run-%d", n.cgroup, n.run)
@@ -171,7 +171,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // fill is JSON of 4 MiB, of as many elements as it can have.
 func fill(start, element, end string) string {
-	const size = 4<<20 - 1<<10 // with what else is in the message
+	const size = 4<<20 - 1<<10 // with the rest of the message
 	return start + strings.Repeat(element+",", (size-len(start+end))/(len(element)+1)-1) + element + end
 }
 
