@@ -37,7 +37,7 @@ func (m *machines) boot(ctx context.Context, kernel string, b boot) (result, err
 		return result{}, ctx.Err()
 	}
 	if failed != nil {
-		fmt.Printf("the virtual machine: %v\n%s", failed, out) // what it printed tells how far it came
+		fmt.Printf("the virtual machine: %v\n%s", failed, out) // its output shows how far it came
 	}
 	r, err := readResult(log)
 	r.minutes = time.Since(begin).Minutes()
@@ -50,13 +50,13 @@ func (m *machines) boot(ctx context.Context, kernel string, b boot) (result, err
 func (m *machines) logFile(kernel string, b boot) string {
 	name := kernel + "_" + b.name
 	if m.test != "" {
-		name += "_some" // the table is of whole runs
+		name += "_some" // the table covers whole runs
 	}
 	return filepath.Join(m.logs, name+".log")
 }
 
 // commandLine is an emulator's. A processor with more than x86-64-v2 takes twice the
-// time, since the emulator translates what glibc and Go then choose.
+// time, since the emulator must translate the instructions that glibc and Go then choose.
 func (m *machines) commandLine(kernel string, b boot, initial, log string) ([]string, error) {
 	arch := architecture(kernel)
 	args, err := m.qemu(arch)

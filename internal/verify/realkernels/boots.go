@@ -5,16 +5,16 @@ package main
 
 import "time"
 
-// boot is one virtual machine: what its kernel is told, and what runs there.
+// boot is one virtual machine: its kernel's parameters, and the programs that run there.
 type boot struct {
 	name     string
 	cgroup   string // unified, hybrid or v1
 	args     string // of the kernel
 	parts    []string
-	packages string // prefixes of the packages to test; empty: all that were built
-	skip     string // the tests that are left out, a regular expression
+	packages string // prefixes of the packages to test; if empty, all that were built
+	skip     string // a regular expression of the tests to leave out
 	limit    time.Duration
-	anywhere bool // it needs no Debian, and so runs on other architectures too
+	anywhere bool // it needs no Debian, so it runs on other architectures too
 }
 
 // The parts are scripts in guest/parts, but for this one.
@@ -31,7 +31,7 @@ var boots = []boot{
 }
 
 // shortBoots run at the same time. They test the packages whose calls differ by kernel
-// (the others write files), but for what takes long and is about cost or names.
+// (the others write files), except slow tests about cost or names.
 var shortBoots = []boot{
 	{name: "short", cgroup: "unified", parts: []string{"demo", "life", tests}, packages: "bootstrap/kmod,bpffs,cgroup,sysctl", skip: long, limit: time.Hour},
 	{name: "short-cleanup", cgroup: "unified", parts: []string{tests}, packages: "cleanup", skip: long, limit: time.Hour},
@@ -48,8 +48,8 @@ func bootNames(boots []boot) (names []string) {
 	return names
 }
 
-// rows are those of the table, in a user's words. A part is a script, the tests of
-// all packages, or a package and one of its tests.
+// rows are the rows of the table, in a user's words. A part is a script, the tests of all
+// packages, or a package and one of its tests.
 var rows = []struct{ title, boot, part string }{
 	{"demo", "unified", "demo"},
 	{"check, apply, apply, uninstall", "unified", "life"},

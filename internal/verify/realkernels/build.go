@@ -16,13 +16,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// Programs of this repository: pid 1 of the virtual machines, and what runs there.
+// Programs of this repository: pid 1 of the virtual machines, and the programs that run
+// there.
 var (
 	guest    = programs.Program{Package: "./internal/verify/realkernels/guest"}
 	nodeinit = programs.Program{Package: "./examples/nodeinit"}
 )
 
-// built are those that tests build, by their places: guest, as go, hands them out.
+// built are the programs that tests build, by their paths: guest, as go, hands them out.
 var built = map[string]programs.Program{
 	"go/go": guest, "bin/nodeinit": nodeinit, "bin/nodeinit-locked": faults.Nodeinit,
 	"bin/agent":      {Package: "./examples/agent"},
@@ -31,9 +32,9 @@ var built = map[string]programs.Program{
 	"bin/standin":    {Package: "./internal/verify/layouts/standin"},
 }
 
-// build makes what a virtual machine starts with, and an image of the tests of packages
-// (none: an empty one) with their sources and the programs that tests build: there is no
-// go command in the virtual machines.
+// build makes the initial archive of a virtual machine, and an image of the tests of
+// packages (empty if there are none) with their sources and the programs that tests
+// build: there is no go command in the virtual machines.
 func (m *machines) build(ctx context.Context, kernels, packages []string) (err error) {
 	fmt.Println("building nodeinit and the tests")
 	if m.images, err = m.work(); err != nil {
@@ -62,7 +63,7 @@ func (m *machines) build(ctx context.Context, kernels, packages []string) (err e
 	return errors.Join(image(ctx, b.out, filepath.Join(m.images, "tests.image"), 1200), os.RemoveAll(b.out))
 }
 
-// close removes what was built for this run.
+// close removes the files built for this run.
 func (m *machines) close() {
 	if m.images != "" {
 		_ = os.RemoveAll(m.images)
@@ -74,13 +75,13 @@ type builder struct {
 	root, out string
 }
 
-// goCommand is for what runs on the machine that all tests run on.
+// goCommand builds for the machine on which all tests run.
 func (b *builder) goCommand(dir string, args ...string) error {
 	return programs.Go(b.ctx, io.Discard, dir, []string{"GOOS=linux", "GOARCH=amd64"}, args...)
 }
 
 // initial makes the archive with which a virtual machine starts: its pid 1, nodeinit,
-// and, where there is no Debian, a shell.
+// and, if there is no Debian, a shell.
 func (b *builder) initial(m *machines, arch string) error {
 	archive := filepath.Join(m.images, "initial-"+arch+".cpio")
 	if _, err := os.Stat(archive); err == nil {
@@ -116,7 +117,7 @@ func (b *builder) initial(m *machines, arch string) error {
 	return c.write(archive)
 }
 
-// programs builds what tests build.
+// programs builds the programs that tests build.
 func (b *builder) programs() error {
 	for place, p := range built {
 		p.Arch = "amd64"

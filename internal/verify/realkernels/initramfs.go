@@ -58,8 +58,8 @@ func (c *cpio) write(file string) error {
 	return os.WriteFile(file, c.Bytes(), 0o644)
 }
 
-// bootModules makes an archive of what a kernel needs to find its disks, each file
-// after those that it depends on.
+// bootModules makes an archive of the modules that a kernel needs to find its disks, each
+// file after its dependencies.
 func bootModules(ctx context.Context, dir, file string) error {
 	list, err := os.ReadFile(filepath.Join(dir, "modules.dep"))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// group is the folder of what is kept, in the cache.
+// group is the folder of kept files, in the cache.
 const group = "kernels"
 
 const (
@@ -30,23 +30,23 @@ const (
 	emulatorRelease = "trixie"   // QEMU before 8 gives Linux 6.18 wrong flags in half of the boots
 )
 
-// Debian's suites with the kernels. Suites that are kept, but not renewed, are past
-// their date.
+// Debian's suites with the kernels. Suites that are no longer renewed are past their
+// date.
 var suites = []string{"%s-security bullseye-security", "%s bookworm", "%s-security bookworm-security", "%s trixie-backports", "%s sid"}
 
-// What the tests look at the kernel with; Makefile's PACKAGES, and what a machine has
-// without asking.
+// The tools with which the tests look at the kernel: Makefile's PACKAGES, and tools of an
+// ordinary machine.
 var rootPackages = []string{"iproute2", "bpftool", "iptables", "nftables", "ipset", "util-linux", "mount", "e2fsprogs", "xfsprogs", "btrfs-progs",
 	"strace", "time", "systemd", "systemd-sysv", "dbus", "containernetworking-plugins", "kmod", "procps", "libcap2-bin", "attr"}
 
 var emulatorPackages = map[string]string{"amd64": "qemu-system-x86", arm64: "qemu-system-arm"}
 
-// machines is where virtual machines are made of.
+// machines has the parts of virtual machines.
 type machines struct {
 	cache, logs string
 	images      string // of this run
 	cpus        int    // of each virtual machine
-	test        string // the tests that run, a regular expression; empty: all
+	test        string // a regular expression of the tests to run; if empty, all
 }
 
 func isArm(kernel string) bool { return strings.HasSuffix(kernel, "-"+arm64) }
@@ -60,10 +60,10 @@ func architecture(kernel string) string {
 
 func (m *machines) kernelDir(kernel string) string { return filepath.Join(m.cache, "linux-"+kernel) }
 
-// install installs what is missing: a directory that is there is whole.
+// install installs missing parts: an existing directory is complete.
 func (m *machines) install(ctx context.Context, kernels []string) error {
 	if os.Geteuid() != 0 {
-		return errors.New("needs root, for a Debian is installed")
+		return errors.New("needs root, to install a Debian")
 	}
 	if err := m.once(ctx, "root", m.installRoot); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (m *machines) path(names ...string) string {
 	return filepath.Join(append([]string{m.cache}, names...)...)
 }
 
-// once makes the directory of this name in the cache as a whole, unless it is there.
+// once makes the directory of this name in the cache atomically, unless it exists.
 func (m *machines) once(ctx context.Context, name string, fill func(ctx context.Context, dir string) error) error {
 	_, err := programs.Kept(ctx, os.Stdout, group, name, func(dir string) error {
 		fmt.Println("installing", m.path(name))
@@ -126,7 +126,7 @@ func (m *machines) work() (string, error) {
 	return os.MkdirTemp(m.cache, fmt.Sprintf("%s%d-", working, os.Getpid()))
 }
 
-// command runs a program quietly, and returns what it prints.
+// command runs a program quietly, and returns its output.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
@@ -222,8 +222,8 @@ func (m *machines) apt(ctx context.Context, arch string) ([]string, error) {
 	return env, err
 }
 
-// fetch unpacks packages of Debian into dir. Those that may be missing belong to some
-// kernels only.
+// fetch unpacks packages of Debian into dir. Only packages of some kernels may be
+// missing.
 func (m *machines) fetch(ctx context.Context, arch, dir string, packages, mayMiss []string) error {
 	env, err := m.apt(ctx, arch)
 	if err != nil {
@@ -249,8 +249,8 @@ func (m *machines) fetch(ctx context.Context, arch, dir string, packages, mayMis
 	return err
 }
 
-// installKernel leaves in dir the kernel, an image of its modules, those that it needs
-// to find that, and its version.
+// installKernel installs in dir the kernel, an image of its modules, the modules that it
+// needs to find that image, and its version.
 func (m *machines) installKernel(ctx context.Context, kernel, dir string) error {
 	arch := architecture(kernel)
 	env, err := m.apt(ctx, arch)
@@ -274,7 +274,7 @@ func (m *machines) installKernel(ctx context.Context, kernel, dir string) error 
 	return errors.Join(unpackKernel(ctx, tree, dir), os.RemoveAll(tree))
 }
 
-// newestOf returns the package of the newest kernel of a series, rather a signed one.
+// newestOf returns the package of the newest kernel of a series, preferably a signed one.
 func newestOf(names []string, series, arch string) (found string) {
 	pattern := regexp.MustCompile(`^linux-image-(?:unsigned-)?(\d+\.\d[^ ]*)-` + arch + `$`)
 	var best []int
@@ -334,7 +334,7 @@ func unpackKernel(ctx context.Context, tree, dir string) error {
 	return image(ctx, filepath.Join(root, "lib/modules"), filepath.Join(dir, "modules.image"), numbers(string(size))[0]*5/4+60)
 }
 
-// one is the only file of the first pattern that has one.
+// one returns the only file of the first pattern that matches one.
 func one(patterns ...string) (string, error) {
 	for _, pattern := range patterns {
 		if found, _ := filepath.Glob(pattern); len(found) == 1 {
@@ -344,8 +344,8 @@ func one(patterns ...string) (string, error) {
 	return "", fmt.Errorf("not one of %s", strings.Join(patterns, ", "))
 }
 
-// qemu is the emulator's command line up to its own arguments: a program of another
-// Debian than the machine's runs by that one's loader.
+// qemu is the emulator's command line up to its own arguments: a program of a Debian
+// other than the machine's runs with that Debian's loader.
 func (m *machines) qemu(arch string) ([]string, error) {
 	root := m.emulator(arch)
 	loader, err := one(filepath.Join(root, "usr/lib/*-linux-gnu*/ld-linux-*.so.*"))

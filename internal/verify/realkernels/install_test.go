@@ -25,7 +25,7 @@ func TestNewestOf(t *testing.T) {
 	require.Equal(t, "linux-image-6.12.120+deb12-arm64", newestOf(names, "6.12", arm64))
 }
 
-// What is archived is where its header says, in the kernel's documentation
+// Archived files are where their headers say, by the kernel's documentation
 // (driver-api/early-userspace/buffer-format).
 func TestCpio(t *testing.T) {
 	var c cpio

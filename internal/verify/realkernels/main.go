@@ -10,21 +10,21 @@
 //	go run ./internal/verify/realkernels -kernels 6.1,6.12 -run hybrid
 //	go run ./internal/verify/realkernels -kernels 6.1 -packages './bpffs ./cgroup'
 //
-// A test that fails now and then is sought with
+// To hunt a flaky test:
 //
 //	go run ./internal/verify/realkernels -short -run short-cleanup -test 'DirtyNode|Routes' -count 20 -cpus 2
 //
 // A kernel is the newest of its series in Debian; "newest" is the newest of all. A
 // virtual machine has one of these, a Debian with the tools that the tests use, and
-// the tests' binaries; it has one processor (-cpus: more), emulated. Nothing of the
-// machine that it runs on is visible there, and nothing of it is changed.
+// the tests' binaries; it has one processor (-cpus: more), emulated. It neither sees nor
+// changes anything of the machine that it runs on.
 //
 // Kernels, the Debian and the emulator are installed from the machine's own Debian
 // mirror the first time, into slipway/kernels of the user's cache directory (2.3 GB);
-// without that directory the next run installs the newest again. It keeps what each
-// virtual machine printed there too, in logs, and -table makes the table in EVIDENCE.md of
-// that; of one that failed it prints what tells why. It needs root, for a Debian is installed, and the packages e2fsprogs, kmod,
-// mmdebstrap, xz-utils and zstd.
+// without that directory the next run installs the newest again. It also keeps the output
+// of each virtual machine there, in logs, from which -table makes the table in
+// EVIDENCE.md; for a failed one it prints the relevant part. It needs root, to install a
+// Debian, and the packages e2fsprogs, kmod, mmdebstrap, xz-utils and zstd.
 package main
 
 import (
@@ -50,25 +50,25 @@ const shortSeries = "5.10"
 
 var everything = []string{"./..."}
 
-// order is what the command line asks for.
+// order holds the command line's options.
 type order struct {
-	kernels, packages, only []string // only: the names of virtual machines; nil: all
+	kernels, packages, only []string // only: the names of virtual machines; nil means all
 	test                    string   // as of go test -run
 	short, install          bool
 	atOnce, times, cpus     int
 }
 
 func main() {
-	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels, of which each is taken in its newest version")
+	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels; the newest version of each is used")
 	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the packages whose calls differ by kernel")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(boots), ",")+"; with -short: "+strings.Join(bootNames(shortBoots), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
 	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes -cpus processors and 2.5 GB")
-	times := flag.Int("count", 1, "start each virtual machine so many times, one after the other, until it fails")
+	times := flag.Int("count", 1, "start each virtual machine this many times, one after the other, until it fails")
 	cpus := flag.Int("cpus", 1, "processors of each virtual machine")
-	test := flag.String("test", "", "of the packages' tests, only those that match this regular expression, which has no spaces")
+	test := flag.String("test", "", "run only those of the packages' tests that match this regular expression, without spaces")
 	install := flag.Bool("install", false, "only install what is missing")
-	table := flag.String("table", "", "only write the table of what was run before into this file, between its marks")
+	table := flag.String("table", "", "only write the table of earlier runs into this file, between its marks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -122,7 +122,7 @@ func run(ctx context.Context, o order, table string) error {
 	return m.runAll(ctx, o, wanted)
 }
 
-// runAll runs the virtual machines, so many at a time.
+// runAll runs the virtual machines, a number at a time.
 func (m *machines) runAll(ctx context.Context, o order, wanted []boot) error {
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -147,8 +147,8 @@ func (m *machines) runAll(ctx context.Context, o order, wanted []boot) error {
 	return errors.Join(errs...)
 }
 
-// repeat runs a virtual machine so many times, and no more once it has failed: its log
-// is of the last time.
+// repeat runs a virtual machine a number of times, until it fails: its log is of the last
+// time.
 func (m *machines) repeat(ctx context.Context, kernel string, b boot, times int) error {
 	times = max(times, 1)
 	for n := range times {

@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// result is what a virtual machine printed.
+// result is the parsed output of a virtual machine.
 type result struct {
 	kernel  string
 	parts   map[string]part
-	ended   bool   // it came to its end
-	outside string // what was printed in no part
-	log     string // all that was printed
+	ended   bool   // it ran to its end
+	outside string // output outside of parts
+	log     string // the whole output
 
 	minutes, processor float64 // time by the clock, and of the processor
 }
@@ -95,8 +95,8 @@ func (p *part) count() {
 	}
 }
 
-// version is the kernel's: Debian's name of a release is one for many, and the version
-// is in what it says of its build.
+// version is the kernel's: Debian uses one release name for many versions, and the
+// version is in the build string.
 func (r result) version() string {
 	numbers := regexp.MustCompile(`\d+\.\d+\.\d+`).FindAllString(r.kernel, -1)
 	if len(numbers) == 0 {
@@ -105,7 +105,7 @@ func (r result) version() string {
 	return numbers[len(numbers)-1]
 }
 
-// packages are the names of those whose tests ran.
+// packages returns the names of the packages whose tests ran.
 func (r result) packages() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.parts)) {
 		if strings.HasPrefix(name, tests+"/") {
@@ -115,7 +115,7 @@ func (r result) packages() (names []string) {
 	return names
 }
 
-// works reports whether a part of a boot did all that it should.
+// works reports whether a part of a boot succeeded.
 func (r result) works(name string) bool {
 	if name != tests {
 		return r.parts[name].status == "0"
@@ -127,8 +127,8 @@ func (r result) good(b boot) bool {
 	return r.ended && !slices.ContainsFunc(b.parts, func(name string) bool { return !r.works(name) })
 }
 
-// text is for who waits: a line for each part and each package, and what a script that
-// failed printed. What tests printed is in why.
+// text is the summary: a line for each part and each package, and the output of failed
+// scripts. The output of tests is in why.
 func (r result) text(b boot) string {
 	var s strings.Builder
 	for _, name := range append(slices.DeleteFunc(slices.Clone(b.parts), func(p string) bool { return p == tests }), r.packages()...) {
@@ -158,7 +158,7 @@ func (r result) text(b boot) string {
 	return s.String()
 }
 
-// cell is the table's: what was not run is empty.
+// cell is a cell of the table; empty if the part was not run.
 func (r result) cell(name string) string {
 	if name == tests {
 		passed, failed, skipped := 0, 0, 0
@@ -188,8 +188,8 @@ func (r result) cell(name string) string {
 	return "**no**"
 }
 
-// testCell is the table's for one test, which is skipped where the kernel has not what
-// it is about.
+// testCell is a cell of the table for one test, which is skipped if the kernel lacks its
+// feature.
 func (p part) testCell(test string) string {
 	switch {
 	case slices.Contains(p.passed, test):
@@ -207,7 +207,7 @@ const (
 	tableEnd   = "<!-- end -->"
 )
 
-// writeTable puts the table of all logs into a file, in place of the one that is there.
+// writeTable replaces the table in a file with that of all logs.
 func writeTable(file, logs string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -225,8 +225,8 @@ func writeTable(file, logs string) error {
 	return os.WriteFile(file, []byte(before+tableBegin+"\n"+t+tableEnd+after), 0o644)
 }
 
-// table is that of all kernels and all machines: with less it would take away what is
-// shown of the others.
+// table covers all kernels and all machines: a smaller one would remove the others'
+// results.
 func table(logs string) (string, error) {
 	var head, line strings.Builder
 	cells := make([]strings.Builder, len(rows))

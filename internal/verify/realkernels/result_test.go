@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 	require.Contains(t, r.text(boot{parts: []string{"demo", tests}}), "failed: TestThree")
 }
 
-// A virtual machine that dies on its way shows nothing.
+// A virtual machine that dies early counts as no result.
 func TestParseUnfinished(t *testing.T) {
 	r := parse(printed + "@@BEGIN tests/sysctl\n--- PASS: TestFour (0.01s)\nPANIC: double fault\n")
 	require.False(t, r.ended)
@@ -82,7 +82,7 @@ func TestTableGoesBetweenItsMarks(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("no marks"), 0o644))
 	require.ErrorContains(t, writeTable(file, dir), "no place for the table")
 
-	// What was not run here is no table: it would take away what others have shown.
+	// A partial table is an error: it would remove the others' results.
 	require.NoError(t, os.WriteFile(file, []byte(old), 0o644))
 	require.NoError(t, os.Remove(filepath.Join(dir, "6.1_v1.log")))
 	require.ErrorContains(t, writeTable(file, dir), "-kernels 6.1 -run v1: ")
@@ -91,7 +91,7 @@ func TestTableGoesBetweenItsMarks(t *testing.T) {
 	require.Equal(t, old, string(text))
 }
 
-// The table is of whole runs.
+// The table covers whole runs.
 func TestSomeTestsHaveALogOfTheirOwn(t *testing.T) {
 	b := boot{name: tests}
 	require.Equal(t, filepath.Join("logs", "6.1_tests.log"), (&machines{logs: "logs"}).logFile("6.1", b))

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// How many lines are shown of one failure, and of all those of a virtual machine.
+// The number of lines shown of one failure, and of all failures of a virtual machine.
 const (
 	linesOfOne = 60
 	linesOfAll = 200
 )
 
-// kernelSays begins each line of the kernel's own that guest adds to what failed.
+// kernelSays begins each kernel line that guest adds to a failure.
 const kernelSays = "kernel: "
 
 var (
@@ -25,9 +25,9 @@ var (
 	crash    = regexp.MustCompile(`^(panic: |fatal error: |SIG[A-Z]+: |runtime: )`)
 )
 
-// why tells whoever has no log why a virtual machine failed: with what failed tests
-// printed, panics and what the kernel said; where there is none of that, with the end
-// of what the virtual machine printed. Scripts that failed are whole in text.
+// why explains, without the log, why a virtual machine failed: with the output of failed
+// tests, panics and the kernel's warnings or, if there is none of these, the end of the
+// output. The output of failed scripts is in text.
 func (r result) why(b boot) string {
 	if r.good(b) {
 		return ""
@@ -51,9 +51,9 @@ func (r result) why(b boot) string {
 	return firstLines(strings.Join(pieces, ""), linesOfAll)
 }
 
-// failures are what a package's tests printed of why they failed: panics, which say it
-// first-hand, then each failed test, then the kernel. If there is none of these, they
-// are the end of what was printed.
+// failures returns the output that explains why a package's tests failed: panics first,
+// which are the most direct, then each failed test, then the kernel. If there is none of
+// these, it is the end of the output.
 func (p part) failures() (pieces []string) {
 	of, failed, now := map[string]string{}, []string(nil), ""
 	const crashed, kernel = "a crash", "the kernel"
@@ -88,7 +88,7 @@ func (p part) failures() (pieces []string) {
 	return pieces
 }
 
-// firstLines are the first so many lines, and how many more there are.
+// firstLines returns the first lines, and the number of further ones.
 func firstLines(text string, most int) string {
 	lines := slices.Collect(strings.Lines(text))
 	if len(lines) <= most {
@@ -97,7 +97,7 @@ func firstLines(text string, most int) string {
 	return strings.Join(lines[:most], "") + fmt.Sprintf("... %d more lines\n", len(lines)-most)
 }
 
-// lastLines are the last so many lines, after how many there were before.
+// lastLines returns the last lines, after the number of earlier ones.
 func lastLines(text string, most int) string {
 	lines := slices.Collect(strings.Lines(text))
 	if len(lines) <= most {

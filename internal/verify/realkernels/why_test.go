@@ -15,8 +15,7 @@ var someTests = boot{parts: []string{"demo", tests}}
 
 const demoWorks = "@@BEGIN demo\nNothing is left\n@@END demo 0 5.1\n"
 
-// printedBy is what a package's tests have printed, in a virtual machine that came to
-// its end.
+// printedBy is the output of a package's tests, in a virtual machine that ran to its end.
 func printedBy(output string, status int) string {
 	return fmt.Sprintf("%s@@BEGIN tests/cleanup\n%s\n@@END tests/cleanup %d 0.3\n@@ENDED\n", demoWorks, output, status)
 }
@@ -86,7 +85,7 @@ func TestWhyShowsACrash(t *testing.T) {
 	}
 }
 
-// Where no test says that it failed, the end of all is shown.
+// If no test reports a failure, the end of the output is shown.
 func TestWhyShowsTheEndOfTheRest(t *testing.T) {
 	many := strings.Repeat("--- PASS: TestMany (0.01s)\n", 1000)
 	for name, printed := range map[string]string{

@@ -72,7 +72,7 @@ func machine() error {
 	return nil
 }
 
-// run runs one program, while it reaps whatever else ends, as pid 1 does.
+// run runs one program, and meanwhile reaps other processes that end, as pid 1 does.
 func run(name string, cmd *exec.Cmd) {
 	fmt.Println("@@BEGIN", name)
 	begin := time.Now()
@@ -89,8 +89,8 @@ func run(name string, cmd *exec.Cmd) {
 	fmt.Printf("\n@@END %s %d %.1f\n", name, status, time.Since(begin).Seconds())
 }
 
-// printWarnings prints what the kernel has warned of last, such as a process that it
-// killed for its memory, a line each with "kernel: " before it.
+// printWarnings prints the kernel's last warnings, such as a process that it killed for
+// its memory, one per line with the prefix "kernel: ".
 func printWarnings() {
 	const readAll, worst, most = 3, 4, 20 // SYSLOG_ACTION_READ_ALL, LOG_WARNING
 	buf := make([]byte, 1<<20)
@@ -127,8 +127,8 @@ func wait(pid int) int {
 	}
 }
 
-// Of the tests at the root, those that look at more than sources, which are the same on
-// every kernel.
+// The tests at the root that look at more than sources, which are the same on every
+// kernel.
 const ofTheNode = "TestSentinels|TestWhatWasNotGiven|TestNoZeroValue"
 
 // compiling are packages whose tests compile, which is the same on every kernel, and takes
@@ -136,7 +136,7 @@ const ofTheNode = "TestSentinels|TestWhatWasNotGiven|TestNoZeroValue"
 var compiling = []string{"internal/verify/programs"}
 
 // tests runs each package's tests in its directory, if its name has one of the
-// prefixes: those that match only, but for those that match skip.
+// prefixes: those that match only, except those that match skip.
 func tests(prefixes []string, skip, only string) error {
 	order, err := os.ReadFile("/t/tests/order")
 	if err == nil {
@@ -165,7 +165,7 @@ func tests(prefixes []string, skip, only string) error {
 	return nil
 }
 
-// standIn does what tests ask of the go command.
+// standIn does what tests need from the go command.
 func standIn(args []string) error {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -197,7 +197,7 @@ func standIn(args []string) error {
 	return os.WriteFile(out, data, 0o755)
 }
 
-// refuse becomes a program that has mount(2) only.
+// refuse becomes a program that can only use mount(2).
 func refuse(args []string) error {
 	runtime.LockOSThread()
 	path, err := exec.LookPath(args[0])

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare makes a running machine, and returns what the kernel's command line says.
+// prepare sets up the machine, and returns the parameters in the kernel's command line.
 func prepare() (options map[string]string, err error) {
 	if err := errors.Join(mount("proc", "/proc", 0, ""), mount("devtmpfs", "/dev", 0, "")); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func mountOf(source, at, kind string, flags uintptr, data string) error {
 	return nil
 }
 
-// enterDebian loads what the disks need, and makes the Debian the root.
+// enterDebian loads the disks' drivers, and makes the Debian the root.
 func enterDebian() error {
 	modules, err := filepath.Glob("/modules/*") // in the order in which they depend on each other
 	for _, module := range modules {
@@ -71,7 +71,7 @@ func enterDebian() error {
 	return errors.Join(copyFile("/bin/nodeinit", "/new/usr/bin/nodeinit"), enter())
 }
 
-// enter makes /new the root: nothing can pivot away from the one that a kernel starts
+// enter makes /new the root: pivot_root(2) does not work on the root that a kernel starts
 // with.
 func enter() error {
 	return errors.Join(
@@ -110,8 +110,8 @@ func disk(device, at string, flags uintptr) error {
 	return mountOf(device, at, "ext4", flags, "")
 }
 
-// useBusybox is for where there is no Debian: a root in memory with a shell, and what
-// the parts call.
+// useBusybox makes a root in memory, for machines without Debian, with a shell and the
+// tools of the parts.
 func useBusybox() error {
 	errs := []error{mount("tmpfs", "/new", 0, "mode=755")}
 	for _, dir := range strings.Fields("bin dev proc tmp etc opt root var/lib") {
@@ -124,7 +124,7 @@ func useBusybox() error {
 	return errors.Join(append(errs, enter())...)
 }
 
-// rest mounts what a Linux system has everywhere, shared as systemd does.
+// rest mounts the file systems that every Linux system has, shared as systemd does.
 func rest(layout string) error {
 	const safe = unix.MS_NOSUID | unix.MS_NODEV
 	err := errors.Join(
@@ -178,7 +178,7 @@ func loopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// plainConsole has lines end as programs write them.
+// plainConsole makes the console keep line ends as written.
 func plainConsole() error {
 	console, err := unix.IoctlGetTermios(1, unix.TCGETS)
 	if err != nil {
