@@ -122,23 +122,23 @@ func TestConformanceCatches(t *testing.T) {
 			}},
 			"the node differs after Apply with a context that is done",
 		},
-		"an apply that returns another error than its context's": {
+		"an apply that returns an error other than its context's": {
 			action{apply: func(ctx context.Context, n *node) error {
 				if ctx.Err() != nil {
 					return errBroken
 				}
 				return lampApply(ctx, n)
 			}},
-			"Apply with a context that is done returns another error than the context's: broken",
+			"Apply with a context that is done returns an error other than the context's: broken",
 		},
-		"a revert that returns another error than its context's": {
+		"a revert that returns an error other than its context's": {
 			action{revert: func(ctx context.Context, n *node) error {
 				if ctx.Err() != nil {
 					return errBroken
 				}
 				return lampRevert(ctx, n)
 			}},
-			"Revert with a context that is done returns another error than the context's: broken",
+			"Revert with a context that is done returns an error other than the context's: broken",
 		},
 		"a second apply that changes something": {
 			action{apply: func(ctx context.Context, n *node) error {

@@ -64,7 +64,7 @@ func refused(what string, err error) error {
 	case err == nil:
 		return fmt.Errorf("%s with a context that is done returns no error", what)
 	case !errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s with a context that is done returns another error than the context's: %w", what, err)
+		return fmt.Errorf("%s with a context that is done returns an error other than the context's: %w", what, err)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@
 // BPF file system, created if it is missing, and replaced if a newer version of the agent
 // needs another.
 //
-//	maps := bpfmap.Pinned{Dir: "/sys/fs/bpf/agent", Maps: []*ebpf.MapSpec{endpoints}, Journal: j}
+//	maps := bpfmap.Pinned{Dir: "/sys/fs/bpf/agent", Maps: []*ebpf.MapSpec{endpoints}}
 //	err := maps.Apply(ctx)
 //	m, err := ebpf.LoadPinnedMap("/sys/fs/bpf/agent/endpoints", nil)
 //
@@ -18,7 +18,7 @@
 //
 // # Undoing
 //
-// A pin that Apply has made is recorded in a journal, with the map's id, and
+// A pin that Apply has made is recorded in the context's journal, with the map's id, and
 // [Handler] removes it: by then an uninstalled agent's programs are gone, and the map
 // goes with its last user. A pin that existed before, or that another program has put in
 // the place of ours since, is not touched. The content of a map that was replaced does

@@ -44,7 +44,7 @@ func (Handler) Owns(e journal.Entry) error {
 	return nil
 }
 
-// Look reports what undoing e would do. A pin of another map than the recorded one is
+// Look reports what undoing e would do. A pin of a map other than the recorded one is
 // another program's.
 func (Handler) Look(ctx context.Context, _ *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if err := ctx.Err(); err != nil {

@@ -31,7 +31,7 @@ type bound struct {
 }
 
 // isTo reports whether it is bound to the file that f refers to. Some file systems, such
-// as btrfs, report another device than their own; there the name must lead to the file as
+// as btrfs, report a device other than their own; there the name must lead to the file as
 // well.
 func (b bound) isTo(h host, f *os.File) bool {
 	var st unix.Stat_t

@@ -64,7 +64,7 @@
 // # What can go wrong
 //
 // The error matches [ErrNoRuntime] if nothing listens, [ErrSeveral] if several runtimes
-// do and the kubelet does not decide, and [ErrUnproven] if another process than the
+// do and the kubelet does not decide, and [ErrUnproven] if a process other than the
 // host's runtime may listen. An error from the runtime itself is an [*RPCError]. An
 // answer of more than 4 MiB, gRPC's own limit (a list of sandboxes: 16 MiB, the
 // kubelet's), is an error; a call waits until ctx ends for a runtime that does not

@@ -302,7 +302,7 @@ func (h host) vets(path string, f *os.File) error {
 }
 
 // prove returns an error unless a process of the host's root has the socket that f refers
-// to. A runtime may be known by another path than the one at which it listens.
+// to. A runtime may be known by a path other than the one at which it listens.
 func (e Endpoint) prove(ctx context.Context, h host, f *os.File) error {
 	p, err := openProcesses(ctx, e.proc())
 	if err != nil {

@@ -244,7 +244,7 @@ func TestSEC11_ASocketHandedToRootIsNotRoots(t *testing.T) {
 	refused(t, node, path)
 }
 
-// A runtime may be known by another path than that at which it listens, and its socket
+// A runtime may be known by a path other than the one at which it listens, and its socket
 // may be systemd's.
 func TestARuntimeIsProvenByEachOfItsPaths(t *testing.T) {
 	node := bootstraptest.NewNode(t)

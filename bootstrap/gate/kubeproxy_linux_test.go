@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// Each is what kube-proxy has before its first sync (empty: nothing), and what tells
-// that it was.
+// Each mode has the objects that kube-proxy makes before its first sync (if empty, none),
+// and those that show that the sync was done.
 var modes = map[string]struct{ before, rules []string }{
 	"nftables": {
 		[]string{"nft add table ip kube-proxy"},

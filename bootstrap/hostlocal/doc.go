@@ -13,7 +13,7 @@
 // until the range is used up and no pod starts. A file that a power cut left empty is
 // never released at all: it is moved aside, to NAME.corrupt.
 //
-// # What is released
+// # Which addresses are released
 //
 // An address whose file names a sandbox that the runtime does not list, and is older than
 // [Store.MinAge], even by the clock as it ran before it was set forward since the boot.

@@ -17,10 +17,10 @@ import (
 var ErrNotHost = code.New(code.HostNotHost, "not the host's")
 
 // CheckProc returns an error unless proc, such as /hostproc, is a proc file system
-// whose pid 1 is in another mount namespace than the calling thread: the proc file
-// system of a host, seen from a container. If pid 1 is in the thread's own mount
-// namespace, the error matches [ErrNotHost]. On systems other than Linux the error
-// matches [errors.ErrUnsupported].
+// whose pid 1 is not in the calling thread's mount namespace: the proc file system of a
+// host, seen from a container. If pid 1 is in the thread's own mount namespace, the error
+// matches [ErrNotHost]. On systems other than Linux the error matches
+// [errors.ErrUnsupported].
 func CheckProc(proc string) error { return checkProc(proc) }
 
 // CheckFile returns an error that matches [ErrNotHost] if a file that is made at

@@ -196,7 +196,7 @@ func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	}
 }
 
-// A directory that is shared with a pod says nothing about what is made elsewhere.
+// A directory that is shared with a pod has no influence on paths made elsewhere.
 func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	testns.Root(t)
 	const stranger = 65534

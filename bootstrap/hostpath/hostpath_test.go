@@ -163,7 +163,7 @@ func codeOf(text string) string {
 	return ""
 }
 
-// names lists what is at and below dir.
+// names lists dir and its content.
 func names(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

@@ -72,8 +72,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// Wherever a process is killed, the next Apply makes what is missing and the
-// next Revert leaves nothing behind.
+// Wherever a process is killed, the next Apply makes the missing paths and the next
+// Revert leaves nothing behind.
 func TestPLAN3_KilledAnywhere(t *testing.T) {
 	for i := range 50 {
 		node := t.TempDir()

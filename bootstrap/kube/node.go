@@ -164,7 +164,7 @@ func (n Node) unavailable(node *unstructured.Unstructured) bool {
 
 // taints returns the node's taints, and those to keep.
 func (n Node) taints(node *unstructured.Unstructured) (all, kept []any) {
-	all, _, _ = unstructured.NestedSlice(node.Object, "spec", "taints") // what is none of it counts as none
+	all, _, _ = unstructured.NestedSlice(node.Object, "spec", "taints") // a malformed list counts as empty
 	for _, t := range all {
 		if taint, ok := t.(map[string]any); !ok || n.Taint == "" || taint["key"] != n.Taint {
 			kept = append(kept, t)

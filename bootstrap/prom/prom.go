@@ -13,7 +13,7 @@
 //	slipway_plan_failures_total{code}          runs that failed, by the stable code of their cause
 //	slipway_plan_duration_seconds              histogram, with all waiting
 //	slipway_plan_last_success_timestamp_seconds  when a run last ended without a failure
-//	slipway_step_runs_total{step,status}       what became of each step
+//	slipway_step_runs_total{step,status}       steps, by status
 //	slipway_step_duration_seconds{step}        histogram, of steps that were tried
 //	slipway_waits_total{step}                  waits for locks and further tries
 //

@@ -39,7 +39,7 @@ import (
 )
 
 // ErrUntrusted is matched if a symbolic link on the way to a path is not followed, since
-// another user than root and the caller may have put it there.
+// a user other than root and the caller may have put it there.
 var ErrUntrusted = code.New(code.HostUntrusted, "a symbolic link that others may change")
 
 // ErrShared is matched if users other than root and this process's own may change the

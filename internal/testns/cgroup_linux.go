@@ -131,7 +131,7 @@ func (c *cgroup) removeAll() error {
 func (c *cgroup) remove() error {
 	defer c.dir.Close()
 	for _, f := range append(c.joined, c.init) {
-		defer f.Close() // nil: there is none
+		defer f.Close() // nil if there is none
 	}
 	deadline := time.Now().Add(closeTimeout)
 	for {

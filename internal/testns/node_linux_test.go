@@ -250,7 +250,7 @@ func TestStartIsCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Where no cgroup2 is mounted, as with version 1 alone, the error says how to mount one.
+// If no cgroup2 is mounted, as with version 1 alone, the error tells how to mount one.
 func TestNoCgroup2SaysWhatItTakes(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	mounts, err := mountinfo.Read()

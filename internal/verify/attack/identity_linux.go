@@ -317,7 +317,7 @@ func (s said) Read(context.Context) ([]configresolve.Layer, error) {
 
 const destroys = "clean-cilium-state"
 
-// lyingCluster is a configuration in which another source than the first, which is not a
+// lyingCluster is a configuration in which a source other than the first, which is not a
 // node, has set a destructive key.
 func lyingCluster(a *arena) (*configresolve.Config, error) {
 	kinds := []string{configresolve.KindNode, configresolve.KindNodeConfig, configresolve.KindConfigMap, "dir", "file"}
