@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// Result is how a run has left a node.
+// Result is the result of a run for a node.
 type Result string
 
 // The results of runs.
@@ -25,26 +25,26 @@ const (
 	Garbled Result = "garbled" // the annotation cannot be read
 )
 
-// Outcome is what a run of an agent's plan has come to, as the cluster is told: the
+// Outcome is the outcome of a run of an agent's plan, as reported to the cluster: the
 // value of an annotation of the node, in JSON.
 type Outcome struct {
 	Agent   string `json:"agent"`
 	Result  Result `json:"result"`
-	Step    string `json:"step,omitempty"` // that failed, or has something to do
+	Step    string `json:"step,omitempty"` // the step that failed, or has something to do
 	Code    string `json:"code,omitempty"` // see bootstrap.Code
 	Version string `json:"version,omitempty"`
 
-	// Time is when this was told: it was so ever since, at each run. Since is when the
-	// node was last ready before it was not, or the other way round.
+	// Time is when this outcome was reported; each run since has had the same. Since is
+	// when the status of the condition last changed.
 	Time  time.Time `json:"time,omitzero"`
 	Since time.Time `json:"since,omitzero"`
 
-	// Message is the error, or the first thing to do, in at most 250 bytes. The node's
-	// condition has it, and the annotation does not.
+	// Message is the error, or the first thing to do, in at most 250 bytes. It is in the
+	// node's condition, but not in the annotation.
 	Message string `json:"-"`
 }
 
-// OutcomeOf returns what a plan's report comes to, without times.
+// OutcomeOf returns the outcome of a plan's report, without times.
 func OutcomeOf(r *bootstrap.Report) Outcome {
 	o := Outcome{Agent: r.Agent, Result: Ready, Version: r.Version, Code: r.Code()}
 	if step, err := r.Cause(); err != nil {
@@ -72,11 +72,11 @@ func short(text string) string {
 	return text
 }
 
-// annotation is that of a node's outcome, before the agent's name.
+// annotation is the key of a node's outcome, up to the agent's name.
 const annotation = "report.slipway.dev/"
 
-// Outcomes returns what a node's annotations say, by the agents' names. One that
-// cannot be read is Garbled.
+// Outcomes returns the outcomes in a node's annotations, by agent. The Result of an
+// unreadable one is Garbled.
 func Outcomes(annotations map[string]string) (all []Outcome) {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if agent, ok := strings.CutPrefix(key, annotation); ok {
@@ -86,7 +86,7 @@ func Outcomes(annotations map[string]string) (all []Outcome) {
 	return all
 }
 
-// parse reads an annotation. It is the key that says whose it is.
+// parse reads an annotation. The key names the agent.
 func parse(agent, text string) Outcome {
 	var o Outcome
 	if err := json.Unmarshal([]byte(text), &o); err != nil || !slices.Contains([]Result{Ready, Drifted, Failed}, o.Result) {
@@ -96,11 +96,11 @@ func parse(agent, text string) Outcome {
 	return o
 }
 
-// Condition is the type of the node's condition, such as SlipwayCiliumReady: each agent
-// has its own.
+// Condition returns the type of the agent's own node condition, such as
+// SlipwayCiliumReady.
 func (o Outcome) Condition() string { return "Slipway" + camel(o.Agent) + "Ready" }
 
-// status is that of the condition.
+// status is the status of the condition.
 func (o Outcome) status() string {
 	if o.Result == Ready {
 		return "True"
@@ -108,7 +108,7 @@ func (o Outcome) status() string {
 	return "False"
 }
 
-// reason is that of the condition: SysctlReadOnly for the code sysctl.read-only.
+// reason is the reason of the condition: SysctlReadOnly for the code sysctl.read-only.
 func (o Outcome) reason() string {
 	if o.Result == Failed {
 		return camel(o.Code)
@@ -124,7 +124,7 @@ func camel(text string) string {
 	return b.String()
 }
 
-// sameCause reports whether both are of the same kind, for the same reason.
+// sameCause reports whether both have the same result, for the same reason.
 func (o Outcome) sameCause(other Outcome) bool {
 	return o.Result == other.Result && o.Step == other.Step && o.Code == other.Code
 }

@@ -16,23 +16,23 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// Reporter tells the cluster what runs on a node have come to, where operators look: by
-// a condition and an annotation of the node, and an event for each failure that is new.
-// Nothing is written that is there already, and nothing again for its time alone, so a
-// node that stays as it is costs one request for its metadata a run.
+// Reporter reports the outcome of runs on a node to the cluster, where operators look: in
+// a condition and an annotation of the node, and an event for each new failure. It writes
+// only changes, and none for the time alone, so an unchanged node costs one request for
+// its metadata per run.
 //
-// It needs get on the node, patch on its status and, for events, create on events of
-// the namespace default, where those of nodes are. Set a deadline in ctx, and let a run
-// not fail because it cannot be reported.
+// It needs get on the node, patch on its status and, for events, create on events in the
+// namespace default, where those of nodes are. Set a deadline in ctx, and do not let a
+// run fail because it cannot be reported.
 type Reporter struct {
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 	Node     string // its name
 }
 
-// Report tells of an outcome unless the node has it already, and reports whether the
-// node was changed. A check that found something to do says less than a failure before
-// it, which stays until a run has ended well.
+// Report writes an outcome unless the node has it already, and returns whether the node
+// was changed. A check that found something to do does not replace an earlier failure,
+// which stays until a run succeeds.
 func (r Reporter) Report(ctx context.Context, o Outcome) (sent bool, err error) {
 	node, err := r.read(ctx)
 	if err != nil {
@@ -65,8 +65,8 @@ func (r Reporter) Report(ctx context.Context, o Outcome) (sent bool, err error) 
 	return true, r.event(ctx, o, node.GetUID())
 }
 
-// Withdraw takes back what was told of the agent, as when it was uninstalled; of all
-// agents if none is named. It reports whether the node was changed.
+// Withdraw removes the outcome of the agent, for example when it was uninstalled, or of
+// all agents if none is named. It returns whether the node was changed.
 func (r Reporter) Withdraw(ctx context.Context, agent string) (sent bool, err error) {
 	node, err := r.read(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r Reporter) read(ctx context.Context) (*metav1.PartialObjectMetadata, erro
 	case r.Dynamic == nil || r.Metadata == nil:
 		return nil, errNoClient
 	case r.Node == "":
-		return nil, errors.New("no name of a node given")
+		return nil, errors.New("no node name given")
 	}
 	node, err := r.Metadata.Resource(nodes).Get(ctx, r.Node, metav1.GetOptions{})
 	if err != nil {
@@ -98,19 +98,20 @@ func (r Reporter) read(ctx context.Context) (*metav1.PartialObjectMetadata, erro
 	return node, nil
 }
 
-// patch changes annotation and condition at once. A node's status takes annotations
-// too, which is how the kubelet has them (nodeStatusStrategy of pkg/registry/core/node).
+// patch changes annotation and condition in one request. A patch of a node's status may
+// change annotations too, as the kubelet does (nodeStatusStrategy of
+// pkg/registry/core/node).
 func (r Reporter) patch(ctx context.Context, o Outcome, value any, condition map[string]any) error {
 	return Node{Client: r.Dynamic, Name: r.Node}.patch(ctx, types.StrategicMergePatchType, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{annotation + o.Agent: value}},
-		"status":   map[string]any{"conditions": []any{condition}}, // merged by their types
+		"status":   map[string]any{"conditions": []any{condition}}, // conditions are merged by their types
 	}, "status")
 }
 
-// component is who an event is from.
+// component is the source of an event.
 const component = "slipway"
 
-// event is one as the kubelet makes them of its node: in the namespace default, since
+// event returns an event like the kubelet's for its node: in the namespace default, since
 // a node has none.
 func (r Reporter) event(ctx context.Context, o Outcome, uid types.UID) error {
 	at := o.Time.Format(time.RFC3339)
