@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
 
-// verdict is a testing.TB that keeps what Conform says.
+// verdict is a testing.TB that keeps Conform's message.
 type verdict struct {
 	testing.TB
 	failure string
@@ -30,7 +30,7 @@ func (v *verdict) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// conform runs Conform and returns what it fails with, "" if it passes.
+// conform runs Conform and returns its failure, "" if it passes.
 func conform(t *testing.T, newAction func() bootstrap.Action) string {
 	return verdictOf(t, func(t testing.TB) { bootstraptest.Conform(t, newAction) })
 }
@@ -46,7 +46,7 @@ func verdictOf(t testing.TB, test func(testing.TB)) string {
 	return v.failure
 }
 
-// node is what an action acts on, and remembers more than it should need.
+// node is the object of an action, and remembers more than the action should need.
 type node struct {
 	applied, recorded bool
 	checks, applies   int
@@ -58,7 +58,7 @@ type node struct {
 
 func (n *node) state() map[string]string { return map[string]string{"file": n.file} }
 
-// action works as a Reverter should, but for the methods that are replaced.
+// action works as a Reverter should, except for the replaced methods.
 type action struct {
 	n                  *node
 	check, checkRevert func(ctx context.Context, n *node) ([]string, error)

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
 
-// seen is a conformance test with all of its eyes, of an action that breaks one
-// rule or none.
+// seen is a conformance test with all fields set, of an action that breaks one rule or
+// none.
 func seen(a action) bootstraptest.Conformance {
 	a.n = &node{file: "theirs"}
 	return bootstraptest.Conformance{

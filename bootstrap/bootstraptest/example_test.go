@@ -42,7 +42,7 @@ func (reporter) Helper()                           {}
 func (reporter) Context() context.Context          { return context.Background() }
 func (reporter) Fatalf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// An action is tested by what it answers.
+// An action is tested by its answers.
 func ExampleConform() {
 	var t reporter // in a test, its *testing.T
 
@@ -80,13 +80,13 @@ func (m motd) Apply(ctx context.Context) error {
 
 func (m motd) Revert(ctx context.Context) error {
 	if changes, err := m.Check(ctx); err != nil || len(changes) > 0 {
-		return err // it is not as it was written
+		return err // it is not as the action wrote it
 	}
 	return os.Remove(m.path)
 }
 
-// An action is tested by what becomes of the node: here its Revert does not bring
-// back what was there before, for which it needs a journal.
+// An action is tested by its effect on the node: here its Revert does not bring back the
+// earlier file, for which it needs a journal.
 func ExampleConformance() {
 	var t reporter // in a test, its *testing.T
 

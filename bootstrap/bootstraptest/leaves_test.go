@@ -57,7 +57,7 @@ func (p place) state() map[string]string {
 	return s
 }
 
-// refuse has a call of the kernel fail that is about what ends with object.
+// refuse makes the kernel call fail whose subject ends with object.
 func (p place) refuse(op, object string) (string, func()) {
 	p.kernel.Fail = func(o, path string) error {
 		if o == op && strings.HasSuffix(path, object) {
@@ -68,14 +68,14 @@ func (p place) refuse(op, object string) (string, func()) {
 	return object, func() { p.kernel.Fail = nil }
 }
 
-// inTheWay puts what does not belong there at name.
+// inTheWay puts a foreign object at name.
 func (p place) inTheWay(name string) (string, func()) {
 	require.NoError(p.t, os.Mkdir(p.path(name), 0o755))
 	return p.path(name), func() { require.NoError(p.t, os.Remove(p.path(name))) }
 }
 
-// What a leaf does not tell of itself, the node shows: what was there before is
-// there again, what others have made stays, and a failure names its object.
+// The node shows what a leaf does not report itself: earlier objects come back, objects
+// of others stay, and a failure names its object.
 func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 	config, err := configresolve.Resolve(t.Context(), configresolve.Static{Name: "test", Values: map[string]string{"mtu": "1450"}})
 	require.NoError(t, err)

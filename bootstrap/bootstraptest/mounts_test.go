@@ -33,7 +33,7 @@ func mount(k fsmount.Kernel, path, fstype string) error {
 	return k.Mount(path, fstype, "nosuid,mode=700", func(string) error { return nil })
 }
 
-// What the kernel answers, the fake answers.
+// The fake answers as the kernel does.
 func TestAnswersAsTheKernelDoes(t *testing.T) {
 	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
 		k := fsmount.Or(n.Kernel())

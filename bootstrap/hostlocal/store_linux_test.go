@@ -127,7 +127,7 @@ func TestRDY4_LeakedAddressesAreReleased(t *testing.T) {
 		n.age(name)
 	}
 
-	n.sandboxes = []string{"alive", "stopped"} // the runtime knows what does not run, too
+	n.sandboxes = []string{"alive", "stopped"} // the runtime also knows stopped sandboxes
 	changes, err := n.store().Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -255,7 +255,7 @@ func TestRDY4_TheLockIsHostLocals(t *testing.T) {
 	require.NoError(t, <-done)
 	require.NoError(t, <-added)
 	content, err := os.ReadFile(n.path("10.9.0.2"))
-	if err == nil { // host-local came second, and took what was released
+	if err == nil { // host-local came second, and took the released address
 		require.Contains(t, string(content), "new")
 	}
 
@@ -351,7 +351,7 @@ func TestSEC1_LinksInTheStoreAreNotFollowed(t *testing.T) {
 // the others are released, each time.
 func TestRDY4_ADirectoryKeepsOneAddress(t *testing.T) {
 	n := newNode(t)
-	n.write("10.9.0.3", "") // to be moved where a directory is
+	n.write("10.9.0.3", "") // to be moved to where a directory is
 	for _, dir := range []string{"10.9.0.2", "10.9.0.2.corrupt", "10.9.0.3.corrupt"} {
 		require.NoError(t, os.MkdirAll(n.path(dir+"/full"), 0o755))
 	}

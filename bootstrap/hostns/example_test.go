@@ -15,7 +15,7 @@ import (
 // A container copies a file of its own into a directory of the host, whose
 // /proc is mounted at /hostproc.
 func ExampleDo() {
-	plugins, err := os.OpenRoot("/opt/plugins") // the container's, also inside
+	plugins, err := os.OpenRoot("/opt/plugins") // the container's, even inside
 	if err != nil {
 		fmt.Println(err)
 		return

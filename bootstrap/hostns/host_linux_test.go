@@ -30,7 +30,7 @@ type placed struct {
 
 func (p placed) Places() map[string]string { return p.places }
 
-// All of a Host acts on one side.
+// All methods of a Host act on one side.
 func TestHost_EverythingIsOnTheHost(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	const made, lock, state = "/run/made-by-a-host", "/run/host-test.lock", "/run/host-test-state"

@@ -32,7 +32,7 @@ func TestHP3_ConformOnTheKernel(t *testing.T) {
 	}
 }
 
-// A program that is not on the node writes there, and nowhere else.
+// A program outside the node writes on the node, and nowhere else.
 func TestHP3_OnAThrowAwayNode(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	const path = "/etc/slipway-test-acme/kubeconfig"

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// A kubeconfig that a CNI plugin refreshes is the agent's to write and to take back.
+// The agent writes and takes back a kubeconfig that a CNI plugin refreshes.
 func ExampleContent() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -51,7 +51,7 @@ func ExampleContent() {
 	// changed remove file /net.d/acme-kubeconfig, remove directory /net.d <nil>
 }
 
-// What an agent expects is made, and taken back.
+// The paths that an agent expects are made, and taken back.
 func Example() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {

@@ -120,7 +120,7 @@ func TestPLAN6_RevertAfterReboot(t *testing.T) {
 	disk := t.TempDir()
 	var st unix.Statfs_t
 	require.NoError(t, unix.Statfs(disk, &st))
-	onDisk := uint32(st.Type) != unix.TMPFS_MAGIC // where /tmp is on one, it is as with /run
+	onDisk := uint32(st.Type) != unix.TMPFS_MAGIC // if /tmp is on one, it behaves like /run
 	a := recorded{hostpath.Paths{List: []hostpath.Path{
 		{Path: "/run/agent", Type: hostpath.DirectoryOrCreate},
 		{Path: "/run/agent/pid", Type: hostpath.FileOrCreate},

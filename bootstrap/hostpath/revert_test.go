@@ -41,7 +41,7 @@ func TestHP1_RevertRemovesOnlyWhatItMade(t *testing.T) {
 	}, changes)
 	write(t, node+"/theirs")
 
-	another := recorded{hostpath.Paths{}, journaltest.Open(t, a.Journal.Dir())} // another process, which knows of no paths
+	another := recorded{hostpath.Paths{}, journaltest.Open(t, a.Journal.Dir())} // another process, which knows no paths
 	require.NoError(t, another.Revert(t.Context()))
 	require.Equal(t, []string{node, node + "/theirs"}, names(t, node))
 }
@@ -95,7 +95,7 @@ func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	require.NoFileExists(t, node+"/run/other.lock")
 	require.FileExists(t, lock)
 
-	// Not even if a record says that it was made.
+	// Not even if a record claims that it was made.
 	now, err := journal.Snapshot(t.Context(), lock)
 	require.NoError(t, err)
 	e := journal.Entry{Kind: "hostpath/file", Object: lock, After: now}

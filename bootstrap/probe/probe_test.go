@@ -121,7 +121,7 @@ func TestRDY2_ServesUntilItIsToldToEnd(t *testing.T) {
 		require.Contains(t, body, "ok\n")
 	}
 	goroutines := runtime.NumGoroutine()
-	silent, err := net.Dial("tcp", listeners[0].Addr().String()) // and asks nothing
+	silent, err := net.Dial("tcp", listeners[0].Addr().String()) // and sends no request
 	require.NoError(t, err)
 	defer silent.Close()
 	_, _ = get(t, listeners[0].Addr().String())
