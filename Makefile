@@ -144,7 +144,7 @@ release: ## what is published of a version, into dist: programs for amd64 and ar
 	rm -rf dist
 	@$(RELEASE) $(CURDIR)/dist
 
-release-same: ## the same twice, in two folders and from two caches of what Go has compiled, and compared (8 CPU-minutes)
+release-same: ## the same twice, in two folders and from two caches of what Go has compiled, and compared (6 CPU-minutes)
 	@temp=$$(mktemp -d) && $(RELEASE) $$temp/first && GOCACHE=$$temp/cache $(RELEASE) $$temp/second >/dev/null && \
 	diff -r $$temp/first $$temp/second && echo "both are the same"; status=$$?; rm -rf $$temp; exit $$status
 

@@ -247,3 +247,16 @@ func TestAnUnreadableJournalStopsApply(t *testing.T) {
 		require.NoDirExists(t, m.Path)
 	})
 }
+
+func TestBPF5_OfManyPinsTheFirstAreNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		for i := range 12 {
+			n.Pin(filepath.Join(m.Path, string(rune('l'-i))))
+		}
+		err := m.Revert(t.Context())
+		require.ErrorContains(t, err, ": a, b, c, d, e, f, g, h, i, j and 2 more (")
+		n.Unmount(m.Path)
+		require.NoError(t, m.Revert(t.Context()))
+	})
+}

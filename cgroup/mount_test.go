@@ -121,6 +121,7 @@ func TestCG1_RepairOfABusyMount(t *testing.T) {
 		release := n.Hold(path)
 		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
 		err := m.Apply(t.Context())
+		require.ErrorContains(t, err, "unmount the cgroup2 with another root: ")
 		require.ErrorContains(t, err, "busy")
 		require.ErrorContains(t, err, path)
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))

@@ -125,3 +125,24 @@ func TestCLN2_ZeroOwnershipOwnsNothing(t *testing.T) {
 	require.Empty(t, inv.Left)
 	require.NoError(t, c.Remove(context.Background(), []cleanup.Item{}))
 }
+
+// What an exception names may go as that, and neither as something else nor in another
+// place.
+func TestSEC9_AnExceptionIsForItsKindAndName(t *testing.T) {
+	const here, elsewhere = "/srv/acme/x", "/srv/acme/y"
+	own := map[string]func(o *cleanup.Ownership, path string){
+		"mount":  func(o *cleanup.Ownership, path string) { o.Mounts = []cleanup.MountRule{{Path: path, Type: "bpf"}} },
+		"folder": func(o *cleanup.Ownership, path string) { o.StateDirs = []string{path} },
+		"file":   func(o *cleanup.Ownership, path string) { o.Files = []string{path} },
+	}
+	for kind, set := range own {
+		for excepted := range own {
+			for _, path := range []string{here, elsewhere} {
+				o := cleanup.Ownership{Agent: "acme", Exceptions: []cleanup.Exception{{Kind: excepted, Name: here}}}
+				set(&o, path)
+				err := o.Validate()
+				require.Equal(t, kind == excepted && path == here, err == nil, "%s %s, excepted as a %s: %v", kind, path, excepted, err)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package cniinstall_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -289,9 +290,11 @@ func TestCNI1_Source(t *testing.T) {
 	i.Plugins = os.DirFS(t.TempDir())
 	_, err = i.Check(t.Context())
 	require.ErrorContains(t, err, "holds none")
-	i.Names = []string{"../evil"}
-	_, err = i.Check(t.Context())
-	require.ErrorContains(t, err, `"../evil" is not a file name`)
+	for _, name := range []string{"../evil", "sub/plugin", "/plugin", "..", ".", `a\b`, "a\x00b"} {
+		i.Names = []string{name}
+		_, err = i.Check(t.Context())
+		require.ErrorContains(t, err, fmt.Sprintf("%q is not a file name", name))
+	}
 	i.Names = []string{"dir"}
 	i.Plugins = os.DirFS(n.src)
 	_, err = i.Check(t.Context())
@@ -410,6 +413,7 @@ func TestBadFields(t *testing.T) {
 		`"more" is not an absolute path`:                      func(i *recorded) { i.SearchDirs = []string{"more"} },
 		`"05-cilium.txt": no runtime loads it`:                func(i *recorded) { i.ConfName = "05-cilium.txt" },
 		`"../05-cilium.conflist": no runtime loads it`:        func(i *recorded) { i.ConfName = "../05-cilium.conflist" },
+		`"sub/05-cilium.conflist": no runtime loads it`:       func(i *recorded) { i.ConfName = "sub/05-cilium.conflist" },
 		"no name given for the file of the CNI configuration": func(i *recorded) { i.ConfName = "" },
 		"is not UTF-8":          func(i *recorded) { i.Config = agentOf(cniinstall.Agent{LogFile: "\xff"}) },
 		n.src + "/loopback/bin": func(i *recorded) { i.BinDir = n.src + "/loopback/bin" },

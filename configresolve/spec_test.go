@@ -4,6 +4,7 @@
 package configresolve_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,27 @@ func TestParseSpecErrors(t *testing.T) {
 	}
 	_, err := configresolve.ParseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns"})
 	require.EqualError(t, err, `source "config-map": no name given (want config-map[:[NAMESPACE/]NAME])`)
+}
+
+// The bounds of RFC 1123, as Kubernetes has them.
+func TestNamesOfObjectsHaveBounds(t *testing.T) {
+	name := func(n int) string { return strings.Repeat("a", n) }
+	for text, ok := range map[string]bool{
+		"config-map:" + name(63) + "/x":        true,
+		"config-map:" + name(64) + "/x":        false,
+		"config-map:ns/" + name(253):           true,
+		"config-map:ns/" + name(254):           false,
+		"config-map:a0z9/a0-z9.0a-9z":          true,
+		"config-map:ns/a.-b":                   false,
+		"config-map:ns/a..b":                   false,
+		"config-map:ns/" + string(rune('a'-1)): false,
+		"config-map:ns/" + string(rune('z'+1)): false,
+		"config-map:ns/" + string(rune('0'-2)): false,
+		"config-map:ns/" + string(rune('9'+1)): false,
+	} {
+		_, err := configresolve.ParseSpec(text, specDefaults)
+		require.Equal(t, ok, err == nil, text)
+	}
 }
 
 func TestParseSpecs(t *testing.T) {

@@ -20,3 +20,6 @@ func Effective(dirs ...string) ([]assignment, error) {
 	}
 	return all, err
 }
+
+// Sides lists the patterns of what the kernel changes together with the path.
+func Sides(at string) []string { return sidePatterns(at) }
