@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
@@ -37,6 +37,9 @@ type cleanupOptions struct {
 	eniTables  []uint
 	ownership  string
 	exceptions []string // KIND:NAME
+
+	planFrom, planTo string        // files
+	plan             *cleanup.Plan // nil: all that is found
 }
 
 func (a *app) cleanupCommand() *cobra.Command {
@@ -58,6 +61,8 @@ func (a *app) cleanupCommand() *cobra.Command {
 	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
 	f.BoolVar(&o.whileAlive, "while-alive", false, "also while the agent is running, and what sandboxes still need to be deleted")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be removed, and change nothing")
+	f.StringVarP(&o.planTo, "output-file", "o", "", "with --dry-run: also write what would be removed to this new YAML `file`, to be reviewed and given to --plan, on many nodes")
+	f.StringVar(&o.planFrom, "plan", "", "remove what this `file` names, as far as it is found, and nothing else; the flags that say whose it is are those of the --dry-run that wrote it")
 	a.bpfFlags(f)
 	a.sysctlPlaceFlags(f)
 	a.cniPlaceFlags(f)
@@ -80,6 +85,10 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	}
 	if o.aws {
 		scope = cleanup.AllState
+	}
+	scope, err := o.planned(cmd, scope)
+	if err != nil {
+		return err
 	}
 	if scope == 0 {
 		fmt.Fprintln(a.stderr, "nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true")
@@ -105,6 +114,9 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	}
 	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: o.whileAlive,
+	}
+	if o.plan != nil && o.plan.Agent != own.Agent {
+		return usageError{fmt.Errorf("--plan %s: it is of agent %q, and the flags say %q", o.planFrom, o.plan.Agent, own.Agent)}
 	}
 	if err := a.host().CheckPlaces(c.Places()); err != nil {
 		return err
@@ -233,8 +245,12 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 	if found == nil {
 		return findErr
 	}
-	if err := a.showInventory(found); err != nil {
+	found, missing := o.selected(found)
+	if err := a.showInventory(found, missing...); err != nil {
 		return err
+	}
+	if o.planTo != "" {
+		return errors.Join(findErr, writePlan(o.planTo, c.Plan(found), findErr == nil))
 	}
 	if o.dryRun || len(found.Items) == 0 {
 		return findErr
@@ -262,7 +278,7 @@ func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions,
 		if err := c.Remove(ctx, items); err != nil {
 			return err
 		}
-		return verifyGone(ctx, c)
+		return verifyGone(ctx, c, o)
 	})
 }
 
@@ -283,8 +299,9 @@ func (a *app) notAlive(ctx context.Context, own cleanup.Ownership, o cleanupOpti
 }
 
 // verifyGone looks once more: something may have come while the rest went.
-func verifyGone(ctx context.Context, c cleanup.Leftovers) error {
+func verifyGone(ctx context.Context, c cleanup.Leftovers, o cleanupOptions) error {
 	left, err := c.Inventory(ctx)
+	left, _ = o.selected(left)
 	if err != nil || len(left.Items) == 0 {
 		return err
 	}
@@ -292,14 +309,24 @@ func verifyGone(ctx context.Context, c cleanup.Leftovers) error {
 		left.Items[0], len(left.Items)-1)
 }
 
-func (a *app) showInventory(found *cleanup.Inventory) error {
+// showInventory shows what was found, and what of a plan was not.
+func (a *app) showInventory(found *cleanup.Inventory, missing ...cleanup.Planned) error {
 	a.shown = true
 	if a.output == formatJSON {
-		e := json.NewEncoder(a.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(found)
+		return a.writeFound(found, missing)
 	}
-	return found.WriteText(a.stdout, foldLists)
+	if err := found.WriteText(a.stdout, foldLists); err != nil || len(missing) == 0 {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "in the plan, and not here (%d)\n", len(missing))
+	for i, m := range missing {
+		if i == foldLists-1 && len(missing) > foldLists {
+			fmt.Fprintf(a.stdout, "  ... and %d more\n", len(missing)-i)
+			break
+		}
+		fmt.Fprintf(a.stdout, "  %s\n", bootstrap.OneLine(m.String()))
+	}
+	return nil
 }
 
 // removing shows progress: a line every so often. What failed is told in the end.

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+// planHead explains a plan to its reader.
+const planHead = `# What nodeinit cleanup --plan FILE removes where it is found, and nothing else.
+# Take out the lines of what is to stay. In the place of "object" there may be a
+# pattern for names that each node draws, such as "match":"lxc*".
+`
+
+// planText is a plan as YAML, with one line of JSON, which is YAML too, for each item.
+func planText(plan cleanup.Plan) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%sversion: %d\nagent: %q\nscope: %s\nitems:\n", planHead, plan.Version, plan.Agent, plan.Scope)
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	for _, item := range plan.Items {
+		b.WriteString("- ")
+		if err := e.Encode(item); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// planned reads the plan, if one is given, and returns the scope: that of the plan, or
+// what flags and environment say.
+func (o *cleanupOptions) planned(cmd *cobra.Command, scope cleanup.Scope) (cleanup.Scope, error) {
+	switch {
+	case o.planTo != "" && !o.dryRun:
+		return 0, usageError{errors.New("--output-file goes with --dry-run")}
+	case o.planTo != "" && o.planFrom != "":
+		return 0, usageError{errors.New("--output-file goes without --plan")}
+	case o.planTo != "" && scope == 0:
+		return 0, usageError{errors.New("--output-file: nothing is selected: give --all-state or --bpf-state")}
+	case o.planFrom == "":
+		return scope, nil
+	}
+	plan, err := readPlan(cmd.Context(), o.planFrom)
+	if err != nil {
+		return 0, err
+	}
+	o.plan = plan
+	its := cleanup.AllState
+	if plan.Scope == cleanup.BPFState.String() {
+		its = cleanup.BPFState
+	}
+	if (o.allState || o.bpfState) && its != scope {
+		return 0, usageError{fmt.Errorf("--plan %s: it is of %s, and the flags say %s", o.planFrom, its, scope)}
+	}
+	return its, nil
+}
+
+// selected is what is to be removed of what was found, and what of the plan was not.
+func (o *cleanupOptions) selected(found *cleanup.Inventory) (*cleanup.Inventory, []cleanup.Planned) {
+	if o.plan == nil || found == nil {
+		return found, nil
+	}
+	return o.plan.Select(found)
+}
+
+func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
+	content, err := configresolve.File{Path: path}.Content(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("--plan: %w", err)
+	}
+	plan, err := parsePlan(content)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--plan %s: %w", path, err)}
+	}
+	return plan, nil
+}
+
+// parsePlan reads the one document of content. A field that it does not know may say what
+// is not to be removed, so it is an error, as another version is.
+func parsePlan(content []byte) (*cleanup.Plan, error) {
+	var plan cleanup.Plan
+	d := yaml.NewDecoder(bytes.NewReader(content))
+	d.KnownFields(true)
+	err := d.Decode(&plan)
+	if plan.Version > cleanup.PlanVersion {
+		err = plan.Validate() // which is why it has other fields
+	}
+	var mistakes *yaml.TypeError
+	if errors.As(err, &mistakes) {
+		err = errors.New(strings.Join(mistakes.Errors, "\n"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("want one document")
+	}
+	return &plan, plan.Validate()
+}
+
+// writePlan writes a plan to a new file: one that is there may have been reviewed.
+func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
+	if !whole {
+		return errors.New("--output-file: no plan is written, since a part of the node could not be looked at")
+	}
+	text, err := planText(plan)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("--output-file: %w", err)
+	}
+	if _, err = f.Write(text); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("--output-file: %w", errors.Join(err, os.Remove(path)))
+	}
+	return nil
+}
+
+// writeFound writes the inventory as JSON, with what of a plan is not there.
+func (a *app) writeFound(found *cleanup.Inventory, missing []cleanup.Planned) error {
+	if len(missing) == 0 {
+		return a.writeJSON(found)
+	}
+	text, err := json.Marshal(found)
+	if err != nil {
+		return err
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return err
+	}
+	doc["missing"] = missing
+	return a.writeJSON(doc)
+}

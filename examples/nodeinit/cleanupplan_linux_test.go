@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// left makes what Cilium leaves on a node.
+func (n *node) left() {
+	n.t.Helper()
+	n.shell(`ip link add cilium_host type veth peer name cilium_net
+		ip rule add pref 9 fwmark 0x200/0xf00 lookup 2004 proto kernel
+		iptables -t nat -N CILIUM_POST_nat
+		iptables -t nat -A POSTROUTING -j CILIUM_POST_nat
+		iptables -t nat -N KUBE-SERVICES
+		mkdir -p /run/cilium/state && touch /run/cilium/state/x`)
+}
+
+// A plan is reviewed on one node, and removes what it names on another, where the kernel has
+// drawn other numbers, and nothing else.
+func TestCLN11_ACleanupReviewedOnceForManyNodes(t *testing.T) {
+	t.Parallel()
+	first := newNode(t)
+	first.left()
+	first.shell("ip link add lxc12345 type veth peer name eth8; ip rule add pref 10 fwmark 0xa00/0xf00 lookup 2005 proto kernel")
+	before := first.wholeState()
+	plan := filepath.Join(first.work, "plan.yaml")
+	o := first.run("cleanup", "--all-state", "--dry-run", "-o", plan)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, o.stdout, first.run("cleanup", "--all-state", "--dry-run").stdout)
+	require.Empty(t, before.Diff(first.wholeState()))
+	text, err := os.ReadFile(plan)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "version: 1\nagent: \"cilium\"\nscope: all-state\nitems:\n")
+	require.Contains(t, string(text), `- {"kind":"link","object":"lxc12345","why":"links"}`+"\n")
+	require.NotRegexp(t, "handle|index", string(text))
+	o = first.run("cleanup", "--all-state", "--dry-run", "-o", plan)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "file exists", "it may have been reviewed")
+
+	reviewed := strings.Replace(string(text), `"object":"lxc12345"`, `"match":"lxc*"`, 1)
+	require.NoError(t, os.WriteFile(plan, []byte(reviewed), 0o644))
+	second := newNode(t)
+	second.shell("for i in 1 2 3 4; do ip link add type veth; done; iptables -t nat -N FIRST; iptables -t nat -A POSTROUTING -j FIRST")
+	without := second.state()
+	second.left()
+	second.shell("ip link add lxcabcde type veth peer name eth9; ip rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto kernel; iptables -t nat -N CILIUM_NEW")
+	after := "--plan=" + plan
+	o = second.run("cleanup", after, "--dry-run", "--output", "json")
+	require.Zero(t, o.code, o.stderr)
+	var found struct {
+		Count   int
+		Left    []struct{ Kind, Object, Detail string }
+		Missing []struct{ Kind, Object string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &found), o.stdout)
+	require.Equal(t, "ip rule IPv4 10: fwmark 0xa00/0xf00 lookup 2005", found.Missing[0].Kind+" "+found.Missing[0].Object)
+	o = second.run("cleanup", after, "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, "in the plan, and not here (1)\n  ip rule IPv4 10: fwmark 0xa00/0xf00 lookup 2005\n")
+	require.Contains(t, o.stdout, "ip rule IPv4 1: fwmark 0xd00/0xf00 lookup 200  (the plan does not name it)")
+	require.Equal(t, "1\n32766\n32767", second.shell("ip rule | grep -v 'lookup local' | cut -d: -f1"))
+	require.Equal(t, "-N CILIUM_NEW\n-N FIRST\n-N KUBE-SERVICES", second.shell("iptables -t nat -S | grep -e ^-N | sort"))
+	require.Empty(t, without.Diff(second.state()))
+	o = second.run("cleanup", after, "-f")
+	require.Zero(t, o.code, "a second time: %s", o.stderr)
+	require.Contains(t, o.stdout, "nothing to remove")
+}
+
+func TestCLN11_APlanThatIsRefused(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.left()
+	before := n.state()
+	const head = "version: 1\nagent: cilium\nscope: all-state\n"
+	link := `items: [{"kind": link, "object": cilium_host}]` + "\n"
+	for content, want := range map[string]string{
+		"version: 2\nagent: cilium\nscope: all-state\nnot: [x]\n": "version 2: this program takes version 1",
+		head + "not: [x]\n" + link:                                "line 4: field not not found in type cleanup.Plan",
+		head + "items: [{kind: link, object: x, unless: y}]\n":    "field unless not found",
+		head + link + "---\n" + head:                              "want one document",
+		"":                                                        "EOF",
+		"items: [\n":                                              "did not find expected node content",
+		head + "items: [{kind: lnik, object: x}]\n":               `there is no kind "lnik"`,
+		strings.Replace(head, "cilium", "calico", 1) + link:       `it is of agent "calico", and the flags say "cilium"`,
+	} {
+		n.write("/run/plan.yaml", content)
+		o := n.run("cleanup", "--plan", "/run/plan.yaml", "-f")
+		require.Equal(t, 64, o.code, "%s: %s", content, o.stderr)
+		require.Contains(t, o.stderr, want)
+	}
+	n.write("/run/plan.yaml", head+link)
+	for want, args := range map[string][]string{
+		"it is of all-state, and the flags say bpf-state": {"--plan", "/run/plan.yaml", "--bpf-state", "-f"},
+		"--output-file goes with --dry-run":               {"-o", "/run/new.yaml", "--all-state"},
+		"--output-file goes without --plan":               {"-o", "/run/new.yaml", "--dry-run", "--plan", "/run/plan.yaml"},
+		"--output-file: nothing is selected":              {"-o", "/run/new.yaml", "--dry-run"},
+	} {
+		o := n.run(append([]string{"cleanup"}, args...)...)
+		require.Equal(t, 64, o.code, args)
+		require.Contains(t, o.stderr, want)
+	}
+	require.Equal(t, 1, n.run("cleanup", "--plan", "/run/none.yaml", "-f").code)
+	n.shell("rm /run/plan.yaml")
+	require.Empty(t, before.Diff(n.state()))
+}
