@@ -29,7 +29,7 @@ var sections = []struct{ title, flags string }{
 	{"configuration", "source dest watch strict allow-config-keys deny-config-keys k8s-namespace enable-k8s k8s-kubeconfig-path " +
 		"k8s-api-server-urls k8s-api-server enable-k8s-host-firewall-bypass k8s-retry-spread k8s-client-qps k8s-client-burst " +
 		"k8s-client-connection-timeout k8s-client-connection-keep-alive"},
-	{"safety", "dry-run force while-alive any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
+	{"safety", "dry-run output-file plan force while-alive any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
 	{"output", "output timeline report-node report-metrics show-values log-format log-level no-descriptions version help"},
 }
 
@@ -68,8 +68,8 @@ nodeinit sysctlfix --host-proc /hostproc
 nodeinit sysctlfix --sysctl net.ipv4.ip_forward=1 \
     --sysctl-config-file 90-agent.conf`,
 	"nodeinit cleanup": `
-nodeinit cleanup --all-state --dry-run
-nodeinit cleanup --ownership calico.yaml --all-state -f`,
+nodeinit cleanup --all-state --dry-run --output-file plan.yaml
+nodeinit cleanup --plan plan.yaml --force`,
 	"nodeinit install-cni": `
 nodeinit install-cni --plugins /plugins --cni-template none
 nodeinit install-cni --plugins /plugins --cni-chain aws-cni --cni-wait 1m`,
