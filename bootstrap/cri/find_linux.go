@@ -57,7 +57,7 @@ func find(ctx context.Context, proc string) (Endpoint, error) {
 	if found = withCRI(ctx, proc, found); len(found) == 1 {
 		return Endpoint{Path: found[0]}, nil
 	}
-	several := fmt.Errorf("%w, and no kubelet says which one it uses: %q", ErrSeveral, found)
+	several := fmt.Errorf("%w, and no kubelet names the one it uses: %q", ErrSeveral, found)
 	if kubeletErr != nil {
 		several = fmt.Errorf("%w (%w)", several, kubeletErr)
 	}

@@ -135,7 +135,7 @@ func TestSeveralWithoutAKubeletAreListed(t *testing.T) {
 			_, err := cri.Find(t.Context(), h.proc)
 			require.ErrorIs(t, err, cri.ErrSeveral)
 			require.Equal(t, "cri.several", code.Of(err))
-			require.EqualError(t, err, `find the container runtime: several container runtimes listen, and no kubelet says which one it uses: ["/run/containerd/containerd.sock" "/run/k3s/containerd/containerd.sock"]`)
+			require.EqualError(t, err, `find the container runtime: several container runtimes listen, and no kubelet names the one it uses: ["/run/containerd/containerd.sock" "/run/k3s/containerd/containerd.sock"]`)
 		})
 	}
 }

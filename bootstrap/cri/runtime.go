@@ -57,7 +57,7 @@ var callsStatus = map[string][3]int{"containerd": {2, 0, 1}, "cri-o": {1, 33, 0}
 func (r Runtime) CallsStatus() error {
 	since, known := callsStatus[r.Name]
 	if !known {
-		return fmt.Errorf("%w: it is not known whether %s calls STATUS of CNI 1.1.0 (containerd since 2.0.1 does, and CRI-O since 1.33)", errors.ErrUnsupported, r)
+		return fmt.Errorf("%w: cannot tell whether %s calls STATUS of CNI 1.1.0 (containerd does since 2.0.1, and CRI-O since 1.33)", errors.ErrUnsupported, r)
 	}
 	version, ok := parseNumbers(r.Version)
 	switch {

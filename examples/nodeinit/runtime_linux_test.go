@@ -260,8 +260,8 @@ func TestCNI11_AConfigurationForStatusIsCheckedAgainstTheRuntime(t *testing.T) {
 		want    string
 	}{
 		"older":     {&critest.Runtime{Name: "containerd", Version: "1.7.27"}, `"containerd 1.7.27" does not call STATUS of CNI 1.1.0, which it does since 2.0.1`},
-		"unknown":   {&critest.Runtime{Name: "docker", Version: "28.0.0"}, `it is not known whether "docker 28.0.0" calls STATUS`},
-		"dumb":      {&critest.Runtime{}, "it is not known whether"},
+		"unknown":   {&critest.Runtime{Name: "docker", Version: "28.0.0"}, `cannot tell whether "docker 28.0.0" calls STATUS`},
+		"dumb":      {&critest.Runtime{}, "cannot tell whether"},
 		"no CRI":    {&critest.Runtime{NoCRI: true}, "it has no CRI"},
 		"not there": {nil, "no container runtime listens"},
 	} {
