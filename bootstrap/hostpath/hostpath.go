@@ -139,7 +139,7 @@ func (p Path) planDirectories(planned map[string]Type) (changes []string, err er
 	var missing []string
 	for dir := p.clean(); planned[dir] != Directory; dir = filepath.Dir(dir) {
 		if planned[dir] == File {
-			return nil, code.Errorf(code.HostpathWrongType, "host path %s: %s is to be a %s, and must be a %s", p.Path, dir, File, Directory)
+			return nil, code.Errorf(code.HostpathWrongType, "host path %s: %s is listed as a %s, but must be a %s", p.Path, dir, File, Directory)
 		}
 		there, err := Path{dir, Directory}.look()
 		if err != nil {

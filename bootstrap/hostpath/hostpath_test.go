@@ -179,7 +179,7 @@ func TestFileIsNoDirectoryInOneList(t *testing.T) {
 		{node + "/x", hostpath.FileOrCreate}, {node + "/x/y", hostpath.DirectoryOrCreate},
 	}}
 	_, err := a.Check(t.Context())
-	require.ErrorContains(t, err, node+"/x is to be a File, and must be a Directory")
+	require.ErrorContains(t, err, node+"/x is listed as a File, but must be a Directory")
 }
 
 func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
