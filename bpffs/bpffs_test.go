@@ -207,7 +207,7 @@ func TestBPF1_SaysWhatItHides(t *testing.T) {
 		fsmounttest.Mkdir(t, n, "bpf", "a")
 		changes, err := bpffs.Mount{Path: path, Kernel: n.Kernel()}.Check(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []string{"mount bpf on " + path + " (hides what is in it now: a and 1 more)"}, changes)
+		require.Equal(t, []string{"mount bpf on " + path + " (hides its present content: a and 1 more)"}, changes)
 	})
 }
 

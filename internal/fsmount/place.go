@@ -95,7 +95,7 @@ func (p Place) Plan(k Kernel, what string) ([]string, error) {
 			}
 		}
 		if n > 0 {
-			change += fmt.Sprintf(" (hides what is in it now: %s%s)", first, more(n-1))
+			change += fmt.Sprintf(" (hides its present content: %s%s)", first, more(n-1))
 		}
 	}
 	return append(changes, change), nil
