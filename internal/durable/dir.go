@@ -33,9 +33,9 @@ type Dir struct {
 }
 
 // OpenDir opens the directory at path. A symbolic link on the way, or at the
-// end, is followed only if only root or the caller can have put it there: they own it and
-// the directory that holds it, and other users cannot write to that directory unless it
-// is sticky. Any other link is an error that matches [ErrUntrusted].
+// end, is followed only if root or the caller must have put it there: one of them owns
+// it, and one of them the directory that holds it, which other users cannot write to
+// unless it is sticky. Any other link is an error that matches [ErrUntrusted].
 func OpenDir(path string) (*Dir, error) {
 	return again(func() (*Dir, error) { return openDir(path) })
 }

@@ -23,11 +23,11 @@ func walk(path string) (*os.File, error) {
 }
 
 // OpenVetted opens the object at path (O_PATH), unless users other than root and this
-// process's own may change or exchange it. Those two must own it and the directories and
-// links on the way, and no other user may write to it, or to a directory that is not
-// sticky. Else the error matches [ErrShared]. An absolute path starts at root, which
-// links do not leave; if root is nil, at the process's own root directory. A vetted
-// object is also found by its path, since no other user can put anything there.
+// process's own may change or exchange it. One of these two must own it and each
+// directory and link on the way, and no other user may write to it, or to a directory
+// that is not sticky. Else the error matches [ErrShared]. An absolute path starts at
+// root, which links do not leave; if root is nil, at the process's own root directory. A
+// vetted object is also found by its path, since no other user can put anything there.
 func OpenVetted(root *os.File, path string) (*os.File, error) {
 	return (&walker{path: path, fd: -1, root: root, vetted: true}).walk()
 }
