@@ -476,6 +476,9 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 }
 
 func (w *walk) done(ctx context.Context, r Result) {
+	if w.reverse && w.plan.Journal != nil && r.Status == Unchanged && len(r.Advice) == 0 {
+		r.Reason = "nothing is recorded of it"
+	}
 	w.report.Results = append(w.report.Results, r)
 	w.trace.stepDone(ctx, w.op, r)
 }

@@ -80,6 +80,8 @@ func (a *app) plan(ctx context.Context, steps ...bootstrap.Step) *bootstrap.Plan
 	p := &bootstrap.Plan{Host: a.host(), Node: a.nodeName, Version: version(), Steps: steps}
 	if n := a.node(ctx); n != nil {
 		p.Journal = n
+	} else {
+		a.logger().Warn("nothing is recorded, and so uninstall cannot undo it: --state-dir is empty")
 	}
 	return p
 }

@@ -7,8 +7,8 @@
 // other commands each of one, with its flags and environment.
 //
 // It exits with 0 when all is well, 1 on an error, 3 when the node is somebody
-// else's, 64 when it was called wrongly; `nodeinit check` and `nodeinit status` exit
-// with 2 when there is something to do.
+// else's, 64 when it was called wrongly; `nodeinit check`, `nodeinit status` and
+// `nodeinit uninstall --dry-run` exit with 2 when there is something to do.
 package main
 
 import (
@@ -78,7 +78,7 @@ const (
 	exitUsage   = 64 // EX_USAGE of sysexits(3)
 )
 
-// errChanges makes check exit with its own status.
+// errChanges makes a dry run exit with its own status.
 var errChanges = errors.New("there is something to do")
 
 // usageError is a command line, a variable or a configuration file that
@@ -157,7 +157,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if a.shown && a.terminal == nil {
 		time.Sleep(pipesRead)
 	}
-	a.printError(err)
+	a.printError(withRemedies(cmd, err))
 	if errors.Is(err, journal.ErrNotOwner) || errors.Is(err, journal.ErrRevoked) {
 		return exitOthers
 	}
