@@ -24,15 +24,24 @@ const grace = time.Second
 // untilTold returns a context that ends with the first signal to end. With the
 // second the process ends, whatever it is doing.
 func (a *app) untilTold() (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), toEnd()...)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, toEnd()...)
 	go func() {
 		<-signals
 		<-signals
 		a.giveUp(errors.New("told to end a second time"))
 	}()
 	return ctx, stop
+}
+
+// toEnd are the signals that tell the process to end: also that its terminal has gone,
+// unless it was started to stay then.
+func toEnd() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
 // endWith makes the process end soon after ctx, until stop is called.
@@ -66,6 +75,9 @@ func (a *app) giveUp(why error) {
 	select {
 	case <-said:
 	case <-time.After(grace / 4):
+	}
+	if scratch, ok := a.scratch.Load().(string); ok {
+		_ = os.RemoveAll(scratch) // it ends with an error anyway
 	}
 	os.Exit(exitError)
 }

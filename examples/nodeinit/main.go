@@ -54,7 +54,9 @@ func main() {
 }
 
 func run() int {
-	a := &app{stdout: bootstrap.Printable(os.Stdout), stderr: bootstrap.Printable(os.Stderr), shell: os.Stdout, getenv: os.LookupEnv}
+	surviveClosedPipes()
+	out := &output{w: os.Stdout}
+	a := &app{stdout: bootstrap.Printable(out), stderr: bootstrap.Printable(os.Stderr), shell: out, getenv: os.LookupEnv}
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		a.terminal = &screen{w: os.Stdout}
 		a.stderr = a.terminal.beside(a.stderr)
@@ -63,6 +65,10 @@ func run() int {
 	ctx, stop := a.untilTold()
 	defer stop()
 	code := a.run(ctx, os.Args[1:])
+	if err := out.failed(); err != nil && (code == 0 || code == exitChanges) {
+		a.printError(err)
+		return exitError
+	}
 	if code == 0 && a.next != nil {
 		a.printError(a.next())
 		return exitError
@@ -120,6 +126,7 @@ type app struct {
 	ends           atomic.Bool      // the process ends soon after it is told to, come what may
 	gaveUp         atomic.Bool      // and says so, once
 	timeline       drawing
+	scratch        atomic.Value // string: a directory that goes, however the process ends
 	next           func() error // what this process becomes when the command has succeeded
 	options
 }
@@ -146,7 +153,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return 0
 	case errors.Is(err, errChanges):
 		return exitChanges
-	case errors.As(err, new(usageError)) || !a.begun:
+	case errors.As(err, new(usageError)), !a.begun && !errors.As(err, new(*os.PathError)): // else it cannot be written
 		a.printUsageError(cmd, err)
 		return exitUsage
 	}
