@@ -221,7 +221,7 @@ type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 // showPlan runs the plan and shows it.
 func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) error {
 	return a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
-		plan.Trace = a.trace
+		plan.Trace, a.current = a.trace, current{plan}
 		return run(plan, ctx)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -273,6 +274,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 
 // withPlugins adds those of the folders that the flag says.
 func (a *app) withPlugins(i *cniinstall.Install) (closeAll func() error, err error) {
+	a.at.work(stepCNI, "--plugins "+strings.Join(a.plugins, ","))
 	plugins, err := cniinstall.OpenPlugins(a.plugins...)
 	if err != nil {
 		return nil, fmt.Errorf("--plugins: %w", err)
@@ -300,6 +302,7 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 	agent.Debug, agent.LogFile = a.cniDebug, cmp.Or(a.cniLogFile, agent.LogFile)
 	switch {
 	case a.cniConf != "":
+		a.at.work(stepCNI, "--cni-conf "+a.cniConf)
 		conf, err := cniinstall.ReadWhole(ctx, a.cniConf)
 		if err != nil {
 			return nil, fmt.Errorf("--cni-conf: %w", err)

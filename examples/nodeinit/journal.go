@@ -53,6 +53,7 @@ func (a *app) openJournal(ctx context.Context) error {
 	if n == nil || a.journal != nil {
 		return nil
 	}
+	a.at.work("", "--state-dir "+a.stateDir)
 	var err error
 	if a.journal, err = n.Open(ctx, a.host().Enter); err == nil {
 		a.cleanups = append(a.cleanups, func() { _ = a.journal.Close() }) // nothing was written through it

@@ -58,7 +58,8 @@ func run() int {
 	out := &output{w: os.Stdout}
 	a := &app{stdout: bootstrap.Printable(out), stderr: bootstrap.Printable(os.Stderr), shell: out, getenv: os.LookupEnv}
 	if term.IsTerminal(int(os.Stdout.Fd())) {
-		a.terminal = &screen{w: os.Stdout}
+		width, _, _ := term.GetSize(int(os.Stdout.Fd())) // 0 where it does not say
+		a.terminal = &screen{w: os.Stdout, width: width}
 		a.stderr = a.terminal.beside(a.stderr)
 	}
 	a.ends.Store(true)
@@ -122,7 +123,8 @@ type app struct {
 	remembers      *journal.Node    // nil: not yet, or nothing is recorded
 	journal        *journal.Journal // it, open to be asked; nil: not yet
 	trace          *bootstrap.Trace // set while a plan is shown
-	step           atomic.Value     // string: the one that is being worked on
+	current        current          // the plan that runs
+	at             position         // where it is
 	ends           atomic.Bool      // the process ends soon after it is told to, come what may
 	gaveUp         atomic.Bool      // and says so, once
 	timeline       drawing
@@ -262,16 +264,15 @@ func (a *app) command(args ...string) *cobra.Command {
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
 			return nil // it is for the shell that reads it, whatever the node's environment says
 		}
-		if err := a.complete(cmd.Context(), cmd.Flags()); err != nil {
+		if err := a.completeInTime(cmd); err != nil {
 			return err
 		}
 		a.warnOfMistyped(os.Environ())
 		a.timeline.Title = cmd.CommandPath()
 		watch := cmd.Flags().Lookup("watch")
 		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Value.String() == "true"; a.timeout > 0 && !forever {
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
-			stop := a.endWith(ctx)
-			a.cleanups = append(a.cleanups, func() { stop(); cancel() })
+			ctx, stop := a.inTime(cmd.Context())
+			a.cleanups = append(a.cleanups, stop)
 			cmd.SetContext(ctx)
 		}
 		return nil
@@ -286,6 +287,24 @@ func (a *app) command(args ...string) *cobra.Command {
 		root.AddCommand(completed(command()))
 	}
 	return root
+}
+
+// completeInTime completes the flags; a timeout that another than the command line gives is
+// for what follows.
+func (a *app) completeInTime(cmd *cobra.Command) error {
+	ctx, stop := cmd.Context(), func() {}
+	if a.timeout > 0 {
+		ctx, stop = a.inTime(ctx)
+	}
+	defer stop()
+	return a.complete(ctx, cmd.Flags())
+}
+
+// inTime is a context that ends, and the process soon after, when --timeout is over.
+func (a *app) inTime(ctx context.Context) (limited context.Context, stop func()) {
+	limited, cancel := context.WithTimeoutCause(ctx, a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
+	keep := a.endWith(limited)
+	return limited, func() { keep(); cancel() }
 }
 
 // unknownFlag adds the flag that may be meant by one that the command does not have.
