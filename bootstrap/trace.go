@@ -37,6 +37,10 @@ type Trace struct {
 	// context that it returns.
 	StepStart func(ctx context.Context, op Op, step string) context.Context
 
+	// Checking is called before each check of the look at all steps that comes before an
+	// apply, which tells nothing else: what hangs there can be named.
+	Checking func(ctx context.Context, step string)
+
 	// StepDone is called once for each step of the plan, in the order of the report,
 	// including steps that were not tried.
 	StepDone func(ctx context.Context, op Op, r Result)
@@ -153,6 +157,13 @@ func JoinTraces(traces ...*Trace) *Trace {
 		StepDone: func(ctx context.Context, op Op, r Result) {
 			for _, t := range slices.Backward(traces) {
 				t.stepDone(ctx, op, r)
+			}
+		},
+		Checking: func(ctx context.Context, step string) {
+			for _, t := range traces {
+				if t.Checking != nil {
+					t.Checking(ctx, step)
+				}
 			}
 		},
 		Waiting: func(ctx context.Context, w Wait) {

@@ -147,7 +147,12 @@ func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
 	check := &walk{plan: w.plan, op: OpCheck, report: &Report{}, silent: true}
 	check.cause, check.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
 	if w.trace != nil {
-		check.trace = &Trace{Waiting: w.trace.Waiting}
+		check.trace = &Trace{Waiting: w.trace.Waiting, StepStart: func(ctx context.Context, _ Op, step string) context.Context {
+			if w.trace.Checking != nil {
+				w.trace.Checking(ctx, step)
+			}
+			return ctx
+		}}
 	}
 	err = check.inside(ctx, OpCheck, func(ctx context.Context) error {
 		err := check.checkSteps(ctx)
@@ -476,6 +481,9 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 }
 
 func (w *walk) done(ctx context.Context, r Result) {
+	if w.reverse && w.plan.Journal != nil && r.Status == Unchanged && len(r.Advice) == 0 {
+		r.Reason = "nothing is recorded of it"
+	}
 	w.report.Results = append(w.report.Results, r)
 	w.trace.stepDone(ctx, w.op, r)
 }

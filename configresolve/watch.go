@@ -6,11 +6,15 @@ package configresolve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/configresolve/internal/drift"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // Update is one report by [Watch], here or in configresolve/kube.
@@ -27,35 +31,33 @@ type Update struct {
 	Err error
 }
 
-// lookEvery is how often Watch looks at its directories. The kubelet itself takes
-// up to a minute to bring a change of a ConfigMap to the node.
+// lookEvery is how often Watch looks at its directories and files. The kubelet itself
+// takes up to a minute to bring a change of a ConfigMap to the node.
 const lookEvery = time.Second
 
-// Watch resolves r and calls report with the result, and again whenever a [Dir]
-// among the sources has changed and the result differs: in a value, or in where a
-// value comes from. It returns the error of ctx when that ends, the error of report
+// Watch resolves r and calls report with the result, and again whenever a [Dir] or a
+// [File] among the sources has changed and the result differs: in a value, or in where
+// a value comes from. It returns the error of ctx when that ends, the error of report
 // if there is one, the error of the very first resolution if that fails, and an
-// error at once if no source is a Dir.
+// error at once if no source is a Dir or a File.
 //
 // Once a second it looks whether the symbolic link ..data, which the kubelet and
-// configresolve/configdir replace for each version, leads elsewhere. In a directory
-// without that link, it looks whether a file was added, removed or replaced; a file
-// that is overwritten in place goes unnoticed. If something cannot be read, Watch
-// tries again every second. Sources of other kinds are read again whenever a Dir
-// changes, but changes in them alone cause no report. Everything happens in the
-// goroutine of the caller.
+// configresolve/configdir replace for each version, leads elsewhere; in a directory
+// without that link, and at a file, it looks at names, sizes and modification times. If
+// something cannot be read, Watch tries again every second. Sources of other kinds are
+// read again whenever one of these changes, but changes in them alone cause no report.
+// Everything happens in the goroutine of the caller.
 func Watch(ctx context.Context, r Resolver, report func(Update) error) error {
-	dirs := dirsOf(r.Sources)
 	switch {
 	case report == nil:
 		return errors.New("watch a configuration: no function given to report to")
-	case len(dirs) == 0:
-		return errors.New("watch a configuration: none of its sources is a directory")
+	case len(Versions(ctx, r.Sources)) == 0:
+		return errors.New("watch a configuration: none of its sources is a directory or a file")
 	}
 	var seen []string
 	var failed error
 	resolve := func() (*Config, error) {
-		seen = versions(dirs) // what changes from here on is looked at again
+		seen = Versions(ctx, r.Sources) // what changes from here on is looked at again
 		var config *Config
 		config, failed = r.Resolve(ctx)
 		return config, failed
@@ -65,7 +67,7 @@ func Watch(ctx context.Context, r Resolver, report func(Update) error) error {
 			if err := pause(ctx, lookEvery); err != nil {
 				return err
 			}
-			if failed != nil || !slices.Equal(versions(dirs), seen) {
+			if failed != nil || !slices.Equal(Versions(ctx, r.Sources), seen) {
 				return nil
 			}
 		}
@@ -86,34 +88,46 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// dirsOf finds the directories, including optional ones.
-func dirsOf(sources []Source) (dirs []Dir) {
+// Versions returns a text for each [Dir] and [File] among the sources, also an [Optional]
+// one, which differs once what it holds does: for [Watch], here and in configresolve/kube.
+// It reads no content.
+func Versions(ctx context.Context, sources []Source) (all []string) {
 	for _, source := range sources {
-		for {
-			o, ok := source.(optional)
-			if !ok {
-				break
-			}
+		for o, ok := source.(optional); ok; o, ok = source.(optional) {
 			source = o.Source
 		}
-		if d, ok := source.(Dir); ok {
-			dirs = append(dirs, d)
+		switch s := source.(type) {
+		case Dir:
+			all = append(all, s.state(ctx))
+		case File:
+			all = append(all, stat(s.Path))
 		}
-	}
-	return dirs
-}
-
-// versions returns strings by which the states of directories can be told apart.
-func versions(dirs []Dir) []string {
-	var all []string
-	for _, d := range dirs {
-		version := d.version()
-		if version == "" {
-			if info, err := os.Stat(d.Path); err == nil {
-				version = info.ModTime().Format(time.RFC3339Nano)
-			}
-		}
-		all = append(all, version)
 	}
 	return all
+}
+
+// state is the version that the kubelet has put in place, or of a plain directory that of
+// each file; what cannot be looked at counts as missing.
+func (d Dir) state(ctx context.Context) string {
+	if version := d.version(); version != "" {
+		return version
+	}
+	names, err := input.ReadNames(ctx, d.Path, func(name string) bool { return !strings.HasPrefix(name, "..") })
+	if err != nil {
+		return ""
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(name + " " + stat(filepath.Join(d.Path, name)) + "\n")
+	}
+	return b.String()
+}
+
+func stat(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
 }

@@ -129,6 +129,20 @@ func TestWatchOfPlainFiles(t *testing.T) {
 	require.Len(t, lines(w.next()), 1)
 	write(t, filepath.Join(dir, "b"), "2")
 	require.Equal(t, []string{`b = "2" from dir:` + dir}, lines(w.next()))
+	write(t, filepath.Join(dir, "b"), "in place")
+	require.Len(t, lines(w.next()), 1)
+	w.end()
+}
+
+func TestCFG10_WatchOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	write(t, path, "a: one\n")
+	w := watch(t, configresolve.Optional(configresolve.File{Path: path}))
+	require.Len(t, lines(w.next()), 1)
+	write(t, path, "a: one\nb: two\n")
+	require.Equal(t, []string{`b = "two" from file:` + path}, lines(w.next()))
+	require.NoError(t, os.Remove(path))
+	require.Len(t, lines(w.next()), 2)
 	w.end()
 }
 
@@ -142,6 +156,6 @@ func TestWatchEnds(t *testing.T) {
 	require.ErrorIs(t, configresolve.Watch(t.Context(), r, func(configresolve.Update) error { return nil }), configresolve.ErrMissing)
 
 	r.Sources = []configresolve.Source{static("s", nil)}
-	require.ErrorContains(t, configresolve.Watch(t.Context(), r, func(configresolve.Update) error { return nil }), "none of its sources is a directory")
+	require.ErrorContains(t, configresolve.Watch(t.Context(), r, func(configresolve.Update) error { return nil }), "none of its sources is a directory or a file")
 	require.ErrorContains(t, configresolve.Watch(t.Context(), r, nil), "no function given to report to")
 }

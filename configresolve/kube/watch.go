@@ -6,7 +6,9 @@ package kube
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -29,27 +31,51 @@ import (
 // Besides the verbs that the sources need, the ServiceAccount needs list and watch
 // on the same objects, and on the definition of the custom resource. If access to
 // the definition is denied and the custom resource is not installed, Watch looks
-// for the resource every minute or two. Sources of other packages are read again
-// for each report, but a change in them causes none. No goroutine is left when
-// Watch returns.
+// for the resource every minute or two. At directories and files among the sources it
+// looks every second, as [configresolve.Watch] does. Other sources are read again for
+// each report, but a change in them causes none. No goroutine is left when Watch
+// returns.
 func Watch(ctx context.Context, r configresolve.Resolver, report func(configresolve.Update) error) error {
 	if report == nil {
 		return errors.New("watch a configuration: no function given to report to")
 	}
 	h := newHub(ctx)
 	defer h.close()
+	var seen []string
+	resolve := func() (*configresolve.Config, error) {
+		seen = configresolve.Versions(ctx, r.Sources) // what changes from here on is looked at again
+		return h.resolve(r)
+	}
 	wait := func() error {
+		return h.wait(ctx, seen != nil, func() bool { return !slices.Equal(configresolve.Versions(ctx, r.Sources), seen) })
+	}
+	return drift.Watch(ctx, resolve, wait, configresolve.Diff,
+		func(c *configresolve.Config, changes []configresolve.Change, err error) error {
+			return report(configresolve.Update{Config: c, Changes: changes, Err: err})
+		})
+}
+
+// wait returns once a feed has changed or, if there is something to look at each second,
+// once that differs.
+func (h *hub) wait(ctx context.Context, looks bool, differs func() bool) error {
+	var look <-chan time.Time
+	if looks {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for {
 		select {
 		case <-h.changed:
 			return nil
+		case <-look:
+			if differs() {
+				return nil
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return drift.Watch(ctx, func() (*configresolve.Config, error) { return h.resolve(r) }, wait, configresolve.Diff,
-		func(c *configresolve.Config, changes []configresolve.Change, err error) error {
-			return report(configresolve.Update{Config: c, Changes: changes, Err: err})
-		})
 }
 
 // hub has the feeds of one Watch. The sources find the hub in their context, and

@@ -38,13 +38,13 @@ func (a *app) uninstallAll(cmd *cobra.Command, dryRun bool) error {
 		return err
 	}
 	p := &bootstrap.Plan{Host: a.host(), Journal: all, Node: a.nodeName, Version: version()}
-	return withKept(a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
+	return a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
 		p.Trace = a.trace
 		if dryRun {
-			return p.CheckRevertAll(ctx)
+			return dry(p.CheckRevertAll(ctx))
 		}
 		return p.RevertAll(ctx)
-	}))
+	})
 }
 
 // allAgents is the journal of a plan that undoes what is recorded of all agents. Its steps

@@ -249,7 +249,8 @@ func TestPLAN14_AllAgentsAreUninstalledUnlessOneIsAlive(t *testing.T) {
 	require.Empty(t, applied.Diff(n.state()))
 	end()
 
-	o = n.ok("uninstall", "--all-agents", "--dry-run", "--output", "json")
+	o = n.run("uninstall", "--all-agents", "--dry-run", "--output", "json")
+	require.Equal(t, 2, o.code, o.stderr)
 	want := map[string]string{"first/sysctl": "would-change", "second/sysctl": "would-change", "third/bpffs": "would-change"}
 	require.Equal(t, want, o.report(t).statuses())
 	require.Empty(t, applied.Diff(n.state()))

@@ -321,14 +321,14 @@ func TestCLN7_TheProcessThatClaimedIsTheLastOfItsOwner(t *testing.T) {
 	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
 	refused(1)
 	end()
-	refused(0)
+	refused(2)
 	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
-	refused(0)
+	refused(2)
 	end = n.alive("exec " + agent)
 	refused(1)
 	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
 	refused(1)
 	require.Zero(t, n.run("mount-bpffs", "--owner", "other").code)
-	refused(0) // the node is another's, whose process has ended
+	refused(2) // the node is another's, whose process has ended
 	end()
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 )
@@ -52,11 +51,7 @@ func (a *app) checkCommand() *cobra.Command {
 
 // checkPlan is the runner of check.
 func checkPlan(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
-	report, err := p.Check(ctx)
-	if err == nil && report.Changed() {
-		err = errChanges
-	}
-	return report, err
+	return dry(p.Check(ctx))
 }
 
 func (a *app) uninstallCommand() *cobra.Command {
@@ -88,8 +83,16 @@ func (a *app) uninstallCommand() *cobra.Command {
 	a.undoFlags(c)
 	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good what is kept because somebody has changed it, once all else is undone: it is no error, and journal shows it")
 	c.Flags().BoolVar(&allAgents, "all-agents", false, "undo what is recorded of every agent in the state directory, whoever owns it, unless one of them is running")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is something")
 	return c
+}
+
+// dry is what a dry run found, which its exit status tells.
+func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
+	if err == nil && report.Changed() {
+		err = errChanges
+	}
+	return report, err
 }
 
 // takeBack undoes what is recorded for the steps, or everything if steps is nil, or
@@ -114,17 +117,12 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more fun
 			return err
 		}
 	}
-	return withKept(a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
-		return a.undo(ctx, steps, dryRun, first...)
-	}))
-}
-
-// withKept says what ends it that something is kept.
-func withKept(err error) error {
-	if !errors.Is(err, journal.ErrChanged) {
-		return err
-	}
-	return errors.Join(err, errors.New("what is kept stays recorded until it is gone: nodeinit journal forget OBJECT leaves one thing for good, nodeinit uninstall --accept-kept all of them"))
+	return a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
+		if dryRun {
+			return dry(a.undo(ctx, steps, true, first...))
+		}
+		return a.undo(ctx, steps, false, first...)
+	})
 }
 
 // hideBut leaves out of help what is only taken so that a command can be called as apply is.
@@ -222,18 +220,10 @@ type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 
 // showPlan runs the plan and shows it.
 func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) error {
-	return withOverride(a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
-		plan.Trace = a.trace
+	return a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
+		plan.Trace, a.current = a.trace, current{plan}
 		return run(plan, ctx)
-	}))
-}
-
-// withOverride says what ends it that another agent wants something to be different.
-func withOverride(err error) error {
-	if !errors.Is(err, journal.ErrConflict) {
-		return err
-	}
-	return errors.Join(err, errors.New("--override has this agent's way; what an agent that has gone wanted, nodeinit journal release --agent NAME gives up"))
+	})
 }
 
 // show shows what run reports: by a.trace as it goes, or in the end as one
@@ -244,7 +234,7 @@ func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Re
 		a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), bootstrap.LogTrace(a.logger())))
 		report, err := run(ctx)
 		a.ran = report
-		return errors.Join(err, report.WriteJSON(a.stdout), a.timeline.save())
+		return withShowing(err, errors.Join(report.WriteJSON(a.stdout), a.timeline.save()))
 	}
 	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), (&progress{a.stdout, a.terminal}).trace()))
 	start := time.Now()
@@ -254,6 +244,21 @@ func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Re
 	if report.Agent != "" && report.Owner == "" {
 		whose = ", for no owner"
 	}
+	if len(report.Results) > 0 && report.Count(bootstrap.Skipped) == len(report.Results) {
+		whose += ": nothing is done"
+	}
 	fmt.Fprintf(a.stdout, "%s (%s)%s\n", report.Summary(), elapsed(time.Since(start)), whose)
-	return errors.Join(err, a.timeline.save())
+	return withShowing(err, a.timeline.save())
+}
+
+// withShowing is the error of a run, and that of showing it, which counts more than that
+// there is something to do.
+func withShowing(err, showing error) error {
+	switch {
+	case showing == nil:
+		return err
+	case errors.Is(err, errChanges):
+		return showing
+	}
+	return errors.Join(err, showing)
 }

@@ -117,7 +117,7 @@ func TestPLAN6_UninstallLeavesTheNodeAsItWas(t *testing.T) {
 	require.Zero(t, n.run(n.args("apply")...).code)
 
 	plan := n.run("uninstall", "--dry-run", "--output", "json")
-	require.Zero(t, plan.code, plan.stderr)
+	require.Equal(t, 2, plan.code, plan.stderr)
 	require.Equal(t, undone("would-change"), plan.report(t).statuses())
 	o := n.run("uninstall", "--output", "json")
 	require.Zero(t, o.code, o.stderr)

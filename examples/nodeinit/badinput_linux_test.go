@@ -48,6 +48,7 @@ func TestBadInput(t *testing.T) {
 			prepare: `mkdir /run/bpf && mount -n -t tmpfs tmpfs /run/bpf`,
 			args:    func(n *node) []string { return []string{"mount-bpffs", "/run/bpf"} },
 			says:    []string{"bpffs", "/run/bpf", "tmpfs"},
+			lines:   2, // and the flags that help
 		},
 		"configuration is no JSON": {
 			prepare: `printf '{"name": oops}' > /run/conf`,
@@ -55,8 +56,9 @@ func TestBadInput(t *testing.T) {
 			says:    []string{"cni", "05-cilium.conflist", "line 1", "column 10"},
 		},
 		"plugin missing": {
-			args: func(n *node) []string { return []string{"install-cni", "--cni-conf", n.conf} },
-			says: []string{"cni", "test-cni", "/opt/cni/bin", "missing"},
+			args:  func(n *node) []string { return []string{"install-cni", "--cni-conf", n.conf} },
+			says:  []string{"cni", "test-cni", "/opt/cni/bin", "missing"},
+			lines: 2,
 		},
 		"folder of plugins missing": {
 			args: func(n *node) []string { return []string{"install-cni", "--plugins", "/run/missing"} },

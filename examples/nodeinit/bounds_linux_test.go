@@ -242,20 +242,27 @@ func TestSEC6_ASystemCallThatDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.dead("/run/dead")
+	build := func(more ...string) []string {
+		return append([]string{"build-config", "--source", "file:/run/dead/config", "--dest", "/run/agent"}, more...)
+	}
 	cases := map[string]struct {
 		args    []string
 		signals int
 		says    string
 	}{
-		"deadline":    {[]string{"--timeout", "100ms"}, 0, "--timeout of 100ms is over"},
-		"one signal":  {nil, 1, "1s later"},
-		"two signals": {nil, 2, ""}, // it may be the second, or the time after the first
-		"JSON":        {[]string{"--timeout", "100ms", "--output", "json"}, 0, "--timeout of 100ms is over"},
+		"deadline":    {build("--timeout", "100ms"), 0, "given up: step config: wait: --timeout of 100ms is over, and 1s later something has not ended by itself (at --source file:/run/dead/config)"},
+		"one signal":  {build(), 1, "1s later"},
+		"two signals": {build(), 2, ""}, // it may be the second, or the time after the first
+		"JSON":        {build("--timeout", "100ms", "--output", "json"), 0, "--timeout of 100ms is over"},
+		"flags":       {[]string{"check", "--config", "/run/dead/flags", "--timeout", "100ms"}, 0, "(at --config /run/dead/flags)"},
+		"plugins":     {[]string{"install-cni", "--plugins", "/run/dead/plugins", "--timeout", "100ms"}, 0, "step cni: wait: --timeout of 100ms is over, and 1s later something has not ended by itself (at --plugins /run/dead/plugins)"},
+		"state":       {[]string{"uninstall", "--state-dir", "/run/dead/state", "--timeout", "100ms"}, 0, "(at --state-dir /run/dead/state)"},
+		"a step":      {[]string{"apply", "--bpf-root", "/run/dead/bpf", "--timeout", "2s"}, 0, "given up: step bpffs: wait: --timeout of 2s is over, and 1s later something has not ended by itself (at /run/dead/bpf)"},
 	}
 	ends := map[string]func(*testing.T) outcome{} // so that all wait at the same time
 	for name, c := range cases {
 		var stdout, stderr bytes.Buffer
-		cmd := n.Command(binary, append([]string{"build-config", "--source", "file:/run/dead/config", "--dest", "/run/agent"}, c.args...)...)
+		cmd := n.Command(binary, c.args...)
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		require.NoError(t, cmd.Start())
 		if c.signals > 0 {

@@ -93,6 +93,7 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	stop := every(stillWaiting, func(waited time.Duration) {
 		a.logger().Warn("still reading the configuration", "from", strings.Join(a.sources, ","), "for", waited.Round(time.Second).String())
 	})
+	a.at.work(stepConfig, "--source "+strings.Join(a.sources, ","))
 	config, err := resolver.Resolve(ctx)
 	stop()
 	var request *url.Error

@@ -4,6 +4,7 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -180,6 +182,44 @@ func TestAnAPIServerThatIsSilentIsWaitedForAloud(t *testing.T) {
 	require.Equal(t, 1, o.code)
 	require.Regexp(t, `still reading the configuration.*from=config-map,cilium-node-config.*for=10s`, o.stderr)
 	require.Contains(t, o.stderr, "--timeout of 12s is over")
+}
+
+// Files and folders among the sources are followed too, without a cluster.
+func TestCFG10_WatchFollowsFilesAndFolders(t *testing.T) {
+	dir := t.TempDir()
+	file, dest := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "dest")
+	write := func(path, content string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	}
+	write(file, "a: one\n")
+	write(filepath.Join(dir, "keys", "b"), "two")
+	cmd := exec.Command(binary, "build-config", "--watch", "--source", "file:"+file, "--source", "dir:"+filepath.Join(dir, "keys"), "--dest", dest)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewReader(out)
+	next := func(want string) {
+		t.Helper()
+		for {
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err)
+			if strings.Contains(line, want) {
+				return
+			}
+		}
+	}
+	next(`a = "one"`)
+	next(`b = "two"`)
+	write(file, "a: another\n")
+	next(`a = "another" from file:`)
+	write(filepath.Join(dir, "keys", "c"), "three")
+	next(`c = "three" from dir:`)
+	raw, err := os.ReadFile(filepath.Join(dest, "c"))
+	require.NoError(t, err)
+	require.Equal(t, "three", string(raw))
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait())
 }
 
 func TestCFG6_ExplainSaysWhereEachValueCameFrom(t *testing.T) {

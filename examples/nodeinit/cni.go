@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -74,7 +75,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	a.singleFlags(c)
 	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout cni-conf-dir custom-cni-conf runtime-endpoint write-cni-conf-when-ready")
 	a.undoFlags(c)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is something")
 	c.Flags().BoolVar(&a.keepPlugins, "keep-plugins", false, "remove the configuration only, and keep the plugins for an agent that may come back")
 	c.Flags().StringVar(&configDir, "config-dir", "", "directory of the agent's configuration, one file per key: do nothing unless its cni-uninstall is true (for preStop hooks)")
 	return c
@@ -161,7 +162,7 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 // cniPlan is the plan of the one step, of what it waits for, and of waiting for what comes
 // of it.
 func (a *app) cniPlan(ctx context.Context, i cniinstall.Install) *bootstrap.Plan {
-	p := a.plan(ctx, a.cniSteps(bootstrap.Step{Name: stepCNI, Action: installing{i}}, i)...)
+	p := a.plan(ctx, a.cniSteps(bootstrap.Step{Name: stepCNI, Action: a.installing(i)}, i)...)
 	p.Gates = a.cniGates(i)
 	return p
 }
@@ -177,9 +178,40 @@ func (a *app) cniGates(i cniinstall.Install) []bootstrap.Step {
 	}}}
 }
 
+// unwritten says which flag has no CNI configuration written although others ask for one.
+func (a *app) unwritten() string {
+	switch {
+	case a.cniConf+a.cniConfKey+a.cniChain+a.cniTemplate == "":
+	case a.userManagedConf:
+		return "no CNI configuration is written: --custom-cni-conf says that it is another's"
+	case a.writeWhenReady != "":
+		return "no CNI configuration is written: --write-cni-conf-when-ready says that the agent does it"
+	}
+	return ""
+}
+
+// installing is i, which says what of it a flag leaves out.
+func (a *app) installing(i cniinstall.Install) installing {
+	by := installing{Install: i}
+	switch why := a.unwritten(); {
+	case i.Config != nil:
+	case why != "":
+		by.advice = append(by.advice, why)
+	case !a.userManagedConf && a.writeWhenReady == "":
+		by.advice = append(by.advice, "no CNI configuration is written, so the container runtime calls these plugins only where another one names them: --cni-template, --cni-conf, --cni-conf-key and --cni-chain each write one")
+	}
+	if i.Plugins != nil && !a.overwritePlugins {
+		by.advice = append(by.advice, "plugins that are there stay as they are: --overwrite-plugins=false")
+	}
+	return by
+}
+
 // installing adds the flags that help: where a plugin does not speak the version, where loopback is missing, where a folder is
 // part of a read-only image, and where another file is what a runtime loads.
-type installing struct{ cniinstall.Install }
+type installing struct {
+	cniinstall.Install
+	advice []string
+}
 
 func (i installing) Check(ctx context.Context) ([]string, error) {
 	changes, err := i.Install.Check(ctx)
@@ -190,6 +222,7 @@ func (i installing) Apply(ctx context.Context) error { return i.withCNIFlags(i.I
 
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)
+	advice = append(advice, i.advice...)
 	if before, _ := i.Before(ctx); len(before) > 0 {
 		advice = append(advice, "--cni-exclusive sets aside what sorts before "+i.ConfName+", and uninstall brings it back; --cni-conf-name names ours otherwise")
 	}
@@ -241,6 +274,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 
 // withPlugins adds those of the folders that the flag says.
 func (a *app) withPlugins(i *cniinstall.Install) (closeAll func() error, err error) {
+	a.at.work(stepCNI, "--plugins "+strings.Join(a.plugins, ","))
 	plugins, err := cniinstall.OpenPlugins(a.plugins...)
 	if err != nil {
 		return nil, fmt.Errorf("--plugins: %w", err)
@@ -268,6 +302,7 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 	agent.Debug, agent.LogFile = a.cniDebug, cmp.Or(a.cniLogFile, agent.LogFile)
 	switch {
 	case a.cniConf != "":
+		a.at.work(stepCNI, "--cni-conf "+a.cniConf)
 		conf, err := cniinstall.ReadWhole(ctx, a.cniConf)
 		if err != nil {
 			return nil, fmt.Errorf("--cni-conf: %w", err)

@@ -236,7 +236,7 @@ func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
 	require.Zero(t, o.code, "the node is the second's: %s", o.stderr)
 	require.Equal(t, conflist, n.read(written))
 	o = n.runEnv(agent, append(hook, "--dry-run")...)
-	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, 2, o.code, o.stderr)
 	require.Contains(t, o.stdout, "remove file "+written)
 	require.Equal(t, conflist, n.read(written))
 	o = n.runEnv(agent, hook...)

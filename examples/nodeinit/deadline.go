@@ -7,8 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,15 +28,24 @@ const grace = time.Second
 // untilTold returns a context that ends with the first signal to end. With the
 // second the process ends, whatever it is doing.
 func (a *app) untilTold() (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), toEnd()...)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, toEnd()...)
 	go func() {
 		<-signals
 		<-signals
 		a.giveUp(errors.New("told to end a second time"))
 	}()
 	return ctx, stop
+}
+
+// toEnd are the signals that tell the process to end: also that its terminal has gone,
+// unless it was started to stay then.
+func toEnd() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
 // endWith makes the process end soon after ctx, until stop is called.
@@ -53,13 +66,9 @@ func (a *app) giveUp(why error) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		step, _ := a.step.Load().(string)
-		if step != "" {
-			why = &bootstrap.StepError{Step: step, Op: "wait", Err: why}
-		}
-		a.printError(fmt.Errorf("given up: %w", why))
+		report := a.at.unfinished(why)
+		a.printError(fmt.Errorf("given up: %w", report.Results[len(report.Results)-1].Err))
 		if a.output == formatJSON {
-			report := &bootstrap.Report{Results: []bootstrap.Result{{Step: step, Status: bootstrap.Failed, Err: why}}}
 			_ = report.WriteJSON(a.stdout) // it ends with an error anyway
 		}
 	}()
@@ -67,15 +76,68 @@ func (a *app) giveUp(why error) {
 	case <-said:
 	case <-time.After(grace / 4):
 	}
+	if scratch, ok := a.scratch.Load().(string); ok {
+		_ = os.RemoveAll(scratch) // it ends with an error anyway
+	}
 	os.Exit(exitError)
 }
 
-// noting is trace, and remembers the step that is being worked on.
+// noting is trace, and remembers the step that is being worked on, and what is finished.
 func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
 	return bootstrap.JoinTraces(trace, &bootstrap.Trace{
+		Checking: func(_ context.Context, step string) { a.at.work(step, a.current.places(step)) },
 		StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
-			a.step.Store(step)
+			a.at.work(step, a.current.places(step))
 			return ctx
 		},
+		StepDone: func(_ context.Context, _ bootstrap.Op, r bootstrap.Result) { a.at.finish(r) },
 	})
+}
+
+// current is the plan that runs, if there is one.
+type current struct{ *bootstrap.Plan }
+
+// places are those on the host that a step works on.
+func (c current) places(step string) string {
+	if c.Plan == nil || c.Step(step) == nil {
+		return ""
+	}
+	action, ok := c.Step(step).Action.(interface{ Places() map[string]string })
+	if !ok {
+		return ""
+	}
+	return strings.Join(slices.Sorted(maps.Keys(action.Places())), ", ")
+}
+
+// position is how far a run is, for the case that it does not end by itself.
+type position struct {
+	mu         sync.Mutex
+	step, what string // that is being worked on
+	finished   []bootstrap.Result
+}
+
+func (p *position) work(step, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step, p.what = step, what
+}
+
+func (p *position) finish(r bootstrap.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finished = append(p.finished, r)
+}
+
+// unfinished is the report of what is finished, and last of what is not.
+func (p *position) unfinished(why error) *bootstrap.Report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.what != "" {
+		why = fmt.Errorf("%w (at %s)", why, p.what)
+	}
+	if p.step != "" {
+		why = &bootstrap.StepError{Step: p.step, Op: "wait", Err: why}
+	}
+	last := bootstrap.Result{Step: p.step, Status: bootstrap.Failed, Err: why}
+	return &bootstrap.Report{Results: append(slices.Clone(p.finished), last)}
 }

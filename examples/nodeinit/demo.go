@@ -31,7 +31,12 @@ func (a *app) demoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return demo.Run(cmd.Context(), a.stdout, data, a.again)
+			scratch, err := os.MkdirTemp("", "nodeinit-demo-")
+			if err != nil {
+				return err
+			}
+			a.scratch.Store(scratch)
+			return errors.Join(demo.Run(cmd.Context(), a.stdout, scratch, data, a.again), os.RemoveAll(scratch))
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.at.work("", "--source "+strings.Join(a.sources, ","))
 			config, err := resolver.Resolve(cmd.Context())
 			if err != nil {
 				return err

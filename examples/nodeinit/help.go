@@ -104,7 +104,7 @@ func help(c *cobra.Command) string {
 		text = c.Short
 	}
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		fmt.Fprintf(&b, "%s\n\n", wrapped(paragraph, ""))
+		fmt.Fprintf(&b, "%s\n\n", wrapped(paragraph, "", helpWidth))
 	}
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
 	if c.HasAvailableSubCommands() {
@@ -112,14 +112,14 @@ func help(c *cobra.Command) string {
 	}
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
-			fmt.Fprintf(&b, "  %-14s%s\n", sub.Name(), strings.TrimSpace(wrapped(sub.Short, strings.Repeat(" ", 16))))
+			fmt.Fprintf(&b, "  %-14s%s\n", sub.Name(), strings.TrimSpace(wrapped(sub.Short, strings.Repeat(" ", 16), helpWidth)))
 		}
 	}
 	if lines := examples[c.CommandPath()]; lines != "" {
 		fmt.Fprintf(&b, "\nExamples:%s\n", strings.ReplaceAll(lines, "\n", "\n  "))
 	}
 	if c.Flags().Lookup("only") != nil {
-		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", wrapped(strings.Join(stepNames, ", ")+"; and modules, before sysctl, with --kernel-modules", "  "))
+		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", wrapped(strings.Join(stepNames, ", ")+"; and modules, before sysctl, with --kernel-modules", "  ", helpWidth))
 	}
 	writeFlags(&b, c)
 	fmt.Fprintf(&b, "\nExit status:\n  %s\n", strings.Join(statuses(c), "\n  "))
@@ -188,11 +188,11 @@ func writeFlag(b *strings.Builder, flag *pflag.Flag) {
 	if flag.Shorthand != "" {
 		name = "-" + flag.Shorthand + ", --" + flag.Name
 	}
-	fmt.Fprintf(b, "  %s\n%s\n", strings.TrimRight(name+" "+value, " "), wrapped(usage, strings.Repeat(" ", 10)))
+	fmt.Fprintf(b, "  %s\n%s\n", strings.TrimRight(name+" "+value, " "), wrapped(usage, strings.Repeat(" ", 10), helpWidth))
 }
 
-// wrapped is text in lines of at most helpWidth columns, each behind indent.
-func wrapped(text, indent string) string {
+// wrapped is text in lines of at most width columns, each behind indent.
+func wrapped(text, indent string, width int) string {
 	var b strings.Builder
 	column := 0
 	for _, word := range strings.Fields(text) {
@@ -200,7 +200,7 @@ func wrapped(text, indent string) string {
 		case column == 0:
 			b.WriteString(indent + word)
 			column = len(indent) + size
-		case column+1+size > helpWidth:
+		case column+1+size > width:
 			b.WriteString("\n" + indent + word)
 			column = len(indent) + size
 		default:

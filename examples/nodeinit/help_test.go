@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	main "github.com/slipway-dev/slipway/examples/nodeinit"
@@ -32,6 +33,25 @@ func golden(t *testing.T, name, got string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got, "go test -update writes %s anew", path)
+}
+
+// eachCommand calls f for each command that does something.
+func eachCommand(c *cobra.Command, f func(*cobra.Command)) {
+	if c.Runnable() {
+		f(c)
+	}
+	for _, c := range c.Commands() {
+		eachCommand(c, f)
+	}
+}
+
+// flagsOf are those that the command takes, in order.
+func flagsOf(c *cobra.Command) (flags []*pflag.Flag) {
+	c.InitDefaultHelpFlag()
+	c.InitDefaultVersionFlag()
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
+	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
+	return flags
 }
 
 // ours reports whether a command is of this program, and not of cobra.

@@ -53,6 +53,7 @@ func (a *app) openJournal(ctx context.Context) error {
 	if n == nil || a.journal != nil {
 		return nil
 	}
+	a.at.work("", "--state-dir "+a.stateDir)
 	var err error
 	if a.journal, err = n.Open(ctx, a.host().Enter); err == nil {
 		a.cleanups = append(a.cleanups, func() { _ = a.journal.Close() }) // nothing was written through it
@@ -80,6 +81,8 @@ func (a *app) plan(ctx context.Context, steps ...bootstrap.Step) *bootstrap.Plan
 	p := &bootstrap.Plan{Host: a.host(), Node: a.nodeName, Version: version(), Steps: steps}
 	if n := a.node(ctx); n != nil {
 		p.Journal = n
+	} else {
+		a.logger().Warn("nothing is recorded, and so uninstall cannot undo it: --state-dir is empty")
 	}
 	return p
 }

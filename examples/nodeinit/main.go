@@ -7,8 +7,8 @@
 // other commands each of one, with its flags and environment.
 //
 // It exits with 0 when all is well, 1 on an error, 3 when the node is somebody
-// else's, 64 when it was called wrongly; `nodeinit check` and `nodeinit status` exit
-// with 2 when there is something to do.
+// else's, 64 when it was called wrongly; `nodeinit check`, `nodeinit status` and
+// `nodeinit uninstall --dry-run` exit with 2 when there is something to do.
 package main
 
 import (
@@ -54,15 +54,22 @@ func main() {
 }
 
 func run() int {
-	a := &app{stdout: bootstrap.Printable(os.Stdout), stderr: bootstrap.Printable(os.Stderr), shell: os.Stdout, getenv: os.LookupEnv}
+	surviveClosedPipes()
+	out := &output{w: os.Stdout}
+	a := &app{stdout: bootstrap.Printable(out), stderr: bootstrap.Printable(os.Stderr), shell: out, getenv: os.LookupEnv}
 	if term.IsTerminal(int(os.Stdout.Fd())) {
-		a.terminal = &screen{w: os.Stdout}
+		width, _, _ := term.GetSize(int(os.Stdout.Fd())) // 0 where it does not say
+		a.terminal = &screen{w: os.Stdout, width: width}
 		a.stderr = a.terminal.beside(a.stderr)
 	}
 	a.ends.Store(true)
 	ctx, stop := a.untilTold()
 	defer stop()
 	code := a.run(ctx, os.Args[1:])
+	if err := out.failed(); err != nil && (code == 0 || code == exitChanges) {
+		a.printError(err)
+		return exitError
+	}
 	if code == 0 && a.next != nil {
 		a.printError(a.next())
 		return exitError
@@ -78,7 +85,7 @@ const (
 	exitUsage   = 64 // EX_USAGE of sysexits(3)
 )
 
-// errChanges makes check exit with its own status.
+// errChanges makes a dry run exit with its own status.
 var errChanges = errors.New("there is something to do")
 
 // usageError is a command line, a variable or a configuration file that
@@ -116,10 +123,12 @@ type app struct {
 	remembers      *journal.Node    // nil: not yet, or nothing is recorded
 	journal        *journal.Journal // it, open to be asked; nil: not yet
 	trace          *bootstrap.Trace // set while a plan is shown
-	step           atomic.Value     // string: the one that is being worked on
+	current        current          // the plan that runs
+	at             position         // where it is
 	ends           atomic.Bool      // the process ends soon after it is told to, come what may
 	gaveUp         atomic.Bool      // and says so, once
 	timeline       drawing
+	scratch        atomic.Value // string: a directory that goes, however the process ends
 	next           func() error // what this process becomes when the command has succeeded
 	options
 }
@@ -146,7 +155,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return 0
 	case errors.Is(err, errChanges):
 		return exitChanges
-	case errors.As(err, new(usageError)) || !a.begun:
+	case errors.As(err, new(usageError)), !a.begun && !errors.As(err, new(*os.PathError)): // else it cannot be written
 		a.printUsageError(cmd, err)
 		return exitUsage
 	}
@@ -157,7 +166,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if a.shown && a.terminal == nil {
 		time.Sleep(pipesRead)
 	}
-	a.printError(err)
+	a.printError(withRemedies(cmd, err))
 	if errors.Is(err, journal.ErrNotOwner) || errors.Is(err, journal.ErrRevoked) {
 		return exitOthers
 	}
@@ -255,16 +264,15 @@ func (a *app) command(args ...string) *cobra.Command {
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
 			return nil // it is for the shell that reads it, whatever the node's environment says
 		}
-		if err := a.complete(cmd.Context(), cmd.Flags()); err != nil {
+		if err := a.completeInTime(cmd); err != nil {
 			return err
 		}
 		a.warnOfMistyped(os.Environ())
 		a.timeline.Title = cmd.CommandPath()
 		watch := cmd.Flags().Lookup("watch")
 		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Value.String() == "true"; a.timeout > 0 && !forever {
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
-			stop := a.endWith(ctx)
-			a.cleanups = append(a.cleanups, func() { stop(); cancel() })
+			ctx, stop := a.inTime(cmd.Context())
+			a.cleanups = append(a.cleanups, stop)
 			cmd.SetContext(ctx)
 		}
 		return nil
@@ -279,6 +287,24 @@ func (a *app) command(args ...string) *cobra.Command {
 		root.AddCommand(completed(command()))
 	}
 	return root
+}
+
+// completeInTime completes the flags; a timeout that another than the command line gives is
+// for what follows.
+func (a *app) completeInTime(cmd *cobra.Command) error {
+	ctx, stop := cmd.Context(), func() {}
+	if a.timeout > 0 {
+		ctx, stop = a.inTime(ctx)
+	}
+	defer stop()
+	return a.complete(ctx, cmd.Flags())
+}
+
+// inTime is a context that ends, and the process soon after, when --timeout is over.
+func (a *app) inTime(ctx context.Context) (limited context.Context, stop func()) {
+	limited, cancel := context.WithTimeoutCause(ctx, a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
+	keep := a.endWith(limited)
+	return limited, func() { keep(); cancel() }
 }
 
 // unknownFlag adds the flag that may be meant by one that the command does not have.

@@ -161,7 +161,7 @@ const defaultStateDir = "/var/lib/slipway"
 
 func (a *app) stateFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has a journal, an owner and an uninstall of its own; mounts and the sysctl drop-in say who made them")
-	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing")
+	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing, so that nothing can be undone")
 	f.StringVar(&a.owner, "owner", "", "on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: nobody in particular")
 	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
 	f.BoolVar(&a.override, "override", false, "have this agent's way with what other agents of the node want to be different; uninstall puts back what they want")

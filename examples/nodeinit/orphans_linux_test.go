@@ -57,7 +57,7 @@ func TestPLAN6_AMistypedStateDirectory(t *testing.T) {
 		}
 		o = n.run("uninstall", "--state-dir", meant)
 		require.Zero(t, o.code, o.stderr)
-		require.NotContains(t, o.stdout, "nothing is recorded")
+		require.NotContains(t, o.stdout, "nothing is recorded in")
 		n.shell("rmdir /var/lib/cilium")
 		require.Empty(t, before.Diff(n.state()))
 	}

@@ -67,8 +67,8 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	// comes when everything that an agent needs is there.
 	cni := bootstrap.Step{
 		Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
-		Action: installing{install}, Skip: install.Plugins == nil && install.Config == nil,
-		SkipReason: "neither plugins nor a configuration are given",
+		Action: a.installing(install), Skip: install.Plugins == nil && install.Config == nil,
+		SkipReason: cmp.Or(a.unwritten(), "neither plugins nor a configuration are given"),
 	}
 	steps := []bootstrap.Step{
 		{Name: stepConfig, Action: configdir.Writer{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},

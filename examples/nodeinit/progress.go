@@ -24,9 +24,10 @@ type progress struct {
 // screen is a terminal with, while a step runs, a line at its end that is not
 // finished. What goes to the terminal meanwhile comes before that line.
 type screen struct {
-	w    io.Writer
-	mu   sync.Mutex
-	line string
+	w     io.Writer
+	width int // in columns; 0: not known
+	mu    sync.Mutex
+	line  string
 }
 
 // show replaces the unfinished line; empty: there is none any more.
@@ -87,7 +88,7 @@ func running(step string) string { return fmt.Sprintf("  %-12s ...", bootstrap.O
 
 func (p *progress) done(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
 	p.terminal.show("")
-	details := r.Details()
+	details := p.folded(r.Details())
 	first := ""
 	if len(details) > 0 {
 		first = details[0]
@@ -99,6 +100,18 @@ func (p *progress) done(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
 			fmt.Fprintf(p.w, "%37s  %s\n", "", d)
 		}
 	}
+}
+
+// folded are the details in lines that fit beside the other columns, on a terminal.
+func (p *progress) folded(details []string) (lines []string) {
+	const before, least = 39, 20
+	if p.terminal == nil || p.terminal.width < before+least {
+		return details // a script may search them
+	}
+	for _, detail := range details {
+		lines = append(lines, strings.Split(wrapped(detail, "", p.terminal.width-before), "\n")...)
+	}
+	return lines
 }
 
 func elapsed(d time.Duration) string {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
 )
 
 func TestALogDoesNotCutThroughTheLineOfAStep(t *testing.T) {
@@ -57,6 +59,34 @@ func TestTheLastLineOfManyErrorsFitsAPodsStatus(t *testing.T) {
 			require.Less(t, len(tc.last), fitsStatus)
 		})
 	}
+}
+
+// What was finished before a step that does not end stays in the report.
+func TestWhatIsFinishedIsInTheReportOfARunThatIsGivenUp(t *testing.T) {
+	a := &app{}
+	trace := a.noting(nil)
+	for _, step := range []string{stepCgroup, stepBPFFS} {
+		trace.StepStart(t.Context(), bootstrap.OpApply, step)
+		trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: step, Status: bootstrap.Changed, Changes: []string{"mount it"}})
+	}
+	trace.StepStart(t.Context(), bootstrap.OpApply, stepCNI)
+	report := a.at.unfinished(errors.New("too long"))
+	require.Equal(t, "3 steps: 2 changed, 1 failed", report.Summary())
+	require.EqualError(t, report.Results[2].Err, "step cni: wait: too long")
+}
+
+// On a terminal a long detail stays in its column.
+func TestProgressFitsTheTerminal(t *testing.T) {
+	var seen bytes.Buffer
+	p := &progress{w: &seen, terminal: &screen{w: &bytes.Buffer{}, width: 80}}
+	p.done(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: stepCNI, Status: bootstrap.Unchanged, Changes: []string{strings.Repeat("some words ", 20), "short"}})
+	for line := range strings.Lines(seen.String()) {
+		require.LessOrEqual(t, len(line), 81)
+		if line[2] == ' ' {
+			require.True(t, strings.HasPrefix(line, strings.Repeat(" ", 39)), line)
+		}
+	}
+	require.Contains(t, seen.String(), "\n"+strings.Repeat(" ", 39)+"short\n")
 }
 
 func many(n int) (errs []error) {

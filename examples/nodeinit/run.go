@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +48,7 @@ begins, and tells nobody how they were.`,
 			if h.path, err = exec.LookPath(args[0]); err != nil {
 				return err // before anything is changed
 			}
-			signal.Notify(h.told, os.Interrupt, syscall.SIGTERM)
+			signal.Notify(h.told, toEnd()...)
 			a.stdout, a.terminal = a.stderr, nil // the command has a use for its own
 			if err := a.reporting(cmd, bootstrap.OpApply, func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) }); err != nil {
 				return err
@@ -74,7 +73,7 @@ type handover struct {
 // become does not return unless it fails. The journal is closed and the lock free by
 // then; every descriptor of ours is closed by the kernel.
 func (h handover) become() error {
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // from here on they end the process
+	signal.Reset(toEnd()...) // from here on they end the process
 	select {
 	case <-h.told:
 		return fmt.Errorf("%s is not run: told to end", h.path)

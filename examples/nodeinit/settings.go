@@ -211,6 +211,7 @@ func (a *app) fromFile(ctx context.Context, f *pflag.FlagSet) error {
 	if a.configFile == "" {
 		return nil
 	}
+	a.at.work("", "--config "+a.configFile)
 	raw, err := configresolve.File{Path: a.configFile}.Content(ctx)
 	if err != nil {
 		return usageError{fmt.Errorf("--config: %w", err)}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	main "github.com/slipway-dev/slipway/examples/nodeinit"
@@ -102,25 +101,6 @@ var badOfType = map[string]string{"bool": "perhaps", "duration": "soon", "int": 
 
 // operands are what commands need beside flags.
 var operands = map[string][]string{"run": {"--", "true"}, "forget": {"object"}}
-
-// eachCommand calls f for each command that does something.
-func eachCommand(c *cobra.Command, f func(*cobra.Command)) {
-	if c.Runnable() {
-		f(c)
-	}
-	for _, c := range c.Commands() {
-		eachCommand(c, f)
-	}
-}
-
-// flagsOf are those that the command takes, in order.
-func flagsOf(c *cobra.Command) (flags []*pflag.Flag) {
-	c.InitDefaultHelpFlag()
-	c.InitDefaultVersionFlag()
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
-	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
-	return flags
-}
 
 // Every flag of every command is checked before anything is done: a value that means
 // nothing is a usage error that names the flag.

@@ -47,14 +47,10 @@ type demo struct {
 }
 
 // Run tells on out what it does, and has nodeinit, which returns its exit status,
-// do it with what is in data: a ConfigMap and a CNI plugin. It is an error if
-// nodeinit does not end as it should, or if anything of it is left on the node.
-func Run(ctx context.Context, out io.Writer, data fs.FS, nodeinit func(ctx context.Context, args ...string) (status int)) (err error) {
-	scratch, err := os.MkdirTemp("", "nodeinit-demo-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+// do it with what is in data: a ConfigMap and a CNI plugin, which is copied into the empty
+// directory scratch. It is an error if nodeinit does not end as it should, or if anything
+// of it is left on the node.
+func Run(ctx context.Context, out io.Writer, scratch string, data fs.FS, nodeinit func(ctx context.Context, args ...string) (status int)) (err error) {
 	node, err := testns.StartNode(ctx, testns.NodeOptions{Hostname: "demo-node"})
 	if err != nil {
 		return fmt.Errorf("make a throw-away node: %w", err)

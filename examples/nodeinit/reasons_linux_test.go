@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Where nothing is done, or less than may be thought, the report says why.
+func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	for _, step := range []string{"cni", "config", "modules"} {
+		for _, command := range []string{"apply", "check"} {
+			o := n.run(command, "--only", step)
+			require.Equal(t, 64, o.code, o.stderr)
+			require.Contains(t, o.stderr, "--only "+step+", and ")
+		}
+		n.ok("uninstall", "--only", step)
+	}
+	o := n.ok("apply", "--only", "cleanup")
+	require.Contains(t, o.stdout, "neither the environment nor the configuration asks for it")
+	require.Contains(t, o.stdout, "for no owner: nothing is done\n")
+
+	const unwritten = "note: no CNI configuration is written"
+	for _, command := range [][]string{{"install-cni"}, {"apply", "--only", "cni"}} {
+		args := append(command, "--plugins", n.plugins)
+		for _, status := range []string{"changed", "unchanged"} {
+			o = n.ok(args...)
+			require.Regexp(t, `cni +`+status, o.stdout)
+			require.Contains(t, o.stdout, unwritten+", so the container runtime calls these plugins only where another one names them: --cni-template")
+		}
+		n.ok("uninstall")
+		o = n.ok(append(args, "--custom-cni-conf")...)
+		require.NotContains(t, o.stdout, unwritten, "that is what was asked for")
+		o = n.ok(append(args, "--custom-cni-conf", "--cni-conf", n.conf, "--overwrite-plugins=false")...)
+		require.Contains(t, o.stdout, unwritten+": --custom-cni-conf says that it is another's")
+		require.Contains(t, o.stdout, "note: plugins that are there stay as they are: --overwrite-plugins=false")
+		o = n.ok(append(args, "--write-cni-conf-when-ready=/etc/cni/net.d/05-cilium.conflist", "--cni-conf", n.conf)...)
+		require.Contains(t, o.stdout, unwritten+": --write-cni-conf-when-ready says that the agent does it")
+		n.ok("uninstall")
+	}
+	o = n.ok("apply", "--custom-cni-conf", "--cni-conf", n.conf)
+	require.Regexp(t, `cni +skipped +- +no CNI configuration is written: --custom-cni-conf`, o.stdout)
+
+	n.ok("uninstall", "--only", "bpffs")
+	o = n.ok("uninstall", "--only", "bpffs", "--output", "json")
+	require.Equal(t, "unchanged", o.report(t).Results[0].Status)
+	require.Equal(t, "nothing is recorded of it", o.report(t).Results[0].Reason)
+	require.Regexp(t, `bpffs +unchanged +\S+( ms)? +nothing is recorded of it\n`, n.ok("uninstall").stdout)
+}
+
+// A refusal says which flags end it.
+func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.ok("mount-cgroup", "--owner", "a")
+	n.ok("mount-cgroup", "--owner", "b")
+	n.shell("mkdir -p /run/ours /sys/fs/cgroup/pod && mount -n -t tmpfs tmpfs /run/ours && mkdir /run/pod && mount -n --bind /sys/fs/cgroup/pod /run/pod")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"mount-cgroup", "--owner", "a"}, "--take-over makes the node this owner's again"},
+		{[]string{"uninstall", "--owner", "a"}, "--any-owner that it is meant whoever owns the node"},
+		{[]string{"mount-bpffs", "/run/ours", "--agent", "x"}, "--bpf-fallback one for where that is taken"},
+		{[]string{"mount-cgroup", "/run/ours", "--agent", "x"}, "--cgroup-root names another place"},
+		{[]string{"mount-cgroup", "/run/pod", "--agent", "x"}, "--cgroup-repair replaces it"},
+		{[]string{"install-cni", "--cni-conf", n.conf, "--agent", "x"}, "--cni-wait waits until another agent has"},
+		{[]string{"install-cni", "--plugins", n.plugins, "--cni-chain", "*", "--agent", "x"}, "--cni-wait waits until another agent has written it"},
+	} {
+		o := n.run(c.args...)
+		require.Contains(t, []int{1, 3}, o.code, c.args)
+		require.Contains(t, o.stderr, c.says, c.args)
+	}
+}
+
+// A dry run tells by its exit status whether there is something to undo.
+func TestPLAN4_ADryRunOfUninstallTellsByItsStatus(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	for _, command := range []string{"uninstall", "uninstall-cni"} {
+		n.ok(command, "--dry-run")
+		n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
+		before := n.state()
+		for _, output := range []string{"text", "json"} {
+			o := n.run(command, "--dry-run", "--output", output)
+			require.Equal(t, 2, o.code, o.stderr)
+			require.NotContains(t, o.stderr, "nodeinit: ")
+			require.Contains(t, o.stdout, "remove file /opt/cni/bin/test-cni")
+		}
+		require.Empty(t, before.Diff(n.state()))
+		if command == "uninstall" {
+			require.Equal(t, 2, n.run(command, "--dry-run", "--all-agents").code)
+			n.ok(command, "--dry-run", "--only", "sysctl")
+		}
+		require.Equal(t, 1, n.run(command, "--dry-run", "--timeline", "/run/missing/x.svg").code, "an error counts more")
+		n.ok(command)
+		n.ok(command, "--dry-run")
+	}
+	n.ok("uninstall", "--dry-run", "--all-agents")
+}
+
+// What is not recorded cannot be undone, and that is said when it is done.
+func TestPLAN6_WithoutAStateDirectoryItSaysThatNothingCanBeUndone(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	const says = "nothing is recorded, and so uninstall cannot undo it: --state-dir is empty"
+	for _, args := range [][]string{
+		{"check"}, {"apply"}, {"apply", "--output", "json"}, {"mount-bpffs", "/run/bpf"}, {"install-cni", "--plugins", n.plugins},
+		{"run", "--only", "bpffs", "--", "true"},
+	} {
+		o := n.run(slices.Concat([]string{args[0], "--state-dir="}, args[1:])...)
+		require.Contains(t, []int{0, 2}, o.code, o.stderr)
+		require.Equal(t, 1, strings.Count(o.stderr, says), "%s: %s", args, o.stderr)
+	}
+	require.NotContains(t, n.ok("apply").stderr, says)
+}
