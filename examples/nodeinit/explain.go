@@ -48,7 +48,7 @@ func (a *app) suggest(config *configresolve.Config, keys []string) {
 			continue
 		}
 		if meant := near(key, known); meant != "" {
-			a.printErrorLine(bootstrap.OneLine(fmt.Sprintf("%q is not set: did you mean %s?", key, meant)))
+			a.printErrorLine(bootstrap.OneLine(fmt.Sprintf("%q is not set: did you mean %s?", key, meant)), "")
 		}
 	}
 }

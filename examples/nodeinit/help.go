@@ -19,7 +19,7 @@ const helpWidth = 80
 // none of them comes in the last.
 var sections = []struct{ title, flags string }{
 	{"where", "host-proc here config node-name agent owner state-dir"},
-	{"what", "only skip all-state bpf-state netns xfrm eni-tables aws-leftovers ownership exception " +
+	{"what", "only skip all-state bpf-state netns xfrm eni-tables aws-leftovers ownership exception plan " +
 		"cgroup-root cgroup-root-key cgroup-repair bpf-root bpf-fallback bpf-shared kernel-modules " +
 		"sysctl sysctl-conf-dir sysctl-config-file systemd-sysctl-unit wait-for-kube-proxy drop-capabilities"},
 	{"CNI", "plugins optional-plugins plugins-elsewhere overwrite-plugins overwrite-loopback keep-plugins " +
@@ -29,8 +29,8 @@ var sections = []struct{ title, flags string }{
 	{"configuration", "source dest watch strict allow-config-keys deny-config-keys k8s-namespace enable-k8s k8s-kubeconfig-path " +
 		"k8s-api-server-urls k8s-api-server enable-k8s-host-firewall-bypass k8s-retry-spread k8s-client-qps k8s-client-burst " +
 		"k8s-client-connection-timeout k8s-client-connection-keep-alive"},
-	{"safety", "dry-run output-file plan force while-alive any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
-	{"output", "output timeline report-node report-metrics show-values log-format log-level no-descriptions version help"},
+	{"safety", "dry-run force while-alive any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
+	{"output", "output output-file timeline report-node report-metrics show-values log-format log-level no-descriptions version help"},
 }
 
 // examples are two command lines of each command.
@@ -69,7 +69,7 @@ nodeinit sysctlfix --sysctl net.ipv4.ip_forward=1 \
     --sysctl-config-file 90-agent.conf`,
 	"nodeinit cleanup": `
 nodeinit cleanup --all-state --dry-run --output-file plan.yaml
-nodeinit cleanup --plan plan.yaml --force`,
+nodeinit cleanup --plan plan.yaml -f`,
 	"nodeinit install-cni": `
 nodeinit install-cni --plugins /plugins --cni-template none
 nodeinit install-cni --plugins /plugins --cni-chain aws-cni --cni-wait 1m`,

@@ -179,9 +179,9 @@ func (a *app) printUsageError(cmd *cobra.Command, err error) {
 	a.printError(err)
 	var typed mistyped
 	if errors.As(err, &typed) && typed.meant != "" {
-		a.printErrorLine("did you mean " + typed.meant + "?")
+		a.printErrorLine("did you mean "+typed.meant+"?", "")
 	}
-	a.printErrorLine("see " + cmd.CommandPath() + " --help")
+	a.printErrorLine("see "+cmd.CommandPath()+" --help", "")
 }
 
 // printError says what went wrong, one line for each thing that did. Of that a pod's
@@ -190,14 +190,14 @@ func (a *app) printError(err error) {
 	size := 0
 	all := flatten(err)
 	for _, err := range all {
-		size += a.printErrorLine(bootstrap.OneLine(err.Error()))
+		size += a.printErrorLine(bootstrap.OneLine(err.Error()), ownCode(err))
 	}
 	if size > fitsStatus {
 		first := bootstrap.OneLine(all[0].Error())
 		if len(first) > fitsStatus/2 {
 			first = strings.ToValidUTF8(first[:fitsStatus/2], "") + "..."
 		}
-		a.printErrorLine(fmt.Sprintf("failed; all of it is above, and begins with: %s", first))
+		a.printErrorLine(fmt.Sprintf("failed; all of it is above, and begins with: %s", first), ownCode(all[0]))
 	}
 }
 
@@ -210,10 +210,26 @@ const pipesRead = 20 * time.Millisecond
 // that has failed, in bytes (terminationMessagePolicy: FallbackToLogsOnError).
 const fitsStatus = 2048
 
-func (a *app) printErrorLine(line string) (size int) {
+// ownCode is the code of an error; empty: the general one, which says no more than that.
+func ownCode(err error) string {
+	if errors.As(err, new(usageError)) || bootstrap.Code(err) == "plan.failed" {
+		return ""
+	}
+	return bootstrap.Code(err)
+}
+
+// printErrorLine prints a line, and the code of its error, if it has one.
+func (a *app) printErrorLine(line, code string) (size int) {
 	if a.logFormat == formatJSON {
-		a.logger().Error(line)
+		var attrs []any
+		if code != "" {
+			attrs = append(attrs, "code", code)
+		}
+		a.logger().Error(line, attrs...)
 	} else {
+		if code != "" {
+			line += " [" + code + "]"
+		}
 		fmt.Fprintf(a.stderr, "nodeinit: %s\n", line)
 	}
 	return len("nodeinit: \n") + len(line)

@@ -90,7 +90,7 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
 // emptyNames refuses a flag that was given and names nothing: it comes from a
 // variable that is not set, and would mean the opposite of what was wanted.
 func (a *app) emptyNames(f *pflag.FlagSet) error {
-	for _, name := range []string{"source", "only", "ownership", "dest", "agent"} {
+	for _, name := range []string{"source", "only", "ownership", "plan", "output-file", "dest", "agent"} {
 		flag := f.Lookup(name)
 		if flag == nil || !flag.Changed {
 			continue

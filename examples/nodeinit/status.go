@@ -281,19 +281,9 @@ func lastRun(text []byte, when time.Time, before error) (*runStatus, error) {
 	if !report.Failed() {
 		return run, before
 	}
-	failure := report.Err
-	if failure == nil {
-		for _, r := range report.Results {
-			if r.Code() != "" && !r.Excused {
-				run.Step, failure = r.Step, r.Err
-				break
-			}
-		}
-	}
 	run.Result, run.Code = stateFailed, report.Code()
 	run.Cause, run.Remedy = bootstrap.Meaning(run.Code)
-	if failure != nil {
-		run.Error = failure.Error()
-	}
+	step, failure := report.Cause()
+	run.Step, run.Error = step, failure.Error()
 	return run, before
 }

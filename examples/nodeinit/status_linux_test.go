@@ -195,3 +195,31 @@ func (n *node) lastRun(agent string, ago time.Duration, fields string) {
 	n.write("/var/lib/slipway/"+agent+".last.json", `{"start":"`+start+`",`+fields+`}`)
 	n.shell("chmod 600 /var/lib/slipway/" + agent + ".last.json")
 }
+
+// The code of a failure is in the report, in logs, in status and in what a pod's status has
+// of the log's end, whichever format that has.
+func TestPLAN18_TheCodeOfAFailureIsWhereOperatorsLook(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	fails := n.args("apply", "--sysctl", "net.ipv4.none=1")
+	const code = "sysctl.key-missing"
+	o := n.run(fails...)
+	require.Equal(t, 1, o.code)
+	require.Regexp(t, `(?m)^nodeinit: step sysctl: .* \[sysctl\.key-missing\]\n\z`, o.stderr, "it ends what the kubelet takes as the termination message")
+	require.Equal(t, code, n.status(1).Agents[0].LastRun.Code)
+	require.Contains(t, n.run("status").stdout, "  failed    step sysctl: "+code+"\n")
+
+	o = n.run(append(fails, "--output", "json", "--log-format", "json")...)
+	report := map[string]any{}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &report))
+	require.Equal(t, code, report["code"])
+	for line := range strings.Lines(o.stderr) {
+		var logged struct{ Level, Code, Msg string }
+		require.NoError(t, json.Unmarshal([]byte(line), &logged), line)
+		if logged.Level == "ERROR" {
+			require.Equal(t, code, logged.Code, line)
+		}
+	}
+	require.Contains(t, o.stderr, `"msg":"step sysctl: `, "the last line too")
+	require.NotContains(t, n.run("apply", "--only", "nothing").stderr, "[", "a usage error has none")
+}
