@@ -120,7 +120,7 @@ func meaning(o kube.Outcome) (cause, remedy string) {
 	case kube.Garbled:
 		return "The annotation cannot be read.", "Look who else writes it; the next change is reported anew."
 	}
-	return bootstrap.Explain(o.Code)
+	return bootstrap.Meaning(o.Code)
 }
 
 // node is how one node is.

@@ -4,15 +4,20 @@
 package main_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -187,4 +192,56 @@ func TestRDY5_AFailureBeforeThePlanIsReported(t *testing.T) {
 	require.Equal(t, 1, o.code, o.stderr)
 	require.Equal(t, []string{read, wrote, event}, s.since(), o.stderr)
 	require.Equal(t, kube.Failed, s.outcome().Result)
+}
+
+// Drift is noticed by the next look, reported once, and left alone.
+func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
+	n := newNode(t)
+	s := newAPIServer(t, n)
+	flags := []string{"--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:" + s.port}
+	require.Zero(t, n.run(n.args("apply", flags...)...).code)
+	require.Equal(t, kube.Ready, s.outcome().Result)
+	var stdout, stderr bytes.Buffer
+	cmd := n.Command(binary, n.args("check", append(flags, "--every", "100ms", "--timeout", "30s")...)...)
+	cmd.Env = append(cmd.Environ(), "SLIPWAY_EVERY=100ms")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Start())
+	reads := func() (reads int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, r := range s.requests {
+			if r == read {
+				reads++
+			}
+		}
+		return reads
+	}
+	looks := func(more int) {
+		t.Helper()
+		until := reads() + more
+		require.Eventually(t, func() bool { return reads() >= until }, time.Minute, 10*time.Millisecond, &stderr)
+	}
+	looks(2)
+	n.shell("rm /etc/cni/net.d/05-cilium.conflist")
+	looks(3)
+	o := s.outcome()
+	require.Equal(t, "drifted cni", string(o.Result)+" "+o.Step)
+	require.Empty(t, n.shell("ls /etc/cni/net.d"), "nothing is changed")
+	require.Zero(t, n.run(n.args("apply")...).code)
+	looks(3)
+	require.Equal(t, kube.Ready, s.outcome().Result)
+
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait(), "told to end, it ends well: %s", &stderr)
+	count := map[string]int{}
+	for _, r := range s.since() {
+		count[r]++
+	}
+	use, spent := cmd.ProcessState.SysUsage().(*syscall.Rusage), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+	t.Logf("between two looks: %s; a look: at most %d KiB, %v of processor time",
+		regexp.MustCompile(`Rss\S+\s+\d+ kB`).FindAllString(string(status), -1), use.Maxrss, spent/time.Duration(count[read]))
+	require.Equal(t, 3, count[wrote], "ready, drifted, ready")
+	require.Empty(t, s.events)
 }
