@@ -111,14 +111,3 @@ func (r *Report) Cause() (step string, err error) {
 	}
 	return "", nil
 }
-
-// Explain returns what a code of this module means, as CODES.md has it: the cause and
-// the remedy, a sentence each. Both are empty for another code.
-func Explain(its string) (cause, remedy string) {
-	for _, m := range code.Table() {
-		if m.Code == its {
-			return m.Cause, m.Remedy
-		}
-	}
-	return "", ""
-}

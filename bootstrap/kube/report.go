@@ -100,12 +100,19 @@ func (r Reporter) read(ctx context.Context) (*metav1.PartialObjectMetadata, erro
 
 // patch changes annotation and condition in one request. A patch of a node's status may
 // change annotations too, as the kubelet does (nodeStatusStrategy of
-// pkg/registry/core/node).
+// pkg/registry/core/node). The answer is the node's metadata, without its images.
 func (r Reporter) patch(ctx context.Context, o Outcome, value any, condition map[string]any) error {
-	return Node{Client: r.Dynamic, Name: r.Node}.patch(ctx, types.StrategicMergePatchType, map[string]any{
+	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{annotation + o.Agent: value}},
 		"status":   map[string]any{"conditions": []any{condition}}, // conditions are merged by their types
-	}, "status")
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := r.Metadata.Resource(nodes).Patch(ctx, r.Node, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
+		return explain(err, "patch", nodes, "status", r.Node)
+	}
+	return nil
 }
 
 // component is the source of an event.

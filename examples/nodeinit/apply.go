@@ -41,11 +41,15 @@ func (a *app) checkCommand() *cobra.Command {
 		Use: "check", Args: arguments(0),
 		Short: "Print what apply would change; exit status 0 if nothing, 2 if something",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.every > 0 {
+				return a.checkEvery(cmd.Context())
+			}
 			a.cniWait = 0 // a dry run waits for nothing
 			return a.reporting(cmd, bootstrap.OpCheck, func() error { return a.runPlan(cmd.Context(), checkPlan) })
 		},
 	}
 	a.planFlags(c)
+	a.everyFlag(c)
 	return c
 }
 

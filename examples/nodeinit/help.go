@@ -30,7 +30,7 @@ var sections = []struct{ title, flags string }{
 		"k8s-api-server-urls k8s-api-server enable-k8s-host-firewall-bypass k8s-retry-spread k8s-client-qps k8s-client-burst " +
 		"k8s-client-connection-timeout k8s-client-connection-keep-alive"},
 	{"safety", "dry-run force while-alive any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
-	{"output", "output output-file timeline report-node report-metrics show-values log-format log-level no-descriptions version help"},
+	{"output", "output output-file timeline report-node report-metrics every show-values log-format log-level no-descriptions version help"},
 }
 
 // examples are two command lines of each command.
@@ -44,7 +44,7 @@ nodeinit apply --host-proc /hostproc --source config-map --plugins /plugins \
 nodeinit apply --only cgroup,bpffs`,
 	"nodeinit check": `
 nodeinit check --config flags.yaml
-nodeinit check --config flags.yaml --output json`,
+nodeinit check --host-proc /hostproc --every 5m --report-node`,
 	"nodeinit run": `
 nodeinit run --only cgroup,bpffs -- agent
 nodeinit run --drop-capabilities SYS_ADMIN,SYS_PTRACE -- agent`,

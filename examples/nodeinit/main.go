@@ -286,7 +286,7 @@ func (a *app) command(args ...string) *cobra.Command {
 		a.warnOfMistyped(os.Environ())
 		a.timeline.Title = cmd.CommandPath()
 		watch := cmd.Flags().Lookup("watch")
-		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Value.String() == "true"; a.timeout > 0 && !forever {
+		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Value.String() == "true" || a.every > 0; a.timeout > 0 && !forever {
 			ctx, stop := a.inTime(cmd.Context())
 			a.cleanups = append(a.cleanups, stop)
 			cmd.SetContext(ctx)

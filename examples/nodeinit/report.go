@@ -23,6 +23,7 @@ import (
 type outcomeOptions struct {
 	reportNode    bool
 	reportMetrics string
+	every         time.Duration
 
 	ran *bootstrap.Report // the run's, when there was one
 }

@@ -50,6 +50,7 @@ var badValues = map[string][]string{
 	"dest":                             {""},
 	"drop-capabilities":                {"SYS_ADMINS", "21"},
 	"eni-tables":                       {"-1", "main"},
+	"every":                            {"-1s"},
 	"exception":                        {"link"},
 	"host":                             nil,
 	"host-prefix":                      {"host"},

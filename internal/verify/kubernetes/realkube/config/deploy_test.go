@@ -32,7 +32,7 @@ var places = map[string]string{
 
 var (
 	kindLine = regexp.MustCompile(`(?m)^kind: (\S+)$`)
-	nameLine = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)$`)
+	nameLine = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)\n(?:  namespace: (\S+)\n)?`)
 )
 
 // The API server validates every field of every manifest that we ship.
@@ -40,6 +40,7 @@ func TestDeploymentExamplesAreAccepted(t *testing.T) {
 	files, err := filepath.Glob("../../../../../examples/deploy/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	files = append(files, "../../../../../examples/deploy/report/rbac.yaml")
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -49,6 +50,9 @@ func TestDeploymentExamplesAreAccepted(t *testing.T) {
 			require.NotNil(t, name, document)
 			require.Contains(t, places, kind[1])
 			path := fmt.Sprintf(places[kind[1]], name[1])
+			if name[2] != "" {
+				path = strings.Replace(path, "/kube-system/", "/"+name[2]+"/", 1)
+			}
 			_, err := server.Admin().Do(t.Context(), http.MethodPatch,
 				path+"?fieldManager=test&fieldValidation=Strict&dryRun=All", "application/apply-patch+yaml", []byte(document))
 			require.NoError(t, err, "%s: %s", file, path)

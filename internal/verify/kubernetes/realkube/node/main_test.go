@@ -26,7 +26,8 @@ import (
 type fields = map[string]any
 
 // server is shared by the tests, of which each has nodes of its own. On it is what
-// examples/deploy/agent.yaml holds.
+// agent.yaml of examples/deploy holds, and what the component report does, for an account
+// of its own.
 var server *realkube.Server
 
 var denied = realkube.ServiceAccount("kube-system", "denied") // has no right
@@ -40,7 +41,11 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer server.Close()
-	for _, d := range documents() {
+	if err := server.Admin().Create(context.Background(), "/api/v1/namespaces/kube-system/serviceaccounts", fields{"metadata": fields{"name": "reporter"}}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, d := range append(documents("agent.yaml"), documents("report/rbac.yaml", "name: agent\n", "name: reporter\n", "kube-system:agent", "kube-system:reporter")...) {
 		if err := server.Admin().ApplyYAML(context.Background(), d.path, []byte(d.text)); err != nil {
 			fmt.Fprintln(os.Stderr, d.path, err)
 			return 1
@@ -54,7 +59,7 @@ type document struct{ kind, path, text string }
 
 var (
 	kindLine = regexp.MustCompile(`(?m)^kind: (\S+)$`)
-	nameLine = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)$`)
+	nameLine = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)\n(?:  namespace: (\S+)\n)?`)
 	places   = map[string]string{
 		"ServiceAccount":                   "/api/v1/namespaces/kube-system/serviceaccounts/",
 		"ClusterRole":                      "/apis/rbac.authorization.k8s.io/v1/clusterroles/",
@@ -67,14 +72,19 @@ var (
 	}
 )
 
-func documents() (all []document) {
-	raw, err := os.ReadFile("../../../../../examples/deploy/agent.yaml")
+// documents are those of a manifest, with what is given as pairs replaced.
+func documents(file string, replaced ...string) (all []document) {
+	raw, err := os.ReadFile("../../../../../examples/deploy/" + file)
 	if err != nil {
 		panic(err)
 	}
-	for text := range strings.SplitSeq(string(raw), "\n---\n") {
-		kind := kindLine.FindStringSubmatch(text)[1]
-		all = append(all, document{kind, places[kind] + nameLine.FindStringSubmatch(text)[1], text})
+	for text := range strings.SplitSeq(strings.NewReplacer(replaced...).Replace(string(raw)), "\n---\n") {
+		kind, name := kindLine.FindStringSubmatch(text)[1], nameLine.FindStringSubmatch(text)
+		place := places[kind]
+		if name[2] != "" {
+			place = strings.Replace(place, "/kube-system/", "/"+name[2]+"/", 1)
+		}
+		all = append(all, document{kind, place + name[1], text})
 	}
 	return all
 }
@@ -101,16 +111,22 @@ func admin(t testing.TB) dynamic.Interface { return client(t, realkube.Admin.Tok
 // agentOn returns the token of the agent's pod on the node, as the kubelet gets it.
 func agentOn(t testing.TB, node string) string {
 	t.Helper()
+	return tokenOn(t, "agent", node)
+}
+
+// tokenOn returns the token of an account's pod on the node.
+func tokenOn(t testing.TB, account, node string) string {
+	t.Helper()
 	create(t, "/api/v1/namespaces/kube-system/pods", fields{
-		"metadata": fields{"name": "agent-" + node},
-		"spec":     fields{"serviceAccountName": "agent", "nodeName": node, "containers": []any{fields{"name": "agent", "image": "agent"}}},
+		"metadata": fields{"name": account + "-" + node},
+		"spec":     fields{"serviceAccountName": account, "nodeName": node, "containers": []any{fields{"name": "agent", "image": "agent"}}},
 	})
 	request, err := json.Marshal(fields{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-		"spec": fields{"boundObjectRef": fields{"apiVersion": "v1", "kind": "Pod", "name": "agent-" + node}},
+		"spec": fields{"boundObjectRef": fields{"apiVersion": "v1", "kind": "Pod", "name": account + "-" + node}},
 	})
 	require.NoError(t, err)
-	answer, err := server.Admin().Do(t.Context(), http.MethodPost, places["ServiceAccount"]+"agent/token", "application/json", request)
+	answer, err := server.Admin().Do(t.Context(), http.MethodPost, places["ServiceAccount"]+account+"/token", "application/json", request)
 	require.NoError(t, err)
 	var token struct{ Status struct{ Token string } }
 	require.NoError(t, json.Unmarshal(answer, &token))

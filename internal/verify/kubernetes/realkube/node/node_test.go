@@ -223,7 +223,7 @@ func TestRDY3_TheManifestGrantsTheLeast(t *testing.T) {
 	}
 	eventually(t, work)
 	rules := 0
-	for _, d := range documents() {
+	for _, d := range documents("agent.yaml") {
 		if !slices.Contains([]string{"Role", "ClusterRole"}, d.kind) {
 			continue
 		}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package kube_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/internal/code"
+)
+
+func TestRDY5_WhatAReportComesTo(t *testing.T) {
+	long := strings.Repeat("ö", 300)
+	for name, tc := range map[string]struct {
+		report bootstrap.Report
+		want   kube.Outcome
+	}{
+		"nothing to do": {
+			bootstrap.Report{Op: bootstrap.OpCheck, Agent: "a", Version: "1", Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Unchanged}}},
+			kube.Outcome{Agent: "a", Version: "1", Result: kube.Ready},
+		},
+		"applied": {
+			bootstrap.Report{Op: bootstrap.OpApply, Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Changed}}},
+			kube.Outcome{Result: kube.Ready},
+		},
+		"something to do": {
+			bootstrap.Report{Op: bootstrap.OpCheck, Results: []bootstrap.Result{
+				{Step: "cgroup", Status: bootstrap.Unchanged}, {Step: "bpffs", Status: bootstrap.WouldChange, Changes: []string{"mount /sys/fs/bpf", "x"}}}},
+			kube.Outcome{Result: kube.Drifted, Step: "bpffs", Message: "mount /sys/fs/bpf; x"},
+		},
+		"failed": {
+			bootstrap.Report{Op: bootstrap.OpApply, Results: []bootstrap.Result{
+				{Step: "optional", Status: bootstrap.Failed, Excused: true, Err: errors.New("x")},
+				{Step: "cni", Status: bootstrap.WouldChange},
+				{Step: "sysctl", Status: bootstrap.Failed, Err: code.New(code.SysctlReadOnly, "a\nhttps://u:p@b")}}},
+			kube.Outcome{Result: kube.Failed, Step: "sysctl", Code: code.SysctlReadOnly, Message: "a; https://b"},
+		},
+		"before its steps": {
+			bootstrap.Report{Op: bootstrap.OpApply, Err: &bootstrap.StepError{Step: "config", Op: "resolve", Err: errors.New(long)}},
+			kube.Outcome{Result: kube.Failed, Step: "config", Code: code.PlanFailed, Message: "step \"config\": resolve: " + long},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := kube.OutcomeOf(&tc.report)
+			require.LessOrEqual(t, len(got.Message), 250)
+			if strings.Contains(tc.want.Message, long) {
+				require.True(t, strings.HasSuffix(got.Message, "ö..."), got.Message)
+				got.Message = tc.want.Message
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestRDY5_AnnotationsAreReadByAgent(t *testing.T) {
+	require.Equal(t, []kube.Outcome{
+		{Agent: "a", Result: kube.Failed, Code: "sysctl.read-only"},
+		{Agent: "b", Result: kube.Garbled},
+		{Agent: "c", Result: kube.Garbled},
+	}, kube.Outcomes(map[string]string{
+		"report.slipway.dev/c": `{"result":"well"}`,
+		"report.slipway.dev/b": `{"result":`,
+		"report.slipway.dev/a": `{"agent":"another","result":"failed","code":"sysctl.read-only"}`,
+		"other":                "x",
+	}))
+	require.Equal(t, "SlipwayMyAgent2Ready", kube.Outcome{Agent: "my-agent.2"}.Condition())
+}
+
+func TestRDY5_AReporterNeedsItsClientsAndANode(t *testing.T) {
+	_, err := kube.Reporter{}.Report(t.Context(), kube.Outcome{})
+	require.ErrorContains(t, err, "no client given")
+	_, err = kube.Reporter{}.Withdraw(t.Context(), "")
+	require.ErrorContains(t, err, "no client given")
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+	configkube "github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+
+// silent is the result of a node that has no report.
+const silent kube.Result = "no report"
+
+// fleet is how the nodes are.
+type fleet struct {
+	Nodes    int                 `json:"nodes"`
+	Results  map[kube.Result]int `json:"results"`  // nodes, by the worst of their results
+	Versions map[string]int      `json:"versions"` // reports, by the version of the program
+	Groups   []*group            `json:"groups"`   // of all that is not ready
+}
+
+// group is the nodes of which the same is wrong.
+type group struct {
+	Agent  string      `json:"agent,omitempty"`
+	Result kube.Result `json:"result"`
+	Step   string      `json:"step,omitempty"`
+	Code   string      `json:"code,omitempty"`
+	Cause  string      `json:"cause,omitempty"`
+	Remedy string      `json:"remedy,omitempty"`
+	Since  time.Time   `json:"since,omitzero"` // the first of them
+	Nodes  []string    `json:"nodes"`
+}
+
+func (f *fleet) well() bool { return len(f.Groups) == 0 }
+
+// page is how many nodes are read at once.
+const page = 500
+
+// readFleet reads the nodes' annotations. What they say is kept, and no node is.
+func readFleet(ctx context.Context, client *configkube.Client, selector, agent string) (*fleet, error) {
+	f := &fleet{Results: map[kube.Result]int{}, Versions: map[string]int{}, Groups: []*group{}}
+	groups := map[kube.Outcome]*group{}
+	for options := (metav1.ListOptions{LabelSelector: selector, Limit: page}); ; {
+		list, err := client.Metadata.Resource(nodes).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list nodes: %w", err)
+		}
+		for i := range list.Items {
+			f.add(groups, list.Items[i].Name, outcomes(list.Items[i].Annotations, agent))
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
+		}
+	}
+	f.Groups = slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
+		return cmp.Or(cmp.Compare(severity(b.Result), severity(a.Result)), cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Code, b.Code),
+			cmp.Compare(a.Step, b.Step), cmp.Compare(a.Agent, b.Agent))
+	})
+	return f, nil
+}
+
+// outcomes are those of one agent or, if none is named, of all.
+func outcomes(annotations map[string]string, agent string) []kube.Outcome {
+	all := slices.DeleteFunc(kube.Outcomes(annotations), func(o kube.Outcome) bool { return agent != "" && o.Agent != agent })
+	if len(all) == 0 {
+		return []kube.Outcome{{Agent: agent, Result: silent}}
+	}
+	return all
+}
+
+// severity orders results: the worst is the highest.
+func severity(r kube.Result) int {
+	return slices.Index([]kube.Result{kube.Ready, kube.Drifted, silent, kube.Garbled, kube.Failed}, r)
+}
+
+func (f *fleet) add(groups map[kube.Outcome]*group, node string, all []kube.Outcome) {
+	f.Nodes++
+	f.Results[slices.MaxFunc(all, func(a, b kube.Outcome) int { return severity(a.Result) - severity(b.Result) }).Result]++
+	for _, o := range all {
+		if o.Version != "" {
+			f.Versions[o.Version]++
+		}
+		if o.Result == kube.Ready {
+			continue
+		}
+		key := kube.Outcome{Agent: o.Agent, Result: o.Result, Step: o.Step, Code: o.Code}
+		g := groups[key]
+		if g == nil {
+			g = &group{Agent: o.Agent, Result: o.Result, Step: o.Step, Code: o.Code, Since: o.Since}
+			g.Cause, g.Remedy = meaning(o)
+			groups[key] = g
+		}
+		if g.Nodes = append(g.Nodes, node); o.Since.Before(g.Since) {
+			g.Since = o.Since
+		}
+	}
+}
+
+// meaning says why it is so and what helps.
+func meaning(o kube.Outcome) (cause, remedy string) {
+	switch o.Result {
+	case silent:
+		return "Nothing has been reported, or all was uninstalled.", "Look at the agent's pod on the node: it may never have started, or have no right to report."
+	case kube.Drifted:
+		return "A check found something to do.", "Restart the agent's pod on the node, which applies anew, and look for what changes the node."
+	case kube.Garbled:
+		return "The annotation cannot be read.", "Look who else writes it; the next change is reported anew."
+	}
+	return bootstrap.Meaning(o.Code)
+}
+
+// node is how one node is.
+type node struct {
+	Name    string   `json:"node"`
+	Reports []report `json:"reports"`
+}
+
+// report is what one agent says of a node, with what its condition says beside.
+type report struct {
+	kube.Outcome
+	Message string `json:"message,omitempty"`
+	Cause   string `json:"cause,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+func (n *node) well() bool {
+	return !slices.ContainsFunc(n.Reports, func(r report) bool { return r.Result != kube.Ready })
+}
+
+// readNode reads one node as a whole: its condition has the error.
+func readNode(ctx context.Context, client *configkube.Client, name, agent string) (*node, error) {
+	object, err := client.Dynamic.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get node %s: %w", name, err)
+	}
+	n := &node{Name: name}
+	for _, o := range outcomes(object.GetAnnotations(), agent) {
+		r := report{Outcome: o, Message: message(object, o.Condition())}
+		if o.Result != kube.Ready {
+			r.Cause, r.Remedy = meaning(o)
+		}
+		n.Reports = append(n.Reports, r)
+	}
+	return n, nil
+}
+
+// message is that of the condition of a type; empty: there is none.
+func message(object *unstructured.Unstructured, condition string) string {
+	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // what is none of it has no message
+	for _, one := range all {
+		if c, ok := one.(map[string]any); ok && c["type"] == condition {
+			text, _ := c["message"].(string)
+			return text
+		}
+	}
+	return ""
+}

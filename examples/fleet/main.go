@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Command fleet says how the nodes of a cluster are: which failed, by what, and what
+// helps, from what `nodeinit --report-node` has told. Under the name kubectl-slipway in
+// a folder of PATH it is kubectl's plugin slipway:
+//
+//	kubectl slipway                    # all nodes, by the code of what is wrong
+//	kubectl slipway --why worker-17    # one node: what, cause, remedy
+//
+// It reads metadata only, 500 nodes at a time, and needs list on nodes; for --why, get.
+//
+// It exits with 0 when all is well, 2 when a node failed, has drifted, or says nothing, 1
+// when the cluster could not be asked, 64 when it was called wrongly.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/configresolve/kube"
+)
+
+// The exit statuses, beside 0: all is well.
+const (
+	exitError = 1  // the cluster could not be asked
+	exitWrong = 2  // of a node not all is well
+	exitUsage = 64 // EX_USAGE of sysexits(3)
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// options are the values of the flags.
+type options struct {
+	kubeconfig, selector, agent, why, output string
+	timeout                                  time.Duration
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, or ~/.kube/config)")
+	f.StringVar(&o.selector, "selector", "", "only nodes with these `labels`, as kubectl takes them")
+	f.StringVar(&o.selector, "l", "", "the same, in short")
+	f.StringVar(&o.agent, "agent", "", "only what this `agent` reports (default: every one that does)")
+	f.StringVar(&o.why, "why", "", "say of this `node` what is wrong, why, and what helps")
+	f.StringVar(&o.output, "output", "text", "text, or json: one document")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after this long")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	_, invalid := labels.Parse(o.selector)
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.output != "text" && o.output != "json":
+		return o, fmt.Errorf("--output %q: want text or json", o.output)
+	case o.timeout <= 0:
+		return o, fmt.Errorf("--timeout %s: want a time above 0", o.timeout)
+	case invalid != nil:
+		return o, fmt.Errorf("--selector: %w", invalid)
+	}
+	if o.kubeconfig == "" {
+		o.kubeconfig = defaultKubeconfig()
+	}
+	return o, nil
+}
+
+// defaultKubeconfig is the file that kubectl would read first; empty: there is none, as
+// in a pod.
+func defaultKubeconfig() string {
+	candidates := filepath.SplitList(os.Getenv("KUBECONFIG"))
+	if home, err := os.UserHomeDir(); err == nil {
+		candidates = append(candidates, filepath.Join(home, ".kube", "config"))
+	}
+	for _, path := range candidates {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = bootstrap.Printable(stdout), bootstrap.Printable(stderr)
+	o, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "fleet: %s\nfleet: see --help\n", bootstrap.OneLine(err.Error()))
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("--timeout of %s is over", o.timeout))
+	defer cancel()
+	well, err := o.show(ctx, stdout)
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "fleet: %s\n", bootstrap.OneLine(err.Error()))
+		return exitError
+	case !well:
+		return exitWrong
+	}
+	return 0
+}
+
+// show prints what was asked for, and reports whether all is well.
+func (o options) show(ctx context.Context, w io.Writer) (well bool, err error) {
+	client, err := kube.Connection{Kubeconfig: o.kubeconfig, UserAgent: "slipway-fleet", Spread: time.Second}.Client()
+	if err != nil {
+		return false, err
+	}
+	if o.why != "" {
+		n, err := readNode(ctx, client, o.why, o.agent)
+		if err != nil {
+			return false, err
+		}
+		return n.well(), print(w, o.output, n)
+	}
+	f, err := readFleet(ctx, client, o.selector, o.agent)
+	if err != nil {
+		return false, err
+	}
+	return f.well(), print(w, o.output, f)
+}
+
+// print prints for people, or one document.
+func print(w io.Writer, output string, what interface{ text(time.Time) string }) error {
+	if output == "json" {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(what)
+	}
+	_, err := io.WriteString(w, what.text(time.Now()))
+	return err
+}

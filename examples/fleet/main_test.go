@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// binary is the program under test.
+var binary string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "fleet-test-")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "fleet")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(fmt.Errorf("build fleet: %w", err))
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// cluster is an API server that lists nodes in pages, as the real one does
+// (internal/verify/kubernetes/realkube).
+type cluster struct {
+	names      []string
+	nodes      map[string]map[string]any
+	pages      []int // how many nodes each had
+	kubeconfig string
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{nodes: map[string]map[string]any{}}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	c.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"x","cluster":{"server":%q}}],"contexts":[{"name":"x","context":{"cluster":"x","user":""}}],"current-context":"x"}`, server.URL)
+	require.NoError(t, os.WriteFile(c.kubeconfig, []byte(text), 0o600))
+	return c
+}
+
+// add adds a node with what agents report, and messages of conditions.
+func (c *cluster) add(name string, reports map[string]string, conditions ...any) {
+	annotations := map[string]string{}
+	for agent, report := range reports {
+		annotations["report.slipway.dev/"+agent] = report
+	}
+	c.names = append(c.names, name)
+	c.nodes[name] = map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name, "annotations": annotations},
+		"status": map[string]any{"conditions": conditions}}
+}
+
+func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if name, one := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); one {
+		if c.nodes[name] == nil {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"nodes %q not found"}`, name)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(c.nodes[name])
+		return
+	}
+	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	if !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") || limit == 0 {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	list := map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": map[string]any{}}
+	to := min(from+limit, len(c.names))
+	if to < len(c.names) {
+		list["metadata"] = map[string]any{"continue": strconv.Itoa(to)}
+	}
+	items := []any{}
+	for _, name := range c.names[from:to] {
+		items = append(items, map[string]any{"metadata": c.nodes[name]["metadata"]})
+	}
+	list["items"], c.pages = items, append(c.pages, len(items))
+	_ = json.NewEncoder(w).Encode(list)
+}
+
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+func (c *cluster) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(binary, append([]string{"--kubeconfig", c.kubeconfig}, args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		require.IsType(t, &exec.ExitError{}, err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// golden compares what is for people, at 80 columns, with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+	for line := range strings.Lines(got) {
+		require.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 80, line)
+	}
+}
+
+func report(result, step, code, version string, since time.Duration) string {
+	at := time.Now().Add(-since).UTC().Format(time.RFC3339)
+	text, _ := json.Marshal(map[string]any{"agent": "cilium", "result": result, "step": step, "code": code, "version": version, "time": at, "since": at})
+	return string(text)
+}
+
+const version = "v0.9.0 (commit 2f1c), go1.25.0 linux/amd64"
+
+// forty is a cluster in which five nodes failed, as three kinds, and others are not well.
+func forty(t *testing.T) *cluster {
+	c := newCluster(t)
+	for i := range 40 {
+		text := report("ready", "", "", version, 30*time.Hour)
+		switch {
+		case i < 3:
+			text = report("failed", "sysctl", "sysctl.read-only", version, time.Duration(i+5)*time.Hour+30*time.Minute)
+		case i == 3:
+			text = report("failed", "cni", "cni.no-loopback", "v0.8.0", 25*time.Hour+30*time.Minute)
+		case i == 4:
+			text = report("failed", "config", "acme.own-code", version, 90*time.Minute)
+		case i == 5:
+			text = report("drifted", "bpffs", "", version, 80*time.Hour)
+		case i == 6:
+			text = "{\x1b[2J"
+		}
+		reports := map[string]string{"cilium": text}
+		if i == 7 {
+			reports = nil
+		}
+		c.add(fmt.Sprintf("worker-%02d", i), reports, map[string]any{"type": "SlipwayCiliumReady", "message": "write /proc/sys/net: read-only file \x1b[31msystem"})
+	}
+	return c
+}
+
+func TestRDY6_NodesAreGroupedByCode(t *testing.T) {
+	c := forty(t)
+	o := c.run(t)
+	require.Equal(t, 2, o.code, o.stderr)
+	golden(t, "fleet.txt", o.stdout)
+
+	o = c.run(t, "--output", "json")
+	require.Equal(t, 2, o.code, o.stderr)
+	var f struct {
+		Nodes   int
+		Results map[string]int
+		Groups  []struct {
+			Code, Result, Cause string
+			Nodes               []string
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &f))
+	require.Equal(t, map[string]int{"ready": 32, "failed": 5, "drifted": 1, "garbled": 1, "no report": 1}, f.Results)
+	require.Equal(t, "sysctl.read-only", f.Groups[0].Code)
+	require.Equal(t, []string{"worker-00", "worker-01", "worker-02"}, f.Groups[0].Nodes, "all of them")
+	require.Equal(t, "/proc/sys is read-only here.", f.Groups[0].Cause)
+
+	o = c.run(t, "--agent", "acme")
+	require.Equal(t, 2, o.code)
+	require.Contains(t, o.stdout, "40 nodes: 40 no report\n")
+}
+
+func TestRDY6_WhyANodeIsAsItIs(t *testing.T) {
+	c := forty(t)
+	o := c.run(t, "--why", "worker-03")
+	require.Equal(t, 2, o.code, o.stderr)
+	since := strings.Split(o.stdout, "\n")[5]
+	require.Regexp(t, `^since    \S+Z \(25 hours\)$`, since)
+	golden(t, "why.txt", strings.Replace(o.stdout, since, "since    ... (25 hours)", 1))
+
+	o = c.run(t, "--why", "worker-39", "--output", "json")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stdout, `"result": "ready"`)
+
+	o = c.run(t, "--why", "worker-99")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "fleet: get node worker-99: ")
+}
+
+func TestRDY6_NodesAreReadInPages(t *testing.T) {
+	c := newCluster(t)
+	for i := range 1201 {
+		c.add(fmt.Sprint("n", i), map[string]string{"cilium": report("ready", "", "", version, 0)})
+	}
+	o := c.run(t)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "1201 nodes: 1201 ready\n", o.stdout)
+	require.Equal(t, []int{500, 500, 201}, c.pages)
+}
+
+func TestRDY6_ExitStatuses(t *testing.T) {
+	c := newCluster(t)
+	o := c.run(t)
+	require.Zero(t, o.code)
+	require.Equal(t, "0 nodes: none is selected\n", o.stdout)
+	for _, args := range [][]string{{"--no-such-flag"}, {"--output", "xml"}, {"now"}, {"--timeout", "-5s"}, {"-l", "a in"}} {
+		o = c.run(t, args...)
+		require.Equal(t, 64, o.code, args)
+		require.Contains(t, o.stderr, "fleet: see --help\n")
+		require.Empty(t, o.stdout)
+	}
+	require.Zero(t, c.run(t, "--help").code)
+	c.kubeconfig = filepath.Join(t.TempDir(), "none")
+	require.Equal(t, 1, c.run(t).code)
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+)
+
+// width is how wide text is, in columns: as terminals begin.
+const width = 80
+
+// named is how many nodes a group names.
+const named = 3
+
+func (f *fleet) text(now time.Time) string {
+	var b strings.Builder
+	b.WriteString(wrapped(counted(f.Nodes, "node")+": "+f.results(), ""))
+	if len(f.Versions) > 1 {
+		b.WriteString(wrapped("versions: "+f.versions(), ""))
+	}
+	for _, g := range f.Groups {
+		b.WriteString("\n" + g.text(now))
+	}
+	return b.String()
+}
+
+// results are the numbers of nodes, the well ones first.
+func (f *fleet) results() string {
+	var all []string
+	for _, r := range []kube.Result{kube.Ready, kube.Failed, kube.Drifted, kube.Garbled, silent} {
+		if n := f.Results[r]; n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, r))
+		}
+	}
+	return cmp.Or(strings.Join(all, ", "), "none is selected")
+}
+
+// versions are those that most have first.
+func (f *fleet) versions() string {
+	var names []string
+	for v := range f.Versions {
+		names = append(names, v)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(f.Versions[b]-f.Versions[a], cmp.Compare(a, b)) })
+	for i, v := range names {
+		names[i] = fmt.Sprintf("%d with %s", f.Versions[v], bootstrap.OneLine(v))
+	}
+	return strings.Join(names, "; ")
+}
+
+func (g *group) text(now time.Time) string {
+	title := counted(len(g.Nodes), "node") + ": " + cmp.Or(g.Code, string(g.Result))
+	if g.Step != "" {
+		title += ", in step " + g.Step
+	}
+	if g.Agent != "" {
+		title += ", agent " + g.Agent
+	}
+	if !g.Since.IsZero() {
+		title += ", since " + age(now.Sub(g.Since))
+	}
+	const indent = "    "
+	text := wrapped(bootstrap.OneLine(title), "") + wrapped(g.Cause, indent) + wrapped(g.Remedy, indent)
+	some := strings.Join(g.Nodes[:min(named, len(g.Nodes))], ", ")
+	if more := len(g.Nodes) - named; more > 0 {
+		some += fmt.Sprintf(" and %d more", more)
+	}
+	return text + wrapped(some, indent)
+}
+
+func (n *node) text(now time.Time) string {
+	var b strings.Builder
+	for i, r := range n.Reports {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		since := ""
+		if !r.Since.IsZero() {
+			since = fmt.Sprintf("%s (%s)", r.Since.Format(time.RFC3339), age(now.Sub(r.Since)))
+		}
+		for _, line := range [][2]string{
+			{"node", n.Name}, {"agent", r.Agent}, {"result", string(r.Result)}, {"step", r.Step}, {"code", r.Code}, {"since", since},
+			{"version", r.Version}, {"message", r.Message}, {"cause", r.Cause}, {"remedy", r.Remedy},
+		} {
+			if line[1] != "" {
+				b.WriteString(line[0] + wrapped(bootstrap.OneLine(line[1]), strings.Repeat(" ", 9))[len(line[0]):])
+			}
+		}
+	}
+	return b.String()
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// age is a time as people say it.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "less than a minute"
+	case d < time.Hour:
+		return counted(int(d/time.Minute), "minute")
+	case d < 48*time.Hour:
+		return counted(int(d/time.Hour), "hour")
+	}
+	return counted(int(d/(24*time.Hour)), "day")
+}
+
+// wrapped is text in lines of at most width columns, each behind indent; empty for none.
+func wrapped(text, indent string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		size := len([]rune(word))
+		switch {
+		case column == 0:
+			b.WriteString(indent + word)
+			column = len(indent) + size
+		case column+1+size > width:
+			b.WriteString("\n" + indent + word)
+			column = len(indent) + size
+		default:
+			b.WriteString(" " + word)
+			column += 1 + size
+		}
+	}
+	if column > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+)
+
+// apiServer is one with a Node, for as much as a report needs; what a real one does with
+// it is shown in internal/verify/kubernetes/realkube.
+type apiServer struct {
+	t    *testing.T
+	port string
+
+	mu          sync.Mutex
+	requests    []string
+	annotations map[string]string
+	condition   map[string]any
+	events      []string
+}
+
+// newAPIServer serves on the node's own loopback.
+func newAPIServer(t *testing.T, n *node) *apiServer {
+	t.Helper()
+	s := &apiServer{t: t, annotations: map[string]string{}}
+	var listener net.Listener
+	n.do(func() (err error) {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+		return err
+	})
+	server := httptest.NewUnstartedServer(s)
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	s.port = port
+	return s
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	body, _ := io.ReadAll(r.Body)
+	switch r.Method {
+	case http.MethodPatch:
+		var patch struct {
+			Metadata struct{ Annotations map[string]*string }
+			Status   struct{ Conditions []map[string]any }
+		}
+		if err := json.Unmarshal(body, &patch); err != nil {
+			s.t.Error(err)
+		}
+		for key, value := range patch.Metadata.Annotations {
+			if delete(s.annotations, key); value != nil {
+				s.annotations[key] = *value
+			}
+		}
+		if s.condition = patch.Status.Conditions[0]; s.condition["$patch"] == "delete" {
+			s.condition = nil
+		}
+	case http.MethodPost:
+		var event struct{ Type, Reason, Message string }
+		if err := json.Unmarshal(body, &event); err != nil {
+			s.t.Error(err)
+		}
+		s.events = append(s.events, event.Type+" "+event.Reason+": "+event.Message)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	annotations, _ := json.Marshal(s.annotations)
+	fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"worker","uid":"1","annotations":%s}}`, annotations)
+}
+
+// since returns the requests since it was last called.
+func (s *apiServer) since() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := s.requests
+	s.requests = nil
+	return requests
+}
+
+func (s *apiServer) outcome() kube.Outcome {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := kube.Outcomes(s.annotations)
+	require.Len(s.t, all, 1)
+	return all[0]
+}
+
+const (
+	read  = "GET /api/v1/nodes/worker"
+	wrote = "PATCH /api/v1/nodes/worker/status"
+	event = "POST /api/v1/namespaces/default/events"
+)
+
+func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
+	n := newNode(t)
+	s := newAPIServer(t, n)
+	const metrics = "/run/slipway.prom"
+	run := func(command string, more ...string) outcome {
+		return n.run(n.args(command, append([]string{"--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:" + s.port,
+			"--report-metrics", metrics}, more...)...)...)
+	}
+
+	require.Equal(t, 2, run("check").code)
+	require.Equal(t, []string{read, wrote}, s.since(), "what is to do is no failure")
+	o := s.outcome()
+	require.Equal(t, "cilium drifted config", o.Agent+" "+string(o.Result)+" "+o.Step)
+	require.Contains(t, n.read(metrics), `slipway_run_failed{agent="cilium",op="check"} 0`)
+
+	bad := []string{"--sysctl", "net.ipv4.no_such_key=1"}
+	require.Equal(t, 1, run("apply", bad...).code)
+	require.Equal(t, []string{read, wrote, event}, s.since())
+	o = s.outcome()
+	require.Equal(t, "failed sysctl sysctl.key-missing", string(o.Result)+" "+o.Step+" "+o.Code)
+	require.NotEmpty(t, o.Version)
+	require.False(t, o.Time.IsZero())
+	require.Equal(t, "SlipwayCiliumReady False SysctlKeyMissing", fmt.Sprint(s.condition["type"], " ", s.condition["status"], " ", s.condition["reason"]))
+	require.Contains(t, s.condition["message"], "net.ipv4.no_such_key")
+	require.Len(t, s.events, 1)
+	require.True(t, strings.HasPrefix(s.events[0], "Warning SysctlKeyMissing: "), s.events[0])
+	require.Contains(t, n.read(metrics), `slipway_run_failed{agent="cilium",op="apply",step="sysctl",code="sysctl.key-missing"} 1`)
+
+	require.Equal(t, 1, run("apply", bad...).code)
+	require.Equal(t, []string{read}, s.since(), "the same again")
+	require.Equal(t, 2, run("check").code)
+	require.Equal(t, []string{read}, s.since(), "what a check finds after a failure says less")
+
+	require.Zero(t, run("apply").code)
+	require.Equal(t, []string{read, wrote}, s.since())
+	require.Equal(t, kube.Ready, s.outcome().Result)
+	require.Equal(t, "True Ready", fmt.Sprint(s.condition["status"], " ", s.condition["reason"]))
+	require.Zero(t, run("apply").code)
+	require.Zero(t, run("check").code)
+	require.Equal(t, []string{read, read}, s.since(), "no heartbeats")
+
+	require.Contains(t, run("uninstall", "--dry-run").stdout, "would-change")
+	require.Empty(t, s.since(), "a dry run says nothing")
+	require.Zero(t, run("uninstall").code)
+	require.Equal(t, []string{read, wrote}, s.since())
+	require.Empty(t, s.annotations)
+	require.Nil(t, s.condition)
+}
+
+// A report that cannot be sent ends no run otherwise than without it, and in time.
+func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
+	n := newNode(t)
+	o := n.run(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:9", "--k8s-retry-spread", "100ms",
+		"--timeout", "20s", "--report-metrics", "/run/none/slipway.prom")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stderr, "what this has come to is not reported")
+	require.Contains(t, o.stderr, "--report-node: get nodes worker")
+	require.Contains(t, o.stderr, "--report-metrics: ")
+
+	o = n.run(n.args("check", "--report-node", "--enable-k8s=false")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stderr, "there is no API server")
+
+	o = n.run(n.args("check", "--report-metrics", "/run/slipway.txt")...)
+	require.Equal(t, 64, o.code)
+	require.Contains(t, o.stderr, "must end in .prom")
+}
+
+// What a run has come to before there was a plan is reported too.
+func TestRDY5_AFailureBeforeThePlanIsReported(t *testing.T) {
+	n := newNode(t)
+	s := newAPIServer(t, n)
+	n.shell("mkdir -p -m 0700 /var/lib/slipway; mkdir /var/lib/slipway/journal.json")
+	o := n.run(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:"+s.port)...)
+	require.Equal(t, 1, o.code, o.stderr)
+	require.Equal(t, []string{read, wrote, event}, s.since(), o.stderr)
+	require.Equal(t, kube.Failed, s.outcome().Result)
+}
+
+// Drift is noticed by the next look, reported once, and left alone.
+func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
+	n := newNode(t)
+	s := newAPIServer(t, n)
+	flags := []string{"--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:" + s.port}
+	require.Zero(t, n.run(n.args("apply", flags...)...).code)
+	require.Equal(t, kube.Ready, s.outcome().Result)
+	var stdout, stderr bytes.Buffer
+	cmd := n.Command(binary, n.args("check", append(flags, "--every", "100ms", "--timeout", "30s")...)...)
+	cmd.Env = append(cmd.Environ(), "SLIPWAY_EVERY=100ms")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Start())
+	reads := func() (reads int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, r := range s.requests {
+			if r == read {
+				reads++
+			}
+		}
+		return reads
+	}
+	looks := func(more int) {
+		t.Helper()
+		until := reads() + more
+		require.Eventually(t, func() bool { return reads() >= until }, time.Minute, 10*time.Millisecond, &stderr)
+	}
+	looks(2)
+	n.shell("rm /etc/cni/net.d/05-cilium.conflist")
+	looks(3)
+	o := s.outcome()
+	require.Equal(t, "drifted cni", string(o.Result)+" "+o.Step)
+	require.Empty(t, n.shell("ls /etc/cni/net.d"), "nothing is changed")
+	require.Zero(t, n.run(n.args("apply")...).code)
+	looks(3)
+	require.Equal(t, kube.Ready, s.outcome().Result)
+
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait(), "told to end, it ends well: %s", &stderr)
+	count := map[string]int{}
+	for _, r := range s.since() {
+		count[r]++
+	}
+	use, spent := cmd.ProcessState.SysUsage().(*syscall.Rusage), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+	t.Logf("between two looks: %s; a look: at most %d KiB, %v of processor time",
+		regexp.MustCompile(`Rss\S+\s+\d+ kB`).FindAllString(string(status), -1), use.Maxrss, spent/time.Duration(count[read]))
+	require.Equal(t, 3, count[wrote], "ready, drifted, ready")
+	require.Empty(t, s.events)
+}

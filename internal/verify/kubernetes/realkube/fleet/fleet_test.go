@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package fleet has thousands of nodes report to one real API server, and asks for them
+// all with examples/fleet: what a report costs the API server and etcd, and what the
+// question costs whoever asks.
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+	configkube "github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
+	"github.com/slipway-dev/slipway/internal/verify/programs"
+)
+
+type fields = map[string]any
+
+// parallel calls f with 0 to n-1, a few at a time.
+func parallel(n int, f func(int) error) error {
+	var group sync.WaitGroup
+	errs := make([]error, n)
+	slots := make(chan struct{}, 8)
+	for i := range n {
+		slots <- struct{}{}
+		group.Go(func() {
+			errs[i] = f(i)
+			<-slots
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func name(i int) string { return fmt.Sprintf("worker-%05d", i) }
+
+// createNode makes a node with as much on it as a kubelet tells: fifty images.
+func createNode(ctx context.Context, s *realkube.Server, i int) error {
+	if err := s.Admin().Create(ctx, "/api/v1/nodes", fields{"metadata": fields{"name": name(i)}}); err != nil {
+		return err
+	}
+	var images []fields
+	for n := range 50 {
+		images = append(images, fields{"sizeBytes": 100000000 + n, "names": []string{
+			fmt.Sprintf("registry.example.org/platform/component-%02d@sha256:%s", n, strings.Repeat(fmt.Sprintf("%02x", n), 32)),
+			fmt.Sprintf("registry.example.org/platform/component-%02d:v1.2.%d", n, n)}})
+	}
+	return s.Admin().Merge(ctx, "/api/v1/nodes/"+name(i)+"/status", fields{"status": fields{"images": images,
+		"conditions": []fields{{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}}}})
+}
+
+// traffic counts requests and the bytes of bodies.
+type traffic struct {
+	next                     http.RoundTripper
+	requests, sent, received atomic.Int64
+}
+
+func (t *traffic) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.requests.Add(1)
+	t.sent.Add(max(r.ContentLength, 0))
+	response, err := t.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &counted{response.Body, &t.received}
+	}
+	return response, err
+}
+
+type counted struct {
+	io.ReadCloser
+	n *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// outcome is what the i-th node reports: 3 of 100 fail, of two kinds.
+func outcome(i int) kube.Outcome {
+	o := kube.Outcome{Agent: "cilium", Result: kube.Ready, Version: "v0.9.0 (commit 0123456789abcdef0123456789abcdef01234567), go1.25.0 linux/amd64"}
+	switch i % 100 {
+	case 0, 1:
+		o.Result, o.Step, o.Code, o.Message = kube.Failed, "sysctl", "sysctl.read-only", `step "sysctl": apply: write /proc/sys/net/ipv4/ip_forward: read-only file system`
+	case 2:
+		o.Result, o.Step, o.Code, o.Message = kube.Failed, "cni", "cni.no-loopback", `step "cni": check: the plugin loopback is not there`
+	}
+	return o
+}
+
+// round has all nodes report once, and says what that has cost.
+func round(t *testing.T, s *realkube.Server, client *configkube.Client, count *traffic, nodes int) (writes, requests float64) {
+	t.Helper()
+	before, err := s.Metrics(t.Context())
+	require.NoError(t, err)
+	r0, s0, b0 := count.requests.Load(), count.sent.Load(), count.received.Load()
+	require.NoError(t, parallel(nodes, func(i int) error {
+		_, err := kube.Reporter{Dynamic: client.Dynamic, Metadata: client.Metadata, Node: name(i)}.Report(t.Context(), outcome(i))
+		return err
+	}))
+	after, err := s.Metrics(t.Context())
+	require.NoError(t, err)
+	for _, op := range []string{"create", "update"} {
+		for _, what := range []string{`"nodes"`, `"events"`} {
+			writes += after.Sum("etcd_requests_total", `operation="`+op+`"`, what) - before.Sum("etcd_requests_total", `operation="`+op+`"`, what)
+		}
+	}
+	requests = float64(count.requests.Load() - r0)
+	n := float64(nodes)
+	t.Logf("%d nodes: %.2f requests, %.2f etcd writes, %.0f bytes sent and %.0f received a node", nodes, requests/n, writes/n,
+		float64(count.sent.Load()-s0)/n, float64(count.received.Load()-b0)/n)
+	return writes, requests
+}
+
+func TestRDY6_ThousandsOfNodes(t *testing.T) {
+	nodes := 5000
+	if testing.Short() {
+		nodes = 600
+	}
+	s, err := realkube.Start(context.WithoutCancel(t.Context()), realkube.Options{NoAudit: true, Log: os.Stderr})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, parallel(nodes, func(i int) error { return createNode(t.Context(), s, i) }))
+	kubeconfig, err := s.Kubeconfig(s.Dir(), realkube.Admin, "")
+	require.NoError(t, err)
+	count := &traffic{}
+	client, err := configkube.Connection{Kubeconfig: kubeconfig, Wrap: func(next http.RoundTripper) http.RoundTripper {
+		count.next = next
+		return count
+	}}.Client()
+	require.NoError(t, err)
+
+	failed := float64(nodes) / 100 * 3
+	writes, requests := round(t, s, client, count, nodes)
+	require.Equal(t, float64(nodes)+failed, writes, "a patch a node, and an event a failure")
+	require.Equal(t, 2*float64(nodes)+failed, requests)
+	writes, requests = round(t, s, client, count, nodes)
+	require.Zero(t, writes, "the same again is not written")
+	require.Equal(t, float64(nodes), requests)
+
+	program, err := programs.Program{Package: "./examples/fleet"}.Build(t.Context())
+	require.NoError(t, err)
+	ask := func(args ...string) (string, int) {
+		var stdout, stderr bytes.Buffer
+		cmd := exec.Command(program, append([]string{"--kubeconfig", kubeconfig}, args...)...)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		start := time.Now()
+		if err := cmd.Run(); err != nil {
+			require.ErrorAs(t, err, new(*exec.ExitError), stderr.String())
+		}
+		use := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		t.Logf("fleet %s: %v, %v of processor time, %d MiB", args, time.Since(start).Round(time.Millisecond), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), use.Maxrss>>10)
+		require.Less(t, use.Maxrss, int64(100<<10), "KiB")
+		return stdout.String() + stderr.String(), cmd.ProcessState.ExitCode()
+	}
+	text, code := ask()
+	require.Equal(t, 2, code, text)
+	require.Contains(t, text, fmt.Sprintf("%d nodes: %d ready, %.0f failed\n", nodes, nodes-int(failed), failed))
+	require.Contains(t, text, fmt.Sprintf("%d nodes: sysctl.read-only, in step sysctl, agent cilium", nodes/50))
+	text, code = ask("--output", "json")
+	require.Equal(t, 2, code, text)
+	require.Equal(t, int(failed), strings.Count(text, `"worker-`))
+	text, code = ask("--why", name(2))
+	require.Equal(t, 2, code, text)
+	require.Contains(t, text, "the plugin loopback is not there")
+}
