@@ -42,11 +42,12 @@ func (a *app) checkCommand() *cobra.Command {
 		Use: "check", Args: arguments(0),
 		Short: "Print what apply would change; exit status 0 if nothing, 2 if something",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.cniWait = 0 // a dry run waits for nothing
+			a.cniWait, a.preflight = 0, true // a dry run waits for nothing
 			return a.reporting(cmd, bootstrap.OpCheck, func() error { return a.runPlan(cmd.Context(), checkPlan) })
 		},
 	}
 	a.planFlags(c)
+	a.preflightFlags(c.Flags())
 	return c
 }
 
