@@ -8,20 +8,20 @@ import "context"
 // Foreign lists what others have in the agent's routing tables ([Ownership.SharedTables]):
 // the rules of policy routing that lead there, and the routes in them, a line each. What
 // the agent owns is not among it. It looks at IPv4 and IPv6 in the calling thread's network
-// namespace, and changes nothing; see [Leftovers.Inventory] for the error.
+// namespace, and changes nothing. Where a part cannot be looked at, the rest is listed, and
+// the error says what is missing.
 func (o Ownership) Foreign(ctx context.Context) (found []string, err error) {
 	if len(o.SharedTables) == 0 {
 		return nil, nil
 	}
-	routing := Ownership{
-		Agent: o.Agent, Exceptions: o.Exceptions, Links: o.Links,
-		Routes: o.Routes, Rules: o.Rules, LocalRule: o.LocalRule, SharedTables: o.SharedTables,
+	l := Leftovers{Ownership: o, Scope: AllState}
+	own, err := l.compile()
+	if err != nil {
+		return nil, err
 	}
-	inv, err := Leftovers{Ownership: routing, Scope: AllState}.Inventory(ctx)
+	inv, err := l.foreign(ctx, own)
 	for _, item := range inv.Left {
-		if item.Kind == kindRule || item.Kind == kindRoute {
-			found = append(found, item.String()+": "+item.Detail)
-		}
+		found = append(found, item.String()+": "+item.Detail)
 	}
 	return found, err
 }

@@ -85,7 +85,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 			Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}, NoUndo: true,
 		})
 	}
-	if a.preflight {
+	if a.preflight && !a.leftOut(stepPreflight) {
 		first, err := a.preflightStep(config, install)
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
