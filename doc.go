@@ -23,6 +23,7 @@
 //   - bootstrap/cri: where the container runtime looks for CNI files, what it has
 //     loaded, and which sandboxes it knows.
 //   - bootstrap/gate: waits for a file, a TCP port, kube-proxy's rules.
+//   - bootstrap/preflight: what is known to fail later, found before anything is changed.
 //   - bootstrap/kube: waits for the API server and custom resources, marks the node
 //     as ready, and tells a restart from a removal.
 //   - bootstrap/probe: the health probe of an agent with a plan.

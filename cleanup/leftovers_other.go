@@ -20,6 +20,10 @@ func (l Leftovers) inventory(context.Context, *owned) (*Inventory, error) {
 	return &Inventory{}, errPlatform
 }
 
+func (l Leftovers) foreign(context.Context, *owned) (*Inventory, error) {
+	return &Inventory{}, errPlatform
+}
+
 func (l Leftovers) remove(context.Context, *owned, []Item) error { return errPlatform }
 
 // removal is what objects need on Linux.

@@ -113,6 +113,18 @@ func (s *search) again(t *filetree.Tree) bool {
 }
 
 func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error) {
+	return l.find(ctx, own, finders())
+}
+
+// foreign is an inventory of policy routing alone.
+func (l Leftovers) foreign(ctx context.Context, own *owned) (*Inventory, error) {
+	return l.find(ctx, own, slices.DeleteFunc(finders(), func(f finder) bool {
+		return !slices.Contains(f.kinds, kindRule) && !slices.Contains(f.kinds, kindRoute)
+	}))
+}
+
+// find has the finders look, in their order, as far as they are in scope.
+func (l Leftovers) find(ctx context.Context, own *owned, finders []finder) (*Inventory, error) {
 	n, err := newNode(ctx, l, own)
 	if err != nil {
 		return &Inventory{}, err
@@ -120,7 +132,7 @@ func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error
 	defer n.close()
 	s := &search{node: n, left: map[leftGroup]int{}, seen: map[filetree.Location]bool{}}
 	var errs []error
-	for _, f := range finders() {
+	for _, f := range finders {
 		if l.Scope < f.least {
 			continue
 		}

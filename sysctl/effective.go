@@ -6,15 +6,9 @@ package sysctl
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
+	"github.com/slipway-dev/slipway/internal/dropin"
 	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/input"
 )
@@ -43,13 +37,13 @@ const maxSettings = 20_000
 // error. It also returns a line for each file that systemd may read otherwise. A
 // missing directory counts as empty.
 func effective(ctx context.Context, dirs []string, path string, planned []byte) (as []assignment, odd []string, err error) {
-	files, err := confFiles(ctx, dirs, path)
+	files, err := dropin.Files(ctx, dirs, path)
 	var errs failure.Set
 	errs.Add(err)
 	for _, file := range files {
 		content := planned
 		if file != path {
-			if content, err = readConf(ctx, file); err != nil {
+			if content, err = dropin.Read(ctx, file, input.MaxSysctl); err != nil {
 				errs.Add(err)
 				continue
 			}
@@ -70,43 +64,4 @@ func effective(ctx context.Context, dirs []string, path string, planned []byte) 
 	as, err = override(as)
 	errs.Add(err)
 	return as, odd, errs.Join()
-}
-
-// readConf reads a file. What there is nothing to read of is empty.
-func readConf(ctx context.Context, file string) ([]byte, error) {
-	if target, err := filepath.EvalSymlinks(file); err == nil && target == os.DevNull {
-		return nil, nil
-	}
-	content, err := input.ReadFile(ctx, file, input.MaxSysctl)
-	if errors.Is(err, fs.ErrNotExist) { // a link to nothing
-		return nil, nil
-	}
-	return content, err
-}
-
-// confFiles lists the files that count, by name. The file at path is assumed to
-// exist.
-func confFiles(ctx context.Context, dirs []string, path string) ([]string, error) {
-	byName := map[string]string{}
-	claim := func(file string) {
-		if name := filepath.Base(file); byName[name] == "" {
-			byName[name] = file
-		}
-	}
-	var errs failure.Set
-	for _, dir := range dirs {
-		if path != "" && filepath.Dir(path) == filepath.Clean(dir) {
-			claim(path)
-		}
-		names, err := input.ReadNames(ctx, dir, func(name string) bool { return strings.HasSuffix(name, ".conf") && name[0] != '.' })
-		if !errors.Is(err, fs.ErrNotExist) {
-			errs.Add(err)
-		}
-		for _, name := range names {
-			claim(filepath.Join(dir, name))
-		}
-	}
-	files := slices.Collect(maps.Values(byName))
-	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
-	return files, errs.Join()
 }

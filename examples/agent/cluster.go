@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/bootstrap/preflight"
 	configkube "github.com/slipway-dev/slipway/configresolve/kube"
 )
 
@@ -76,24 +77,37 @@ func (a *agent) apiServer() bootstrap.Step {
 	return bootstrap.Step{Name: "gate api-server", Action: g}
 }
 
+// mayMark asks before anything is changed whether the node may be marked in the end.
+func (a *agent) mayMark() bootstrap.Step {
+	return bootstrap.Step{Name: "gate access", Action: preflight.Checks{List: []preflight.Check{
+		{Name: "access", Checker: kube.Access{Client: a.clients.dynamic, Rules: a.node().Rules()}},
+	}}}
+}
+
+func (a *agent) node() kube.Node {
+	node := kube.Node{
+		Client: a.clients.dynamic, Name: a.cluster.node, Taint: a.cluster.taint,
+		Reason: "SlipwayAgentIsUp", Message: "the agent has prepared the node",
+	}
+	if a.cni.plugin != "" {
+		node.Annotations = map[string]string{"agent.example.org/subnet": a.cni.subnet}
+	}
+	return node
+}
+
 // nodeSteps come last: pods may come.
 func (a *agent) nodeSteps() []bootstrap.Step {
 	if a.clients.dynamic == nil {
 		return nil
 	}
-	node := kube.Node{
-		Client: a.clients.dynamic, Name: a.cluster.node, Taint: a.cluster.taint,
-		Reason: "SlipwayAgentIsUp", Message: "the agent has prepared the node",
-	}
 	after := []string{"config", "cgroup", "bpffs", "ip-forwarding"}
 	if a.cni.plugin != "" {
-		node.Annotations = map[string]string{"agent.example.org/subnet": a.cni.subnet}
 		after = append(after, stepCNI)
 	}
 	if a.cni.plugin != "" && a.cni.waitLoaded > 0 {
 		after = append(after, "cni-loaded")
 	}
-	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: node, NoUndo: true}}
+	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: a.node(), NoUndo: true}}
 }
 
 // farewell is less than a kubelet's 30 seconds: it ends with an error that names who

@@ -84,7 +84,7 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 // gateSteps are what is waited for, on the host. They are named as in --gates.
 func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 	if a.clients.config != nil {
-		steps = append(steps, a.apiServer())
+		steps = append(steps, a.apiServer(), a.mayMark())
 	}
 	for _, spec := range strings.FieldsFunc(a.gates, func(r rune) bool { return r == ',' }) {
 		kind, place, _ := strings.Cut(spec, ":")

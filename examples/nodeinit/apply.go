@@ -44,12 +44,13 @@ func (a *app) checkCommand() *cobra.Command {
 			if a.every > 0 {
 				return a.checkEvery(cmd.Context())
 			}
-			a.cniWait = 0 // a dry run waits for nothing
+			a.cniWait, a.preflight = 0, true // a dry run waits for nothing
 			return a.reporting(cmd, bootstrap.OpCheck, func() error { return a.runPlan(cmd.Context(), checkPlan) })
 		},
 	}
 	a.planFlags(c)
 	a.everyFlag(c)
+	a.preflightFlags(c.Flags())
 	return c
 }
 

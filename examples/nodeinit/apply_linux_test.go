@@ -56,7 +56,7 @@ func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 	}
 	require.Contains(t, o.stdout, "7 steps: 6 changed, 1 skipped")
 	require.Contains(t, o.stdout, "7 steps: 6 unchanged, 1 skipped")
-	require.Contains(t, o.stdout, "7 steps: 3 unchanged, 3 would-change, 1 skipped")
+	require.Contains(t, o.stdout, "8 steps: 4 unchanged, 3 would-change, 1 skipped")
 	require.Contains(t, o.stdout, "7 steps: 3 unchanged, 3 changed, 1 skipped")
 }
 
@@ -90,13 +90,15 @@ func TestPLAN4_CheckTellsByItsStatusAndChangesNothing(t *testing.T) {
 	before := n.state()
 	o := n.run(n.args("check", "--output", "json")...)
 	require.Equal(t, 2, o.code, o.stderr)
-	require.Equal(t, each("would-change", "cleanup"), o.report(t).statuses())
+	want := each("would-change", "cleanup")
+	want["preflight"] = "unchanged"
+	require.Equal(t, want, o.report(t).statuses())
 	require.Empty(t, before.Diff(n.state()), "a dry run creates nothing, not even a lock")
 
 	require.Zero(t, n.run(n.args("apply")...).code)
 	o = n.run(n.args("check")...)
 	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stdout, "7 steps: 6 unchanged, 1 skipped")
+	require.Contains(t, o.stdout, "8 steps: 7 unchanged, 1 skipped")
 	require.Empty(t, o.stderr)
 
 	n.shell("umount /sys/fs/bpf && mount -t tmpfs tmpfs /sys/fs/bpf")

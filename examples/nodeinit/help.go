@@ -19,7 +19,7 @@ const helpWidth = 80
 // none of them comes in the last.
 var sections = []struct{ title, flags string }{
 	{"where", "host-proc here config node-name agent owner state-dir"},
-	{"what", "only skip all-state bpf-state netns xfrm eni-tables aws-leftovers ownership exception plan " +
+	{"what", "only skip ignore-preflight all-state bpf-state netns xfrm eni-tables aws-leftovers ownership exception plan " +
 		"cgroup-root cgroup-root-key cgroup-repair bpf-root bpf-fallback bpf-shared kernel-modules " +
 		"sysctl sysctl-conf-dir sysctl-config-file systemd-sysctl-unit wait-for-kube-proxy drop-capabilities"},
 	{"CNI", "plugins optional-plugins plugins-elsewhere overwrite-plugins overwrite-loopback keep-plugins " +

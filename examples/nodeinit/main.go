@@ -356,7 +356,7 @@ func helpCommand() *cobra.Command {
 // completed has a shell complete the values of those flags of which there are few.
 func completed(c *cobra.Command) *cobra.Command {
 	c.Flags().VisitAll(func(flag *pflag.Flag) {
-		values := map[string][]string{"skip": choosable(), "only": choosable()}[flag.Name]
+		values := map[string][]string{"skip": choosable(), "only": choosable(), "ignore-preflight": preflightNames}[flag.Name]
 		if choice, ok := flag.Value.(*choice); ok {
 			values = choice.allowed
 		}

@@ -146,7 +146,7 @@ func TestPLAN5_UsageErrorsExit64(t *testing.T) {
 		"variable":               {env: []string{"SLIPWAY_LOCK_TIMEOUT=soon"}, args: []string{"apply"}, says: "SLIPWAY_LOCK_TIMEOUT"},
 		"variable of installers": {env: []string{"OVERWRITE_CILIUM=perhaps"}, args: []string{"install-cni"}, says: "OVERWRITE_CILIUM"},
 		"configuration file":     {args: []string{"apply", "--config", config}, says: `unknown flag "no-such-flag"`},
-		"unknown step":           {args: []string{"check", "--skip", "bpf"}, says: `--skip "bpf": must be one of config, cleanup, host-paths, cgroup, sysctl, bpffs, cni, modules`, meant: "bpffs"},
+		"unknown step":           {args: []string{"check", "--skip", "bpf"}, says: `--skip "bpf": must be one of config, cleanup, host-paths, cgroup, sysctl, bpffs, cni, modules, preflight`, meant: "bpffs"},
 		"argument":               {args: []string{"check", "now"}, says: `unexpected argument "now"`},
 	} {
 		t.Run(name, func(t *testing.T) {

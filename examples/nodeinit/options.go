@@ -46,7 +46,8 @@ type options struct {
 	takeOver, anyOwner, force, acceptKept                                      bool
 	adopt, override                                                            bool
 	timeout, lockTimeout                                                       time.Duration
-	skip, only                                                                 []string
+	skip, only, ignorePreflight                                                []string
+	preflight                                                                  bool
 	outcomeOptions
 }
 

@@ -85,6 +85,13 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 			Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}, NoUndo: true,
 		})
 	}
+	if a.preflight && !a.leftOut(stepPreflight) {
+		first, err := a.preflightStep(config, install)
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+		steps = slices.Insert(steps, 0, first)
+	}
 	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
 	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)
 	a.choose(p)
@@ -100,7 +107,7 @@ func (a *app) choose(p *bootstrap.Plan) {
 	}
 }
 
-func choosable() []string { return append(slices.Clone(stepNames), stepModules) }
+func choosable() []string { return append(slices.Clone(stepNames), stepModules, stepPreflight) }
 
 func (a *app) leftOut(step string) bool {
 	return slices.Contains(a.skip, step) || len(a.only) > 0 && !slices.Contains(a.only, step)

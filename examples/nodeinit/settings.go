@@ -111,10 +111,15 @@ func (a *app) onlyNothing(f *pflag.FlagSet) error {
 	if f.Lookup("any-owner") != nil {
 		return nil // what is undone is recorded
 	}
+	onlyOfCheck := ""
+	if f.Lookup("ignore-preflight") == nil {
+		onlyOfCheck = "it is a step of check"
+	}
 	for step, lacks := range map[string]string{
-		stepModules: lacking("--kernel-modules names none", a.modules...),
-		stepConfig:  lacking("no --source is given", a.sources...),
-		stepCNI:     lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
+		stepPreflight: onlyOfCheck,
+		stepModules:   lacking("--kernel-modules names none", a.modules...),
+		stepConfig:    lacking("no --source is given", a.sources...),
+		stepCNI:       lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
 	} {
 		if slices.Contains(a.only, step) && lacks != "" {
 			return usageError{fmt.Errorf("--only %s, and %s", step, lacks)}

@@ -62,6 +62,7 @@ var checks = map[string]func(value string) error{
 	"plugins-elsewhere": fileName,
 
 	"skip": step, "only": step,
+	"ignore-preflight": func(v string) error { return oneOf(v, preflightNames) },
 }
 
 // checkGiven is an error if the flag was given a value with which nothing can be done.

@@ -72,6 +72,7 @@ const (
 	CNIConfigInvalid     = "cni.config-invalid"
 	CNIDirectoryUnusable = "cni.directory-unusable"
 	CNIInUse             = "cni.in-use"
+	CNIPreceded          = "cni.preceded"
 
 	CRINoRuntime = "cri.no-runtime"
 	CRISeveral   = "cri.several"
@@ -80,6 +81,12 @@ const (
 
 	CleanupAgentAlive = "cleanup.agent-alive"
 	CleanupReplaced   = "cleanup.replaced"
+
+	PreflightKernelFeature  = "preflight.kernel-feature"
+	PreflightNoBTF          = "preflight.no-btf"
+	PreflightTableInUse     = "preflight.table-in-use"
+	PreflightNetworkd       = "preflight.networkd"
+	PreflightServiceAddress = "preflight.service-address"
 )
 
 // Meaning is what a code says.
@@ -159,6 +166,7 @@ func Table() []Meaning {
 		{CNIConfigInvalid, "The CNI configuration is one that no runtime would take.", "Correct what the error names."},
 		{CNIDirectoryUnusable, "CNI files cannot be used in the directory: it is read-only or noexec, or not one for CNI.", "Name another directory, and the same to the container runtime."},
 		{CNIInUse, "Plugins or a configuration are kept, since sandboxes need them to be deleted.", "Delete the pods with a network of it, and undo again."},
+		{CNIPreceded, "A configuration of another CNI sorts before the agent's, so container runtimes use that one.", "Move it away, or have the agent's sort before it."},
 
 		{CRINoRuntime, "No container runtime listens.", "Start it, or name its socket."},
 		{CRISeveral, "Several container runtimes listen, and nothing says which one is the node's.", "Name the socket."},
@@ -167,5 +175,11 @@ func Table() []Meaning {
 
 		{CleanupAgentAlive, "The agent whose leftovers would be removed is running.", "Stop it first."},
 		{CleanupReplaced, "Something else has the place of what was listed, so it is left as it is.", "List again, and look at what is there."},
+
+		{PreflightKernelFeature, "The kernel lacks what the agent's BPF programs need.", "Boot a newer kernel, or one that is built with it."},
+		{PreflightNoBTF, "The kernel does not describe its types, which programs need that are compiled once for all kernels.", "Boot a kernel that is built with CONFIG_DEBUG_INFO_BTF."},
+		{PreflightTableInUse, "Others have routes in the agent's routing tables, or rules that lead there.", "Give them another table, or see to it that they are the agent's own from before."},
+		{PreflightNetworkd, "systemd-networkd removes routes or rules that it did not make, the agent's among them.", "Set ManageForeignRoutes and ManageForeignRoutingPolicyRules to no in a drop-in of networkd.conf."},
+		{PreflightServiceAddress, "The agent is to reach the API server by a service that it implements itself.", "Give it an address of the API server that is none of a service."},
 	}
 }

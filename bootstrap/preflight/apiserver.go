@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package preflight
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/code"
+)
+
+// APIServer looks whether an agent that does itself what kube-proxy does, is to reach the API
+// server by a service: on a node without kube-proxy it never gets there, for what leads
+// there is the agent's to make. It is a warning, since rules that kube-proxy has left lead
+// there for a while.
+type APIServer struct {
+	// Servers are the URLs, or the addresses, by which the agent reaches the API server.
+	// With one of them that is no service's nothing is found; with none, neither.
+	Servers []string
+
+	// Services are addresses of the service that is in front of the API server. A pod has
+	// one in its environment, as KUBERNETES_PORT_443_TCP_ADDR, also where its
+	// KUBERNETES_SERVICE_HOST is set to something else. Names below "default.svc" always
+	// count as a service's.
+	Services []string
+}
+
+// Findings compares addresses, and looks none up.
+func (a APIServer) Findings(context.Context) ([]error, error) {
+	if len(a.Servers) == 0 || slices.ContainsFunc(a.Servers, func(server string) bool { return !a.isService(host(server)) }) {
+		return nil, nil
+	}
+	return []error{code.Errorf(code.PreflightServiceAddress, "the agent is to reach the API server at %s, which is the address of a service, and services are what the agent implements itself: on a node without kube-proxy it waits for ever (give it the address of a load balancer, or of the API server itself: k8sServiceHost and k8sServicePort of Cilium's chart)",
+		strings.Join(a.Servers, ", "))}, nil
+}
+
+func (a APIServer) isService(host string) bool {
+	if name := strings.TrimSuffix(strings.ToLower(host), "."); name == "kubernetes" || name == "kubernetes.default" || strings.HasPrefix(name, "kubernetes.default.svc") {
+		return true
+	}
+	return slices.ContainsFunc(a.Services, func(service string) bool { return same(host, service) })
+}
+
+// host is the part of a URL, or of an address with a port, that says where.
+func host(server string) string {
+	if u, err := url.Parse(server); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	if h, _, err := net.SplitHostPort(server); err == nil {
+		return h
+	}
+	return strings.Trim(server, "[]")
+}
+
+// same reports whether both are one address, however it is written.
+func same(a, b string) bool {
+	x, errA := netip.ParseAddr(a)
+	y, errB := netip.ParseAddr(b)
+	if errA != nil || errB != nil {
+		return a != "" && a == b
+	}
+	return x.Unmap() == y.Unmap()
+}

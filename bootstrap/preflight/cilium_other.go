@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !linux
+
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// Cilium is for Linux. Here its findings are an error that matches
+// [errors.ErrUnsupported].
+func Cilium() KernelFeatures {
+	return KernelFeatures{Agent: "Cilium", List: []Feature{{Name: "the syscall bpf", Have: func() error {
+		return fmt.Errorf("%w on %s", errNotLinux, runtime.GOOS)
+	}}}}
+}
+
+var errNotLinux = fmt.Errorf("the kernel cannot be asked: %w", errors.ErrUnsupported)
+
+// isMissing reports whether the error says that the kernel has not what was tried: that of
+// another system says nothing of it.
+func isMissing(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, errNotLinux)
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/dropin"
+	"github.com/slipway-dev/slipway/internal/failure"
+)
+
+// Networkd looks whether systemd-networkd removes routes and rules that others have made,
+// as it does by default when it starts and when a link comes up again:
+// ManageForeignRoutes= (since systemd 246) and ManageForeignRoutingPolicyRules= (249) of
+// networkd.conf(5). It is a warning: until then, all goes well. Routes and rules in the
+// kernel's name are spared, which an agent may have some of. Where networkd has neither run
+// since the node's boot, nor is enabled, nothing is looked for.
+type Networkd struct {
+	// Root is the root of the node's files. Empty means "/".
+	Root string
+}
+
+const maxNetworkd = 1 << 20 // bytes of a file of networkd's
+
+// foreign are the settings, both "yes" by default.
+var foreign = []string{"ManageForeignRoutes", "ManageForeignRoutingPolicyRules"}
+
+// Findings reads networkd's configuration, as networkd does: of the main file the first
+// that is there in /etc, /run, /usr/local/lib and /usr/lib, and after it the drop-ins, by
+// name.
+func (n Networkd) Findings(ctx context.Context) ([]error, error) {
+	if active, err := n.active(); err != nil || !active {
+		return nil, err
+	}
+	files, err := n.files(ctx)
+	var errs failure.Set
+	errs.Add(err)
+	set := map[string]bool{} // to no
+	for _, file := range files {
+		raw, err := dropin.Read(ctx, file, maxNetworkd)
+		errs.Add(err)
+		apply(set, string(raw))
+	}
+	missing := slices.DeleteFunc(slices.Clone(foreign), func(key string) bool { return set[key] })
+	if len(missing) == 0 || errs.Join() != nil {
+		return nil, errs.Join()
+	}
+	return []error{code.Errorf(code.PreflightNetworkd, "systemd-networkd removes what the agent makes in routing, whenever it starts or a link comes up again, and pods lose their network (set %s=no in the section [Network] of /etc/systemd/networkd.conf.d/90-agent.conf, and restart systemd-networkd before the agent starts)",
+		strings.Join(missing, "=no and "))}, nil
+}
+
+// active reports whether networkd has run since the node's boot, or will at the next one.
+func (n Networkd) active() (bool, error) {
+	for _, sign := range []string{
+		"/run/systemd/netif/state", // it keeps its state there
+		"/etc/systemd/system/multi-user.target.wants/systemd-networkd.service",
+		"/etc/systemd/system/dbus-org.freedesktop.network1.service",
+	} {
+		switch _, err := os.Lstat(n.path(sign)); {
+		case err == nil:
+			return true, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (n Networkd) path(name string) string { return filepath.Join(cmp.Or(n.Root, "/"), name) }
+
+// files lists what networkd reads, in its order: what comes later wins.
+func (n Networkd) files(ctx context.Context) (files []string, err error) {
+	dirs := []string{"/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd"}
+	var dropins []string
+	for _, dir := range dirs {
+		main := n.path(dir + "/networkd.conf")
+		if _, err := os.Lstat(main); err == nil && len(files) == 0 {
+			files = append(files, main)
+		}
+		dropins = append(dropins, n.path(dir+"/networkd.conf.d"))
+	}
+	more, err := dropin.Files(ctx, dropins, "")
+	return append(files, more...), err
+}
+
+// apply notes which of the foreign settings a file sets to no, or to yes.
+func apply(no map[string]bool, content string) {
+	section := ""
+	for line := range strings.Lines(content) {
+		line = strings.TrimSpace(line)
+		key, value, _ := strings.Cut(line, "=")
+		key, value = strings.TrimSpace(key), strings.ToLower(strings.TrimSpace(value))
+		switch {
+		case strings.HasPrefix(line, "["):
+			section = line
+		case section != "[Network]" || !slices.Contains(foreign, key):
+		case slices.Contains([]string{"0", "no", "n", "false", "f", "off"}, value): // parse_boolean of systemd
+			no[key] = true
+		case slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, value):
+			no[key] = false
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+// Package preflight looks for what is known to fail later, when the node is prepared and
+// its agent starts: a kernel without a feature that the agent needs, routing tables that
+// others use, a service of systemd that deletes what the agent makes.
+//
+//	step := bootstrap.Step{Name: "preflight", Action: preflight.Checks{
+//		Where: []string{"mnt", "net"},
+//		List: []preflight.Check{
+//			{Name: "kernel", Checker: preflight.Cilium()},
+//			{Name: "routing", Checker: preflight.Tables{Agent: cleanup.Cilium()}},
+//			{Name: "networkd", Checker: preflight.Networkd{}},
+//		},
+//	}}
+//
+// [Checks] is a bootstrap.Action that changes nothing, for a plan's Gates or Steps. A
+// [Checker] may be anybody's: cniinstall.Install and kube.Access of bootstrap/kube are
+// some, too.
+//
+// # Findings
+//
+// A finding is an error that says what was found, why it matters and the remedy, and has
+// a stable code (bootstrap.Coder). One that matches bootstrap.CertainError is a failure: what
+// it is about cannot go well on this node. All others are warnings: the action's advice,
+// with which the plan goes on. So is what cannot be looked at, for want of a capability
+// for example. What is ignored by its name is not looked at.
+//
+// # What it needs
+//
+// [KernelFeatures] needs Linux, and CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN, in the
+// initial user namespace. The others here read files, and need nothing. Nothing is
+// changed on the node, and no goroutine is started.
+//
+// # When not to use it
+//
+// For what a step's own check tells: whether something is mounted, or a value is set. Nor
+// as a promise: a node on which nothing is found may fail all the same.
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// Checker looks for one thing that fails later.
+type Checker interface {
+	// Findings lists what it has found, each an error as the package documentation says. An
+	// error is about what cannot be looked at. It changes nothing.
+	Findings(ctx context.Context) (findings []error, err error)
+}
+
+// Check is a Checker with the name by which it can be ignored.
+type Check struct {
+	Name    string
+	Checker Checker
+}
+
+// Checks is an action of a plan that looks, and changes nothing.
+type Checks struct {
+	List []Check
+
+	// Ignore has the names of those that are left out. It may have names that List has not.
+	Ignore []string
+
+	// Where are the host's namespaces in which a plan looks, by their names in
+	// /proc/PID/ns: "mnt" for files, "net" for routing. None: those of the process, as for
+	// what asks a cluster.
+	Where []string
+}
+
+// Namespaces returns Where.
+func (c Checks) Namespaces() []string { return c.Where }
+
+// Kinds returns none: nothing is made that could be undone.
+func (Checks) Kinds() []string { return nil }
+
+// Check returns no changes, and all findings as the error if one of them is certain to
+// fail later.
+func (c Checks) Check(ctx context.Context) ([]string, error) { return nil, c.Apply(ctx) }
+
+// Apply returns what Check returns.
+func (c Checks) Apply(ctx context.Context) error {
+	findings := c.look(ctx)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("look for what fails later: %w", context.Cause(ctx))
+	}
+	slices.SortStableFunc(findings, certainFirst)
+	if len(findings) == 0 || !isCertain(findings[0]) {
+		return nil
+	}
+	return errors.Join(findings...)
+}
+
+// Advise returns the findings, a line each, with the code at its end. A plan asks for
+// them if none is certain.
+func (c Checks) Advise(ctx context.Context) (advice []string, err error) {
+	for _, finding := range c.look(ctx) {
+		advice = append(advice, fmt.Sprintf("%s (%s)", printable.Line(finding.Error()), bootstrap.Code(finding)))
+	}
+	return advice, ctx.Err()
+}
+
+// look returns the findings of all checks, with their names.
+func (c Checks) look(ctx context.Context) (all []error) {
+	for _, check := range c.List {
+		if slices.Contains(c.Ignore, check.Name) || ctx.Err() != nil {
+			continue
+		}
+		findings, err := check.Checker.Findings(ctx)
+		if err != nil {
+			findings = append(findings, fmt.Errorf("cannot be looked at: %w", err))
+		}
+		for _, finding := range findings {
+			all = append(all, fmt.Errorf("%s: %w", check.Name, finding))
+		}
+	}
+	return all
+}
+
+// certain is a finding that no step mends.
+type certain struct{ error }
+
+func (c certain) Unwrap() error { return c.error }
+
+// Certain makes it a bootstrap.CertainError.
+func (certain) Certain() {}
+
+func isCertain(err error) bool {
+	var c bootstrap.CertainError
+	return errors.As(err, &c)
+}
+
+func certainFirst(a, b error) int {
+	switch isA, isB := isCertain(a), isCertain(b); {
+	case isA == isB:
+		return 0
+	case isA:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package preflight_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/bootstrap/preflight"
+	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+var (
+	_ bootstrap.Action   = preflight.Checks{}
+	_ bootstrap.Adviser  = preflight.Checks{}
+	_ bootstrap.Recorder = preflight.Checks{}
+	_ bootstrap.Hosted   = preflight.Checks{}
+
+	_ preflight.Checker = preflight.KernelFeatures{}
+	_ preflight.Checker = preflight.Tables{Agent: cleanup.Cilium()}
+	_ preflight.Checker = preflight.Networkd{}
+	_ preflight.Checker = preflight.APIServer{}
+	_ preflight.Checker = cniinstall.Install{}
+	_ preflight.Checker = kube.Access{}
+)
+
+// lacks is a kernel without a feature.
+var lacks = preflight.KernelFeatures{Agent: "Acme", List: []preflight.Feature{
+	{Name: "the helper bpf_redirect_peer", Since: "5.10", Have: func() error { return fmt.Errorf("probe: %w", errors.ErrUnsupported) }},
+	{Name: "maps", Have: func() error { return nil }},
+}}
+
+// behind is a warning.
+var behind = preflight.APIServer{Servers: []string{"10.96.0.1"}, Services: []string{"10.96.0.1"}}
+
+func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
+	run := func(list ...preflight.Check) (*bootstrap.Report, error) {
+		p := bootstrap.Plan{Steps: []bootstrap.Step{
+			{Name: "preflight", Action: preflight.Checks{List: list, Ignore: []string{"ignored", "of another step"}}},
+			{Name: "other", Action: bootstrap.Func(
+				func(context.Context) ([]string, error) { return []string{"do it"}, nil },
+				func(context.Context) error { return nil },
+			)},
+		}}
+		return p.Check(t.Context())
+	}
+	warning, ignored := preflight.Check{Name: "api-server", Checker: behind}, preflight.Check{Name: "ignored", Checker: lacks}
+
+	report, err := run(ignored, preflight.Check{Name: "server", Checker: preflight.APIServer{}})
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
+	require.Empty(t, report.Results[0].Advice)
+
+	report, err = run(ignored, warning)
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
+	require.Len(t, report.Results[0].Advice, 1)
+	require.Regexp(t, `^api-server: the agent is to reach .* \(preflight\.service-address\)$`, report.Results[0].Advice[0])
+
+	report, err = run(warning, preflight.Check{Name: "kernel", Checker: lacks})
+	require.Equal(t, "preflight.kernel-feature", bootstrap.Code(err))
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.Regexp(t, `(?s)kernel: the kernel lacks the helper bpf_redirect_peer, without which Acme does not start \(boot Linux 5\.10.*api-server: `, err.Error(), "the certain one first, and all of them")
+	require.Equal(t, bootstrap.Failed, report.Results[0].Status)
+	require.Equal(t, "preflight.kernel-feature", report.Results[0].Code())
+	require.Equal(t, bootstrap.WouldChange, report.Results[1].Status, "the others are looked at")
+}
+
+// That something is certain counts also while a step before it would change something.
+func TestRDY7_NoStepMendsWhatIsCertain(t *testing.T) {
+	changing := bootstrap.Func(func(context.Context) ([]string, error) { return []string{"x"}, nil }, func(context.Context) error { return nil })
+	p := bootstrap.Plan{Steps: []bootstrap.Step{
+		{Name: "first", Action: changing},
+		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{List: []preflight.Check{{Name: "kernel", Checker: lacks}}}},
+	}}
+	report, err := p.Check(t.Context())
+	require.Error(t, err)
+	require.Equal(t, bootstrap.Failed, report.Results[1].Status)
+}
+
+func TestWhatCannotBeLookedAtIsAWarning(t *testing.T) {
+	denied := preflight.KernelFeatures{List: []preflight.Feature{{Name: "a", Have: func() error { return fs.ErrPermission }}, {Name: "b", Have: func() error { return fs.ErrPermission }}}}
+	c := preflight.Checks{List: []preflight.Check{{Name: "kernel", Checker: denied}, {Name: "routing", Checker: preflight.Tables{}}}}
+	require.NoError(t, c.Apply(t.Context()))
+	advice, err := c.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"kernel: cannot be looked at: a: permission denied, and 1 more (plan.permission)",
+		"routing: cannot be looked at: no agent given: cleanup.Cilium() is one (plan.failed)",
+	}, advice)
+}
+
+func TestRDY8_APIServerBehindTheAgentsOwnService(t *testing.T) {
+	const service = "10.96.0.1"
+	for server, found := range map[string]bool{
+		"10.96.0.1": true, "https://10.96.0.1:443": true, "10.96.0.1:443": true, "https://kubernetes.default.svc": true, "kubernetes.default.svc.cluster.local.": true, "::ffff:10.96.0.1": true,
+		"10.0.0.7": false, "https://10.0.0.7:6443": false, "https://api.example.org": false, "[fd00::7]:6443": false, "kubernetes.example.org": false,
+	} {
+		findings, err := preflight.APIServer{Servers: []string{server}, Services: []string{service}}.Findings(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, found, len(findings) == 1, server)
+	}
+	findings, err := preflight.APIServer{Servers: []string{service, "10.0.0.7"}, Services: []string{service}}.Findings(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, findings, "the agent tries them in turn")
+}
+
+func TestRDY8_KernelWithoutBTF(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "vmlinux")
+	k := preflight.KernelFeatures{BTF: true, BTFFile: file}
+	findings, err := k.Findings(t.Context())
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	require.Equal(t, "preflight.no-btf", bootstrap.Code(findings[0]))
+
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	findings, err = k.Findings(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, findings)
+}

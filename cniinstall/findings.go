@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-dev/slipway/internal/code"
+)
+
+// Findings lists what keeps pods from the agent's network, whoever writes its
+// configuration: also the agent itself, later, as ConfName, if Config is nil. These are the
+// files that sort before ConfName, and plugins that the configuration misses that a
+// runtime uses now. It makes an Install a checker of package bootstrap/preflight; for what
+// Apply itself writes, Check and Advise say it. No plugin is run, and those that Apply
+// would install do not count as missing. All of it is a warning: the other CNI may go, and
+// plugins come.
+func (i Install) Findings(ctx context.Context) (findings []error, err error) {
+	if i, err = i.withDefaults(); err != nil {
+		return nil, err
+	}
+	f := i.folder()
+	names, err := f.list(ctx, isConfName)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	for _, name := range names {
+		if name < f.own && !(i.Exclusive && i.Config != nil) {
+			findings = append(findings, code.Wrap(code.CNIPreceded, errors.New(f.advise(ctx, name))))
+		}
+	}
+	raw, err := f.read(ctx, names[0])
+	if err != nil {
+		return findings, err
+	}
+	n, err := f.parseWhole(ctx, names[0], raw)
+	if err != nil { // said above, unless the agent writes it anew
+		return findings, nil
+	}
+	brought, err := i.brought(ctx)
+	return append(findings, i.withoutPlugins(filepath.Join(f.dir, names[0]), n, brought)...), err
+}
+
+// brought lists the plugins that Apply would install.
+func (i Install) brought(ctx context.Context) (names []string, err error) {
+	if i.Plugins == nil {
+		return nil, nil
+	}
+	sources, err := i.pluginNames(ctx)
+	for _, source := range sources {
+		names = append(names, i.installedAs(source)...)
+	}
+	return names, err
+}
+
+// withoutPlugins lists the plugins of a configuration that are not there.
+func (i Install) withoutPlugins(path string, n *network, brought []string) (findings []error) {
+	for _, plugin := range unique(n.types) {
+		if slices.Contains(i.Elsewhere, plugin) || slices.Contains(brought, plugin) {
+			continue
+		}
+		if _, err := find(plugin, i.searchDirs()); err != nil {
+			findings = append(findings, fmt.Errorf("pods get no network by %s, which container runtimes use: %w (install it, or remove the configuration if it is of a CNI that is gone)", path, err))
+		}
+	}
+	return findings
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// What the agent will write itself, and what is there before it has.
+func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	i.Config, i.Plugins = nil, nil
+	found := func() (texts []string) {
+		t.Helper()
+		before := tree(t, n.root)
+		findings, err := i.Findings(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, before, tree(t, n.root))
+		for _, finding := range findings {
+			texts = append(texts, bootstrap.Code(finding)+" "+finding.Error())
+		}
+		return texts
+	}
+	require.Empty(t, found(), "a folder that is not there")
+
+	write(t, n.other("10-other.conflist"), `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"other-cni"},{"type":"elsewhere"}]}`, 0o644)
+	i.Elsewhere = []string{"elsewhere"}
+	require.Len(t, found(), 1)
+	require.Contains(t, found()[0], "cni.plugin-missing pods get no network by "+n.other("10-other.conflist")+", which container runtimes use: plugin missing: other-cni is not in ")
+
+	i.Elsewhere = append(i.Elsewhere, "other-cni")
+	require.Empty(t, found(), "it sorts after the agent's, and misses nothing")
+
+	write(t, n.other("00-torn.conflist"), `{"name":"torn","plugins":[`, 0o644)
+	write(t, n.other("01-multus.conf"), `{"name":"multus-net","type":"multus","cniVersion":"0.3.1"}`, 0o644)
+	require.Len(t, found(), 2)
+	require.Contains(t, found()[0], "cni.preceded "+n.other("00-torn.conflist")+" is invalid and sorts before 05-cilium.conflist: containerd loads no network while it is there")
+	require.Contains(t, found()[1], "cni.preceded "+n.other("01-multus.conf")+` sorts before 05-cilium.conflist: runtimes use its network "multus-net"`)
+}
+
+func TestRDY8_FindingsOfWhatIsInstalled(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	write(t, n.other("01-multus.conf"), `{"name":"multus-net","type":"cilium-cni","cniVersion":"0.3.1"}`, 0o644)
+	findings, err := i.Findings(t.Context())
+	require.NoError(t, err)
+	require.Len(t, findings, 1, "a plugin that is brought is not missing")
+	require.Equal(t, "cni.preceded", bootstrap.Code(findings[0]))
+	i.Exclusive = true
+	findings, err = i.Findings(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, findings, "it is set aside")
+	_, err = cniinstall.Install{ConfDir: "relative"}.Findings(t.Context())
+	require.Error(t, err)
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/preflight"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve"
+)
+
+// stepPreflight comes first in a check, and is part of no other command.
+const stepPreflight = "preflight"
+
+// preflightNames are those by which a check can be ignored.
+var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cni"}
+
+func (a *app) preflightFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.ignorePreflight, "ignore-preflight", nil, "what not to look for, of what is known to fail later: "+strings.Join(preflightNames, ", "))
+}
+
+// preflightStep looks for what fails later, when the agent starts.
+func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) (bootstrap.Step, error) {
+	own, err := a.ownership()
+	if err != nil {
+		return bootstrap.Step{}, err
+	}
+	checks := []preflight.Check{
+		{Name: "kernel", Checker: preflight.Cilium()},
+		{Name: "routing", Checker: preflight.Tables{Agent: own}},
+		{Name: "networkd", Checker: preflight.Networkd{}},
+	}
+	if replacesKubeProxy(config) {
+		checks = append(checks, preflight.Check{Name: "api-server", Checker: a.apiServerAddress(config)})
+	}
+	if install.Config == nil && !a.userManagedConf { // else the step cni says it
+		checks = append(checks, preflight.Check{Name: "cni", Checker: a.cniAsItIs(install)})
+	}
+	return bootstrap.Step{Name: stepPreflight, Action: looking{preflight.Checks{
+		List: checks, Ignore: a.ignorePreflight, Where: []string{"mnt", "net"},
+	}}}, nil
+}
+
+// apiServerAddress is how the agent reaches the API server: by what its configuration
+// says, else by what this program was told, else as each pod does.
+func (a *app) apiServerAddress(config *configresolve.Config) preflight.APIServer {
+	var check preflight.APIServer
+	for _, key := range []string{"k8s-api-server-urls", "k8s-api-server"} {
+		if value, ok := config.Lookup(key); ok && len(check.Servers) == 0 {
+			check.Servers = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+		}
+	}
+	if len(check.Servers) == 0 {
+		check.Servers = a.apiServers
+	}
+	if host, ok := a.getenv("KUBERNETES_SERVICE_HOST"); ok && host != "" && len(check.Servers) == 0 && a.kubeconfig == "" {
+		check.Servers = []string{host}
+	}
+	if service, ok := a.getenv("KUBERNETES_PORT_443_TCP_ADDR"); ok && service != "" {
+		check.Services = []string{service}
+	}
+	return check
+}
+
+// cniAsItIs looks at the folders that the flags name: the container runtime is not asked
+// where nothing is to be installed.
+func (a *app) cniAsItIs(install cniinstall.Install) cniinstall.Install {
+	install.BinDir, install.ConfDir = folderOr(a.cniBinDir, install.BinDir), folderOr(a.cniConfDir, install.ConfDir)
+	install.Elsewhere = a.pluginsElsewhere
+	return install
+}
+
+// looking adds the flag that helps, where a finding is a failure.
+type looking struct{ preflight.Checks }
+
+func (l looking) Check(ctx context.Context) ([]string, error) { return nil, l.Apply(ctx) }
+
+func (l looking) Apply(ctx context.Context) error {
+	err := l.Checks.Apply(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, errors.New("--ignore-preflight NAME leaves one of them out, by its name at the start of the line"))
+}

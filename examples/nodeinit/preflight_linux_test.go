@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is known to fail later is a line of the step preflight, with its code, and changes
+// no exit status.
+func TestRDY7_CheckWarnsOfWhatFailsLater(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\n"), 0o644))
+	check := []string{"check", "--only", "config,preflight", "--source", "file:" + n.source, "--dest", "/run/agent-config"}
+	require.Zero(t, n.run(append([]string{"apply"}, append(check[3:], "--only", "config")...)...).code)
+
+	o := n.run(check...)
+	require.Zero(t, o.code, o.stdout+o.stderr)
+	require.NotContains(t, o.stdout, "(preflight.table-in-use)")
+	require.NotContains(t, o.stdout, "(preflight.networkd)")
+
+	n.shell(`ip rule add pref 100 from 10.7.0.0/16 lookup 2005
+mkdir -p /etc/cni/net.d /etc/systemd/system
+ln -s /dev/null /etc/systemd/system/dbus-org.freedesktop.network1.service
+echo '{"name":"torn","plugins":[' >/etc/cni/net.d/00-torn.conflist`)
+	environment := []string{"KUBERNETES_SERVICE_HOST=10.96.0.1", "KUBERNETES_PORT_443_TCP_ADDR=10.96.0.1"}
+	want := map[string]string{
+		"routing":    `routing: .* ip rule IPv4 100: from 10\.7\.0\.0/16 lookup 2005.* \(preflight\.table-in-use\)`,
+		"networkd":   `networkd: .*ManageForeignRoutes=no.* \(preflight\.networkd\)`,
+		"api-server": `api-server: .* at 10\.96\.0\.1, .* \(preflight\.service-address\)`,
+		"cni":        `cni: /etc/cni/net\.d/00-torn\.conflist is invalid and sorts before 05-cilium\.conflist.* \(cni\.preceded\)`,
+	}
+	o = n.runEnv(environment, check...)
+	require.Zero(t, o.code, o.stdout+o.stderr)
+	for _, line := range want {
+		require.Regexp(t, line, o.stdout)
+	}
+	for ignored := range want {
+		o = n.runEnv(environment, append(check, "--ignore-preflight", ignored)...)
+		require.Zero(t, o.code, o.stdout+o.stderr)
+		for name, line := range want {
+			if name == ignored {
+				require.NotRegexp(t, line, o.stdout)
+			} else {
+				require.Regexp(t, line, o.stdout)
+			}
+		}
+	}
+	o = n.run(append(check, "--output", "json")...)
+	require.Contains(t, o.stdout, "(preflight.networkd)")
+}
+
+func TestRDY7_ThatACheckIsUnknownIsSaid(t *testing.T) {
+	n := newNode(t)
+	o := n.run("check", "--ignore-preflight", "kernal")
+	require.NotZero(t, o.code)
+	require.Contains(t, o.stderr, `--ignore-preflight "kernal": must be one of kernel, routing, networkd, api-server, cni`)
+	o = n.run("apply", "--only", "preflight")
+	require.NotZero(t, o.code)
+	require.Contains(t, o.stderr, "--only preflight, and it is a step of check", "apply looks at what it changes")
+}
+
+// Without the kernel's types there is a warning, where the kernel would show them.
+func TestRDY8_CheckSeesTheHostsKernel(t *testing.T) {
+	n := newNode(t)
+	o := n.run("check", "--only", "preflight")
+	_, err := os.Stat(filepath.Join(n.Proc(), "1/root/sys/kernel/btf/vmlinux"))
+	if os.IsNotExist(err) {
+		require.Contains(t, o.stdout, "(preflight.no-btf)")
+		return
+	}
+	require.NotContains(t, o.stdout, "no-btf")
+}
