@@ -5,6 +5,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,8 +31,15 @@ func (n *node) ok(args ...string) outcome {
 	return o
 }
 
-// strange records something of an agent that this program cannot undo.
+// strange records something of an agent that this program cannot undo, and that a run which
+// was cut short has begun.
 func (n *node) strange(agent string) {
+	n.t.Helper()
+	n.record(agent, journal.Entry{Kind: "acme/thing", Object: "the thing", After: journal.State{Type: "value", Value: "1"}})
+}
+
+// record records entries of an agent, and completes those that are done.
+func (n *node) record(agent string, entries ...journal.Entry) {
 	n.t.Helper()
 	n.do(func() error {
 		j, err := (&journal.Node{Agent: agent, NoOwner: true, Boot: strings.TrimSpace(n.boot())}).Open(n.t.Context(), nil)
@@ -39,8 +47,13 @@ func (n *node) strange(agent string) {
 			return err
 		}
 		defer j.Close()
-		e := journal.Entry{Kind: "acme/thing", Object: "the thing", After: journal.State{Type: "value", Value: "1"}}
-		return j.Begin(journal.With(n.t.Context(), j.Step("things")), e)
+		ctx := journal.With(n.t.Context(), j.Step("things"))
+		for _, e := range entries {
+			if err = errors.Join(err, j.Begin(ctx, e)); e.Done {
+				err = errors.Join(err, j.Complete(ctx, e))
+			}
+		}
+		return err
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 // status is a part of what status tells in JSON.
@@ -222,4 +224,21 @@ func TestPLAN18_TheCodeOfAFailureIsWhereOperatorsLook(t *testing.T) {
 	}
 	require.Contains(t, o.stderr, `"msg":"step sysctl: `, "the last line too")
 	require.NotContains(t, n.run("apply", "--only", "nothing").stderr, "[", "a usage error has none")
+}
+
+// What a reboot has taken away, what was adopted, and what is wanted as it was found.
+func TestPLAN20_StatusCountsWhatIsRecorded(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.ok("apply", "--only", "sysctl", "--agent", "finds", "--sysctl-conf-dir=", "--sysctl", "net.ipv4.ip_forward=0")
+	a := n.status(0).agent(t, "finds")
+	require.Equal(t, []int{0, 1, 0, 0}, []int{a.Recorded, a.Found, a.Adopted, a.Ended})
+
+	n.record("finds",
+		journal.Entry{Kind: "acme/thing", Object: "adopted", After: journal.State{Type: "value"}, Adopted: true, Done: true},
+		journal.Entry{Kind: "acme/thing", Object: "mounted", After: journal.State{Type: "value"}, Boot: "an earlier one", Done: true})
+	a = n.status(2).agent(t, "finds")
+	require.Equal(t, []int{2, 1, 1, 1}, []int{a.Recorded, a.Found, a.Adopted, a.Ended})
+	require.Equal(t, []string{"the node was rebooted: apply again, or uninstall"}, a.Todo)
+	require.Contains(t, n.run("status").stdout, "  journal   2 recorded, 1 as found, 1 adopted, 1 gone with a reboot\n")
 }
