@@ -198,7 +198,7 @@ func TestCNI4_ChainedThatCannotBe(t *testing.T) {
 	for want, c := range map[string]cniinstall.Chained{
 		"are those of the target":      {Agent: cniinstall.Agent{Network: "mine"}},
 		`"\xff" is not UTF-8`:          chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Mode: "\xff"}}),
-		"no agent plugin given": {},
+		"no agent plugin given":        {},
 		"missing 'type'":               {Plugin: []byte(`{"name": "mine"}`)},
 		"not a file name":              chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Plugin: "../cilium-cni"}}),
 		"unexpected end of JSON input": {Plugin: []byte(`{`)},

@@ -35,7 +35,7 @@ func (uninstalled) Code() string         { return code.JournalRevoked }
 
 // ErrContested means that another program, such as another agent's guard, keeps
 // undoing the repairs.
-var ErrContested = errors.New("somebody else undoes each repair")
+var ErrContested = errors.New("another program undoes each repair")
 
 // Guard repairs an installation that other programs change: four times a second it
 // inspects the folders, and if a file has been changed, moved or removed, or a

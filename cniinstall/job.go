@@ -24,7 +24,7 @@ type job struct {
 	conf    *target // nil: none
 	net     *network
 	asides  []aside                  // in the order in which they go
-	dirs    []string                 // that are missing, outermost first
+	dirs    []string                 // missing ones, outermost first
 	journal *journal.Journal         // nil: no recording
 	known   map[string]journal.Entry // recorded files, by path
 
@@ -266,7 +266,7 @@ func (j *job) findDirs() error {
 	return nil
 }
 
-// missingDirs lists dir and those above it missing ones, outermost first.
+// missingDirs lists dir and its missing parents, outermost first.
 func missingDirs(dir string) ([]string, error) {
 	var missing []string
 	for ; ; dir = filepath.Dir(dir) {
