@@ -4,24 +4,25 @@
 // Package bpffs mounts the BPF file system, where eBPF programs and maps are
 // pinned, and can unmount it again.
 //
-// Everything acts in the mount namespace of the calling thread: in a container
-// that is the container's, unless the thread has entered the host's (package
-// bootstrap/hostns) or the volume has mountPropagation: Bidirectional (see
-// [Mount.Propagation]). Nothing starts a goroutine.
+// Everything acts in the mount namespace of the calling thread. In a container,
+// that is the container's namespace, and a mount stays inside it unless the thread
+// has entered the host's namespace (package bootstrap/hostns) or the volume has
+// mountPropagation: Bidirectional (see [Mount.Propagation]). The package starts no
+// goroutines.
 //
 // Mounting and unmounting need CAP_SYS_ADMIN in the initial user namespace: the
-// kernel does not mount bpf in any other. A mount is created first and attached
-// later, so that the journal's record of it is exact whenever the process dies; if
-// a seccomp profile denies the system calls for that, mount(2) does both at once.
-// Looking needs no capability.
+// kernel mounts bpf in no other. A mount is created first and attached later, so
+// that the journal's record of it is exact at whatever point the process dies. If a
+// seccomp profile denies the system calls for that, mount(2) does both at once.
+// Read-only methods need no capability.
 //
-// Errors name the path and, if the kernel denies something, what is missing; they
-// wrap the kernel's error. [ErrForeign] is the one to branch on. On systems other
-// than Linux, errors match [errors.ErrUnsupported], unless [Mount.Kernel] is a fake
-// (package bootstraptest).
+// Errors name the path and, if the kernel denies a call, the missing permission;
+// they wrap the kernel's error. Callers can branch on [ErrForeign]. On systems
+// other than Linux, errors match [errors.ErrUnsupported], unless [Mount.Kernel] is
+// a fake (package bootstraptest).
 //
-// Do not use it to change an existing bpffs: even if its mode or options differ, it
-// is accepted as it is (see [Mount.Advise]).
+// Do not use this package to change an existing bpffs: it is accepted as it is,
+// even if its mode or options differ (see [Mount.Advise]).
 package bpffs
 
 import (
@@ -40,14 +41,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// DefaultPath is where a node's bpffs is mounted.
+// DefaultPath is the path on which a node's bpffs is mounted.
 const DefaultPath = "/sys/fs/bpf"
 
-// DefaultMode is the default mode of a bpffs's top directory: only root can look
-// inside.
+// DefaultMode is the default mode of a bpffs's top directory: only root can list
+// it.
 const DefaultMode fs.FileMode = 0o700
 
-// ErrForeign says that a file system other than bpf is mounted on the path.
+// ErrForeign means that a file system other than bpf is mounted on the path.
 var ErrForeign = code.New(code.BPFFSForeign, "another file system is mounted there")
 
 const (
@@ -59,10 +60,10 @@ const (
 // paths. Package bootstraptest has a fake of it.
 type Mounter interface {
 	// Stat describes path, without following a symbolic link at its end: fstype is
-	// the type of its file system, as in /proc/filesystems; root says which
-	// directory of that file system path is, and is equal for two mounts of the same
-	// directory; mount is the identity of the mount whose top path is, or "" if path
-	// is not the top of a mount.
+	// the type of its file system, as in /proc/filesystems; root identifies the
+	// directory of that file system, and is equal for two mounts of the same
+	// directory; mount identifies the mount of which path is the top, or is "" if
+	// path is not the top of a mount.
 	Stat(path string) (fstype, root, mount string, err error)
 
 	// Mount creates a file system of type fstype that is not mounted anywhere yet,
@@ -83,7 +84,7 @@ type Mounter interface {
 }
 
 // EnsureMounted mounts bpf on path as a zero [Mount] would, unless a bpffs is
-// already mounted there. Nothing is recorded.
+// already mounted there. It records nothing.
 func EnsureMounted(path string) error {
 	if path == "" {
 		return errors.New("mount bpf: no path given")
@@ -95,8 +96,8 @@ func EnsureMounted(path string) error {
 // It is a bootstrap.Action, whose changes [Handler] undoes. The zero value is the node's
 // own bpffs.
 type Mount struct {
-	// Path is where to mount; a relative path, "..", and symbolic links are resolved
-	// first. Missing directories are made with mode 0755. If empty, it is
+	// Path is the path to mount on; relative paths, "..", and symbolic links are
+	// resolved first. Missing directories are made with mode 0755. If empty, it is
 	// DefaultPath.
 	Path string
 
@@ -104,12 +105,12 @@ type Mount struct {
 	// DefaultMode. The kernel always adds the sticky bit.
 	Mode fs.FileMode
 
-	// Fallback is used instead of Path if another file system is mounted on Path. If
-	// Fallback is empty, that is ErrForeign. [Mount.Mounted] says which of the two
-	// is in use.
+	// Fallback is used instead of Path if another file system is mounted on Path.
+	// If Fallback is empty, such a mount is ErrForeign. [Mount.Mounted] returns the
+	// one in use.
 	Fallback string
 
-	// Propagation says whether a new mount must also appear outside of the mount
+	// Propagation selects whether a new mount must also appear outside the mount
 	// namespace in which it is made. The zero value is AnyPropagation.
 	Propagation Propagation
 
@@ -120,11 +121,10 @@ type Mount struct {
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
 func (Mount) Kinds() []string { return fsmount.Kinds(kind) }
 
-// Namespaces lists those of the host that a plan enters; none for another Kernel than
-// the running one.
+// Namespaces lists the host namespaces that a plan enters: none if Kernel is set.
 func (m Mount) Namespaces() []string { return namespaces(m.Kernel) }
 
-// Places lists where Apply may mount.
+// Places lists the paths on which Apply may mount.
 func (m Mount) Places() map[string]string {
 	if m.Kernel != nil {
 		return nil
@@ -147,15 +147,15 @@ func (m Mount) request() fsmount.Request {
 	return fsmount.Request{Kind: kind, FSType: fstype, Options: m.options()}
 }
 
-// options are the options of a new mount: nothing on it can be executed, opened as
-// a device or run setuid.
+// options returns the options of a new mount: no file on it can be executed, opened
+// as a device or run setuid.
 func (m Mount) options() string {
 	return fmt.Sprintf("nosuid,nodev,noexec,mode=%o", filemode.Unix(m.mode()))
 }
 
 func (m Mount) mode() fs.FileMode { return cmp.Or(m.Mode, DefaultMode) }
 
-// place is the path that is used, and why the other one is not.
+// place is the path in use, and why it is not Path.
 type place struct {
 	fsmount.Place
 	why string // "" for Path
@@ -200,9 +200,9 @@ func lookAt(k fsmount.Kernel, path string) (fsmount.Place, error) {
 }
 
 // Mounted returns the resolved path on which a bpffs is mounted: Path or, if
-// another file system is mounted there, Fallback. It returns "" if no bpffs is. The
-// time that it takes does not depend on the number of other mounts, unless another
-// file system is mounted on Path.
+// another file system is mounted there, Fallback. It returns "" if no bpffs is. Its
+// running time does not depend on the number of other mounts, unless another file
+// system is mounted on Path.
 func (m Mount) Mounted(ctx context.Context) (path string, err error) {
 	p, _, err := m.look(ctx)
 	if err != nil || !p.mounted() {
@@ -211,7 +211,7 @@ func (m Mount) Mounted(ctx context.Context) (path string, err error) {
 	return p.Path, nil
 }
 
-// Check lists what Apply would do.
+// Check lists the changes that Apply would make.
 func (m Mount) Check(ctx context.Context) (changes []string, err error) {
 	p, k, err := m.look(ctx)
 	if err != nil {
@@ -243,9 +243,9 @@ func (m Mount) CheckPermission(ctx context.Context) error {
 }
 
 // Apply mounts bpf unless it is mounted. If several calls run at once, even in
-// several processes, one of them mounts it and the others find that mount. For a
-// moment the mount of another call may cover it, so hold the node's lock if you pin
-// something right afterwards.
+// several processes, one of them mounts it and the others find that mount. The
+// mount of another call may cover it for a moment, so hold the node's lock if you
+// pin an object right afterwards.
 func (m Mount) Apply(ctx context.Context) error {
 	p, k, err := m.look(ctx)
 	if err != nil {
@@ -260,7 +260,7 @@ func (m Mount) Apply(ctx context.Context) error {
 	err = fsmount.Attach(ctx, k, p.Place, m.request())
 	if errors.Is(err, syscall.EBUSY) {
 		if again, _, lookErr := m.look(ctx); lookErr == nil && again.mounted() {
-			return nil // somebody else was first
+			return nil // another process was first
 		}
 	}
 	return m.wrap(p, err)
@@ -273,10 +273,10 @@ func (m Mount) wrap(p place, err error) error {
 	return nil
 }
 
-// Advise returns what an administrator should know about the bpffs, although Apply
-// does not change it: mounts that the bpffs covers on the same path, whose pins
-// nobody can see, and a mode or options that differ from those that Apply would
-// set. It reads the list of all mounts.
+// Advise returns remarks for an administrator on conditions that Apply does not
+// change: mounts that the bpffs covers on the same path, whose pins are invisible,
+// and a mode or options that differ from those that Apply would set. It reads the
+// list of all mounts.
 func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
 	p, k, err := m.look(ctx)
 	if err != nil || !p.mounted() {
@@ -297,7 +297,7 @@ func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
 	return append(remarks, different...), err
 }
 
-// stacked names the mounts on path if there is more than one. A directory that a
+// stacked names the mounts on path if there are several. A directory that a
 // container runtime has mounted there as a volume does not count.
 func stacked(path string, on []mountinfo.Mount) string {
 	var names []string
@@ -309,7 +309,7 @@ func stacked(path string, on []mountinfo.Mount) string {
 	if len(names) < 2 {
 		return ""
 	}
-	return fmt.Sprintf("%d mounts on %s, of which the last is visible: %s", len(names), path, strings.Join(names, ", "))
+	return fmt.Sprintf("%d mounts on %s, only the last is visible: %s", len(names), path, strings.Join(names, ", "))
 }
 
 func (m Mount) different(k fsmount.Kernel, path string, visible mountinfo.Mount) ([]string, error) {

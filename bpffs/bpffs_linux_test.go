@@ -42,7 +42,7 @@ func TestBPF3_OnTheRealKernel(t *testing.T) {
 
 	require.NoError(t, unix.Mount("", n.Dir(), "", unix.MS_SHARED, ""))
 	host := testns.Process(t, testns.Peers, "")
-	// Any peer group will not do: the machine's pid 1 is in none of these.
+	// A peer group alone is not enough: the machine's pid 1 is in none of these.
 	require.ErrorContains(t, m.Apply(t.Context()), "the mount on "+n.Dir()+" is shared, but not with pid 1")
 	m.Kernel = initIs{procDir: host}
 	require.NoError(t, m.Apply(t.Context()))
@@ -95,7 +95,7 @@ func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
 			capabilities(t)
 			m := recorded{bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf")}, journaltest.Open(t, filepath.Join(dir, "state"))}
 			changes, err := m.Check(t.Context())
-			require.NoError(t, err, "looking needs none")
+			require.NoError(t, err, "reading needs no capability")
 			require.Len(t, changes, 3)
 			err = m.Apply(t.Context())
 			require.ErrorIs(t, err, unix.EPERM)
@@ -146,8 +146,8 @@ func BenchmarkEnsureMounted(b *testing.B) {
 	}
 }
 
-// What an agent leaves in its bpffs when it has unpinned all is no reason to keep
-// it.
+// The empty directories that an agent leaves in its bpffs after unpinning
+// everything are no reason to keep it.
 func TestBPF5_EmptyDirectoriesAreNoPins(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
 	m := recorded{bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf")}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}

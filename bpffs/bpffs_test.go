@@ -149,7 +149,7 @@ func TestBPF1_BindMountOfABpffsIsOne(t *testing.T) {
 	})
 }
 
-// A directory inside of a bpffs is of the right type and yet no mount.
+// A directory inside a bpffs has the right type but is not a mount.
 func TestBPF6_DirectoryInABpffsIsNoMount(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
 	top := fsmounttest.Mkdir(t, n, "bpf")
@@ -221,7 +221,7 @@ func TestBPF2_DoubledMountsAreNamed(t *testing.T) {
 		remarks, err := m.Advise(t.Context())
 		require.NoError(t, err)
 		require.Len(t, remarks, 1)
-		require.Regexp(t, `^3 mounts on .*, of which the last is visible: tmpfs \(id \d+\), bpf \(id \d+\), bpf \(id \d+\)$`, remarks[0])
+		require.Regexp(t, `^3 mounts on .*, only the last is visible: tmpfs \(id \d+\), bpf \(id \d+\), bpf \(id \d+\)$`, remarks[0])
 		require.Contains(t, remarks[0], path)
 
 		changes, err := m.Check(t.Context())
@@ -229,7 +229,7 @@ func TestBPF2_DoubledMountsAreNamed(t *testing.T) {
 		require.Empty(t, changes, "a bpffs is visible")
 		n.Put(path, "tmpfs", "")
 		_, err = m.Check(t.Context())
-		require.ErrorIs(t, err, bpffs.ErrForeign, "what lies under it is not in use")
+		require.ErrorIs(t, err, bpffs.ErrForeign, "the bpffs under it is not in use")
 	})
 }
 
@@ -282,7 +282,7 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 			prefix + " has mode 1755, not 1700",
 		}, remarks)
 		require.NoError(t, m.Revert(t.Context()))
-		require.Equal(t, []string{"bpf"}, n.Mounts(path), "others' mount is never taken away")
+		require.Equal(t, []string{"bpf"}, n.Mounts(path), "the mount of another owner is never removed")
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// A mount of two agents goes with the second one, whichever that is.
+// A mount used by two agents is removed with the last of them, whichever that is.
 func TestPLAN14_AMountOfTwoAgents(t *testing.T) {
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
 		k := bootstraptest.NewKernel()
@@ -54,7 +54,7 @@ func TestPLAN14_AMountOfTwoAgents(t *testing.T) {
 	}
 }
 
-// A conflict is found before anything is changed, whatever goes before.
+// A conflict is found before anything is changed, whatever the earlier steps are.
 func TestPLAN17_AConflictIsFoundBeforeTheFirstChange(t *testing.T) {
 	k := bootstraptest.NewKernel("eth0")
 	dir := filepath.Join(t.TempDir(), "state")
@@ -83,7 +83,7 @@ func TestPLAN17_AConflictIsFoundBeforeTheFirstChange(t *testing.T) {
 	require.Empty(t, path)
 }
 
-// So does the directory that the first one has made for it.
+// So is the directory that the first agent has made for it.
 func TestPLAN14_TheDirectoryUnderAMountOfTwoAgents(t *testing.T) {
 	k, root := bootstraptest.NewKernel(), t.TempDir()
 	path := filepath.Join(root, "run", "bpf")
@@ -102,8 +102,8 @@ func TestPLAN14_TheDirectoryUnderAMountOfTwoAgents(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "state"))
 }
 
-// What an agent was about to mount that was killed then, another has mounted. When that one
-// has gone, the mount is still known for one of theirs.
+// An agent is killed before a mount, and another agent makes it. After that one is
+// gone, the mount is still known as an agent's.
 func TestPLAN14_AMountThatAKilledAgentWasAboutToMake(t *testing.T) {
 	k, root := bootstraptest.NewKernel(), t.TempDir()
 	path := filepath.Join(root, "bpf")
@@ -119,7 +119,7 @@ func TestPLAN14_AMountThatAKilledAgentWasAboutToMake(t *testing.T) {
 	require.NoError(t, err)
 	_, err = second.RevertAll(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"bpf"}, k.Mounts(path), "the first one wants it")
+	require.Equal(t, []string{"bpf"}, k.Mounts(path), "the first agent wants it")
 	_, err = first.RevertAll(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, k.Mounts(path))
@@ -127,20 +127,20 @@ func TestPLAN14_AMountThatAKilledAgentWasAboutToMake(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "state"))
 }
 
-// An agent that comes back to a mount which it has left to another knows it for its own, which
-// is another one than that agent had made before.
+// An agent that returns to a mount which it had left to another recognizes it as
+// its own, although it is not the mount that the other agent had made before.
 func TestPLAN14_AMountThatIsMadeAnewAndLeft(t *testing.T) {
 	k, root := bootstraptest.NewKernel(), t.TempDir()
 	path := filepath.Join(root, "bpf")
 	first, second := mounting(t, root, "first", path, k), mounting(t, root, "second", path, k)
 	_, err := first.Apply(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, k.Unmount(path), "as an uninstall does that is killed then")
+	require.NoError(t, k.Unmount(path), "as by an uninstall that is then killed")
 	_, err = second.Apply(t.Context())
 	require.NoError(t, err)
 	_, err = second.RevertAll(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"bpf"}, k.Mounts(path), "the first one may want it")
+	require.Equal(t, []string{"bpf"}, k.Mounts(path), "the first agent may want it")
 	second = mounting(t, root, "second", path, k)
 	_, err = second.Apply(t.Context())
 	require.NoError(t, err)
@@ -152,8 +152,8 @@ func TestPLAN14_AMountThatIsMadeAnewAndLeft(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "state"))
 }
 
-// A directory on which the agent has mounted, and which it has not made, stays, and so does the
-// one that it is in, which the agent has made.
+// A directory that the agent mounted on but did not make stays, and so does its
+// parent, which the agent made.
 func TestPLAN14_AMountOnADirectoryOfAnother(t *testing.T) {
 	k, root := bootstraptest.NewKernel(), t.TempDir()
 	path := filepath.Join(root, "run", "bpf")
@@ -171,7 +171,7 @@ func TestPLAN14_AMountOnADirectoryOfAnother(t *testing.T) {
 	require.Empty(t, k.Mounts(path))
 }
 
-// mounting is the plan of an agent that wants a bpffs on a path.
+// mounting returns the plan of an agent that wants a bpffs on a path.
 func mounting(t *testing.T, root, agent, path string, k *bootstraptest.Kernel) *bootstrap.Plan {
 	return &bootstrap.Plan{
 		Host:    hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")},

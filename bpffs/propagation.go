@@ -11,21 +11,21 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Propagation says whether a mount must appear in other mount namespaces too.
+// Propagation selects whether a mount must appear in other mount namespaces too.
 type Propagation uint8
 
 const (
-	// AnyPropagation requires nothing. It is right on the host, and for a thread
-	// that has entered the host's mount namespace.
+	// AnyPropagation requires nothing. It suits the host, and a thread that has
+	// entered the host's mount namespace.
 	AnyPropagation Propagation = iota
 
-	// Shared requires that a new mount also appears outside of the container, so
-	// that it outlives the container. For that, the mount on which it is made must
-	// be in a peer group (shared:N in proc_pid_mountinfo(5)), and if the mounts of
-	// pid 1 can be read, one of them must be in the same group. In a pod with its
-	// own pid namespace it cannot be seen whether the host is among the peers. A
-	// bpffs that is already mounted is not checked: in a new container, it can only
-	// have come from the host.
+	// Shared requires that a new mount also appears outside the container, so that
+	// it outlives the container. For that, the mount on which it is made must be in
+	// a peer group (shared:N in proc_pid_mountinfo(5)) and, if the mounts of pid 1
+	// can be read, one of them must be in the same group. In a pod with its own pid
+	// namespace, Apply cannot tell whether the host is among the peers. A bpffs
+	// that is already mounted is not checked: in a new container, it can only have
+	// come from the host.
 	//
 	// Revert recognizes a mount by its identity in the namespace where it was made.
 	// In another container, Revert does not touch it: call Revert in the host's
@@ -33,7 +33,8 @@ const (
 	Shared
 )
 
-// checkPropagation says how to fix a mount that would end with the container.
+// checkPropagation returns an error with the remedy if a new mount would end with
+// the container.
 func (m Mount) checkPropagation(k fsmount.Kernel, p fsmount.Place) error {
 	if m.Propagation != Shared {
 		return nil
@@ -45,7 +46,7 @@ func (m Mount) checkPropagation(k fsmount.Kernel, p fsmount.Place) error {
 	parent, ok := mountinfo.Holding(infos, p.Path)
 	switch {
 	case !ok:
-		return fmt.Errorf("bpffs on %s: the mount that it would be made upon is not listed in %s", p.Path, mountinfo.Path)
+		return fmt.Errorf("bpffs on %s: the parent of the new mount is not listed in %s", p.Path, mountinfo.Path)
 	case parent.Shared() && fsmount.SharedWithInit(k, parent):
 		return nil
 	case parent.Shared():

@@ -15,7 +15,7 @@ import (
 )
 
 // private asserts that m refuses a mount that would end with the container, and
-// says how to make it last.
+// that the error explains how to make it last.
 func private(t *testing.T, m bpffs.Mount, parent string) {
 	t.Helper()
 	_, err := m.Check(t.Context())
@@ -39,7 +39,7 @@ func TestBPF3_PrivateIsRefusedWhereAsked(t *testing.T) {
 	m.Propagation = bpffs.Shared
 	changes, err := m.Check(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, changes, "what is mounted came from outside")
+	require.Empty(t, changes, "the existing mount came from outside")
 }
 
 func TestBPF3_SharedIsMounted(t *testing.T) {

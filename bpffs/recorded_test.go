@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 )
 
-// recorded is a Mount that is used with a journal and without a plan.
+// recorded is a Mount with a journal but no plan.
 type recorded struct {
 	bpffs.Mount
 	Journal *journal.Journal

@@ -16,21 +16,24 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 )
 
-// maxNamed is how many pins an error names.
+// maxNamed is the number of pins that an error names.
 const maxNamed = 10
 
-// Handler undoes what a [Mount] has recorded, whatever its Path is now: mounts that
-// hold no pins and are not in use, and directories that are empty.
+// Handler undoes the recorded changes of every [Mount], whatever its Path is now:
+// it removes mounts that hold no pins and are not in use, and directories that are
+// empty.
 //
-// A mount that is left because it contains pins, which would be lost, or is in use,
-// remains recorded, so that it can be tried again; the error names the pins. A mount
-// that is no longer the recorded one is not touched, and remains recorded as kept.
+// A mount that is in use, or contains pins, which would be lost, is left and
+// remains recorded, so that it can be tried again; the error names the pins. A
+// mount that is no longer the recorded one is not touched, and remains recorded as
+// kept.
 type Handler struct {
 	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Mounter
 
 	// Remedy is added to the error for a mount that is left because of its pins. It
-	// should say how to remove those, for example by which command of the program.
+	// should explain how to remove them, for example with which command of the
+	// program.
 	Remedy string
 }
 
@@ -41,23 +44,24 @@ func (h Handler) inner() fsmount.Handler {
 // Kinds lists the kinds of entries of bpffs.
 func (h Handler) Kinds() []string { return h.inner().Kinds() }
 
-// Namespaces lists those of the host that the objects are in; none for another Kernel
-// than the running one.
+// Namespaces lists the host namespaces that hold the objects: none if Kernel is
+// set.
 func (h Handler) Namespaces() []string { return namespaces(h.Kernel) }
 
 // Owns returns an error if no Mount can have recorded e.
 func (h Handler) Owns(e journal.Entry) error { return h.inner().Owns(e) }
 
-// Look says what there is to undo about e.
+// Look returns how to undo e.
 func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	return h.inner().Look(ctx, p, e)
 }
 
-// Find finds the mounts that a Mount has made, by their sources.
+// Find finds the mounts made by a Mount, by their sources.
 func (h Handler) Find(ctx context.Context) ([]journal.Marked, error) { return h.inner().Find(ctx) }
 
 // holdsPins returns an error if the bpffs on path contains more than the two files
-// that the kernel puts into each bpffs, and what goes before it.
+// that the kernel puts into each bpffs and the paths for which goes is true, which
+// are removed earlier.
 func (h Handler) holdsPins(k fsmount.Kernel, path string, goes func(path string) bool) error {
 	found := pins{goes: goes}
 	if err := found.walk(k, path, "", 0); err != nil {
@@ -74,12 +78,11 @@ func (h Handler) holdsPins(k fsmount.Kernel, path string, goes func(path string)
 		path, strings.Join(found.first, ", "), more, cmp.Or(h.Remedy, "remove them first"))
 }
 
-// pins are the pins in a bpffs: the names of the first ones, and how many there
-// are.
+// pins are the pins in a bpffs: the names of the first few, and their number.
 type pins struct {
 	first []string
 	n     int
-	goes  func(path string) bool // those that do not count
+	goes  func(path string) bool // paths that do not count
 }
 
 func (p *pins) add(name string) {
@@ -92,11 +95,11 @@ func (p *pins) add(name string) {
 // maxDepth is far deeper than any agent's directories.
 const maxDepth = 100
 
-// walk finds what is pinned below top/dir. A directory does not count as a pin:
-// agents leave empty ones behind.
+// walk finds the pins below top/dir. A directory does not count as a pin: agents
+// leave empty ones behind.
 func (p *pins) walk(k fsmount.Kernel, top, dir string, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("%s has more than %d directories in one another", top, maxDepth)
+		return fmt.Errorf("%s has directories nested more than %d deep", top, maxDepth)
 	}
 	for e, err := range fsmount.Entries(k, filepath.Join(top, dir)) {
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// applied mounts with a record and returns what did.
+// applied mounts, records it, and returns the recorded Mount.
 func applied(t *testing.T, n fsmounttest.Node) recorded {
 	t.Helper()
 	m := recorded{bpffs.Mount{
@@ -30,7 +30,7 @@ func applied(t *testing.T, n fsmounttest.Node) recorded {
 	return m
 }
 
-// clean is the state of a node where nothing was ever applied.
+// clean asserts that nothing applied is left on the node.
 func clean(t *testing.T, n fsmounttest.Node) {
 	t.Helper()
 	left, err := os.ReadDir(n.Dir())
@@ -77,7 +77,7 @@ func TestBPF5_PinsKeepIt(t *testing.T) {
 			require.NotErrorIs(t, err, journal.ErrChanged)
 			require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
 		}
-		// Gone by hand: what is left of the record is undone.
+		// Unmounted by hand: the rest of the record is undone.
 		n.Unmount(m.Path)
 		require.NoError(t, m.Revert(t.Context()))
 		clean(t, n)
@@ -133,9 +133,9 @@ func TestBPF5_AfterAReboot(t *testing.T) {
 	m := applied(t, n)
 	n.K.Reboot()
 	journaltest.Reboot(t, m.Journal.Dir(), "bpffs/mount")
-	n.Put(m.Path, "bpf", "") // its identity is given anew after a boot
+	n.Put(m.Path, "bpf", "") // a boot assigns identities anew
 	require.NoError(t, m.Apply(t.Context()))
-	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is somebody's mount now")
+	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is another owner's mount now")
 	require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
 }
 
@@ -176,7 +176,7 @@ func TestUnchangedApplyWritesNothing(t *testing.T) {
 	})
 }
 
-// errKilled stands for a SIGKILL: it ends Apply with nothing cleaned up.
+// errKilled simulates a SIGKILL: it ends Apply without any cleanup.
 var errKilled = errors.New("killed")
 
 // dying is a kernel on which the process dies at one point of Mount.
@@ -206,7 +206,7 @@ func applyAndDie(t *testing.T, m recorded, at string) {
 	m.Kernel = dying{fsmount.Or(m.Kernel), at}
 	defer func() { require.Equal(t, errKilled, recover()) }()
 	_ = m.Apply(context.Background())
-	t.Error("it did not come to " + at)
+	t.Error("it did not reach " + at)
 }
 
 func TestPLAN3_KilledAndRunAgain(t *testing.T) {

@@ -10,17 +10,17 @@ import (
 	"strconv"
 )
 
-// Root is where a node's cgroups are mounted.
+// Root is the path on which a node's cgroups are mounted.
 const Root = "/sys/fs/cgroup"
 
-// Layout says which cgroup versions a node has mounted, and how.
+// Layout is the set of cgroup versions that a node has mounted.
 type Layout uint8
 
 // The layouts, as systemd names them.
 const (
-	V1      Layout = 1 + iota // controllers in hierarchies of their own, no cgroup2 beside them
-	Hybrid                    // as V1, and cgroup2 in the directory "unified"
-	Unified                   // cgroup2 alone
+	V1      Layout = 1 + iota // each controller in its own hierarchy, no cgroup2
+	Hybrid                    // V1 plus cgroup2 in the directory "unified"
+	Unified                   // only cgroup2
 )
 
 // String returns the name of the layout.
@@ -43,8 +43,7 @@ func (l Layout) String() string {
 func Detect(path string) (Layout, error) { return detect(cmp.Or(path, Root)) }
 
 // ID returns the id of the cgroup v2 at path, as bpf_get_current_cgroup_id and the
-// kernel's trace events report it. It does not depend on the mount through which
-// path leads.
+// kernel's trace events report it. It is the same through every mount.
 func ID(path string) (uint64, error) {
 	if path == "" {
 		return 0, errNoPath

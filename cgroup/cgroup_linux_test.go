@@ -36,8 +36,8 @@ func v1(t testing.TB, n fsmounttest.Node) string {
 	path := fsmounttest.Mkdir(t, n, "v1-node")
 	n.Put(path, "tmpfs", "mode=755")
 	hierarchy := fsmounttest.Mkdir(t, n, "v1-node", "systemd")
-	// A new hierarchy shows in every process of the machine, so one that is
-	// there is better.
+	// A new hierarchy is visible to every process of the machine, so use an
+	// existing one if possible.
 	infos, err := mountinfo.Read()
 	require.NoError(t, err)
 	for _, i := range infos {
@@ -46,7 +46,8 @@ func v1(t testing.TB, n fsmounttest.Node) string {
 			return path
 		}
 	}
-	// Each has a name of its own: one that is going away still has its name.
+	// Each has its own name: a hierarchy that is being removed still holds its
+	// name.
 	n.Put(hierarchy, "cgroup", fmt.Sprintf("none,name=slipway-test-%d-%d", os.Getpid(), hierarchies.Add(1)))
 	return path
 }
@@ -143,7 +144,7 @@ func TestCG4_UnifiedAndHybridNodes(t *testing.T) {
 			own := filepath.Join(c.lay(t, n), c.find)
 			changes, err := cgroup.Mount{Path: own}.Check(t.Context())
 			require.NoError(t, err)
-			require.Empty(t, changes, "the node's own serves")
+			require.Empty(t, changes, "the node's own mount is accepted")
 
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
 			require.NoError(t, cgroup.EnsureMounted(path))
@@ -166,7 +167,7 @@ func TestCG1_ForeignV1(t *testing.T) {
 	}
 }
 
-// A bind mount shows the root, or it does not.
+// A bind mount of the root is accepted; one of another cgroup is not.
 func TestCG1_BindMounts(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run(fmt.Sprint("old ", old), func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestCG1_BindMounts(t *testing.T) {
 	}
 }
 
-// What a mount made beside tells and what mountinfo tells is the same.
+// A detached mount and mountinfo give the same answer.
 func TestCG1_MountinfoTellsTheSame(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
 	good, bad := fsmounttest.Mkdir(t, n, "good"), fsmounttest.Mkdir(t, n, "bad")
@@ -209,7 +210,7 @@ func TestCG1_MountinfoTellsTheSame(t *testing.T) {
 	}
 }
 
-// Without the capability to make mounts Check answers by mountinfo.
+// Without the capability to mount, Check relies on mountinfo.
 func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
 	good, bad := fsmounttest.Mkdir(t, n, "good"), fsmounttest.Mkdir(t, n, "bad")

@@ -20,9 +20,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// host is a process in mount and cgroup namespaces of its own, the latter rooted
-// at a cgroup that is removed with the test: what pid 1 of a nested node is to
-// its containers.
+// host is a process in mount and cgroup namespaces of its own, the latter rooted at
+// a cgroup that is removed with the test. It is to its containers as pid 1 of a
+// nested node.
 func host(t *testing.T, n fsmounttest.Node) (procDir, cgroupDir string) {
 	t.Helper()
 	hierarchy := unified(t, n)
@@ -58,8 +58,8 @@ func (i inside) CheckRevert(ctx context.Context) (changes []string, err error) {
 	return changes, err
 }
 
-// From a container, the mount appears on the host, with the host's root, and
-// not with the container's.
+// A mount made from a container appears on the host with the host's root, not the
+// container's.
 func TestCG1_FromAContainer(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run("old "+strconv.FormatBool(old), func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestCG1_FromAContainer(t *testing.T) {
 			_, err = os.Stat(filepath.Join(procDir, "root", filepath.Dir(path)))
 			require.ErrorIs(t, err, os.ErrNotExist)
 
-			// Only the mount namespace entered: what is mounted has the
-			// container's root, and the host says so.
+			// With only the mount namespace entered, the mount has the container's
+			// root, and the host reports it.
 			half := inside{procDir, hostns.Mount, recorded{Mount: cgroup.Mount{Path: path, Kernel: n.Kernel()}}}
 			require.NoError(t, half.Apply(t.Context()))
 			_, err = action.Check(t.Context())

@@ -2,28 +2,28 @@
 // Copyright 2026 The Slipway Authors
 
 // Package cgroup mounts the cgroup v2 hierarchy with the host's root, detects the
-// cgroup layout of a node, and returns the ids by which eBPF programs know cgroups.
+// cgroup layout of a node, and returns the ids that eBPF programs use for cgroups.
 //
 // A cgroup2 mount shows the hierarchy from the root of the cgroup namespace of the
-// thread that made it. Programs that are attached at the top of a mount made inside
-// a container affect only that container. So this package accepts a mount only if
-// its top is the host's root, by which it means the root of the calling thread's
+// thread that made it. Programs attached at the top of a mount made inside a
+// container affect only that container. So this package accepts a mount only if its
+// top is the host's root, which it takes to be the root of the calling thread's
 // cgroup namespace: in a container, call from a thread that has entered the mount
 // and cgroup namespaces of the host's pid 1 (package bootstrap/hostns). Mounts are
-// looked up and made in the calling thread's mount namespace. Nothing starts a
-// goroutine.
+// looked up and made in the calling thread's mount namespace. The package starts no
+// goroutines.
 //
 // Mounting needs CAP_SYS_ADMIN. With it, the host's root is recognised exactly, by
-// comparing device and inode with those of a cgroup2 that is not mounted anywhere.
-// Without it, or if a seccomp profile denies the system calls for that, the root
-// that /proc/thread-self/mountinfo shows decides; for that, /proc must be mounted.
+// comparing its device and inode with those of a detached cgroup2. Without it, or
+// if a seccomp profile denies the system calls for that, the root shown by
+// /proc/thread-self/mountinfo decides, and /proc must be mounted.
 //
-// Errors name the path and, if the kernel denies something, what is missing; they
-// wrap the kernel's error. [ErrForeign] and [ErrNotRoot] are the ones to branch on.
-// On systems other than Linux, errors match [errors.ErrUnsupported], unless
-// [Mount.Kernel] is a fake (package bootstraptest).
+// Errors name the path and, if the kernel denies a call, the missing permission;
+// they wrap the kernel's error. Callers can branch on [ErrForeign] and
+// [ErrNotRoot]. On systems other than Linux, errors match [errors.ErrUnsupported],
+// unless [Mount.Kernel] is a fake (package bootstraptest).
 //
-// Do not use it to make, limit or remove cgroups.
+// Do not use this package to make, limit or remove cgroups.
 package cgroup
 
 import (
@@ -40,10 +40,11 @@ import (
 )
 
 var (
-	// ErrForeign says that a file system other than cgroup2 is mounted on the path.
+	// ErrForeign means that a file system other than cgroup2 is mounted on the
+	// path.
 	ErrForeign = code.New(code.CgroupForeign, "another file system is there")
 
-	// ErrNotRoot says that a path shows a cgroup other than the host's root.
+	// ErrNotRoot means that a path shows a cgroup other than the host's root.
 	ErrNotRoot = code.New(code.CgroupNotRoot, "not the host's root cgroup")
 )
 
@@ -51,7 +52,7 @@ const (
 	fstype  = "cgroup2"
 	kind    = "cgroup" // of entries in the journal
 	options = "nosuid,nodev,noexec"
-	// maxStacked is how many mounts Repair takes off one path.
+	// maxStacked is the number of mounts that Repair takes off one path.
 	maxStacked = 16
 )
 
@@ -67,7 +68,7 @@ type Mounter interface {
 }
 
 // EnsureMounted mounts cgroup2 on path as a zero [Mount] would, unless it is
-// already mounted there with the host's root. Nothing is recorded.
+// already mounted there with the host's root. It records nothing.
 func EnsureMounted(path string) error {
 	if path == "" {
 		return errors.New("mount cgroup2: no path given")
@@ -76,16 +77,17 @@ func EnsureMounted(path string) error {
 }
 
 // Mount is the state of a node that has cgroup2 mounted on a path with the host's
-// root. It is a bootstrap.Action, whose changes [Handler] undoes. The zero value is the node's own mount on
-// Root; on nodes that have something else mounted there, such as cgroup v1, that is
-// ErrForeign.
+// root. It is a bootstrap.Action, whose changes [Handler] undoes. The zero value is
+// the node's own mount on Root; on nodes where another file system, such as cgroup
+// v1, is mounted there, it is ErrForeign.
 type Mount struct {
-	// Path is where to mount; a relative path, "..", and symbolic links are resolved
-	// first. Missing directories are made with mode 0755. If empty, it is Root.
+	// Path is the path to mount on; relative paths, "..", and symbolic links are
+	// resolved first. Missing directories are made with mode 0755. If empty, it is
+	// Root.
 	Path string
 
-	// Repair says what to do if a cgroup2 with another root is mounted on Path: if
-	// true, unmount it and mount a new one, which fails while the old one is in use;
+	// Repair replaces a cgroup2 with another root that is mounted on Path: the old
+	// mount is unmounted, which fails while it is in use, and a new one is made;
 	// Revert does not restore the old one. If false, such a mount is ErrNotRoot.
 	Repair bool
 
@@ -96,11 +98,10 @@ type Mount struct {
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
 func (Mount) Kinds() []string { return fsmount.Kinds(kind) }
 
-// Namespaces lists those of the host that a plan enters; none for another Kernel than
-// the running one.
+// Namespaces lists the host namespaces that a plan enters: none if Kernel is set.
 func (m Mount) Namespaces() []string { return namespaces(m.Kernel) }
 
-// Places lists where Apply mounts.
+// Places lists the path on which Apply mounts.
 func (m Mount) Places() map[string]string {
 	if m.Kernel != nil {
 		return nil
@@ -119,7 +120,7 @@ func namespaces(k Mounter) []string {
 // node's own mount, which is cgroup2 on some nodes only.
 func Cilium() Mount { return Mount{Path: "/run/cilium/cgroupv2"} }
 
-// place is what was found on Path.
+// place describes Path as found.
 type place struct {
 	fsmount.Place
 	mounted bool // cgroup2 with the host's root
@@ -166,7 +167,7 @@ func foreign(k fsmount.Kernel, p fsmount.Place) error {
 	return nil
 }
 
-// errSeen stops a mount from being attached that was only made to be looked at.
+// errSeen keeps a mount made only for inspection from being attached.
 var errSeen = errors.New("seen")
 
 // isHostRoot reports whether the top of the cgroup2 mounted on p is the root
@@ -191,7 +192,7 @@ func isHostRoot(k fsmount.Kernel, p fsmount.Place) (bool, error) {
 	return len(on) > 0 && on[len(on)-1].Whole(), nil
 }
 
-// Check lists what Apply would do.
+// Check lists the changes that Apply would make.
 func (m Mount) Check(ctx context.Context) (changes []string, err error) {
 	p, k, err := m.look(ctx)
 	switch {
@@ -235,7 +236,7 @@ func (m Mount) Apply(ctx context.Context) error {
 	err = fsmount.Attach(ctx, k, p.Place, r)
 	if errors.Is(err, syscall.EBUSY) {
 		if again, _, lookErr := m.look(ctx); lookErr == nil && again.mounted {
-			return nil // somebody else was first
+			return nil // another process was first
 		}
 	}
 	return m.wrap(p, err)
@@ -245,7 +246,7 @@ func (m Mount) request() fsmount.Request {
 	return fsmount.Request{Kind: kind, FSType: fstype, Options: options}
 }
 
-// clearWrong unmounts the cgroup2 mounts on path, and nothing else.
+// clearWrong unmounts only the cgroup2 mounts on path.
 func clearWrong(k fsmount.Kernel, path string) error {
 	for range maxStacked {
 		p, err := fsmount.Look(k, path)
@@ -253,7 +254,7 @@ func clearWrong(k fsmount.Kernel, path string) error {
 			return err
 		}
 		if err := k.Unmount(path); err != nil {
-			return fmt.Errorf("unmount the cgroup2 with another root: %w (if it is busy, stop what uses it first)", err)
+			return fmt.Errorf("unmount the cgroup2 with another root: %w (if it is busy, stop the processes that use it first)", err)
 		}
 	}
 	return fmt.Errorf("more than %d mounts on one path", maxStacked)

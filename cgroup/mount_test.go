@@ -103,7 +103,7 @@ func TestCG1_NotTheHostsRoot(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"mount cgroup2 anew on " + path + " (it shows another cgroup than the host's root)"}, changes)
 		require.NoError(t, m.Apply(t.Context()))
-		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "in its place, not upon it")
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "in its place, not on top of it")
 		m.Repair = false
 		changes, err = m.Check(t.Context())
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 )
 
-// recorded is a Mount that is used with a journal and without a plan.
+// recorded is a Mount with a journal but no plan.
 type recorded struct {
 	cgroup.Mount
 	Journal *journal.Journal

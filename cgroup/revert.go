@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 )
 
-// Handler undoes what a [Mount] has recorded: mounts that are not in use, and
-// directories that are empty.
+// Handler undoes the recorded changes of every [Mount]: it removes mounts that are
+// not in use, and directories that are empty.
 type Handler struct {
 	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel Mounter
@@ -24,17 +24,17 @@ func (h Handler) inner() fsmount.Handler {
 // Kinds lists the kinds of entries of cgroup.
 func (h Handler) Kinds() []string { return h.inner().Kinds() }
 
-// Namespaces lists those of the host that the objects are in; none for another Kernel
-// than the running one.
+// Namespaces lists the host namespaces that hold the objects: none if Kernel is
+// set.
 func (h Handler) Namespaces() []string { return namespaces(h.Kernel) }
 
 // Owns returns an error if no Mount can have recorded e.
 func (h Handler) Owns(e journal.Entry) error { return h.inner().Owns(e) }
 
-// Look says what there is to undo about e.
+// Look returns how to undo e.
 func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	return h.inner().Look(ctx, p, e)
 }
 
-// Find finds the mounts that a Mount has made, by their sources.
+// Find finds the mounts made by a Mount, by their sources.
 func (h Handler) Find(ctx context.Context) ([]journal.Marked, error) { return h.inner().Find(ctx) }

@@ -59,7 +59,7 @@ func TestPLAN6_MountedAnewBySomebody(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := applied(t, n)
 		n.Unmount(m.Path)
-		require.NoError(t, os.Mkdir(m.Path+"-aside", 0o755)) // takes the identity that older kernels give again
+		require.NoError(t, os.Mkdir(m.Path+"-aside", 0o755)) // takes the identity that older kernels reuse
 		n.Put(m.Path+"-aside", "tmpfs", "")
 		n.Put(m.Path, "cgroup2", "")
 		for range 2 {
@@ -88,7 +88,7 @@ func TestPLAN6_AnotherBoot(t *testing.T) {
 	n.K.Reboot()
 	journaltest.Reboot(t, m.Journal.Dir(), "cgroup/mount")
 	n.Put(m.Path, "cgroup2", "")
-	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is somebody's mount now")
+	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is another owner's mount now")
 	require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
 }
 
@@ -108,7 +108,7 @@ func TestPLAN6_FailedRepairForgetsNothing(t *testing.T) {
 	})
 }
 
-// racing is a kernel on which somebody else mounts just before.
+// racing is a kernel on which another process mounts just before.
 type racing struct {
 	fsmount.Kernel
 	n fsmounttest.Node

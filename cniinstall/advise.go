@@ -14,17 +14,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/hosttool"
 )
 
-// Advise lists what an administrator should know even though Check finds nothing to
-// change, one line for each item: that the container runtime looks elsewhere, or does
-// not say where (see [Install.For]); which of several folders for plugins cannot be written
-// to; an optional plugin that is nowhere to be found; what
-// was installed before, under another name or elsewhere, and stays because somebody has
-// changed it or something needs it; a folder in which others than root may put something that a runtime will run, and the
-// plugins that are not asked for their versions because of that;
-// an invalid file among those searched for a network to chain onto; and why
-// runtimes will not use the configuration: another file sorts before it, perhaps
-// one so invalid that containerd, which takes the first file, loads none at all. In
-// exclusive mode Apply sets such files aside. Advise changes nothing.
+// Advise returns remarks for an administrator, one line each, on conditions that
+// are no change for Check: the container runtime looks in other folders, or does
+// not report them (see [Install.For]); one of several plugin folders is not
+// writable; an optional plugin is missing; files that were installed before, under
+// another name or elsewhere, stay because they were changed or are needed; users
+// other than root may write to a folder whose files a runtime will run, and plugins
+// are not asked for their versions because of that; a file among those searched for
+// a network to chain onto is invalid; and runtimes will not use the configuration
+// because another file sorts before it, perhaps one so invalid that containerd,
+// which takes the first file, loads none at all. In exclusive mode Apply sets such
+// files aside. Advise changes nothing.
 func (i Install) Advise(ctx context.Context) ([]string, error) {
 	i, err := i.withDefaults()
 	if err != nil {
@@ -40,7 +40,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	}
 	f := i.folder()
 	f.passedOver = func(text string) { advice = append(advice, text) }
-	if raw, err := i.renderConfig(ctx, f); err == nil { // what else is wrong, Check says
+	if raw, err := i.renderConfig(ctx, f); err == nil { // Check reports other errors
 		advice = append(advice, i.unasked(raw)...)
 	}
 	names, err := i.Before(ctx)
@@ -56,8 +56,8 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	return advice, nil
 }
 
-// Before lists the files in ConfDir that sort before the configuration, and that
-// Apply leaves there: runtimes use the first, not ours.
+// Before lists the files in ConfDir that sort before the configuration and that
+// Apply leaves in place: runtimes use the first of them, not ours.
 func (i Install) Before(ctx context.Context) ([]string, error) {
 	i, err := i.withDefaults()
 	if err != nil || i.Config == nil || i.Exclusive {
@@ -68,27 +68,27 @@ func (i Install) Before(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return name > f.own }), err
 }
 
-// shut names the folders for plugins that are passed over if something is to be written.
+// shut names the plugin folders that are skipped although files in them differ.
 func (i Install) shut() (texts []string) {
 	dirs := i.binDirs()
 	for _, dir := range dirs {
 		if err := writable(dir); err != nil && i.Plugins != nil && len(dirs) > 1 {
-			texts = append(texts, fmt.Sprintf("plugins stay as they are in %s, which cannot be written to, where another folder can: %v", dir, err))
+			texts = append(texts, fmt.Sprintf("plugins in %s are not updated: it is not writable, and another folder is: %v", dir, err))
 		}
 	}
 	return texts
 }
 
-// shared names the folders in which others may write. We are not misled there, but
-// what a runtime finds there it runs as root.
+// shared names the folders to which users other than root may write. They cannot
+// mislead us, but a runtime runs the programs there as root.
 func (i Install) shared() (texts []string) {
 	for _, dir := range i.folders() {
 		d, err := durable.OpenDir(dir)
 		if err != nil {
-			continue // it is missing, or Check says what is wrong
+			continue // it is missing, or Check reports the error
 		}
 		if why := d.OthersMayWrite(); why != "" {
-			texts = append(texts, fmt.Sprintf("what is in the CNI folder %s, and runs as root, others than root may change: %s", dir, why))
+			texts = append(texts, fmt.Sprintf("users other than root may change the CNI folder %s, whose content runs as root: %s", dir, why))
 		}
 		_ = d.Close() // nothing was written
 	}
@@ -107,13 +107,13 @@ func (i Install) unasked(raw []byte) (texts []string) {
 			continue
 		}
 		if err := hosttool.Trust(path); errors.Is(err, hosttool.ErrUntrusted) {
-			texts = append(texts, fmt.Sprintf("whether CNI plugin %s speaks cniVersion %s is not known, since it is not run: %v", plugin, n.version, err))
+			texts = append(texts, fmt.Sprintf("cannot tell whether CNI plugin %s speaks cniVersion %s, since it is not run: %v", plugin, n.version, err))
 		}
 	}
 	return texts
 }
 
-// advise says what the effect of a file is that sorts before ours.
+// advise describes the effect of a file that sorts before ours.
 func (f folder) advise(ctx context.Context, name string) string {
 	path := filepath.Join(f.dir, name)
 	raw, err := f.read(ctx, name)

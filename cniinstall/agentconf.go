@@ -17,24 +17,25 @@ import (
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
-// AgentConf is the configuration that an agent writes by itself once it is ready, which
-// tells the kubelet that the node's network is: no journal has recorded it, so Revert
-// removes it by its name. It is for what runs when the agent is removed, such as its
-// preStop hook, before the plugins are undone. Apply makes nothing.
+// AgentConf is the configuration that an agent itself writes once it is ready,
+// which signals to the kubelet that the node's network is ready. No journal has
+// recorded it, so Revert removes it by name. It is meant for the agent's removal,
+// such as in its preStop hook, before the plugins are undone. Apply makes nothing.
 //
-// It is a bootstrap.Action. Whether the name can be another agent's, it does not ask:
-// see cleanup.Ownership.Validate.
+// It is a bootstrap.Action. It does not check whether the name may be another
+// agent's: see cleanup.Ownership.Validate.
 type AgentConf struct {
 	ConfDir  string // zero: /etc/cni/net.d
 	ConfName string // must be one that runtimes load
 
-	// Results is where the runtime's libcni keeps what it gave to each sandbox. As long
-	// as one there has the configuration's network, the file stays: the error matches
-	// [ErrInUse]. If empty, it is /var/lib/cni/results and /var/lib/cni/cache/results.
+	// Results is the directory in which the runtime's libcni caches the result of
+	// each sandbox. As long as a result there has the configuration's network, the
+	// file stays, and the error matches [ErrInUse]. If empty, it is
+	// /var/lib/cni/results and /var/lib/cni/cache/results.
 	Results string
 
-	// Force removes what sandboxes need nevertheless: where the plugins stay, and an
-	// agent that comes back writes it again.
+	// Force removes the file even if sandboxes need it, for when the plugins stay
+	// and the agent will return and write it again.
 	Force bool
 }
 
@@ -49,13 +50,13 @@ func (c AgentConf) Places() map[string]string {
 	return map[string]string{filepath.Dir(c.path()): ""}
 }
 
-// Check says nothing: the file is the agent's to write.
+// Check lists no changes: only the agent writes the file.
 func (c AgentConf) Check(context.Context) ([]string, error) { return nil, c.validate() }
 
 // Apply changes nothing.
 func (c AgentConf) Apply(ctx context.Context) error { return cmp.Or(ctx.Err(), c.validate()) }
 
-// CheckRevert says whether Revert would remove the file.
+// CheckRevert reports whether Revert would remove the file.
 func (c AgentConf) CheckRevert(ctx context.Context) (changes []string, err error) {
 	err = c.found(ctx, func(*durable.Dir) error {
 		changes = []string{"remove file " + c.path()}
@@ -84,7 +85,7 @@ func (c AgentConf) validate() error {
 	return owned(dir)
 }
 
-// found calls f with the folder if the file is there and may go.
+// found calls f with the folder if the file exists and may be removed.
 func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error {
 	if err := cmp.Or(ctx.Err(), c.validate()); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// appearance describes what is guarded without reading files: any change of the
-// node's owner or of a file that decides changes it, and so does an uninstall.
+// appearance describes the guarded objects without reading files: it changes with
+// the node's owner, with any decisive file, and with an uninstall.
 func (r *guarding) appearance(ctx context.Context) string {
 	owner, generation, err := journal.From(ctx).Owner()
 	_, recorded, errOne := journal.From(ctx).Lookup(ctx, kindFile, r.one)
@@ -23,8 +23,9 @@ func (r *guarding) appearance(ctx context.Context) string {
 }
 
 // files describes the folders, by their identity, and the files that decide whether
-// the installation is as it should be. Until these are known, any change in the folders
-// counts. It takes time as there are such files, however many others are beside them.
+// the installation is as it should be. Until these are known, any change in the
+// folders counts. Its cost depends only on the number of such files, not on that of
+// others beside them.
 func (r *guarding) files(ctx context.Context) uint64 {
 	i := r.Install
 	var h maphash.Hash
@@ -50,7 +51,7 @@ func (r *guarding) files(ctx context.Context) uint64 {
 	return h.Sum64()
 }
 
-// decisive lists the files whose change may mean that something is to be done.
+// decisive lists the files whose change may require a repair.
 func (j *job) decisive() []string {
 	paths := []string{}
 	for _, t := range j.targets() {
@@ -68,7 +69,7 @@ func (j *job) decisive() []string {
 	return paths
 }
 
-// decides reports whether a configuration that builds on what is in the folder may
+// decides reports whether a configuration that builds on the folder's content may
 // depend on the file: a runtime loads it, or it was set aside. Temporary files have
 // names that start with a dot.
 func (f folder) decides(name string) bool {
@@ -76,16 +77,16 @@ func (f folder) decides(name string) bool {
 	return !strings.HasPrefix(name, ".") && (aside || isConfName(name))
 }
 
-// listing are the names in a folder that count, which is read again only after a name
-// in it has come or gone.
+// listing holds the relevant names in a folder, which is read again only after a
+// name has been added or removed.
 type listing struct {
-	change string // the folder's last one when it was read; empty: it is to be read again
+	change string // the folder's last one when it was read; empty: read it again
 	names  []string
 	err    error
 }
 
 func (l *listing) read(ctx context.Context, dir string, counts func(name string) bool) ([]string, error) {
-	change, settled := lastChange(dir) // first: what changes from now on is seen the next time
+	change, settled := lastChange(dir) // first, so that the next look sees later changes
 	if change != l.change {
 		l.names, l.err = input.ReadNames(ctx, dir, counts)
 	}

@@ -17,22 +17,22 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// backupLimit is how many files with the same name are set aside at most.
+// backupLimit is the maximum number of backups of the same name.
 const backupLimit = 1000
 
-// How much is set aside in one folder at most, what was set aside before included: it
-// is all in the journal, which each later run reads. A node has a handful of
+// The limits of what is set aside in one folder, including earlier files: all of it
+// is in the journal, which each later run reads. A node has a handful of
 // configurations, of about a kilobyte each; runtimes load one of them, or a few.
 const (
 	maxAsides     = 100
 	maxAsideBytes = 4 << 20
 )
 
-// aside is a configuration that is to be set aside. If it is ours, under an earlier
-// name, it is removed instead.
+// aside is a configuration to set aside. If it is ours, under an earlier name, it
+// is removed instead.
 type aside struct {
 	from, to string // paths; no to: it is removed
-	replaces bool   // an older version that was set aside before
+	replaces bool   // an older version set aside before
 	size     int64
 }
 
@@ -43,7 +43,7 @@ func (a aside) change() string {
 	return fmt.Sprintf("set aside %s as %s", a.from, filepath.Base(a.to))
 }
 
-// checkExclusive refuses an Install that would leave a node without a
+// checkExclusive rejects an Install that would leave a node without a
 // configuration, or with one too many.
 func (i Install) checkExclusive() error {
 	last := filepath.Ext(i.BackupSuffix)
@@ -51,7 +51,7 @@ func (i Install) checkExclusive() error {
 	case !i.Exclusive:
 		return nil
 	case i.Config == nil:
-		return errors.New("no CNI configuration is given that could be the only one")
+		return errors.New("no CNI configuration given to be the only one")
 	case !isFileName(i.BackupSuffix) || !strings.HasPrefix(i.BackupSuffix, ".") || last == "." || slices.Contains(confSuffixes, last):
 		return fmt.Errorf("backup suffix %q: needs a dot, a name, and an ending that no runtime loads (%s are loaded)",
 			i.BackupSuffix, strings.Join(confSuffixes, ", "))
@@ -59,9 +59,8 @@ func (i Install) checkExclusive() error {
 	return nil
 }
 
-// findAsides lists what is to be set aside, last file name first: so the first file
-// in the folder is the one that was first before until that one is set aside, and
-// then ours.
+// findAsides lists the files to set aside, last name first: the folder's first file
+// stays first until it is set aside, and then ours is first.
 func (j *job) findAsides(ctx context.Context) error {
 	if !j.Exclusive || j.confDir() == nil {
 		return nil
@@ -83,7 +82,8 @@ func (j *job) findAsides(ctx context.Context) error {
 	return j.boundAsides()
 }
 
-// boundAsides is an error if more is to be set aside than may be, in all.
+// boundAsides returns an error if the limits of what is set aside would be
+// exceeded.
 func (j *job) boundAsides() error {
 	files, bytes, coming := 0, int64(0), map[string]bool{}
 	for _, a := range j.asides {
@@ -102,13 +102,13 @@ func (j *job) boundAsides() error {
 	if files <= maxAsides && bytes <= maxAsideBytes {
 		return nil
 	}
-	return fmt.Errorf("%s holds %d configurations of others to be set aside, or that were, of %d bytes; at most %d are, of %d bytes: remove those that no CNI needs, or do not install ours as the only one",
+	return fmt.Errorf("%s has %d other configurations to set aside, or set aside before, of %d bytes in total; the limits are %d files and %d bytes: remove those that no CNI needs, or do not install ours as the only one",
 		j.ConfDir, files, bytes, maxAsides, maxAsideBytes)
 }
 
-// asideOf finds the name for a backup: an unused one, or that of the backup of an
-// older version of the same file, if it is as we left it. The older backup is no
-// longer needed: without us, its owner would have overwritten that version.
+// asideOf finds the name for a backup: an unused one, or that of an older version's
+// backup, if it is as we left it. The older backup is no longer needed: without us,
+// its owner would have overwritten that version.
 func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	f := j.folder()
 	a := aside{from: filepath.Join(f.dir, name)}
@@ -120,7 +120,7 @@ func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	}
 	if info, err := j.confDir().Lstat(name); err == nil && info.Mode().IsRegular() {
 		if a.size = info.Size(); a.size > input.MaxNetwork {
-			return aside{}, fmt.Errorf("%w, and so no CNI configuration: move it away", input.TooLarge(a.from, input.MaxNetwork))
+			return aside{}, fmt.Errorf("%w, so it is no CNI configuration: move it away", input.TooLarge(a.from, input.MaxNetwork))
 		}
 	}
 	for n := range backupLimit {
@@ -135,16 +135,16 @@ func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 			return a, err
 		}
 	}
-	return aside{}, fmt.Errorf("%s: there are %d backups of it already", a.from, backupLimit)
+	return aside{}, fmt.Errorf("%s: it has %d backups already", a.from, backupLimit)
 }
 
 // isCopyOfOurs reports whether the file has the content of a configuration that we
-// installed: somebody has moved or copied that there. As a backup it would replace
-// the one of the file whose name it has.
+// installed, because it was moved or copied there. As a backup it would replace
+// that of the original file of this name.
 func (j *job) isCopyOfOurs(ctx context.Context, name string) (bool, error) {
 	info, err := j.confDir().Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return false, nil // what it is instead, is seen when it is set aside
+		return false, nil // setting it aside reveals what it is instead
 	}
 	for _, e := range j.known {
 		if !isConf(e) || !isOurs(e) || e.After.Size != info.Size() {
@@ -158,7 +158,7 @@ func (j *job) isCopyOfOurs(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-// isAsLeft reports whether what is at path is recorded, and as we left it.
+// isAsLeft reports whether the object at path is recorded, and as we left it.
 func (j *job) isAsLeft(ctx context.Context, path string) (bool, error) {
 	e, known := j.known[path]
 	if !known {
@@ -168,7 +168,8 @@ func (j *job) isAsLeft(ctx context.Context, path string) (bool, error) {
 	return err == nil && e.MatchesAfter(now), err
 }
 
-// setAside sets the others aside, and records that in the journal before and after.
+// setAside sets the other configurations aside, recording that in the journal
+// before and after.
 func (j *job) setAside(ctx context.Context) error {
 	noted, err := j.noteAsides(ctx)
 	if err != nil {
@@ -190,9 +191,9 @@ func (j *job) setAside(ctx context.Context) error {
 	return hint(errors.Join(j.journal.Forget(ctx, forgotten...), j.journal.Complete(ctx, left...)))
 }
 
-// renameAll stops at the first failure: to go on could let a file be first that
-// never was. It returns the files that their owner has removed in the meantime,
-// with their backups.
+// renameAll stops at the first failure: going on could make a file first that never
+// was. It returns the files that their owner has removed in the meantime, with
+// their backups.
 func (j *job) renameAll(ctx context.Context) (gone map[string]bool, err error) {
 	gone = map[string]bool{}
 	for _, a := range j.asides {
@@ -278,7 +279,7 @@ func (j *job) entriesOf(ctx context.Context, a aside) ([]journal.Entry, error) {
 	if a.to == "" {
 		e.Needs = old.Needs
 		if !known {
-			return nil, nil // a copy of ours, which nobody wants back
+			return nil, nil // a copy of ours, which must not come back
 		}
 		return []journal.Entry{e}, nil
 	}

@@ -122,7 +122,7 @@ func TestCNI5_DirectoryThatSomethingComesBackTo(t *testing.T) {
 	i := n.exclusive()
 	require.NoError(t, i.Apply(t.Context()))
 	changes, foreseen := i.CheckRevert(t.Context())
-	require.ErrorContains(t, foreseen, "directory "+n.conf+" is kept: it is to hold 00-late.conf")
+	require.ErrorContains(t, foreseen, "directory "+n.conf+" is kept: it will hold 00-late.conf")
 	require.NotContains(t, changes, "remove directory "+n.conf)
 	require.ErrorContains(t, i.Revert(t.Context()), foreseen.Error())
 	requireContent(t, n.other("00-late.conf"), "another CNI's", 0o644)

@@ -184,7 +184,7 @@ func TestCNI5_Suffix(t *testing.T) {
 	}
 	i = n.exclusive()
 	i.Config = nil
-	require.ErrorContains(t, i.Apply(t.Context()), "no CNI configuration is given that could be the only one")
+	require.ErrorContains(t, i.Apply(t.Context()), "no CNI configuration given to be the only one")
 	require.Equal(t, before, tree(t, n.root))
 }
 

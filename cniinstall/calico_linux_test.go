@@ -42,7 +42,7 @@ func TestCNI10_OneWritableFolderIsEnough(t *testing.T) {
 		requireConverged(t, i, n.root)
 		require.NoFileExists(t, filepath.Join(dirs[shut], "calico"))
 		requireContent(t, filepath.Join(dirs[1-shut], "calico-ipam"), who, 0o755)
-		require.Contains(t, strings.Join(n.advice(i), "\n"), "plugins stay as they are in "+dirs[shut]+", which cannot be written to")
+		require.Contains(t, strings.Join(n.advice(i), "\n"), "plugins in "+dirs[shut]+" are not updated: it is not writable")
 
 		open()
 		require.NoError(t, i.Apply(t.Context()))

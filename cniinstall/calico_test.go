@@ -92,7 +92,7 @@ func TestCNI10_NamesOfOneProgram(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(also, "calico-ipam"))
 
 	i.As = map[string][]string{"calico": {"portmap"}}
-	require.ErrorContains(t, second(i.Check(t.Context())), "both calico and portmap are to be portmap")
+	require.ErrorContains(t, second(i.Check(t.Context())), "both calico and portmap would be installed as portmap")
 	i.As = map[string][]string{"calico": {"../x"}}
 	require.ErrorContains(t, second(i.Check(t.Context())), `"../x" is not a file name`)
 	i.As = map[string][]string{"calico": {"x.conf"}}
@@ -145,7 +145,7 @@ func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
 	require.NoDirExists(t, n.conf)
 	for _, mode := range []fs.FileMode{0o666, 0o755, 0o044, fs.ModeSetuid | 0o644} {
 		i.ConfMode = mode
-		require.ErrorContains(t, i.Validate(), "it may be at most 0644, and its owner has to read it")
+		require.ErrorContains(t, i.Validate(), "it must be at most 0644, and readable by its owner")
 	}
 }
 

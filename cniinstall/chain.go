@@ -16,36 +16,37 @@ import (
 	"github.com/containernetworking/cni/libcni"
 )
 
-// AnyNetwork is the target of a [Chained] that joins whichever network a runtime
+// AnyNetwork is the target of a [Chained] that joins the network that a runtime
 // would use.
 const AnyNetwork = "*"
 
 // Chained is another CNI's configuration with the agent's plugin in its chain. It
-// is read from the folder each time, so the next Apply picks up what the other CNI
-// has changed in it.
+// is read from the folder each time, so the next Apply picks up the other CNI's
+// changes.
 type Chained struct {
-	// Target is the name of the network to join. If it is empty or AnyNetwork, that
-	// is the network of the first valid configuration in the order of the file
-	// names. Our own configuration is skipped, even under an earlier name if the
-	// journal knows it, and so is any in which the plugin is the only one. If no
-	// other fits, configurations count that were set aside and have not been written
-	// again: the journal knows which backups they are; for a file that it does not
-	// know, it is the backup with the highest number.
+	// Target is the name of the network to join. If it is empty or AnyNetwork, the
+	// target is the network of the first valid configuration in the order of the
+	// file names. Our own configuration is skipped, even under an earlier name if
+	// the journal has it, and so is any configuration with no other plugin. If no
+	// other fits, configurations that were set aside and have not been written
+	// again count: the journal names their backups; for a file that is not in the
+	// journal, it is the backup with the highest number.
 	Target string
 
-	// Agent describes the plugin to put in. If its Mode is empty or ModeNone,
-	// ModeGenericVeth is used. The network's name, its version and the other plugins
-	// are those of the target: Network, CNIVersion and Base must be zero.
+	// Agent describes the plugin to insert. If its Mode is empty or ModeNone,
+	// ModeGenericVeth is used. The network's name, its version and the other
+	// plugins are those of the target: Network, CNIVersion and Base must be zero.
 	Agent Agent
 
-	// Plugin, if not nil, is put in instead of Agent's plugin. It is a JSON object.
+	// Plugin, if not nil, is inserted instead of Agent's plugin. It is a JSON
+	// object.
 	Plugin json.RawMessage
 }
 
 // Render returns the configuration as a list (.conflist) with the target's name and
 // version. If no valid configuration in dir fits, the error matches
-// [ErrTargetMissing]. In an [Install], the ConfName and BackupSuffix there say
-// which files are ours; without one, Render takes no file for ours.
+// [ErrTargetMissing]. In an [Install], its ConfName and BackupSuffix determine
+// which files are ours; otherwise Render takes no file for ours.
 func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
 	return c.renderIn(ctx, folder{dir: dir, suffix: defaultBackupSuffix})
 }
@@ -64,7 +65,7 @@ func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
 
 func (c Chained) target() string { return cmp.Or(c.Target, AnyNetwork) }
 
-// plugin is the JSON object to put in.
+// plugin returns the JSON object to insert.
 func (c Chained) plugin() ([]byte, error) {
 	if c.Plugin != nil {
 		return c.Plugin, nil
@@ -80,7 +81,7 @@ func (c Chained) plugin() ([]byte, error) {
 		return nil, err
 	}
 	entry := a.entry()
-	entry.Mode = a.Mode // whatever it is
+	entry.Mode = a.Mode // whichever it is
 	return encode(entry)
 }
 
@@ -102,7 +103,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, err
 		n, err := f.parse(ctx, t)
 		switch {
 		case err != nil:
-			skipped = append(skipped, fmt.Sprintf("%s is passed over: %v", t.name, err))
+			skipped = append(skipped, fmt.Sprintf("%s is skipped: %v", t.name, err))
 		case c.fits(n, own):
 			f.report(skipped)
 			return n.raw, nil
@@ -113,8 +114,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, err
 	return nil, errors.Join(missing{err, []string{f.dir}}, joinTexts(skipped))
 }
 
-// fits reports false for a configuration of nothing but our plugin: it is one of
-// ours.
+// fits returns false for a configuration with only our plugin: it is one of ours.
 func (c Chained) fits(n *network, own string) bool {
 	return (c.target() == AnyNetwork || c.target() == n.name) &&
 		slices.ContainsFunc(n.types, func(t string) bool { return t != own })
@@ -245,7 +245,7 @@ func (o object) with(key string, value any) object {
 	return append(o, member{key, raw})
 }
 
-// json is the object as text, one member or element a line.
+// json returns the object as text, one member or element a line.
 func (o object) json() []byte {
 	var flat, out bytes.Buffer
 	for i, m := range o {

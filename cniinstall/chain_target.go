@@ -18,12 +18,12 @@ import (
 // candidate is a configuration to chain onto.
 type candidate struct {
 	name   string // of the file
-	origin string // its name before it was set aside, if it was
+	origin string // its name before it was set aside, if so
 }
 
 // theirs lists the configurations that are not ours: first those that runtimes
 // load, in the runtimes' order, then those that were set aside, by their original
-// names. If a file with the original name is there again, its backups no longer
+// names. If a file with the original name exists again, its backups no longer
 // count.
 func (f folder) theirs(ctx context.Context) ([]candidate, error) {
 	names, err := f.others(ctx)
@@ -53,7 +53,7 @@ func (f folder) parse(ctx context.Context, c candidate) (*network, error) {
 	return parse(c.origin, raw)
 }
 
-// wrote reports whether the file is ours, going by the journal. A file that was
+// wrote reports whether the file is ours, according to the journal. A file that was
 // there before us is ours only as long as it is as we left it.
 func (f folder) wrote(ctx context.Context, name string) bool {
 	e, known := f.known[filepath.Join(f.dir, name)]
@@ -66,7 +66,7 @@ func (f folder) wrote(ctx context.Context, name string) bool {
 
 // setAside finds the last backup of each file that has been set aside.
 func (f folder) setAside(ctx context.Context) ([]candidate, error) {
-	last := map[string]string{} // by the name of the file
+	last := map[string]string{} // by file name
 	names, err := f.list(ctx, func(name string) bool {
 		origin, ok := f.origin(name)
 		_, known := f.known[filepath.Join(f.dir, origin)]
@@ -92,7 +92,7 @@ func (f folder) setAside(ctx context.Context) ([]candidate, error) {
 	return all, nil
 }
 
-// kept finds the backup from which e's object is to be restored.
+// kept finds the backup from which e's object will be restored.
 func (f folder) kept(e journal.Entry) (candidate, bool) {
 	if !isConf(e) || e.Before.Type == "" || filepath.Dir(e.Object) != f.dir {
 		return candidate{}, false

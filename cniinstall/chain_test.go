@@ -153,7 +153,7 @@ func TestCNI4_WaitForTheTarget(t *testing.T) {
 	for _, err := range []error{i.Apply(t.Context()), second(i.Check(t.Context()))} {
 		require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
 		require.Equal(t, "cni.target-missing", code.Of(err))
-		require.ErrorContains(t, err, "01-bad.conflist is passed over: invalid CNI configuration 01-bad.conflist, line 1 column 32")
+		require.ErrorContains(t, err, "01-bad.conflist is skipped: invalid CNI configuration 01-bad.conflist, line 1 column 32")
 	}
 	require.Equal(t, before, tree(t, n.root))
 
@@ -161,7 +161,7 @@ func TestCNI4_WaitForTheTarget(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 	advice, err := i.Advise(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, strings.Join(advice, "\n"), "01-bad.conflist is passed over")
+	require.Contains(t, strings.Join(advice, "\n"), "01-bad.conflist is skipped")
 	requireConverged(t, i, n.root)
 	list, err := libcni.NetworkConfFromFile(n.confFile())
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestCNI4_ChainedThatCannotBe(t *testing.T) {
 	for want, c := range map[string]cniinstall.Chained{
 		"are those of the target":      {Agent: cniinstall.Agent{Network: "mine"}},
 		`"\xff" is not UTF-8`:          chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Mode: "\xff"}}),
-		"no plugin of the agent given": {},
+		"no agent plugin given":        {},
 		"missing 'type'":               {Plugin: []byte(`{"name": "mine"}`)},
 		"not a file name":              chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Plugin: "../cilium-cni"}}),
 		"unexpected end of JSON input": {Plugin: []byte(`{`)},

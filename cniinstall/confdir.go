@@ -20,14 +20,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// folder is the folder with the configurations, and says which of them are ours.
+// folder is the folder with the configurations, and identifies ours among them.
 type folder struct {
 	dir        string
 	own        string                   // file name of ours
 	suffix     string                   // of files that are set aside
-	passedOver func(text string)        // is told of a file that is no valid configuration; nil: nobody is
+	passedOver func(text string)        // called for each file that is not a valid configuration; may be nil
 	opened     *durable.Dir             // nil: it is opened each time
-	known      map[string]journal.Entry // what is recorded, by path
+	known      map[string]journal.Entry // the recorded entries, by path
 }
 
 func (i Install) folder() folder {
@@ -103,8 +103,8 @@ func (f folder) read(ctx context.Context, name string) ([]byte, error) {
 	return raw, hint(err)
 }
 
-// loads says which network containerd finds in a file, or why it fails: it is
-// less strict than [parse], which looks at what pods will need.
+// loads returns the network that containerd finds in a file, or the reason why it
+// fails: it is less strict than [parse], which checks what pods will need.
 func loads(name string, raw []byte) (network string, err error) {
 	if filepath.Ext(name) == ".conflist" {
 		list, err := libcni.NetworkConfFromBytes(raw)

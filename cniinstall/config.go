@@ -17,29 +17,32 @@ import (
 	"github.com/slipway-dev/slipway/internal/perrun"
 )
 
-// Config renders the configuration to publish. Each Check, Apply and Advise calls Render
-// once (see [Func] for once a run), in the namespaces in which it runs itself; dir is the folder that the
-// configuration goes to, for a Config that builds on what is there.
+// Config renders the configuration to publish. Each Check, Apply and Advise calls
+// Render once (see [Func] for once a run), in the namespaces in which it runs
+// itself; dir is the configuration's folder, for a Config that builds on the files
+// there.
 type Config interface {
 	Render(ctx context.Context, dir string) ([]byte, error)
 }
 
-// Whole is a complete configuration, which is published byte for byte. What libcni would
-// load of it, and run, is enough: its plugins may be in the folder of the network's name
-// beside it (libcni.NetworkConfFromFile), and no key is required or forbidden beyond that.
+// Whole is a complete configuration, which is published byte for byte. It is valid
+// if libcni would load and run it: its plugins may be in the folder of the
+// network's name beside it (libcni.NetworkConfFromFile), and no key is required or
+// forbidden beyond libcni's rules.
 type Whole []byte
 
 // Render returns a copy of the configuration.
 func (w Whole) Render(context.Context, string) ([]byte, error) { return slices.Clone(w), nil }
 
-// Func returns a configuration that render makes, such as from a template and what it finds
-// on the node. In a plan it is rendered once a run: what is checked is what is applied,
-// verified and advised about, and a reconcile.Loop renders it anew each time. Without a plan,
-// and in a guard, it is rendered each time that the configuration is looked at.
+// Func returns a configuration made by render, for example from a template and the
+// node's state. In a plan it is rendered once a run: the same content is checked,
+// applied, verified and advised about, and a reconcile.Loop renders it anew each
+// time. Without a plan, and in a guard, it is rendered whenever the configuration
+// is inspected.
 //
-// It is called as Render is, in the host's namespaces, on a thread that must not be left: so it
-// starts no goroutine and dials nobody. What has to is for Plan.Prepare, which gives the
-// result as a [Whole].
+// Like Render, it is called in the host's namespaces on a locked thread, so it must
+// start no goroutine and open no connection. Do such work in Plan.Prepare, and pass
+// the result as a [Whole].
 func Func(render func(ctx context.Context) ([]byte, error)) Config { return &rendered{render} }
 
 type rendered struct {
@@ -53,10 +56,11 @@ func (r *rendered) Render(ctx context.Context, _ string) ([]byte, error) {
 	return perrun.Do(ctx, r, func(ctx context.Context) ([]byte, error) { return r.render(ctx) })
 }
 
-// ReadWhole reads a complete configuration from the regular file at path, such as a key
-// of a mounted ConfigMap, or what [Install] has published. It may have 1 MiB, and is
-// opened without waiting, so that no FIFO holds up the caller. It is read now, in the
-// calling thread's mount namespace: a plan renders it in the host's.
+// ReadWhole reads a complete configuration from the regular file at path, such as a
+// key of a mounted ConfigMap, or a configuration that [Install] has published. Its
+// size may be up to 1 MiB. It is opened without blocking, so that no FIFO delays
+// the caller. It is read at once, in the calling thread's mount namespace, whereas
+// a plan renders in the host's.
 func ReadWhole(ctx context.Context, path string) (Whole, error) {
 	content, err := input.ReadFile(ctx, path, input.MaxNetwork)
 	if err != nil {
@@ -76,11 +80,11 @@ type Agent struct {
 	Debug      bool   // enable-debug
 	LogFile    string // log-file, on the node; zero: none
 
-	// Mode says with which plugins the agent's is chained. If empty or ModeNone, it
-	// is alone. With ModePortmap it comes before portmap, with ModeFlannel after
-	// flannel and portmap, with ModeAWS after aws-cni and portmap, and with
-	// ModeGenericVeth after the plugins of Base, which must be given. To join a
-	// configuration that is already on the node, see [Chained].
+	// Mode selects the plugins with which the agent's is chained. If empty or
+	// ModeNone, it is alone. With ModePortmap it comes before portmap, with
+	// ModeFlannel after flannel and portmap, with ModeAWS after aws-cni and
+	// portmap, and with ModeGenericVeth after the plugins of Base, which must be
+	// given. To join a configuration that is already on the node, see [Chained].
 	Mode string
 
 	// Base lists the plugins before the agent's, each a JSON object. If nil, they
@@ -88,8 +92,9 @@ type Agent struct {
 	Base []json.RawMessage
 }
 
-// defaultCNIVersion is that of the templates of Cilium's agent (daemon/cmd/cni/config.go),
-// in 1.20.2; in 1.18.3 and 1.19.7 it is 0.3.1. Its plugin speaks both, and 1.1.0, in each.
+// defaultCNIVersion is the version in the templates of Cilium's agent
+// (daemon/cmd/cni/config.go), in 1.20.2; in 1.18.3 and 1.19.7 it is 0.3.1. Its
+// plugin speaks both, and 1.1.0, in each.
 const defaultCNIVersion = "1.0.0"
 
 type agentList struct {
@@ -128,7 +133,7 @@ func (a Agent) render() ([]byte, error) {
 		network = a.Mode
 	}
 	if network == "" {
-		return nil, errors.New("no name of the network given")
+		return nil, errors.New("no network name given")
 	}
 	return encode(agentList{CNIVersion: cmp.Or(a.CNIVersion, defaultCNIVersion), Name: network, Plugins: chain})
 }
@@ -147,7 +152,7 @@ func (a Agent) alone() bool { return a.Mode == "" || a.Mode == ModeNone }
 
 func (a Agent) validate() error {
 	if a.Plugin == "" {
-		return errors.New("no plugin of the agent given")
+		return errors.New("no agent plugin given")
 	}
 	for _, s := range []string{a.Network, a.CNIVersion, a.Plugin, a.LogFile, a.Mode} {
 		if !utf8.ValidString(s) {
@@ -157,7 +162,7 @@ func (a Agent) validate() error {
 	return nil
 }
 
-// encode gives v as JSON, with no character escaped that need not be.
+// encode returns v as JSON, escaping only the characters that must be.
 func encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

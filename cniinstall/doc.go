@@ -10,11 +10,11 @@
 // renamed: a running plugin keeps running, and a reader finds either the old file
 // or the new one. The configuration is published last. It is validated before
 // anything is published, by libcni and by running its plugins with
-// CNI_COMMAND=VERSION; if it is invalid, nothing is changed at all. Plugins that others
-// than root may change, in a folder of a user's for example, are installed and not run:
-// [Install.Advise] names those whose versions are not known. A file that is
-// equal is not written, so a folder that is part of a read-only image is no error.
-// If the sizes are the same, every byte is compared.
+// CNI_COMMAND=VERSION; if it is invalid, nothing is changed at all. Plugins that
+// users other than root may change, for example in a user's folder, are installed
+// but not run: [Install.Advise] names those whose versions are unknown. A file that
+// is equal is not written, so a folder that is part of a read-only image is no
+// error. If the sizes are the same, every byte is compared.
 //
 // The configuration is given as a [Whole], made from a template ([Agent]) or by a function
 // ([Func]), or that of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
@@ -26,58 +26,58 @@
 //
 // Plugins may go to several folders (AlsoBinDirs), and one program under several names (As).
 //
-// [Install.For] chooses the folders in which the node's container runtime looks, as
-// package bootstrap/cri asks it, and undoes what was installed in others before.
-// Without it, they are those that runtimes have by default.
+// [Install.For] chooses the folders that the node's container runtime uses,
+// according to package bootstrap/cri, and undoes earlier installations in other
+// folders. Without it, they are the defaults of the runtimes.
 //
-// What the step installed before, and the Install no longer lists, is undone once the rest is
-// there: see Install.Names and ConfName.
+// Files that the step installed before and the Install no longer lists are undone
+// once the rest is installed: see Install.Names and ConfName.
 //
 // Folders are never replaced, and only removed by an undo, if Install made them and
-// they are empty. A [Guard] repairs an installation that somebody changes, and a
-// [Handler] undoes it in another process, but for plugins that a configuration or a
-// sandbox on the node still needs. [AgentConf] removes a configuration that the
-// agent has written by itself.
+// they are empty. A [Guard] repairs an installation that other programs change, and
+// a [Handler] undoes it in another process, except for plugins that a configuration
+// or a sandbox on the node still needs. [AgentConf] removes a configuration that
+// the agent itself has written.
 //
 // Folders are opened once, and all work is done through the open folder: a symbolic
-// link on the path to it is followed only if nobody but root and the caller can
-// have put it there, and a symbolic link in place of a file is never followed.
-// Other CNIs' configurations are read through links, as by runtimes, up to 1 MiB.
+// link on the path to it is followed only if no user but root and the caller can
+// have made it, and a symbolic link in place of a file is never followed. Other
+// CNIs' configurations are read through links, as by runtimes, up to 1 MiB.
 //
 // # Needs
 //
 // Linux of any version; root, or CAP_DAC_OVERRIDE, CAP_CHOWN and CAP_FOWNER if the
-// folders or files belong to somebody else. On other systems it works as far as
-// they have permissions and can rename over existing files, without locks and
+// folders or files belong to another user. On other systems it works as far as
+// these have permissions and can rename over existing files, without locks and
 // durable renames.
 //
 // # Container or node, and which thread
 //
-// Install.Plugins is opened by the caller beforehand ([OpenPlugins]), for example in a
-// container;
-// BinDir, AlsoBinDirs, ConfDir and SearchDirs are resolved in the calling thread's mount
-// namespace; the journal is where it was opened. To install on the host from a
-// container, use a bootstrap.Plan with a hostns.Host, which calls the methods in the
-// host's namespaces. Nothing here looks up host names or leaves a goroutine behind.
-// Plugins are executed from the calling thread, so in its namespaces, and are
-// waited for. Goroutines that run in the meantime only copy pipes, watch the
-// context, and read and sync open files, which does not depend on a namespace; they
-// have ended when the call returns.
+// Install.Plugins is opened by the caller beforehand ([OpenPlugins]), for example
+// in a container; BinDir, AlsoBinDirs, ConfDir and SearchDirs are resolved in the
+// calling thread's mount namespace; the journal stays where it was opened. To
+// install on the host from a container, use a bootstrap.Plan with a hostns.Host,
+// which calls the methods in the host's namespaces. Nothing here looks up host
+// names or leaves a goroutine behind. Plugins are executed from the calling thread,
+// and so in its namespaces, and are waited for. Goroutines that run meanwhile only
+// copy pipes, watch the context, and read and sync open files, which does not
+// depend on a namespace; they end before the call returns.
 //
 // # Errors
 //
-// [InvalidError] says what is wrong with the configuration, and where.
-// [ErrPluginMissing] says that a plugin which the configuration names is not on the
-// node (yet), and [ErrTargetMissing] that the network to join is not; both may be
-// worth waiting for, and a plan goes on to such a step only if one before it may bring it
-// (bootstrap.MissingError). A guard ends with [ErrUninstalled], with [ErrContested], or
-// with one of the journal's errors for a node that somebody else owns by now. All
-// other errors are those of the file system, with operation, path and remedy.
+// [InvalidError] describes an error in the configuration and its place.
+// [ErrPluginMissing] means that a plugin which the configuration names is not on
+// the node (yet), and [ErrTargetMissing] that the network to join is not; both may
+// be worth waiting for, and a plan proceeds to such a step only if an earlier step
+// may bring the missing object (bootstrap.MissingError). A guard ends with
+// [ErrUninstalled], with [ErrContested], or with one of the journal's errors for a
+// node that has another owner by now. All other errors are the file system's, with
+// operation, path and remedy.
 //
 // # When not to use it
 //
-// To install a configuration whose plugins must not be run, or if two programs
-// install different content under the same name: they would overwrite each other in
-// turn. Calls with a journal must be serialised by the caller (a lock on the node,
-// such as the plan's); calls without one need no lock.
+// Do not use it for a configuration whose plugins must not be run, or if two
+// programs install different content under the same name: they would overwrite each
+// other in turn. Calls with a journal must be serialised by the caller (with a lock
+// on the node, such as the plan's); calls without one need no lock.
 package cniinstall

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// piece is how many bytes of a stream are read at a time: two pieces fit into the
-// processor's cache.
+// piece is the number of bytes read from a stream at a time: two pieces fit into
+// the processor's cache.
 const piece = 128 << 10
 
 // equal compares two streams, reading each once.

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	versionLimit = 5 * time.Second // for one plugin to say its versions
-	outputLimit  = 1 << 20         // bytes of output that are kept
+	versionLimit = 5 * time.Second // for one plugin to report its versions
+	outputLimit  = 1 << 20         // bytes of output kept
 )
 
 // runner finds and runs plugins for libcni: it finds staged plugins under their
@@ -33,7 +33,7 @@ type runner struct {
 	version.PluginDecoder
 	staged  map[string]string // plugin: its temporary path
 	dirs    []string
-	lenient bool // the versions of what is not to be trusted are not asked for
+	lenient bool // untrusted plugins are not asked for their versions
 }
 
 // FindInPath looks among the staged plugins, then in the runner's folders.
@@ -50,7 +50,7 @@ func (r *runner) ExecPlugin(caller context.Context, path string, stdin []byte, e
 	defer cancel()
 	var stdout, stderr limited
 	c := hosttool.Command{
-		Path: path, Args: []string{r.placeOf(path)}, // programs that are many plugins go by it
+		Path: path, Args: []string{r.placeOf(path)}, // a program that is several plugins depends on it
 		Env: cniOnly(environ), Dir: filepath.Dir(path),
 		Stdin: bytes.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
 	}
@@ -60,9 +60,9 @@ func (r *runner) ExecPlugin(caller context.Context, path string, stdin []byte, e
 	case errors.Is(err, syscall.ETXTBSY):
 		return nil, fmt.Errorf("%w: it is just being written: %w", ErrPluginMissing, err)
 	case caller.Err() != nil:
-		return nil, fmt.Errorf("gave no answer in time: %w", context.Cause(caller))
-	case ctx.Err() != nil: // and the caller has time left
-		return nil, fmt.Errorf("gave no answer within %s", versionLimit)
+		return nil, fmt.Errorf("did not answer in time: %w", context.Cause(caller))
+	case ctx.Err() != nil: // although the caller has time left
+		return nil, fmt.Errorf("did not answer within %s", versionLimit)
 	default:
 		return nil, pluginError(err, stdout.kept, stderr.kept)
 	}
@@ -77,7 +77,8 @@ func (r *runner) placeOf(path string) string {
 	return path
 }
 
-// cniOnly removes what libcni has copied from this process's environment.
+// cniOnly removes the variables that libcni has copied from this process's
+// environment.
 func cniOnly(environ []string) (env []string) {
 	for _, e := range environ {
 		if strings.HasPrefix(e, "CNI_") {

@@ -82,7 +82,7 @@ func TestCNI1_FailureLeavesTheOldWhole(t *testing.T) {
 		{"writing", 2, failing, errSource.Error()},
 		{"source has another size by then", 2, other, "the source changed while it was being copied"},
 		{"reading back", 3, failing, errSource.Error()},
-		{"what is read back is different", 3, other, "what was written reads back differently"},
+		{"what is read back is different", 3, other, "the written file reads back differently"},
 		{"source is written meanwhile", 2, rewritten, "the source changed while it was being copied"},
 	}
 	for _, tt := range tests {

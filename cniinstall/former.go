@@ -14,21 +14,22 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// former undoes what the step has recorded and the Install no longer has: in other folders,
-// where For has chosen these, and under names that it no longer lists. The rest is kept.
+// former undoes the recorded files that the Install no longer has: those in other
+// folders, if For has chosen the folders, and those under names that it no longer
+// lists. The rest is kept.
 type former struct {
 	Handler
 	i Install
 }
 
-// former returns the handler for what is to be undone; ok is false if there is nothing.
+// former returns the handler for the files to undo; ok is false if there are none.
 func (i Install) former(ctx context.Context) (h former, ok bool, err error) {
-	h = former{Handler{ConfDir: i.ConfDir, Force: true}, i} // ours is there, so that the runtime can delete pods
+	h = former{Handler{ConfDir: i.ConfDir, Force: true}, i} // with ours in place, the runtime can delete pods
 	entries, err := journal.From(ctx).Recorded(ctx)
 	return h, slices.ContainsFunc(entries, func(e journal.Entry) bool { return h.concerns(e) }), err
 }
 
-// concerns reports whether an entry is about something that the Install no longer has.
+// concerns reports whether an entry is about a file that the Install no longer has.
 func (h former) concerns(e journal.Entry) bool {
 	moved, dir := h.i.place != nil, filepath.Dir(e.Object)
 	switch {
@@ -49,8 +50,7 @@ func (h former) concerns(e journal.Entry) bool {
 	return false
 }
 
-// dropped reports whether the plugin is none that is to be installed, as far as that is
-// said: where there are no Names it is not.
+// dropped reports whether Names exists and no longer includes the plugin.
 func (i Install) dropped(plugin string) bool {
 	return len(i.Names) > 0 && !slices.ContainsFunc(slices.Concat(i.Names, i.Optional), func(name string) bool {
 		return slices.Contains(i.installedAs(name), plugin)
@@ -66,8 +66,8 @@ func (i Install) isIn(dir string) bool {
 	return slices.ContainsFunc(append(i.binDirs(), i.ConfDir), func(d string) bool { return mountinfo.Below(d, dir) })
 }
 
-// Look keeps what the Install has, and what somebody has changed or something needs of the
-// rest.
+// Look keeps the files that the Install has and, of the rest, those that were
+// changed or are needed.
 func (h former) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
 	kept := fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
 	switch {
@@ -86,7 +86,7 @@ func (h former) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u j
 	return u, hint(err)
 }
 
-// lookPlugin does not remove a plugin that is needed.
+// lookPlugin keeps a plugin that is needed.
 func (h former) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	r, err := h.remains(p.Journal(), p.WillUndo)
 	if err != nil {
@@ -96,8 +96,9 @@ func (h former) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry
 	return lookUnless(ctx, p, e, func(ctx context.Context) error { return h.needed(ctx, r, e, kept) })
 }
 
-// needed returns an error if the plugin is needed. Of one elsewhere, where the runtime finds
-// another here, that is only by a configuration that was left there.
+// needed returns an error if the plugin is needed. If the runtime finds another
+// copy in the Install's folders, only a configuration left in the old place can
+// need it.
 func (h former) needed(ctx context.Context, r remains, e journal.Entry, kept func(journal.Entry) bool) error {
 	dir := filepath.Dir(e.Object)
 	others := slices.DeleteFunc(h.i.searchDirs(), func(d string) bool { return sameDir(d, dir) })
@@ -112,8 +113,8 @@ func (h former) needed(ctx context.Context, r remains, e journal.Entry, kept fun
 	return r.need(ctx, e.Object)
 }
 
-// keptFormer names what was installed before, and stays: somebody has changed it, or
-// something needs it.
+// keptFormer names the formerly installed files that stay because they were changed
+// or are needed.
 func (i Install) keptFormer(ctx context.Context) (advice []string, err error) {
 	h, some, err := i.former(ctx)
 	if err != nil || !some {
@@ -152,7 +153,7 @@ func (i Install) keptFormer(ctx context.Context) (advice []string, err error) {
 	return advice, nil
 }
 
-// checkFormer says what is undone of what was installed before.
+// checkFormer lists the changes of undoFormer.
 func (i Install) checkFormer(ctx context.Context) ([]string, error) {
 	h, some, err := i.former(ctx)
 	if err != nil || !some {
@@ -161,14 +162,14 @@ func (i Install) checkFormer(ctx context.Context) ([]string, error) {
 	return journal.From(ctx).CheckUndo(ctx, h)
 }
 
-// undoFormer undoes it.
+// undoFormer undoes the formerly installed files.
 func (i Install) undoFormer(ctx context.Context) error {
 	h, some, err := i.former(ctx)
 	if err != nil || !some {
 		return err
 	}
 	if err := journal.From(ctx).Undo(ctx, h); err != nil {
-		return fmt.Errorf("undo what was installed before: %w", err)
+		return fmt.Errorf("undo the former installation: %w", err)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ const (
 	defaultPatience = 5 * time.Minute
 )
 
-// ErrUninstalled says that the installation was undone, or never made, so there is
+// ErrUninstalled means that the installation was undone, or never made, so there is
 // nothing to guard. It matches [journal.ErrRevoked].
 var ErrUninstalled error = uninstalled{}
 
@@ -33,54 +33,53 @@ func (uninstalled) Error() string        { return "no longer installed" }
 func (uninstalled) Is(target error) bool { return target == journal.ErrRevoked }
 func (uninstalled) Code() string         { return code.JournalRevoked }
 
-// ErrContested says that somebody else, such as the guard of another agent, keeps
+// ErrContested means that another program, such as another agent's guard, keeps
 // undoing the repairs.
-var ErrContested = errors.New("somebody else undoes each repair")
+var ErrContested = errors.New("another program undoes each repair")
 
-// Guard repairs an installation that somebody changes: four times a second it looks
-// at the folders, and if one of the files has been changed, moved or removed, or a
-// folder replaced, it applies Install again. So every change is repaired within a
+// Guard repairs an installation that other programs change: four times a second it
+// inspects the folders, and if a file has been changed, moved or removed, or a
+// folder replaced, it applies Install again. Thus every change is repaired within a
 // second, provided that the repair itself takes at most half a second.
 //
-// It only guards what has already been applied, and installs nothing new. If
-// the context has a journal, the entries there of its step say what has been applied
-// (see bootstrap.Plan.Inside). The guard ends if there is an
-// uninstall ([ErrUninstalled]), if other content is installed
-// ([journal.ErrRevoked]), or if another owner claims the node
-// ([journal.ErrNotOwner]).
+// It only guards files that have already been applied, and installs nothing new. If
+// the context has a journal, the entries of its step there determine what has been
+// applied (see bootstrap.Plan.Inside). The guard ends if there is an uninstall
+// ([ErrUninstalled]), if other content is installed ([journal.ErrRevoked]), or if
+// another owner claims the node ([journal.ErrNotOwner]).
 type Guard struct {
-	// Install is what has been applied.
+	// Install is the installation that has been applied.
 	Install Install
 
-	// Lock is held only during each repair, or while the guard makes sure that the
-	// installation was undone, and the journal is read after it is taken. It should be
-	// the node's, hostns.Host.Lock, which plans hold: the journal keeps nobody out, so
-	// without the lock that an uninstall holds the guard may repair what is just being
-	// removed. If nil, no lock is taken.
+	// Lock is held only during each repair, or while the guard confirms that the
+	// installation was undone; the journal is read after it is taken. It should be
+	// the node's lock, hostns.Host.Lock, which plans hold: the journal excludes no
+	// other process, so without the lock the guard may repair files that an
+	// uninstall is just removing. If nil, no lock is taken.
 	Lock func(ctx context.Context) (unlock func() error, err error)
 
-	// Patience is how long the guard goes on, with at most four repairs a second,
-	// while somebody else undoes each of them. Then it ends with [ErrContested].
+	// Patience is how long the guard continues, with at most four repairs a second,
+	// while another program undoes each of them. Then it ends with [ErrContested].
 	// Zero means 5 minutes.
 	Patience time.Duration
 
-	// Done is called with what each repair changed, and with errors that do not end
-	// the guard: a failed repair, which is tried again, and [ErrContested], once
-	// whenever somebody else begins to undo the repairs. It may be nil.
+	// Done is called with the changes of each repair, and with errors that do not
+	// end the guard: a failed repair, which is tried again, and [ErrContested],
+	// once whenever another program begins to undo the repairs. It may be nil.
 	Done func(changes []string, err error)
 }
 
-// Run guards the installation until ctx ends or there is a reason to stop, and
-// always returns an error: that of ctx, [ErrUninstalled], [journal.ErrRevoked],
+// Run guards the installation until ctx ends or another reason stops it, and always
+// returns an error: that of ctx, [ErrUninstalled], [journal.ErrRevoked],
 // [journal.ErrNotOwner], [ErrContested], or that of an Install with invalid fields.
 //
 // All paths are resolved on the calling thread, so Run may run inside hostns.Do for
 // any length of time. Files are read only after the name, size, mode, owner or time
-// of one has changed: of one that is installed, or that the configuration needs, and
-// of configurations of others where it depends on these (Exclusive, and a Config that is
-// neither [Whole] nor [Agent]). While none of 28 files changes, Run needs 2 ms of
-// processor time a second (BenchmarkCNI7_Idle, in a process that does nothing else),
-// however many others there are beside them.
+// of a relevant file has changed: an installed file, one that the configuration
+// needs or, where it depends on these (Exclusive, and a Config that is neither
+// [Whole] nor [Agent]), another configuration. While none of 28 files changes, Run
+// needs 2 ms of processor time a second (BenchmarkCNI7_Idle, in a process that does
+// nothing else), regardless of the number of other files beside them.
 //
 // Run does not notice a write that changes neither size nor time, such as through a
 // memory map of a file on a tmpfs.
@@ -93,14 +92,14 @@ func (g Guard) Run(ctx context.Context) error {
 type guarding struct {
 	Guard
 	seed    maphash.Seed
-	seen    string   // what the folders looked like at the last look; empty: unknown
-	watched []string // files that decide, but for configurations of others; nil: unknown
+	seen    string   // the folders' appearance at the last look; empty: unknown
+	watched []string // decisive files, except other configurations; nil: unknown
 	others  listing  // of the folder of configurations
 
 	known map[string]string // target: its hash, as the journal had it last; empty: it was just begun
 	one   string            // of these
 
-	retry     time.Time // when to look whatever they look like; zero: never
+	retry     time.Time // when to look regardless of appearance; zero: never
 	failures  int
 	lastError string
 	contest   contest
@@ -127,19 +126,18 @@ func (g Guard) run(ctx context.Context) error {
 	}
 }
 
-// look repairs what differs, if there is reason to think that something does.
-// An error ends the guard.
+// look repairs differences if the appearance has changed. An error ends the guard.
 func (r *guarding) look(ctx context.Context) error {
-	seen := r.appearance(ctx) // first: what changes from now on is seen the next time
+	seen := r.appearance(ctx) // first, so that the next look sees later changes
 	if seen == r.seen && (r.retry.IsZero() || time.Now().Before(r.retry)) {
 		return nil
 	}
 	r.seen, r.retry = seen, time.Time{}
 	changed, err := r.differs(ctx)
 	if err == nil && changed {
-		r.seen = "" // the same may be done again before the next look
+		r.seen = "" // the same change may recur before the next look
 	}
-	if err == nil && changed || errors.Is(err, ErrUninstalled) { // or others are just recording anew
+	if err == nil && changed || errors.Is(err, ErrUninstalled) { // or another process is just recording anew
 		err = r.repair(ctx)
 	}
 	switch {
@@ -157,9 +155,9 @@ func ends(err error) bool {
 	return errors.Is(err, journal.ErrRevoked) || errors.Is(err, journal.ErrNotOwner) || errors.Is(err, ErrContested)
 }
 
-// fail reports an error, once, and has the repair tried again: some time later, or
-// when something changes other than by the attempt itself. If something changed
-// during the attempt, that may be the cause of the error: the next look will show.
+// fail reports an error, once, and schedules another repair: some time later, or at
+// the next change not made by the attempt itself. A change during the attempt may
+// be the cause of the error: the next look will show.
 func (r *guarding) fail(ctx context.Context, err error) {
 	seen := r.appearance(ctx)
 	if r.failures++; r.failures == 1 && seen != r.seen {
@@ -179,8 +177,8 @@ func (r *guarding) trouble(err error) {
 	}
 }
 
-// differs compares without the lock. What was recorded before the files were compared
-// is what they are as: an uninstall that ends meanwhile is seen the next time.
+// differs compares without the lock. The files are compared with the earlier
+// record: the next look sees an uninstall that ends meanwhile.
 func (r *guarding) differs(ctx context.Context) (bool, error) {
 	if err := r.verify(ctx); err != nil {
 		return false, err
@@ -197,7 +195,7 @@ func (r *guarding) differs(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// survey looks at the installation. An error may be that the guard is to end.
+// survey inspects the installation. An error may mean that the guard must end.
 func (r *guarding) survey(ctx context.Context) (*job, error) {
 	j, err := r.Install.survey(ctx)
 	if err != nil {
@@ -211,7 +209,7 @@ func (r *guarding) survey(ctx context.Context) (*job, error) {
 	return j, nil
 }
 
-// repair applies the installation under the lock, if it still differs then.
+// repair takes the lock and applies the installation if it still differs.
 func (r *guarding) repair(ctx context.Context) (err error) {
 	if r.Lock != nil {
 		unlock, lockErr := r.Lock(ctx)
@@ -247,13 +245,13 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 	return r.contested(found)
 }
 
-// contested says whether somebody else undoes each repair, and ends the guard if
+// contested says whether another program undoes each repair, and ends the guard if
 // that lasts too long.
 func (r *guarding) contested(found string) error {
 	now := time.Now()
 	switch r.contest.add(found, now) {
 	case contestBegins:
-		r.trouble(fmt.Errorf("%w: it is done again every %v, for %v", ErrContested, lookEvery, r.Patience))
+		r.trouble(fmt.Errorf("%w: repairing every %v, for up to %v", ErrContested, lookEvery, r.Patience))
 	case contestGoesOn:
 		if lasted := now.Sub(r.contest.since); lasted >= r.Patience {
 			return fmt.Errorf("%w: gave up after %v and %d repairs", ErrContested, lasted.Round(time.Second), r.contest.total)

@@ -6,13 +6,13 @@ package cniinstall
 import "time"
 
 const (
-	sameLimit  = 5                // repairs of the same state in a row that are no fight
-	totalLimit = 1000             // repairs of whatever in a row that are none
-	spellEnd   = 10 * time.Second // without a repair: what comes then is a new matter
+	sameLimit  = 5                // repairs of the same state in a row before it is a fight
+	totalLimit = 1000             // repairs of any states in a row before it is a fight
+	spellEnd   = 10 * time.Second // without a repair: a later change is unrelated
 )
 
-// contest tells a fight from a series of accidents: the same state returns again
-// and again, or the repairs do not end.
+// contest distinguishes a fight from a series of accidents: the same state keeps
+// returning, or the repairs do not end.
 type contest struct {
 	found       string
 	same, total int

@@ -53,7 +53,7 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 	err = second.end()
 	require.ErrorIs(t, err, journal.ErrRevoked)
-	require.ErrorContains(t, err, "other content of "+n.confFile()+" was installed since")
+	require.ErrorContains(t, err, n.confFile()+" was installed with other content since")
 	requireConverged(t, i, n.root)
 
 	late := n.ownedBy("pod-b", n.install()) // the older one, started late

@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// verify returns an error if what is guarded is no longer this one's. It may be a reason
-// for the guard to end, which takes precedence over other errors: somebody else owns the
-// node by now, or what is guarded was undone.
+// verify returns an error if the guarded installation is no longer this owner's. It
+// may be a reason for the guard to end, which takes precedence over other errors:
+// the node has another owner by now, or the installation was undone.
 func (r *guarding) verify(ctx context.Context) error {
 	err := journal.From(ctx).Verify(ctx)
 	switch gone := r.gone(ctx); {
@@ -29,7 +29,7 @@ func (r *guarding) verify(ctx context.Context) error {
 	return err
 }
 
-// gone returns an error if the journal no longer knows what is guarded.
+// gone returns an error if the journal no longer has the guarded files.
 func (r *guarding) gone(ctx context.Context) error {
 	if journal.From(ctx) == nil {
 		return nil
@@ -46,7 +46,7 @@ func (r *guarding) gone(ctx context.Context) error {
 	return nil
 }
 
-// mayRepair returns an error if something differs that is not to be repaired.
+// mayRepair returns an error if a file differs that must not be repaired.
 func (r *guarding) mayRepair(ctx context.Context, j *job) error {
 	if j.journal == nil {
 		return nil
@@ -59,19 +59,19 @@ func (r *guarding) mayRepair(ctx context.Context, j *job) error {
 	return nil
 }
 
-// isDamage returns an error if t is not to be repaired: it differs because the same
-// owner has installed something else since, or it was never recorded.
+// isDamage returns an error if t must not be repaired: it differs because the same
+// owner has installed other content since, or it was never recorded.
 func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
 	e, recorded := j.known[t.path]
 	sum, seen := r.known[t.path]
 	switch {
 	case r.known == nil && !recorded:
 		if t.plugin != "" && j.policyOf(t.plugin) == IfMissing {
-			return nil // another may have been there before
+			return nil // another file may have been there before
 		}
 		return fmt.Errorf("%w: %s differs, and is not recorded in %s", ErrUninstalled, t.path, j.journal.Dir())
 	case t.plugin == "" && !isFixed(j.Config):
-		return nil // it may be another each time
+		return nil // its content may differ each time
 	case r.known != nil && !seen:
 		return nil
 	case sum == "":
@@ -81,12 +81,12 @@ func (r *guarding) isDamage(ctx context.Context, j *job, t *target) error {
 		}
 	}
 	if e.Done && e.After.SHA256 != sum {
-		return fmt.Errorf("%w: other content of %s was installed since", journal.ErrRevoked, t.path)
+		return fmt.Errorf("%w: %s was installed with other content since", journal.ErrRevoked, t.path)
 	}
 	return nil
 }
 
-// isFixed reports whether c always renders the same, whatever else is on the node.
+// isFixed reports whether c always renders the same, independently of the node.
 func isFixed(c Config) bool {
 	switch c.(type) {
 	case Whole, Agent:
@@ -95,7 +95,7 @@ func isFixed(c Config) bool {
 	return false
 }
 
-// remember takes over what the journal says about what is guarded.
+// remember takes over the journal's entries of the guarded files.
 func (r *guarding) remember(j *job, known map[string]journal.Entry) {
 	if r.known == nil {
 		r.known = map[string]string{}
@@ -105,7 +105,7 @@ func (r *guarding) remember(j *job, known map[string]journal.Entry) {
 		case there && e.Done:
 			r.known[t.path], r.one = e.After.SHA256, t.path
 		case there && r.known[t.path] == "":
-			r.known[t.path] = "" // begun by another, or by a killed run
+			r.known[t.path] = "" // begun by another process, or by a killed run
 		}
 	}
 }
@@ -122,8 +122,8 @@ func (t *target) hash(ctx context.Context) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// found describes what is to be repaired, so that the same state can be recognised;
-// of large files it takes only the size.
+// found describes the state to repair, so that it can be recognised again; large
+// files count only by size.
 func (j *job) found() string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, j.changes())

@@ -104,7 +104,7 @@ func TestCNI7_OtherContentWhileItCompares(t *testing.T) {
 		}
 	}}
 	err := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly).end()
-	require.ErrorContains(t, err, "other content of "+n.plugin("acme-cni")+" was installed since")
+	require.ErrorContains(t, err, n.plugin("acme-cni")+" was installed with other content since")
 	requireContent(t, n.plugin("acme-cni"), script("0.4.0"), 0o755)
 }
 

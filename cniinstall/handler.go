@@ -19,49 +19,50 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Handler undoes what an [Install] has recorded. First it restores the
-// configurations that were set aside, so that there is always one; if nobody has
-// touched the backup, it is renamed back. Then it removes our configuration, then
-// the plugins, and last the directories that Apply made, if they are empty.
-// Anything that is no longer as the step left it is not touched, and is reported.
-// If a configuration cannot be restored, ours is not removed, nor are the plugins.
-// If somebody has changed our configuration, neither it nor the plugins that it
-// names are removed, and all remain recorded: once the configuration is gone,
-// another revert removes them.
+// Handler undoes the recorded changes of every [Install]. First it restores the
+// configurations that were set aside, so that there is always one; an unchanged
+// backup is renamed back. Then it removes our configuration, then the plugins, and
+// last the directories that Apply made, if they are empty. Files that are no longer
+// as the step left them are not touched, and are reported. If a configuration
+// cannot be restored, neither ours nor the plugins are removed. If our
+// configuration was changed, neither it nor the plugins that it names are removed,
+// and all remain recorded: once the configuration is gone, another revert removes
+// them.
 //
-// No plugin is removed that a configuration names which remains, whoever has written it and
-// whichever step the plugin is of: as a type, an ipam's or a delegate's. What was set aside
-// counts too, since it comes back, and the files in the folder of a list's network. In a
-// file that is no JSON each word counts, and one that cannot be read may name everything.
-// The plugin loopback stays as long as there is any configuration. What stays also stays
-// recorded, for a later revert, and the error, which matches [journal.ErrNeeded], names the
-// configuration: it is no failure but, in a plan, advice. A plugin that was there before is
-// restored all the same.
+// A plugin stays if any remaining configuration names it, as a type, an ipam's or a
+// delegate's, whichever program wrote the configuration and whichever step
+// installed the plugin. Configurations that were set aside count too, since they
+// come back, as do the files in the folder of a list's network. In a file that is
+// not JSON each word counts, and an unreadable file may name every plugin. The
+// plugin loopback stays as long as there is any configuration. A plugin that stays
+// also stays recorded, for a later revert, and the error, which matches
+// [journal.ErrNeeded], names the configuration: it is no failure but, in a plan,
+// advice. A plugin that existed before is restored nevertheless.
 type Handler struct {
-	// ConfDir is a folder in which configurations are looked for, beside those in which
-	// some are recorded. If empty, it is /etc/cni/net.d.
+	// ConfDir is a folder to search for configurations, beside those in which some
+	// are recorded. If empty, it is /etc/cni/net.d.
 	ConfDir string
 
-	// KeepConf says that the configurations belong to the user and are not undone.
-	// Directories and the plugins that the configurations name are not removed
-	// either.
+	// KeepConf keeps the configurations, which belong to the user. The directories
+	// and the plugins that the configurations name are not removed either.
 	KeepConf bool
 
-	// KeepPlugins says that plugins are not undone, nor the directories that Apply made,
-	// and remain recorded: for an agent that stops and may come back. Without the
-	// configuration, no new pod gets a network, and containerd deletes none either until
-	// there is one again.
+	// KeepPlugins keeps the plugins and the directories that Apply made, which
+	// remain recorded: for an agent that stops and may return. Without the
+	// configuration, no new pod gets a network, and containerd deletes no pod
+	// either until there is one again.
 	KeepPlugins bool
 
-	// Results is where the runtime's libcni keeps what it gave to each sandbox. As long
-	// as one there names a plugin or network of ours, the plugin and the configuration
-	// stay, and stay recorded: the error matches [ErrInUse]. The configuration does not if
-	// the one that the runtime then finds first, another agent's, is of the same network
-	// and names the same plugins, or more. If empty, it is /var/lib/cni/results and
-	// /var/lib/cni/cache/results; with KeepPlugins it is not looked at.
+	// Results is the directory in which the runtime's libcni caches the result of
+	// each sandbox. As long as a result there names a plugin or network of ours,
+	// the plugin and the configuration stay, and stay recorded: the error matches
+	// [ErrInUse]. The configuration does not stay if the one that the runtime then
+	// finds first, another agent's, has the same network and names at least the
+	// same plugins. If empty, it is /var/lib/cni/results and
+	// /var/lib/cni/cache/results; with KeepPlugins it is ignored.
 	Results string
 
-	// Force undoes what sandboxes need nevertheless. Their pods are then stuck until
+	// Force undoes even files that sandboxes need. Their pods are then stuck until
 	// the plugins are back.
 	Force bool
 }
@@ -75,7 +76,7 @@ func (Handler) Kinds() []string { return append(files.Kinds(), kindBackup) }
 // Owns returns an error if e's object cannot be part of a CNI installation.
 func (Handler) Owns(e journal.Entry) error {
 	if e.Kind == kindBackup && e.Before.Type != "" {
-		return errors.New("a backup takes the place of nothing")
+		return errors.New("a backup replaces no file")
 	}
 	if err := files.Owns(e); err != nil || e.Kind == kindDir {
 		return err
@@ -83,7 +84,7 @@ func (Handler) Owns(e journal.Entry) error {
 	return owned(filepath.Dir(e.Object))
 }
 
-// Look says what there is to undo about e.
+// Look returns how to undo e.
 func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u journal.Undo, err error) {
 	switch {
 	case h.KeepConf && (e.Kind != kindFile || isConf(e)):
@@ -105,7 +106,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u 
 	return u, hint(err)
 }
 
-// needing adds to err what cannot be undone either if a configuration cannot.
+// needing adds to err that plugins are kept if a configuration cannot be undone.
 func needing(e journal.Entry, err error) error {
 	if err == nil || !isConf(e) || len(e.Needs) == 0 || errors.Is(err, journal.ErrChanged) {
 		return err
@@ -114,7 +115,7 @@ func needing(e journal.Entry, err error) error {
 }
 
 // lookConf restores a file that was set aside by renaming its backup, so that it is
-// the same file again or, if the backup is gone or was edited, from the stored
+// the same file again, or, if the backup is gone or was edited, from the stored
 // content.
 func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	u, err := files.Look(ctx, p, e)
@@ -144,9 +145,8 @@ func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry)
 	return u, nil
 }
 
-// confInUse returns an error if sandboxes have the network of the configuration that is
-// to be removed, and none remains that serves for it. What else is wrong with it does not
-// keep it.
+// confInUse returns an error if sandboxes have the network of the configuration to
+// remove and no other configuration serves them. Other errors in it do not keep it.
 func (h Handler) confInUse(ctx context.Context, p *journal.Pass, conf journal.Entry) error {
 	n, err := parseFile(ctx, conf.Object)
 	if err != nil {
@@ -162,8 +162,9 @@ func (h Handler) confInUse(ctx context.Context, p *journal.Pass, conf journal.En
 	})
 }
 
-// successor is the configuration by which a runtime deletes pods when the one at path has
-// gone: the first of the folder, if it is none of ours, which go too. Nil: there is none.
+// successor returns the configuration with which a runtime deletes pods when the
+// one at path has gone: the first in the folder that is not ours, since ours go
+// too. It is nil if there is none.
 func successor(ctx context.Context, j *journal.Journal, path string) (*network, error) {
 	names, err := (folder{dir: filepath.Dir(path)}).list(ctx, isConfName)
 	if err != nil {
@@ -236,7 +237,7 @@ func putBack(ctx context.Context, backup string, e journal.Entry, restore func(c
 }
 
 // lookBackup removes a backup whose original was restored in another way. If
-// somebody else's file is at the original's path, the backup is not removed.
+// another file is at the original's path, the backup is not removed.
 func lookBackup(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if p.WillRemove(e.Object) { // it is put back
 		return journal.Undo{}, nil
@@ -278,7 +279,7 @@ func placeIsTaken(ctx context.Context, p *journal.Pass, backup journal.Entry) er
 	return nil
 }
 
-// lookDir does not remove a directory in which a configuration is restored.
+// lookDir keeps a directory in which a configuration is restored.
 func lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	u, err := files.Look(ctx, p, e)
 	if err != nil || u.Change == "" {
@@ -290,7 +291,7 @@ func lookDir(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Und
 	}
 	for _, o := range entries {
 		if o.Step == e.Step && isAside(o) && filepath.Dir(o.Object) == e.Object {
-			return journal.Undo{}, fmt.Errorf("directory %s is kept: it is to hold %s", e.Object, filepath.Base(o.Object))
+			return journal.Undo{}, fmt.Errorf("directory %s is kept: it will hold %s", e.Object, filepath.Base(o.Object))
 		}
 	}
 	return u, nil
@@ -306,13 +307,13 @@ func (t told) Error() string        { return t.text }
 func (t told) Is(target error) bool { return errors.Is(t.is, target) }
 func (t told) Code() string         { return code.Of(t.is) }
 
-// held keeps a configuration of ours that somebody has changed recorded as long as
-// it needs recorded plugins: without them no pod would start.
+// held keeps a changed configuration of ours recorded as long as it needs recorded
+// plugins: without them no pod would start.
 func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed error) error {
 	f := folder{dir: filepath.Dir(conf.Object)}
 	raw, err := f.read(ctx, filepath.Base(conf.Object))
 	if err != nil {
-		return changed // gone, or nothing that a pod could start with
+		return changed // gone, or no pod could start with it
 	}
 	if _, err := f.parseWhole(ctx, filepath.Base(conf.Object), raw); err != nil {
 		return changed
@@ -331,11 +332,12 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 		return changed
 	}
 	return errors.Join(changed, told{
-		fmt.Sprintf("%s names what was installed, which is kept until it is gone and the installation is reverted again: %s",
+		fmt.Sprintf("%s names installed plugins, which are kept until it is gone and the installation is reverted again: %s",
 			conf.Object, strings.Join(plugins, ", ")), journal.ErrKept})
 }
 
-// lookPlugin does not remove a plugin as long as something on the node needs it.
+// lookPlugin keeps a plugin as long as a configuration or sandbox on the node needs
+// it.
 func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	r, err := h.remains(p.Journal(), p.WillUndo)
 	if err != nil {
@@ -344,9 +346,10 @@ func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entr
 	return lookUnless(ctx, p, e, func(ctx context.Context) error { return h.needed(ctx, r, e) })
 }
 
-// needed returns an error if a configuration that remains needs the plugin, or a sandbox.
+// needed returns an error if a remaining configuration or a sandbox needs the
+// plugin.
 func (h Handler) needed(ctx context.Context, r remains, plugin journal.Entry) error {
-	if plugin.Before.Type == "" { // else there is one, too, after it
+	if plugin.Before.Type == "" { // otherwise the original takes its place
 		if err := r.need(ctx, plugin.Object); err != nil {
 			return err
 		}
@@ -354,7 +357,8 @@ func (h Handler) needed(ctx context.Context, r remains, plugin journal.Entry) er
 	return h.inUse(ctx, plugin.Object, func(c cniresult.Result) bool { return c.Names(filepath.Base(plugin.Object)) })
 }
 
-// lookUnless looks at a plugin that is removed unless needed returns an error.
+// lookUnless returns how to undo a plugin, which is removed unless needed returns
+// an error.
 func lookUnless(ctx context.Context, p *journal.Pass, e journal.Entry, needed func(context.Context) error) (journal.Undo, error) {
 	if err := needed(ctx); err != nil {
 		return journal.Undo{}, err
@@ -376,14 +380,14 @@ func lookUnless(ctx context.Context, p *journal.Pass, e journal.Entry, needed fu
 	return u, nil
 }
 
-// stillOurs returns an error if an equal file of somebody else's is in the place of the
-// plugin.
+// stillOurs returns an error if the plugin was replaced with an equal file of
+// another owner.
 func stillOurs(e journal.Entry) error {
 	info, err := os.Lstat(e.Object)
 	if err == nil && isSuccessor(e, info) {
 		return told{e.Object + " is another file with the same content, such as a package's, so it is kept", journal.ErrChanged}
 	}
-	return nil // what else is wrong, undoing tells
+	return nil // undoing reports other errors
 }
 
 // parseFile reads the configuration at path.

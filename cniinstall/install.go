@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// The defaults: the folders where containerd and CRI-O look, and a suffix that
+// The defaults: the folders that containerd and CRI-O use, and a suffix that
 // neither of them loads.
 const (
 	defaultBinDir  = "/opt/cni/bin"
@@ -25,11 +25,11 @@ const (
 var confSuffixes = []string{".conflist", ".conf", ".json"}
 
 // Install is a state of a node: these plugins in BinDir, this configuration in
-// ConfDir. The zero value installs nothing; [Cilium] returns what Cilium's agent is
-// installed with.
+// ConfDir. The zero value installs nothing; [Cilium] returns the installation of
+// Cilium's agent.
 //
-// It is a bootstrap.Action. Where the context has a journal, what Apply changes is
-// recorded there, and [Handler] undoes it.
+// It is a bootstrap.Action. If the context has a journal, the changes of Apply are
+// recorded there, and [Handler] undoes them.
 type Install struct {
 	// Plugins contains the plugins to install, as regular files (or symbolic links
 	// within it) at its root. If nil, no plugins are installed. If Check and Apply
@@ -37,65 +37,69 @@ type Install struct {
 	// by OpenPlugins or embed for example, but not by os.DirFS.
 	Plugins fs.FS
 
-	// Names says which of them to install. If nil, all are, except names that start
-	// with a dot or end as a configuration's does (.conflist, .conf, .json). A missing
-	// plugin is an error, unless it is in Optional or its Policy excludes it. If Policy
-	// has none for a plugin, it is DefaultPolicy, but for loopback IfMissing.
+	// Names lists those to install. If nil, all are, except names that start with a
+	// dot or end as a configuration's does (.conflist, .conf, .json). A missing
+	// plugin is an error, unless it is in Optional or its Policy excludes it. A
+	// plugin without a Policy has DefaultPolicy, except loopback, which has
+	// IfMissing.
 	//
-	// Where Names lists some, what the context's step has installed in these folders and is
-	// neither there nor in Optional any more is undone, unless something on the node needs
-	// it (see [Handler]): Advise says what. Without Names, nothing is.
+	// If Names is not empty, plugins that the context's step has installed in these
+	// folders and that are no longer in Names or Optional are undone, unless they
+	// are still needed on the node (see [Handler]): Advise names those. Without
+	// Names, none are undone.
 	//
-	// No configuration is published where loopback is neither installed nor to be: no
-	// configuration names it, and containerd runs it for every pod. That does not hold
-	// where Optional names it, or the runtime given to For needs none.
+	// No configuration is published if loopback is neither installed nor about to
+	// be: no configuration names it, but containerd runs it for every pod. This
+	// does not apply if Optional names it, or the runtime given to For needs none.
 	Names    []string
 	Optional []string
 	Policy   map[string]Policy
 
-	// DefaultPolicy is that of the plugins that Policy does not name.
+	// DefaultPolicy applies to the plugins that Policy does not name.
 	DefaultPolicy Policy
 
-	// As says under which names a plugin of the source is installed, if not its own: a
-	// program that is two plugins, as Calico's is calico and calico-ipam, is
-	// {"calico": {"calico", "calico-ipam"}}. Names and Optional have the source's name,
-	// Policy that under which it is installed.
+	// As maps a plugin of the source to the names under which it is installed, if
+	// not its own: for a program that is two plugins, such as Calico's, it is
+	// {"calico": {"calico", "calico-ipam"}}. Names and Optional use the source's
+	// name, Policy the installed one.
 	As map[string][]string
 
-	// BinDir is where plugins are installed. If empty, it is /opt/cni/bin. They are
-	// installed in AlsoBinDirs too. Where there are such, a folder that lacks something
-	// and cannot be written to is passed over, as long as another is not: Advise says so.
-	// SearchDirs are further folders in which the runtime looks for plugins.
+	// BinDir is the folder in which plugins are installed. If empty, it is
+	// /opt/cni/bin. They are also installed in AlsoBinDirs. With these, a folder
+	// that needs a change but is not writable is skipped, as long as another is
+	// not: Advise reports that. SearchDirs are further folders in which the runtime
+	// looks for plugins.
 	BinDir      string
 	AlsoBinDirs []string
 	SearchDirs  []string
 
-	// Elsewhere lists plugins that the caller vouches for: they are where the runtime
-	// looks and this process does not, such as in a folder of the node's image that the
-	// pod does not mount. They are neither looked for nor run.
+	// Elsewhere lists plugins that the caller vouches for: the runtime finds them
+	// but this process does not, such as in a folder of the node's image that the
+	// pod does not mount. They are neither searched for nor run.
 	Elsewhere []string
 
-	// Remedy is added to what [Install.For] and Advise say about folders. It should say how
-	// to give others, for example by which flags of the program.
+	// Remedy is added to the texts of [Install.For] and Advise about folders. It
+	// should explain how to name other folders, for example with which flags of the
+	// program.
 	Remedy string
 
 	// Config is the configuration. If nil, none is installed. It is written to
-	// ConfDir/ConfName with ConfMode: if zero, 0600; 0644 at most. If ConfDir is empty, it
-	// is /etc/cni/net.d; ConfName must be given. If it ends in .conflist, the
-	// configuration must be a list; if in .conf or .json, that of a single plugin. What
-	// the context's step has published under another name before is undone once this one
-	// is there.
+	// ConfDir/ConfName with ConfMode: if zero, 0600; 0644 at most. If ConfDir is
+	// empty, it is /etc/cni/net.d; ConfName must be given. If it ends in .conflist,
+	// the configuration must be a list; if in .conf or .json, that of a single
+	// plugin. A configuration that the context's step has published under another
+	// name is undone once this one exists.
 	Config   Config
 	ConfDir  string
 	ConfName string
 	ConfMode fs.FileMode
 
 	// Exclusive sets the other configurations in ConfDir aside: BackupSuffix (if
-	// empty, .aside) is appended to each name, and a number too if that name is
+	// empty, .aside) is appended to each name, and also a number if that name is
 	// taken by a file that we did not make. An undo restores them. Our own
-	// configuration under an earlier ConfName is removed. If there are more than 100 to
-	// be set aside, or of more than 4 MiB, what was set aside before included, that is
-	// an error, and nothing is changed.
+	// configuration under an earlier ConfName is removed. More than 100 such files,
+	// or more than 4 MiB, including those set aside before, are an error, and
+	// nothing is changed.
 	Exclusive    bool
 	BackupSuffix string
 
@@ -105,8 +109,8 @@ type Install struct {
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
 func (Install) Kinds() []string { return Handler{}.Kinds() }
 
-// Namespaces lists those of the host that a plan enters: plugins that are asked for their
-// versions run in its network namespace.
+// Namespaces lists the host namespaces that a plan enters: plugins that are asked
+// for their versions run in the host's network namespace.
 func (Install) Namespaces() []string { return []string{"mnt", "net"} }
 
 // Places lists the folders.
@@ -124,8 +128,8 @@ func (i Install) Places() map[string]string {
 	return places
 }
 
-// Validate says what is wrong with the folders and names of i, and with a configuration
-// that builds on nothing else, whatever is on the node.
+// Validate checks the folders and names of i, and a configuration that builds on no
+// other, independently of the node.
 func (i Install) Validate() error {
 	i, err := i.withDefaults()
 	if err != nil || !isFixed(i.Config) {
@@ -138,9 +142,9 @@ func (i Install) Validate() error {
 	return err
 }
 
-// Check says what Apply would change. A plugin that Apply would install counts as
-// present. If the configuration differs, the other plugins that it names are run to
-// ask for the versions that they support.
+// Check lists the changes that Apply would make. A plugin that Apply would install
+// counts as present. If the configuration differs, the other plugins that it names
+// are run to ask for the versions that they support.
 func (i Install) Check(ctx context.Context) ([]string, error) {
 	j, err := i.survey(ctx)
 	if err != nil {
@@ -161,14 +165,16 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 	return slices.Concat(j.changes(), goes, shared), nil
 }
 
-// Missing says what others have still to bring before i can be installed: a plugin that
-// the configuration names, or the configuration that it is chained to. Empty: nothing. It is
-// made for the Probe of a gate.Gate, so that a plan waits while the node is not locked. A
-// look that the context has ended counts as missing; any other error of Check is for the
-// step to tell.
+// Missing names the files that other installers must still bring before i can be
+// installed: a plugin that the configuration names, or the configuration that it is
+// chained to. It returns "" if there are none. It is made for the Probe of a
+// gate.Gate, so that a plan waits while the node is not locked. A check cut short
+// by the context counts as missing; the step itself reports any other error of
+// Check.
 //
-// A gate has no journal. If i is chained and Exclusive, have the Probe call Missing inside
-// bootstrap.Plan.Inside: the journal knows what was set aside under another suffix.
+// A gate has no journal. If i is chained and Exclusive, have the Probe call Missing
+// inside bootstrap.Plan.Inside: the journal knows files set aside under another
+// suffix.
 func (i Install) Missing(ctx context.Context) (seen string, err error) {
 	_, err = i.Check(ctx)
 	if errors.Is(err, ErrPluginMissing) || errors.Is(err, ErrTargetMissing) || err != nil && ctx.Err() != nil {
@@ -179,8 +185,8 @@ func (i Install) Missing(ctx context.Context) (seen string, err error) {
 
 // Apply makes missing folders (mode 0755), installs the plugins, and then publishes
 // the configuration. Everything is written under temporary names and validated
-// before the first file is renamed. What a killed run has left is removed. Last, what the
-// step installed before and i no longer has is undone.
+// before the first file is renamed. Leftovers of a killed run are removed. Last,
+// files that the step installed before and i no longer has are undone.
 func (i Install) Apply(ctx context.Context) error {
 	j, err := i.survey(ctx)
 	if err == nil {

@@ -289,7 +289,7 @@ func TestCNI1_Source(t *testing.T) {
 
 	i.Plugins = os.DirFS(t.TempDir())
 	_, err = i.Check(t.Context())
-	require.ErrorContains(t, err, "holds none")
+	require.ErrorContains(t, err, "is empty")
 	for _, name := range []string{"../evil", "sub/plugin", "/plugin", "..", ".", `a\b`, "a\x00b"} {
 		i.Names = []string{name}
 		_, err = i.Check(t.Context())
@@ -408,13 +408,13 @@ func TestCNI9_FoldersStayTheSame(t *testing.T) {
 func TestBadFields(t *testing.T) {
 	n := newNode(t)
 	tests := map[string]func(*recorded){
-		`"opt" is not an absolute path`:                       func(i *recorded) { i.BinDir = "opt" },
-		`"etc" is not an absolute path`:                       func(i *recorded) { i.ConfDir = "etc" },
-		`"more" is not an absolute path`:                      func(i *recorded) { i.SearchDirs = []string{"more"} },
-		`"05-cilium.txt": no runtime loads it`:                func(i *recorded) { i.ConfName = "05-cilium.txt" },
-		`"../05-cilium.conflist": no runtime loads it`:        func(i *recorded) { i.ConfName = "../05-cilium.conflist" },
-		`"sub/05-cilium.conflist": no runtime loads it`:       func(i *recorded) { i.ConfName = "sub/05-cilium.conflist" },
-		"no name given for the file of the CNI configuration": func(i *recorded) { i.ConfName = "" },
+		`"opt" is not an absolute path`:                 func(i *recorded) { i.BinDir = "opt" },
+		`"etc" is not an absolute path`:                 func(i *recorded) { i.ConfDir = "etc" },
+		`"more" is not an absolute path`:                func(i *recorded) { i.SearchDirs = []string{"more"} },
+		`"05-cilium.txt": no runtime loads it`:          func(i *recorded) { i.ConfName = "05-cilium.txt" },
+		`"../05-cilium.conflist": no runtime loads it`:  func(i *recorded) { i.ConfName = "../05-cilium.conflist" },
+		`"sub/05-cilium.conflist": no runtime loads it`: func(i *recorded) { i.ConfName = "sub/05-cilium.conflist" },
+		"no file name given for the CNI configuration":  func(i *recorded) { i.ConfName = "" },
 		"is not UTF-8":          func(i *recorded) { i.Config = agentOf(cniinstall.Agent{LogFile: "\xff"}) },
 		n.src + "/loopback/bin": func(i *recorded) { i.BinDir = n.src + "/loopback/bin" },
 	}

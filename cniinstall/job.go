@@ -17,21 +17,21 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// job is an Install with what was found on the node.
+// job is an Install with the state found on the node.
 type job struct {
 	Install
 	plugins []*target
 	conf    *target // nil: none
 	net     *network
 	asides  []aside                  // in the order in which they go
-	dirs    []string                 // that are missing, outermost first
-	journal *journal.Journal         // nil: nothing is recorded
-	known   map[string]journal.Entry // files that are recorded, by path
+	dirs    []string                 // missing ones, outermost first
+	journal *journal.Journal         // nil: no recording
+	known   map[string]journal.Entry // recorded files, by path
 
-	opened map[string]*durable.Dir // of the folders, those that are there
+	opened map[string]*durable.Dir // the existing folders
 }
 
-// survey looks, and changes nothing. It finds what is wrong with the request or the
+// survey reads the node and changes nothing. It finds errors in the request or the
 // configuration before anything is touched. The caller closes the job.
 func (i Install) survey(ctx context.Context) (*job, error) {
 	i, err := i.withDefaults()
@@ -108,18 +108,19 @@ func openDir(path string) (*durable.Dir, error) {
 
 func (j *job) close() {
 	for _, d := range j.opened {
-		d.Close() // nothing was written through it that is not synced
+		d.Close() // all writes through it are synced
 	}
 }
 
-// dirOf is the folder that a target goes to, nil if it is not there.
+// dirOf returns a target's folder, or nil if it does not exist.
 func (j *job) dirOf(t *target) *durable.Dir { return j.opened[filepath.Dir(t.path)] }
 
-// confDir is the folder of the configuration, nil if it is not there or not needed.
+// confDir returns the configuration's folder, or nil if it does not exist or is not
+// needed.
 func (j *job) confDir() *durable.Dir { return j.opened[j.ConfDir] }
 
-// passOver leaves out those folders for plugins that cannot be written to and would have to
-// be, as long as there is another.
+// passOver skips plugin folders that need a write but are not writable, as long as
+// there is another.
 func (j *job) passOver() {
 	var shut []string
 	for _, dir := range j.binDirs() {
@@ -141,7 +142,7 @@ func (j *job) targets() []*target {
 	return append(slices.Clone(j.plugins), j.conf)
 }
 
-// pending returns the targets that need something done.
+// pending returns the targets with one of these needs.
 func (j *job) pending(needs ...need) []*target {
 	return slices.DeleteFunc(slices.Clone(j.targets()), func(t *target) bool { return !slices.Contains(needs, t.need) })
 }
@@ -182,10 +183,10 @@ func (j *job) runner() *runner {
 	return r
 }
 
-// early lists the configuration's plugins to be run before anything is
-// touched: all for one to be published, else only new ones. Of those that are
-// coming, only what is staged can be run; one whose mode is wrong comes late. The caller
-// vouches for what is elsewhere.
+// early lists the configuration's plugins to run before anything is touched: all of
+// them if the configuration will be published, otherwise only new ones. Of the
+// plugins to install, only staged ones can be run; one with a wrong mode comes
+// late. The caller vouches for those in Elsewhere.
 func (j *job) early(isStaged bool) []string {
 	if j.net == nil {
 		return nil
@@ -214,7 +215,7 @@ func (j *job) late() []string {
 	})
 }
 
-// needOf is what the plugin needs most, of all folders.
+// needOf returns the plugin's greatest need in all folders.
 func (j *job) needOf(plugin string) (most need) {
 	for _, t := range j.plugins {
 		if t.plugin == plugin {
@@ -231,8 +232,8 @@ func (j *job) speak(ctx context.Context, plugins []string) error {
 	return j.net.speak(ctx, j.runner(), plugins)
 }
 
-// writable returns an error if nothing could be written in the folder, or in one that
-// is made there.
+// writable returns an error if no file could be written in the folder, or in one
+// made there.
 func writable(dir string) error {
 	_, err := durable.Writable(dir)
 	return notWritable(dir, err)
@@ -245,8 +246,8 @@ func notWritable(dir string, err error) error {
 	return code.Errorf(code.CNIDirectoryUnusable, "%s is not writable: %w", dir, hint(err))
 }
 
-// findDirs lists the missing folders that something is to be written to. It is an
-// error if that could not be written: nothing has been touched so far.
+// findDirs lists the missing folders of files to write. It returns an error if
+// these could not be written, while nothing has been touched yet.
 func (j *job) findDirs() error {
 	for _, t := range j.pending(content) {
 		missing, err := missingDirs(filepath.Dir(t.path))
@@ -265,7 +266,7 @@ func (j *job) findDirs() error {
 	return nil
 }
 
-// missingDirs lists dir and those above it that are missing, outermost first.
+// missingDirs lists dir and its missing parents, outermost first.
 func missingDirs(dir string) ([]string, error) {
 	var missing []string
 	for ; ; dir = filepath.Dir(dir) {
@@ -277,14 +278,14 @@ func missingDirs(dir string) ([]string, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, hint(err)
 		}
-		if _, linkErr := os.Lstat(dir); linkErr == nil { // it is somebody's: not to be made, nor taken back
+		if _, linkErr := os.Lstat(dir); linkErr == nil { // another owner's link: neither made nor removed
 			return nil, fmt.Errorf("%s is a symbolic link that leads nowhere: %w", dir, err)
 		}
 		missing = append(missing, dir)
 	}
 }
 
-// changes says what is to be done, in the order in which it is done.
+// changes lists the changes in the order in which they are made.
 func (j *job) changes() []string {
 	var changes []string
 	for _, dir := range j.dirs {
@@ -299,8 +300,8 @@ func (j *job) changes() []string {
 	return changes
 }
 
-// apply makes the changes: everything is staged and validated, then the
-// plugins are published, then the configuration, then others' are set aside.
+// apply makes the changes: everything is staged and validated, then the plugins are
+// published, then the configuration, then the other configurations are set aside.
 func (j *job) apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -328,8 +329,7 @@ func (j *job) apply(ctx context.Context) error {
 	return j.sweep()
 }
 
-// publish puts everything in its place, and records that in the journal before and
-// after.
+// publish puts all files in place, recording that in the journal before and after.
 func (j *job) publish(ctx context.Context) error {
 	if err := j.noteSums(ctx); err != nil {
 		return hint(err)
@@ -360,9 +360,9 @@ func (j *job) putAll(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes what dead writers have left, but nothing of a live one. It is done
-// first, to make room, and again last: if a writer was killed while it was starting
-// a program, that program holds the writer's locks until it has started.
+// sweep removes leftovers of dead writers, but none of a live one. It runs first,
+// to make room, and again last: if a writer was killed while it was starting a
+// program, that program holds the writer's locks until it has started.
 func (j *job) sweep() error {
 	var errs []error
 	for _, dir := range j.folders() {
@@ -371,7 +371,7 @@ func (j *job) sweep() error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("remove what a killed run left: %w", hint(err))
+		return fmt.Errorf("remove leftovers of a killed run: %w", hint(err))
 	}
 	return nil
 }

@@ -15,10 +15,9 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// What is recorded. A configuration of somebody else's that was set aside is a
-// file that was left absent, and needs its backup, which is an entry of its own:
-// whatever is at a path in turn, theirs or ours, it is one entry with one
-// original.
+// The kinds of entries. Another program's configuration that was set aside is a
+// file that was left absent, and needs its backup, which has its own entry: all
+// files in turn at a path, theirs or ours, are one entry with one original.
 const (
 	kindFile   = "cni/file"
 	kindDir    = "cni/dir"
@@ -39,16 +38,16 @@ func recorded(ctx context.Context, j *journal.Journal) (map[string]journal.Entry
 	return known, err
 }
 
-// isConf reports whether e is about a configuration, and not about a plugin.
+// isConf reports whether e is about a configuration rather than a plugin.
 func isConf(e journal.Entry) bool { return e.Kind == kindFile && isConfName(e.Object) }
 
-// isPlugin reports whether e says that we left a plugin at its place.
+// isPlugin reports whether we left a plugin at e's path.
 func isPlugin(e journal.Entry) bool { return isOurs(e) && !isConf(e) }
 
-// isOurs reports whether e says that we left a file at its place.
+// isOurs reports whether we left a file at e's path.
 func isOurs(e journal.Entry) bool { return e.Kind == kindFile && e.After.Type != "" }
 
-// isAside reports whether e is about a configuration that was there before us and
+// isAside reports whether e is about a configuration that existed before ours and
 // was set aside.
 func isAside(e journal.Entry) bool { return isConf(e) && e.After.Type == "" && e.Before.Type != "" }
 
@@ -57,9 +56,8 @@ func backupsOf(e journal.Entry, known map[string]journal.Entry) []string {
 	return slices.DeleteFunc(slices.Clone(e.Needs), func(path string) bool { return known[path].Kind != kindBackup })
 }
 
-// note records the files that are about to be published, even before they are
-// written under temporary names: so an undo also removes what a killed run has left
-// of those.
+// note records the files to publish even before they are written under temporary
+// names, so that an undo also removes a killed run's leftovers of those.
 func (j *job) note(ctx context.Context) error {
 	if j.journal == nil {
 		return nil
@@ -105,9 +103,9 @@ func (t *target) after() journal.State {
 	return journal.State{Type: "file", Mode: uint32(t.mode), UID: os.Geteuid(), GID: os.Getegid(), Size: t.size}
 }
 
-// needs lists the objects that a target depends on: the plugins that the configuration
-// needs, of which another step may have installed some, and the backups of what was in
-// its place.
+// needs lists the objects that a target depends on: the plugins that the
+// configuration needs, some perhaps installed by another step, and the backups of
+// earlier files in its place.
 func (j *job) needs(t *target) (paths []string, err error) {
 	if t != j.conf {
 		return nil, nil
@@ -163,10 +161,10 @@ func (j *job) complete(ctx context.Context) error {
 	return j.journal.Complete(ctx, all...)
 }
 
-// isSuccessor reports whether the file is another than the one that was left, though
-// equal: neither its inode nor its time of modification is that one's. A package that
-// has the same plugin has put it there. A copy of the disk has its time, and one that
-// was touched its inode.
+// isSuccessor reports whether the file, though equal, is not the one we left:
+// neither its inode nor its modification time matches. A package with the same
+// plugin has put it there. On a copied disk the time still matches, and after a
+// touch the inode does.
 func isSuccessor(e journal.Entry, info fs.FileInfo) bool {
 	inode, modified, _ := strings.Cut(identity(info), " ")
 	return !slices.ContainsFunc(e.LeftAs(), func(s journal.State) bool {
@@ -175,8 +173,8 @@ func isSuccessor(e journal.Entry, info fs.FileInfo) bool {
 	})
 }
 
-// settle looks at what a killed or failed run has begun, and decides what became of
-// it, so that it can be begun again.
+// settle determines the outcome of entries that a killed or failed run has begun,
+// so that they can be begun again.
 func (j *job) settle(ctx context.Context) error {
 	known, err := recorded(ctx, j.journal)
 	if err != nil {
@@ -195,12 +193,13 @@ func (j *job) settle(ctx context.Context) error {
 			errs = append(errs, err)
 		case now.Same(e.Before) && e.Was == nil:
 			gone = append(gone, e)
-		case now.Same(e.Before): // somebody took away what was recorded: that is not forgotten
+		case now.Same(e.Before): // the recorded file was removed: keep the record
 			e.After = *e.Was
 			done = append(done, e)
 		case e.MatchesAfter(now):
-			now.Xattrs = e.After.Xattrs // as complete has it: a label is given by the system
-			// What is as it was, and was to be so again, others had changed: it was published.
+			now.Xattrs = e.After.Xattrs // as in complete: the system assigns the label
+			// A file that others had changed and is now as wanted again was
+			// published.
 			back := e.Was != nil && e.After.SHA256 == e.Was.SHA256
 			if e.After = now; e.Was != nil && now.Same(*e.Was) && !back {
 				e.After.File = e.Was.File // it was not published

@@ -102,7 +102,7 @@ func installLoop() int {
 // answered is err, but for a plugin that had no processor to answer on: nothing was
 // installed then, and that is no fault.
 func answered(err error) error {
-	if err != nil && strings.Contains(err.Error(), "gave no answer within") {
+	if err != nil && strings.Contains(err.Error(), "did not answer within") {
 		return nil
 	}
 	return err

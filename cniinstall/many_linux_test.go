@@ -86,7 +86,7 @@ func TestCNI5_SEC6_AsidesAreBounded(t *testing.T) {
 				func() error { _, err := i.Check(t.Context()); return err },
 				func() error { return i.Apply(t.Context()) },
 			} {
-				require.ErrorContains(t, do(), fmt.Sprintf("%s holds %d configurations of others to be set aside, or that were, of %d bytes; at most %d are, of %d bytes: remove those",
+				require.ErrorContains(t, do(), fmt.Sprintf("%s has %d other configurations to set aside, or set aside before, of %d bytes in total; the limits are %d files and %d bytes: remove those",
 					n.conf, c.before+c.more, (c.before+c.more)*c.size, count, size))
 				require.Equal(t, before, tree(t, n.root))
 			}
@@ -111,7 +111,7 @@ func TestCNI5_SEC5_SEC6_HugeFiles(t *testing.T) {
 	i.Config = chainedOf(cniinstall.Chained{})
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
 	i = n.exclusive()
-	require.ErrorContains(t, i.Apply(t.Context()), n.other("10-huge.conflist")+" is larger than 1048576 bytes, and so no CNI configuration: move it away")
+	require.ErrorContains(t, i.Apply(t.Context()), n.other("10-huge.conflist")+" is larger than 1048576 bytes, so it is no CNI configuration: move it away")
 	require.Equal(t, before, namesOf(t, n))
 	require.Empty(t, journaltest.Entries(t, i.Journal))
 

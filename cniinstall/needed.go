@@ -22,18 +22,18 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// remains are the configurations that are on the node when an undo is over, whoever has
-// written them: what pods of theirs need is not removed.
+// remains are the configurations on the node after an undo, whichever program wrote
+// them: plugins that their pods need are not removed.
 type remains struct {
 	dirs    []string        // with configurations
 	entries []journal.Entry // of all steps
 	journal *journal.Journal
-	undone  func(path string) bool // what is as before then
-	counts  func(path string) bool // nil: each does
+	undone  func(path string) bool // true for paths restored by then
+	counts  func(path string) bool // nil: all do
 }
 
-// remains looks in the handler's folder, and wherever a configuration is recorded. A folder
-// is looked at by the name that is recorded, which is that by which its files go.
+// remains searches the handler's folder, and those in which a configuration is
+// recorded, under their recorded names, which the entries of their files use.
 func (h Handler) remains(j *journal.Journal, undone func(path string) bool) (remains, error) {
 	entries, err := j.Entries()
 	r := remains{entries: entries, journal: j, undone: undone}
@@ -52,8 +52,9 @@ func (r *remains) add(dir string) {
 	}
 }
 
-// need returns an error that matches [journal.ErrNeeded] if one of the configurations needs
-// the plugin, and says which. Each is read only until one does.
+// need returns an error that matches [journal.ErrNeeded] if one of the
+// configurations needs the plugin, and names it. It stops reading at the first that
+// does.
 func (r remains) need(ctx context.Context, plugin string) error {
 	for _, dir := range r.dirs {
 		f := folder{dir: dir}
@@ -75,8 +76,8 @@ func (r remains) need(ctx context.Context, plugin string) error {
 	return r.needRestored(ctx, plugin)
 }
 
-// needRestored is need for what comes back: with this undo, or with a later one if it was
-// set aside.
+// needRestored is need for configurations that come back: with this undo or, if set
+// aside, with a later one.
 func (r remains) needRestored(ctx context.Context, plugin string) error {
 	for _, e := range r.entries {
 		if !isConf(e) || e.Before.Type == "" || !r.undone(e.Object) && e.After.Type != "" || r.counts != nil && !r.counts(e.Object) {
@@ -90,7 +91,7 @@ func (r remains) needRestored(ctx context.Context, plugin string) error {
 	return nil
 }
 
-// original reads what was at e's object.
+// original reads the original content of e's object.
 func (r remains) original(ctx context.Context, e journal.Entry) ([]byte, error) {
 	if to := e.Before.Target; to != "" {
 		if !filepath.IsAbs(to) {
@@ -110,15 +111,15 @@ func (r remains) original(ctx context.Context, e journal.Entry) ([]byte, error) 
 	return raw, err
 }
 
-// needs returns an error if the configuration with this content needs the plugin, or if that
-// cannot be told.
+// needs returns an error if the configuration with this content needs the plugin,
+// or if it cannot tell.
 func (f folder) needs(ctx context.Context, plugin, conf string, raw []byte, unread error) error {
 	stays := func(why string, args ...any) error {
 		return told{plugin + " stays: " + fmt.Sprintf(why, args...), journal.ErrNeeded}
 	}
 	name := filepath.Base(plugin)
 	switch {
-	case errors.Is(unread, fs.ErrNotExist): // it has gone, or is a link that leads nowhere
+	case errors.Is(unread, fs.ErrNotExist): // gone, or a dangling link
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -140,9 +141,9 @@ func (f folder) needs(ctx context.Context, plugin, conf string, raw []byte, unre
 	})
 }
 
-// untold returns the error for a configuration that cannot be read. Something else than a
-// file in its place is the node's state, with which the plugin stays; where the system fails
-// to read, the undo has failed.
+// untold returns the error for a configuration that cannot be read. If it is not a
+// file, that is the node's state, and the plugin stays; if reading fails, the undo
+// has failed.
 func untold(plugin, conf string, err error) error {
 	err = fmt.Errorf("%s stays: cannot tell whether %s names it: %w", plugin, conf, err)
 	if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.ELOOP {
@@ -151,7 +152,8 @@ func untold(plugin, conf string, err error) error {
 	return told{err.Error(), journal.ErrNeeded}
 }
 
-// parseWhole reads a configuration of the folder with what libcni adds to it.
+// parseWhole reads a configuration of the folder with the plugins that libcni adds
+// to it.
 func (f folder) parseWhole(ctx context.Context, name string, raw []byte) (*network, error) {
 	var parts []part
 	if filepath.Ext(name) == ".conflist" {

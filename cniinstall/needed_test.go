@@ -198,7 +198,7 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 
 			_, err := apart(t, n, cniinstall.Handler{}).RevertAll(t.Context())
 			require.ErrorIs(t, err, journal.ErrChanged)
-			require.ErrorContains(t, err, n.confFile()+" names what was installed, which is kept until it is gone")
+			require.ErrorContains(t, err, n.confFile()+" names installed plugins, which are kept until it is gone")
 			require.FileExists(t, n.plugin("cilium-cni"))
 			require.FileExists(t, n.plugin("loopback"))
 			require.NoFileExists(t, n.plugin("extra"))

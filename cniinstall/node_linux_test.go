@@ -265,7 +265,7 @@ func TestSEC11_PluginsOfOthersAreNotRun(t *testing.T) {
 			require.NoFileExists(t, ran)
 			require.FileExists(t, n.confFile())
 			require.FileExists(t, n.plugin("cilium-cni"))
-			require.Contains(t, strings.Join(n.advice(i), "\n"), "whether CNI plugin portmap speaks cniVersion 0.3.1 is not known, since it is not run: open "+n.plugin("portmap"))
+			require.Contains(t, strings.Join(n.advice(i), "\n"), "cannot tell whether CNI plugin portmap speaks cniVersion 0.3.1, since it is not run: open "+n.plugin("portmap"))
 
 			raw, err := os.ReadFile(n.confFile())
 			require.NoError(t, err)
@@ -289,9 +289,9 @@ func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	require.NoError(t, os.Chown(n.bin, 1000, 0))
 	require.NoError(t, os.Chmod(n.conf, 0o777))
 	require.Equal(t, []string{
-		"what is in the CNI folder " + n.bin + ", and runs as root, others than root may change: it belongs to uid 1000",
-		"what is in the CNI folder " + n.conf + ", and runs as root, others than root may change: it has mode 0777",
-		"whether CNI plugin cilium-cni speaks cniVersion 1.0.0 is not known, since it is not run: open " + n.plugin("cilium-cni") +
+		"users other than root may change the CNI folder " + n.bin + ", whose content runs as root: it belongs to uid 1000",
+		"users other than root may change the CNI folder " + n.conf + ", whose content runs as root: it has mode 0777",
+		"cannot tell whether CNI plugin cilium-cni speaks cniVersion 1.0.0, since it is not run: open " + n.plugin("cilium-cni") +
 			`: "bin": others than root may change it: it belongs to uid 1000`,
 	}, n.advice(i))
 	require.NoError(t, os.Remove(n.plugin("cilium-cni")))
@@ -303,7 +303,7 @@ func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	require.Empty(t, n.advice(i), "root's group is root's")
 	require.NoError(t, os.Chmod(n.bin, 0o775))
 	require.Equal(t, []string{
-		"what is in the CNI folder " + n.bin + ", and runs as root, others than root may change: it has mode 0775 and group 1000",
+		"users other than root may change the CNI folder " + n.bin + ", whose content runs as root: it has mode 0775 and group 1000",
 	}, n.advice(i)[:1])
 	i.Plugins, i.Config = nil, nil
 	require.Empty(t, n.advice(i), "nothing is put there")

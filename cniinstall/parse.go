@@ -20,11 +20,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// InvalidError says that a runtime would not accept a configuration, or would load
-// it and fail for every pod, and where in the configuration the reason is.
+// InvalidError means that a runtime would reject a configuration, or would load it
+// and fail for every pod. It locates the reason in the configuration.
 type InvalidError struct {
-	Name   string // file name; empty where there is none
-	Offset int64  // bytes before the place; -1: the whole
+	Name   string // file name; may be empty
+	Offset int64  // of the error, in bytes; -1: the whole
 	Line   int    // from 1; 0: the whole
 	Column int    // in bytes, from 1; 0: the whole
 	Plugin int    // index in "plugins", from 0; -1: none of them
@@ -59,14 +59,14 @@ type network struct {
 	raw     []byte
 	name    string
 	isList  bool
-	version string   // what a runtime asks of the plugins; never empty
+	version string   // the version requested from the plugins; never empty
 	types   []string // of the plugins, in their order
 }
 
 // part is a plugin in the folder of a list's network.
 type part struct {
 	path, plugin string
-	err          error // it is none
+	err          error // not nil if it is not a plugin
 }
 
 // needs reports whether a pod with the network would fail without the plugin.
@@ -74,8 +74,9 @@ func (n *network) needs(plugin string) bool {
 	return plugin == loopback || slices.Contains(n.types, plugin) || cniresult.Names(n.raw, plugin)
 }
 
-// parse reads a configuration as a runtime does that finds it under the name file, and parts
-// in the folder of its network. Without a name, the content decides whether it is a list.
+// parse reads a configuration like a runtime that finds it under the name file, and
+// parts in the folder of its network. Without a name, the content decides whether
+// it is a list.
 func parse(file string, raw []byte, parts ...part) (*network, error) {
 	n := &network{file: file, raw: raw}
 	var top map[string]json.RawMessage
@@ -89,7 +90,7 @@ func parse(file string, raw []byte, parts ...part) (*network, error) {
 	_ = json.Unmarshal(raw, &single)                            // it is an object
 	_, isList := top["plugins"]
 	if isPlugin := single.Type != nil; isPlugin && slices.Contains([]string{".conf", ".json"}, filepath.Ext(file)) {
-		isList = false // whatever else it has
+		isList = false // regardless of other keys
 	} else if err := kindFits(file, isList, isPlugin); err != nil && (len(parts) == 0 || isList) {
 		return nil, n.invalid(-1, err)
 	}
@@ -116,7 +117,8 @@ func parse(file string, raw []byte, parts ...part) (*network, error) {
 	return n, n.adopt(list, parts)
 }
 
-// kindFits checks that the content is what the file's suffix promises to a runtime.
+// kindFits checks that the content is of the kind that the file's suffix promises
+// to a runtime.
 func kindFits(file string, isList, isPlugin bool) error {
 	wantList := filepath.Ext(file) == ".conflist" || file == "" && !isPlugin
 	switch {
@@ -173,8 +175,8 @@ func pluginName(raw []byte) (string, error) {
 	return conf.Network.Type, nil
 }
 
-// adopt takes over what libcni made of the configuration, after the checks
-// that libcni makes only when a pod starts.
+// adopt takes over libcni's result, after the checks that libcni makes only when a
+// pod starts.
 func (n *network) adopt(list *libcni.NetworkConfigList, parts []part) error {
 	if err := utils.ValidateNetworkName(list.Name); err != nil {
 		return n.invalid(-1, fmt.Errorf("name %q: %s", list.Name, err.Msg))
@@ -207,7 +209,7 @@ func (n *network) invalid(index int, err error) error {
 	return e
 }
 
-// syntax returns an error of encoding/json with the place that it knows.
+// syntax returns an error of encoding/json with its position.
 func (n *network) syntax(err error) error {
 	e := &InvalidError{Name: n.file, Offset: -1, Plugin: -1, Err: err}
 	var syntax *json.SyntaxError

@@ -16,32 +16,34 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Runtime is where the node's container runtime looks, as it says itself. It is the CNI of
-// package bootstrap/cri, which asks it: Runtime(looks) is that. The zero value stands for a
-// runtime that was not asked.
+// Runtime holds the CNI folders that the node's container runtime reports. It
+// mirrors the CNI type of package bootstrap/cri, which queries the runtime, and can
+// be converted from it: Runtime(looks). The zero value stands for a runtime that
+// was not queried.
 type Runtime struct {
 	PluginDirs []string // in its order
 	ConfDir    string
-	MaxConfNum int // how many files are loaded, in the order of their names; zero: all, or it does not say
+	MaxConfNum int // how many files are loaded, in the order of their names; zero: all, or unknown
 
-	// OwnLoopback says that it brings up the loopback device of pods itself, and needs
-	// no plugin for that.
+	// OwnLoopback means that the runtime brings up the loopback device of pods
+	// itself, without a plugin.
 	OwnLoopback bool
 }
 
 // For returns i for a node with the given runtime. An empty ConfDir becomes the
 // runtime's, and an empty BinDir the first of its plugin folders that is on a file
 // system mounted writable and executable, and is for CNI by its name; the other
-// plugin folders are added to SearchDirs. If the context's journal says that its
-// step has installed in one of the runtime's folders before, that one is kept. If
-// the runtime does not say where it looks, and asked is why, the folders remain those in which the
-// step has installed before, or become the defaults. A ConfDir of the runtime's that is
-// not for CNI by its name is an error: what is given in i is not judged.
+// plugin folders are added to SearchDirs. If, according to the context's journal,
+// its step has already installed in one of the runtime's folders, that one is kept.
+// If the runtime does not report its folders, for the reason asked, they remain
+// those in which the step has installed before, or become the defaults. A ConfDir
+// of the runtime's that is not for CNI by its name is an error; the folders given
+// in i are not checked for that.
 //
-// Of the returned Install, Apply also undoes what the step has recorded in other
-// folders, once everything is installed in these; and Advise says if the runtime
-// looks elsewhere, or if it is not known where. Call For where Apply will run: in
-// the host's mount namespace.
+// The Apply of the returned Install also undoes the step's files in other folders,
+// once everything is installed in these; its Advise reports whether the runtime
+// uses other folders, or unknown ones. Call For in the namespace in which Apply
+// will run: the host's mount namespace.
 func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, error) {
 	known, err := i.installed(ctx)
 	if err != nil {
@@ -68,14 +70,14 @@ func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, erro
 	return i, nil
 }
 
-// place says for which runtime the folders of an Install are.
+// place is the runtime for which the folders of an Install were chosen.
 type place struct {
 	runtime Runtime
-	asked   error // why the runtime did not say it; nil: it did
-	chosen  bool  // by For, at least one
+	asked   error // why the runtime did not report its folders; nil: it did
+	chosen  bool  // For chose at least one
 }
 
-// installed are the folders in which the step has installed last. Empty: none.
+// installed returns the folders in which the step has installed last, or "".
 func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }, err error) {
 	entries, err := journal.From(ctx).Recorded(ctx)
 	for _, e := range entries {
@@ -90,7 +92,7 @@ func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }
 	return last, err
 }
 
-// remedy is what follows a text about folders.
+// remedy returns the text that follows one about folders.
 func (i Install) remedy() string {
 	if i.Remedy == "" {
 		return ""
@@ -102,8 +104,8 @@ func first(dirs ...string) string {
 	return dirs[slices.IndexFunc(dirs, func(dir string) bool { return dir != "" })]
 }
 
-// binDir chooses among the folders in which the runtime looks; last is where plugins
-// are installed already.
+// binDir chooses among the folders in which the runtime looks; last is the folder
+// of already installed plugins.
 func (r Runtime) binDir(last string) (string, error) {
 	if len(r.PluginDirs) == 0 {
 		return first(last, defaultBinDir), nil
@@ -125,14 +127,14 @@ func (r Runtime) binDir(last string) (string, error) {
 // nameOfCNI finds the word cni, or net.d, in a path.
 var nameOfCNI = regexp.MustCompile(`(^|[-_./])cni([-_./]|$)|/net\.d(/|$)`)
 
-// isForCNI reports whether a folder that the runtime names has a name for CNI on its
-// path. All that are known have, wherever they are,
-// and no folder of another program's has, in which a file that we add is read, or one
-// that we set aside is missed. Where plugins are it may instead be named bin, as k3s's
-// and that of Google's nodes: beside programs, one more does nothing until it is called.
+// isForCNI reports whether the path of a folder that the runtime names contains a
+// name for CNI. All known CNI folders do, and no folder of another program that
+// would read a file we add, or miss one we set aside. A plugin folder may instead
+// be named bin, as those of k3s and Google's nodes: an additional program there
+// does nothing until it is called.
 //
-// Whose the folder is does not count here: kubespray's belong to its user. It is
-// reached as every folder is, over no link that others may change.
+// The folder's owner does not matter here: kubespray's belong to its user. Like
+// every folder, it is reached over no link that other users may change.
 func isForCNI(dir string) bool { return nameOfCNI.MatchString(filepath.Clean(dir)) }
 
 // isSystems reports whether a folder named bin holds the system's own programs.
@@ -161,8 +163,8 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// misplaced says in which of its folders the runtime that [Install.For] was given
-// does not look, one line for each: nobody will use what is installed there.
+// misplaced lists the folders of i that the runtime given to [Install.For] does not
+// use, one line for each: files installed there have no effect.
 func (i Install) misplaced() (advice []string) {
 	if i.place == nil {
 		return nil
@@ -177,7 +179,7 @@ func (i Install) misplaced() (advice []string) {
 	return advice
 }
 
-// assumed says that nobody knows whether the runtime looks there.
+// assumed warns that the runtime's folders are unknown.
 func (i Install) assumed() []string {
 	if i.place == nil || !i.place.chosen || i.place.asked == nil {
 		return nil

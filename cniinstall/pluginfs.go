@@ -13,22 +13,22 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// PluginFS is the plugins of some folders that are open, for [Install.Plugins]: a plan
-// that runs in the host's namespaces reads them from this side. If several folders have a
-// plugin, it is that of the first. No file is waited for when it is opened.
+// PluginFS holds the plugins of open folders, for [Install.Plugins]: a plan that
+// runs in the host's namespaces can still read them from the caller's. If several
+// folders have a plugin, the first counts. Opening a file never blocks.
 type PluginFS struct {
 	union union
 	roots []*os.Root
 }
 
-// OpenPlugins opens the folders of plugins, in the calling thread's mount namespace. The
-// caller closes them when nothing is installed from them any more.
+// OpenPlugins opens the folders of plugins, in the calling thread's mount
+// namespace. The caller closes them after the last installation.
 func OpenPlugins(dirs ...string) (*PluginFS, error) {
 	p := &PluginFS{}
 	for _, dir := range dirs {
 		root, err := os.OpenRoot(dir)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w (it is to be a directory of this side, such as of this container's image, not of the host)", err)
+			err = fmt.Errorf("%w (it must be a directory of this side, such as of this container's image, not of the host)", err)
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("folder of CNI plugins to install: %w", err), p.Close())

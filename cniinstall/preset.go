@@ -3,10 +3,10 @@
 
 package cniinstall
 
-// Cilium returns what Cilium's agent is installed with, in a mode of [Agent] (if
+// Cilium returns the installation of Cilium's agent, in a mode of [Agent] (if
 // empty: alone): its configuration, under the file name that Cilium uses, and the
 // suffix of the files that Cilium sets aside. The caller fills in the plugins, the
-// journal and whatever else differs.
+// journal and other fields that differ.
 func Cilium(mode string) Install {
 	return Install{Config: CiliumAgent(mode), ConfName: "05-cilium.conflist", BackupSuffix: ".cilium_bak"}
 }

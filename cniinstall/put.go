@@ -14,7 +14,7 @@ import (
 
 const dirMode = 0o755
 
-// put does what the target needs in its directory d.
+// put makes the change that the target needs in its directory d.
 func (t *target) put(d *durable.Dir) error {
 	if t.staged != nil {
 		return t.staged.publish()
@@ -30,7 +30,7 @@ func (t *target) put(d *durable.Dir) error {
 	return f.Sync()
 }
 
-// removeDirs takes back the directories that a failed run made for nothing.
+// removeDirs removes the directories that a failed run made.
 func (j *job) removeDirs(ctx context.Context) error {
 	for _, t := range j.targets() {
 		t.staged.discard()
@@ -38,7 +38,7 @@ func (j *job) removeDirs(ctx context.Context) error {
 	var errs []error
 	for _, dir := range slices.Backward(j.dirs) {
 		if err := durable.Remove(dir); err != nil {
-			continue // somebody else has put something there: it stays, and recorded
+			continue // another program has put a file there: it stays, and stays recorded
 		}
 		e, begun, err := j.journal.Lookup(ctx, kindDir, dir)
 		if errs = append(errs, err); begun {

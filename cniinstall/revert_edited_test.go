@@ -30,7 +30,7 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 		err := i.Revert(t.Context())
 		require.ErrorContains(t, err, foreseen.Error())
 		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left, so it is kept")
-		require.ErrorContains(t, err, n.confFile()+" names what was installed, which is kept until it is gone and the installation is reverted again: "+n.plugin("cilium-cni"))
+		require.ErrorContains(t, err, n.confFile()+" names installed plugins, which are kept until it is gone and the installation is reverted again: "+n.plugin("cilium-cni"))
 		require.NotContains(t, err.Error(), "holds", "folders stay for what was told of already")
 		requireContent(t, n.confFile(), edited, 0o600)
 		requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
@@ -68,7 +68,7 @@ func TestCNI8_EditedConfigurationOfAnotherName(t *testing.T) {
 				err := i.Revert(t.Context())
 				require.ErrorContains(t, err, n.other(name)+" is no longer as it was left, so it is kept")
 				if last != name && name == "10-aws.conflist" { // it was the other's first, and may be again
-					require.NotContains(t, err.Error(), "names what was installed")
+					require.NotContains(t, err.Error(), "names installed plugins")
 					return
 				}
 				require.FileExists(t, n.plugin("cilium-cni"))

@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// Policy says when a plugin is installed.
+// Policy determines when a plugin is installed.
 type Policy uint8
 
-// The policies. Whatever the policy, a file that is equal is not written.
+// The policies. Under either policy, an equal file is not written.
 const (
 	Always    Policy = iota // replaces a plugin that differs
 	IfMissing               // never replaces an existing file
@@ -52,11 +52,11 @@ func (i Install) pluginTargets(ctx context.Context) ([]*target, error) {
 	}
 	var targets []*target
 	var errs []error
-	of := map[string]string{} // of a name that is installed: that in the source
+	of := map[string]string{} // installed name: name in the source
 	for _, source := range names {
 		for _, name := range i.installedAs(source) {
 			if other, twice := of[name]; twice {
-				errs = append(errs, fmt.Errorf("CNI plugins to install: both %s and %s are to be %s", other, source, name))
+				errs = append(errs, fmt.Errorf("CNI plugins to install: both %s and %s would be installed as %s", other, source, name))
 			}
 			of[name] = source
 			for _, dir := range i.binDirs() {
@@ -72,7 +72,7 @@ func (i Install) pluginTargets(ctx context.Context) ([]*target, error) {
 	return targets, errors.Join(errs...)
 }
 
-// installedAs are the names under which a plugin of the source is installed.
+// installedAs returns the names under which a plugin of the source is installed.
 func (i Install) installedAs(source string) []string {
 	if as := i.As[source]; len(as) > 0 {
 		return as
@@ -96,7 +96,7 @@ func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 			}
 		}
 		if len(names) == 0 {
-			return nil, errors.New("the folder of CNI plugins to install holds none")
+			return nil, errors.New("the folder of CNI plugins to install is empty")
 		}
 	}
 	return unique(append(names, i.Optional...)), nil
@@ -133,7 +133,7 @@ func (i Install) pluginTarget(source, dir, name string) (*target, error) {
 			return nil, fmt.Errorf("CNI plugin to install: %q is not a file name", name)
 		}
 	}
-	if isConfName(name) { // where it is recorded, its name tells what it is
+	if isConfName(name) { // in the record, only its name tells its kind
 		return nil, fmt.Errorf("CNI plugin to install: %q has the name of a configuration", name)
 	}
 	path := filepath.Join(dir, name)
@@ -142,13 +142,13 @@ func (i Install) pluginTarget(source, dir, name string) (*target, error) {
 		return nil, nil
 	case IfMissing:
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return nil, err // nil: it is there
+			return nil, err // nil: it exists
 		}
 	}
 	info, err := fs.Stat(i.Plugins, source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && slices.Contains(i.Optional, source):
-		return nil, nil // Advise says so
+		return nil, nil // Advise reports it
 	case err != nil:
 		return nil, fmt.Errorf("CNI plugin to install: %w", err)
 	case !info.Mode().IsRegular():
@@ -176,8 +176,7 @@ func (i Install) needsLoopback() bool {
 	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Elsewhere, loopback) && (i.place == nil || !i.place.runtime.OwnLoopback)
 }
 
-// lacking names the plugins that are neither to be installed nor already there, and
-// of which that is no error.
+// lacking names the tolerated plugins that are neither installed nor about to be.
 func (i Install) lacking() (texts []string) {
 	if i.Plugins == nil {
 		return nil
@@ -197,7 +196,7 @@ func (i Install) lacking() (texts []string) {
 	return texts
 }
 
-// render asks for the configuration and reads it as a runtime will.
+// render renders the configuration and reads it as a runtime will.
 func (j *job) render(ctx context.Context) (*target, *network, error) {
 	if j.Config == nil {
 		return nil, nil, nil
@@ -214,8 +213,8 @@ func (j *job) render(ctx context.Context) (*target, *network, error) {
 	return &target{path: filepath.Join(j.ConfDir, j.ConfName), mode: j.ConfMode, size: int64(len(raw)), open: open}, n, nil
 }
 
-// renderConfig tells a configuration that builds on others more about the folder
-// than its path.
+// renderConfig gives a configuration that builds on others more than the folder's
+// path.
 func (i Install) renderConfig(ctx context.Context, f folder) ([]byte, error) {
 	if c, ok := i.Config.(interface {
 		renderIn(context.Context, folder) ([]byte, error)
@@ -225,12 +224,12 @@ func (i Install) renderConfig(ctx context.Context, f folder) ([]byte, error) {
 	return i.Config.Render(ctx, i.ConfDir)
 }
 
-// binDirs are the folders that plugins are installed in.
+// binDirs returns the folders in which plugins are installed.
 func (i Install) binDirs() []string { return append([]string{i.BinDir}, i.AlsoBinDirs...) }
 
 func (i Install) searchDirs() []string { return append(i.binDirs(), i.SearchDirs...) }
 
-// folders are those that something is to be in.
+// folders returns the folders of all files to install.
 func (i Install) folders() (dirs []string) {
 	if i.Plugins != nil {
 		dirs = i.binDirs()
@@ -265,13 +264,13 @@ func (i Install) withDefaults() (Install, error) {
 		}
 	}
 	if i.ConfMode&^0o644 != 0 || i.ConfMode&0o400 == 0 {
-		return i, fmt.Errorf("mode %04o of the CNI configuration: it may be at most 0644, and its owner has to read it", filemode.Unix(i.ConfMode))
+		return i, fmt.Errorf("mode %04o of the CNI configuration: it must be at most 0644, and readable by its owner", filemode.Unix(i.ConfMode))
 	}
 	if i.ConfName == "" && i.Config == nil {
 		return i, nil
 	}
 	if i.ConfName == "" {
-		return i, errors.New("no name given for the file of the CNI configuration")
+		return i, errors.New("no file name given for the CNI configuration")
 	}
 	if ext := filepath.Ext(i.ConfName); !isFileName(i.ConfName) || !slices.Contains(confSuffixes, ext) {
 		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
@@ -280,8 +279,8 @@ func (i Install) withDefaults() (Install, error) {
 	return i, nil
 }
 
-// owned returns an error if the folder belongs to the system: nothing of CNI is
-// installed there, so nothing is removed from it, whatever a journal says.
+// owned returns an error if the folder belongs to the system: no CNI file is
+// installed there, so none is removed from it, even if a journal lists one.
 func owned(dir string) error {
 	switch dir {
 	case "/", "/bin", "/boot", "/etc", "/home", "/lib", "/lib64", "/root", "/run", "/sbin", "/usr", "/usr/bin",

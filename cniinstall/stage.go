@@ -19,9 +19,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// staged is a target's content beside its place, complete, durable, read back,
-// with its mode and owner, and open for writing in no process: it can be
-// executed, and once renamed nobody meets "text file busy".
+// staged is a target's content beside its place, complete, durable, read back, with
+// its mode and owner, and open for writing in no process: it can be executed, and
+// once renamed no runtime meets "text file busy".
 type staged struct {
 	file *durable.File
 	sum  string // SHA-256 in hex
@@ -46,8 +46,8 @@ func (t *target) stage(ctx context.Context, d *durable.Dir) error {
 	return nil
 }
 
-// fill copies the content, puts the owner right, which in a folder with setgid is
-// not the process's, and reads it back.
+// fill copies the content, corrects the owner, which in a folder with setgid is not
+// the process's, and reads it back.
 func (t *target) fill(ctx context.Context, f *os.File) (sum string, err error) {
 	if err := t.copyTo(ctx, f); err != nil {
 		return "", err
@@ -95,8 +95,8 @@ func modTime(src io.Reader) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// readBack compares what was written with the content, and hashes it, while the
-// disk is at work: each of the three takes about as long as the others.
+// readBack compares the written file with the content, and hashes it, while the
+// disk syncs: each of the three takes about as long as the others.
 func (t *target) readBack(ctx context.Context, f *os.File) (sum string, err error) {
 	want, err := t.open()
 	if err != nil {
@@ -113,7 +113,7 @@ func (t *target) readBack(ctx context.Context, f *os.File) (sum string, err erro
 	same, err := equal(input.WithContext(ctx, want), io.NewSectionReader(f, 0, t.size))
 	others.Wait()
 	if err == nil && !same {
-		err = errors.New("what was written reads back differently")
+		err = errors.New("the written file reads back differently")
 	}
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, hashErr, syncErr)
 }
@@ -134,7 +134,7 @@ func (s *staged) discard() {
 	}
 }
 
-// setAttributes puts mode and owner of the open file right.
+// setAttributes corrects mode and owner of the open file.
 func setAttributes(f *os.File, t *target) error {
 	info, err := f.Stat()
 	if err != nil || !hasModes {

@@ -29,5 +29,5 @@ func appearance(path string) string {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
 }
 
-// lastChange identifies a folder, of which nothing tells when it was changed.
+// lastChange identifies a folder; the time of its last change is unknown.
 func lastChange(dir string) (description string, settled bool) { return appearance(dir), false }

@@ -34,8 +34,8 @@ func identity(info fs.FileInfo) string {
 	return fmt.Sprint(st.Ino, " ", info.ModTime().UnixNano())
 }
 
-// appearance describes the file at path without reading it. Each write changes
-// the time of change, which nobody can set; a folder's times change with each
+// appearance describes the file at path without reading it. Each write changes the
+// time of change, which no program can set; a folder's times change with each
 // temporary file, and do not count.
 func appearance(path string) string {
 	var st unix.Stat_t

@@ -18,16 +18,16 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// need is what is to be done about a target.
+// need is the change that a target needs.
 type need uint8
 
 const (
 	nothing    need = iota
-	attributes      // the content is right, mode or owner are not
+	attributes      // the content is right, but mode or owner are not
 	content
 )
 
-// target is one file that shall be: a plugin, or the configuration.
+// target is a wanted file: a plugin, or the configuration.
 type target struct {
 	plugin string // its name; empty: the configuration
 	path   string
@@ -36,14 +36,14 @@ type target struct {
 	open   func() (io.ReadCloser, error) // the content, each time from its start
 
 	need   need
-	found  string // why, where only attributes are wrong
+	found  string // the wrong attributes, if only these differ
 	staged *staged
-	entry  journal.Entry // where it is recorded
+	entry  journal.Entry // its record
 }
 
-// inspect looks what is at the target's path. A symbolic link there counts as
-// something else, and is replaced; what is no file at all is an error. Without
-// its directory d there is nothing.
+// inspect examines the target's path. A symbolic link there differs, and is
+// replaced; any other object that is not a file is an error. A nil d means that its
+// directory does not exist.
 func (t *target) inspect(ctx context.Context, d *durable.Dir) error {
 	t.need = content
 	if d == nil {
@@ -77,7 +77,7 @@ func (t *target) inspect(ctx context.Context, d *durable.Dir) error {
 // holds reports whether the file at path has the target's content.
 func (t *target) holds(ctx context.Context, d *durable.Dir) (bool, error) {
 	f, err := d.Open(t.name())
-	if errors.Is(err, fs.ErrNotExist) { // removed since
+	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 		return false, nil
 	}
 	if err != nil {

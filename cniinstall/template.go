@@ -18,7 +18,7 @@ const (
 	ModeGenericVeth = "generic-veth"
 )
 
-// The plugins that stand beside the agent's in a template.
+// The plugins beside the agent's in a template.
 const (
 	portmapPlugin    = `{"type": "portmap", "capabilities": {"portMappings": true}}`
 	awsPortmapPlugin = `{"type": "portmap", "capabilities": {"portMappings": true}, "snat": true}`
@@ -26,7 +26,7 @@ const (
 	awsPlugin        = `{"name": "aws-cni", "type": "aws-cni", "vethPrefix": "eni"}`
 )
 
-// template is the chain that the agent's plugin is one of.
+// template returns the chain that includes the agent's plugin.
 func (a Agent) template() ([]any, error) {
 	var before, after []json.RawMessage
 	switch a.Mode {
@@ -39,7 +39,7 @@ func (a Agent) template() ([]any, error) {
 		before = raw(awsPlugin, awsPortmapPlugin)
 	case ModeGenericVeth:
 		if len(a.Base) == 0 {
-			return nil, errors.New("mode generic-veth completes other plugins: give them, or chain onto a configuration of the node's")
+			return nil, errors.New("mode generic-veth completes other plugins: name them, or chain onto a configuration on the node")
 		}
 	default:
 		return nil, fmt.Errorf("unknown mode %q, known are %q", a.Mode,
@@ -67,8 +67,8 @@ func raw(plugins ...string) []json.RawMessage {
 	return all
 }
 
-// chainingMode is what the agent's plugin is told. Standing first, as in
-// portmap, it is on its own.
+// chainingMode is the mode passed to the agent's plugin. If it comes first, as in
+// portmap, it is not chained.
 func (a Agent) chainingMode() string {
 	if a.alone() || a.Mode == ModePortmap {
 		return ""

@@ -105,8 +105,8 @@ func TestCNI3_TemplatesThatCannotBe(t *testing.T) {
 		want  string
 	}{
 		"unknown":      {agentOf(cniinstall.Agent{Mode: quotes}), `unknown mode "it's \"quoted\"", known are ["none" "portmap" "flannel" "aws-cni" "generic-veth"]`},
-		"no plugin":    {cniinstall.Agent{Network: "n"}, "no plugin of the agent given"},
-		"no network":   {cniinstall.Agent{Plugin: "p"}, "no name of the network given"},
+		"no plugin":    {cniinstall.Agent{Network: "n"}, "no agent plugin given"},
+		"no network":   {cniinstall.Agent{Plugin: "p"}, "no network name given"},
 		"no base":      {agentOf(cniinstall.Agent{Mode: "generic-veth"}), "mode generic-veth completes other plugins"},
 		"base no JSON": {agentOf(cniinstall.Agent{Mode: "flannel", Base: []json.RawMessage{[]byte("{")}}), "unexpected end of JSON input"},
 		"not UTF-8":    {agentOf(cniinstall.Agent{LogFile: "\xff"}), `"\xff" is not UTF-8`},

@@ -19,10 +19,10 @@ import (
 const gateFile = "cni-uninstall"
 
 // UninstallEnabled reports whether an agent's configuration, mounted at configDir
-// with one file for each key, allows a pod that stops to remove the CNI
-// installation: that is if the file cni-uninstall contains "true", apart from white
-// space around it. If the file is missing or contains anything else, an upgrade may
-// be under way, and the installation must not be removed.
+// with one file for each key, allows a stopping pod to remove the CNI installation:
+// it does if the file cni-uninstall contains "true", apart from white space around
+// it. If the file is missing or contains anything else, an upgrade may be under
+// way, and the installation must not be removed.
 func UninstallEnabled(configDir string) (bool, error) {
 	if configDir == "" {
 		return false, errors.New("whether to uninstall CNI: no directory of the agent's configuration given")

@@ -10,8 +10,8 @@ import (
 )
 
 // Union returns a source for [Install.Plugins] that has the plugins of all sources,
-// such as the two folders of Cilium's image. If several have a plugin, it is that of
-// the first.
+// such as the two folders of Cilium's image. If several have a plugin, the first
+// counts.
 func Union(sources ...fs.FS) fs.FS { return union(sources) }
 
 type union []fs.FS
@@ -27,7 +27,7 @@ func (u union) Stat(name string) (fs.FileInfo, error) {
 	return firstOf(u, name, fs.Stat)
 }
 
-// firstOf is what the first source says that has the file.
+// firstOf returns the answer of the first source that has the file.
 func firstOf[T any](sources []fs.FS, name string, ask func(fs.FS, string) (T, error)) (answer T, err error) {
 	err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	for _, source := range sources {

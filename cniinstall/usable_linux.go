@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// usable returns an error if a plugin in the folder, or in one that is made there,
-// could not be written or not be executed.
+// usable returns an error if a plugin in the folder, or in one made there, could
+// not be written or executed.
 func usable(dir string) error {
 	nearest, err := durable.Writable(dir)
 	if errors.Is(err, unix.EROFS) {

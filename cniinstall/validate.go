@@ -21,15 +21,15 @@ import (
 // Validate returns an error unless a runtime that looks for plugins in binDirs (if
 // none are given: /opt/cni/bin) could use the configuration conf, which is a list
 // or that of a single plugin: libcni must be able to parse it, and every plugin
-// must exist, be executable, and say when run with CNI_COMMAND=VERSION that it
+// must exist, be executable, and report, when run with CNI_COMMAND=VERSION, that it
 // supports the configuration's version.
 //
 // Plugins run as the caller's user, so perhaps as root, in the calling thread's
 // namespaces, for at most 5 seconds each, with no environment but CNI's. The error
 // is an [InvalidError], [ErrPluginMissing], or that of a plugin that fails. An ipam
-// plugin is not checked: the plugin that calls it is responsible for it. A plugin that
-// others than root and the caller's user may change, or exchange in its folder, is not
-// run, which is an error too.
+// plugin is not checked: the plugin that calls it is responsible for it. A plugin
+// that users other than root and the caller may change, or replace in its folder,
+// is not run, which is also an error.
 func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
 	n, err := parse("", conf)
 	if err != nil {
@@ -45,8 +45,8 @@ func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
 	return n.speak(ctx, r, n.types)
 }
 
-// present names each plugin that the runner does not find; those that are
-// coming count as found.
+// present names each plugin that the runner does not find; those about to be
+// installed count as found.
 func (n *network) present(r *runner, coming map[string]bool) error {
 	var errs []error
 	for _, t := range unique(n.types) {
@@ -84,7 +84,7 @@ func (n *network) speak(ctx context.Context, r *runner, plugins []string) error 
 	return errors.Join(errs...)
 }
 
-// index is where plugin is in the list; -1 in what is not a list.
+// index returns plugin's index in the list, or -1 without a list.
 func (n *network) index(plugin string) int {
 	if pluginOffset(n.raw, 0) < 0 {
 		return -1
@@ -92,7 +92,7 @@ func (n *network) index(plugin string) int {
 	return slices.Index(n.types, plugin)
 }
 
-// find is the plugin's path in the first of dirs that has it.
+// find returns the plugin's path in the first of dirs that has it.
 func find(plugin string, dirs []string) (string, error) {
 	path, err := invoke.FindInPath(plugin, dirs)
 	if err != nil {
@@ -108,7 +108,7 @@ func find(plugin string, dirs []string) (string, error) {
 	return path, nil
 }
 
-// missingIn returns err as one that says where the plugin would have to be.
+// missingIn returns err with the paths at which the plugin could be.
 func missingIn(dirs []string, plugin string, err error) error {
 	m := missing{error: err}
 	for _, dir := range dirs {

@@ -67,7 +67,7 @@ func TestCNI2_PluginThatHangs(t *testing.T) {
 	start := time.Now()
 	err := validate(t, t.Context(), hang)
 	require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's own has time left")
-	require.ErrorContains(t, err, "run CNI plugin cilium-cni for its version: gave no answer within 5s")
+	require.ErrorContains(t, err, "run CNI plugin cilium-cni for its version: did not answer within 5s")
 	took := time.Since(start)
 	require.GreaterOrEqual(t, took, 5*time.Second)
 	require.Less(t, took, 30*time.Second, "not the plugin's 1,000")

@@ -16,14 +16,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// referencePlugins are those of github.com/containernetworking/plugins, which many agents
-// bring, and distributions too: one that is there already is nobody's in particular.
+// referencePlugins are those of github.com/containernetworking/plugins, which many
+// agents and distributions bring: an existing one has no particular owner.
 var referencePlugins = []string{
 	"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback",
 	"macvlan", "portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf",
 }
 
-// checkWishes says what is shared with other agents, or adopted.
+// checkWishes lists the files that are shared with other agents, or adopted.
 func (j *job) checkWishes(ctx context.Context) ([]string, error) {
 	wishes, err := j.wishes(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func (j *job) checkWishes(ctx context.Context) ([]string, error) {
 	return j.journal.CheckWishes(ctx, wishes...)
 }
 
-// wish records it.
+// wish records these files.
 func (j *job) wish(ctx context.Context) error {
 	wishes, err := j.wishes(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (j *job) wish(ctx context.Context) error {
 	return hint(j.journal.Wish(ctx, wishes...))
 }
 
-// wishes are the files that the step wants, and those that it wants gone.
+// wishes returns the files that the step wants, and those that it wants gone.
 func (j *job) wishes(ctx context.Context) ([]journal.Wish, error) {
 	if j.journal == nil {
 		return nil, nil
@@ -62,7 +62,7 @@ func (j *job) wishes(ctx context.Context) ([]journal.Wish, error) {
 	return append(wishes, there...), err
 }
 
-// isLoose reports whether a plugin of others would do as well.
+// isLoose reports whether another agent's plugin is accepted too.
 func (j *job) isLoose(t *target) bool { return t.plugin != "" && j.policyOf(t.plugin) == IfMissing }
 
 // sum completes a wish by the hash of the content, where another agent wants the file too.
@@ -83,7 +83,7 @@ func (j *job) sum(ctx context.Context, w *journal.Wish, t *target) error {
 	return nil
 }
 
-// satisfied are the plugins that are installed only where they are missing, and are not.
+// satisfied returns the plugins that are installed only if missing, and exist.
 func (j *job) satisfied(ctx context.Context) (wishes []journal.Wish, err error) {
 	if j.Plugins == nil || j.journal.Alone() {
 		return nil, nil
@@ -110,7 +110,7 @@ func (j *job) satisfied(ctx context.Context) (wishes []journal.Wish, err error) 
 	return wishes, nil
 }
 
-// coming reports whether a plugin is to be at path by this installation.
+// coming reports whether this installation puts a plugin at path.
 func (j *job) coming(path string) bool {
 	return slices.ContainsFunc(j.plugins, func(t *target) bool { return t.path == path })
 }

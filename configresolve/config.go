@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// Config is the result of a resolution: values with their provenance. It does not
-// change once resolved, and may be read from several goroutines.
+// Config is the result of a resolution: values with their provenance. It is
+// immutable, and may be read from several goroutines.
 type Config struct {
 	entries     map[string]*Entry
-	trusted     map[string]string // what sources set that are trusted with keys that destroy
+	trusted     map[string]string // values from sources trusted with destructive keys
 	findings    []Finding
 	sources     []Ref
 	allow, deny []string
@@ -28,7 +28,7 @@ type Entry struct {
 	Value    string  `json:"value"`
 	Source   Ref     `json:"source,omitzero"`
 	Part     string  `json:"part,omitempty"`     // part of the object, such as "annotations"
-	Overrode []Given `json:"overrode,omitempty"` // the weakest first
+	Overrode []Given `json:"overrode,omitempty"` // weakest first
 	Denied   []Given `json:"denied,omitempty"`   // in the order of the sources
 }
 
@@ -74,7 +74,7 @@ func (c *Config) refuse(key string, g Given) {
 
 func (c *Config) report(f Finding) { c.findings = append(c.findings, f) }
 
-// used records the objects of a source that set something, each once.
+// used records the objects of a source that set a key, each once.
 func (c *Config) used(layers []Layer) {
 	start := len(c.sources)
 	for _, layer := range layers {
@@ -93,10 +93,11 @@ func (c *Config) Lookup(key string) (string, bool) {
 	return e.Value, true
 }
 
-// Trusted is [Config.Lookup] for a key that destroys, such as clean-cilium-state. It
+// Trusted is [Config.Lookup] for a destructive key, such as clean-cilium-state. It
 // returns the value only if the first source in the list, unless that is a Node, or
-// the environment ([Env]) or the program itself ([Static]) has set it to that. Many
-// more may annotate a Node, or write a later source, than may destroy what is on one.
+// the environment ([Env]) or the program itself ([Static]) has set the key to it.
+// Many more users may annotate a Node, or write a later source, than may destroy a
+// node's state.
 func (c *Config) Trusted(key string) (string, bool) {
 	value, ok := c.Lookup(key)
 	trusted, set := c.trusted[key]
@@ -121,7 +122,7 @@ func (c *Config) All() iter.Seq2[string, string] {
 // each source in which validation and policy left at least one key.
 func (c *Config) Sources() []Ref { return slices.Clone(c.sources) }
 
-// Data returns what is written for an agent: every key that is set, and the two
+// Data returns the keys to write for an agent: every key that is set, and the two
 // that describe the resolution, [KeySources] and [KeyOverrides].
 func (c *Config) Data() map[string]string {
 	data := make(map[string]string, len(c.entries)+2)

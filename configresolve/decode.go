@@ -50,9 +50,9 @@ func Decode(c *Config, v any) error {
 }
 
 // Keys lists the keys that [Decode] reads into v, in the order of its fields. Pass
-// them to [Config.Unknown] to find the keys that are set but that v does not have.
+// them to [Config.Unknown] to find set keys that v does not have.
 func Keys(v any) []string {
-	fields, _ := fieldsOf(v) // what is wrong with v, Decode says
+	fields, _ := fieldsOf(v) // Decode reports errors in v
 	keys := make([]string, len(fields))
 	for i, f := range fields {
 		keys[i] = f.key
@@ -72,7 +72,7 @@ type target struct {
 func fieldsOf(v any) ([]target, error) {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.IsNil() || p.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("decode into a %T: it has to be a pointer to a struct", v)
+		return nil, fmt.Errorf("decode into a %T: it must be a pointer to a struct", v)
 	}
 	fields, errs := collect(p.Elem(), nil)
 	seen := map[string]bool{}
@@ -99,7 +99,7 @@ func collect(s reflect.Value, fields []target) ([]target, []error) {
 		case !tagged:
 			continue
 		case !t.IsExported():
-			errs = append(errs, fmt.Errorf("decode into a %s: field %s cannot be set: its name has to start with a capital", s.Type(), t.Name))
+			errs = append(errs, fmt.Errorf("decode into a %s: field %s cannot be set: its name must start with a capital", s.Type(), t.Name))
 			continue
 		}
 		f := target{value: s.Field(i)}
@@ -108,7 +108,7 @@ func collect(s reflect.Value, fields []target) ([]target, []error) {
 		f.required = option == "required"
 		f.standby, f.has = t.Tag.Lookup("default")
 		if f.key == "" || option != "" && !f.required {
-			errs = append(errs, fmt.Errorf("decode into a %s: field %s has the tag %q: it has to be a key, or a key and \",required\"", s.Type(), t.Name, tag))
+			errs = append(errs, fmt.Errorf("decode into a %s: field %s has the tag %q: it must be a key, or a key and \",required\"", s.Type(), t.Name, tag))
 			continue
 		}
 		fields = append(fields, f)
@@ -234,7 +234,7 @@ func decodeMap(v reflect.Value, text string) error {
 		case key == "" || !found:
 			return fmt.Errorf("%s is not KEY=VALUE", quote(pair))
 		case twice:
-			return fmt.Errorf("%s is there twice", quote(key))
+			return fmt.Errorf("%s occurs twice", quote(key))
 		}
 		pairs[key] = value
 	}
@@ -255,7 +255,7 @@ func (s *ByteSize) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%s is not a size in bytes such as 64KiB or 1G", quote(string(text)))
 	}
 	if size.Mul(size, new(big.Rat).SetInt(unit)); !size.IsInt() || !size.Num().IsInt64() {
-		return fmt.Errorf("%s is not a whole number of bytes that can be counted", quote(string(text)))
+		return fmt.Errorf("%s is not a whole number of bytes in range", quote(string(text)))
 	}
 	*s = ByteSize(size.Num().Int64())
 	return nil

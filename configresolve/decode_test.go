@@ -112,7 +112,7 @@ func TestDecodeIntoWhatItCannot(t *testing.T) {
 		"with a capital": &struct {
 			a string `config:"a"`
 		}{},
-		"it has to be a key": &struct {
+		"it must be a key": &struct {
 			A string `config:",required"`
 		}{},
 		`"a,requird"`: &struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // Change is one key that differs between two configurations: in its value, or in
-// where the value comes from. One of Old and New may be unset.
+// the value's source. One of Old and New may be unset.
 type Change struct {
 	Key string `json:"key"`
 	Old Entry  `json:"old"`
@@ -19,7 +19,7 @@ type Change struct {
 	revealed bool
 }
 
-// Revealed returns a copy of c whose String masks nothing.
+// Revealed returns a copy of c whose String masks no values.
 func (c Change) Revealed() Change {
 	c.revealed = true
 	return c

@@ -26,8 +26,8 @@ type Dir struct {
 	Path string
 }
 
-// dirAttempts bounds how often an update by the kubelet may get in the way: it
-// swaps versions once in several seconds at most.
+// dirAttempts bounds how often an update by the kubelet may interfere: it swaps
+// versions once in several seconds at most.
 const dirAttempts = 5
 
 // Ref identifies the source as dir:PATH.

@@ -16,10 +16,10 @@
 // format, under the same bounds. [Watch] reports when a mounted
 // ConfigMap has changed.
 //
-// Nothing here needs a capability or root, only the right to read the sources. All
-// files are read in the process's own mount namespace, so resolve before entering
-// another one. The package reads no environment variables, leaves no goroutine
-// behind and prints nothing; the caller can log [Config.Findings].
+// The package needs no capability and no root, only permission to read the sources.
+// All files are read in the process's own mount namespace, so resolve before
+// entering another one. The package reads no environment variables, leaves no
+// goroutine behind and prints nothing; the caller can log [Config.Findings].
 //
 // Errors name the source and the object. If a source does not exist, the error
 // matches [ErrMissing]; wrap the source with [Optional] to tolerate that.

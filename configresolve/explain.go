@@ -12,17 +12,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Explanation says where values came from. Its JSON form has the keys "keys",
+// Explanation lists the provenance of values. Its JSON form has the keys "keys",
 // "sources" and "findings", none of which is ever null.
 type Explanation struct {
 	Keys     []Entry   `json:"keys"`
-	Sources  []Ref     `json:"sources"`  // every object that took part, in order
-	Findings []Finding `json:"findings"` // of these keys, and those about no key
+	Sources  []Ref     `json:"sources"`  // every object that contributed, in order
+	Findings []Finding `json:"findings"` // about these keys, or about no key
 
 	revealed bool
 }
 
-// Revealed returns a copy of x whose String masks nothing.
+// Revealed returns a copy of x whose String masks no values.
 func (x Explanation) Revealed() Explanation {
 	x.revealed = true
 	return x
@@ -59,10 +59,10 @@ func (c *Config) explain(key string) Entry {
 }
 
 // String formats x for people: a line for each key with its value and source, below
-// it what was overridden or denied, and at the end the findings that belong to none
-// of the keys. Values are quoted, so that each takes one line. The values of keys
-// that look secret ([Secret]), private keys and credentials in URLs are masked.
-// JSON contains all values.
+// it the overridden and denied values, and at the end the findings that belong to
+// none of the keys. Values are quoted, so that each takes one line. The values of
+// keys that look secret ([Secret]), private keys and credentials in URLs are
+// masked. JSON contains all values.
 func (x Explanation) String() string {
 	var b strings.Builder
 	for _, e := range x.Keys {
@@ -96,5 +96,5 @@ func origin(source Ref, part string) string {
 	if part != "" {
 		text += " (" + part + ")"
 	}
-	return printable.Line(text) // an object's name is what the server says
+	return printable.Line(text) // the server determines an object's name
 }

@@ -16,10 +16,10 @@ import (
 )
 
 // File is a YAML or JSON file that contains either a map of keys to scalars or the
-// manifest of a ConfigMap, of which data is read and binaryData is not. A scalar
-// that is not a string is taken as it is written (0.0025, true, 1e3), and null is
-// the empty value. A duplicate key, a list or map as a value, a second document and
-// a manifest of another kind are errors.
+// manifest of a ConfigMap, whose data is read but not its binaryData. A scalar that
+// is not a string is taken as written (0.0025, true, 1e3), and null is the empty
+// value. A duplicate key, a list or map as a value, a second document and a
+// manifest of another kind are errors.
 type File struct {
 	Path string
 }
@@ -44,8 +44,9 @@ func (f File) Read(ctx context.Context) ([]Layer, error) {
 	return []Layer{{Ref: f.Ref(), Values: values}}, nil
 }
 
-// Content reads the file without parsing it, for a program that has a file of another
-// format beside its sources. It may have 8 MiB, and the errors are those of [File.Read].
+// Content reads the file without parsing it, for a program that has a file of
+// another format beside its sources. Its size may be up to 8 MiB, and the errors
+// are those of [File.Read].
 func (f File) Content(ctx context.Context) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

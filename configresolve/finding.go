@@ -21,10 +21,10 @@ const (
 	Missing  Problem = "missing"  // an optional source does not exist
 )
 
-// Finding is something that an administrator should know about a resolution.
+// Finding is a remark about a resolution for an administrator.
 type Finding struct {
 	Problem Problem `json:"problem"`
-	Key     string  `json:"key,omitempty"` // as the source gave it: may hold anything
+	Key     string  `json:"key,omitempty"` // as the source gave it, perhaps invalid
 	Source  Ref     `json:"source"`
 	Part    string  `json:"part,omitempty"`
 	Reason  string  `json:"reason"`

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// The two keys that [Config.Data] adds, for agents that want to know how they were
-// configured. If a source gives one of them, it is reported and left out.
+// The two keys that [Config.Data] adds, for agents that inspect their own
+// configuration's origin. If a source sets one of them, it is reported and left
+// out.
 const (
 	KeySources   = "config-sources"           // JSON array of Ref
 	KeyOverrides = "config-sources-overrides" // JSON object with allowConfigKeys and denyConfigKeys

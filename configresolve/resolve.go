@@ -21,16 +21,16 @@ const (
 	ruleDenied     = "in the deny list"
 )
 
-// Resolver merges sources under a policy. With nothing but its Sources filled in,
-// it lets every source set every key.
+// Resolver merges sources under a policy. With only Sources set, it lets every
+// source set every key.
 type Resolver struct {
 	// Sources are merged in order: a later one overrides an earlier one, key by key.
 	Sources []Source
 
-	// AllowKeys and DenyKeys say which keys all sources but the first may set,
-	// whether or not the key is already set. If AllowKeys is not empty, DenyKeys has
-	// no effect. Keys are compared exactly. The first source is the first in the
-	// list, even if it does not exist.
+	// AllowKeys and DenyKeys restrict the keys that all sources but the first may
+	// set, whether or not the key is already set. If AllowKeys is not empty,
+	// DenyKeys has no effect. Keys are compared exactly. The first source is the
+	// first in the list, even if it does not exist.
 	AllowKeys, DenyKeys []string
 
 	// Strict makes an invalid or reserved key an error. Otherwise such a key is
@@ -79,11 +79,10 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	return m.config, nil
 }
 
-// read reads a source, or waits for the goroutine that already does. It is to
-// be called once.
+// read reads a source, or waits for the goroutine that already does. Call it once.
 type read func() ([]Layer, error)
 
-// readAhead begins to read those of sources that are remote.
+// readAhead begins to read the remote sources.
 func readAhead(running *sync.WaitGroup, sources []Source, reads []read) {
 	for i, source := range sources {
 		if isRemote(source) {
@@ -123,7 +122,7 @@ func (m *merge) tolerate(source Source, layers []Layer, err error) ([]Layer, err
 
 // add merges the layers of one source and returns its unusable keys as errors.
 func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
-	from := map[string]Ref{} // which object of this source set the key
+	from := map[string]Ref{} // the object of this source that set the key
 	for _, layer := range layers {
 		for _, key := range slices.Sorted(maps.Keys(layer.Values)) {
 			if f, ok := m.unusable(layer, key); ok {

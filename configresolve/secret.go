@@ -24,16 +24,16 @@ func secretWords() []string {
 	}
 }
 
-// placeWords are the endings of keys whose value only says where a secret is.
+// placeWords are the endings of keys whose value is only the location of a secret.
 func placeWords() []string { return []string{"-namespace", "-file", "-path", "-dir"} }
 
-// Secret reports whether, going by its name, the value of key is a secret: the name
-// contains password, passwd, passphrase, secret, token, credential, psk, kubeconfig
-// or dockerconfig, or names a key that is private, pre-shared, or for an API,
-// access, encryption, authentication, TLS, a client, a server or an authority
+// Secret reports whether, judging by its name, the value of key is a secret: the
+// name contains password, passwd, passphrase, secret, token, credential, psk,
+// kubeconfig or dockerconfig, or names a key that is private, pre-shared, or for an
+// API, access, encryption, authentication, TLS, a client, a server or an authority
 // ("etcd-password", "api_key", "tls.key"). A name that ends in namespace, file,
-// path or dir only says where a secret is, and does not count. [Explanation.String]
-// and [Change.String] mask such values.
+// path or dir is only the location of a secret, and does not count.
+// [Explanation.String] and [Change.String] mask such values.
 func Secret(key string) bool {
 	key = strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(key))
 	holds := func(word string) bool { return strings.Contains(key, word) }

@@ -75,7 +75,7 @@ func TestSEC8_ChangesMaskWhatLooksSecret(t *testing.T) {
 func TestSEC8_ErrorsOfSecretsHoldNoValue(t *testing.T) {
 	config := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("one", values{"token-ttl": "hunter2", "ttl": "hunter2"})}})
 	_, err := configresolve.Get(config, "token-ttl", strconv.Atoi)
-	require.EqualError(t, err, `config key "token-ttl" from static:one: its value cannot be understood, and is not shown`)
+	require.EqualError(t, err, `config key "token-ttl" from static:one: its value cannot be parsed, and is not shown`)
 	require.ErrorIs(t, err, strconv.ErrSyntax)
 	_, err = configresolve.Get(config, "ttl", strconv.Atoi)
 	require.ErrorContains(t, err, "hunter2")

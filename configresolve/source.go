@@ -32,7 +32,7 @@ const (
 	kindStatic = "static"
 )
 
-// Ref identifies where a value came from. Its JSON form is that of an entry in the
+// Ref identifies the origin of a value. Its JSON form is that of an entry in the
 // config-sources key, as agents read it.
 type Ref struct {
 	Kind      string `json:"kind"`      // one of the Kind constants, PLURAL.GROUP of a custom resource, dir, file, env, static, or a source's own
@@ -92,7 +92,7 @@ func isRemote(source Source) bool {
 	return ok
 }
 
-// isTrusted reports whether a source is trusted with keys that destroy: see
+// isTrusted reports whether a source is trusted with destructive keys: see
 // [Config.Trusted].
 func isTrusted(source Source, first bool) bool {
 	if o, ok := source.(optional); ok {
@@ -137,8 +137,7 @@ func given(sources []Source) []Source {
 	return all
 }
 
-// Static is a source whose values the program provides: defaults, or what flags
-// override.
+// Static is a source whose values the program provides, such as defaults or flags.
 type Static struct {
 	Name   string // shown in explanations
 	Values map[string]string

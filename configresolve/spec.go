@@ -21,16 +21,16 @@ type Spec struct {
 	Prefix    string // of environment variables
 }
 
-// SpecDefaults provides what a source string leaves out. The caller fills it from
-// flags and environment variables. If a default is needed and empty, that is an
-// error.
+// SpecDefaults provides the parts that a source string leaves out. The caller fills
+// it from flags and environment variables. If a default is needed and empty, that
+// is an error.
 type SpecDefaults struct {
 	Namespace string
 	ConfigMap string // name
 	NodeName  string
 }
 
-// kinds of source strings with what may follow the colon.
+// kinds of source strings, with the parts that may follow the colon.
 var kinds = []struct {
 	name  string
 	usage string
@@ -177,7 +177,7 @@ func (s *Spec) parsePath(rest string, _ SpecDefaults) error {
 
 func (s *Spec) parseEnv(rest string, _ SpecDefaults) error {
 	if s.Prefix = rest; rest == "" || strings.ContainsAny(rest, "=\x00") {
-		return errors.New("no prefix of a variable's name given")
+		return errors.New("no prefix of variable names given")
 	}
 	return nil
 }

@@ -17,13 +17,13 @@ var ErrUnset = code.New(code.ConfigInvalid, "is not set")
 // secret.
 type unshown struct{ error }
 
-func (unshown) Error() string   { return "its value cannot be understood, and is not shown" }
+func (unshown) Error() string   { return "its value cannot be parsed, and is not shown" }
 func (u unshown) Unwrap() error { return u.error }
 
 // Get parses the value of key. The error names the key and the source of the value.
-// If the key has no value, the error matches [ErrUnset], and says whether the
-// policy denied a value that a source gave. The function parse gets the value
-// unchanged, including a newline at its end.
+// If the key has no value, the error matches [ErrUnset], and mentions a value that
+// the policy denied, if any. The function parse gets the value unchanged, including
+// a newline at its end.
 func Get[T any](c *Config, key string, parse func(string) (T, error)) (T, error) {
 	var zero T
 	value, ok := c.Lookup(key)

@@ -102,7 +102,7 @@ func TestSYS8_RealRouterLearntRoute(t *testing.T) {
 
 }
 
-// What the guard is for: the kernel drops the route whichever link forwards.
+// This is why the guard exists: the kernel drops the route whichever link forwards.
 func TestSYS8_RealForwardingStaysOffWhereTheRouteWouldBeLost(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "ra0", "eth0")
@@ -117,7 +117,7 @@ func TestSYS8_RealForwardingStaysOffWhereTheRouteWouldBeLost(t *testing.T) {
 	require.False(t, hasDefault(t, "eth0"))
 }
 
-// A daemon that answers advertisements by itself keeps its routes.
+// A daemon that processes advertisements itself keeps its routes.
 func TestSYS8_RealRouteOfADaemonNeedsNoGuard(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "ra0", "eth0")

@@ -15,10 +15,11 @@ import (
 )
 
 // Advise lists what Apply cannot achieve, even though Check finds nothing to
-// change: another file overrides this one at the next boot, the kernel takes the reverse path filter from another key, a default
-// route would be lost at the next boot, systemd may read a file otherwise, others than
-// root may write in the directory, or Reload needs systemd and there is none. Each item
-// is one line for an administrator. Advise changes nothing.
+// change: another file overrides this one at the next boot, the kernel takes the
+// reverse path filter from another key, a default route would be lost at the next
+// boot, systemd may read a file differently, users other than root may write to the
+// directory, or Reload needs systemd and there is none. Each item is one line for
+// an administrator. Advise changes nothing.
 func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	content, err := d.content(ctx)
 	if err != nil {
@@ -41,16 +42,16 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	return advice, errors.Join(append(errs, err, rpErr, raErr, ctx.Err())...)
 }
 
-// shared says that others may write where our file is. We are not misled there, but
-// what systemd finds there it applies.
+// shared warns if users other than root may write to the file's directory. They
+// cannot mislead us, but systemd applies every file there.
 func (d DropIn) shared() []string {
 	dir, err := durable.OpenDir(d.dir())
 	if err != nil {
-		return nil // it is missing, or Check says what is wrong
+		return nil // it is missing, or Check reports the error
 	}
 	defer dir.Close()
 	if why := dir.OthersMayWrite(); why != "" {
-		return []string{fmt.Sprintf("what is in %s, and is applied as root, others than root may change: %s", d.dir(), why)}
+		return []string{fmt.Sprintf("users other than root may change the files in %s, which are applied as root: %s", d.dir(), why)}
 	}
 	return nil
 }
@@ -63,10 +64,10 @@ func (s Settings) Advise(ctx context.Context) ([]string, error) {
 	return advice, errors.Join(err, rpErr, ctx.Err())
 }
 
-// overridden says which of our values systemd will not set because of other files.
+// overridden lists our values that systemd will not set because of other files.
 func overridden(f Files, own []target, all []assignment) []string {
 	final := map[string]target{}
-	targets, _ := expand(f, all) // what is wrong with other files, [effective] has said
+	targets, _ := expand(f, all) // [effective] has reported the errors of other files
 	for _, t := range targets {
 		final[t.path] = t
 	}
@@ -83,7 +84,7 @@ func overridden(f Files, own []target, all []assignment) []string {
 		switch {
 		case set && !sameValue(won.Value, t.Value):
 			causes.add(fmt.Sprintf("%s:%d sets ", won.File, won.Line), t.Key,
-				fmt.Sprintf(" = %s, and overrides %s at the next boot", oneLine(won.Value), oneLine(t.Value)))
+				fmt.Sprintf(" = %s, which overrides %s at the next boot", oneLine(won.Value), oneLine(t.Value)))
 		case !set && isOff && off.File != t.File:
 			causes.add(fmt.Sprintf("%s:%d excludes ", off.File, off.Line), t.Key, " from globs, and so from "+t.File)
 		}
@@ -91,7 +92,7 @@ func overridden(f Files, own []target, all []assignment) []string {
 	return causes.lines()
 }
 
-// notes are lines, each of which applies to several keys.
+// notes are lines that each apply to several keys.
 type notes []note
 
 type note struct {
@@ -150,7 +151,7 @@ func (k Kernel) adviseRPFilter(targets []target) ([]string, error) {
 		own, isWanted, err := k.wantedNumber(wanted, at)
 		_, allWanted := wanted[rpFilterAll]
 		switch {
-		case err != nil: // the link went
+		case err != nil: // the link is gone
 		case isWanted && own < all:
 			byAll = append(byAll, link)
 		case allWanted && own > all:
@@ -172,7 +173,7 @@ func rpFilterAdvice(all int64, byAll, byLink []string) (advice []string) {
 	return advice
 }
 
-// rpFilterLinks lists the links, if wanted has anything to do with the filter.
+// rpFilterLinks lists the links if wanted has a key of the filter.
 func rpFilterLinks(f Files, wanted map[string]string) ([]string, error) {
 	concerned := false
 	for at := range wanted {
@@ -185,8 +186,8 @@ func rpFilterLinks(f Files, wanted map[string]string) ([]string, error) {
 	return slices.DeleteFunc(links, func(l string) bool { return l == "all" || l == "default" }), err
 }
 
-// wantedNumber is the value that is wanted for the path at or, if none is, its
-// present value.
+// wantedNumber returns the wanted value of the path at or, if there is none, its
+// current value.
 func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWanted bool, err error) {
 	value, isWanted := wanted[at]
 	if !isWanted {
@@ -214,7 +215,7 @@ func (k Kernel) adviseRouters(targets []target) ([]string, error) {
 	for _, link := range links {
 		key := keyOf(path.Join("net/ipv6/conf", link, "accept_ra"))
 		if !slices.ContainsFunc(targets, func(t target) bool { return t.Key == key && sameValue(t.Value, "2") }) {
-			advice = append(advice, fmt.Sprintf("IPv6 forwarding is kept over the next boot, and %s = 2 is not: link %s would take no default route from router advertisements", key, link))
+			advice = append(advice, fmt.Sprintf("IPv6 forwarding survives the next boot but %s = 2 does not: link %s would take no default route from router advertisements", key, link))
 		}
 	}
 	return advice, err

@@ -22,7 +22,7 @@ import (
 
 const lateConf = "/run/sysctl.d/99-zzzz.conf"
 
-// freshService forgets how often the service has been started, and what tests set.
+// freshService resets the service's start counter and the values that tests set.
 func freshService(t *testing.T) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(lateConf), 0o755))
@@ -71,7 +71,7 @@ func TestSYS4_BootedSystemdFailsAndWhatIsToBlameIsNamed(t *testing.T) {
 	d := bootedDropIn(t)
 	err := d.Apply(t.Context())
 	require.ErrorContains(t, err, `the job ended with "failed"`)
-	require.ErrorContains(t, err, lateConf+":2 sets net.ipv4.ip_forward = yes, and it is 0")
+	require.ErrorContains(t, err, lateConf+":2 sets net.ipv4.ip_forward = yes, but it is 0")
 	require.NoError(t, d.Revert(t.Context()))
 }
 
@@ -84,7 +84,7 @@ func TestSYS4_BootedSystemdHasEnoughOfStarts(t *testing.T) {
 	require.ErrorContains(t, err, "systemctl reset-failed systemd-sysctl.service")
 }
 
-// The child is what the unit runs, which is ordered before the service.
+// The unit runs the child, and is ordered before the service.
 func TestSYS4_BootedSystemdDoesNotWaitForItself(t *testing.T) {
 	if os.Getenv("SLIPWAY_TEST_CHILD") == t.Name() {
 		require.ErrorIs(t, sysctl.Systemd{}.Reload(t.Context()), sysctl.ErrNoSystemd)

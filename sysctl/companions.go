@@ -13,20 +13,20 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// companions are recorded values that the kernel changes along with one that is put
-// back. They keep their present value, whichever step they belong to and even if
-// they were put back before, except those that are about to be put back. So do values that
-// another agent of the node wants.
+// companions are recorded values that the kernel changes along with a value that is
+// put back. They keep their current value, whichever step they belong to and even
+// if they were put back before, except those that are about to be put back. So do
+// values that another agent of the node wants.
 type companions []companion
 
 type companion struct {
 	journal.Entry
-	settles bool // the entry was begun only, and is completed first
+	settles bool // the entry is only begun, and is completed first
 	path    string
-	found   string // the value
-	next    string // what it is going to be
-	holds   bool   // it is to stay as it is
-	others  bool   // another agent wants it, whose record is not this one's to change
+	found   string // the current value
+	next    string // the value to come
+	holds   bool   // the value must not change
+	others  bool   // another agent wants it; its record is not ours to change
 }
 
 // companions finds the companions of e, by the newest entry of each.
@@ -58,7 +58,7 @@ func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, err
 			continue
 		}
 		found, err := k.read(p)
-		if errors.Is(err, fs.ErrNotExist) { // a link that went
+		if errors.Is(err, fs.ErrNotExist) { // the link is gone
 			continue
 		}
 		if err != nil {
@@ -73,8 +73,9 @@ func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, err
 	return all, nil
 }
 
-// lookAlong says what there is to undo about e, whose value is back: values that another
-// agent wants were changed along with it, if a run was killed before it had put them back.
+// lookAlong returns how to undo e, whose own value is already back: if a run was
+// killed before it restored the values that another agent wants and the kernel had
+// changed along, they remain.
 func (k Kernel) lookAlong(j *journal.Journal, e journal.Entry, at string) (u journal.Undo, err error) {
 	paths, err := sides(k.files(), at)
 	if err != nil {
@@ -88,7 +89,7 @@ func (k Kernel) lookAlong(j *journal.Journal, e journal.Entry, at string) (u jou
 	for _, p := range paths {
 		theirs, others := wanted[identityOf(keyOf(p))]
 		now, err := k.read(p)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a link that went
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the link is gone
 			return u, err
 		}
 		was := dragged(p, at, e.Before.Value)
@@ -131,8 +132,8 @@ func newestValues(j *journal.Journal) (map[Key]journal.Entry, error) {
 	return newest, err
 }
 
-// begin records what the companions are going to be: if this run is killed after
-// that, the next one recognises them by it.
+// begin records the values that the companions will have, so that the next run
+// recognises them if this one is killed.
 func (cs companions) begin(ctx context.Context, j *journal.Journal) error {
 	for step, all := range cs.bySteps() {
 		var finished, entries []journal.Entry
@@ -157,7 +158,7 @@ func (cs companions) begin(ctx context.Context, j *journal.Journal) error {
 	return nil
 }
 
-// hold sets the companions back to the value that they are to keep.
+// hold sets the companions back to the values that they must keep.
 func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) error {
 	var errs []error
 	for step, all := range cs.bySteps() {
@@ -168,9 +169,9 @@ func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) err
 			}
 			err := k.put(keyOf(c.path), c.found)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, fmt.Errorf("keep %s = %s, which changes along: %w", c.Object, oneLine(c.found), err))
+				errs = append(errs, fmt.Errorf("keep %s = %s, which the kernel changes along: %w", c.Object, oneLine(c.found), err))
 			} else if c.Done && !c.others && sameValue(c.found, c.Before.Value) {
-				wasBack = append(wasBack, c.Entry) // completed, it would be wanted so
+				wasBack = append(wasBack, c.Entry) // completing it would make it a wanted value
 			} else if c.Done && !c.others {
 				held = append(held, c.Entry)
 			}

@@ -37,9 +37,9 @@ func findSystemdSysctl(t *testing.T) (program string, version int) {
 	return "", 0
 }
 
-// What Effective reads out of generated trees of files, and what a Kernel makes of its
-// globs, is what systemd's own program sets: which keys, to what, in which order, and
-// which of them may fail.
+// For generated trees of files, Effective and a Kernel that expands its globs agree
+// with systemd's own program: on the keys, their values, their order, and which of
+// them may fail.
 func TestSYS5_RealSystemdReadsGeneratedTreesAlike(t *testing.T) {
 	testns.Root(t)
 	program, version := findSystemdSysctl(t)
@@ -86,8 +86,8 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// set is what becomes of the keys: the last value of each and, of those that are named
-// and not matched, the order.
+// set is the result for the keys: the last value of each, and the order of those
+// that are named rather than matched.
 type set struct {
 	values map[string]string
 	order  []string
@@ -98,8 +98,8 @@ var (
 	notWritten = regexp.MustCompile(`^<(\d+)>Couldn't write '.*' to '(.*)'(?:, ignoring)?: No such file or directory$`)
 )
 
-// bySystemd goes by what the program says that it sets. Of keys that do not exist it
-// says with which priority it goes on, and so whether they may fail.
+// bySystemd parses the program's log of the values that it sets. For missing keys
+// it logs the priority at which it goes on, and so whether they may fail.
 func bySystemd(t *testing.T, program string) (s set, mayFail map[string]bool) {
 	t.Helper()
 	cmd := exec.Command(program)
@@ -135,8 +135,8 @@ func bySystemd(t *testing.T, program string) (s set, mayFail map[string]bool) {
 	return s, mayFail
 }
 
-// isKey reports whether it may be a key: systemd also tries a pattern that matches
-// nothing and, from 258 or so on, what follows a ";", with it.
+// isKey reports whether path may be a key: systemd also tries a pattern that
+// matches nothing and, since about version 258, a line that begins with ";".
 func isKey(path string) bool { return !strings.ContainsAny(path, "*?[") && path[0] != ';' }
 
 func byEffective(t *testing.T) (s set, mayFail map[string]bool) {
@@ -147,7 +147,7 @@ func byEffective(t *testing.T) (s set, mayFail map[string]bool) {
 	var settings []sysctl.Setting
 	for _, a := range all {
 		path := pathOf(a.Key)
-		a.IfExists = true // as systemd takes every key
+		a.IfExists = true // as systemd treats every key
 		settings = append(settings, a.Setting)
 		if a.Exclude || strings.ContainsAny(path, "*?[") {
 			continue
@@ -171,7 +171,7 @@ func pathOf(key sysctl.Key) string {
 	return strings.NewReplacer(".", "/", "/", ".").Replace(string(key))
 }
 
-// others has the machine's keys and more, all with values that nobody wants.
+// others has the machine's keys and more, all with values that no setting wants.
 type others map[string]bool
 
 func (o others) ReadFile(name string) ([]byte, error) {
@@ -192,11 +192,11 @@ func (o others) ReadDir(name string) (names []string, err error) {
 func (others) WriteFile(string, []byte) error { return fs.ErrPermission }
 func (others) Writable(string) error          { return nil }
 
-// generator makes trees that hold what is found in the wild, and more.
+// generator makes trees with everything found in the wild, and more.
 type generator struct {
 	*rand.Rand
 	t     *testing.T
-	notes strings.Builder // what it has made
+	notes strings.Builder // a log of the generated tree
 }
 
 func one[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
@@ -204,7 +204,7 @@ func one[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 func (g *generator) tree() {
 	for _, dir := range []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"} {
 		if g.IntN(6) == 0 && dir != "/usr/lib/sysctl.d" {
-			continue // it need not be there
+			continue // it need not exist
 		}
 		require.NoError(g.t, os.MkdirAll(dir, 0o755))
 		for range g.IntN(6) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// sides lists the existing keys that the kernel rewrites by itself when the value
-// at a path changes. It may list keys that do not change: only values that differ
-// are put back later. Measured on Linux 6.18; in the source:
+// sides lists the existing keys that the kernel also rewrites when the value at a
+// path changes. It may list keys that do not change: only values that differ are
+// put back later. Measured on Linux 6.18; in the source:
 //
 //   - IPv4 forwarding: ip_forward and conf/all/forwarding are one value, and
 //     set every link's, the default and all/accept_redirects, to the opposite
@@ -53,15 +53,14 @@ func copied6() []string {
 	return []string{"forwarding", "disable_ipv6", "ignore_routes_with_linkdown", "addr_gen_mode"}
 }
 
-// forGood reports whether the kernel lets nobody change the value again before the
+// forGood reports whether the kernel refuses to change the value again before the
 // next boot (Documentation/admin-guide/sysctl/kernel.rst).
 func forGood(at, value string) bool {
 	once := []string{"kernel/unprivileged_bpf_disabled", "kernel/modules_disabled", "kernel/kexec_load_disabled"}
 	return slices.Contains(once, at) && strings.TrimSpace(value) == "1"
 }
 
-// dragged is what the kernel makes of the value at side when that at cause
-// becomes value.
+// dragged returns the value that the kernel gives side when cause becomes value.
 func dragged(side, cause, value string) string {
 	if path.Base(side) != "accept_redirects" || path.Base(cause) == "accept_redirects" {
 		return value
@@ -72,7 +71,7 @@ func dragged(side, cause, value string) string {
 	return "0"
 }
 
-// oneValue reports whether the kernel keeps both paths as one.
+// oneValue reports whether both paths show the same kernel value.
 func oneValue(a, b string) bool {
 	names := []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding"}
 	return slices.Contains(names, a) && slices.Contains(names, b)

@@ -16,29 +16,29 @@ import (
 
 // DropIn is an action that sets kernel values and writes them to a sysctl.d file,
 // so that they apply both now and after the next boot. On hosts with systemd, udev
-// applies the file's globs to links that appear later, but not to those that get
-// another name; on other hosts nobody does. [Watch] tells when to apply it again.
-// [Cilium] is the drop-in of Cilium's agent.
+// applies the file's globs to links that appear later, but not to renamed links;
+// other hosts do neither. [Watch] signals when to apply it again. [Cilium] is the
+// drop-in of Cilium's agent.
 type DropIn struct {
 	// Dir is the file's directory. If empty, it is /etc/sysctl.d.
 	Dir string
-	// Name is the file's name, which ends with .conf. It must be given.
+	// Name is the file's name, which must end with .conf. It is required.
 	Name string
-	// Settings are its lines, at least one.
+	// Settings are the file's lines. At least one is required.
 	Settings []Setting
-	// ExistingDir makes it an error if Dir is missing. Otherwise Dir is made, with
-	// mode 0755.
+	// ExistingDir makes a missing Dir an error. Otherwise Dir is made, with mode
+	// 0755.
 	ExistingDir bool
 	// Reload applies the sysctl.d files; [Systemd], for example, applies all of
-	// them. If nil, only the values of this file are set, directly. Values that
-	// still differ after a Reload are set directly too.
+	// them. If nil, only this file's values are set, directly. Values that still
+	// differ after a Reload are set directly too.
 	Reload Reloader
-	// Dirs are the directories with files that may override this one, the one with
-	// the highest priority first. If nil, they are what [Effective] reads if Dir is
-	// one of them, and otherwise Dir alone.
+	// Dirs are the directories with files that may override this one, highest
+	// priority first. If nil, they are those that [Effective] reads if Dir is one
+	// of them, and otherwise Dir alone.
 	Dirs []string
-	// Kernel is where values are read and set. The zero value is the calling
-	// thread's.
+	// Kernel is the kernel whose values are read and set. The zero value is the
+	// calling thread's.
 	Kernel Kernel
 }
 
@@ -51,7 +51,7 @@ func (d DropIn) dir() string {
 
 func (d DropIn) path() string { return filepath.Join(d.dir(), d.Name) }
 
-// content is the file's wanted content, or an error if the settings cannot be
+// content returns the file's wanted content, or an error if the settings cannot be
 // written as a file.
 func (d DropIn) content(ctx context.Context) ([]byte, error) {
 	switch {
@@ -62,7 +62,7 @@ func (d DropIn) content(ctx context.Context) ([]byte, error) {
 	case len(d.Settings) == 0:
 		return nil, fmt.Errorf("drop-in %q: no settings given", d.Name)
 	case d.Name != filepath.Base(d.Name) || filepath.Ext(d.Name) != ".conf" || d.Name[0] == '.':
-		return nil, fmt.Errorf("drop-in name %q is not that of a file that ends with .conf", d.Name)
+		return nil, fmt.Errorf("drop-in name %q is not a file name ending with .conf", d.Name)
 	}
 	header, err := headerOf(journal.From(ctx))
 	if err != nil {
@@ -71,7 +71,7 @@ func (d DropIn) content(ctx context.Context) ([]byte, error) {
 	return encode(header, d.Settings)
 }
 
-// Validate says what is wrong with the name and the settings of d, whatever is on the node.
+// Validate checks the name and the settings of d, independently of the node.
 func (d DropIn) Validate() error {
 	if _, err := d.content(context.Background()); err != nil {
 		return err
@@ -89,16 +89,16 @@ func (d DropIn) dirs() []string {
 	return []string{d.dir()}
 }
 
-// Check says what Apply would do: make the directory, write the file, reload, and
-// change which values. With a Reloader, these include values from other files that
-// differ now; each line names the file. If nobody can reload, a line says that
-// values are set directly, and why.
+// Check lists the changes that Apply would make: make the directory, write the
+// file, reload, and set values. With a Reloader, these include values from other
+// files that differ now; each line names the file. If a reload is impossible, a
+// line explains why values are set directly.
 //
-// If the file has to be written and its directory is read-only, the error matches
-// [ErrReadOnlyDir]; Apply then sets the values, and returns it too.
+// If the file must be written and its directory is read-only, the error matches
+// [ErrReadOnlyDir]; Apply then sets the values, and also returns this error.
 //
-// A value that differs is a change even if the file is right, and, with a Reloader,
-// also if this process may not write it: the Reloader may. Settings that have no
+// A value that differs is a change even if the file is right and, with a Reloader,
+// even if this process may not write it, because the Reloader may. Settings without
 // effect are not changes: see [DropIn.Advise].
 func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	p, err := d.plan(ctx)
@@ -109,8 +109,8 @@ func (d DropIn) Check(ctx context.Context) ([]string, error) {
 	return append(p.lines(), shared...), errors.Join(err, conflict, ctx.Err())
 }
 
-// CheckPermission returns an error if this process could not write a value that differs,
-// and no Reloader would.
+// CheckPermission returns an error if a value differs that neither this process nor
+// a Reloader could write.
 func (d DropIn) CheckPermission(ctx context.Context) error {
 	p, err := d.plan(ctx)
 	if p == nil || err != nil || p.reloader != nil {
@@ -120,18 +120,18 @@ func (d DropIn) CheckPermission(ctx context.Context) error {
 }
 
 // Apply sets the values that differ and reads them back, writes the file unless it
-// is right, has all files reloaded, and reads the values back again. Before each
-// change it records the previous values, including those that the kernel changes
-// along with them and, for a reload, those that other files set.
+// is right, reloads all files, and reads the values back again. Before each change
+// it records the previous values, including those that the kernel changes along
+// with them and, for a reload, those that other files set.
 //
-// The kernel comes first so that no file contains a value that the kernel does not
-// accept, which would fail at every later boot: if the kernel refuses a value that
-// may not fail, the file is not changed. The values that it did accept remain set,
-// and recorded. The file is written without such a trial only if this process may
-// not write the values but a Reloader may.
+// Values are set before the file is written, so that the file contains no value
+// that the kernel refuses, which would fail at every later boot: if the kernel
+// refuses a value that may not fail, the file is not changed. The accepted values
+// remain set, and recorded. The file is written without such a trial only if this
+// process may not write the values but a Reloader may.
 //
 // If Apply is killed at any point and run again, the result is the same; with a
-// journal that includes the reload.
+// journal, this includes the reload.
 func (d DropIn) Apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (d DropIn) Apply(ctx context.Context) error {
 		return err
 	}
 	err = p.reload(ctx, d.Kernel, r)
-	if p.reloader != nil { // it may have set other files' values over ours
+	if p.reloader != nil { // it may have overwritten ours with other files' values
 		err = errors.Join(err, d.Kernel.converge(ctx, p.own, r))
 	}
 	if err != nil {
@@ -167,7 +167,7 @@ func (d DropIn) Apply(ctx context.Context) error {
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
 func (DropIn) Kinds() []string { return Handler{}.Kinds() }
 
-// Namespaces lists those of the host that a plan enters; none for another Kernel than
+// Namespaces lists the host namespaces that a plan enters: none unless Kernel is
 // the running one.
 func (d DropIn) Namespaces() []string { return d.Kernel.namespaces() }
 

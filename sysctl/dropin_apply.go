@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// leftToReloader reports whether err says no more than that this process may not
-// write values, while there is a Reloader that may.
+// leftToReloader reports whether err means only that this process may not write
+// values that a Reloader may.
 func (p *dropInPlan) leftToReloader(err error) bool { return p.reloader != nil && denied(err) }
 
 func denied(err error) bool {
@@ -29,7 +29,7 @@ func denied(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// unwritten returns err, and adds what it means for the file.
+// unwritten returns err, with its consequence for the file.
 func (p *dropInPlan) unwritten(err error) error {
 	if !p.write {
 		return err
@@ -37,10 +37,10 @@ func (p *dropInPlan) unwritten(err error) error {
 	return fmt.Errorf("%s is not written, since its values cannot be set: %w", p.path, err)
 }
 
-// writeFile begins the file's entry, which [dropInPlan.complete] completes when
-// everything is done: until then the next Apply does it all again. The entry needs
-// those of the values, so that the file is removed before they are put back: it
-// would set them again.
+// writeFile begins the file's entry, which [dropInPlan.complete] completes at the
+// end: until then the next Apply starts over. The entry needs those of the values,
+// so that the file, which would set them again, is removed before they are put
+// back.
 func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error {
 	if p.refused != nil {
 		return p.refused
@@ -61,7 +61,7 @@ func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error
 
 // keys lists the keys that the file sets.
 func (p *dropInPlan) keys(k Kernel) (keys []string) {
-	targets, _ := expand(k.files(), p.own) // what is wrong with it has been said
+	targets, _ := expand(k.files(), p.own) // its errors have been reported
 	for _, t := range targets {
 		keys = append(keys, string(t.Key))
 	}
@@ -69,7 +69,7 @@ func (p *dropInPlan) keys(k Kernel) (keys []string) {
 }
 
 // outlast records that the values return after a reboot, if the file is ours and
-// itself survives one.
+// survives one.
 func (p *dropInPlan) outlast(ctx context.Context, k Kernel, r *recorder) error {
 	if lasts, err := p.lasts(ctx, r.journal); err != nil || !lasts {
 		return err
@@ -90,25 +90,25 @@ func (p *dropInPlan) complete(ctx context.Context, j *journal.Journal) error {
 	return dropIns.Complete(ctx, j, p.path)
 }
 
-// reload has all files applied, if anybody can do so, after recording every value
-// that this is going to change. The Reloader knows nothing about routes learnt from
-// IPv6 routers: what keeps them is set first, or there is no reload.
+// reload applies all files, if there is a Reloader, after recording every value
+// that this will change. The Reloader does not protect routes learnt from IPv6
+// routers: the values that keep them are set first, or there is no reload.
 func (p *dropInPlan) reload(ctx context.Context, k Kernel, r *recorder) error {
 	if p.reloader == nil {
 		return p.reloadErr
 	}
-	own, err := k.diffBy(p.own, aReloader) // none, but for those that may not be set here
+	own, err := k.diffBy(p.own, aReloader) // empty, except values that may not be set here
 	if errors.Is(err, errRouter) {
 		return err
 	}
-	if err := p.lookBeyond(k); err != nil { // our own values may have moved others
+	if err := p.lookBeyond(k); err != nil { // our own values may have changed others
 		return err
 	}
 	var beyond []Change
 	for _, c := range p.beyond {
 		beyond = append(beyond, c.Change)
 	}
-	others := newRecorder(r.journal) // the next boot sets them anyway
+	others := newRecorder(r.journal) // the next boot sets them again
 	if err := errors.Join(r.begin(ctx, k, own), others.begin(ctx, k, beyond)); err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (p *dropInPlan) reload(ctx context.Context, k Kernel, r *recorder) error {
 	return errors.Join(err, r.end(ctx, k, own), others.end(ctx, k, beyond))
 }
 
-// restart reloads, unless there is a bus but no systemd on it, or it is not its turn
-// yet.
+// restart reloads, unless there is a bus without systemd, or the service starts
+// only after this process.
 func (p *dropInPlan) restart(ctx context.Context, k Kernel) error {
 	err := p.reloader.Reload(ctx)
 	var failed jobFailed
@@ -133,8 +133,8 @@ func (p *dropInPlan) restart(ctx context.Context, k Kernel) error {
 	return err
 }
 
-// blame names the lines on whose account a reload failed: those that are invalid, and
-// those whose values the kernel did not take.
+// blame names the lines that made a reload fail: invalid ones, and those whose
+// values the kernel did not take.
 func (p *dropInPlan) blame(ctx context.Context, k Kernel) error {
 	_, _, err := effective(ctx, p.dirs, p.path, p.content)
 	var errs failure.Set
@@ -147,7 +147,7 @@ func (p *dropInPlan) blame(ctx context.Context, k Kernel) error {
 		case err != nil && !denied(err):
 			errs.Add(fmt.Errorf("%s:%d: %w", t.File, t.Line, err))
 		case err == nil && c != nil && !t.IgnoreFailure:
-			errs.Add(fmt.Errorf("%s:%d sets %s = %s, and it is %s", t.File, t.Line, t.Key, oneLine(t.Value), oneLine(c.Old)))
+			errs.Add(fmt.Errorf("%s:%d sets %s = %s, but it is %s", t.File, t.Line, t.Key, oneLine(t.Value), oneLine(c.Old)))
 		}
 	}
 	return errs.Join()

@@ -55,7 +55,7 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A directory may be others': it works, and is said.
+// A directory may belong to another user: it works, with advice.
 func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	testns.Root(t)
 	n := newNode(t, "eth0")
@@ -65,13 +65,13 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 		require.NoError(t, err)
 		return strings.Join(advice, "\n")
 	}
-	require.NotContains(t, said(), "others than root")
+	require.NotContains(t, said(), "other than root")
 	require.NoError(t, os.Chown(n.dir(), 1000, 0))
-	require.Contains(t, said(), "what is in "+n.dir()+", and is applied as root, others than root may change: it belongs to uid 1000")
+	require.Contains(t, said(), "users other than root may change the files in "+n.dir()+", which are applied as root: it belongs to uid 1000")
 	require.NoError(t, d.Apply(t.Context()))
 	require.NoError(t, os.Chown(n.dir(), 0, 0))
 	require.NoError(t, os.Chmod(n.dir(), 0o777|os.ModeSticky))
-	require.Contains(t, said(), "others than root may change: it has mode 1777")
+	require.Contains(t, said(), "which are applied as root: it has mode 1777")
 }
 
 func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
@@ -93,7 +93,7 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	veth(t, "lxc1", "eth0")
 	host := testns.TempDir(t)
 	d := &systemdd{result: "done"}
-	socket := d.start(t).Root // on the host alone, as this thread's mount namespace has it
+	socket := d.start(t).Root // only on the host, as seen in this thread's mount namespace
 	require.NoError(t, unix.Mount("tmpfs", host, "tmpfs", 0, ""))
 	require.NoError(t, os.Mkdir(filepath.Join(host, "root"), 0o755))
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
@@ -117,7 +117,7 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 		applied <- err
 	}()
 	require.NoError(t, <-applied)
-	require.False(t, seen, "the test shows nothing if the process sees what the host does")
+	require.False(t, seen, "the test proves nothing if the process sees the host's value")
 	require.Equal(t, []string{"systemd-sysctl.service replace"}, d.restarted())
 	require.FileExists(t, filepath.Join(host, "sysctl.d", ciliumFile))
 	value, err := sysctl.Kernel{}.Get("net.ipv4.conf.lxc1.rp_filter")
@@ -125,8 +125,7 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.Equal(t, "0", value)
 }
 
-// What Effective and Set make of files is what systemd's own program makes of
-// them.
+// Effective and Set derive the same values from files as systemd's own program.
 func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
 	testns.Root(t)
 	program, _ := findSystemdSysctl(t)
@@ -160,8 +159,7 @@ func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
 	require.Equal(t, results["systemd"], results["ours"])
 }
 
-// systemdFiles lays files out where systemd looks for them, in this mount
-// namespace.
+// systemdFiles puts files where systemd looks for them, in this mount namespace.
 func systemdFiles(t *testing.T) []string {
 	t.Helper()
 	for _, dir := range []string{"/etc", "/run", "/usr/lib/sysctl.d"} {
@@ -191,7 +189,7 @@ func systemdFiles(t *testing.T) []string {
 	return nil
 }
 
-// With the link that Debian makes to it in sysctl.d, procps' own file is one of the others.
+// With Debian's link to it in sysctl.d, procps' own file is one of the other files.
 func TestSYS5_AFileThatSortsLaterIsSaid(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
@@ -204,7 +202,7 @@ func TestSYS5_AFileThatSortsLaterIsSaid(t *testing.T) {
 		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.tag", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "1"},
 	}}
 	for name, want := range map[string][]string{
-		"50.conf":     {"/etc/sysctl.d/99-sysctl.conf:2 sets net.ipv4.ip_forward = 0, and overrides 1 at the next boot"},
+		"50.conf":     {"/etc/sysctl.d/99-sysctl.conf:2 sets net.ipv4.ip_forward = 0, which overrides 1 at the next boot"},
 		"99-zzz.conf": nil,
 	} {
 		d.Name = name
@@ -214,8 +212,8 @@ func TestSYS5_AFileThatSortsLaterIsSaid(t *testing.T) {
 	}
 }
 
-// The zero values are the host's: here with empty folders over its own, and
-// with nobody at systemd's sockets.
+// The zero values are the host's: here with empty folders over its own, and no
+// listener on systemd's sockets.
 func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	for _, dir := range []string{"/etc", "/etc/sysctl.d", "/usr/lib/sysctl.d", "/run"} {
@@ -233,7 +231,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.Empty(t, check(t, d))
 	advice, err := d.Advise(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, higher+":1 sets net.ipv4.conf.all.rp_filter = 1, and overrides 0 at the next boot", advice[0])
+	require.Equal(t, higher+":1 sets net.ipv4.conf.all.rp_filter = 1, which overrides 0 at the next boot", advice[0])
 
 	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	err = d.Revert(t.Context())
@@ -243,7 +241,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.ErrorIs(t, other, unix.EROFS)
 	require.ErrorContains(t, other, "/etc/sysctl.d/other.conf")
 	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT, ""))
-	require.NoError(t, d.Revert(t.Context()), "what could not be undone was kept")
+	require.NoError(t, d.Revert(t.Context()), "changes that could not be undone were kept")
 	require.NoFileExists(t, "/etc/sysctl.d/99-zzz-override_cilium.conf")
 }
 
@@ -332,10 +330,10 @@ func TestSYS3_AReadOnlyDirectoryIsSaidBeforehand(t *testing.T) {
 		require.NoError(t, d.Revert(t.Context()))
 		require.Equal(t, "2", values(t)["net/ipv4/conf/all/rp_filter"])
 	}
-	require.Equal(t, []string{"set " + bad + " = 0 (is 2)"}, check(t, right), "there is nothing to write")
+	require.Equal(t, []string{"set " + bad + " = 0 (is 2)"}, check(t, right), "the file needs no write")
 }
 
-// outside is a manager whose own /proc/sys may be written.
+// outside is a manager whose own /proc/sys is writable.
 type outside struct{ proc, dir string }
 
 func (outside) Reloading(context.Context) (string, error) { return "restart it", nil }

@@ -21,23 +21,23 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// dropInPlan is what has to be done for a DropIn.
+// dropInPlan is the work to do for a DropIn.
 type dropInPlan struct {
 	path     string
 	content  []byte
-	file     journal.State // what it shall be
+	file     journal.State // the wanted one
 	makeDir  bool
 	write    bool
-	refused  error        // why it cannot be written
-	own      []assignment // the file's, with what other files keep globs from
+	refused  error        // why the file cannot be written
+	own      []assignment // the file's, with the keys that other files exclude from globs
 	others   []assignment // all files', as systemd would apply them
 	dirs     []string     // of others
 	changes  []Change     // of our keys
 	beyond   []otherChange
-	reloader Reloader // nil: none, or none that can
+	reloader Reloader // nil: none, or none that works
 	how      string   // one line on how values get applied
 
-	reloadErr error // why it is not known
+	reloadErr error // why the effect of a reload is unknown
 }
 
 // otherChange is a value that a reload sets because of another file.
@@ -46,8 +46,8 @@ type otherChange struct {
 	by string
 }
 
-// plan looks at the file, the kernel and the other files. The plan is nil if
-// nothing may be done; otherwise it stands, whatever the error.
+// plan reads the file, the kernel and the other files. The plan is nil if nothing
+// may be done; otherwise it is valid even with an error.
 func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	p := &dropInPlan{path: d.path(), dirs: d.dirs()}
 	var err error
@@ -57,19 +57,19 @@ func (d DropIn) plan(ctx context.Context) (*dropInPlan, error) {
 	if err := p.lookAtFile(ctx, d); err != nil {
 		return nil, err
 	}
-	p.others, _, _ = effective(ctx, p.dirs, p.path, p.content) // what is unreadable is [DropIn.Advise]'s
+	p.others, _, _ = effective(ctx, p.dirs, p.path, p.content) // [DropIn.Advise] reports unreadable files
 	p.own = slices.Concat(keepOff(p.others, p.path), d.assignments())
 	return p, errors.Join(p.refused, p.lookAtValues(ctx, d))
 }
 
-// lookAtValues lists the changes of our keys and finds out who makes them.
+// lookAtValues lists the changes of our keys and determines their writer.
 func (p *dropInPlan) lookAtValues(ctx context.Context, d DropIn) (err error) {
 	w := writer(d.Reload != nil)
 	if p.changes, err = d.Kernel.diffBy(p.own, w); !p.any() {
 		return err
 	}
 	reloadErr := p.howToReload(ctx, d)
-	if w == aReloader && p.reloader == nil { // what this process may not write, nobody does
+	if w == aReloader && p.reloader == nil { // no other process writes the values that this one may not
 		if p.changes, err = d.Kernel.diff(p.own); !p.any() {
 			p.how = ""
 		}
@@ -100,7 +100,7 @@ func keepOff(as []assignment, path string) []assignment {
 func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 	switch dir, err := durable.OpenDir(d.dir()); {
 	case errors.Is(err, fs.ErrNotExist) && d.ExistingDir:
-		return fmt.Errorf("directory %s does not exist, and is not to be made", d.dir())
+		return fmt.Errorf("directory %s does not exist, and must not be made", d.dir())
 	case errors.Is(err, fs.ErrNotExist):
 		p.makeDir = true
 	case err != nil:
@@ -113,7 +113,7 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 		return fmt.Errorf("look at %s: %w", p.path, err)
 	}
 	if now.Type == "dir" || now.Type == "other" {
-		return fmt.Errorf("%s is in the way, and not a file: move it away", p.path)
+		return fmt.Errorf("%s is in the way: it is not a file; move it away", p.path)
 	}
 	if now.Type == "file" {
 		p.content = keepMark(ctx, p.path, p.content)
@@ -127,15 +127,16 @@ func (p *dropInPlan) lookAtFile(ctx context.Context, d DropIn) error {
 		p.file.GID = max(os.Getegid(), 0)
 	}
 	entry, ours, err := journal.From(ctx).Lookup(ctx, kindFile, p.path)
-	p.write = !now.Same(p.file) || ours && !entry.Done // an earlier run did not get to its end
+	p.write = !now.Same(p.file) || ours && !entry.Done // an earlier run did not complete
 	if p.write {
 		p.refused = refusedIn(d.dir(), p.path)
 	}
 	return err
 }
 
-// refusedIn returns an error if nobody can make the file at path in dir, or dir itself.
-// What this process may not do and others may is for them to find out.
+// refusedIn returns an error if no process can make the file at path in dir, or dir
+// itself. Missing permissions of this process alone do not count: the write will
+// report them.
 func refusedIn(dir, path string) error {
 	dir, err := durable.Writable(dir)
 	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
@@ -144,7 +145,7 @@ func refusedIn(dir, path string) error {
 	return nil
 }
 
-// howToReload finds out who applies the values, and what else is changed thereby.
+// howToReload determines how the values get applied, and what else this changes.
 func (p *dropInPlan) howToReload(ctx context.Context, d DropIn) error {
 	if d.Reload == nil {
 		return nil
@@ -162,8 +163,8 @@ func (p *dropInPlan) howToReload(ctx context.Context, d DropIn) error {
 	return p.lookBeyond(d.Kernel)
 }
 
-// lookBeyond lists what a reload changes besides our keys. It skips keys that
-// cannot be read, or written by anybody, as systemd does.
+// lookBeyond lists the changes that a reload makes besides our keys. Like systemd,
+// it skips keys that cannot be read, or that no process can write.
 func (p *dropInPlan) lookBeyond(k Kernel) error {
 	ours := map[string]bool{}
 	targets, _ := expand(k.files(), p.own)
@@ -209,7 +210,7 @@ func (p *dropInPlan) lines() []string {
 	return all
 }
 
-// wishes are the file and its values, which it sets in each boot.
+// wishes returns the file and its values, which it sets at each boot.
 func (p *dropInPlan) wishes(ctx context.Context, k Kernel) ([]journal.Wish, error) {
 	j := journal.From(ctx)
 	lasts, err := p.lasts(ctx, j)

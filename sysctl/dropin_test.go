@@ -53,7 +53,7 @@ func newNodeAt(t *testing.T, root string, links ...string) node {
 	return n
 }
 
-// newLastingNode makes a node whose files outlast a reboot: those in /var/tmp do
+// newLastingNode makes a node whose files survive a reboot: files in /var/tmp do
 // (hier(7)), while a test's temporary directory may be in memory.
 func newLastingNode(t *testing.T, links ...string) node {
 	t.Helper()
@@ -79,7 +79,7 @@ func (n node) dropInWith(reload sysctl.Reloader) recordedFile {
 	}, n.journal("drop-in")})
 }
 
-// cilium fills in what d leaves out.
+// cilium fills in the fields that d leaves empty.
 func cilium(d recordedFile) recordedFile {
 	d.Name = cmp.Or(d.Name, sysctl.Cilium().Name)
 	if d.Settings == nil {
@@ -162,7 +162,7 @@ func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 	d := n.dropIn()
 	d.Dir, d.ExistingDir = filepath.Join(n.root, "none"), true
 	_, err := d.Check(t.Context())
-	require.EqualError(t, err, "directory "+d.Dir+" does not exist, and is not to be made")
+	require.EqualError(t, err, "directory "+d.Dir+" does not exist, and must not be made")
 	require.EqualError(t, d.Apply(t.Context()), err.Error())
 	require.Empty(t, n.Writes())
 	require.NoDirExists(t, d.Dir)
@@ -205,7 +205,7 @@ func TestSYS3_ALinkInItsPlaceIsReplaced(t *testing.T) {
 	info, err := os.Lstat(n.file())
 	require.NoError(t, err)
 	require.True(t, info.Mode().IsRegular())
-	require.Equal(t, right, read(t, target), "what it points to is not written")
+	require.Equal(t, right, read(t, target), "the link's target is not written")
 	require.NoError(t, d.Revert(t.Context()))
 	link, err := os.Readlink(n.file())
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func TestSYS4_ARightFileAndAWrongValueIsAChange(t *testing.T) {
 	require.Empty(t, check(t, n.dropIn()))
 	after, err := os.Stat(n.file())
 	require.NoError(t, err)
-	require.True(t, os.SameFile(before, after), "the file is not written again")
+	require.True(t, os.SameFile(before, after), "the file is not rewritten")
 }
 
 func TestSYS4_DirectSetsOnlyOurKeys(t *testing.T) {
@@ -280,12 +280,12 @@ func TestSYS4_DirectSetsOnlyOurKeys(t *testing.T) {
 	advice, err := d.Advise(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		filepath.Join(n.root, "usr", "50-distribution.conf") + ":1 sets net.ipv4.conf.lxc2.rp_filter = 1, and overrides 2 at the next boot",
+		filepath.Join(n.root, "usr", "50-distribution.conf") + ":1 sets net.ipv4.conf.lxc2.rp_filter = 1, which overrides 2 at the next boot",
 		filepath.Join(n.root, "usr", "50-distribution.conf") + ":2 excludes net.ipv4.conf.lxc3.rp_filter from globs, and so from " + n.file(),
 	}, advice)
 }
 
-// manager stands for systemd: it applies all files, as far as the fake goes.
+// manager stands in for systemd: it applies all files to the fake.
 type manager struct {
 	node
 	err, reloading error
@@ -331,13 +331,13 @@ func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
 	require.Empty(t, check(t, d))
 
 	require.NoError(t, d.Apply(t.Context()))
-	require.Equal(t, 1, m.reloads, "nothing to do, nothing reloaded")
+	require.Equal(t, 1, m.reloads, "no changes, no reload")
 	n.PutValue("kernel.timer_migration", "0")
 	require.Empty(t, check(t, d), "other files' values alone are no reason to reload")
 	n.PutValue("kernel.timer_migration", "1")
 
 	require.NoError(t, d.Revert(t.Context()))
-	require.Equal(t, before, n.Values(), "what the reload changed comes back too")
+	require.Equal(t, before, n.Values(), "values that the reload changed are put back too")
 	require.NoFileExists(t, n.file())
 }
 
@@ -398,7 +398,7 @@ func TestSYS4_AHigherFileWins(t *testing.T) {
 		require.Empty(t, check(t, d))
 		advice, err := d.Advise(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []string{higher + ":1 sets net.ipv4.conf.all.rp_filter = 1, and overrides 0 at the next boot"}, advice)
+		require.Equal(t, []string{higher + ":1 sets net.ipv4.conf.all.rp_filter = 1, which overrides 0 at the next boot"}, advice)
 		require.NoError(t, d.Revert(t.Context()))
 		require.Equal(t, "1", n.Values()["net.ipv4.conf.all.rp_filter"])
 	}
@@ -409,7 +409,7 @@ func TestSYS4_AFailedReloadIsAnError(t *testing.T) {
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	m := &manager{node: n, err: errors.New("the job ended with failed")}
 	require.ErrorContains(t, n.dropInWith(m).Apply(t.Context()), "the job ended with failed")
-	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"], "ours is set all the same")
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"], "ours is set nevertheless")
 
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	m = &manager{node: n, reloading: errors.New("who knows")}
@@ -434,7 +434,7 @@ func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
 	require.Len(t, advice, 1)
 	require.Contains(t, advice[0], "no systemd")
 
-	m := &manager{node: n, err: fmt.Errorf("nobody on the bus: %w", sysctl.ErrNoSystemd)}
+	m := &manager{node: n, err: fmt.Errorf("no one on the bus: %w", sysctl.ErrNoSystemd)}
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	require.NoError(t, n.dropInWith(m).Apply(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
@@ -449,7 +449,7 @@ func TestAdviceNamesFewOfManyLinks(t *testing.T) {
 	advice, err := d.Advise(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		higher + ":1 sets net.ipv4.conf.lxc1.rp_filter, net.ipv4.conf.lxc2.rp_filter, net.ipv4.conf.lxc3.rp_filter and 3 more = 1, and overrides 0 at the next boot",
+		higher + ":1 sets net.ipv4.conf.lxc1.rp_filter, net.ipv4.conf.lxc2.rp_filter, net.ipv4.conf.lxc3.rp_filter and 3 more = 1, which overrides 0 at the next boot",
 		"lower rp_filter of lxc1, lxc2, lxc3 and 3 more has no effect while net.ipv4.conf.all.rp_filter = 1: the kernel takes the larger",
 	}, advice)
 }
@@ -490,7 +490,7 @@ func TestSYS6_LoweringOnlyOneOfTwoIsSaid(t *testing.T) {
 			for _, applied := range []bool{false, true} {
 				if applied {
 					require.NoError(t, d.Apply(t.Context()))
-					require.Empty(t, check(t, d), "it is no change")
+					require.Empty(t, check(t, d), "it is not a change")
 				}
 				advice, err := s.Advise(t.Context())
 				require.NoError(t, err)
@@ -524,7 +524,7 @@ func TestSYS8_ADropInNeverCostsADefaultRoute(t *testing.T) {
 	advice, err := d.Advise(t.Context())
 	require.NoError(t, err)
 	require.Len(t, advice, 1)
-	require.Contains(t, advice[0], "net.ipv6.conf.eth0.accept_ra = 2 is not")
+	require.Contains(t, advice[0], "net.ipv6.conf.eth0.accept_ra = 2 does not")
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, before, n.Values())
 

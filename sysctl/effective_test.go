@@ -60,7 +60,7 @@ func TestSYS5_Effective(t *testing.T) {
 	}, got)
 }
 
-// Whatever has the name in the first directory is what systemd tries to read.
+// systemd tries to read whatever has the name in the first directory.
 func TestSYS5_WhatIsNoFileMasksToo(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		testns.Skip(t, "makes links")
@@ -147,7 +147,7 @@ func TestSYS5_WhatSystemdMayReadOtherwiseIsSaid(t *testing.T) {
 			require.NoError(t, err)
 			continue
 		}
-		require.Equal(t, []string{other + want + ", which systemd may read otherwise: replace it by a space or a line break"}, odd, "%q", content)
+		require.Equal(t, []string{other + want + ", which systemd may read differently: replace it with a space or a line break"}, odd, "%q", content)
 		require.ErrorContains(t, err, odd[0])
 	}
 }

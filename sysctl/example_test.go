@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// What Cilium sets, in a directory and a kernel of its own.
+// The example applies Cilium's settings, in its own directory and kernel.
 func Example() {
 	dir, err := os.MkdirTemp("", "sysctl")
 	if err != nil {
@@ -28,7 +28,7 @@ func Example() {
 	ctx := context.Background()
 
 	file := sysctl.Cilium()
-	file.Dir, file.Kernel = dir, sysctl.Kernel{Files: kernel} // on a node: /etc/sysctl.d, and the kernel that runs
+	file.Dir, file.Kernel = dir, sysctl.Kernel{Files: kernel} // on a node: /etc/sysctl.d and the running kernel
 	plan := bootstrap.Plan{
 		Host: hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
 		Journal: &journal.Node{

@@ -8,8 +8,8 @@ import (
 	"errors"
 )
 
-// Effective returns what systemd takes from dirs, or from its own, and in the error
-// also what it may read otherwise.
+// Effective returns the settings that systemd reads from dirs, or from its own
+// directories; the error also lists the files that systemd may read differently.
 func Effective(dirs ...string) ([]assignment, error) {
 	if len(dirs) == 0 {
 		dirs = systemdDirs()

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// The fake does what the real kernel does, write by write.
+// The fake behaves like the real kernel, write by write.
 func TestFakeIsLikeTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "lxc2.7")

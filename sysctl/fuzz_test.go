@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// A pattern names values that are there, or is an error, however it is written.
+// However it is written, a pattern names existing values, or is an error.
 func FuzzPattern(f *testing.F) {
 	for _, seed := range []string{
 		"net.ipv4.conf.lxc*.rp_filter", "net/ipv4/conf/{all,lx?}/rp_filter", "net.ipv4.conf.[!l]*.rp_filter",
@@ -32,12 +32,12 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// Braces that spell out more than anybody can mean are an error at once.
+// Braces that expand to an absurd number of patterns are an error at once.
 func TestSEC6_BracesThatSpellOutTooMuch(t *testing.T) {
 	for key, want := range map[string]string{
-		strings.Repeat("{a,b}", 40): "has braces for more than 1024 patterns",
-		strings.Repeat("{a,b", 100) + strings.Repeat("}", 100) + strings.Repeat("{a,b}", 20): "has braces for more than 1024 patterns",
-		strings.Repeat("{a}", 1000): "a pattern of ",
+		strings.Repeat("{a,b}", 40): "has braces that expand to more than 1024 patterns",
+		strings.Repeat("{a,b", 100) + strings.Repeat("}", 100) + strings.Repeat("{a,b}", 20): "has braces that expand to more than 1024 patterns",
+		strings.Repeat("{a}", 1000): "the pattern has ",
 	} {
 		_, err := sysctl.Kernel{Files: &bootstraptest.Kernel{}}.Diff(sysctl.Setting{Key: sysctl.Key("net.*." + key), Value: "1"})
 		require.ErrorContains(t, err, want)
@@ -45,7 +45,7 @@ func TestSEC6_BracesThatSpellOutTooMuch(t *testing.T) {
 	}
 }
 
-// A character class is told, not taken for something else.
+// A character class is reported, not misread as a list of characters.
 func TestACharacterClassIsNotSupported(t *testing.T) {
 	key := "net.ipv4.conf.[[:alpha:]]*.rp_filter"
 	_, err := sysctl.Kernel{Files: bootstraptest.NewKernel("lo")}.Diff(sysctl.Setting{Key: sysctl.Key(key), Value: "1"})
@@ -53,5 +53,5 @@ func TestACharacterClassIsNotSupported(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/x.conf", []byte("# x\n"+key+" = 1\n"), 0o600))
 	_, err = sysctl.Effective(dir)
-	require.EqualError(t, err, dir+"/x.conf:2 has a character class, which is not understood here")
+	require.EqualError(t, err, dir+"/x.conf:2 has a character class, which is not supported")
 }

@@ -15,14 +15,15 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// What is no file is not replaced: a rename would do so without a word.
+// A drop-in does not replace an object other than a file, as a rename would
+// silently.
 func TestDropInIsNotPutOverWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "50-x.conf")
 	require.NoError(t, unix.Mkfifo(path, 0o600))
 	d := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: dir, Name: "50-x.conf"}})
 	_, err := d.Check(context.Background())
-	require.ErrorContains(t, err, path+" is in the way, and not a file: move it away")
+	require.ErrorContains(t, err, path+" is in the way: it is not a file; move it away")
 	require.ErrorContains(t, d.Apply(context.Background()), path+" is in the way")
 	info, err := os.Lstat(path)
 	require.NoError(t, err)

@@ -16,27 +16,26 @@ import (
 //
 // An implementation may also have a method Routers() ([]string, error) that names
 // the links with an IPv6 default route learnt from router advertisements. Without
-// that method, there are assumed to be none.
+// it, none are assumed.
 type Files interface {
 	ReadFile(name string) ([]byte, error)
 	// WriteFile writes value to an existing file, in one write.
 	WriteFile(name string, value []byte) error
 	ReadDir(name string) ([]string, error)
-	// Writable returns nil if the file can be opened for writing, and the caller has
-	// the capability that the write itself takes. It changes nothing.
+	// Writable returns nil if the file can be opened for writing, and the caller
+	// has the capability that the write itself needs. It changes nothing.
 	Writable(name string) error
 }
 
 type routerLister interface{ Routers() ([]string, error) }
 
-// Kernel is where values are read and set. The zero value is the kernel of
-// the machine, and for keys below net the network namespace of the calling
-// thread.
+// Kernel is a kernel whose values are read and set. The zero value is the machine's
+// kernel and, for keys below net, the network namespace of the calling thread.
 type Kernel struct {
 	// Root is the directory that shows the values. If empty, it is /proc/sys. In a
 	// container whose /proc/sys is read-only, the host's (/hostproc/sys) may be
-	// writable; what is below net there still belongs to the calling thread's
-	// network namespace. A plan enters no namespace for another Root.
+	// writable; keys below net there still belong to the calling thread's network
+	// namespace. If Root is set, a plan enters no namespace.
 	Root string
 	// Files, if not nil, is used instead of Root.
 	Files Files
@@ -52,8 +51,8 @@ func (k Kernel) namespaces() []string {
 	return []string{"mnt", "net"}
 }
 
-// places tells a plan that settings are values of a network namespace, which may be that of
-// a container; none for another Kernel than the running one.
+// places marks settings as values of a network namespace, which may be a
+// container's; it is empty unless k is the running kernel.
 func (k Kernel) places(settings []Setting) map[string]string {
 	ofNet := func(s Setting) bool {
 		path, err := s.Key.path()
@@ -97,7 +96,7 @@ func (k Kernel) read(path string) (string, error) {
 	return value, nil
 }
 
-// look is read, but its error does not name the key.
+// look is like read, but its error does not name the key.
 func (k Kernel) look(path string) (string, error) {
 	raw, err := k.files().ReadFile(path)
 	if err != nil {
@@ -111,23 +110,23 @@ func (k Kernel) look(path string) (string, error) {
 // some values cannot be read, their errors are joined, and the other values are
 // still listed.
 //
-// A setting that may fail is left out if it is certain to: its key cannot be opened
-// for writing, or its value cannot change until the next boot. If only a write
-// would show that it fails (the kernel does not accept the value), it is listed
-// each time. Turning on IPv6 forwarding first takes accept_ra = 2 on each link that
-// has its default route from a router: that is listed too.
+// A setting that may fail is left out if it is certain to fail: its key cannot be
+// opened for writing, or its value cannot change until the next boot. If only a
+// write would reveal the failure (the kernel does not accept the value), it is
+// listed each time. Before IPv6 forwarding is turned on, each link with a default
+// route from a router needs accept_ra = 2: that is listed too.
 func (k Kernel) Diff(settings ...Setting) ([]Change, error) {
 	return k.diff(assignments(settings))
 }
 
 func (k Kernel) diff(as []assignment) ([]Change, error) { return k.diffBy(as, thisProcess) }
 
-// writer is who is going to write the values.
+// writer is the process that will write the values.
 type writer bool
 
 const (
 	thisProcess writer = false
-	aReloader   writer = true // it may write what this process may not
+	aReloader   writer = true // it may write values that this process may not
 )
 
 func (k Kernel) diffBy(as []assignment, w writer) ([]Change, error) {

@@ -52,7 +52,7 @@ func TestSYS2_SetWritesOnlyWhatDiffers(t *testing.T) {
 	require.Equal(t, "2", value)
 }
 
-// refuse has writes to keys, none of which holds a slash, fail with err.
+// refuse makes writes to keys, which contain no slash, fail with err.
 func refuse(err error, keys ...string) func(op, path string) error {
 	return func(op, path string) error {
 		if op == "write" && slices.Contains(keys, strings.ReplaceAll(strings.TrimPrefix(path, "/proc/sys/"), "/", ".")) {
@@ -102,7 +102,7 @@ func TestSYS2_OneBadKeyDoesNotStopTheRest(t *testing.T) {
 	for _, text := range []string{
 		"set net.no.such_key = 7: ", "module", `"net..ipv4"`, "set net.core.bpf_jit_enable = 0: ", "CAP_SYS_ADMIN",
 		"set kernel.timer_migration = 0: ", "set net.ipv4.conf.all.rp_filter = strict: ", "does not take this value",
-		"set net.ipv4.fib_multipath_use_neigh = 1: written, and it is 0 all the same", "set net.ipv4.conf = 1: ",
+		"set net.ipv4.fib_multipath_use_neigh = 1: written, but it is still 0", "set net.ipv4.conf = 1: ",
 	} {
 		require.ErrorContains(t, err, text)
 	}
@@ -121,19 +121,19 @@ func TestSYS2_IgnoreFailure(t *testing.T) {
 		sysctl.Setting{Key: "net.ipv4.fib_multipath_use_neigh", Value: "1", IgnoreFailure: true},
 		sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1", IgnoreFailure: true},
 	))
-	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"], "what may fail is set if it can be")
+	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"], "a setting that may fail is set if possible")
 	require.ErrorIs(t, k.Set(sysctl.Setting{Key: "kernel.timer_migration", Value: "0", IfExists: true}), syscall.EPERM)
 
 	fake.Fail = readOnly
 	changes, err := k.Diff(sysctl.Setting{Key: "net.core.bpf_jit_enable", Value: "0", IgnoreFailure: true})
 	require.NoError(t, err)
-	require.Empty(t, changes, "it cannot be opened for writing, and that is no failure")
+	require.Empty(t, changes, "a key that cannot be opened for writing is tolerated")
 
 	fake.Fail = nil
 	fake.PutValue("kernel.unprivileged_bpf_disabled", "1")
 	changes, err = k.Diff(sysctl.Setting{Key: "kernel.unprivileged_bpf_disabled", Value: "2", IgnoreFailure: true})
 	require.NoError(t, err)
-	require.Empty(t, changes, "it is so until the next boot")
+	require.Empty(t, changes, "it is fixed until the next boot")
 }
 
 func TestSYS2_Globs(t *testing.T) {
@@ -220,8 +220,8 @@ func TestSYS2_Globs(t *testing.T) {
 	require.ErrorContains(t, err, "pattern")
 }
 
-// A pattern that matches nothing on a node without pods is right; one that could match
-// nothing on any is as a key that the kernel does not have.
+// A pattern may match nothing on a node without pods; one that could match nothing
+// on any node counts as a missing key.
 func TestSYS2_APatternThatCouldNeverMatchIsMissing(t *testing.T) {
 	for key, lacks := range map[sysctl.Key]string{
 		"net.ipv4.conf.lxc*.rp_filtr":          "net.ipv4.conf.*.rp_filtr",
@@ -241,13 +241,13 @@ func TestSYS2_APatternThatCouldNeverMatchIsMissing(t *testing.T) {
 		k := sysctl.Kernel{Files: fake}
 		wrong, right := sysctl.Setting{Key: key, Value: "1"}, sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"}
 		changes, err := k.Diff(wrong, right)
-		require.Len(t, changes, 1, "%s: the rest is told all the same", key)
+		require.Len(t, changes, 1, "%s: the rest is still listed", key)
 		_, checked := sysctl.Settings{Values: []sysctl.Setting{wrong}, Kernel: k}.Check(t.Context())
 		for _, err := range []error{err, checked, k.Set(wrong, right)} {
 			var failure *sysctl.Error
 			require.ErrorAs(t, err, &failure, key)
 			require.ErrorIs(t, err, fs.ErrNotExist)
-			require.ErrorContains(t, err, "no key can match, since there is no "+lacks+": ")
+			require.ErrorContains(t, err, "no key can match without "+lacks+": ")
 			require.Equal(t, "sysctl.key-missing", code.Of(err))
 		}
 		for _, may := range []sysctl.Setting{{Key: key, Value: "1", IgnoreFailure: true}, {Key: key, Value: "1", IfExists: true}, {Key: key, Exclude: true}} {
@@ -264,10 +264,11 @@ func TestSYS2_APatternThatCouldNeverMatchIsMissing(t *testing.T) {
 		return nil
 	}
 	_, err := sysctl.Kernel{Files: fake}.Diff(sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filtr", Value: "1"})
-	require.ErrorIs(t, err, fs.ErrPermission, "what cannot be looked at is not what is missing")
+	require.ErrorIs(t, err, fs.ErrPermission, "an unreadable directory is not a missing key")
 }
 
-// It is said before an earlier step of the plan, or a drop-in, changes anything.
+// It is reported before an earlier step of the plan, or a drop-in, changes
+// anything.
 func TestPLAN17_APatternThatCouldNeverMatchFailsBeforeTheFirstChange(t *testing.T) {
 	dir := t.TempDir()
 	fake := bootstraptest.NewKernel("eth0")
@@ -310,7 +311,7 @@ func TestSetGoesOverKeysThatDragOthersTwice(t *testing.T) {
 		sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"},
 		sysctl.Setting{Key: "net.ipv4.conf.all.forwarding", Value: "0"}, // the same value
 	)
-	require.ErrorContains(t, err, "all the same")
+	require.ErrorContains(t, err, "but it is still 1")
 }
 
 func TestEqualValues(t *testing.T) {
@@ -330,7 +331,8 @@ func TestEqualValues(t *testing.T) {
 	}
 }
 
-// Whoever runs a plan, or in another namespace, can tell which value it was.
+// A caller that runs a plan, or runs in another namespace, can tell which value
+// failed.
 func TestErrorsTellKeyAndValue(t *testing.T) {
 	fake := bootstraptest.NewKernel("eth0")
 	fake.Deafen("net.ipv4.fib_multipath_use_neigh")
@@ -354,7 +356,7 @@ func TestErrorsTellKeyAndValue(t *testing.T) {
 		require.Equal(t, "1", failure.Value)
 		require.ErrorIs(t, err, sysctl.ErrSwallowed)
 		require.Equal(t, "sysctl.overridden", code.Of(err))
-		require.EqualError(t, failure, "set net.ipv4.fib_multipath_use_neigh = 1: written, and it is 0 all the same"+
+		require.EqualError(t, failure, "set net.ipv4.fib_multipath_use_neigh = 1: written, but it is still 0"+
 			" (another key, a security module or the kernel's limits decide it)")
 	}
 

@@ -21,8 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// nodeEnv makes the test binary a process that applies and reverts for ever on
-// the node that it names.
+// nodeEnv makes the test binary apply and revert forever on the node that it names.
 const nodeEnv = "SLIPWAY_TEST_SYSCTL_NODE"
 
 // killed is an action on a node whose kernel is a directory.
@@ -42,7 +41,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fmt.Println("ready")
-	for range 2000 { // should the test die first
+	for range 2000 { // bounded, in case the test dies first
 		if err := errors.Join(killed(node).Apply(context.Background()), killed(node).Revert(context.Background())); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -57,7 +56,7 @@ func filesOf(t *testing.T, dir string) snapshot.Snapshot {
 	return s
 }
 
-// Wherever a process is killed, the next Apply comes to the same end, and the
+// Wherever a process is killed, the next Apply reaches the same result, and the
 // next Revert leaves nothing behind.
 func TestPLAN3_KilledAnywhere(t *testing.T) {
 	for i := range 50 {

@@ -29,10 +29,11 @@ func headerOf(j *journal.Journal) (string, error) {
 	return fmt.Sprintf("%s: agent %q, journal in %q.", headerStart, m.Agent, j.Dir()), nil
 }
 
-// readHeader reads the first line of a drop-in; ours is false if it is another's.
+// readHeader reads the first line of a drop-in; ours is false if this package did
+// not write it.
 func readHeader(line string) (m journal.Marked, ours bool) {
 	rest, ours := strings.CutPrefix(line, headerStart)
-	if !ours || rest == "." { // as older builds wrote it
+	if !ours || rest == "." { // written by an older build
 		return m, ours
 	}
 	agent, rest, isAgent := quotedAfter(rest, ": agent ")
@@ -40,7 +41,7 @@ func readHeader(line string) (m journal.Marked, ours bool) {
 	return journal.Marked{Mark: journal.Mark{Agent: agent}, Dir: dir}, isAgent && isDir && rest == "."
 }
 
-// quotedAfter cuts what precedes a quoted string, and the string, off the text.
+// quotedAfter cuts the prefix precedes and the quoted string after it off the text.
 func quotedAfter(text, precedes string) (value, rest string, ok bool) {
 	text, ok = strings.CutPrefix(text, precedes)
 	quoted, err := strconv.QuotedPrefix(text)
@@ -51,12 +52,12 @@ func quotedAfter(text, precedes string) (value, rest string, ok bool) {
 	return value, text[len(quoted):], err == nil
 }
 
-// keepMark returns the wanted content with the first line that the file has, if nothing
-// else differs: which journal wrote it first makes no other file of it.
+// keepMark returns the wanted content with the file's own first line if nothing
+// else differs: the journal that it names does not make the file differ.
 func keepMark(ctx context.Context, path string, want []byte) []byte {
 	now, err := input.ReadFile(ctx, path, int64(len(want)+longestHeader))
 	if err != nil {
-		return want // it is another, and writing it tells what is wrong
+		return want // it differs, and the write will report the error
 	}
 	line, rest, _ := bytes.Cut(now, []byte("\n"))
 	_, wanted, _ := bytes.Cut(want, []byte("\n"))
@@ -66,13 +67,13 @@ func keepMark(ctx context.Context, path string, want []byte) []byte {
 	return want
 }
 
-// longestHeader is more than the first line has, in bytes.
+// longestHeader exceeds the length of the first line, in bytes.
 const longestHeader = 32 << 10
 
 // maxDropIn bounds the files whose first line is read.
 const maxDropIn = 1 << 20
 
-// Find finds the drop-ins of whichever agent that a [DropIn] has written to Dir.
+// Find finds the drop-ins that a [DropIn] of any agent has written to Dir.
 func (h Handler) Find(ctx context.Context) (found []journal.Marked, err error) {
 	dir := cmp.Or(h.Dir, DropIn{}.dir())
 	names, err := input.ReadNames(ctx, dir, func(name string) bool { return filepath.Ext(name) == ".conf" })
@@ -89,7 +90,7 @@ func (h Handler) Find(ctx context.Context) (found []journal.Marked, err error) {
 			return found, context.Cause(ctx)
 		}
 		if err != nil {
-			continue // none that was written here
+			continue // not written by this package
 		}
 		line, _, _ := strings.Cut(string(content), "\n")
 		if m, ours := readHeader(line); ours {

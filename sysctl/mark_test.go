@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// marked opens a journal of an agent's, in a directory that is none yet.
+// marked opens an agent's journal in a new directory.
 func (n node) marked(t *testing.T, agent, dir string) *journal.Journal {
 	t.Helper()
 	j, err := (&journal.Node{Dir: dir, NoOwner: true, Agent: agent, Handlers: []journal.Handler{sysctl.Handler{Kernel: sysctl.Kernel{Files: n.Kernel}, Dir: n.dir()}}}).Open(context.Background(), nil)
@@ -25,8 +25,8 @@ func (n node) marked(t *testing.T, agent, dir string) *journal.Journal {
 	return j
 }
 
-// A drop-in says which agent made it and where that is recorded, so that it is found
-// when the record is lost.
+// A drop-in names its agent and journal, so that it is found when the record is
+// lost.
 func TestPLAN6_ADropInSaysWhoMadeIt(t *testing.T) {
 	n := newNode(t)
 	dir := filepath.Join(t.TempDir(), `state "1"`)
@@ -48,7 +48,7 @@ func TestPLAN6_ADropInSaysWhoMadeIt(t *testing.T) {
 	require.Equal(t, want, orphans(n.marked(t, "acme", other)))
 	require.Empty(t, orphans(n.marked(t, "another", other)))
 
-	// For another agent, or once the record is lost, it is as it shall be.
+	// For another agent, or once the record is lost, it is as wanted.
 	d.Journal = n.marked(t, "another", other).Step("sysctl")
 	changes, err := d.Check(t.Context())
 	require.NoError(t, err)
@@ -58,13 +58,13 @@ func TestPLAN6_ADropInSaysWhoMadeIt(t *testing.T) {
 		"# Written by slipway, which puts changes back.":                                true, // by an older build
 		"# Written by slipway, which puts changes back: agent \"\", journal in \"/x\".": true,
 		"# Written by slipway, which puts changes back: agent acme, journal in /x.":     false,
-		"# written by somebody": false,
-		"":                      false,
+		"# written by another": false,
+		"":                     false,
 	} {
 		require.NoError(t, os.WriteFile(n.file(), []byte(line+"\nkernel.panic = 1\n"), 0o644))
 		require.Equal(t, ours, len(orphans(n.marked(t, "acme", other))) == 1, line)
 		changes, err := d.Check(t.Context())
 		require.NoError(t, err)
-		require.NotEmpty(t, changes, "its settings are others")
+		require.NotEmpty(t, changes, "its settings differ")
 	}
 }

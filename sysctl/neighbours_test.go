@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// neighbour is an agent of a node that others are on as well.
+// neighbour is an agent of a node that has other agents as well.
 type neighbour struct {
 	t       *testing.T
 	kernel  sysctl.Kernel
@@ -32,7 +32,7 @@ func newNeighbour(t *testing.T, dir, name string, k *bootstraptest.Kernel) neigh
 }
 
 func (n neighbour) settings(values ...sysctl.Setting) recordedValues {
-	_, _, err := n.journal.Enter(n.t.Context(), "check") // what is around
+	_, _, err := n.journal.Enter(n.t.Context(), "check") // which agents are around
 	require.NoError(n.t, err)
 	return recordedValues{sysctl.Settings{Values: values, Kernel: n.kernel}, n.journal}
 }
@@ -77,7 +77,8 @@ func TestPLAN14_AValueOfTwoAgents(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// What the kernel changes along with a value is not taken from an agent that wants it.
+// A value that the kernel changes along with another is not taken from an agent
+// that wants it.
 func TestPLAN14_AValueThatIsDraggedAlong(t *testing.T) {
 	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
 	k := bootstraptest.NewKernel("eth0")
@@ -97,17 +98,17 @@ func TestPLAN14_AValueThatIsDraggedAlong(t *testing.T) {
 
 	second.apply(sysctl.Setting{Key: along, Value: "0"})
 	_, err = first.settings(sysctl.Setting{Key: along, Value: "1"}).Check(t.Context())
-	require.ErrorIs(t, err, journal.ErrConflict, "nothing was changed, and it is wanted so")
+	require.ErrorIs(t, err, journal.ErrConflict, "nothing was changed, and the other agent wants the value")
 	second.uninstall()
 	require.NoDirExists(t, dir)
 	second.apply(sysctl.Setting{Key: along, Value: "1"})
 	second.apply(sysctl.Setting{Key: along, Value: "0"})
 	_, err = first.settings(sysctl.Setting{Key: cause, Value: "1"}).Check(t.Context())
-	require.ErrorIs(t, err, journal.ErrConflict, "it would change what the other one wants")
+	require.ErrorIs(t, err, journal.ErrConflict, "it would change a value that the other agent wants")
 }
 
-// An undoing is killed after the kernel has changed a value along that another agent wants,
-// and before it is put back: the next one does that.
+// An undo is killed after the kernel has changed along a value that another agent
+// wants, and before that is put back: the next undo puts it back.
 func TestPLAN14_AValueThatWasDraggedAlongByAKilledUndoing(t *testing.T) {
 	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
 	k := bootstraptest.NewKernel("eth0")
@@ -128,8 +129,8 @@ func TestPLAN14_AValueThatWasDraggedAlongByAKilledUndoing(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// An agent was about to override another, and killed before it did. When the other one has
-// gone, the value is still known for what that one has made of it.
+// An agent is killed just before it overrides another agent's value. When the other
+// agent has gone, the value is still known as its value.
 func TestPLAN14_AValueThatAKilledAgentWasAboutToOverride(t *testing.T) {
 	const key = "net.ipv4.conf.eth0.rp_filter"
 	k := bootstraptest.NewKernel("eth0")
@@ -145,14 +146,15 @@ func TestPLAN14_AValueThatAKilledAgentWasAboutToOverride(t *testing.T) {
 		Kind: "sysctl/value", Object: key, Identity: "sysctl " + key, Before: value("1"), After: value("2"), Boot: second.Boot(),
 	}))
 	first.uninstall()
-	require.Equal(t, "1", first.value(key), "the second one is there")
+	require.Equal(t, "1", first.value(key), "the second agent is there")
 	_, err = second.RevertAll(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "0", first.value(key))
 	require.NoDirExists(t, dir)
 }
 
-// Of two agents that want what drags others along, the one that stays keeps those too.
+// Of two agents that want a value that drags others along, the one that stays keeps
+// those too.
 func TestPLAN14_WhatIsDraggedAlongForTwo(t *testing.T) {
 	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
 	k := bootstraptest.NewKernel("eth0")
@@ -169,7 +171,8 @@ func TestPLAN14_WhatIsDraggedAlongForTwo(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// A drop-in sets a value in each boot, also one that another agent has made for this boot.
+// A drop-in sets a value at each boot, even one that another agent has set for this
+// boot only.
 func TestPLAN14_AValueThatADropInSetsAgain(t *testing.T) {
 	const key = "net.ipv4.conf.eth0.rp_filter"
 	n := newLastingNode(t, "eth0")
@@ -180,7 +183,7 @@ func TestPLAN14_AValueThatADropInSetsAgain(t *testing.T) {
 	file := recordedFile{sysctl.DropIn{
 		Dir: n.dir(), Name: "90-second.conf", Kernel: second.kernel, Settings: []sysctl.Setting{{Key: key, Value: "2"}},
 	}, second.journal}
-	second.settings() // looks around
+	second.settings() // looks for other agents
 	require.NoError(t, file.Apply(t.Context()))
 	for _, e := range recordedEntries(t, second.journal) {
 		require.Empty(t, e.Boot, e.Object)

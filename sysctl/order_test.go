@@ -20,7 +20,7 @@ import (
 
 const bad = "net.ipv4.conf.all.rp_filter"
 
-// withBad has a good value, and one that the kernel does not take.
+// withBad adds a good value, and one that the kernel refuses.
 func withBad(d recordedFile) recordedFile {
 	d.Settings = []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: bad, Value: "loose"}}
 	return d
@@ -44,7 +44,7 @@ func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
 		}
 		require.NoDirExists(t, d.Dir)
 		require.Zero(t, m.reloads)
-		require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"], "one bad key does not stop the rest")
+		require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"], "one bad key does not stop the others")
 		if recorded {
 			require.NoError(t, d.Revert(t.Context()))
 			require.Equal(t, before, n.Values())
@@ -83,7 +83,7 @@ func TestSYS4_AValueThatMayFailIsInTheFile(t *testing.T) {
 	require.Equal(t, []string{"set " + bad + " = loose (is 0)"}, check(t, d), "the file is right")
 }
 
-// What no file brings back, the next boot undoes.
+// The next boot undoes values that no file sets again.
 func TestSYS9_ValuesOfAFileThatWasNotWrittenEndWithTheBoot(t *testing.T) {
 	n := newNode(t, "eth0")
 	d := withBad(n.dropIn())
@@ -97,7 +97,7 @@ func TestSYS9_ValuesOfAFileThatWasNotWrittenEndWithTheBoot(t *testing.T) {
 	require.NoDirExists(t, n.state())
 }
 
-// deniedFiles may be read here, and written by somebody else.
+// deniedFiles can be read here, but written only by another process.
 type deniedFiles struct {
 	*bootstraptest.Kernel
 	errno syscall.Errno
@@ -123,19 +123,19 @@ func TestSYS4_WhereOnlyTheReloaderMayWriteTheFileComesFirst(t *testing.T) {
 		direct := d
 		direct.Reload = nil
 		require.ErrorIs(t, direct.Apply(t.Context()), errno)
-		require.NoFileExists(t, n.file(), "there is nobody else")
+		require.NoFileExists(t, n.file(), "there is no other process")
 
 		require.NoError(t, d.Apply(t.Context()))
 		require.Equal(t, 1, m.reloads)
 		require.Empty(t, check(t, d))
 		require.Equal(t, "1", n.Values()["net.ipv4.conf.eth0.forwarding"])
 		require.NoError(t, allowed.Revert(t.Context()))
-		require.Equal(t, before, n.Values(), "what the reload set was recorded")
+		require.Equal(t, before, n.Values(), "values that the reload set were recorded")
 		require.NoDirExists(t, n.state())
 	}
 }
 
-// In a unit with ProtectKernelTunables, or in a pod, /proc/sys is read-only, and
+// In a unit with ProtectKernelTunables, or in a pod, /proc/sys is read-only, but
 // systemd's is not.
 func TestSYS4_WhatMayFailIsLeftToTheReloaderToo(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EROFS, syscall.EACCES} {
@@ -164,7 +164,7 @@ func TestSYS4_WhatMayFailIsLeftToTheReloaderToo(t *testing.T) {
 		require.Empty(t, check(t, d))
 
 		require.NoError(t, allowed.Revert(t.Context()))
-		require.Equal(t, before, n.Values(), "what the reload set was recorded")
+		require.Equal(t, before, n.Values(), "values that the reload set were recorded")
 		require.NoDirExists(t, n.state())
 	}
 }
@@ -183,8 +183,7 @@ func TestSYS2_WhatMayFailIsNoChangeWhereNobodyMayWriteIt(t *testing.T) {
 	}
 }
 
-// fatal is a manager under which the process is killed, before the reload or
-// after it.
+// fatal is a manager that kills the process before or after the reload.
 type fatal struct {
 	manager
 	after bool
@@ -265,7 +264,7 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 	func() {
 		defer func() { require.NotNil(t, recover()) }()
 		d := n.dropIn()
-		d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: 1} // the value is set, and that is all
+		d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: 1} // only the value is set
 		_ = d.Apply(t.Context())
 	}()
 	require.NoFileExists(t, n.file())
@@ -275,7 +274,7 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
 }
 
-// ENOSYS, EOPNOTSUPP and ENOTSUP match errors.ErrUnsupported, and are failures.
+// ENOSYS, EOPNOTSUPP and ENOTSUP match errors.ErrUnsupported, but are failures.
 func TestSYS4_ACallThatTheSystemLacksIsNotTheLackOfSystemd(t *testing.T) {
 	for _, errno := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP} {
 		require.ErrorIs(t, errno, errors.ErrUnsupported)
@@ -321,7 +320,7 @@ func TestErrorsNameEachThingOnce(t *testing.T) {
 	require.EqualError(t, withBad(n.dropIn()).Apply(t.Context()), n.file()+" is not written, since its values cannot be set: "+
 		"set "+bad+" = loose: invalid argument (the kernel does not take this value)")
 	require.EqualError(t, sysctl.Kernel{Files: n.Kernel}.Set(sysctl.Setting{Key: "no.such", Value: "1"}),
-		"set no.such = 1: no such file or directory (this kernel does not have the key, or the module that brings it is not loaded)")
+		"set no.such = 1: no such file or directory (this kernel does not have the key, or the module that provides it is not loaded)")
 	_, err := sysctl.Kernel{Files: n.Kernel}.Get("net.ipv4")
 	require.EqualError(t, err, "read net.ipv4: is a directory")
 	_, err = sysctl.Systemd{Root: n.root}.Reloading(t.Context())

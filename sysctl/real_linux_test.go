@@ -97,8 +97,8 @@ func TestSYS2_RealKernel(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EISDIR)
 }
 
-// A namespace without pods has what a pattern for their links needs; nothing has a key of
-// another name.
+// A namespace without pods has all that a pattern for their links needs, but no key
+// of another name.
 func TestSYS2_PatternsThatMatchNothingOnTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	k := sysctl.Kernel{}
@@ -114,7 +114,7 @@ func TestSYS2_PatternsThatMatchNothingOnTheRealKernel(t *testing.T) {
 	}
 }
 
-// Most of what * matches here is a plain file, below which is nothing.
+// Most matches of * here are plain files, which have nothing below them.
 func TestSYS2_AGlobThroughPlainFilesOfTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	changes, err := sysctl.Kernel{}.Diff(sysctl.Setting{Key: "net.ipv4.*.all.rp_filter", Value: "2"})
@@ -124,7 +124,7 @@ func TestSYS2_AGlobThroughPlainFilesOfTheRealKernel(t *testing.T) {
 }
 
 func TestSYS2_RealReadOnlyKernel(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net) // read-only but for net
+	testns.Enter(t, testns.Mount|testns.Net) // read-only except for net
 	k := sysctl.Kernel{}
 	value, err := k.Get("kernel.pid_max")
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func procWrite(name, value string) error {
 	return os.WriteFile("/proc/sys/"+name, []byte(value+"\n"), 0)
 }
 
-// Where there is no /proc nothing is said of keys.
+// Without /proc, no error blames a key.
 func TestWithoutProcNoKeyIsBlamed(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	require.NoError(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// recordedFile is a DropIn that is used with a journal and without a plan.
+// recordedFile is a DropIn with a journal but no plan.
 type recordedFile struct {
 	sysctl.DropIn
 	Journal *journal.Journal
@@ -36,7 +36,7 @@ func (r recordedFile) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, sysctl.Handler{Kernel: r.Kernel})
 }
 
-// recordedValues is a Settings that is used with a journal and without a plan.
+// recordedValues is a Settings with a journal but no plan.
 type recordedValues struct {
 	sysctl.Settings
 	Journal *journal.Journal

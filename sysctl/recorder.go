@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// The kinds of entries: values, whose Object is the dotted key, and drop-ins. What
-// the kernel changes along with a value is recorded like the value itself.
+// The kinds of entries: values, whose Object is the dotted key, and drop-ins.
+// Values that the kernel changes along with another are recorded like that one.
 const (
 	kindValue = "sysctl/value"
 	kindFile  = "sysctl/file"
@@ -22,30 +22,30 @@ const (
 // recorder records values before they change. Without a journal it records nothing.
 type recorder struct {
 	journal *journal.Journal
-	boot    string // the boot that undoes what is noted; empty: none does
+	boot    string // the boot whose end undoes the noted values; empty: none does
 	begun   []begun
 }
 
-// begun is an entry that was begun, and why.
+// begun is an entry that was begun, and its cause.
 type begun struct {
 	journal.Entry
 	cause Key
 	found string         // the value
-	prior *journal.Entry // of an earlier run; nil: there is none
+	prior *journal.Entry // of an earlier run; nil: none
 }
 
 func newRecorder(j *journal.Journal) *recorder { return &recorder{journal: j, boot: j.Boot()} }
 
 func state(value string) journal.State { return journal.State{Type: "value", Value: value} }
 
-// left reports whether a value is as the step left it, going by e. As long as e is
-// not completed, that is the intended value, or the one of the time before.
+// left reports whether, according to e, a value is as the step left it. Until e is
+// completed, that is the intended value, or the one left the time before.
 func left(e journal.Entry, now string) bool {
 	return sameValue(now, e.After.Value) || e.Was != nil && sameValue(now, e.Was.Value)
 }
 
 // settled returns e completed, if e was only begun and the value is as the step
-// left it: if e were begun again, it would no longer say so.
+// left it: beginning e again would lose that.
 func settled(e journal.Entry, now string) (journal.Entry, bool) {
 	if e.Done || !left(e, now) {
 		return e, false
@@ -54,7 +54,8 @@ func settled(e journal.Entry, now string) (journal.Entry, bool) {
 	return e, true
 }
 
-// begin records what changes will alter, first what the kernel alters by itself.
+// begin records the values that changes will alter, first those that the kernel
+// alters by itself.
 func (r *recorder) begin(ctx context.Context, k Kernel, changes []Change) error {
 	if r.journal == nil {
 		return nil
@@ -89,8 +90,8 @@ func (r *recorder) begin(ctx context.Context, k Kernel, changes []Change) error 
 	return r.journal.Begin(ctx, entries...)
 }
 
-// add adds the entry of key. What an earlier run recorded remains: the first value,
-// and that no reboot undoes the change.
+// add adds the entry of key. It keeps an earlier run's record: the first value, and
+// that no reboot undoes the change.
 func (r *recorder) add(ctx context.Context, key, cause Key, found, meant string) error {
 	b := begun{cause: cause, found: found, Entry: valueEntry(key, state(found), state(meant), r.boot)}
 	prior, known, err := r.journal.Lookup(ctx, kindValue, string(key))
@@ -107,8 +108,8 @@ func (r *recorder) add(ctx context.Context, key, cause Key, found, meant string)
 	return nil
 }
 
-// addSides adds what c drags along, except keys that are in own, and adds those
-// keys to own.
+// addSides adds the keys that c drags along, except those in own, and adds them to
+// own.
 func (r *recorder) addSides(ctx context.Context, k Kernel, c Change, own map[Key]bool) error {
 	at, err := c.Key.path()
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *recorder) addSides(ctx context.Context, k Kernel, c Change, own map[Key
 			continue
 		}
 		value, err := k.read(p)
-		if errors.Is(err, fs.ErrNotExist) { // a link that went
+		if errors.Is(err, fs.ErrNotExist) { // the link is gone
 			continue
 		}
 		if err != nil {
@@ -138,9 +139,9 @@ func (r *recorder) addSides(ctx context.Context, k Kernel, c Change, own map[Key
 	return nil
 }
 
-// end records the results of the changes. For a value that did not change, what an
-// earlier run recorded remains; the entry of a value that cannot be read remains
-// begun.
+// end records the results of the changes. For a value that did not change, the
+// record of an earlier run remains; the entry of a value that cannot be read
+// remains begun.
 func (r *recorder) end(ctx context.Context, k Kernel, changes []Change) error {
 	if r.journal == nil {
 		return nil
@@ -158,7 +159,7 @@ func (r *recorder) end(ctx context.Context, k Kernel, changes []Change) error {
 		moved := !gone && !sameValue(now, b.found)
 		switch {
 		case err != nil && !gone:
-			errs = append(errs, fmt.Errorf("record how it was left: %w", err))
+			errs = append(errs, fmt.Errorf("record the resulting value: %w", err))
 		case moved || !gone && b.prior == nil && !missed[b.cause]:
 			b.After = state(now)
 			done = append(done, b.Entry)
@@ -172,11 +173,12 @@ func (r *recorder) end(ctx context.Context, k Kernel, changes []Change) error {
 	return errors.Join(errs...)
 }
 
-// outlast records that what was set, or is about to be, returns with the next boot,
-// since a file of ours sets as. So does what the kernel changes along with it.
+// outlast records that the values set, or about to be set, return at the next boot,
+// since a file of ours sets as. So do the values that the kernel changes along with
+// them.
 func (r *recorder) outlast(ctx context.Context, k Kernel, as []assignment) error {
 	r.boot = ""
-	targets, _ := expand(k.files(), as) // what is wrong with it has been said
+	targets, _ := expand(k.files(), as) // its errors have been reported
 	var lasting []journal.Entry
 	brought := map[string]bool{}
 	for _, t := range targets {

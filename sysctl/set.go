@@ -17,9 +17,8 @@ func (k Kernel) Set(settings ...Setting) error {
 	return k.converge(context.Background(), assignments(settings), &recorder{})
 }
 
-// converge goes over the differences twice: one key may change another that was
-// right. A value that still differs after that is one that the kernel does not
-// accept.
+// converge processes the differences twice: one key may change another that was
+// right. The kernel does not accept a value that still differs after that.
 func (k Kernel) converge(ctx context.Context, as []assignment, r *recorder) error {
 	failed := map[Key]bool{}
 	var errs []error
@@ -53,7 +52,7 @@ func (k Kernel) writeAll(ctx context.Context, changes []Change, failed map[Key]b
 		case err != nil:
 		case unguarded && c.forwards6():
 			err = fmt.Errorf("left off: %w", errRouter)
-		case c.guard: // the next change relies on it
+		case c.guard: // the next change depends on it
 			err = k.put(c.Key, c.New)
 		default:
 			err = k.write(c.Key, c.New)
@@ -83,7 +82,7 @@ func (k Kernel) write(key Key, value string) error {
 	return hint(key, pathless(k.files().WriteFile(at, []byte(value+"\n"))))
 }
 
-// put is write, and reads back.
+// put is write, then reads the value back.
 func (k Kernel) put(key Key, value string) error {
 	if err := k.write(key, value); err != nil {
 		return err

@@ -16,7 +16,8 @@ type Settings struct {
 	// Values are set in this order; globs stand for the keys that exist at that
 	// time.
 	Values []Setting
-	// Kernel is where values are set. The zero value is the calling thread's.
+	// Kernel is the kernel whose values are set. The zero value is the calling
+	// thread's.
 	Kernel Kernel
 }
 
@@ -47,16 +48,16 @@ func (s Settings) Apply(ctx context.Context) error {
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
 func (Settings) Kinds() []string { return Handler{}.Kinds() }
 
-// Namespaces lists those of the host that a plan enters; none for another Kernel than
+// Namespaces lists the host namespaces that a plan enters: none unless Kernel is
 // the running one.
 func (s Settings) Namespaces() []string { return s.Kernel.namespaces() }
 
-// Places lists /proc/sys/net, if values are those of a network namespace: in a container
-// a plan refuses to set them, unless it enters the host or the namespace is known to be
-// the host's (hostns.CheckFile).
+// Places lists /proc/sys/net if there are values of a network namespace: in a
+// container a plan refuses to set them, unless it enters the host's namespace or
+// the namespace is known to be the host's (hostns.CheckFile).
 func (s Settings) Places() map[string]string { return s.Kernel.places(s.Values) }
 
-// Validate says which of the keys are none, whatever is on the node.
+// Validate returns an error for each invalid key, independently of the node.
 func (s Settings) Validate() error { return validate(s.Values) }
 
 func validate(settings []Setting) error {

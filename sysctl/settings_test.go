@@ -47,7 +47,7 @@ func recorded(t *testing.T, fake *bootstraptest.Kernel, state, step string) *jou
 	return handled(t, fake, state, fake).Step(step)
 }
 
-// handled is recorded, and undoes through files.
+// handled is like recorded, but undoes through files.
 func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysctl.Files) *journal.Journal {
 	t.Helper()
 	handler := sysctl.Handler{Kernel: sysctl.Kernel{Files: files}}
@@ -149,7 +149,7 @@ func TestSYS8_AKillAtAnyWriteOfApplyIsMadeGood(t *testing.T) {
 	}
 }
 
-// mortal dies at a write, as a killed process does: half the time before it.
+// mortal dies at a write, like a killed process: half the time before it.
 type mortal struct {
 	*bootstraptest.Kernel
 	lives int
@@ -185,7 +185,7 @@ func TestSYS8_ARouterLearntRouteIsKept(t *testing.T) {
 }
 
 func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
-	one := []sysctl.Setting{{Key: "net.ipv6.conf.lxc1.forwarding", Value: "1"}} // drops every link's routes too
+	one := []sysctl.Setting{{Key: "net.ipv6.conf.lxc1.forwarding", Value: "1"}} // also drops every link's routes
 	for name, tc := range map[string]struct {
 		values  []sysctl.Setting
 		prepare func(*bootstraptest.Kernel)
@@ -283,7 +283,7 @@ func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 	s := recordedValues{sysctl.Settings{Values: sysctl.Datapath(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
 	require.NoError(t, s.Apply(t.Context()))
 	require.Contains(t, checkRevert(t, s),
-		"leave kernel.unprivileged_bpf_disabled = 1 until the next boot (was 2): the kernel does not take it back")
+		"leave kernel.unprivileged_bpf_disabled = 1 until the next boot (was 2): the kernel does not allow changing it back")
 	require.NoError(t, s.Revert(t.Context()))
 	require.Equal(t, "1", fake.Values()["kernel.unprivileged_bpf_disabled"])
 	require.Equal(t, "1", fake.Values()["kernel.timer_migration"])

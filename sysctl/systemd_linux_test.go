@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// systemdd answers on a socket as systemd does: to the calls of one restart.
+// systemdd answers the calls of one restart on a socket, like systemd.
 type systemdd struct {
 	root    string
 	isBus   bool
@@ -224,7 +224,7 @@ func TestSYS4_SystemdErrors(t *testing.T) {
 		"failed job": {&systemdd{result: "failed"}, `the job ended with "failed" (see journalctl -u systemd-sysctl.service)`, false},
 		"started too often": {
 			&systemdd{result: "failed", known: map[string]map[string]any{"systemd-sysctl.service": {"Result": "start-limit-hit"}}},
-			"restart systemd-sysctl.service: it was started too often in a short time (StartLimitBurst=): run systemctl reset-failed systemd-sysctl.service", false,
+			"restart systemd-sysctl.service: started too often in a short time (StartLimitBurst=): run systemctl reset-failed systemd-sysctl.service", false,
 		},
 		"superseded job":     {&systemdd{result: "canceled"}, `ended with "canceled"`, false},
 		"no such unit":       {&systemdd{refusal: "org.freedesktop.systemd1.NoSuchUnit"}, "restart systemd-sysctl.service", false},
@@ -239,7 +239,7 @@ func TestSYS4_SystemdErrors(t *testing.T) {
 	}
 }
 
-// A unit that comes before the service, itself or by way of others that are about to
+// A unit ordered before the service, directly or through others that are about to
 // start, does not wait for its own end.
 func TestSYS4_AUnitBeforeTheServiceDoesNotWaitForItself(t *testing.T) {
 	type job struct {
@@ -257,7 +257,7 @@ func TestSYS4_AUnitBeforeTheServiceDoesNotWaitForItself(t *testing.T) {
 		"before one that has started":   {starting, none, []string{"early.target"}, false},
 		"before it, and started":        {none, none, []string{"agent.service"}, false},
 		"neither before it nor after":   {starting, none, []string{"-.mount"}, false},
-		"systemd tells nothing of it":   {starting, none, nil, false},
+		"systemd does not answer":       {starting, none, nil, false},
 		"before one that waits for one": {starting, starting, []string{"-.mount", "early.target", "early.target"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestSYS4_AUnitBeforeTheServiceDoesNotWaitForItself(t *testing.T) {
 				require.Len(t, d.restarted(), 1)
 				return
 			}
-			require.EqualError(t, err, "restart systemd-sysctl.service: it starts after agent.service, of which this process is a part")
+			require.EqualError(t, err, "restart systemd-sysctl.service: it starts after agent.service, to which this process belongs")
 			require.ErrorIs(t, err, sysctl.ErrNoSystemd)
 			require.Empty(t, d.restarted())
 
@@ -296,7 +296,7 @@ func TestSYS4_AFailedReloadNamesWhatIsToBlame(t *testing.T) {
 	err := n.dropInWith(s).Apply(t.Context())
 	for _, text := range []string{
 		`restart systemd-sysctl.service: the job ended with "failed"`,
-		other + ":1 sets net.ipv4.ip_forward = yes, and it is 0",
+		other + ":1 sets net.ipv4.ip_forward = yes, but it is 0",
 		other + ": line 3: ",
 		other + ":6: set net.ipv4.conf = 1: ",
 	} {
@@ -317,7 +317,7 @@ func TestSYS4_WaitingForTheJobEndsWithTheContext(t *testing.T) {
 	s := d.start(t)
 	t.Cleanup(func() { close(d.hold) })
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { // as soon as the job is there
+	go func() { // as soon as the job exists
 		for {
 			if len(d.restarted()) > 0 {
 				cancel()
@@ -351,8 +351,8 @@ func TestSYS4_TheBusIsTriedWhereThePrivateSocketIsDead(t *testing.T) {
 	require.ErrorContains(t, err, "run/systemd/private")
 }
 
-// No goroutine of the connections outlives Reload for longer than it takes
-// them to see that they are closed.
+// The goroutines of the connections outlive Reload only until they see that they
+// are closed.
 func TestSYS4_ReloadLeavesNoGoroutine(t *testing.T) {
 	d := &systemdd{result: "done"}
 	s := d.start(t)

@@ -14,26 +14,28 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// dropIns records files and the directories that are made for them.
+// dropIns records files and the directories made for them.
 var dropIns = journal.Files{Kind: "sysctl"}
 
-// Handler undoes what every [DropIn] and [Settings] has recorded: it removes files
-// or restores the previous ones, and puts back the values that are still as the
-// step left them. A reboot undoes the values of a [Settings], but not those that a
-// file sets again.
+// Handler undoes the recorded changes of every [DropIn] and [Settings]: it removes
+// files or restores the previous ones, and puts back the values that are still as
+// the step left them. A reboot undoes the values of a [Settings], but not those
+// that a file sets again.
 type Handler struct {
-	// Kernel is where values are put back. The zero value is the calling thread's.
+	// Kernel is the kernel whose values are put back. The zero value is the calling
+	// thread's.
 	Kernel Kernel
 
-	// Dir is where Find looks for drop-ins. If empty, it is /etc/sysctl.d.
+	// Dir is the directory that Find searches for drop-ins. If empty, it is
+	// /etc/sysctl.d.
 	Dir string
 }
 
 // Kinds lists the kinds of entries of sysctl.
 func (Handler) Kinds() []string { return append(dropIns.Kinds(), kindValue) }
 
-// Namespaces lists those of the host that the objects are in; none for another Kernel
-// than the running one.
+// Namespaces lists the host namespaces that hold the objects: none unless Kernel is
+// the running one.
 func (h Handler) Namespaces() []string { return h.Kernel.namespaces() }
 
 // Owns returns an error if e is about neither a kernel value nor a file that could
@@ -52,12 +54,12 @@ func (Handler) Owns(e journal.Entry) error {
 	case string(key) != e.Object || isGlob(e.Object):
 		return fmt.Errorf("%w: %q is not one key in its dotted spelling", errKey, e.Object)
 	case e.Before.Type != state("").Type:
-		return fmt.Errorf("what it was before is not a value but %q", e.Before.Type)
+		return fmt.Errorf("the previous state is not a value but %q", e.Before.Type)
 	}
 	return nil
 }
 
-// Look says what there is to undo about e.
+// Look returns how to undo e.
 func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if e.Kind != kindValue {
 		return lookAtFile(ctx, p, e)
@@ -67,17 +69,17 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 		return journal.Undo{}, err
 	}
 	switch now, err := h.Kernel.read(at); {
-	case errors.Is(err, fs.ErrNotExist): // a link that went
+	case errors.Is(err, fs.ErrNotExist): // the link is gone
 		return journal.Undo{}, nil
 	case err != nil:
 		return journal.Undo{}, fmt.Errorf("put back: %w", err)
 	case sameValue(now, e.Before.Value):
 		return h.Kernel.lookAlong(p.Journal(), e, at)
-	case !left(e, now) && !e.MatchesAfter(state(now)): // which knows what other agents have left it to be
+	case !left(e, now) && !e.MatchesAfter(state(now)): // it also accepts what other agents left there
 		return journal.Undo{}, fmt.Errorf("%s is %s, %w (%s), so it is kept", e.Object, oneLine(now), journal.ErrChanged, oneLine(e.After.Value))
 	case forGood(at, now):
 		return journal.Undo{
-			Change: fmt.Sprintf("leave %s = %s until the next boot (was %s): the kernel does not take it back",
+			Change: fmt.Sprintf("leave %s = %s until the next boot (was %s): the kernel does not allow changing it back",
 				e.Object, oneLine(now), oneLine(e.Before.Value)),
 			Run: func(context.Context) error { return nil },
 		}, nil
@@ -98,7 +100,7 @@ func lookAtFile(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.
 }
 
 // putBack writes the original value. It does not check whether the value is as the
-// step left it: a value put back earlier may have dragged it along.
+// step left it, since putting back another value may have dragged it along.
 func (k Kernel) putBack(ctx context.Context, j *journal.Journal, e journal.Entry) error {
 	all, err := k.companions(j, e)
 	if err == nil {
@@ -106,7 +108,7 @@ func (k Kernel) putBack(ctx context.Context, j *journal.Journal, e journal.Entry
 	}
 	if err == nil {
 		err = k.put(Key(e.Object), e.Before.Value)
-		if errors.Is(err, fs.ErrNotExist) { // a link that went
+		if errors.Is(err, fs.ErrNotExist) { // the link is gone
 			err = nil
 		}
 		err = errors.Join(err, all.hold(ctx, k, j))

@@ -27,12 +27,12 @@ import (
 
 const shared = "net.ipv4.conf.eth0.rp_filter"
 
-// settings are those of a step of that name.
+// settings returns the settings of the named step.
 func (n node) settings(step string, values ...sysctl.Setting) recordedValues {
 	return recordedValues{sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}}, n.journal(step)}
 }
 
-// many are actions of all sorts over one journal, each a step. They set shared
+// many returns actions of all sorts over one journal, each a step. They set shared
 // one after the other.
 func (n node) many() []bootstrap.CheckReverter {
 	other := n.dropIn()
@@ -51,7 +51,7 @@ func (n node) many() []bootstrap.CheckReverter {
 	}
 }
 
-// checkRevertAll lists what undoing everything would do, and revertAll does it.
+// checkRevertAll lists the changes of undoing everything, and revertAll makes them.
 func (n node) checkRevertAll() []string {
 	n.t.Helper()
 	all, err := n.journal("none").CheckRevertAll(n.t.Context())
@@ -183,7 +183,7 @@ func TestWithoutAJournalThereIsNothingToRevert(t *testing.T) {
 	}
 }
 
-// The drop-in is on a tmpfs of another boot: what is there now is not ours.
+// The drop-in was on a tmpfs of another boot: the file there now is not ours.
 func TestPLAN6_CheckRevertSaysNothingOfWhatARebootTook(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, n.dropIn().Apply(t.Context()))
@@ -194,7 +194,7 @@ func TestPLAN6_CheckRevertSaysNothingOfWhatARebootTook(t *testing.T) {
 	}
 }
 
-// Half written, and not ours: begun, killed, then written by somebody else.
+// Half written, and not ours: begun, killed, then written by another process.
 func TestPLAN6_CheckRevertSaysWhatRevertLeaves(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
@@ -244,7 +244,7 @@ func TestPLAN6_LinksThatCameLaterComeBackToo(t *testing.T) {
 
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, "1", n.Values()["net.ipv4.conf.lxc2.forwarding"], "as it was found")
-	require.Equal(t, "1", n.Values()["net.ipv4.conf.lxc3.forwarding"], "it is another step's")
+	require.Equal(t, "1", n.Values()["net.ipv4.conf.lxc3.forwarding"], "it belongs to another step")
 	require.NoError(t, one.Revert(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.lxc3.forwarding"])
 	n.RemoveLink("lxc2")
@@ -306,7 +306,7 @@ func TestPLAN6_AReadThatFailsDropsAndCompletesNothing(t *testing.T) {
 	}
 }
 
-// limited makes no more than 2 of any number.
+// limited caps every number at 2.
 type limited struct{ *bootstraptest.Kernel }
 
 func (l limited) WriteFile(name string, value []byte) error {
@@ -321,14 +321,14 @@ func TestSYS9_AValueThatTheKernelMakesAnotherOfComesBack(t *testing.T) {
 	before := n.Values()
 	s := n.settings("values", sysctl.Setting{Key: shared, Value: "7"})
 	s.Kernel.Files = limited{n.Kernel}
-	require.ErrorContains(t, s.Apply(t.Context()), "written, and it is 2 all the same")
+	require.ErrorContains(t, s.Apply(t.Context()), "written, but it is still 2")
 	require.Equal(t, []string{"set " + shared + " = 0 (is 2)"}, checkRevert(t, s))
 	require.NoError(t, s.Revert(t.Context()))
 	require.Equal(t, before, n.Values())
 	require.NoDirExists(t, n.state())
 }
 
-// begun are the objects whose entries are not complete.
+// begun returns the objects whose entries are not complete.
 func (n node) begun() (objects []string) {
 	for _, e := range journaltest.Entries(n.t, n.journal("none")) {
 		if !e.Done {

@@ -36,7 +36,7 @@ func TestSYS7_WatchTellsOfLinksThatAppearAndOfNewNames(t *testing.T) {
 			link, err := netlink.LinkByName("tmp1")
 			require.NoError(t, err)
 			require.Equal(t, "2", rpFilter("tmp1"))
-			require.NoError(t, netlink.LinkSetDown(link)) // as older kernels want it
+			require.NoError(t, netlink.LinkSetDown(link)) // required by older kernels
 			require.NoError(t, netlink.LinkSetName(link, "lxc2"))
 			return true
 		},

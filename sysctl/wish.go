@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// wishes are the values that as assign, of which changes are still to be made, with those
-// that the kernel changes along. Values that a pattern matches count where there is another
-// agent that may want them.
+// wishes returns the values that as assign, including the pending changes, with
+// those that the kernel changes along. Values that a pattern matches count only if
+// there is another agent that may want them.
 func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (wishes []journal.Wish) {
 	if j == nil {
 		return nil
@@ -26,7 +26,7 @@ func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (w
 	for _, c := range changes {
 		differs[c.Key] = true
 	}
-	targets, _ := expand(k.files(), as) // what is wrong with it has been said
+	targets, _ := expand(k.files(), as) // its errors have been reported
 	own := map[Key]bool{}
 	for _, t := range targets {
 		own[t.Key] = true
@@ -51,11 +51,11 @@ func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (w
 	return append(wishes, slices.DeleteFunc(along, func(w journal.Wish) bool { return own[Key(w.Object)] })...)
 }
 
-// along are the values that the kernel has changed along with that at t, when another agent
+// along returns the values that the kernel changed along with t when another agent
 // set it: they stay with it.
 func (k Kernel) along(j *journal.Journal, t target) (wishes []journal.Wish) {
-	paths, _ := sides(k.files(), t.path)  // Apply tells of the error
-	wanted, _ := wantedByOthers(j, paths) // and so does the journal, of this one
+	paths, _ := sides(k.files(), t.path)  // Apply reports the error
+	wanted, _ := wantedByOthers(j, paths) // the journal reports this one
 	for _, p := range paths {
 		now, err := k.read(p)
 		theirs, others := wanted[identityOf(keyOf(p))]
@@ -66,13 +66,13 @@ func (k Kernel) along(j *journal.Journal, t target) (wishes []journal.Wish) {
 	return wishes
 }
 
-// dragged are the values that the kernel will change along with c.
+// dragged returns the values that the kernel will change along with c.
 func (k Kernel) dragged(c Change, boot string) (wishes []journal.Wish) {
 	at, err := c.Key.path()
 	if err != nil {
 		return nil
 	}
-	paths, _ := sides(k.files(), at) // Apply tells of the error
+	paths, _ := sides(k.files(), at) // Apply reports the error
 	for _, p := range paths {
 		after := state(dragged(p, at, c.New))
 		wishes = append(wishes, journal.Wish{Entry: valueEntry(keyOf(p), journal.State{}, after, boot)})
@@ -84,7 +84,7 @@ func valueEntry(key Key, before, after journal.State, boot string) journal.Entry
 	return journal.Entry{Kind: kindValue, Object: string(key), Identity: identityOf(key), Before: before, After: after, Boot: boot}
 }
 
-// identityOf is what a value is, whoever sets it.
+// identityOf identifies a value, whichever agent sets it.
 func identityOf(key Key) string { return "sysctl " + string(key) }
 
 func (k Kernel) checkWishes(ctx context.Context, as []assignment, changes []Change) ([]string, error) {

@@ -21,8 +21,8 @@ type Writer struct {
 	Path   string                // on the caller's side, usually an emptyDir that the agent mounts
 	Config *configresolve.Config // resolved before the plan is built
 
-	// AllowEmpty lets a Config without keys replace one that has some. If it is
-	// false, that is an error, [ErrEmpty], and nothing is changed.
+	// AllowEmpty lets a Config without keys replace one that has keys. If false,
+	// that is [ErrEmpty], and nothing is changed.
 	AllowEmpty bool
 }
 
@@ -62,20 +62,20 @@ func (d Writer) Apply(ctx context.Context) error {
 	return j.journal.Wish(ctx, j.wish(true))
 }
 
-// Advise says why others than root, or the caller, can change what the agent is
-// configured with: the directory, or one on the way to it, is another user's, or one in
-// which everybody may write, as in an emptyDir.
+// Advise warns if users other than root and the caller can change the agent's
+// configuration: the directory, or one on the path to it, belongs to another user,
+// or is writable for all users, as an emptyDir is.
 func (d Writer) Advise(context.Context) ([]string, error) {
 	switch at, err := durable.OpenVetted(nil, d.Path); {
 	case err == nil:
 		return nil, at.Close()
 	case errors.Is(err, durable.ErrShared):
-		return []string{fmt.Sprintf("what the agent is configured with in %s others than root may change: %v", d.Path, err)}, nil
+		return []string{fmt.Sprintf("users other than root may change the agent's configuration in %s: %v", d.Path, err)}, nil
 	}
-	return nil, nil // it is to be made, or Check says what else is wrong
+	return nil, nil // it will be made, or Check reports another error
 }
 
-// changes says what write would do, with a line for each key if there is a
+// changes lists the changes of write, with a line for each key if there is a
 // configuration to compare with.
 func (l *layout) changes(dir string, want map[string]string) []string {
 	if l.done() {
@@ -86,7 +86,7 @@ func (l *layout) changes(dir string, want map[string]string) []string {
 	}
 	lines := l.changedKeys(dir, want)
 	if len(lines) == 0 && !l.same {
-		lines = append(lines, "put right the files of "+dir+"/"+l.data)
+		lines = append(lines, "correct the files of "+dir+"/"+l.data)
 	}
 	for _, name := range l.litter {
 		lines = append(lines, "remove leftover "+dir+"/"+name)

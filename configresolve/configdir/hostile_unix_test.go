@@ -204,7 +204,7 @@ func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
 					require.Empty(t, advice)
 				} else {
 					require.Len(t, advice, 1)
-					require.Contains(t, advice[0], "what the agent is configured with in "+w.Path+" others than root may change: ")
+					require.Contains(t, advice[0], "users other than root may change the agent's configuration in "+w.Path+": ")
 					require.Contains(t, advice[0], tc.want)
 				}
 			}

@@ -28,40 +28,42 @@ import (
 // Everything but the keys starts with "..", which readers of such a directory skip.
 const (
 	dataLink   = "..data"
-	tempPrefix = "..tmp." // of our links on their way to their name
+	tempPrefix = "..tmp." // of our links before their rename
 	fileMode   = 0o644
 	dirMode    = 0o755
 )
 
-// A ConfigMap of 1 MiB has hundreds of keys. The directory may also hold links
-// of an earlier configuration, and others' files.
+// A ConfigMap of 1 MiB has hundreds of keys. The directory may also hold links of
+// an earlier configuration, and other programs' files.
 const (
 	maxKeys  = 10_000
 	maxNames = 50_000
 )
 
-// leftover matches the names of data directories, temporary links and the lock, of ours
-// and of others that write this layout: the kubelet (dated directories,
-// ..data_tmp) and Cilium's init container (..data_SECONDS, ..data.tmp).
+// leftover matches the names of data directories, temporary links and the lock,
+// both ours and those of other writers of this layout: the kubelet (dated
+// directories, ..data_tmp) and Cilium's init container (..data_SECONDS,
+// ..data.tmp).
 var leftover = regexp.MustCompile(`^\.\.(lock|\d{4}(_\d\d){5}\.\d+|data_\d+|data_tmp|data\.tmp|tmp\.\d+)$`)
 
-// layout is what is in a directory, compared with what should be there.
+// layout is a directory's content, compared with the wanted one.
 type layout struct {
-	all     map[string]fs.FileInfo // what the directory holds
+	all     map[string]fs.FileInfo // the directory's content
 	linkOf  map[string]string      // targets of the symbolic links in it, by name
 	data    string                 // name of the data directory that ..data shows; empty if none
-	held    map[string]fs.FileInfo // what it holds
-	right   map[string]bool        // keys whose value is there and as it should be
-	same    bool                   // it holds exactly what it should, as it should
+	held    map[string]fs.FileInfo // its content
+	right   map[string]bool        // keys whose value exists and is as wanted
+	same    bool                   // its content is exactly as wanted
 	add     []string               // keys whose link is missing, wrong, or something else
 	remove  []string               // links of keys that are no more
 	litter  []string               // data directories and links that nothing uses
 	blocked error                  // a directory in the place of a key, of its value or of ..data
 }
 
-// foreign is an error if the directory is none for a configuration: it holds something,
-// and no link ..data of ours, so that what has the name of a key is somebody else's. A
-// ..data that keys lead through is one to put right. A new file system holds lost+found.
+// foreign returns an error if the directory is not one of a configuration: it is
+// not empty but has no ..data link of ours, so that a file with the name of a key
+// belongs to another program. A ..data that the links of keys lead through is
+// corrected instead. A new file system holds lost+found.
 func (l *layout) foreign(d *durable.Dir) error {
 	if strings.HasPrefix(l.linkOf[dataLink], "..") {
 		return nil
@@ -73,7 +75,7 @@ func (l *layout) foreign(d *durable.Dir) error {
 		case l.leadsToKey(name), leftover.MatchString(name), name == "lost+found":
 		case name == dataLink && (led || l.all[name].IsDir()): // a directory blocks what has its name
 		default:
-			return fmt.Errorf("it is no directory of a configuration, and holds %s: move it away, or name a new or an empty directory", d.Path(name))
+			return fmt.Errorf("it is not a configuration directory, and contains %s: move it away, or name a new or an empty directory", d.Path(name))
 		}
 	}
 	return nil
@@ -84,7 +86,7 @@ func (l *layout) leadsToKey(name string) bool {
 	return strings.HasPrefix(l.linkOf[name], dataLink+"/")
 }
 
-// linkTo is where the link of a key leads.
+// linkTo returns the target of a key's link.
 func linkTo(key string) string { return dataLink + "/" + key }
 
 func (l *layout) done() bool {
@@ -95,8 +97,8 @@ func (l *layout) done() bool {
 // Each of that writer's changes takes longer than a read.
 const attempts = 100
 
-// inspect reads the directory d against want and changes nothing. It reads no
-// more of a file than what it is compared with.
+// inspect reads the directory d against want and changes nothing. It reads no more
+// of a file than it compares.
 func inspect(ctx context.Context, d *durable.Dir, want map[string]string) (l *layout, err error) {
 	for range attempts {
 		if l, err = inspectOnce(ctx, d, want); !errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +108,8 @@ func inspect(ctx context.Context, d *durable.Dir, want map[string]string) (l *la
 	return l, err
 }
 
-// inspectOnce returns an error that matches [fs.ErrNotExist] if something that it has
-// listed goes before it was looked at.
+// inspectOnce returns an error that matches [fs.ErrNotExist] if a listed file
+// disappears before it is inspected.
 func inspectOnce(ctx context.Context, d *durable.Dir, want map[string]string) (l *layout, err error) {
 	l = &layout{linkOf: map[string]string{}, right: map[string]bool{}}
 	if l.all, err = list(ctx, d); err != nil {
@@ -129,7 +131,7 @@ func inspectOnce(ctx context.Context, d *durable.Dir, want map[string]string) (l
 	return l, nil
 }
 
-// list describes what is in d.
+// list describes the content of d.
 func list(ctx context.Context, d *durable.Dir) (map[string]fs.FileInfo, error) {
 	names, err := d.NamesAtMost(maxNames)
 	if err != nil {
@@ -190,14 +192,14 @@ func holds(d *durable.Dir, name string, info fs.FileInfo, value string) (bool, e
 		return false, nil
 	}
 	f, err := d.Open(name)
-	if errors.Is(err, syscall.EAGAIN) { // whoever has put it there has a lease on it (F_SETLEASE)
+	if errors.Is(err, syscall.EAGAIN) { // a process has a lease on it (F_SETLEASE)
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	content := make([]byte, len(value)+1) // one more than there should be
+	content := make([]byte, len(value)+1) // one more byte than wanted
 	n, err := io.ReadFull(f, content)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, err
@@ -225,7 +227,7 @@ func (l *layout) compare(d *durable.Dir, want map[string]string) {
 		}
 	}
 	for name, info := range l.held {
-		if info.IsDir() { // which would stay when the data directory goes
+		if info.IsDir() { // it would survive the removal of the data directory
 			blocked = append(blocked, linkTo(name))
 		}
 	}

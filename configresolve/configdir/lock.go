@@ -19,8 +19,9 @@ const (
 	lockTimeout = 10 * time.Second
 )
 
-// lockName is the directory that is there while a writer is at work, and until the next
-// one if that is killed. Nobody else can hold the lock, and readers skip its name.
+// lockName is the directory that exists while a writer is at work or, if that is
+// killed, until the next one. No other user can hold the lock, and readers skip its
+// name.
 const lockName = "..lock"
 
 // lock keeps other writers of d out until unlock is called.
@@ -45,7 +46,7 @@ func lock(ctx context.Context, d *durable.Dir) (unlock func() error, err error) 
 	}
 }
 
-// withoutLock leaves the lock, which this process has, out of what is to be removed.
+// withoutLock removes the lock, which this process holds, from the litter.
 func withoutLock(litter []string) []string {
 	return slices.DeleteFunc(litter, func(name string) bool { return name == lockName })
 }

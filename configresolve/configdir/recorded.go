@@ -68,8 +68,8 @@ func (j job) settle(ctx context.Context, d *durable.Dir, l *layout, e journal.En
 	return j.journal.Complete(ctx, e)
 }
 
-// complete completes the entry that was begun, now or by a killed run. What
-// somebody else has written in the meantime is not ours.
+// complete completes the entry that was begun, now or by a killed run. A
+// configuration that another process has written meanwhile is not ours.
 func (j job) complete(ctx context.Context) error {
 	if j.journal == nil {
 		return nil

@@ -18,18 +18,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Handler undoes what a [Writer] has recorded.
+// Handler undoes the recorded changes of every [Writer].
 //
 // It removes the configuration that Apply wrote, and the directories that Apply
-// made if nothing else is in them. What Apply replaced does not come back: an
-// earlier configuration, and a file that was in the place of a key's link. An
+// made if they are otherwise empty. Objects that Apply replaced do not come back:
+// an earlier configuration, and a file that was in the place of a key's link. An
 // earlier configuration that Apply was killed before replacing stays.
 //
 // A configuration that is no longer the one that Apply wrote is not touched, but
-// reported, and remains recorded as kept; the same goes for whatever has replaced a
-// key's link since. What Apply wrote to a file system in memory (tmpfs) is gone
-// after a reboot: what is there now is somebody else's, and is not touched. If
-// undoing is killed at any point, it can be repeated.
+// reported, and remains recorded as kept; the same applies to a file that has
+// replaced a key's link since. A configuration that Apply wrote to a file system in
+// memory (tmpfs) is gone after a reboot: one that exists there now belongs to
+// another writer, and is not touched. If undoing is killed at any point, it can be
+// repeated.
 type Handler struct {
 	step func(string) // called with a description before each change; may be nil
 }
@@ -48,7 +49,7 @@ func (Handler) Owns(e journal.Entry) error {
 	return files.Owns(e)
 }
 
-// Look says what there is to undo about e.
+// Look returns how to undo e.
 func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if e.Kind != kindLayout {
 		return files.Look(ctx, p, e)
@@ -102,16 +103,16 @@ func (h Handler) undo(ctx context.Context, e journal.Entry) (err error) {
 	return r.run(step)
 }
 
-// removal removes a configuration, or what a killed run has left of one.
+// removal removes a configuration, or a killed run's leftovers of one.
 type removal struct {
 	dir    *durable.Dir
 	links  []string // of the keys, and then ..data
 	litter []string // data directories and other leftovers
-	taken  error    // places of links that are somebody else's by now
+	taken  error    // places of links that have another owner by now
 }
 
-// removalOf finds what is to be removed of the layout that e is about. The error is
-// ErrChanged if ..data shows a configuration that the step has not written.
+// removalOf finds the parts to remove of e's layout. The error is ErrChanged if
+// ..data shows a configuration that the step has not written.
 func removalOf(ctx context.Context, d *durable.Dir, e journal.Entry) (removal, error) {
 	l, err := inspect(ctx, d, nil)
 	if err != nil {
@@ -142,7 +143,7 @@ func removalOf(ctx context.Context, d *durable.Dir, e journal.Entry) (removal, e
 	return r, nil
 }
 
-// taken returns an error for each key with something else in the place of its link.
+// taken returns an error for each key with another object in the place of its link.
 func (l *layout) taken(d *durable.Dir) error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(l.held)) {
@@ -153,10 +154,10 @@ func (l *layout) taken(d *durable.Dir) error {
 	return errors.Join(errs...)
 }
 
-// change says in one line what run does.
+// change describes in one line what run does.
 func (r removal) change() string {
 	if len(r.links) == 0 {
-		return "remove what a killed run has left in " + r.dir.Path()
+		return "remove leftovers of a killed run in " + r.dir.Path()
 	}
 	return "remove configuration from " + r.dir.Path()
 }

@@ -20,12 +20,12 @@ import (
 
 // typeLayout is the [journal.State.Type] of a layout. Its Size is that of all
 // values together, its Value a digest of the keys and values, by which one step
-// recognizes what another has written. Its File is what ..data leads to, by which
-// an undo recognizes an earlier configuration that was not replaced.
+// recognizes the configuration of another. Its File is the target of ..data, by
+// which an undo recognizes an earlier configuration that was not replaced.
 const typeLayout = "layout"
 
-// maxBefore is how many bytes of an earlier configuration are read to recognize
-// what another step has written: eight of the largest ConfigMaps.
+// maxBefore is the number of bytes of an earlier configuration read to recognize
+// another step's: eight of the largest ConfigMaps.
 const maxBefore = 8 << 20
 
 // stateOf describes a layout with values.
@@ -58,8 +58,8 @@ func (l *layout) before(ctx context.Context, d *durable.Dir) (s journal.State, e
 	return s, err
 }
 
-// shows is what ..data leads to, which need not exist, in text that a journal can
-// hold. It is empty if there is no such link.
+// shows returns the target of ..data, which need not exist, as text that a journal
+// can hold. It is empty if there is no such link.
 func (l *layout) shows() string {
 	if target := l.linkOf[dataLink]; target != "" {
 		return strconv.Quote(target)
@@ -79,8 +79,8 @@ func (l *layout) size() (size int64, known bool) {
 	return size, l.data != ""
 }
 
-// leftBy reports whether the layout is as the step left it, going by e. If the size
-// differs, the files are not read.
+// leftBy reports whether, according to e, the layout is as the step left it. If the
+// size differs, the files are not read.
 func (l *layout) leftBy(ctx context.Context, d *durable.Dir, e journal.Entry) (bool, error) {
 	size, known := l.size()
 	if !known || e.After.Size != size && (e.Was == nil || e.Was.Size != size) {

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrEmpty is matched by the error of a write that would replace a configuration by
-// one without keys. That is seldom intended: an unset variable in the name of a
+// one without keys. That is rarely intended: an unset variable in the name of a
 // source, or an empty file, resolves to no keys without an error. To do it on
 // purpose, use a [Writer] with AllowEmpty.
 var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
@@ -32,21 +32,21 @@ var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 // are made with mode 0755.
 //
 // A reader sees either the old values or the new ones: ..data is swapped by a
-// rename, and at no time, not even after a crash, does a key's link lead nowhere.
-// Everything is synced before Write returns. Write also cleans up what an
-// interrupted run, or another writer of this layout, has left: data directories
-// that ..data does not show, links of keys that no longer exist, files in the place
-// of a key's link. Other files are not touched. If there is a directory in the
-// place of a key or of a value, or dir holds something and is no directory of this
-// layout, the error names it, and nothing is changed. If config has no keys but dir
-// has some, nothing is changed either, and the error is [ErrEmpty].
+// rename, and at no time, not even after a crash, is a key's link dangling.
+// Everything is synced before Write returns. Write also removes the leftovers of an
+// interrupted run, or of another writer of this layout: data directories that
+// ..data does not show, links of keys that no longer exist, files in the place of a
+// key's link. Other files are not touched. If there is a directory in the place of
+// a key or of a value, or dir is not empty and does not have this layout, the error
+// names it, and nothing is changed. If config has no keys but dir has some, nothing
+// is changed either, and the error is [ErrEmpty].
 //
 // If dir already contains config, nothing is written and changed is false. Two
-// writers of the same directory wait for each other, for ten seconds at most, by a
-// directory ..lock that is there meanwhile and that nobody else can open: a lock on dir
-// itself could be held for ever by whoever may read it. A symbolic link on
-// the path to dir is followed only if nobody but root and the caller can have put
-// it there; links in dir are never followed.
+// writers of the same directory wait for each other, for ten seconds at most, using
+// a directory ..lock that exists meanwhile and that no other user can open: any
+// reader of dir could hold a lock on dir itself forever. A symbolic link on the
+// path to dir is followed only if no user but root and the caller can have made it;
+// links in dir are never followed.
 func Write(ctx context.Context, dir string, config *configresolve.Config) (changed bool, err error) {
 	if config == nil {
 		return false, hint(dir, errNoConfig)
@@ -75,7 +75,7 @@ func (j job) lockAndWrite(ctx context.Context) (changed bool, err error) {
 	if err := errors.Join(ctx.Err(), j.validate()); err != nil {
 		return false, err
 	}
-	if j.journal != nil { // which knows absolute paths
+	if j.journal != nil { // the journal uses absolute paths
 		if j.dir, err = filepath.Abs(j.dir); err != nil {
 			return false, err
 		}
@@ -142,7 +142,7 @@ func (j job) write(ctx context.Context, d *durable.Dir) (changed bool, err error
 	return true, j.complete(ctx)
 }
 
-// inspect looks at a directory, and for anything that forbids writing to it.
+// inspect reads a directory, and checks whether it may be written to.
 func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
 	l, err := inspect(ctx, d, j.want)
 	if err == nil {
@@ -175,7 +175,7 @@ func (j job) look(ctx context.Context) (*layout, error) {
 
 var errNoDir = errors.New("no directory given")
 
-// hint names the directory and, if access is denied, what is missing.
+// hint names the directory and, if access is denied, the missing permission.
 func hint(dir string, err error) error {
 	if err == nil {
 		return nil
@@ -183,7 +183,7 @@ func hint(dir string, err error) error {
 	return remedy(fmt.Errorf("write configuration to %s: %w", dir, err))
 }
 
-// remedy says what is missing if access is denied.
+// remedy adds the missing permission if access is denied.
 func remedy(err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS):

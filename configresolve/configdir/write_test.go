@@ -279,7 +279,7 @@ func TestCFG7_ADirectoryOfSomethingElseIsRefused(t *testing.T) {
 		before := state(t, dir)
 		_, err := configdir.Writer{Path: dir, Config: c}.Check(t.Context())
 		for _, err := range []error{err, configdir.Writer{Path: dir, Config: c}.Apply(t.Context())} {
-			require.ErrorContains(t, err, "write configuration to "+dir+": it is no directory of a configuration, and holds "+dir+"/", name)
+			require.ErrorContains(t, err, "write configuration to "+dir+": it is not a configuration directory, and contains "+dir+"/", name)
 			require.ErrorContains(t, err, "move it away, or name a new or an empty directory", name)
 		}
 		require.Equal(t, before, state(t, dir), name)

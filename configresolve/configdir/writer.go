@@ -28,9 +28,9 @@ type writer struct {
 	step func(string)
 }
 
-// write changes the directory to what it should be. The order makes sure that no
-// link of a key ever leads nowhere: links of removed keys are removed before the
-// swap, links of new keys are made after it.
+// write changes the directory to the wanted state. The order ensures that no link
+// of a key ever dangles: links of removed keys are removed before the swap, links
+// of new keys are made after it.
 func (w writer) write(ctx context.Context, l *layout) error {
 	fresh := ""
 	if !l.same {
@@ -143,7 +143,7 @@ func syncFiles(files []*os.File, atOnce int) error {
 	return errors.Join(errs...)
 }
 
-// link atomically puts a link in its place, replacing what is there.
+// link atomically puts a link in its place, replacing an existing object.
 func (w writer) link(target, name string) error {
 	w.step("make link " + name)
 	if err := w.dir.SymlinkNew(target, name); !errors.Is(err, fs.ErrExist) {

@@ -5,13 +5,13 @@ package kube
 
 import "github.com/slipway-dev/slipway/configresolve"
 
-// Agent holds the names by which an agent is configured in a cluster, and the mark of
-// its own packets.
+// Agent holds the names of an agent's configuration objects in a cluster, and the
+// mark of its own packets.
 type Agent struct {
 	ConfigMap   string   // the name of its ConfigMap
-	NodeConfigs Resource // what selects nodes by their labels
-	Prefix      string   // of the keys of a Node's labels and annotations, without the slash
-	Mark        uint32   // for Connection.Mark; 0: it has none
+	NodeConfigs Resource // objects that select nodes by their labels
+	Prefix      string   // prefix of the keys of a Node's labels and annotations, without the slash
+	Mark        uint32   // for Connection.Mark; 0: none
 }
 
 // Cilium returns the names of Cilium's agent, and the mark with which its own programs

@@ -25,14 +25,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Client reads from a cluster. Sources that share a Client also share what they
-// read. Make one with [Connection.Client], or from clients of your own.
+// Client reads from a cluster. Sources that share a Client also share the objects
+// that they read. Make one with [Connection.Client], or from your own clients.
 type Client struct {
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 }
 
-// Connection says how to reach the API server. The zero value connects to the
+// Connection describes how to reach the API server. The zero value connects to the
 // cluster that the process runs in, with its ServiceAccount and the environment
 // variables of the kubernetes service.
 type Connection struct {
@@ -46,8 +46,8 @@ type Connection struct {
 	// servers get none.
 	Servers []string
 
-	// UserAgent is what the API server's audit log shows. If empty, it is
-	// client-go's.
+	// UserAgent is the user agent shown in the API server's audit log. If empty, it
+	// is client-go's.
 	UserAgent string
 
 	// Spread is the longest random wait between two attempts, so that nodes that
@@ -56,17 +56,18 @@ type Connection struct {
 	// small cluster can use a shorter one.
 	Spread time.Duration
 
-	// Mark, unless it is 0, is a mark of packets (SO_MARK of socket(7)) with which a
-	// server is tried that does not answer without: such as that by which an agent's own
-	// firewall lets pass what its policy would stop (Agent.Mark). It is never set at first,
-	// since there are networks where marked packets do not arrive (those of IPVS, for
-	// example); but where there is no connection within two seconds, or it is refused,
-	// attempts with and without it take turns. The same holds for what asks for the name
-	// of a server. To set it needs Linux and CAP_NET_ADMIN; where that is missing,
-	// connections are made without.
+	// Mark, unless it is 0, is a packet mark (SO_MARK of socket(7)) for servers
+	// that do not answer without it, such as the mark that passes an agent's own
+	// firewall regardless of its policy (Agent.Mark). The first attempt never has
+	// it, since marked packets do not arrive in some networks (those of IPVS, for
+	// example); but if there is no connection within two seconds, or it is refused,
+	// attempts with and without it alternate. The same applies to queries for a
+	// server's name. Setting it needs Linux and CAP_NET_ADMIN; without these,
+	// connections are made without it.
 	Mark uint32
 
-	// Dialed, if set, is told of each attempt to connect, from several goroutines.
+	// Dialed, if set, is called for each attempt to connect, from several
+	// goroutines.
 	Dialed func(Attempt)
 
 	// DialTimeout is how long it may take to connect. Zero means 30 seconds; negative,
@@ -77,8 +78,8 @@ type Connection struct {
 	// means 30 seconds; negative, there are none.
 	KeepAlive time.Duration
 
-	// QPS, if positive, is how many requests a second go to the servers, repeated ones
-	// too, once Burst of them (or one, if that is zero) have gone at once.
+	// QPS, if positive, limits the requests a second to the servers, including
+	// retries, after an initial burst of Burst requests (one if zero).
 	QPS   float32
 	Burst int
 
@@ -86,7 +87,7 @@ type Connection struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// Client makes a client. It does not connect yet.
+// Client makes a client. It does not connect.
 func (c Connection) Client() (*Client, error) {
 	config, err := c.Config()
 	if err != nil {
@@ -128,7 +129,7 @@ func (c Connection) Config() (*rest.Config, error) {
 		config.Dial = dialer{c.Mark, c.DialTimeout, c.KeepAlive, c.Dialed}.DialContext
 	}
 	config.QPS = -1                           // the transport has the limit
-	config.WarningHandler = rest.NoWarnings{} // it would print
+	config.WarningHandler = rest.NoWarnings{} // the default one prints
 	if c.Wrap != nil {
 		config.Wrap(c.Wrap)
 	}
@@ -137,7 +138,7 @@ func (c Connection) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// limit returns what lets requests through, as QPS and Burst say.
+// limit returns the rate limiter for QPS and Burst.
 func (c Connection) limit() flowcontrol.RateLimiter {
 	if c.QPS <= 0 {
 		return flowcontrol.NewFakeAlwaysRateLimiter()
@@ -176,7 +177,7 @@ func (c Connection) base(servers []*url.URL) (*rest.Config, error) {
 			return nil, fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
 		}
 		if rest.IsConfigTransportTLS(*config) && plain > 0 {
-			return nil, fmt.Errorf("API server URLs: the credentials of kubeconfig %s do not go to http ones", c.Kubeconfig)
+			return nil, fmt.Errorf("API server URLs: the credentials of kubeconfig %s are not sent to http URLs", c.Kubeconfig)
 		}
 		return config, nil
 	}
@@ -186,7 +187,7 @@ func (c Connection) base(servers []*url.URL) (*rest.Config, error) {
 	case len(servers):
 		return &rest.Config{}, nil
 	}
-	return nil, errors.New("API server URLs: http and https ones cannot be mixed, since credentials go only to https")
+	return nil, errors.New("API server URLs: http and https cannot be mixed, since credentials are sent only to https")
 }
 
 // fromKubeconfig reads one file, without merging it with others.
@@ -200,7 +201,7 @@ func fromKubeconfig(path string) (*rest.Config, error) {
 		return nil, err
 	}
 	for _, user := range file.AuthInfos {
-		user.LocationOfOrigin = path // which relative paths start from
+		user.LocationOfOrigin = path // the base of relative paths
 	}
 	for _, cluster := range file.Clusters {
 		cluster.LocationOfOrigin = path
@@ -226,8 +227,8 @@ func inCluster() (*rest.Config, error) {
 }
 
 // Source returns the source that spec names, with the names of agent. Node configs
-// are matched against the node nodeName. If spec is of a kind that is not in a
-// cluster, that is an error: use spec.Source instead.
+// are matched against the node nodeName. A spec of a kind that is not in a cluster
+// is an error: use spec.Source instead.
 func (c *Client) Source(spec configresolve.Spec, agent Agent, nodeName string) (configresolve.Source, error) {
 	switch spec.Kind {
 	case configresolve.KindConfigMap:

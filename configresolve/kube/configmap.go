@@ -18,7 +18,7 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-var errNoClient = errors.New("no client given: make one by Connection.Client")
+var errNoClient = errors.New("no client given: make one with Connection.Client")
 
 // reads returns an error if the client is nil or the zero value.
 func (c *Client) reads() error {
@@ -88,8 +88,8 @@ func stringMap(object unstructured.Unstructured, path ...string) (map[string]str
 	return values, nil
 }
 
-// field returns what is at path in object, or nil if there is nothing. Its errors
-// do not quote the content, which may be anything and of any length.
+// field returns the value at path in object, or nil if there is none. Its errors do
+// not quote the content, which may be anything and of any length.
 func field(object unstructured.Unstructured, path ...string) (any, error) {
 	value, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
 	if err != nil {

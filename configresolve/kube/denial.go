@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// An API server that has just started denies everybody for a moment: its authorizer
-// has not read any rule yet, nor its authenticator any ServiceAccount. So a denial
-// counts only if it comes from a server that has said, by /readyz, that it is
-// ready. Default rules let everybody ask that; a server that does not answer it is
-// believed after readyPatience.
+// An API server that has just started denies all requests for a moment: its
+// authorizer has not read any rule yet, nor its authenticator any ServiceAccount.
+// So a denial counts only if it comes from a server that has reported, at /readyz,
+// that it is ready. Default rules let every user query that; the denial of a server
+// that does not answer the query counts after readyPatience.
 const (
 	readyPath     = "/readyz"
 	readyPatience = 30 * time.Second
 )
 
-// doubt is what is known about the denials of one request.
+// doubt is the state of the denials of one request.
 type doubt struct {
 	ready  bool      // the server was ready before the last attempt
 	server int64     // which one
@@ -39,7 +39,7 @@ func (r *retrier) believe(ctx context.Context, req *http.Request, a answer, d *d
 	status, err := r.ready(ctx, req, a.server, a.response.StatusCode == http.StatusUnauthorized)
 	switch {
 	case ctx.Err() != nil:
-		return a // nothing better will come
+		return a // no better answer will come
 	case err == nil && status == http.StatusOK:
 		d.ready, d.server, a.now = true, a.server, true
 	case err == nil && status < http.StatusInternalServerError:

@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-// A server that answers does so in milliseconds. One that has not within firstBound, in
-// which TCP has asked it twice, is asked with the mark, and after as long without it
-// again; then each attempt has twice the time of the one before it of its kind.
+// A reachable server answers in milliseconds. If a server has not answered within
+// firstBound, during which TCP has tried twice, the next attempt uses the mark, and
+// the one after it, as long, does not; then each attempt has twice the time of the
+// previous one of its kind.
 //
 // client-go's own dialer has the same timeout and the same keep-alive interval.
 const (
@@ -29,24 +30,24 @@ const (
 type Attempt struct {
 	Address string
 	Marked  bool  // its packets, or those that asked for the server's name, were to have the mark
-	Refused error // why they did not have it, or nil
+	Refused error // why the mark was not set, or nil
 	Err     error // why there is no connection, or nil
 }
 
-// dialer connects to a server without a mark and, if that does not answer, in turn
-// with it and without.
+// dialer connects to a server without a mark and, if that does not answer,
+// alternately with and without it.
 type dialer struct {
 	mark               uint32 // 0: none
 	timeout, keepAlive time.Duration
 	dialed             func(Attempt) // may be nil
 }
 
-// marks says which packets have the mark: those that ask for the server's name, and
-// those to the server. They are two, since what stops the unmarked ones to the one may
-// let them pass to the other.
+// marks selects the packets that have the mark: queries for the server's name, and
+// packets to the server. The two are separate, since a policy that stops unmarked
+// packets to the one may let them pass to the other.
 type marks struct{ name, server bool }
 
-// of returns that of the two which decides over what has failed.
+// of returns the mark that applies to the failed part.
 func (m *marks) of(err error) *bool {
 	if errors.As(err, new(*net.DNSError)) {
 		return &m.name
@@ -73,7 +74,7 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 		}
 		marked := m.of(last.Err)
 		switch {
-		case *marked && !(late && last.late): // one of them failed of itself
+		case *marked && !(late && last.late): // one of them failed by itself
 			return nil, d.explain(last)
 		case *marked && last.Refused != nil:
 			m, bound = marks{}, 0
@@ -85,28 +86,28 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	}
 }
 
-// over reports whether ctx has ended, or its deadline has passed, by which connections end
-// a moment before ctx does.
+// over reports whether ctx has ended, or its deadline has passed: connections end
+// at the deadline, a moment before ctx does.
 func over(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
-// answered reports whether err is the answer of a name server, which is there.
+// answered reports whether err is the answer of a reachable name server.
 func answered(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// explain returns the error of an attempt, and says that one with the mark has failed.
+// explain returns the error of an attempt, and mentions a failed one with the mark.
 func (d dialer) explain(a attempt) error {
 	if a.Err == nil || !a.Marked || a.Refused != nil {
 		return a.Err
 	}
-	return fmt.Errorf("%w (it was tried with the mark %#x, too)", a.Err, d.mark)
+	return fmt.Errorf("%w (also tried with the mark %#x)", a.Err, d.mark)
 }
 
-// attempt is an Attempt, and what came of it.
+// attempt is an Attempt with its result.
 type attempt struct {
 	Attempt
 	conn net.Conn
@@ -139,15 +140,15 @@ func (d dialer) attempt(ctx context.Context, network, address string, m marks, b
 	return a
 }
 
-// marker gives sockets a mark, and keeps why one could not get it. The sockets of one
-// attempt are made at the same time.
+// marker gives sockets a mark, and keeps the error if one could not get it. The
+// sockets of one attempt are made at the same time.
 type marker struct {
 	mu      sync.Mutex
 	refused error
 }
 
-// control returns a function for net.Dialer.Control. Where a socket may not have the
-// mark, it is used without.
+// control returns a function for net.Dialer.Control. A socket that may not have the
+// mark is used without it.
 func (k *marker) control(mark uint32) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var err error

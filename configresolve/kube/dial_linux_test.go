@@ -140,7 +140,7 @@ func TestCFG12_NoAnswerAtAll(t *testing.T) {
 	f.address = "127.0.0.1:1" // where nobody listens
 	err = f.dial(t, kube.Cilium().Mark, 0)
 	require.ErrorIs(t, err, unix.ECONNREFUSED)
-	require.ErrorContains(t, err, "it was tried with the mark 0x10b00, too")
+	require.ErrorContains(t, err, "also tried with the mark 0x10b00")
 	require.Len(t, f.attempts, 2)
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// request is one read, as an error describes it and as RBAC sees it.
+// request is one read, as described in errors and in RBAC rules.
 type request struct {
 	verbs     []string // all of which it needs
 	resource  schema.GroupResource
@@ -37,7 +37,7 @@ func (r request) String() string {
 	return verbs + " " + object + " " + r.name
 }
 
-// explain names the request, and what would grant it.
+// explain names the request, and the rule that would grant it.
 func (r request) explain(err error) error {
 	switch {
 	case err == nil:
@@ -69,14 +69,14 @@ func (r request) rule() string {
 	return fmt.Sprintf("%s with the rule {apiGroups: [%q], resources: [%q]%s, verbs: [%s]}", role, r.resource.Group, r.resource.Resource, names, strings.Join(verbs, ", "))
 }
 
-// notServed says that the answer was 404 for the resource, not for an object:
-// the API server has no such resource or version, or it is no API server.
+// notServed reports whether the answer was 404 for the resource rather than an
+// object: the server has no such resource or version, or is no API server.
 func notServed(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && unexpected(status.Status().Details)
 }
 
-// unexpected says that the 404 carried no Status of the API server's.
+// unexpected reports whether the 404 carried no Status of an API server.
 func unexpected(details *metav1.StatusDetails) bool {
 	if details == nil {
 		return true

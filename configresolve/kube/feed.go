@@ -23,14 +23,14 @@ const (
 	servedWindow   = time.Second     // after a custom resource was installed
 	feedLastWindow = time.Minute
 	watchLife      = 5 * time.Minute
-	believeDenied  = 2           // denied watches, so that what was listed is reported before
-	unservedPause  = time.Minute // at least; where nobody says that a custom resource is installed
+	believeDenied  = 2           // denied watches, so that the list is reported first
+	unservedPause  = time.Minute // at least; if no watch shows that a custom resource is installed
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// feed holds the current state of the objects that its key names: it lists them
-// once, and then follows a watch.
+// feed holds the current state of the objects of its key: it lists them once, and
+// then follows a watch.
 type feed struct {
 	hub    *hub
 	key    feedKey
@@ -79,7 +79,7 @@ func (f *feed) look() (objects []metav1.Object, known bool, next <-chan struct{}
 	return objects, f.known, f.next, f.err
 }
 
-// change changes the state and wakes everybody who waits for that.
+// change changes the state and wakes all waiters.
 func (f *feed) change(change func()) {
 	f.mu.Lock()
 	change()
@@ -145,8 +145,8 @@ func weigh(objects map[string]held) (sum int) {
 }
 
 // follow watches from version on, over connections that break and servers that
-// restart, until only a new list can tell the state, or has to: an event was too
-// large, or all that is kept.
+// restart, until a new list is needed: the version is lost, or an event or the kept
+// objects became too large.
 func (f *feed) follow(ctx context.Context, version string) {
 	for ctx.Err() == nil {
 		options := f.options()
@@ -166,7 +166,7 @@ func (f *feed) follow(ctx context.Context, version string) {
 			}
 			return
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsNotFound(err):
-			return // the list asks again, and knows what to say
+			return // the next list reports the error
 		}
 		f.pause()
 	}
@@ -180,7 +180,7 @@ func (f *feed) granted() {
 	f.denied = 0
 }
 
-// consume follows one connection to its end. lost says that version is no longer
+// consume follows one connection to its end. lost means that version is no longer
 // usable.
 func (f *feed) consume(w watch.Interface, version *string) (lost bool) {
 	start := time.Now()
@@ -210,7 +210,7 @@ func (f *feed) consume(w watch.Interface, version *string) (lost bool) {
 	}
 }
 
-// take returns false if the objects are too many to be kept.
+// take returns false if the objects are too large to keep.
 func (f *feed) take(kind watch.EventType, object metav1.Object) bool {
 	name := object.GetName()
 	switch kind {

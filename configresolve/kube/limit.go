@@ -15,12 +15,12 @@ import (
 	"sync/atomic"
 )
 
-// A server, or whoever answers in its place, decides how long its answers are, how
-// many there are, and how much memory they take. So one answer, or one event of a
-// watch, may be maxAnswer long and have maxValues entries; a list may have maxPages,
-// of maxBytes together; and what is kept for one source may weigh maxKept. That is
-// enough for three node configs on each of the nodes of the largest clusters, and,
-// for a Watch, which keeps them all, for one.
+// A server, or an impostor, decides how long its answers are, how many there are,
+// and how much memory they take. So one answer, or one event of a watch, may be
+// maxAnswer long and have maxValues entries; a list may have maxPages, of maxBytes
+// together; and what is kept for one source may weigh maxKept. That is enough for
+// three node configs on each of the nodes of the largest clusters, and, for a
+// Watch, which keeps them all, for one.
 const (
 	maxAnswer = 4 << 20
 	maxValues = 50_000
@@ -35,15 +35,15 @@ var (
 	errManyPages = fmt.Errorf("the API server sends a list of more than %d pages", maxPages)
 	errTooLarge  = fmt.Errorf("the API server sends more than %d bytes for one source", maxBytes)
 	errKept      = fmt.Errorf("the API server sends node configs of more than %d bytes for one source", maxKept)
-	errRedirect  = errors.New("the API server sends us elsewhere, where our credentials do not go")
+	errRedirect  = errors.New("the API server redirects to another place, to which no credentials are sent")
 )
 
-// excessive reports whether err says that there was too much to read.
+// excessive reports whether err means that there was too much to read.
 func excessive(err error) bool {
 	return errors.Is(err, errAnswer) || errors.Is(err, errTooMany) || errors.Is(err, errTooLarge)
 }
 
-// budget is how many bytes may still be read for one source.
+// budget is the number of bytes that may still be read for one source.
 type budget struct{ left atomic.Int64 }
 
 type budgetKey struct{}
@@ -118,7 +118,7 @@ func (m *metered) Read(p []byte) (int, error) {
 // is being read. An entry is of an object or a list, and takes far more memory
 // than the few bytes that it needs in the answer.
 type meter struct {
-	binary          bool // the entries cannot be told from the rest
+	binary          bool // the entries cannot be distinguished
 	bytes, values   int
 	depth           int
 	quoted, escaped bool
@@ -129,7 +129,7 @@ func meterOf(response *http.Response) meter {
 	return meter{binary: kind != "application/json"}
 }
 
-// leastEntry is how long an entry is that is not JSON, in bytes.
+// leastEntry is the least length of an entry that is not JSON, in bytes.
 const leastEntry = 8
 
 func (m *meter) count(text []byte) error {
@@ -174,10 +174,10 @@ func (m *meter) check() error {
 	return nil
 }
 
-// entryWeight is about what an entry takes in memory beside its text, in bytes.
+// entryWeight is roughly the memory of an entry beside its text, in bytes.
 const entryWeight = 100
 
-// weight is about how much memory a value of an object takes, in bytes.
+// weight is roughly the memory of a value of an object, in bytes.
 func weight(value any) int {
 	sum := entryWeight
 	switch value := value.(type) {

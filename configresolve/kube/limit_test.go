@@ -270,7 +270,7 @@ func TestSEC6_RedirectElsewhereIsRefused(t *testing.T) {
 				return respond(http.StatusFound, "", "Location", test.location)
 			}, "http://a")
 			_, err := source.Read(t.Context())
-			require.ErrorContains(t, err, "the API server sends us elsewhere, where our credentials do not go: ")
+			require.ErrorContains(t, err, "the API server redirects to another place, to which no credentials are sent: ")
 			require.Contains(t, err.Error()+" (", test.want)
 			require.NotContains(t, err.Error(), "pass")
 			require.Equal(t, []string{"a"}, *seen)
@@ -288,7 +288,7 @@ func TestSEC6_RedirectElsewhereIsRefused(t *testing.T) {
 		}}.Client()
 		require.NoError(t, err)
 		_, err = kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"}.Read(t.Context())
-		require.ErrorContains(t, err, "elsewhere, where our credentials do not go: 301 Moved Permanently to http://127.0.0.1")
+		require.ErrorContains(t, err, "redirects to another place, to which no credentials are sent: 301 Moved Permanently to http://127.0.0.1")
 	})
 
 	t.Run("within the server", func(t *testing.T) {

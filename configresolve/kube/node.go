@@ -25,7 +25,7 @@ var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 type Node struct {
 	Client *Client
 	Name   string
-	Prefix string // without the slash; that of an agent is in its preset, such as [Cilium]
+	Prefix string // without the slash; an agent's preset, such as [Cilium], has it
 }
 
 // Ref identifies the source as node:NAME.

@@ -39,7 +39,7 @@ type NodeConfigs struct {
 	Name      string // empty: those that select the node
 	NodeName  string
 
-	// Resource names the custom resource. It must be given; an agent's preset, such
+	// Resource names the custom resource. It is required; an agent's preset, such
 	// as [Cilium], has it.
 	Resource Resource
 }
@@ -112,8 +112,8 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	return layers, nil
 }
 
-// counts reports whether an object of a list has keys for the node, or is invalid:
-// of the others, of which there may be one for each node, nothing is kept.
+// counts reports whether an object of a list has keys for the node, or is invalid.
+// The others, perhaps one for each node, are not kept.
 func (s NodeConfigs) counts(ctx context.Context, o metav1.Object) bool {
 	object, isObject := o.(*unstructured.Unstructured)
 	if !isObject {
@@ -123,7 +123,7 @@ func (s NodeConfigs) counts(ctx context.Context, o metav1.Object) bool {
 	return ok || err != nil
 }
 
-// layer returns what object sets, and false if it does not count.
+// layer returns the keys that object sets, and false if it does not count.
 func (s NodeConfigs) layer(ctx context.Context, object unstructured.Unstructured) (configresolve.Layer, bool, error) {
 	defaults, err := stringMap(object, "spec", "defaults")
 	if err != nil || len(defaults) == 0 {

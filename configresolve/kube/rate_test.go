@@ -75,7 +75,7 @@ func TestCFG13_ALimitThatLeavesNoTimeIsSaid(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "the limit of requests a second leaves no time for another one")
+		require.ErrorContains(t, err, "the rate limit leaves no time for another request")
 		require.Len(t, *asked, 3)
 	})
 }

@@ -37,7 +37,7 @@ func (c *Client) getMeta(ctx context.Context, gvr schema.GroupVersionResource, n
 	return object, request{[]string{"get"}, gvr.GroupResource(), "", name}.explain(err)
 }
 
-// getAll returns those objects of a namespace that wanted says are.
+// getAll returns the objects of a namespace for which wanted is true.
 func (c *Client) getAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string, wanted func(metav1.Object) bool) ([]unstructured.Unstructured, error) {
 	var objects []unstructured.Unstructured
 	add := func(o metav1.Object) {
@@ -78,9 +78,9 @@ func (h *hub) one(ctx context.Context, key feedKey) (metav1.Object, error) {
 // metadataOnly reports whether only the metadata of the objects is read.
 func (k feedKey) metadataOnly() bool { return k.gvr == nodes || k.gvr == definitions }
 
-// list reads page by page, and returns what sources read of the objects that are
-// wanted, and the version of the whole. If the list expires between two pages, it is
-// read anew.
+// list reads page by page, and returns the parts that sources read of the wanted
+// objects, and the version of the list. If the list expires between two pages, it
+// is read anew.
 func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptions, wanted func(metav1.Object) bool) (objects []held, version string, err error) {
 	options.Limit = pageSize
 	kept := 0
@@ -110,7 +110,7 @@ func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptio
 	return nil, "", errManyPages
 }
 
-// held is what sources read of an object, and its weight.
+// held is the part of an object that sources read, and its weight.
 type held struct {
 	metav1.Object
 	weight int

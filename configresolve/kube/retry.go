@@ -19,14 +19,14 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// What fails is tried again at once, within firstWindow, and then at a random
+// A failed read is tried again at once, within firstWindow, and then at a random
 // time within the spread, so that nodes that fail together do not come back
-// together. The windows do not grow in between: while they grow, those who have
-// just met an outage are the first to come back after it, and all of them in the
-// same second. With a spread of a minute, an API server that was away for 20 s
-// meets about one and a half times the requests that it had before.
+// together. The windows do not grow in between: with growing windows, the nodes
+// that have just met an outage are the first to come back after it, all in the same
+// second. With a spread of a minute, an API server that was away for 20 s meets
+// about one and a half times the requests that it had before.
 //
-// A server that answers 429 is there, and paces its clients itself: for it the
+// A server that answers 429 is alive, and paces its clients itself: for it the
 // windows double from busyWindow on.
 //
 // An attempt, with its body, may take attemptTimeout.
@@ -38,8 +38,8 @@ const (
 )
 
 // retrier repeats reads until one is answered or the context ends. It is a
-// transport, so that every client above it has the same manners; client-go's
-// own retries, which it keeps from seeing a Retry-After, have no jitter.
+// transport, so that every client above it behaves the same; client-go's own
+// retries, which it keeps from seeing a Retry-After, have no jitter.
 type retrier struct {
 	next    http.RoundTripper
 	servers []*url.URL // empty: the one that the request names
@@ -56,7 +56,7 @@ func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration
 }
 
 // RoundTrip implements http.RoundTripper. A request that is not a read is passed on
-// as it is, and so is a watch, unless it is denied.
+// unchanged, as is a watch, unless it is denied.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, ask := req.Context(), r.round
 	budget := budgetOf(ctx)
@@ -77,7 +77,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		switch {
 		case a.final && attempts > 0 && ctx.Err() != nil && errors.Is(a.err, ctx.Err()):
-			return nil, gaveUp(ctx, attempts, last) // which says more
+			return nil, gaveUp(ctx, attempts, last) // a more detailed error
 		case a.final && a.response != nil:
 			budget.charge(a.response)
 			return a.response, nil
@@ -122,7 +122,7 @@ func (r *retrier) once(ctx context.Context, req *http.Request) answer {
 	if len(r.servers) > 1 && ctx.Err() == nil && (err != nil || response.StatusCode >= http.StatusInternalServerError) {
 		r.current.CompareAndSwap(server, (server+1)%int64(len(r.servers)))
 	}
-	if denial(response) { // which may not be what the caller gets
+	if denial(response) { // the caller may not get this answer
 		if err = budgetOf(ctx).buffer(response); err != nil {
 			response = nil
 		}
@@ -130,8 +130,8 @@ func (r *retrier) once(ctx context.Context, req *http.Request) answer {
 	return answer{response: response, err: err, server: server, final: true}
 }
 
-// window is within which to try again after the given number of attempts,
-// counted from zero. What the server asks to wait comes before it.
+// window returns the window for the next attempt after the given number of
+// attempts, counted from zero. It begins after the wait that the server requests.
 func window(attempt int, busy bool, spread time.Duration) time.Duration {
 	switch {
 	case busy && attempt < 6:
@@ -146,10 +146,10 @@ func window(attempt int, busy bool, spread time.Duration) time.Duration {
 type answer struct {
 	response   *http.Response
 	err        error
-	server     int64 // index of the one that was asked
+	server     int64 // its index
 	final      bool
 	now        bool // ask again without a wait
-	refused    bool // by us, as TLS or a redirect shows no API server: another one may be right
+	refused    bool // by us: TLS or a redirect shows that it is no API server; another one may be
 	busy       bool // alive and asking for patience: no other server is tried
 	retryAfter time.Duration
 }
@@ -203,7 +203,7 @@ func (r *retrier) wait(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ended(ctx)
 	}
-	return fmt.Errorf("%w: the limit of requests a second leaves no time for another one", context.DeadlineExceeded)
+	return fmt.Errorf("%w: the rate limit leaves no time for another request", context.DeadlineExceeded)
 }
 
 func judge(response *http.Response) answer {
@@ -249,7 +249,7 @@ func (r *retrier) to(ctx context.Context, req *http.Request, server int64) *http
 	return out
 }
 
-// tlsRefused says that the two sides do not trust each other, or do not both
+// tlsRefused reports whether the two sides do not trust each other, or do not both
 // speak TLS, which time does not change.
 func tlsRefused(err error) bool {
 	var certificate *tls.CertificateVerificationError
@@ -260,7 +260,8 @@ func tlsRefused(err error) bool {
 		errors.As(err, &remote) && remote.Op == "remote error" // an alert of the other side
 }
 
-// ended is why ctx is done: it matches ctx.Err, and names the cause too.
+// ended returns the reason why ctx is done: it matches ctx.Err, and names the cause
+// too.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

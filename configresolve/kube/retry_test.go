@@ -372,7 +372,7 @@ func TestConnectionErrors(t *testing.T) {
 		"credentials of the cluster":       {Servers: []string{"https://10.0.0.1:6443"}},
 		"cannot be mixed":                  {Servers: []string{"https://a", "http://b"}},
 		"want http:// or https://":         {Servers: []string{"10.0.0.1:6443/x"}},
-		"do not go to http":                {Kubeconfig: writeKubeconfig(t, "https://a"), Servers: []string{"http://a"}},
+		"are not sent to http":             {Kubeconfig: writeKubeconfig(t, "https://a"), Servers: []string{"http://a"}},
 		`"ftp://a"`:                        {Servers: []string{"ftp://a"}},
 		"and no path":                      {Servers: []string{"https://a/b"}},
 		"no-such-file":                     {Kubeconfig: filepath.Join(t.TempDir(), "no-such-file")},

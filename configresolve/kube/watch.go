@@ -17,9 +17,9 @@ import (
 )
 
 // Watch resolves r and calls report with the result, and again whenever the result
-// differs: in a value, or in where a value comes from. It returns the error of ctx
-// when that ends, the error of report if there is one, and the error of the very
-// first resolution if that fails.
+// differs: in a value, or in a value's source. It returns the error of ctx when
+// that ends, the error of report if there is one, and the error of the very first
+// resolution if that fails.
 //
 // It holds a watch on each object that the sources of this package need, and
 // requests nothing else from the API server: a change costs no request. Changes
@@ -78,8 +78,8 @@ func (h *hub) wait(ctx context.Context, looks bool, differs func() bool) error {
 	}
 }
 
-// hub has the feeds of one Watch. The sources find the hub in their context, and
-// then read from its feeds instead of from the API server.
+// hub has the feeds of one Watch. Sources with the hub in their context read from
+// its feeds instead of the API server.
 type hub struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -91,7 +91,7 @@ type hub struct {
 	turn  int // of the resolution
 }
 
-// feedKey is what a feed holds: one object, or all of a namespace.
+// feedKey identifies a feed's content: one object, or all of a namespace.
 type feedKey struct {
 	client          *Client
 	gvr             schema.GroupVersionResource
@@ -123,7 +123,7 @@ func (h *hub) resolve(r configresolve.Resolver) (*configresolve.Config, error) {
 	h.mu.Unlock()
 	config, err := r.Resolve(context.WithValue(h.ctx, hubKey{}, h))
 	if err != nil {
-		return nil, err // a source that was not asked may be needed yet
+		return nil, err // a source that was not read may still be needed
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,6 +153,6 @@ func (h *hub) feed(key feedKey) *feed {
 func (h *hub) signal() {
 	select {
 	case h.changed <- struct{}{}:
-	default: // it has been told, and has not looked yet
+	default: // a signal is already pending
 	}
 }

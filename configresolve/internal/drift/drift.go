@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package drift tells of a configuration each time that it differs, for those who
-// know by different means when to look again.
+// Package drift reports a configuration whenever it changes, for callers that
+// differ in how they learn when to look again.
 package drift
 
 import "context"
 
-// Watch resolves, and again each time that wait returns. It reports the first
-// configuration, each that differs from the last by diff, an error that is not the
-// last one, and that such an error is over. It returns when ctx ends, with its
-// error; when wait or report returns an error, with that; and when the very first
-// resolution fails.
+// Watch resolves, and again whenever wait returns. It reports the first
+// configuration, each one that differs from the last according to diff, each new
+// error, and the recovery from an error. It returns the error of ctx when that
+// ends, an error of wait or report, and the error of the very first resolution if
+// that fails.
 func Watch[Config, Change any](ctx context.Context, resolve func() (*Config, error), wait func() error,
 	diff func(old, now *Config) []Change, report func(*Config, []Change, error) error) error {
 	var last *Config

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package once has the sources of one resolution read what they share once.
+// Package once lets the sources of one resolution read shared objects once.
 package once
 
 import (
@@ -11,7 +11,7 @@ import (
 
 type contextKey struct{}
 
-// store holds what the sources of one resolution have read.
+// store holds the objects that the sources of one resolution have read.
 type store struct {
 	mu    sync.Mutex
 	cells map[any]*cell
@@ -23,12 +23,12 @@ type cell struct {
 	err   error
 }
 
-// With begins a resolution, whose sources are given the context.
+// With begins a resolution, whose sources get the returned context.
 func With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, &store{cells: map[any]*cell{}})
 }
 
-// Within begins a resolution, unless ctx is already of one.
+// Within begins a resolution, unless ctx already belongs to one.
 func Within(ctx context.Context) context.Context {
 	if ctx.Value(contextKey{}) != nil {
 		return ctx

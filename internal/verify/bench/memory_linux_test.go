@@ -232,7 +232,7 @@ func TestSEC6_PeakMemory(t *testing.T) {
 	n = newNode(t, binary)
 	n.files("/etc/cni/net.d", 8000, ".conflist", strings.Repeat("x", 4<<10))
 	took(n.confined("install-cni --cni-exclusive; 8000 other configurations of 4 KiB", nil, install(n, "--cni-exclusive")...), 1,
-		"/etc/cni/net.d holds 8000 configurations of others to be set aside")
+		"/etc/cni/net.d has 8000 other configurations to set aside")
 	took(n.confined("uninstall, after that", nil, "uninstall"), 0, "")
 	n.shell("rm -rf /etc/cni/net.d; mkdir /etc/cni/net.d")
 	n.files("/etc/cni/net.d", 100, ".conflist", strings.Repeat("x", 4<<10))
