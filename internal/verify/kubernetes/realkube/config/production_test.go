@@ -46,6 +46,7 @@ func TestShippedPodsAreFitForProduction(t *testing.T) {
 			}
 			ours++
 			is := file + " " + c.Name
+			require.Regexp(t, `@sha256:[0-9a-f]{64}$`, c.Image, "%s: a tag may mean another image tomorrow", is)
 			require.NotEmpty(t, c.Resources.Requests["cpu"], "%s: it has its share of a busy node", is)
 			require.NotEmpty(t, c.Resources.Requests["memory"], is)
 			require.Nil(t, c.SecurityContext.Privileged, is)
