@@ -15,6 +15,7 @@
 //   - bootstrap/journal: what was there before, and whose the node is.
 //   - bootstrap/reconcile: a plan now, on a timer, and when something has changed.
 //   - bootstrap/timeline: what a run did when, as a picture.
+//   - bootstrap/textfile: what a run has come to, for node_exporter.
 //   - bootstrap/prom, bootstrap/otel: what a plan does, for Prometheus and
 //     OpenTelemetry; modules of their own.
 //   - bootstrap/hostpath: the directories and files that an agent expects, and files

@@ -199,7 +199,7 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 	n := newNode(t)
 	s := newAPIServer(t, n)
 	flags := []string{"--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:" + s.port}
-	require.Zero(t, n.run(n.args("apply", flags...)...).code)
+	require.Zero(t, n.run(n.args("apply", append(flags, "--owner", "pod-1")...)...).code)
 	require.Equal(t, kube.Ready, s.outcome().Result)
 	var stdout, stderr bytes.Buffer
 	cmd := n.Command(binary, n.args("check", append(flags, "--every", "100ms", "--timeout", "30s")...)...)
@@ -227,7 +227,7 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 	o := s.outcome()
 	require.Equal(t, "drifted cni", string(o.Result)+" "+o.Step)
 	require.Empty(t, n.shell("ls /etc/cni/net.d"), "nothing is changed")
-	require.Zero(t, n.run(n.args("apply")...).code)
+	require.Zero(t, n.run(n.args("apply", "--owner", "pod-1")...).code)
 	looks(3)
 	require.Equal(t, kube.Ready, s.outcome().Result)
 

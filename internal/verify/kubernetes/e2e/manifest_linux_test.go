@@ -35,7 +35,7 @@ func load(t *testing.T, file string) *deployment {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("../../../../examples/deploy", file))
 	require.NoError(t, err)
-	return parse(t, strings.NewReplacer("example.com/agent:latest", agentImage, "registry.k8s.io/pause:3.10", cluster.Pause).Replace(string(raw)))
+	return parse(t, strings.NewReplacer("example.com/agent@sha256:"+strings.Repeat("0", 64), agentImage, "registry.k8s.io/pause:3.10", cluster.Pause).Replace(string(raw)))
 }
 
 func parse(t *testing.T, text string) *deployment {

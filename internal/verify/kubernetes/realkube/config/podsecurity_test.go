@@ -25,7 +25,7 @@ import (
 func TestWhatPodSecurityHasToAllow(t *testing.T) {
 	node := []string{"forbidden AppArmor profile", "host namespaces", "hostPath volumes", "non-default capabilities", "seLinuxOptions"}
 	baseline := map[string][]string{
-		"nodeinit.yaml": node, "uninstall.yaml": node,
+		"nodeinit.yaml": node, "uninstall.yaml": node, "drift.yaml": node,
 		"agent.yaml": append([]string{"probe or lifecycle host"}, node...), // it serves its health on loopback only
 	}
 	for _, level := range []string{"privileged", "baseline", "restricted"} {
@@ -76,7 +76,7 @@ func shippedPods(t *testing.T) map[string][]byte {
 			pods[filepath.Base(file)] = pod
 		}
 	}
-	require.Len(t, pods, 3)
+	require.Len(t, pods, 4)
 	return pods
 }
 
