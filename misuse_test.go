@@ -148,7 +148,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"bpffs of a nil kernel":      {run(bootstrap.Step{Name: "s", Action: bpffs.Mount{Path: "/nowhere", Kernel: (*bootstraptest.Kernel)(nil)}}), "the kernel is a nil *bootstraptest.Kernel"},
 		"cgroup of a nil kernel":     {run(bootstrap.Step{Name: "s", Action: cgroup.Mount{Path: "/nowhere", Kernel: (*bootstraptest.Kernel)(nil)}}), "the kernel is a nil *bootstraptest.Kernel"},
 		"values of a nil kernel":     {run(bootstrap.Step{Name: "s", Action: sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: (*bootstraptest.Kernel)(nil)}}}), "the kernel is a nil *bootstraptest.Kernel"},
-		"CNI without name":           {run(bootstrap.Step{Name: "s", Action: cniinstall.Install{Config: cniinstall.Whole("{}")}}), "no name given for the file"},
+		"CNI without name":           {run(bootstrap.Step{Name: "s", Action: cniinstall.Install{Config: cniinstall.Whole("{}")}}), "no file name given"},
 		"zero CNI agent":             {func(ctx context.Context) error { return second(cniinstall.Agent{}.Render(ctx, "/nowhere")) }, "no agent plugin given"},
 		"zero chained":               {func(ctx context.Context) error { return second(cniinstall.Chained{}.Render(ctx, "/nowhere")) }, "no agent plugin given"},
 		"uninstall by no directory":  {func(context.Context) error { return second(cniinstall.UninstallEnabled("")) }, "no directory of the agent's configuration given"},

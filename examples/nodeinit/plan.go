@@ -86,11 +86,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		})
 	}
 	if a.preflight && !a.leftOut(stepPreflight) {
-		first, err := a.preflightStep(config, install)
-		if err != nil {
-			return nil, nil, errors.Join(err, closeAll())
-		}
-		steps = slices.Insert(steps, 0, first)
+		steps = slices.Insert(steps, 0, a.preflightStep(config, install))
 	}
 	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
 	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/preflight"
+	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 )
@@ -27,14 +28,10 @@ func (a *app) preflightFlags(f *pflag.FlagSet) {
 }
 
 // preflightStep looks for what fails later, when the agent starts.
-func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) (bootstrap.Step, error) {
-	own, err := a.ownership()
-	if err != nil {
-		return bootstrap.Step{}, err
-	}
+func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) bootstrap.Step {
 	checks := []preflight.Check{
 		{Name: "kernel", Checker: preflight.Cilium()},
-		{Name: "routing", Checker: preflight.Tables{Agent: own}},
+		{Name: "routing", Checker: preflight.Tables{Agent: cleanup.Cilium()}},
 		{Name: "networkd", Checker: preflight.Networkd{}},
 	}
 	if replacesKubeProxy(config) {
@@ -45,7 +42,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 	}
 	return bootstrap.Step{Name: stepPreflight, Action: looking{preflight.Checks{
 		List: checks, Ignore: a.ignorePreflight, Where: []string{"mnt", "net"},
-	}}}, nil
+	}}}
 }
 
 // apiServerAddress is how the agent reaches the API server: by what its configuration
