@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,10 +31,13 @@ func TestCleanupOfCilium(t *testing.T) {
 	program, err := os.ReadFile(theirs)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(node.Root(), "run/e2e/cilium-dbg"), program, 0o755))
-	for name, values := range map[string][]string{"default": nil, "kube-proxy replacement, native routing": nativeRouting} {
-		t.Run(name, func(t *testing.T) {
+	for _, datapath := range []struct {
+		name   string
+		values []string
+	}{{"default", nil}, {"kube-proxy replacement, native routing", nativeRouting}} {
+		t.Run(datapath.name, func(t *testing.T) {
 			begin(t)
-			d := release.deployment(t, "cilium/one", values...)
+			d := release.deployment(t, "cilium/one", datapath.values...)
 			none := d.leaves(t, "true")
 			own := d.leaves(t, "/run/e2e/cilium-dbg post-uninstall-cleanup -f")
 			ours := d.leaves(t, "/run/nodeinit cleanup --all-state --force")
@@ -54,14 +58,23 @@ func (d *deployment) leaves(t *testing.T, cleanup string) []string {
 	d.runs(t)
 	d.end(t)
 	removePingPods(t)
+	noSandboxes(t)
 	t.Log(on(t, cleanup+" 2>&1"))
-	t.Log(on(t, "/run/nodeinit uninstall --any-owner --force 2>&1 || true"))
-	nodeReady(t, "False")
+	t.Log(on(t, "/run/nodeinit uninstall --any-owner --force 2>&1 || true")) // what was not cleaned is in its way
 	left := unsettled(t, before)
 	takeBack(t)
+	nodeReady(t, "False")
 	removeUnrecorded(t)
 	settles(t, before, "the node is put right")
 	return left
+}
+
+// noSandboxes waits until the runtime has forgotten the pods, which are all gone: it asks
+// Cilium's plugin once more for each, up to a minute later, which then waits for the agent
+// for half a minute and leaves it a note in /run/cilium.
+func noSandboxes(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool { return on(t, "ctr --namespace k8s.io containers list --quiet") == "" }, 3*time.Minute, 200*time.Millisecond)
 }
 
 // leftTable counts what is left after each cleanup, of each kind of object that the node

@@ -36,6 +36,7 @@ func TestReleasesOfCilium(t *testing.T) {
 	removePingPods(t)
 	newer.end(t)
 	older.end(t)
+	noSandboxes(t)
 	t.Log(takeBack(t))
 	nodeReady(t, "False")
 	removeUnrecorded(t)
