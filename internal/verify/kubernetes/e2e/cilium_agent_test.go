@@ -262,8 +262,8 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 			pingEachOther(t)
 			takesNothingFromTheLiving(t)
 
-			d.end(t)
 			noSandboxes(t)
+			d.end(t)
 			u := uninstaller(t)
 			u.withoutFlags("--ownership") // cleanup knows what is Cilium's
 			u.apply(t)

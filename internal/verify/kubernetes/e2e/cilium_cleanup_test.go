@@ -56,9 +56,9 @@ func (d *deployment) leaves(t *testing.T, cleanup string) []string {
 	nodeReady(t, "False")
 	before := look(t)
 	d.runs(t)
-	d.end(t)
 	removePingPods(t)
 	noSandboxes(t)
+	d.end(t)
 	t.Log(on(t, cleanup+" 2>&1"))
 	t.Log(on(t, "/run/nodeinit uninstall --any-owner --force 2>&1 || true")) // what was not cleaned is in its way
 	left := unsettled(t, before)
@@ -69,12 +69,13 @@ func (d *deployment) leaves(t *testing.T, cleanup string) []string {
 	return left
 }
 
-// noSandboxes waits until the runtime has forgotten the pods, which are all gone: it asks
-// Cilium's plugin once more for each, up to a minute later, which then waits for the agent
-// for half a minute and leaves it a note in /run/cilium.
+// noSandboxes waits until the runtime has forgotten the tests' pods, which are gone: it
+// asks Cilium's plugin once more for each, up to a minute later, and without an agent that
+// waits for half a minute and leaves the agent a note in /run/cilium.
 func noSandboxes(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return on(t, "ctr --namespace k8s.io containers list --quiet") == "" }, 3*time.Minute, 200*time.Millisecond)
+	const list = `ctr --namespace k8s.io containers list --quiet 'labels."io.kubernetes.pod.namespace"==default'`
+	require.Eventually(t, func() bool { return on(t, list) == "" }, 3*time.Minute, 200*time.Millisecond)
 }
 
 // leftTable counts what is left after each cleanup, of each kind of object that the node

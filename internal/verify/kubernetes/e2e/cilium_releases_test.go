@@ -34,9 +34,9 @@ func TestReleasesOfCilium(t *testing.T) {
 		newPod(t, address)
 	}
 	removePingPods(t)
+	noSandboxes(t)
 	newer.end(t)
 	older.end(t)
-	noSandboxes(t)
 	t.Log(takeBack(t))
 	nodeReady(t, "False")
 	removeUnrecorded(t)
