@@ -262,6 +262,7 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 			pingEachOther(t)
 			takesNothingFromTheLiving(t)
 
+			noSandboxes(t)
 			d.end(t)
 			u := uninstaller(t)
 			u.withoutFlags("--ownership") // cleanup knows what is Cilium's
@@ -296,7 +297,7 @@ func prepareForCilium(t *testing.T) {
 // for the chart, and what only the agent has set.
 func removeUnrecorded(t *testing.T) {
 	t.Helper()
-	on(t, "[ ! -e /run/cilium ] || rmdir /run/cilium; echo 0 > /proc/sys/net/ipv4/fib_multipath_use_neigh")
+	on(t, "[ ! -e /run/cilium ] || rmdir /run/cilium || { find /run/cilium; exit 1; }; echo 0 > /proc/sys/net/ipv4/fib_multipath_use_neigh")
 }
 
 // end takes everything away but what the agent has left on the node.

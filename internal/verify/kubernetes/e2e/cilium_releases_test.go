@@ -34,6 +34,7 @@ func TestReleasesOfCilium(t *testing.T) {
 		newPod(t, address)
 	}
 	removePingPods(t)
+	noSandboxes(t)
 	newer.end(t)
 	older.end(t)
 	t.Log(takeBack(t))
